@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace casync {
+
+/// Element types of gradients. The numbers are part of the C ABI and of the wire.
+enum class DType : std::uint8_t { kFloat32 = 1, kFloat16 = 2, kBFloat16 = 3 };
+
+constexpr std::size_t bytes_of(DType dtype) { return dtype == DType::kFloat32 ? 4 : 2; }
+
+constexpr std::string_view name_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return "float32";
+    case DType::kFloat16: return "float16";
+    case DType::kBFloat16: return "bfloat16";
+  }
+  return "?";
+}
+
+constexpr std::optional<DType> dtype_from(std::string_view name) {
+  for (DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBFloat16}) {
+    if (name_of(dtype) == name) return dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace casync

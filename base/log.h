@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <spdlog/logger.h>
+
+namespace casync {
+
+/// The project's own logger, to stderr: named "casync", not in spdlog's registry and never the host
+/// program's. Level from CASYNC_LOG_LEVEL (trace, debug, info, warn, error, off; default warn); an unknown
+/// level is reported once and read as warn. Thread-safe.
+spdlog::logger& log();
+
+}  // namespace casync

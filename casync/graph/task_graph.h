@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "casync/primitives/primitive.h"
+
+namespace casync {
+
+/// An encoded partition: `slice` of the gradient, in the codec of `hop`.
+struct Buffer {
+  Slice slice;
+  Hop hop = Hop::kFirst;
+};
+
+/// What one rank does for one gradient in one step: tasks and the order between them. Immutable once built;
+/// ids are indices, so a graph copies, compares and prints as plain data.
+class TaskGraph {
+ public:
+  class Builder;
+
+  std::span<const Primitive> tasks() const { return tasks_; }
+  std::span<const Buffer> buffers() const { return buffers_; }
+
+  /// Tasks that may start once `task` is done, and how many tasks `task` itself waits for.
+  std::span<const TaskId> successors(TaskId task) const;
+  int predecessors(TaskId task) const { return predecessors_[index(task)]; }
+
+  /// How many tasks read or write `buffer`; when all of them are done its memory can serve another.
+  int uses(BufferId buffer) const { return uses_[index(buffer)]; }
+
+  static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
+  static std::size_t index(BufferId id) { return static_cast<std::size_t>(id); }
+
+  /// Says what is wrong with a graph as data: an id out of range, a cycle, a buffer read before any task wrote
+  /// it, a gradient slice decoded twice, a message named twice. For graphs of unknown origin and for tests.
+  Status validate(Elements elements, int ranks, Rank self) const;
+
+ private:
+  std::vector<Primitive> tasks_;
+  std::vector<Buffer> buffers_;
+  std::vector<TaskId> successors_;  // of task t: [first_successor_[t], first_successor_[t + 1])
+  std::vector<std::uint32_t> first_successor_;
+  std::vector<int> predecessors_;
+  std::vector<int> uses_;
+};
+
+/// Collects tasks; edges follow from the buffers: a reader waits for the task that wrote what it reads.
+class TaskGraph::Builder {
+ public:
+  BufferId buffer(Buffer buffer);
+  TaskId add(Primitive task);
+  /// An order that no buffer shows.
+  void after(TaskId first, TaskId then);
+  TaskGraph build() &&;
+
+ private:
+  std::vector<Primitive> tasks_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::pair<TaskId, TaskId>> edges_;
+};
+
+}  // namespace casync

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/units.h"
+
+namespace casync {
+
+/// A named tensor to be synchronized each step.
+struct GradientSpec {
+  std::string name;  ///< unique in the session; what plans match and errors quote
+  DType dtype = DType::kFloat32;
+  std::vector<std::int64_t> shape;  ///< in elements; {} is a scalar
+  int priority = 0;                 ///< position in the next forward pass: smaller is needed sooner
+
+  Elements elements() const {
+    Elements n = 1;
+    for (std::int64_t extent : shape) n *= static_cast<Elements>(extent);
+    return n;
+  }
+  Bytes bytes() const { return elements() * bytes_of(dtype); }
+};
+
+}  // namespace casync

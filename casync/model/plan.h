@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+
+namespace casync {
+
+/// A codec by name with the parameters that were written down; what was not takes the codec's default.
+struct CodecChoice {
+  std::string name = "none";
+  std::vector<std::pair<std::string, double>> parameters;  ///< in the order written; names are unique
+
+  bool operator==(const CodecChoice&) const = default;
+};
+
+enum class StrategyKind : std::uint8_t { kPs, kRing };
+
+/// What a default, a rule or an entry says. Unset: what the next weaker source says.
+struct Choice {
+  std::optional<CodecChoice> codec;
+  std::optional<CodecChoice> second_hop;  ///< codec of the merged result; unset: the same as `codec`
+  std::optional<StrategyKind> strategy;
+  std::optional<Bytes> partition_bytes;  ///< of the gradient in memory, not on the wire
+  std::optional<int> partitions;         ///< an exact number, stronger than partition_bytes
+  std::optional<int> priority;
+};
+
+/// Applies to each gradient whose whole name matches `match` (* any text, ? one character). First match wins.
+struct Rule {
+  std::string match;
+  Choice choice;
+};
+
+/// Applies to one gradient; stronger than every rule.
+struct Entry {
+  std::string name;
+  Choice choice;
+};
+
+/// What a plan says it was made for; unset fields say nothing.
+struct World {
+  std::optional<int> ranks;
+  std::optional<int> nodes;
+  std::string profile_digest;
+};
+
+/// The plan as data. The file format is proto/plan.proto; reading and writing is planner/plan_io.h.
+struct Plan {
+  Choice defaults;
+  std::vector<Rule> rules;
+  std::vector<Entry> gradients;
+  World world;
+  Bytes fusion_bytes = 64_KiB;  ///< small messages to one peer travel together up to this many bytes; 0: never
+  std::uint64_t seed = 0;
+};
+
+/// What happens to one gradient, complete.
+struct Decision {
+  CodecChoice codec;
+  CodecChoice second_hop;
+  StrategyKind strategy = StrategyKind::kPs;
+  int partitions = 1;
+  int priority = 0;
+
+  bool operator==(const Decision&) const = default;
+};
+
+}  // namespace casync

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "base/units.h"
+
+namespace casync {
+
+/// A buffer of the graph: one encoded partition. An index into TaskGraph::buffers().
+enum class BufferId : std::uint32_t {};
+/// A node of the graph. An index into TaskGraph::tasks().
+enum class TaskId : std::uint32_t {};
+
+/// Which of a decision's two codecs: towards the owner, or the merged result from it.
+enum class Hop : std::uint8_t { kFirst, kSecond };
+
+/// Elements [first, first + count) of the gradient.
+struct Slice {
+  Elements first = 0;
+  Elements count = 0;
+  bool operator==(const Slice&) const = default;
+};
+
+/// What names a message inside one gradient and step: the same on the sending and the receiving rank.
+struct MessageId {
+  std::uint32_t partition = 0;
+  std::uint32_t hop = 0;  ///< 0, 1, ... along the partition's way
+  bool operator==(const MessageId&) const = default;
+  auto operator<=>(const MessageId&) const = default;
+};
+
+/// Encodes this rank's gradient elements `from` with the codec of `to`, feedback included.
+struct Encode {
+  Slice from;
+  BufferId to;
+};
+
+/// Decodes `from` into the gradient: the elements are final then.
+struct Decode {
+  BufferId from;
+  Slice to;
+};
+
+/// Adds contributions in the order listed and encodes the sum once into `to`, with the feedback of that codec.
+struct Merge {
+  /// Encoded partitions; nullopt is this rank's own gradient elements, unencoded (at most once).
+  std::vector<std::optional<BufferId>> contributions;
+  Slice local;  ///< the elements that a nullopt contribution means
+  BufferId to;
+  bool last = false;  ///< every rank's contribution is in: the reduction's scale (1 / ranks) applies here
+};
+
+struct Send {
+  Rank to = 0;
+  BufferId from;
+  MessageId id;
+};
+
+struct Recv {
+  Rank from = 0;
+  BufferId to;
+  MessageId id;
+};
+
+/// The five primitives; a closed set.
+using Primitive = std::variant<Encode, Decode, Merge, Send, Recv>;
+
+}  // namespace casync

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "base/status.h"
+#include "casync/graph/task_graph.h"
+#include "casync/model/gradient.h"
+#include "casync/model/plan.h"
+#include "casync/model/topology.h"
+
+namespace casync {
+
+/// What planning needs to know of a codec, as numbers: casync knows no codec.
+struct CodecTraits {
+  bool exact_merge = false;      ///< merging again at each hop adds no error
+  double bits_per_element = 32;  ///< on the wire, scales included
+};
+using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
+
+/// The graph of `self` for one gradient of `elements` elements. `first_owner` spreads the owners of the
+/// partitions over the ranks (the gradient's position); it must be the same on all ranks.
+/// PlanError: the strategy cannot carry the decision's codecs (`ring` needs an exact merge), naming both and
+/// what to use instead.
+Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
+                             std::size_t first_owner, const CodecTraitsOf& traits_of);
+
+/// "ps", "ring"; and back (PlanError lists the names).
+std::string_view name_of(StrategyKind kind);
+Result<StrategyKind> strategy_from(std::string_view name);
+
+}  // namespace casync

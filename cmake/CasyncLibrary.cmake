@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# casync_library(NAME SOURCES ... HEADERS ... DEPS ... [PRIVATE_DEPS ...] [SHARED])
+# The only way a library is made: static and position independent unless SHARED, C++20, warnings as errors,
+# includes from the repository root, and each header checked to compile alone.
+add_library(casync_options INTERFACE)
+target_compile_features(casync_options INTERFACE cxx_std_20)
+target_compile_options(casync_options INTERFACE -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor)
+target_include_directories(casync_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+
+function(casync_library name)
+  cmake_parse_arguments(ARG "SHARED" "" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS" ${ARGN})
+  set(kind STATIC)
+  if(ARG_SHARED)
+    set(kind SHARED)
+  endif()
+  add_library(${name} ${kind} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON
+    CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+  target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  target_link_libraries(${name} PUBLIC casync_options ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+endfunction()

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "base/view.h"
+
+namespace casync::compll {
+
+/// One parameter of a codec, as declared.
+struct CodecParameter {
+  std::string name;
+  double initial = 0, least = 0, most = 0;
+  std::string meaning;
+};
+
+/// What a codec declares about itself, with its parameters filled in.
+struct CodecInfo {
+  std::string name;
+  std::string summary;           ///< one sentence
+  std::string source;            ///< where the algorithm is published
+  std::uint8_t number = 0;       ///< on the wire; never reused
+  std::uint8_t version = 1;      ///< of the payload layout
+  bool identity = false;         ///< the payload is the float32 elements themselves, without a header
+  bool exact_merge = false;      ///< decode-add-encode adds no error
+  bool contractive = false;      ///< ||D(E(x)) - x||^2 <= (1 - d) ||x||^2 with d > 0: safe under feedback
+  bool feedback = false;         ///< keeps a residual (parameter `feedback` 0 turns it off)
+  Elements block = 1;            ///< elements that share statistics
+  double bits_per_element = 32;  ///< on the wire for large n, scales included
+  std::vector<CodecParameter> parameters;
+  std::vector<double> values;  ///< of `parameters`, in the same order
+};
+
+/// The memory of error feedback: n floats read, n floats written, both null when there is none. `out` may not
+/// overlap `in`: the caller keeps `in` until the step is committed.
+struct Residual {
+  const float* in = nullptr;
+  float* out = nullptr;
+};
+
+/// What random codecs draw from, so that a result is a function of (inputs, plan, seed, step).
+struct EncodeContext {
+  std::uint64_t seed = 0;
+  std::uint64_t gradient = 0;  ///< the gradient's key
+  std::uint32_t step = 0;
+  Elements first = 0;  ///< position of element 0 in the gradient
+};
+
+struct Encoded {
+  Bytes size = 0;
+  /// False: some input was NaN or infinite. The payload says so, decodes to NaN in the blocks concerned, and
+  /// `residual.out` must not be kept.
+  bool finite = true;
+};
+
+/// One term of a merge: an encoded partition (checked), or raw elements of this rank.
+struct Contribution {
+  ConstView code;
+  const float* raw = nullptr;  ///< when not null, this and not `code`
+};
+
+/// Encode, decode and merge of one compression algorithm with its parameters. Immutable and thread-safe: all
+/// state is the caller's. Payloads have one little-endian layout on every machine (docs/payloads.md), and the
+/// same input gives the same bytes whatever instructions the machine has.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  virtual const CodecInfo& info() const = 0;
+
+  /// Bytes that hold any encoding of n elements; for fixed-rate codecs exactly the size.
+  virtual Bytes encoded_bound(Elements n) const = 0;
+
+  /// p = in + residual.in; payload = E(p); residual.out = p - D(payload). One pass over memory.
+  /// `payload` holds encoded_bound(n) bytes and overlaps nothing.
+  virtual Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
+                         std::byte* payload) const = 0;
+
+  /// DataLoss: these bytes are not an encoding of n elements by this codec with these parameters; says what
+  /// differs. Reads nothing beyond the payload.
+  virtual Status check(ConstView payload, Elements n) const = 0;
+
+  /// out = D(payload), or out += D(payload). The payload has been checked.
+  virtual void decode(ConstView payload, Elements n, float* out) const = 0;
+  virtual void decode_add(ConstView payload, Elements n, float* out) const = 0;
+
+  /// p = scale * (sum of the contributions, encoded by this codec, in their order) + residual.in; payload is
+  /// E(p) by `second`, residual.out = p - D(payload). One pass: no float32 image of a contribution touches
+  /// memory.
+  virtual Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                        Residual residual, const EncodeContext& context, std::byte* payload) const = 0;
+};
+
+/// The codec called `name` with these parameters; the others take their defaults.
+/// InvalidArgument: no such codec (lists those there are), no such parameter, a value out of its range.
+Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
+                                          std::span<const std::pair<std::string, double>> parameters = {});
+
+/// Names make_codec takes, in the order docs/codecs.md presents them.
+std::vector<std::string> codec_names();
+
+}  // namespace casync::compll

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The C interface of CaSync: what every framework plugin is built on. C99.
+ *
+ * Handles are opaque. Every function returns a casync_status; on failure casync_last_error() has the sentence,
+ * per thread, until the next call on that thread. No exception and no C++ type crosses this line. Each options
+ * struct begins with its size: set it to sizeof(struct), zero the rest, fill in what you need.
+ */
+#ifndef CASYNC_H_
+#define CASYNC_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CASYNC_ABI_VERSION 1
+
+typedef enum casync_status {
+  CASYNC_OK = 0,
+  CASYNC_INVALID_ARGUMENT = 1,
+  CASYNC_PLAN_ERROR = 2,
+  CASYNC_PEER_FAILURE = 3,
+  CASYNC_TIMEOUT = 4,
+  CASYNC_DATA_LOSS = 5,
+  CASYNC_UNAVAILABLE = 6,
+  CASYNC_ABORTED = 7,
+  CASYNC_UNIMPLEMENTED = 8,
+  CASYNC_INTERNAL = 9
+} casync_status;
+
+/* Numbers as in base/dtype.h. */
+typedef enum casync_dtype { CASYNC_FLOAT32 = 1, CASYNC_FLOAT16 = 2, CASYNC_BFLOAT16 = 3 } casync_dtype;
+
+typedef struct casync_session casync_session;
+typedef struct casync_codec casync_codec;
+typedef uint64_t casync_handle;
+
+/* A store of the program's own (torch's, MPI's), called on the thread inside casync_session_open. Each returns 0
+ * on success. get writes at most `capacity` bytes to `value`, the true length to `length`, and waits for the
+ * key at most timeout_s seconds (then returns non-zero). */
+typedef int (*casync_store_set)(void* user, const char* key, const void* value, size_t length);
+typedef int (*casync_store_get)(void* user, const char* key, void* value, size_t capacity, size_t* length,
+                                double timeout_s);
+
+typedef struct casync_parameter {
+  const char* name;
+  double value;
+} casync_parameter;
+
+typedef struct casync_session_options {
+  size_t struct_size;
+  int32_t rank;                       /* -1: the launcher's environment */
+  int32_t size;                       /* -1: the launcher's environment */
+  const char* rendezvous;             /* NULL: the environment; "host:port", "file:DIRECTORY" */
+  const char* token;                  /* NULL: the environment */
+  const char* plan;                   /* a plan file; NULL: CASYNC_PLAN */
+  const char* codec;                  /* instead of a plan; NULL: CASYNC_CODEC */
+  const casync_parameter* parameters; /* of codec */
+  size_t parameter_count;
+  const char* transport;      /* NULL: CASYNC_TRANSPORT, else "ucx" */
+  const char* op;             /* NULL or "average", "sum" */
+  double timeout_s;           /* 0: CASYNC_TIMEOUT_SEC, else 300 */
+  const char* trace;          /* a directory; NULL: CASYNC_TRACE */
+  casync_store_set store_set; /* both or neither */
+  casync_store_get store_get;
+  void* store_user;
+} casync_session_options;
+
+uint32_t casync_abi_version(void);
+const char* casync_version(void);
+/* The last failure of this thread, "" when there was none. Valid until the next call on this thread. */
+const char* casync_last_error(void);
+/* Names of the codecs known, separated by spaces. */
+const char* casync_codec_names(void);
+
+/* Collective: see Session::open. */
+casync_status casync_session_open(const casync_session_options* options, casync_session** session);
+casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_t* size);
+/* priority: smaller is needed sooner in the next forward pass. */
+casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
+                                     const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id);
+/* Starts reducing `count` gradients in place; data[i] holds bytes[i] bytes and is the session's until
+ * handles[i] is done. */
+casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,
+                                    const size_t* bytes, casync_handle* handles);
+/* Waits for one submission; timeout_s < 0: the session's. */
+casync_status casync_session_wait(casync_session* session, casync_handle handle, double timeout_s);
+casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done);
+/* Ends the step. *finite is 0 when some rank's gradient was NaN or infinite; `name` (capacity bytes, may be NULL)
+ * then holds the first such gradient's name. */
+casync_status casync_session_step(casync_session* session, int32_t* finite, char* name, size_t capacity);
+/* Counters as a JSON object, NUL-terminated; *length is the length needed without the NUL. */
+casync_status casync_session_stats(casync_session* session, char* json, size_t capacity, size_t* length);
+/* State of the last committed step: a JSON object {step, ranks, rank, gradients: {name: {codec, elements}}}, and
+ * each residual by name. state_get copies `elements` floats out; state_set takes the JSON's counters first (name
+ * NULL, data the JSON), then each residual. */
+casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
+casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);
+casync_status casync_session_state_set(casync_session* session, const char* name, const char* codec,
+                                       const float* residual, size_t elements, uint32_t step);
+casync_status casync_session_abort(casync_session* session, const char* reason);
+casync_status casync_session_close(casync_session* session);
+void casync_session_free(casync_session* session);
+
+casync_status casync_codec_open(const char* name, const casync_parameter* parameters, size_t count,
+                                casync_codec** codec);
+casync_status casync_codec_bound(const casync_codec* codec, size_t elements, size_t* bytes);
+/* residual_in and residual_out: `elements` floats each, or both NULL. */
+casync_status casync_codec_encode(const casync_codec* codec, const float* in, size_t elements, const float* residual_in,
+                                  float* residual_out, uint64_t seed, uint32_t step, void* payload, size_t capacity,
+                                  size_t* bytes);
+casync_status casync_codec_decode(const casync_codec* codec, const void* payload, size_t bytes, float* out,
+                                  size_t elements);
+/* Payload of the sum of `count` payloads of `elements` elements each. */
+casync_status casync_codec_merge(const casync_codec* codec, size_t count, const void* const* payloads,
+                                 const size_t* bytes, size_t elements, void* payload, size_t capacity,
+                                 size_t* merged_bytes);
+/* The codec's declarations as a JSON object. */
+casync_status casync_codec_info(const casync_codec* codec, char* json, size_t capacity, size_t* length);
+void casync_codec_free(casync_codec* codec);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CASYNC_H_ */

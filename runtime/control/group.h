@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "runtime/control/deadline.h"
+#include "runtime/control/store.h"
+
+namespace casync::runtime {
+
+struct GroupOptions {
+  Rank rank = 0;
+  int ranks = 1;
+  std::string token;           ///< proven by HMAC-SHA256 challenge both ways before anything else is read
+  std::string address;         ///< "host:port": rank 0 listens there; "": rank 0 picks one and tells `store`
+  std::string interface_name;  ///< rank 0 listens on this interface's address when `address` is ""
+  Store* store = nullptr;      ///< may be null when `address` is set
+  Seconds timeout{300};        ///< of joining and of each collective call
+  Seconds beat{0.5};           ///< a heartbeat is sent this often
+  Seconds dead{5};             ///< a rank silent this long has failed
+};
+
+/// The ranks of a job, joined over TCP in a star around rank 0: who is there, who died, and small exchanges.
+/// A thread of its own keeps the heartbeats: it takes no lock of Python's and waits on no data.
+class Group {
+ public:
+  virtual ~Group() = default;  ///< as close() with no time to spare
+
+  /// Joins; returns on all ranks or on none. Errors, the same on every rank that can be reached, naming who:
+  /// Timeout (the ranks that did not come), InvalidArgument (two processes with one rank, another world size,
+  /// another version of this library), PeerFailure (a rank that died while joining), Unavailable (the address
+  /// cannot be listened on or reached, a wrong token).
+  static Result<std::unique_ptr<Group>> join(const GroupOptions& options);
+
+  /// A random number drawn by rank 0, the same on all ranks: the job's epoch.
+  virtual std::uint64_t epoch() const = 0;
+  virtual const std::string& host_of(Rank rank) const = 0;
+  virtual int pid_of(Rank rank) const = 0;
+
+  /// Every rank's blob, by rank. Collective: the n-th call of each rank belongs together; `what` names it in
+  /// errors and must agree. One caller at a time. Blobs of up to 64 MiB.
+  /// Timeout names the ranks that did not call; a failure of the group ends it at once.
+  virtual Result<std::vector<std::string>> all_gather(const std::string& what, const std::string& blob,
+                                                      Clock::time_point deadline) = 0;
+
+  /// Tells every rank that the job is over and why. The first cause wins, everywhere.
+  virtual void abort(const Status& cause) = 0;
+
+  /// `on_failure` runs once, on the group's thread, with the root cause: a peer died, froze, aborted. Runs at
+  /// once if that has already happened.
+  virtual void watch(std::function<void(const Status&)> on_failure) = 0;
+
+  /// The root cause, OK while there is none.
+  virtual Status failure() const = 0;
+
+  /// Says goodbye and waits until all ranks did, or the deadline: a peer leaving without it has failed.
+  virtual Status close(Clock::time_point deadline) = 0;
+};
+
+}  // namespace casync::runtime

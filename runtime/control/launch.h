@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "base/units.h"
+
+namespace casync::runtime {
+
+/// This process's place in its job, and how it finds the others.
+struct Launch {
+  Rank rank = 0;
+  int ranks = 1;
+  int local_rank = 0;
+  int local_ranks = 1;
+  std::string source;      ///< who said so: "arguments", "CASYNC_*", "torchrun", "mpirun", "srun", "alone"
+  std::string rendezvous;  ///< "host:port" (rank 0 listens there), "file:DIRECTORY", "torch" (torch's own store), ""
+  std::string token;       ///< the job token; "" where nobody set one
+};
+
+/// What the program itself said; unset fields come from the environment.
+struct LaunchArguments {
+  std::optional<Rank> rank;
+  std::optional<int> ranks;
+  std::optional<std::string> rendezvous;
+  std::optional<std::string> token;
+};
+
+/// Reads arguments, then CASYNC_RANK/SIZE/LOCAL_RANK/LOCAL_SIZE/RENDEZVOUS/TOKEN, torchrun, Open MPI, PMI,
+/// SLURM; with none of them, one rank alone. `env` looks a variable up (tests pass their own).
+/// InvalidArgument: two sources disagree (names both with their values), a number that is none, a rank outside
+/// the size, more than one rank and nothing to find the others by (says what to set).
+Result<Launch> read_launch(const LaunchArguments& arguments,
+                           const std::function<std::optional<std::string>(const char*)>& env);
+
+}  // namespace casync::runtime
