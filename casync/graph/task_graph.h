@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -13,6 +15,9 @@ namespace casync {
 struct Buffer {
   Slice slice;
   Hop hop = Hop::kFirst;
+  std::uint32_t partition = 0;  ///< which one: what messages, timelines and errors call it
+
+  bool operator==(const Buffer&) const = default;
 };
 
 /// What one rank does for one gradient in one step: tasks and the order between them. Immutable once built;
@@ -34,8 +39,10 @@ class TaskGraph {
   static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
   static std::size_t index(BufferId id) { return static_cast<std::size_t>(id); }
 
-  /// Says what is wrong with a graph as data: an id out of range, a cycle, a buffer read before any task wrote
-  /// it, a gradient slice decoded twice, a message named twice. For graphs of unknown origin and for tests.
+  /// Says what is wrong with a graph as data, for graphs of unknown origin and for tests. Internal, naming the
+  /// task: an id or rank out of range, a slice that is not its buffer's, a buffer written twice or read but
+  /// never written, a message named twice, an order that goes in a circle, elements decoded twice or never, and
+  /// elements decoded while another task may still have to read them.
   Status validate(Elements elements, int ranks, Rank self) const;
 
  private:
@@ -47,12 +54,13 @@ class TaskGraph {
   std::vector<int> uses_;
 };
 
-/// Collects tasks; edges follow from the buffers: a reader waits for the task that wrote what it reads.
+/// Collects tasks; edges follow from the buffers: a reader waits for the task that wrote what it reads,
+/// whichever of the two was added first. Builds whatever it is told: what is wrong with it, validate() says.
 class TaskGraph::Builder {
  public:
   BufferId buffer(Buffer buffer);
   TaskId add(Primitive task);
-  /// An order that no buffer shows.
+  /// An order that no buffer shows. Both ids come from add().
   void after(TaskId first, TaskId then);
   TaskGraph build() &&;
 

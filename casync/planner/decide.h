@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "casync/model/gradient.h"
@@ -10,19 +11,32 @@
 
 namespace casync {
 
+/// What partitions measure when a plan doesn't say: small enough that encoding one overlaps sending another,
+/// large enough that a message's fixed cost does not show.
+inline constexpr Bytes kDefaultPartitionBytes = 1_MiB;
+/// Less than this is not worth a partition of its own: a round trip costs more than splitting it saves.
+inline constexpr Bytes kLeastOwnedBytes = 64_KiB;
+/// However small a plan's partition_bytes.
+inline constexpr int kMostPartitions = 65536;
+
 /// Whether the whole of `name` matches `pattern`: * is any text (also none), ? one character.
 bool matches(std::string_view pattern, std::string_view name);
 
 /// How many partitions a gradient of `bytes` gets: about partition_bytes each, a multiple of `ranks` once each
-/// rank can own a worthwhile one, so that all links carry the same.
+/// rank can own a worthwhile one (kLeastOwnedBytes, or partition_bytes if that is less), so that all links carry
+/// the same; below that, as many worthwhile ones as there are, at least 1. At most kMostPartitions.
+/// `partition_bytes` 0 counts as 1.
 int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes);
 
 /// The complete decision for one gradient: its entry, else the first rule that matches, then the defaults, then
-/// codec `none`, strategy `ps`. Strength is per field.
+/// codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own priority. Strength is per field,
+/// with two pairs that speak as one: who names a codec and no second_hop means it for both hops, and who says
+/// partition_bytes overrides a weaker source's number of partitions.
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks);
 
 /// What a user should know about a plan used with these gradients: entries and patterns that match nothing,
-/// rules that an earlier rule always hides, a world it was not made for. One sentence each, in plan order.
+/// rules that earlier rules always hide, a number of ranks it was not made for. One sentence each: rules, then
+/// entries, then the world, each in plan order.
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, int ranks);
 
 }  // namespace casync

@@ -57,7 +57,8 @@ class TransportClient {
   /// A message has begun to arrive and `from` proved nothing yet: the answer comes from what is expected here,
   /// never from the sizes in the message. kLater: asked again after retry_held().
   virtual Placement place(Rank from, const Message& message) = 0;
-  /// The payload is complete and its checksum right; or (Status) it is not: DataLoss, PeerFailure.
+  /// Once for each message placed kHere: the payload is complete and its checksum right (OK), or it is not
+  /// (DataLoss, PeerFailure; Aborted in close()). The view is the caller's again.
   virtual void received(Rank from, const Message& message, Status status) = 0;
   /// Once for each Outgoing, also after failures: its memory is the caller's again.
   virtual void sent(std::uint64_t cookie, Status status) = 0;
@@ -69,6 +70,7 @@ struct TransportStats {
   std::uint64_t messages_sent = 0, messages_received = 0;  ///< fused ones count once
   Bytes payload_bytes_sent = 0, payload_bytes_received = 0;
   Bytes wire_bytes_sent = 0, wire_bytes_received = 0;  ///< with our own headers
+  std::uint64_t frames_dropped = 0;                    ///< not ours, of another job, twice, or of a failed peer
 };
 
 /// Messages between the ranks of one job over one kind of network.

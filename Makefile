@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# One command each. The work is in CMakePresets.json and tools/; everything here can be run again at any time and
+# does only what is missing. PRESET=release make build, and so on, picks another preset.
+PRESET ?= dev
+# How many compilers run at once; on a machine that others use, say JOBS=1.
+JOBS ?= $(shell nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+export CCACHE_COMPRESS ?= 1
+
+.PHONY: help setup configure build test demo bench wheel tidy format clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+setup:  ## install what is missing: packages, UCX, virtual environments
+	@tools/setup
+
+# Ninja notices changed CMakeLists.txt itself, but neither changed presets nor what setup has installed since.
+configure: setup
+	@for newer in CMakePresets.json .deps/setup-stamp .venv/*/setup-stamp; do \
+	  [ build/$(PRESET)/configured -nt $$newer ] || \
+	    { cmake --preset $(PRESET) && touch build/$(PRESET)/configured; } || exit 1; \
+	done
+
+build: configure  ## compile everything (PRESET=dev)
+	@cmake --build --preset $(PRESET)
+
+test: build  ## all tests (PRESET=dev)
+	@ctest --preset $(PRESET)
+
+demo:  ## train a model with four ranks, uncompressed and compressed, and compare
+	@$(MAKE) --no-print-directory build PRESET=release
+	@examples/demo/run build/release
+
+bench:  ## measure beside the peers, in two network namespaces (needs root)
+	@$(MAKE) --no-print-directory build PRESET=release
+	@tests/bench/run build/release
+
+wheel: setup  ## dist/casync-*.whl: library, command and Python package
+	@tools/make_wheel
+
+tidy: configure  ## clang-tidy on all sources
+	@tools/check_tidy build/$(PRESET)
+
+format: setup  ## rewrite all sources as clang-format has them
+	@tools/check_format --fix
+
+clean:  ## remove what was built; what setup installed stays
+	rm -rf build dist

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "casync/graph/access.h"
+#include "casync/graph/graph_text.h"
+#include "casync/graph/task_graph.h"
+
+namespace casync {
+namespace {
+
+using std::to_string;
+
+std::string text(const Slice& s) { return "[" + to_string(s.first) + ", " + to_string(s.first + s.count) + ")"; }
+bool overlap(const Slice& a, const Slice& b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
+
+// One question per function, in an order in which each may rely on the answers before it.
+class Inspection {
+ public:
+  Inspection(const TaskGraph& graph, Elements elements, int ranks, Rank self)
+      : graph_(graph), elements_(elements), ranks_(ranks), self_(self) {}
+
+  Status run() const {
+    CASYNC_RETURN_IF_ERROR(buffers_exist());
+    CASYNC_RETURN_IF_ERROR(slices_agree());
+    CASYNC_RETURN_IF_ERROR(buffers_are_written_once());
+    CASYNC_RETURN_IF_ERROR(messages_have_names());
+    CASYNC_RETURN_IF_ERROR(merges_count_once());
+    CASYNC_RETURN_IF_ERROR(order_has_no_circle());
+    CASYNC_RETURN_IF_ERROR(elements_are_decoded_once());
+    return elements_are_read_before_they_change();
+  }
+
+ private:
+  std::size_t size() const { return graph_.tasks().size(); }
+  const Primitive& task(std::size_t t) const { return graph_.tasks()[t]; }
+  const Buffer& buffer(BufferId id) const { return graph_.buffers()[TaskGraph::index(id)]; }
+  Status wrong(std::size_t t, const std::string& what) const {
+    return internal_error("task " + to_string(t) + " (" + task_text(graph_, TaskId(t)) + "): " + what);
+  }
+
+  Status buffers_exist() const {
+    for (std::size_t t = 0; t < size(); ++t) {
+      std::optional<BufferId> stranger;
+      const auto look = [&](BufferId id) {
+        if (TaskGraph::index(id) >= graph_.buffers().size()) stranger = id;
+      };
+      for_each_read(task(t), look);
+      if (const auto written = written_buffer(task(t))) look(*written);
+      if (stranger) {
+        return wrong(t, "no buffer b" + to_string(TaskGraph::index(*stranger)) + "; the graph has " +
+                            to_string(graph_.buffers().size()));
+      }
+    }
+    return Status::ok();
+  }
+
+  Status slice_is(std::size_t t, BufferId id, const Slice& expected) const {
+    if (buffer(id).slice == expected) return Status::ok();
+    return wrong(t, "buffer b" + to_string(TaskGraph::index(id)) + " holds elements " + text(buffer(id).slice) +
+                        ", not " + text(expected));
+  }
+
+  Status slices_agree() const {
+    for (std::size_t b = 0; b < graph_.buffers().size(); ++b) {
+      const Slice& slice = graph_.buffers()[b].slice;
+      if (slice.first <= elements_ && slice.count <= elements_ - slice.first) continue;
+      return internal_error("buffer " + to_string(b) + ": elements " + text(slice) + " of a gradient of " +
+                            to_string(elements_));
+    }
+    for (std::size_t t = 0; t < size(); ++t) {
+      if (const auto* encode = std::get_if<Encode>(&task(t))) {
+        CASYNC_RETURN_IF_ERROR(slice_is(t, encode->to, encode->from));
+      } else if (const auto* decode = std::get_if<Decode>(&task(t))) {
+        CASYNC_RETURN_IF_ERROR(slice_is(t, decode->from, decode->to));
+      } else if (const auto* merge = std::get_if<Merge>(&task(t))) {
+        CASYNC_RETURN_IF_ERROR(slice_is(t, merge->to, merge->local));
+        for (const std::optional<BufferId>& part : merge->contributions) {
+          if (part) CASYNC_RETURN_IF_ERROR(slice_is(t, *part, merge->local));
+        }
+      }
+    }
+    return Status::ok();
+  }
+
+  Status buffers_are_written_once() const {
+    std::vector<int> writers(graph_.buffers().size());
+    for (std::size_t t = 0; t < size(); ++t) {
+      const auto written = written_buffer(task(t));
+      if (written && ++writers[TaskGraph::index(*written)] > 1) return wrong(t, "another task writes that buffer too");
+    }
+    for (std::size_t t = 0; t < size(); ++t) {
+      std::optional<BufferId> unwritten;
+      for_each_read(task(t), [&](BufferId id) {
+        if (writers[TaskGraph::index(id)] == 0) unwritten = id;
+      });
+      if (unwritten) return wrong(t, "no task writes buffer b" + to_string(TaskGraph::index(*unwritten)));
+    }
+    return Status::ok();
+  }
+
+  Status messages_have_names() const {
+    std::set<std::tuple<bool, Rank, MessageId>> named;
+    for (std::size_t t = 0; t < size(); ++t) {
+      const auto* send = std::get_if<Send>(&task(t));
+      const auto* recv = std::get_if<Recv>(&task(t));
+      if (!send && !recv) continue;
+      const Rank peer = send ? send->to : recv->from;
+      if (peer < 0 || peer >= ranks_) return wrong(t, "the group has ranks 0 to " + to_string(ranks_ - 1));
+      if (peer == self_) return wrong(t, "that is this rank itself");
+      const BufferId id = send ? send->from : recv->to;
+      if ((send ? send->id : recv->id).partition != buffer(id).partition) {
+        return wrong(t, "the buffer is of partition " + to_string(buffer(id).partition));
+      }
+      if (!named.insert({send != nullptr, peer, send ? send->id : recv->id}).second) {
+        return wrong(t, "another message with that rank has the same name");
+      }
+    }
+    return Status::ok();
+  }
+
+  Status merges_count_once() const {
+    for (std::size_t t = 0; t < size(); ++t) {
+      const auto* merge = std::get_if<Merge>(&task(t));
+      if (!merge) continue;
+      if (merge->contributions.empty()) return wrong(t, "nothing to merge");
+      const std::set<std::optional<BufferId>> distinct(merge->contributions.begin(), merge->contributions.end());
+      if (distinct.size() < merge->contributions.size()) return wrong(t, "a contribution is listed twice");
+    }
+    return Status::ok();
+  }
+
+  Status order_has_no_circle() const {
+    std::vector<int> waits(size());
+    std::vector<TaskId> ready;
+    for (std::size_t t = 0; t < size(); ++t) {
+      waits[t] = graph_.predecessors(TaskId(t));
+      if (waits[t] == 0) ready.push_back(TaskId(t));
+    }
+    for (std::size_t done = 0; done < ready.size(); ++done) {
+      for (TaskId next : graph_.successors(ready[done])) {
+        if (--waits[TaskGraph::index(next)] == 0) ready.push_back(next);
+      }
+    }
+    if (ready.size() == size()) return Status::ok();
+    const auto stuck = std::find_if(waits.begin(), waits.end(), [](int n) { return n > 0; }) - waits.begin();
+    return wrong(static_cast<std::size_t>(stuck), "waits in a circle for itself");
+  }
+
+  Status elements_are_decoded_once() const {
+    std::vector<std::pair<Slice, std::size_t>> decoded;
+    for (std::size_t t = 0; t < size(); ++t) {
+      if (const auto* decode = std::get_if<Decode>(&task(t))) decoded.emplace_back(decode->to, t);
+    }
+    std::sort(decoded.begin(), decoded.end(),
+              [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
+    Elements covered = 0;
+    for (const auto& [slice, t] : decoded) {
+      if (slice.first < covered) return wrong(t, "another task decodes some of these elements too");
+      if (slice.first > covered) break;
+      covered += slice.count;
+    }
+    if (covered == elements_) return Status::ok();
+    return internal_error("no task decodes element " + to_string(covered) + " of " + to_string(elements_));
+  }
+
+  // A decode changes elements in place; whoever reads them must have been waited for, on this rank's own word
+  // and not because some other rank's messages happen to imply it.
+  Status elements_are_read_before_they_change() const {
+    std::vector<std::vector<std::size_t>> before(size());
+    for (std::size_t t = 0; t < size(); ++t) {
+      for (TaskId next : graph_.successors(TaskId(t))) before[TaskGraph::index(next)].push_back(t);
+    }
+    const auto readers = readers_by_position();
+    for (std::size_t t = 0; t < size(); ++t) {
+      const auto* decode = std::get_if<Decode>(&task(t));
+      if (!decode) continue;
+      const std::set<std::size_t> waited_for = all_before(t, before);
+      for (const auto& [slice, reader] : readers) {
+        if (slice.first >= decode->to.first + decode->to.count) break;
+        if (!overlap(slice, decode->to) || waited_for.contains(reader)) continue;
+        return wrong(t, "does not wait for task " + to_string(reader) + " to read these elements");
+      }
+    }
+    return Status::ok();
+  }
+
+  std::vector<std::pair<Slice, std::size_t>> readers_by_position() const {
+    std::vector<std::pair<Slice, std::size_t>> readers;
+    for (std::size_t t = 0; t < size(); ++t) {
+      if (const auto slice = gradient_read(task(t))) readers.emplace_back(*slice, t);
+    }
+    std::sort(readers.begin(), readers.end(),
+              [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
+    return readers;
+  }
+
+  static std::set<std::size_t> all_before(std::size_t t, const std::vector<std::vector<std::size_t>>& before) {
+    std::set<std::size_t> found;
+    std::vector<std::size_t> open{t};
+    while (!open.empty()) {
+      const std::size_t at = open.back();
+      open.pop_back();
+      for (std::size_t earlier : before[at]) {
+        if (found.insert(earlier).second) open.push_back(earlier);
+      }
+    }
+    return found;
+  }
+
+  const TaskGraph& graph_;
+  Elements elements_;
+  int ranks_;
+  Rank self_;
+};
+
+}  // namespace
+
+Status TaskGraph::validate(Elements elements, int ranks, Rank self) const {
+  return Inspection(*this, elements, ranks, self).run();
+}
+
+}  // namespace casync

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace casync::ring {
+
+constexpr Rank successor(Rank rank, int ranks) { return (rank + 1) % ranks; }
+constexpr Rank predecessor(Rank rank, int ranks) { return (rank + ranks - 1) % ranks; }
+
+/// Where `rank` stands on the way of a partition: it starts at position 0 behind the owner and reaches the
+/// owner at position ranks - 1.
+constexpr int position(Rank rank, Rank owner, int ranks) { return (rank - owner - 1 + 2 * ranks) % ranks; }
+
+/// The rank at a position; the inverse of position().
+constexpr Rank at(int position, Rank owner, int ranks) { return (owner + 1 + position) % ranks; }
+
+/// The hop of the message that the rank at `position` sends while reducing (positions 0 .. ranks - 2).
+constexpr std::uint32_t reduce_hop(int position) { return static_cast<std::uint32_t>(position); }
+
+/// The hop of the message that the rank at `position` receives while gathering (positions 0 .. ranks - 2): the
+/// hops go on where the reduction ended, the owner sending the first.
+constexpr std::uint32_t gather_hop(int position, int ranks) { return static_cast<std::uint32_t>(ranks - 1 + position); }
+
+}  // namespace casync::ring

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/decide.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/check.h"
+#include "base/nearest.h"
+
+namespace casync {
+namespace {
+
+// Who has a say on one gradient, strongest first.
+struct Sources {
+  std::vector<const Choice*> choices;
+
+  Sources(const Plan& plan, std::string_view name) {
+    const auto entry =
+        std::find_if(plan.gradients.begin(), plan.gradients.end(), [&](const Entry& e) { return e.name == name; });
+    if (entry != plan.gradients.end()) choices.push_back(&entry->choice);
+    const auto rule =
+        std::find_if(plan.rules.begin(), plan.rules.end(), [&](const Rule& r) { return matches(r.match, name); });
+    if (rule != plan.rules.end()) choices.push_back(&rule->choice);
+    choices.push_back(&plan.defaults);
+  }
+
+  template <class T>
+  T first(std::optional<T> Choice::*field, T otherwise) const {
+    for (const Choice* choice : choices) {
+      if (choice->*field) return *(choice->*field);
+    }
+    return otherwise;
+  }
+
+  CodecChoice second_hop() const {
+    for (const Choice* choice : choices) {
+      if (choice->second_hop) return *choice->second_hop;
+      if (choice->codec) return *choice->codec;
+    }
+    return {};
+  }
+
+  int partitions(Bytes bytes, int ranks) const {
+    for (const Choice* choice : choices) {
+      if (choice->partitions) return std::clamp(*choice->partitions, 1, kMostPartitions);
+      if (choice->partition_bytes) return choose_partitions(bytes, ranks, *choice->partition_bytes);
+    }
+    return choose_partitions(bytes, ranks, kDefaultPartitionBytes);
+  }
+};
+
+std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
+
+// What is to be said about rule `at`, knowing which gradients it matches and which rule decides each of those.
+std::optional<std::string> remark_on_rule(const Plan& plan, std::size_t at, std::span<const GradientSpec> gradients) {
+  std::size_t matched = 0;
+  std::set<std::size_t> hidden_by;
+  for (const GradientSpec& gradient : gradients) {
+    if (!matches(plan.rules[at].match, gradient.name)) continue;
+    ++matched;
+    std::size_t first = 0;
+    while (!matches(plan.rules[first].match, gradient.name)) ++first;
+    if (first == at) return std::nullopt;
+    hidden_by.insert(first);
+  }
+  const std::string rule = "rule " + std::to_string(at + 1) + " " + quoted(plan.rules[at].match);
+  if (matched == 0) return rule + " matches no gradient";
+  std::string others;
+  for (std::size_t first : hidden_by) {
+    others += (others.empty() ? "" : ", ") + std::to_string(first + 1) + " " + quoted(plan.rules[first].match);
+  }
+  return rule + " never applies: what it matches (" + std::to_string(matched) +
+         (matched == 1 ? " gradient" : " gradients") + ") is taken by rule " + others + " before it";
+}
+
+}  // namespace
+
+bool matches(std::string_view pattern, std::string_view name) {
+  // The last * seen takes as little as it can; when the rest then fails to match, it takes one more. Earlier
+  // ones never need to: so this is at most pattern times name steps, and nothing nests.
+  std::size_t p = 0, n = 0;
+  std::size_t star = std::string_view::npos, taken_to = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken_to = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p, ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++taken_to;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes) {
+  CASYNC_CHECK(ranks >= 1);
+  const auto owners = static_cast<std::size_t>(ranks);
+  partition_bytes = std::max<Bytes>(partition_bytes, 1);
+  const Bytes worthwhile = std::min(partition_bytes, kLeastOwnedBytes);
+  const std::size_t most = std::max(kMostPartitions / owners * owners, std::size_t{1});
+  std::size_t count = bytes / worthwhile;
+  if (count >= owners) count = round_up(ceil_div(bytes, partition_bytes), owners);
+  return static_cast<int>(std::clamp<std::size_t>(count, 1, most));
+}
+
+Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
+  const Sources sources(plan, gradient.name);
+  return {.codec = sources.first(&Choice::codec, CodecChoice{}),
+          .second_hop = sources.second_hop(),
+          .strategy = sources.first(&Choice::strategy, StrategyKind::kPs),
+          .partitions = sources.partitions(gradient.bytes(), ranks),
+          .priority = sources.first(&Choice::priority, gradient.priority)};
+}
+
+std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, int ranks) {
+  std::vector<std::string> found;
+  for (std::size_t r = 0; r < plan.rules.size(); ++r) {
+    if (auto remark = remark_on_rule(plan, r, gradients)) found.push_back(std::move(*remark));
+  }
+  std::vector<std::string_view> names;
+  for (const GradientSpec& gradient : gradients) names.push_back(gradient.name);
+  const std::set<std::string_view> known(names.begin(), names.end());
+  for (const Entry& entry : plan.gradients) {
+    if (known.contains(entry.name)) continue;
+    found.push_back("entry " + quoted(entry.name) + " names no gradient" + hint(entry.name, names));
+  }
+  if (plan.world.ranks && *plan.world.ranks != ranks) {
+    found.push_back("the plan was made for " + std::to_string(*plan.world.ranks) + " ranks, and this group has " +
+                    std::to_string(ranks));
+  }
+  return found;
+}
+
+}  // namespace casync

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/plan_io.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "proto/placed.h"
+#include "proto/plan.pb.h"
+#include "proto/text_diagnostics.h"
+#include "proto/text_reader.h"
+#include "proto/text_writer.h"
+
+namespace casync {
+namespace {
+
+namespace wire = plan::v1;
+using proto::Placed;
+using proto::quoted;
+
+constexpr int kVersion = 1;
+constexpr std::int64_t kLeastPartitionBytes = 1024;
+constexpr std::int64_t kMostPartitions = 65536;
+
+void read_param(const Placed<wire::Param>& param, CodecChoice* choice) {
+  if (param->key().empty()) return param.refuse("a param without a key, expected key: \"NAME\"");
+  const std::string name = quoted(param->key());
+  for (const auto& [key, value] : choice->parameters) {
+    if (key == param->key()) return param.refuse("param " + name + " a second time, expected once");
+  }
+  if (!param->has_value()) return param.refuse("param " + name + " without a value, expected value: NUMBER");
+  if (!std::isfinite(param->value())) {
+    return param.refuse(wire::Param::kValueFieldNumber, "param " + name + " is not finite, expected a finite number");
+  }
+  choice->parameters.emplace_back(param->key(), param->value());
+}
+
+CodecChoice read_codec(const Placed<wire::Codec>& codec) {
+  if (codec->name().empty()) codec.refuse("a codec without a name, expected name: \"NAME\" (\"none\" is one)");
+  CodecChoice choice{codec->name(), {}};
+  for (int i = 0; i < codec->param_size(); ++i) {
+    read_param(codec.inner(codec->param(i), wire::Codec::kParamFieldNumber, i), &choice);
+  }
+  return choice;
+}
+
+template <class Message>
+std::optional<StrategyKind> read_strategy(const Placed<Message>& from) {
+  const int number = Message::kStrategyFieldNumber;
+  if (!from->has_strategy()) return std::nullopt;
+  if (from.written_as_number(number)) {
+    from.refuse(number, "strategy " + std::to_string(from->strategy()) + ", expected PS or RING (by name)");
+  } else if (from->strategy() == wire::PS) {
+    return StrategyKind::kPs;
+  } else if (from->strategy() == wire::RING) {
+    return StrategyKind::kRing;
+  } else {
+    from.refuse(number, "strategy `STRATEGY_UNSPECIFIED`, expected PS or RING (leave it out to say nothing)");
+  }
+  return std::nullopt;
+}
+
+/// What Default, Rule and Gradient have in common.
+template <class Message>
+Choice read_choice(const Placed<Message>& from) {
+  Choice choice;
+  if (from->has_codec()) choice.codec = read_codec(from.inner(from->codec(), Message::kCodecFieldNumber));
+  if (from->has_second_hop()) {
+    choice.second_hop = read_codec(from.inner(from->second_hop(), Message::kSecondHopFieldNumber));
+  }
+  choice.strategy = read_strategy(from);
+  choice.partition_bytes = from.within(Message::kPartitionBytesFieldNumber, from->has_partition_bytes(),
+                                       from->partition_bytes(), kLeastPartitionBytes);
+  choice.partitions =
+      from.within(Message::kPartitionsFieldNumber, from->has_partitions(), from->partitions(), 1, kMostPartitions);
+  if (from->has_priority()) choice.priority = from->priority();
+  return choice;
+}
+
+World read_world(const Placed<wire::World>& from) {
+  World world;
+  world.ranks = from.within(wire::World::kRanksFieldNumber, from->has_ranks(), from->ranks(), 1);
+  world.nodes = from.within(wire::World::kNodesFieldNumber, from->has_nodes(), from->nodes(), 1);
+  if (world.ranks && world.nodes && *world.nodes > *world.ranks) {
+    from.refuse(wire::World::kNodesFieldNumber, "nodes " + std::to_string(*world.nodes) +
+                                                    ", expected no more than ranks (" + std::to_string(*world.ranks) +
+                                                    ")");
+  }
+  world.profile_digest = from->profile_digest();
+  return world;
+}
+
+Rule read_rule(const Placed<wire::Rule>& rule) {
+  if (rule->match().empty()) {
+    rule.refuse("a rule without a pattern, expected match: \"PATTERN\" (what holds for all belongs into default)");
+  }
+  return {rule->match(), read_choice(rule)};
+}
+
+std::vector<Entry> read_gradients(const Placed<wire::Plan>& from) {
+  const int number = wire::Plan::kGradientFieldNumber;
+  std::vector<Entry> entries;
+  std::map<std::string_view, int> index_of;
+  for (int i = 0; i < from->gradient_size(); ++i) {
+    const auto gradient = from.inner(from->gradient(i), number, i);
+    const auto [first, fresh] = index_of.emplace(gradient->name(), i);
+    if (gradient->name().empty()) {
+      gradient.refuse("a gradient without a name, expected name: \"NAME\"");
+    } else if (!fresh) {
+      gradient.refuse("gradient " + quoted(gradient->name()) +
+                      " a second time, expected one entry (the first is in line " +
+                      std::to_string(from.line(number, first->second)) + ")");
+    }
+    entries.push_back({gradient->name(), read_choice(gradient)});
+  }
+  return entries;
+}
+
+void check_version(const Placed<wire::Plan>& from) {
+  const std::string expected = ", expected version: " + std::to_string(kVersion);
+  if (!from->has_version()) {
+    from.refuse("no version" + expected);
+  } else if (from->version() != kVersion) {
+    from.refuse(wire::Plan::kVersionFieldNumber, "version " + std::to_string(from->version()) + expected +
+                                                     " (the plan was written for another CaSync than this)");
+  }
+}
+
+Plan read_plan(const Placed<wire::Plan>& from) {
+  Plan plan;
+  if (from->has_default_()) {
+    plan.defaults = read_choice(from.inner(from->default_(), wire::Plan::kDefaultFieldNumber));
+  }
+  for (int i = 0; i < from->rule_size(); ++i) {
+    plan.rules.push_back(read_rule(from.inner(from->rule(i), wire::Plan::kRuleFieldNumber, i)));
+  }
+  plan.gradients = read_gradients(from);
+  if (from->has_world()) plan.world = read_world(from.inner(from->world(), wire::Plan::kWorldFieldNumber));
+  plan.fusion_bytes = static_cast<Bytes>(
+      from.within(wire::Plan::kFusionBytesFieldNumber, from->has_fusion_bytes(), from->fusion_bytes(), 0)
+          .value_or(static_cast<std::int64_t>(plan.fusion_bytes)));
+  plan.seed = from->seed();
+  return plan;
+}
+
+void write_codec(const CodecChoice& choice, wire::Codec* to) {
+  to->set_name(choice.name);
+  for (const auto& [key, value] : choice.parameters) {
+    wire::Param* param = to->add_param();
+    param->set_key(key);
+    param->set_value(value);
+  }
+}
+
+template <class Message>
+void write_choice(const Choice& choice, Message* to) {
+  if (choice.codec) write_codec(*choice.codec, to->mutable_codec());
+  if (choice.second_hop) write_codec(*choice.second_hop, to->mutable_second_hop());
+  if (choice.strategy) to->set_strategy(*choice.strategy == StrategyKind::kPs ? wire::PS : wire::RING);
+  if (choice.partition_bytes) to->set_partition_bytes(static_cast<std::int64_t>(*choice.partition_bytes));
+  if (choice.partitions) to->set_partitions(*choice.partitions);
+  if (choice.priority) to->set_priority(*choice.priority);
+}
+
+void write_world(const World& world, wire::World* to) {
+  if (world.ranks) to->set_ranks(*world.ranks);
+  if (world.nodes) to->set_nodes(*world.nodes);
+  if (!world.profile_digest.empty()) to->set_profile_digest(world.profile_digest);
+}
+
+}  // namespace
+
+Result<Plan> parse_plan(std::string_view text, std::string_view source) {
+  wire::Plan message;
+  proto::Places places;
+  proto::TextDiagnostics diagnostics(text, source);
+  const bool read = proto::read_text(&message, &places, &diagnostics);
+  const Placed<wire::Plan> root(message, &places, {}, diagnostics);
+  const bool other_version = message.has_version() && message.version() != kVersion;
+  // In a plan of another version all other mistakes are only consequences.
+  if (other_version) diagnostics.clear();
+  if (read || other_version) check_version(root);
+  Plan plan;
+  if (read && !other_version) plan = read_plan(root);
+  if (!diagnostics.empty()) return diagnostics.status();
+  return plan;
+}
+
+std::string plan_text(const Plan& plan) {
+  wire::Plan message;
+  message.set_version(kVersion);
+  write_world(plan.world, message.mutable_world());
+  if (message.world().ByteSizeLong() == 0) message.clear_world();
+  write_choice(plan.defaults, message.mutable_default_());
+  if (message.default_().ByteSizeLong() == 0) message.clear_default_();
+  for (const Rule& rule : plan.rules) {
+    wire::Rule* to = message.add_rule();
+    to->set_match(rule.match);
+    write_choice(rule.choice, to);
+  }
+  for (const Entry& entry : plan.gradients) {
+    wire::Gradient* to = message.add_gradient();
+    to->set_name(entry.name);
+    write_choice(entry.choice, to);
+  }
+  if (plan.fusion_bytes != Plan{}.fusion_bytes) message.set_fusion_bytes(static_cast<std::int64_t>(plan.fusion_bytes));
+  if (plan.seed != 0) message.set_seed(plan.seed);
+  return "# proto-file: proto/plan.proto\n# proto-message: casync.plan.v1.Plan\n" + proto::text_of(message);
+}
+
+}  // namespace casync

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "base/status.h"
+#include "casync/model/plan.h"
+
+namespace casync {
+
+/// What libcasync_planio.so exports: parse_plan behind one C name, so that nothing of Protocol Buffers is seen
+/// from outside. `plan_bytes` is the caller's sizeof(Plan): module and caller must be of one build. Exactly one
+/// of `plan` and `status` is meaningful afterwards; throws nothing.
+using PlanReader = void(const char* text, std::size_t size, const char* source, std::size_t plan_bytes, Plan* plan,
+                        Status* status);
+
+constexpr const char* kPlanModule = "libcasync_planio.so";
+constexpr const char* kPlanReader = "casync_planio_read";
+
+}  // namespace casync

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "casync/graph/task_graph.h"
+#include "casync/strategies/exchange.h"
+
+namespace casync {
+
+/// Ring: each partition starts behind its owner and gathers one contribution per rank on its way to it (merged
+/// and encoded again at each hop: for codecs with an exact merge), then the owner's final code goes around
+/// unchanged. Every rank talks to its two neighbours only.
+TaskGraph ring_graph(const Exchange& exchange);
+
+}  // namespace casync

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where: the C interface for other programs, and the command. All of it finds its parts
+# relative to itself, so an installed tree can be moved.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+if(TARGET casync)
+  target_link_options(casync PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/casync.map)
+  set_property(TARGET casync APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/casync.map)
+  set_target_properties(casync PROPERTIES INSTALL_RPATH "$ORIGIN")
+  # Not FILE_SET: in the tree the header's path is plugins/c_api/casync.h, outside it is <casync.h>.
+  install(TARGETS casync LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/plugins/c_api/casync.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/casync)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/casync-config.cmake.in
+    ${PROJECT_BINARY_DIR}/casync-config.cmake INSTALL_DESTINATION ${package_dir}
+    PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/casync-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/casync-config.cmake ${PROJECT_BINARY_DIR}/casync-config-version.cmake
+    DESTINATION ${package_dir})
+endif()
+
+# Modules that libcasync loads when they are needed. They stand beside it.
+foreach(module IN ITEMS casync_planio casync_ucx)
+  if(TARGET ${module})
+    set_target_properties(${module} PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
+    install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
+endforeach()
+
+if(TARGET casync_tool)
+  set_target_properties(casync_tool PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS casync_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# casync_package(NAME debian-package [find_package arguments ...]): a library that every build needs.
+macro(casync_package name debian)
+  find_package(${name} ${ARGN} QUIET)
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "${name} was not found: run tools/setup, or install the package ${debian}, "
+      "or set CMAKE_PREFIX_PATH to where it is")
+  endif()
+endmacro()
+
+casync_package(Threads libc6-dev)
+casync_package(spdlog libspdlog-dev)
+casync_package(Protobuf libprotobuf-dev)
+casync_package(hwy libhwy-dev)
+casync_package(CLI11 libcli11-dev)
+casync_package(nlohmann_json nlohmann-json3-dev)
+casync_package(OpenSSL libssl-dev)
+if(BUILD_TESTING)
+  casync_package(Catch2 catch2 2.13)
+endif()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# casync_python_test(NAME script ENVIRONMENT torch|plain LABELS ... [ARGS ...] [TIMEOUT seconds] [SERIAL])
+# The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
+# and the package staged in <build>/python. A file test_*.py runs under pytest, any other as a program (exit 77
+# skips). `plain` has numpy and nothing of a framework. All carry the label `python`. Without the environment,
+# or with CASYNC_WITH_FRAMEWORKS=OFF for a framework's, the test is left out and a STATUS line says so.
+casync_feature(FRAMEWORKS "tests with deep learning frameworks (.venv/torch: tools/setup makes it)" AUTO)
+set(CASYNC_VENV_DIR ${PROJECT_SOURCE_DIR}/.venv CACHE PATH "Folder of the virtual environments that tools/setup makes")
+
+# Sets `result` to the environment's Python, or to "" when tests of it cannot run here.
+function(casync_python_environment result environment)
+  set(python ${CASYNC_VENV_DIR}/${environment}/bin/python)
+  set(${result} "" PARENT_SCOPE)
+  if(NOT environment STREQUAL "plain" AND CASYNC_WITH_FRAMEWORKS STREQUAL "OFF")
+    return()
+  endif()
+  if(EXISTS ${python})
+    set(${result} ${python} PARENT_SCOPE)
+  elseif(CASYNC_WITH_FRAMEWORKS STREQUAL "ON")
+    message(FATAL_ERROR "CASYNC_WITH_FRAMEWORKS=ON, but ${python} is not there: run tools/setup")
+  endif()
+endfunction()
+
+function(casync_python_test name script)
+  cmake_parse_arguments(ARG "SERIAL" "ENVIRONMENT;TIMEOUT" "LABELS;ARGS" ${ARGN})
+  casync_python_environment(python ${ARG_ENVIRONMENT})
+  if(NOT python)
+    message(STATUS "test ${name} left out: no Python environment ${ARG_ENVIRONMENT} (tools/setup makes it)")
+    return()
+  endif()
+  cmake_path(ABSOLUTE_PATH script BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  cmake_path(GET script FILENAME file)
+  set(runner ${python})
+  if(file MATCHES "^test_.*\\.py$")
+    list(APPEND runner -m pytest -q -p no:cacheprovider)
+  endif()
+  add_test(NAME ${name} COMMAND ${runner} ${script} ${ARG_ARGS})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES
+    LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1")
+  if(ARG_SERIAL)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+endfunction()

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the build itself needs, with an answer for whoever lacks it. Included before project().
+
+# CMake's own message for a missing compiler does not say what to install.
+function(casync_need_compiler language variable package)
+  if(CMAKE_${language}_COMPILER OR DEFINED ENV{${variable}})
+    return()
+  endif()
+  find_program(CASYNC_FOUND_${language} NAMES ${ARGN} NO_CACHE)
+  if(NOT CASYNC_FOUND_${language})
+    message(FATAL_ERROR "no ${language} compiler found: run tools/setup, or install the package ${package}, "
+      "or set ${variable} to a compiler's path")
+  endif()
+endfunction()
+
+casync_need_compiler(CXX CXX g++ c++ g++ clang++)
+casync_need_compiler(C CC gcc cc gcc clang)
+
+# A compiled file is compiled once: switching branches or presets back and forth costs a copy.
+find_program(CASYNC_CCACHE ccache)
+if(CASYNC_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CASYNC_CCACHE} CACHE STRING "what runs the C compiler")
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CASYNC_CCACHE} CACHE STRING "what runs the C++ compiler")
+endif()

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codec/none.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "compll/codec/tile_codec.h"
+#include "compll/codec/tile_memory.h"
+#include "compll/ops/cpu/linear.h"
+
+namespace casync::compll {
+namespace {
+
+// Payloads may lie at any address: the kernels load and store unaligned, so the cast is only a name.
+float* floats(std::byte* payload) { return reinterpret_cast<float*>(payload); }
+const float* floats(const std::byte* payload) { return reinterpret_cast<const float*>(payload); }
+
+const float* floats(const Contribution& contribution) {
+  return contribution.raw != nullptr ? contribution.raw : floats(contribution.code.data);
+}
+
+class None final : public TileCodec {
+ public:
+  explicit None(CodecInfo info) : info_(std::move(info)) {}
+
+  const CodecInfo& info() const override { return info_; }
+  Bytes encoded_bound(Elements n) const override { return n * sizeof(float); }
+
+  Status check(ConstView payload, Elements n) const override {
+    if (payload.size == encoded_bound(n)) return Status::ok();
+    return data_loss("payload: its size in bytes is " + std::to_string(payload.size) + ", expected " +
+                     std::to_string(encoded_bound(n)));
+  }
+
+  bool encode_tile(const Tile& tile, const Scaled& source, float*, std::byte* payload, float* residual_out,
+                   Write) const override {
+    if (residual_out != nullptr) std::fill_n(residual_out, tile.count, 0.0f);
+    return store_scaled(source, tile.count, floats(payload + tile.first * sizeof(float)), Write::kPlain);
+  }
+  void finish(Elements, bool, std::byte*) const override {}
+
+  void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
+    for (const ConstView& payload : payloads) {
+      const float* values = floats(payload.data + tile.first * sizeof(float));
+      mode == Write::kAdd ? add_values(values, tile.count, out) : copy_values(values, tile.count, out, mode);
+      mode = Write::kAdd;
+    }
+  }
+
+  // Into another identity the sum needs no tile between: it goes from registers to its place.
+  Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                Residual residual, const EncodeContext& context, std::byte* payload) const override {
+    if (!second.info().identity) {
+      return TileCodec::merge(contributions, n, scale, second, residual, context, payload);
+    }
+    CASYNC_CHECK(!contributions.empty());
+    const bool in_place = std::any_of(contributions.begin(), contributions.end(),
+                                      [&](const Contribution& c) { return floats(c) == floats(payload); });
+    const Write mode = in_place ? Write::kPlain : write_mode(floats(payload), n);
+    const bool finite = sum({n, 0, n}, contributions, scale, residual.in, floats(payload), mode);
+    if (residual.out != nullptr) std::fill_n(residual.out, n, 0.0f);
+    finish_writes(mode);
+    return {encoded_bound(n), finite};
+  }
+
+ private:
+  // Some terms at a time: a handful of streams is what the prefetchers follow, and the pointers fit on the stack.
+  static bool sum(const Tile& tile, std::span<const Contribution> contributions, float scale, const float* residual,
+                  float* out, Write mode) {
+    constexpr std::size_t kTerms = 16;
+    std::array<const float*, kTerms> terms;
+    std::size_t size = 0;
+    bool finite = true;
+    for (std::size_t next = 0; next < contributions.size();) {
+      while (size < kTerms && next < contributions.size()) terms[size++] = floats(contributions[next++]) + tile.first;
+      const bool last = next == contributions.size();
+      finite = sum_scaled({terms.data(), size}, last ? scale : 1.0f, last ? residual : nullptr, tile.count, out,
+                          last ? mode : Write::kPlain);
+      terms[0] = out;
+      size = 1;
+    }
+    return finite;
+  }
+
+  CodecInfo info_;
+};
+
+}  // namespace
+
+Declaration declare_none() {
+  CodecInfo info;
+  info.name = "none";
+  info.summary = "sends the float32 elements as they are";
+  info.source = "the identity";
+  info.number = 1;
+  info.identity = true;
+  info.exact_merge = true;
+  info.contractive = true;
+  return {info, [](const CodecInfo& filled) -> std::unique_ptr<Codec> { return std::make_unique<None>(filled); }};
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codec/tile_codec.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "compll/codec/tile_memory.h"
+#include "compll/ops/cpu/linear.h"
+
+namespace casync::compll {
+namespace {
+
+constexpr Elements kTileElements = 4096;
+constexpr std::size_t kTogether = 4;  // payloads a kernel sums in registers
+
+// Calls body(Tile) for the n elements in order.
+template <class Body>
+void for_tiles(Elements n, Elements step, const Body& body) {
+  for (Elements first = 0; first < n; first += step) body(Tile{n, first, std::min(step, n - first)});
+}
+
+float* offset(float* floats, Elements first) { return floats == nullptr ? nullptr : floats + first; }
+
+}  // namespace
+
+const TileCodec& tile_codec(const Codec& codec) {
+  const auto* tiles = dynamic_cast<const TileCodec*>(&codec);
+  CASYNC_CHECK(tiles != nullptr);
+  return *tiles;
+}
+
+Elements TileCodec::tile_elements() const { return std::max(kTileElements, info().block); }
+
+Encoded TileCodec::encode(const float* in, Elements n, Residual residual, const EncodeContext&,
+                          std::byte* payload) const {
+  const Scaled source{in, 1, residual.in};
+  const Write mode = write_mode(residual.out, n);
+  float* scratch = tile_memory(tile_elements());
+  bool finite = true;
+  for_tiles(n, tile_elements(), [&](const Tile& tile) {
+    finite &= encode_tile(tile, source.from(tile.first), scratch, payload, offset(residual.out, tile.first), mode);
+  });
+  finish(n, finite, payload);
+  finish_writes(mode);
+  return {encoded_bound(n), finite};
+}
+
+void TileCodec::decode_tiles(ConstView payload, Elements n, float* out, Write mode) const {
+  CASYNC_CHECK(payload.size == encoded_bound(n));
+  for_tiles(n, tile_elements(), [&](const Tile& tile) { decode_tile(tile, {&payload, 1}, out + tile.first, mode); });
+  finish_writes(mode);
+}
+
+void TileCodec::decode(ConstView payload, Elements n, float* out) const {
+  decode_tiles(payload, n, out, write_mode(out, n));
+}
+
+void TileCodec::decode_add(ConstView payload, Elements n, float* out) const {
+  decode_tiles(payload, n, out, Write::kAdd);
+}
+
+// Codes that follow one another are summed in registers; raw elements are one pass over the tile.
+void TileCodec::sum_tile(const Tile& tile, std::span<const Contribution> contributions, float* out) const {
+  for (std::size_t i = 0; i < contributions.size();) {
+    const Write mode = i == 0 ? Write::kPlain : Write::kAdd;
+    std::array<ConstView, kTogether> codes;
+    std::size_t size = 0;
+    while (size < kTogether && i < contributions.size() && contributions[i].raw == nullptr) {
+      codes[size++] = contributions[i++].code;
+    }
+    if (size != 0) {
+      decode_tile(tile, {codes.data(), size}, out, mode);
+    } else {
+      const float* raw = contributions[i++].raw + tile.first;
+      mode == Write::kAdd ? add_values(raw, tile.count, out) : copy_values(raw, tile.count, out, mode);
+    }
+  }
+}
+
+Encoded TileCodec::merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                         Residual residual, const EncodeContext&, std::byte* payload) const {
+  CASYNC_CHECK(!contributions.empty());
+  for (const Contribution& c : contributions) CASYNC_CHECK(c.raw != nullptr || c.code.size == encoded_bound(n));
+  const TileCodec& encoder = tile_codec(second);
+  const Elements step = std::max(tile_elements(), encoder.tile_elements());
+  const Write mode = write_mode(residual.out, n);
+  float* sum = tile_memory(step);
+  bool finite = true;
+  for_tiles(n, step, [&](const Tile& tile) {
+    sum_tile(tile, contributions, sum);
+    const Scaled source{sum, scale, residual.in == nullptr ? nullptr : residual.in + tile.first};
+    finite &= encoder.encode_tile(tile, source, sum, payload, offset(residual.out, tile.first), mode);
+  });
+  encoder.finish(n, finite, payload);
+  finish_writes(mode);
+  return {encoder.encoded_bound(n), finite};
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compll/codec/codec.h"
+#include "compll/ops/scaled.h"
+
+namespace casync::compll {
+
+/// A part of a gradient that stays in the first-level cache while everything is done to it.
+struct Tile {
+  Elements n = 0;      ///< of the whole payload
+  Elements first = 0;  ///< a multiple of tile_elements()
+  Elements count = 0;
+};
+
+/// A codec that encodes and decodes tile by tile. Every codec of make_codec is one, which is what lets encode, decode
+/// and merge be written once, for all pairs of codecs, with one pass over memory.
+class TileCodec : public Codec {
+ public:
+  Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
+                 std::byte* payload) const override;
+  void decode(ConstView payload, Elements n, float* out) const override;
+  void decode_add(ConstView payload, Elements n, float* out) const override;
+  Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                Residual residual, const EncodeContext& context, std::byte* payload) const override;
+
+  /// Elements of a tile: a power of two, a multiple of the block.
+  virtual Elements tile_elements() const;
+
+  /// Encodes the tile into its place in the payload; residual_out, when not null, has the tile's residual after.
+  /// `scratch` holds the tile's elements and may be source.values. Says whether all of it is finite.
+  virtual bool encode_tile(const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
+                           float* residual_out, Write mode) const = 0;
+
+  /// Writes what a payload has besides its tiles: the header and the zeros between sections.
+  virtual void finish(Elements n, bool finite, std::byte* payload) const = 0;
+
+  /// out = the sum of these payloads' tiles in their order, or out += each of them in their order. At least one.
+  virtual void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const = 0;
+
+ private:
+  void sum_tile(const Tile& tile, std::span<const Contribution> contributions, float* out) const;
+  void decode_tiles(ConstView payload, Elements n, float* out, Write mode) const;
+};
+
+/// `codec` as what it is. A check failure for a codec that make_codec did not make.
+const TileCodec& tile_codec(const Codec& codec);
+
+}  // namespace casync::compll

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace casync::compll {
+
+/// Where the codes of a tile start in a payload: what each block shares (scales or means), and the codes.
+struct CodeTile {
+  const std::byte* scales = nullptr;
+  const std::byte* codes = nullptr;
+};
+
+}  // namespace casync::compll

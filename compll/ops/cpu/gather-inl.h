@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings the vector to encode into the first-level cache. Included after hwy/foreach_target.h only.
+#if defined(COMPLL_OPS_CPU_GATHER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef COMPLL_OPS_CPU_GATHER_INL_H_
+#undef COMPLL_OPS_CPU_GATHER_INL_H_
+#else
+#define COMPLL_OPS_CPU_GATHER_INL_H_
+#endif
+
+#include "compll/ops/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace casync::compll::HWY_NAMESPACE {
+
+/// Elements in a group: whole vectors on every instruction set.
+inline constexpr size_t kPadding = 16;
+
+template <bool kPlain, bool kResidual>
+HWY_INLINE void gather_loop(const Scaled& source, size_t count, float* to) {
+  const Loader<kPlain, kResidual> load(source);
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(load(i), F32(), to + i);
+  for (; i < count; ++i) {
+    to[i] = source.values[i];
+    if constexpr (!kPlain) to[i] *= source.scale;
+    if constexpr (kResidual) to[i] += source.residual[i];
+  }
+}
+
+/// p[0..count): source.values itself where that is p already in whole groups, else `scratch` (which may be
+/// source.values), padded with zeros to whole groups.
+HWY_INLINE const float* gather(const Scaled& source, size_t count, float* scratch) {
+  const bool whole = count % kPadding == 0;
+  if (source.is_plain() && whole) return source.values;
+  if (source.residual == nullptr) {
+    source.scale == 1 ? gather_loop<true, false>(source, count, scratch)
+                      : gather_loop<false, false>(source, count, scratch);
+  } else {
+    source.scale == 1 ? gather_loop<true, true>(source, count, scratch)
+                      : gather_loop<false, true>(source, count, scratch);
+  }
+  for (size_t i = count; i % kPadding != 0; ++i) scratch[i] = 0;
+  return scratch;
+}
+
+/// The largest magnitude's bits in p[0..count), which is padded to whole vectors.
+HWY_INLINE uint32_t top_magnitude(const float* p, size_t count) {
+  VecI top = hn::Zero(I32());
+  for (size_t i = 0; i < count; i += kLanes) top = hn::Max(top, magnitude_bits(hn::LoadU(F32(), p + i)));
+  return max_of_lanes(top);
+}
+
+}  // namespace casync::compll::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggle above

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "base/units.h"
+
+namespace casync::compll {
+
+/// The vector an encoder works on, not yet computed: p[i] = scale * values[i] + residual[i]. Never contracted into
+/// one fused multiply-add, so that every instruction set gets the same p.
+struct Scaled {
+  const float* values = nullptr;
+  float scale = 1;
+  const float* residual = nullptr;  ///< null: nothing is added
+
+  bool is_plain() const { return scale == 1 && residual == nullptr; }
+  Scaled from(Elements first) const {
+    return {values + first, scale, residual == nullptr ? nullptr : residual + first};
+  }
+};
+
+/// How a kernel writes its floats: past the caches when nobody reads them soon, which saves reading each line before
+/// it is overwritten. kStream needs an address that is a multiple of 64.
+enum class Write : unsigned char { kPlain, kStream, kAdd };
+
+/// The exponent bits of float32: a magnitude of at least this much is infinite or NaN.
+inline constexpr unsigned kFloat32Infinity = 0x7f800000;
+/// The NaN that all codecs write.
+inline constexpr unsigned kFloat32NaN = 0x7fc00000;
+
+}  // namespace casync::compll

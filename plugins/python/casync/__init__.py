@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CaSync: gradient synchronization that knows about compression.
+
+Needs numpy only. `casync.torch` is imported separately and needs PyTorch.
+"""
+
+from casync._library import load as _load
+from casync.codec import Codec, CodecState, codecs
+from casync.errors import (
+    CompileError,
+    DataLoss,
+    Error,
+    InvalidArgument,
+    PeerFailure,
+    PlanError,
+    Timeout,
+    Unavailable,
+)
+from casync.session import Handle, Session, StepResult
+
+__all__ = [
+    "Codec",
+    "CodecState",
+    "CompileError",
+    "DataLoss",
+    "Error",
+    "Handle",
+    "InvalidArgument",
+    "PeerFailure",
+    "PlanError",
+    "Session",
+    "StepResult",
+    "Timeout",
+    "Unavailable",
+    "codecs",
+    "version",
+]
+
+
+def version():
+    """The version of the library, e.g. "0.1.0"."""
+    return _load().casync_version().decode()

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to open sessions when the program ends: no rank may leave another waiting."""
+
+import atexit
+import os
+import sys
+import weakref
+
+_sessions = weakref.WeakSet()
+
+
+def remember(session):
+    _sessions.add(session)
+
+
+@atexit.register
+def _end_all():
+    """An exception, or a step that was never ended, is told to the other ranks; otherwise a goodbye."""
+    for session in list(_sessions):
+        if session._closed or session._pid != os.getpid():
+            continue
+        error = getattr(sys, "last_value", None)
+        if error is not None:
+            session._leave(f"rank {session.rank} ended with {type(error).__name__}: {error}")
+        elif session._in_flight:
+            session._leave(f"rank {session.rank} ended its program in the middle of a step")
+        try:
+            session.close()
+        except Exception as failure:
+            print(f"casync: closing at exit: {failure}", file=sys.stderr)

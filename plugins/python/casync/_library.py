@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libcasync.so through ctypes: the mirror of plugins/c_api/casync.h, and nothing else.
+
+ctypes releases the interpreter's lock during each call, so a rank that waits here does not stop its other threads.
+"""
+
+import ctypes
+import functools
+import pathlib
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+
+from casync import errors
+
+ABI_VERSION = 1
+DTYPES = {"float32": 1, "float16": 2, "bfloat16": 3}
+
+# Handed to C in both directions, so the arguments are plain addresses and lengths.
+StoreSet = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_size_t)
+StoreGet = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p, c_size_t, POINTER(c_size_t), c_double)
+
+
+class Parameter(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("value", c_double)]
+
+
+class SessionOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rank", c_int32),
+        ("size", c_int32),
+        ("rendezvous", c_char_p),
+        ("token", c_char_p),
+        ("plan", c_char_p),
+        ("codec", c_char_p),
+        ("parameters", POINTER(Parameter)),
+        ("parameter_count", c_size_t),
+        ("transport", c_char_p),
+        ("op", c_char_p),
+        ("timeout_s", c_double),
+        ("trace", c_char_p),
+        ("store_set", StoreSet),
+        ("store_get", StoreGet),
+        ("store_user", c_void_p),
+    ]
+
+
+# Argument types of every function that returns a casync_status.
+_STATUS_FUNCTIONS = {
+    "casync_session_open": [POINTER(SessionOptions), POINTER(c_void_p)],
+    "casync_session_rank": [c_void_p, POINTER(c_int32), POINTER(c_int32)],
+    "casync_session_declare": [c_void_p, c_char_p, c_int, POINTER(c_int64), c_size_t, c_int32, POINTER(c_uint32)],
+    "casync_session_submit": [
+        c_void_p,
+        c_size_t,
+        POINTER(c_uint32),
+        POINTER(c_void_p),
+        POINTER(c_size_t),
+        POINTER(c_uint64),
+    ],
+    "casync_session_wait": [c_void_p, c_uint64, c_double],
+    "casync_session_done": [c_void_p, c_uint64, POINTER(c_int32)],
+    "casync_session_step": [c_void_p, POINTER(c_int32), c_char_p, c_size_t],
+    "casync_session_stats": [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)],
+    "casync_session_state": [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)],
+    "casync_session_state_get": [c_void_p, c_char_p, c_void_p, c_size_t],
+    "casync_session_state_set": [c_void_p, c_char_p, c_char_p, c_void_p, c_size_t, c_uint32],
+    "casync_session_abort": [c_void_p, c_char_p],
+    "casync_session_close": [c_void_p],
+    "casync_codec_open": [c_char_p, POINTER(Parameter), c_size_t, POINTER(c_void_p)],
+    "casync_codec_bound": [c_void_p, c_size_t, POINTER(c_size_t)],
+    "casync_codec_encode": [
+        c_void_p,
+        c_void_p,
+        c_size_t,
+        c_void_p,
+        c_void_p,
+        c_uint64,
+        c_uint32,
+        c_void_p,
+        c_size_t,
+        POINTER(c_size_t),
+    ],
+    "casync_codec_decode": [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t],
+    "casync_codec_merge": [
+        c_void_p,
+        c_size_t,
+        POINTER(c_void_p),
+        POINTER(c_size_t),
+        c_size_t,
+        c_void_p,
+        c_size_t,
+        POINTER(c_size_t),
+    ],
+    "casync_codec_info": [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)],
+}
+_OTHER_FUNCTIONS = {
+    "casync_abi_version": (c_uint32, []),
+    "casync_version": (c_char_p, []),
+    "casync_last_error": (c_char_p, []),
+    "casync_codec_names": (c_char_p, []),
+    "casync_session_free": (None, [c_void_p]),
+    "casync_codec_free": (None, [c_void_p]),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def load():
+    """The library, loaded once and with all types declared. Raises Unavailable when it is absent or another version."""
+    # Not resolved: the library finds its modules beside the path it was loaded by.
+    path = pathlib.Path(__file__).parent / "lib" / "libcasync.so"
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as cause:
+        raise errors.Unavailable(
+            f"{path} cannot be loaded ({cause}): install the wheel, or put <build folder>/python on PYTHONPATH"
+        ) from cause
+    for name, arguments in _STATUS_FUNCTIONS.items():
+        getattr(library, name).argtypes = arguments
+        getattr(library, name).restype = c_int
+    for name, (result, arguments) in _OTHER_FUNCTIONS.items():
+        getattr(library, name).argtypes = arguments
+        getattr(library, name).restype = result
+    if library.casync_abi_version() != ABI_VERSION:
+        raise errors.Unavailable(
+            f"{path} speaks version {library.casync_abi_version()} of the C interface, this package {ABI_VERSION}: "
+            "install both from one wheel"
+        )
+    return library
+
+
+def call(name, *arguments):
+    """Calls a function that returns a casync_status; raises what it means when it is not OK."""
+    library = load()
+    status = getattr(library, name)(*arguments)
+    if status != 0:
+        raise errors.from_status(status, library.casync_last_error().decode(errors="replace"))
+
+
+def text(name, *arguments):
+    """Calls a function that fills (char* out, size_t capacity, size_t* length), growing the buffer as needed."""
+    length = c_size_t()
+    capacity = 4096
+    while True:
+        buffer = ctypes.create_string_buffer(capacity)
+        call(name, *arguments, buffer, capacity, ctypes.byref(length))
+        if length.value < capacity:
+            return buffer.raw[: length.value].decode()
+        capacity = length.value + 1
+
+
+def parameters(values):
+    """A dict of codec parameters as the array C takes. The result owns its strings."""
+    array = (Parameter * max(len(values), 1))()
+    for slot, (name, value) in zip(array, values.items()):
+        if isinstance(value, str):
+            raise errors.InvalidArgument(f"parameter {name} is {value!r}: codec parameters are numbers")
+        slot.name, slot.value = name.encode(), float(value)
+    return array
+

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening a session: the arguments as C takes them, and the store through callbacks."""
+
+import ctypes
+import dataclasses
+import os
+
+from casync import _library, _patience, launch
+from casync.codec import Codec
+
+
+@dataclasses.dataclass
+class Request:
+    """Session's arguments."""
+
+    rank: "int | None"
+    size: "int | None"
+    rendezvous: "str | None"
+    token: "str | None"
+    plan: "str | None"
+    codec: "str | Codec | None"
+    transport: "str | None"
+    op: str
+    timeout: float
+    trace: "str | None"
+    store: object
+
+
+def open_session(request):
+    """The session's pointer. Ctrl-C works while it waits for the other ranks."""
+    store = request.store
+    if store is None and request.rank is None and request.size is None and request.rendezvous is None:
+        store = launch.find_store(request.timeout)
+    calls = _StoreCalls(store)
+    try:
+        return _patience.in_thread(lambda: _open(_options(request, store, calls)), abandoned=_drop)
+    except Exception:
+        # What the store raised is the cause of what C then reported.
+        if calls.error is not None:
+            raise calls.error
+        raise
+
+
+def _open(options):
+    pointer = ctypes.c_void_p()
+    _library.call("casync_session_open", ctypes.byref(options), ctypes.byref(pointer))
+    return pointer
+
+
+def _drop(pointer):
+    _library.load().casync_session_abort(pointer, b"interrupted while it was opened")
+    _library.load().casync_session_free(pointer)
+
+
+def _options(request, store, calls):
+    codec, parameters = request.codec, {}
+    if isinstance(codec, Codec):
+        codec, parameters = codec.name, codec.parameters
+    rank, size = request.rank, request.size
+    if store is not None and rank is None and size is None:
+        rank, size = store.rank, store.size
+    options = _library.SessionOptions(
+        struct_size=ctypes.sizeof(_library.SessionOptions),
+        rank=-1 if rank is None else rank,
+        size=-1 if size is None else size,
+        rendezvous=_bytes(request.rendezvous),
+        token=_bytes(request.token),
+        plan=_bytes(request.plan),
+        codec=_bytes(codec),
+        parameters=_library.parameters(parameters),
+        parameter_count=len(parameters),
+        transport=_bytes(request.transport),
+        op=_bytes(request.op),
+        timeout_s=request.timeout,
+        trace=_bytes(request.trace),
+    )
+    if store is not None:
+        options.store_set, options.store_get = calls.set, calls.get
+    return options
+
+
+def _bytes(text):
+    return None if text is None else os.fspath(text).encode()
+
+
+class _StoreCalls:
+    """A store as two C functions. The first exception is kept: C can carry only a number back."""
+
+    def __init__(self, store):
+        self._store, self.error = store, None
+        self.set, self.get = _library.StoreSet(self._set), _library.StoreGet(self._get)
+
+    def _set(self, user, key, value, length):
+        try:
+            self._store.set(key.decode(), ctypes.string_at(value, length))
+            return 0
+        except Exception as error:
+            self.error = self.error or error
+            return 1
+
+    def _get(self, user, key, value, capacity, length, timeout_s):
+        try:
+            found = self._store.get(key.decode(), timeout_s)
+        except Exception as error:
+            # Not there yet is an ordinary answer, and C says better who is missing.
+            if not isinstance(error, TimeoutError) and "DistStoreError" not in type(error).__name__:
+                self.error = self.error or error
+            return 1
+        length[0] = len(found)
+        ctypes.memmove(value, found, min(len(found), capacity))
+        return 0

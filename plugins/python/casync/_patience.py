@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long waits that Ctrl-C ends: Python runs a signal's handler between two instructions, never inside a C call."""
+
+import threading
+import time
+
+from casync import errors
+
+SLICE_S = 0.2
+
+
+def sliced(wait, timeout_s):
+    """Calls wait(seconds), which raises Timeout, in slices until it returns or `timeout_s` are over."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        begin = time.monotonic()
+        seconds = max(0.0, min(SLICE_S, deadline - begin))
+        try:
+            return wait(seconds)
+        except errors.Timeout:
+            now = time.monotonic()
+            # A Timeout long before the slice is over is not the slice's: the session itself gave up.
+            if now >= deadline or now - begin < seconds / 2:
+                raise
+
+
+def in_thread(function, abandoned=lambda result: None):
+    """Calls function() in a thread of its own while this one stays open to signals. A result that comes after this
+    thread was interrupted goes to `abandoned`. Off the main thread, where no signal arrives, it is a plain call."""
+    if threading.current_thread() is not threading.main_thread():
+        return function()
+    outcome, interrupted = [], threading.Event()
+
+    def run():
+        try:
+            outcome.append((function(), None))
+        except BaseException as error:  # passed on to the thread that waits
+            outcome.append((None, error))
+        if interrupted.is_set() and outcome[0][1] is None:
+            abandoned(outcome[0][0])
+
+    thread = threading.Thread(target=run, name="casync-call", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(SLICE_S)
+    except BaseException:
+        interrupted.set()
+        raise
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return result

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a gradient's memory must look like to be handed to C."""
+
+import math
+
+import numpy
+
+from casync import _library, errors
+
+_NUMPY = {"float32": ("float32",), "float16": ("float16",), "bfloat16": ("bfloat16", "uint16")}
+
+
+class Gradient:
+    """A declared gradient: name, shape and dtype."""
+
+    def __init__(self, name, shape, dtype):
+        self.name = name
+        self.shape = (int(shape),) if isinstance(shape, (int, numpy.integer)) else tuple(map(int, shape))
+        self.dtype = dtype if isinstance(dtype, str) else numpy.dtype(dtype).name
+        if self.dtype not in _library.DTYPES:
+            raise errors.InvalidArgument(f"gradient {name}: dtype {self.dtype}; can be {', '.join(_library.DTYPES)}")
+        if any(extent < 0 for extent in self.shape):
+            raise errors.InvalidArgument(f"gradient {name}: shape {self.shape} has a negative extent")
+
+    def memory_of(self, array):
+        """Address and bytes of an array that can be this gradient; InvalidArgument says what is wrong with it."""
+        if not isinstance(array, numpy.ndarray):
+            self._refuse(f"got {type(array).__name__}, not a numpy array")
+        if array.dtype.name not in _NUMPY[self.dtype] or not array.dtype.isnative:
+            self._refuse(f"got an array of {array.dtype.str} ({array.dtype.name}), it was declared {self.dtype}")
+        if array.size != math.prod(self.shape):
+            self._refuse(f"got an array of shape {array.shape}, it was declared {self.shape}")
+        if not array.flags.c_contiguous:
+            self._refuse("got an array that is not contiguous: numpy.ascontiguousarray makes a copy that is")
+        if not array.flags.writeable:
+            self._refuse("got a read-only array, and the result is written in place")
+        return array.ctypes.data, array.nbytes
+
+    def _refuse(self, why):
+        raise errors.InvalidArgument(f"gradient {self.name}: {why}")

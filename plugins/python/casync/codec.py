@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compression algorithm by itself: bytes from floats and back, as the session does it inside a step."""
+
+import ctypes
+import json
+
+import numpy
+
+from casync import _library, errors
+
+
+def codecs():
+    """Names that `Codec` and `Session(codec=...)` take."""
+    return _library.load().casync_codec_names().decode().split()
+
+
+class CodecState:
+    """The memory of error feedback for n elements: what earlier encodings left out, added to the next."""
+
+    def __init__(self, elements):
+        self.residual = numpy.zeros(elements, numpy.float32)
+
+
+class Codec:
+    """An algorithm with its parameters, e.g. `Codec("int8", block=64)`. Immutable; any thread may use it."""
+
+    def __init__(self, name, **parameters):
+        self._handle = ctypes.c_void_p()
+        self.name, self.parameters = name, parameters
+        _library.call(
+            "casync_codec_open",
+            name.encode(),
+            _library.parameters(parameters),
+            len(parameters),
+            ctypes.byref(self._handle),
+        )
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            _library.load().casync_codec_free(self._handle)
+
+    def __repr__(self):
+        return f"Codec({', '.join([repr(self.name), *(f'{k}={v}' for k, v in self.parameters.items())])})"
+
+    def bound(self, n):
+        """Bytes that hold any encoding of n elements."""
+        size = ctypes.c_size_t()
+        _library.call("casync_codec_bound", self._handle, _count(n), ctypes.byref(size))
+        return size.value
+
+    def encode(self, x, state=None, seed=0, step=0):
+        """The payload of x, any array of float32. `state` (a CodecState, or a float32 array as long as x) is added
+        to x first and then holds what the payload leaves out; it stays as it was when x is not finite."""
+        x = numpy.ascontiguousarray(x, numpy.float32).reshape(-1)
+        before, after = self._residuals(x, state)
+        payload = ctypes.create_string_buffer(max(self.bound(x.size), 1))
+        size = ctypes.c_size_t()
+        _library.call(
+            "casync_codec_encode",
+            self._handle,
+            _address(x),
+            x.size,
+            _address(before),
+            _address(after),
+            seed,
+            step,
+            payload,
+            len(payload),
+            ctypes.byref(size),
+        )
+        if before is not None and numpy.isfinite(x).all():
+            before[:] = after
+        return payload.raw[: size.value]
+
+    def decode(self, payload, n):
+        """The n float32 that the payload stands for. Raises DataLoss when it is no encoding of n elements."""
+        out = numpy.empty(_count(n), numpy.float32)
+        payload = bytes(payload)
+        _library.call("casync_codec_decode", self._handle, payload, len(payload), _address(out), out.size)
+        return out
+
+    def merge(self, payloads, n):
+        """The payload of the sum of what these payloads, of n elements each, stand for."""
+        payloads = [bytes(payload) for payload in payloads]
+        pointers = (ctypes.c_void_p * max(len(payloads), 1))()
+        for slot, payload in enumerate(payloads):
+            pointers[slot] = ctypes.cast(ctypes.c_char_p(payload), ctypes.c_void_p)
+        sizes = (ctypes.c_size_t * max(len(payloads), 1))(*map(len, payloads))
+        merged = ctypes.create_string_buffer(max(self.bound(n), 1))
+        size = ctypes.c_size_t()
+        _library.call(
+            "casync_codec_merge",
+            self._handle,
+            len(payloads),
+            pointers,
+            sizes,
+            _count(n),
+            merged,
+            len(merged),
+            ctypes.byref(size),
+        )
+        return merged.raw[: size.value]
+
+    def info(self):
+        """What the codec declares about itself, as a dict."""
+        return json.loads(_library.text("casync_codec_info", self._handle))
+
+    @staticmethod
+    def _residuals(x, state):
+        """The residual and where the next one is written: the codec reads one while it writes the other."""
+        if state is None:
+            return None, None
+        residual = state.residual if isinstance(state, CodecState) else state
+        if not isinstance(residual, numpy.ndarray) or residual.dtype != numpy.float32:
+            raise errors.InvalidArgument("state must be a casync.CodecState or a float32 array")
+        if residual.shape != x.shape:
+            raise errors.InvalidArgument(f"state holds {residual.size} elements, x has {x.size}")
+        return residual, numpy.empty_like(x)
+
+
+def _address(array):
+    return None if array is None else array.ctypes.data
+
+
+def _count(n):
+    if n < 0:
+        raise errors.InvalidArgument(f"the number of elements is {n}: it cannot be negative")
+    return n

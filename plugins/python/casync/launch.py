@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a session finds the other ranks when the program was started by torchrun: through torch's own store."""
+
+import collections
+import datetime
+import itertools
+import os
+import sys
+
+_CASYNC = ("CASYNC_RANK", "CASYNC_SIZE", "CASYNC_RENDEZVOUS")
+_TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+# The n-th session of a group belongs together on all its ranks; the number keeps their keys apart.
+_sessions = collections.defaultdict(itertools.count)
+
+
+class TorchStore:
+    """set and get on a torch.distributed Store, in the shape Session hands to C."""
+
+    def __init__(self, store, rank, size):
+        self._store, self.rank, self.size = store, rank, size
+
+    def set(self, key, value):
+        self._store.set(key, value)
+
+    def get(self, key, timeout_s):
+        """Waits for the key. Raises torch's DistStoreError when it does not come."""
+        self._store.wait([key], datetime.timedelta(seconds=max(timeout_s, 0.001)))
+        return self._store.get(key)
+
+
+def find_store(timeout_s, process_group=None):
+    """The store to meet at, or None when something else says how: CASYNC_*, or no torch job here.
+
+    A process group that is already there is asked first: its store is known to work, and to reach all its ranks.
+    """
+    if process_group is not None or _process_group_exists():
+        group, store, rank, size = _of_process_group(process_group)
+    elif any(name in os.environ for name in _CASYNC) or not all(name in os.environ for name in _TORCHRUN):
+        return None
+    else:
+        group, (store, rank, size) = "all", _of_environment(timeout_s)
+    import torch.distributed
+
+    prefix = "casync/{}/{}/{}/{}".format(
+        os.environ.get("TORCHELASTIC_RUN_ID", "none"),
+        os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"),
+        group,
+        next(_sessions[group]),
+    )
+    return TorchStore(torch.distributed.PrefixStore(prefix, store), rank, size)
+
+
+def _process_group_exists():
+    distributed = sys.modules.get("torch.distributed")  # not imported: then there is none
+    return distributed is not None and distributed.is_available() and distributed.is_initialized()
+
+
+def _of_process_group(process_group):
+    from torch import distributed
+    from torch.distributed import distributed_c10d
+
+    group = process_group or distributed.group.WORLD
+    # The group's name is unique in the job, so that two groups never read each other's keys.
+    return group.group_name, distributed_c10d._get_default_store(), distributed.get_rank(group), distributed.get_world_size(group)
+
+
+def _of_environment(timeout_s):
+    from torch import distributed
+
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    # torchrun's agent keeps the store; without an agent rank 0 does, as torch's own env:// rendezvous has it.
+    agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    store = distributed.TCPStore(
+        os.environ["MASTER_ADDR"],
+        int(os.environ["MASTER_PORT"]),
+        size,
+        is_master=rank == 0 and not agent,
+        timeout=datetime.timedelta(seconds=timeout_s),
+        multi_tenant=True,
+        wait_for_workers=False,
+    )
+    return store, rank, size

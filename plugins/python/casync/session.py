@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live object that synchronizes gradients: `Session`, the handles of what it is busy with, a step's result."""
+
+import ctypes
+import dataclasses
+import json
+import os
+
+import numpy
+
+from casync import _exit, _library, _open, _patience, arrays, errors
+
+
+@dataclasses.dataclass(frozen=True)
+class StepResult:
+    """What all ranks learn alike at the end of a step. True in a condition when every gradient was finite."""
+
+    finite: bool
+    first_non_finite: "str | None"
+
+    def __bool__(self):
+        return self.finite
+
+
+class Handle:
+    """One gradient on its way. Its array belongs to the session until the handle is done."""
+
+    __slots__ = ("_session", "_number")
+
+    def __init__(self, session, number):
+        self._session, self._number = session, number
+
+    @property
+    def done(self):
+        return self._session._is_done(self._number)
+
+    def wait(self, timeout=None):
+        """Waits until the array holds the result. Raises Timeout after `timeout` seconds (None: the session's), and
+        whatever ended the session."""
+        self._session._wait(self._number, timeout)
+
+
+class Session:
+    """Synchronizes gradients with the other ranks; open on all ranks at once, in the same order.
+
+    Arguments left out come from the launcher's environment and from CASYNC_*. `codec` is a name or a `Codec`;
+    `plan` a file. `store` is an object with set(key, bytes), get(key, seconds), rank and size, for programs that
+    have their own way to exchange a few bytes at the start.
+
+    The first failure is final and the same on all ranks. Any thread may submit and wait.
+    """
+
+    def __init__(
+        self,
+        rank=None,
+        size=None,
+        rendezvous=None,
+        token=None,
+        plan=None,
+        codec=None,
+        transport=None,
+        op="average",
+        timeout=None,
+        trace=None,
+        store=None,
+    ):
+        self._pid = os.getpid()
+        self._timeout = float(timeout or os.environ.get("CASYNC_TIMEOUT_SEC") or 300)
+        self._pointer = _open.open_session(
+            _open.Request(rank, size, rendezvous, token, plan, codec, transport, op, self._timeout, trace, store)
+        )
+        self._closed = False
+        self._gradients = {}  # id -> arrays.Gradient
+        self._compares = False  # a declare() since the last submit: the next one waits for the other ranks
+        self._in_flight = {}  # handle -> what owns its memory
+        rank_, size_ = ctypes.c_int32(), ctypes.c_int32()
+        _library.call("casync_session_rank", self._pointer, ctypes.byref(rank_), ctypes.byref(size_))
+        self.rank, self.size = rank_.value, size_.value
+        _exit.remember(self)
+
+    def declare(self, name, shape, dtype="float32", priority=None):
+        """Makes a gradient known, on every rank before the step that uses it; returns its id. Smaller priorities are
+        needed sooner in the next forward pass (None: the order of declaring)."""
+        self._check()
+        gradient = arrays.Gradient(name, shape, dtype)
+        extents = (ctypes.c_int64 * max(len(gradient.shape), 1))(*gradient.shape)
+        identity = ctypes.c_uint32()
+        _library.call(
+            "casync_session_declare",
+            self._pointer,
+            name.encode(),
+            _library.DTYPES[gradient.dtype],
+            extents,
+            len(gradient.shape),
+            len(self._gradients) if priority is None else priority,
+            ctypes.byref(identity),
+        )
+        self._gradients[identity.value] = gradient
+        self._compares = True
+        return identity.value
+
+    def submit(self, id, array):
+        """Starts reducing `array` in place. It must be contiguous, writable, and of the declared shape and dtype
+        (numpy has no bfloat16: give its uint16 view)."""
+        gradient = self._gradients.get(id)
+        if gradient is None:
+            raise errors.InvalidArgument(f"gradient id {id} was never declared in this session")
+        address, size = gradient.memory_of(array)
+        return Handle(self, self._submit([id], [address], [size], array)[0])
+
+    def _submit(self, ids, addresses, sizes, owner):
+        """Submits many at once by address; `owner` keeps their memory alive until all are done."""
+        self._check()
+        count = len(ids)
+        handles = (ctypes.c_uint64 * max(count, 1))()
+        arguments = (
+            self._pointer,
+            count,
+            (ctypes.c_uint32 * max(count, 1))(*ids),
+            (ctypes.c_void_p * max(count, 1))(*addresses),
+            (ctypes.c_size_t * max(count, 1))(*sizes),
+            handles,
+        )
+
+        def start():
+            _library.call("casync_session_submit", *arguments)
+            for handle in handles[:count]:
+                self._in_flight[handle] = owner
+
+        if self._compares:
+            _patience.in_thread(start)
+            self._compares = False
+        else:
+            start()
+        return handles[:count]
+
+    def step(self):
+        """Ends the step: waits for all that was submitted and keeps, or on a non-finite gradient drops, what error
+        feedback remembers."""
+        self._check()
+        for handle in list(self._in_flight):
+            self._wait(handle, None)
+        finite, name = ctypes.c_int32(), ctypes.create_string_buffer(4096)
+        _library.call("casync_session_step", self._pointer, ctypes.byref(finite), name, len(name))
+        if finite.value:
+            return StepResult(True, None)
+        return StepResult(False, name.value.decode(errors="replace"))
+
+    def stats(self):
+        """Counters since the session was opened: bytes, messages, seconds per kind of task."""
+        self._check()
+        return json.loads(_library.text("casync_session_stats", self._pointer))
+
+    def state_dict(self):
+        """This rank's memory after the last step: numpy arrays, ints and strings. Each rank saves its own."""
+        self._check()
+        state = json.loads(_library.text("casync_session_state", self._pointer))
+        for name, gradient in state["gradients"].items():
+            residual = numpy.zeros(gradient.pop("elements"), numpy.float32)
+            if residual.size:
+                _library.call(
+                    "casync_session_state_get", self._pointer, name.encode(), residual.ctypes.data, residual.size
+                )
+            gradient["residual"] = residual
+        return state
+
+    def load_state_dict(self, d):
+        """Takes a state that state_dict() gave on this rank of a job of as many ranks; after declare()."""
+        self._check()
+        counters = {key: d[key] for key in ("step", "ranks", "rank")}
+        counters["gradients"] = {
+            name: {"codec": gradient["codec"], "elements": len(gradient["residual"])}
+            for name, gradient in d["gradients"].items()
+        }
+        text = json.dumps(counters).encode()
+        _library.call("casync_session_state_set", self._pointer, None, text, None, 0, d["step"])
+        for name, gradient in d["gradients"].items():
+            residual = numpy.ascontiguousarray(gradient["residual"], numpy.float32)
+            _library.call(
+                "casync_session_state_set",
+                self._pointer,
+                name.encode(),
+                gradient["codec"].encode(),
+                residual.ctypes.data,
+                residual.size,
+                d["step"],
+            )
+
+    def abort(self, reason):
+        """Ends the job on all ranks; they raise an error with this reason."""
+        self._check()
+        _library.call("casync_session_abort", self._pointer, str(reason).encode())
+
+    def close(self):
+        """Says goodbye to the other ranks. Closing twice does nothing."""
+        if self._closed or self._pid != os.getpid():
+            return
+        self._closed = True
+        _patience.in_thread(lambda: _library.call("casync_session_close", self._pointer))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error is not None:
+            self._leave(f"{kind.__name__}: {error}")
+        self.close()
+
+    def __del__(self):
+        # Freed here and nowhere else: no other thread can be inside a call of an object that nobody holds.
+        if getattr(self, "_pointer", None) and self._pid == os.getpid():
+            _library.load().casync_session_free(self._pointer)
+
+    def _leave(self, reason):
+        """Tells the others why this rank goes, when the session still works."""
+        try:
+            self.abort(reason)
+        except errors.Error:
+            pass  # it had failed, or was closed: the others know
+
+    def _wait(self, handle, timeout):
+        self._check()
+        try:
+            _patience.sliced(
+                lambda seconds: _library.call("casync_session_wait", self._pointer, handle, seconds),
+                self._timeout if timeout is None else timeout,
+            )
+        except errors.Timeout as error:
+            if timeout is None:
+                self._leave(f"Timeout: {error}")  # the others need not wait for theirs
+            raise
+        self._in_flight.pop(handle, None)
+
+    def _is_done(self, handle):
+        self._check()
+        done = ctypes.c_int32()
+        _library.call("casync_session_done", self._pointer, handle, ctypes.byref(done))
+        return bool(done.value)
+
+    def _check(self):
+        if self._closed:
+            raise errors.InvalidArgument("this session is closed")
+        if self._pid != os.getpid():
+            raise errors.InvalidArgument(
+                f"this session belongs to process {self._pid} and cannot be used after a fork (process {os.getpid()}): "
+                "open sessions in the process that uses them"
+            )

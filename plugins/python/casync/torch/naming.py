@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which name a bucket's parameter has: plans and saved state speak of names, DDP's buckets hold tensors."""
+
+import gc
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from casync import errors
+
+_DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
+
+
+def find_ddp(state):
+    """The DDP module that `state` was registered with, or None. DDP does not tell its hooks, but keeps them."""
+    for candidate in gc.get_objects():
+        if isinstance(candidate, DistributedDataParallel):
+            if any(held is state for _, held in getattr(candidate, "_comm_hooks", ())):
+                return candidate
+    return None
+
+
+def trained_parameters(ddp, named_parameters):
+    """(name, parameter) of all that DDP synchronizes, in the model's order."""
+    if named_parameters is None:
+        if ddp is None:
+            raise errors.InvalidArgument(
+                "no DistributedDataParallel module has this State: register it with register_comm_hook, or give "
+                "State(named_parameters=model.named_parameters())"
+            )
+        named_parameters = ddp.module.named_parameters()
+    return [(name, p) for name, p in named_parameters if p.requires_grad and not hasattr(p, "_ddp_ignored")]
+
+
+def dtype_name(tensor, of):
+    """The dtype as casync calls it. InvalidArgument: one that is not synchronized."""
+    if tensor.dtype not in _DTYPES:
+        raise errors.InvalidArgument(f"{of} is {tensor.dtype}; can be {', '.join(map(str, _DTYPES))}")
+    return _DTYPES[tensor.dtype]

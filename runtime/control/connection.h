@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/control/deadline.h"
+#include "runtime/control/fd.h"
+#include "runtime/control/frame.h"
+
+namespace casync::runtime {
+
+/// A proven connection: frames in, frames out, and when either last moved. Never blocks. One thread.
+class Connection {
+ public:
+  Connection(Fd fd, std::string key_in, std::string key_out, Clock::time_point now);
+
+  int fd() const { return fd_.get(); }
+  bool has_output() const { return !header_.empty() || !queue_.empty(); }
+
+  /// Queues a frame and writes what the socket takes now. A failure shows at the next read().
+  void send(FrameType type, PayloadRef payload);
+  void send(FrameType type, std::string payload) { send(type, make_payload(std::move(payload))); }
+  void write();
+
+  /// Appends the frames that arrived, a bounded amount per call. PeerFailure: closed, and how. DataLoss: damaged
+  /// bytes. Frames before the end are delivered with it.
+  Status read(std::vector<Frame>* frames);
+
+  /// Sends a beat when nothing was sent for `beat`; returns when the next is due.
+  Clock::time_point keep_alive(Clock::time_point now, Seconds beat);
+  Clock::time_point last_heard() const { return last_heard_; }
+  /// Time in which this process itself did not run is not held against the peer.
+  void forgive(Clock::duration stalled) { last_heard_ += stalled; }
+
+  /// Bytes that came with the handshake. Same errors as read().
+  Status push(std::string_view bytes, std::vector<Frame>* frames) { return parser_.push(bytes, frames); }
+
+ private:
+  Fd fd_;
+  FrameParser parser_;
+  FrameSealer sealer_;
+  std::deque<Frame> queue_;
+  std::string header_;  ///< of the frame at the front, once it has begun to leave
+  Bytes written_ = 0;   ///< of that frame, header included
+  bool broken_ = false;
+  Clock::time_point last_heard_, last_sent_;
+};
+
+}  // namespace casync::runtime

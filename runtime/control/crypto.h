@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace casync::runtime {
+
+inline constexpr Bytes kDigestBytes = 32;
+
+/// Byte strings in, 32 bytes out; OpenSSL's.
+std::string sha256(std::string_view bytes);
+std::string hmac_sha256(std::string_view key, std::string_view bytes);
+
+/// Compares in a time that tells nothing about where two secrets differ.
+bool same_secret(std::string_view a, std::string_view b);
+
+/// From the kernel's generator. A kernel without one ends the process: nothing below is safe then.
+std::string random_bytes(Bytes count);
+
+std::string to_hex(std::string_view bytes);
+
+}  // namespace casync::runtime

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/control/connection.h"
+#include "runtime/control/handshake.h"
+#include "runtime/control/poll_set.h"
+#include "runtime/control/strangers.h"
+
+namespace casync::runtime {
+
+/// Rank 0's way in: listens, lets each caller prove itself, and hands the proven ones on. Open while the job
+/// runs, so that a late or stray rank is told why it cannot come in. Never blocks. One thread.
+class Door {
+ public:
+  /// Decides about a caller that holds the token.
+  using Judge = std::function<Verdict(const Hello&)>;
+  /// Takes a caller that was welcomed.
+  using Admit = std::function<void(const Identity&, Connection)>;
+
+  Door(std::vector<Fd> listeners, Identity self, std::string token, Seconds dead)
+      : listeners_(std::move(listeners)), self_(std::move(self)), token_(std::move(token)), dead_(dead) {}
+
+  void watch(PollSet& set, const Judge& judge, const Admit& admit);
+  /// Sends away who takes too long; returns when to be called next.
+  Clock::time_point tend(Clock::time_point now);
+  /// No more callers; those half in are sent away.
+  void close();
+  std::string refused_summary() const { return strangers_.summary(); }
+
+ private:
+  /// A caller that has not proven itself. It can make us hold one packet and one socket.
+  struct Caller {
+    Fd fd;
+    std::string source;
+    Clock::time_point deadline;
+    PacketReader packets;
+    HubHandshake handshake;
+    bool challenged = false;
+  };
+  using Callers = std::list<Caller>;
+
+  void accept_some(int listener);
+  void advance(Callers::iterator caller, const Judge& judge, const Admit& admit);
+  Status step(Caller& caller, const std::string& packet, const Judge& judge, const Admit& admit, bool* done);
+  void refuse(Callers::iterator caller, const std::string& why);
+
+  std::vector<Fd> listeners_;
+  Identity self_;
+  std::string token_;
+  Seconds dead_;
+  Callers callers_;  // oldest first
+  Clock::time_point pause_until_{};
+  Strangers strangers_;
+};
+
+}  // namespace casync::runtime

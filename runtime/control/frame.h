@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+
+namespace casync::runtime {
+
+/// What two ranks that know each other say. The numbers are on the wire.
+enum class FrameType : std::uint8_t {
+  kBeat = 1,      ///< I am alive
+  kReady = 2,     ///< hub to members: all are here, and who they are
+  kAbort = 3,     ///< the job is over, and why
+  kGather = 4,    ///< member to hub: my blob of my next collective call
+  kGathered = 5,  ///< hub to members: one rank's blob
+  kRefused = 6,   ///< hub to members: that call failed, and why
+  kGoodbye = 7,   ///< member to hub: I leave; hub to members: this rank leaves
+};
+
+inline constexpr Bytes kMostBlobBytes = 64_MiB;
+
+/// The most bytes a payload of this type may have; 0 bytes for the unknown ones too.
+Bytes most_payload(FrameType type);
+
+/// Bytes that go to several ranks, hashed once.
+struct Payload {
+  explicit Payload(std::string content);
+  std::string bytes;
+  std::string digest;  ///< sha256
+};
+using PayloadRef = std::shared_ptr<const Payload>;  // shared: one blob waits in the queues of many connections
+PayloadRef make_payload(std::string content);
+
+struct Frame {
+  FrameType type = FrameType::kBeat;
+  PayloadRef payload;
+};
+
+/// A frame on the wire, little-endian:
+///
+///   0  type u8, three zeros     4  payload bytes u32     8  sequence u64
+///   16 sha256 of the payload    48 first 16 bytes of hmac_sha256(key, bytes 0..47)    64 payload
+///
+/// The header proves itself before its length is believed; the digest in it vouches for the payload, so that a
+/// blob for N ranks is hashed once and not N times.
+inline constexpr Bytes kFrameHeaderBytes = 64;
+
+/// Makes the headers of one direction of one connection.
+class FrameSealer {
+ public:
+  explicit FrameSealer(std::string key) : key_(std::move(key)) {}
+  std::string header(FrameType type, const Payload& payload);
+
+ private:
+  std::string key_;
+  std::uint64_t sequence_ = 0;
+};
+
+/// Takes one direction of one connection apart. The first error is final.
+class FrameParser {
+ public:
+  explicit FrameParser(std::string key) : key_(std::move(key)) {}
+  /// Appends the frames that became whole. DataLoss: bytes nobody with the key sent in this place. Memory grows
+  /// with what arrives, never with what a length says.
+  Status push(std::string_view bytes, std::vector<Frame>* frames);
+
+ private:
+  Status check_header();
+  Status finish(std::vector<Frame>* frames);
+
+  std::string key_;
+  std::uint64_t sequence_ = 0;
+  std::string header_;
+  std::string payload_;
+  FrameType type_ = FrameType::kBeat;
+  Bytes length_ = 0;
+};
+
+}  // namespace casync::runtime

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/group.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "runtime/control/crypto.h"
+#include "runtime/control/fork_guard.h"
+#include "runtime/control/group_state.h"
+#include "runtime/control/group_thread.h"
+#include "runtime/control/hub.h"
+#include "runtime/control/member.h"
+#include "runtime/control/rendezvous.h"
+
+namespace casync::runtime {
+namespace {
+
+/// How long after a deadline rank 0's answer, which names the culprits, may still arrive.
+constexpr Seconds kAnswerGrace{5};
+constexpr Seconds kAbortTime{1.5};
+
+Clock::time_point with_grace(Clock::time_point deadline) {
+  const auto grace = std::chrono::duration_cast<Clock::duration>(kAnswerGrace);
+  return deadline > Clock::time_point::max() - grace ? deadline : deadline + grace;
+}
+
+class TcpGroup final : public Group {
+ public:
+  explicit TcpGroup(const GroupOptions& options) : self_(own_identity(options.rank, options.ranks)) {}
+  ~TcpGroup() override {
+    if (!closing_) thread_.post([](Role& role) { role.say_goodbye(); });
+    thread_.stop();
+  }
+
+  Status open(const GroupOptions& options);
+
+  std::uint64_t epoch() const override { return epoch_; }
+  const std::string& host_of(Rank rank) const override { return state_.roster().at(static_cast<std::size_t>(rank)).host; }
+  int pid_of(Rank rank) const override { return state_.roster().at(static_cast<std::size_t>(rank)).pid; }
+  Result<std::vector<std::string>> all_gather(const std::string& what, const std::string& blob,
+                                              Clock::time_point deadline) override;
+  void abort(const Status& cause) override;
+  void watch(std::function<void(const Status&)> on_failure) override;
+  Status failure() const override { return state_.failure(); }
+  Status close(Clock::time_point deadline) override;
+
+ private:
+  Result<std::unique_ptr<Role>> make_hub(const GroupOptions& options, Clock::time_point deadline);
+  Result<std::unique_ptr<Role>> make_member(const GroupOptions& options, Clock::time_point deadline);
+
+  Identity self_;
+  std::uint64_t epoch_ = 0;
+  GroupState state_;
+  bool closing_ = false;
+  GroupThread thread_;  // last: it ends before what it uses
+};
+
+Status check(const GroupOptions& options) {
+  if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks) {
+    return invalid_argument(fmt::format("rank {} of {} ranks: it must be 0 .. {}", options.rank, options.ranks,
+                                        options.ranks - 1));
+  }
+  if (options.ranks > 1 && options.store == nullptr && options.address.empty()) {
+    return invalid_argument(fmt::format("{} ranks, and neither an address nor a store to find each other", options.ranks));
+  }
+  if (options.beat.count() <= 0 || options.dead <= options.beat || options.timeout.count() <= 0) {
+    return invalid_argument(fmt::format("heartbeat {} s, dead after {} s, timeout {} s: need 0 < heartbeat < dead, 0 < timeout",
+                                        options.beat.count(), options.dead.count(), options.timeout.count()));
+  }
+  return Status::ok();
+}
+
+Result<std::unique_ptr<Role>> TcpGroup::make_hub(const GroupOptions& options, Clock::time_point deadline) {
+  WireReader random(random_bytes(sizeof(epoch_)));
+  epoch_ = random.u64();
+  std::optional<Door> door;
+  if (options.ranks > 1) {
+    auto open = open_door(options);
+    if (!open) return open.status();
+    door.emplace(std::move(open->listeners), self_, std::move(open->token), options.dead);
+  }
+  const Hub::Options hub{self_, {options.beat, options.dead}, epoch_, deadline};
+  return std::unique_ptr<Role>(std::make_unique<Hub>(hub, std::move(door), state_));
+}
+
+Result<std::unique_ptr<Role>> TcpGroup::make_member(const GroupOptions& options, Clock::time_point deadline) {
+  auto entrance = find_hub(options, self_, deadline);
+  if (!entrance) return entrance.status();
+  epoch_ = entrance->epoch;
+  Connection connection(std::move(entrance->fd), std::move(entrance->key_in), std::move(entrance->key_out), Clock::now());
+  const Pulse pulse{options.beat, options.dead};
+  return std::unique_ptr<Role>(std::make_unique<Member>(self_, entrance->hub, pulse, std::move(connection),
+                                                        std::move(entrance->early), state_));
+}
+
+Status TcpGroup::open(const GroupOptions& options) {
+  const Clock::time_point deadline = after(options.timeout);
+  auto role = options.rank == 0 ? make_hub(options, deadline) : make_member(options, deadline);
+  if (!role) return role.status();
+  CASYNC_RETURN_IF_ERROR(thread_.start(std::move(*role), options.beat));
+  const auto joined = state_.wait_joined(with_grace(deadline));
+  if (joined) return *joined;
+  return timeout_error("rank 0 did not say whether all ranks came");
+}
+
+Result<std::vector<std::string>> TcpGroup::all_gather(const std::string& what, const std::string& blob,
+                                                      Clock::time_point deadline) {
+  if (blob.size() > kMostBlobBytes) {
+    return invalid_argument(fmt::format("\"{}\": a blob of {} bytes, at most {} can be gathered", what, blob.size(),
+                                        kMostBlobBytes));
+  }
+  if (closing_) return aborted(fmt::format("\"{}\": this rank has closed the group", what));
+  CASYNC_RETURN_IF_ERROR(failure());
+  state_.expect_answer();
+  const GatherCall call{what.substr(0, kMostName), std::make_shared<const std::string>(blob), deadline};
+  thread_.post([call](Role& role) { role.gather(call); });
+  auto answer = state_.wait_answer(with_grace(deadline));
+  if (!answer) {
+    // Its number is used up on one side only: nothing after it would match.
+    abort(timeout_error(fmt::format("\"{}\": rank 0 did not answer {}", what, self_.text())));
+    return failure();
+  }
+  if (!*answer) return answer->status();
+  std::vector<std::string> blobs;
+  for (const BlobRef& each : **answer) blobs.push_back(*each);
+  return blobs;
+}
+
+void TcpGroup::abort(const Status& cause) {
+  if (!failure().is_ok()) return;
+  const Status why = cause.is_ok() ? aborted("the program ended the job without a reason") : cause;
+  thread_.post([why](Role& role) { role.abort(why); });
+  if (thread_.is_current()) return;
+  if (!state_.wait_failed(after(kAbortTime))) log().error("abort: the group's thread does not answer");
+}
+
+void TcpGroup::watch(std::function<void(const Status&)> on_failure) {
+  state_.add_watcher(std::move(on_failure));
+  thread_.post([this](Role&) { state_.run_watchers(); });
+}
+
+Status TcpGroup::close(Clock::time_point deadline) {
+  CASYNC_RETURN_IF_ERROR(failure());
+  closing_ = true;
+  thread_.post([](Role& role) { role.say_goodbye(); });
+  const auto left = state_.wait_all_left(deadline);
+  thread_.stop();
+  if (left) return *left;
+  return timeout_error(fmt::format("{} did not say goodbye in time", list_ranks(state_.not_left())));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Group>> Group::join(const GroupOptions& options) {
+  CASYNC_RETURN_IF_ERROR(check(options));
+  auto group = std::make_unique<TcpGroup>(options);
+  const Status status = group->open(options);
+  if (!status) return status;
+  return guard_against_forks(std::move(group));
+}
+
+}  // namespace casync::runtime

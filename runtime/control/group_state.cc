@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/group_state.h"
+
+namespace casync::runtime {
+
+void GroupState::joined(std::vector<Identity> roster) {
+  const std::lock_guard lock(mutex_);
+  roster_ = std::move(roster);
+  changed_.notify_all();
+}
+
+void GroupState::failed(const Status& cause) {
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = cause;
+    changed_.notify_all();
+  }
+  run_watchers();
+}
+
+void GroupState::gathered(Result<std::vector<BlobRef>> blobs) {
+  const std::lock_guard lock(mutex_);
+  answer_ = std::move(blobs);
+  changed_.notify_all();
+}
+
+void GroupState::left(Rank rank) {
+  const std::lock_guard lock(mutex_);
+  left_.insert(rank);
+  changed_.notify_all();
+}
+
+void GroupState::run_watchers() {
+  std::vector<std::function<void(const Status&)>> watchers;
+  Status cause;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_.is_ok()) return;
+    watchers.swap(watchers_);
+    cause = failure_;
+  }
+  for (const auto& watcher : watchers) watcher(cause);
+}
+
+std::optional<Status> GroupState::wait_joined(Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline, [&] { return !roster_.empty() || !failure_.is_ok(); });
+  // A group that came together and failed at once has come together: the failure is the next call's.
+  if (!roster_.empty()) return Status::ok();
+  if (!failure_.is_ok()) return failure_;
+  return std::nullopt;
+}
+
+void GroupState::expect_answer() {
+  const std::lock_guard lock(mutex_);
+  answer_.reset();
+}
+
+std::optional<Result<std::vector<BlobRef>>> GroupState::wait_answer(Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline, [&] { return answer_.has_value() || !failure_.is_ok(); });
+  if (answer_) return std::move(*answer_);
+  if (!failure_.is_ok()) return Result<std::vector<BlobRef>>(failure_);
+  return std::nullopt;
+}
+
+std::optional<Status> GroupState::wait_all_left(Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  const auto all_left = [&] { return left_.size() == roster_.size(); };
+  changed_.wait_until(lock, deadline, [&] { return all_left() || !failure_.is_ok(); });
+  if (all_left()) return Status::ok();
+  if (!failure_.is_ok()) return failure_;
+  return std::nullopt;
+}
+
+bool GroupState::wait_failed(Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, deadline, [&] { return !failure_.is_ok(); });
+}
+
+std::vector<Rank> GroupState::not_left() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Rank> missing;
+  for (Rank rank = 0; rank < static_cast<Rank>(roster_.size()); ++rank) {
+    if (left_.count(rank) == 0) missing.push_back(rank);
+  }
+  return missing;
+}
+
+Status GroupState::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void GroupState::add_watcher(std::function<void(const Status&)> watcher) {
+  const std::lock_guard lock(mutex_);
+  watchers_.push_back(std::move(watcher));
+}
+
+}  // namespace casync::runtime

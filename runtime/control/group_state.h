@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/control/role.h"
+
+namespace casync::runtime {
+
+/// What the group's thread tells and the program's threads wait for. Any thread.
+class GroupState final : public RoleEvents {
+ public:
+  // On the group's thread.
+  void joined(std::vector<Identity> roster) override;
+  void failed(const Status& cause) override;
+  void gathered(Result<std::vector<BlobRef>> blobs) override;
+  void left(Rank rank) override;
+  /// Calls the watchers that have not been called, if there is a failure.
+  void run_watchers();
+
+  // On the program's threads. Each wait returns the failure as soon as there is one; nullopt: the deadline passed.
+  std::optional<Status> wait_joined(Clock::time_point deadline);
+  void expect_answer();
+  std::optional<Result<std::vector<BlobRef>>> wait_answer(Clock::time_point deadline);
+  std::optional<Status> wait_all_left(Clock::time_point deadline);
+  /// False: no failure by then.
+  bool wait_failed(Clock::time_point deadline);
+  std::vector<Rank> not_left() const;
+  Status failure() const;
+  void add_watcher(std::function<void(const Status&)> watcher);
+  /// By rank; unchanged once joined.
+  const std::vector<Identity>& roster() const { return roster_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Identity> roster_;
+  Status failure_;
+  std::optional<Result<std::vector<BlobRef>>> answer_;
+  std::set<Rank> left_;
+  std::vector<std::function<void(const Status&)>> watchers_;
+};
+
+}  // namespace casync::runtime

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/group_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "runtime/control/socket.h"
+
+namespace casync::runtime {
+namespace {
+
+constexpr Seconds kFlushTime{0.2};
+
+}  // namespace
+
+Status GroupThread::start(std::unique_ptr<Role> role, Seconds beat) {
+  role_ = std::move(role);
+  beat_ = std::chrono::duration_cast<Clock::duration>(beat);
+  wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) return unavailable("cannot make an event descriptor: " + error_text(errno));
+  // Signals are the program's: its handlers run on its threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status status;
+  try {
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "casync-group");
+  } catch (const std::system_error& error) {
+    status = unavailable(std::string("cannot start the group's thread: ") + error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+void GroupThread::post(std::function<void(Role&)> request) {
+  const std::lock_guard lock(mutex_);
+  requests_.push_back(std::move(request));
+  eventfd_write(wake_.get(), 1);
+}
+
+void GroupThread::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    eventfd_write(wake_.get(), 1);
+  }
+  thread_.join();
+}
+
+void GroupThread::run() {
+  while (run_requests()) turn(Clock::time_point::max());
+  const Clock::time_point deadline = after(kFlushTime);
+  while (role_->has_output() && Clock::now() < deadline) turn(deadline);
+  role_.reset();  // closes the connections on the thread that owns them
+}
+
+bool GroupThread::run_requests() {
+  std::vector<std::function<void(Role&)>> requests;
+  bool stopping = false;
+  {
+    const std::lock_guard lock(mutex_);
+    requests.swap(requests_);
+    stopping = stopping_;
+  }
+  for (const auto& request : requests) request(*role_);
+  return !stopping;
+}
+
+void GroupThread::turn(Clock::time_point latest) {
+  const Clock::time_point due = std::min(role_->tend(Clock::now()), latest);
+  set_.clear();
+  set_.add(wake_.get(), false, [this] {
+    eventfd_t count = 0;
+    eventfd_read(wake_.get(), &count);
+  });
+  role_->watch(set_);
+  const Clock::time_point asleep = Clock::now();
+  set_.wait(due);
+  // Beats make this thread wake up several times a second. When it did not, this process was stopped, and what the
+  // others said meanwhile may not have been read: their silence counts from now.
+  const Clock::duration stalled = Clock::now() - std::max(asleep, std::min(due, asleep + beat_));
+  if (stalled > beat_) role_->forgive(stalled);
+}
+
+}  // namespace casync::runtime

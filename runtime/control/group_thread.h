@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/control/fd.h"
+#include "runtime/control/role.h"
+
+namespace casync::runtime {
+
+/// The thread that keeps a rank's heartbeat: sleeps in poll(2) until a socket, a beat or a request is due. It takes
+/// no lock but its own for a push, so that nothing the program does can silence it.
+class GroupThread {
+ public:
+  GroupThread() = default;
+  ~GroupThread() { stop(); }
+  GroupThread(const GroupThread&) = delete;
+  GroupThread& operator=(const GroupThread&) = delete;
+
+  /// Unavailable: out of file descriptors or threads.
+  Status start(std::unique_ptr<Role> role, Seconds beat);
+  /// Runs `request` on the thread, soon. Any thread; dropped when the thread has ended.
+  void post(std::function<void(Role&)> request);
+  /// Lets what is queued leave, for a short while, and ends the thread. Not from the thread itself.
+  void stop();
+  bool is_current() const { return thread_.get_id() == std::this_thread::get_id(); }
+
+ private:
+  void run();
+  bool run_requests();
+  void turn(Clock::time_point latest);
+
+  std::unique_ptr<Role> role_;
+  Clock::duration beat_{};
+  Fd wake_;
+  std::mutex mutex_;
+  std::vector<std::function<void(Role&)>> requests_;  // guarded by mutex_
+  bool stopping_ = false;                             // guarded by mutex_
+  PollSet set_;
+  std::thread thread_;
+};
+
+}  // namespace casync::runtime

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/hub.h"
+
+#include <algorithm>
+
+#include "runtime/control/faults.h"
+#include "runtime/control/process_watch.h"
+
+namespace casync::runtime {
+
+Hub::Hub(Options options, std::optional<Door> door, RoleEvents& events)
+    : options_(std::move(options)),
+      door_(std::move(door)),
+      events_(events),
+      left_(static_cast<std::size_t>(options_.self.ranks), false),
+      book_(options_.self.ranks),
+      started_(Clock::now()) {}
+
+void Hub::watch(PollSet& set) {
+  if (door_) {
+    door_->watch(
+        set, [this](const Hello& hello) { return judge(hello); },
+        [this](const Identity& who, Connection connection) { admit(who, std::move(connection)); });
+  }
+  for (auto& [rank, seat] : seats_) {
+    set.add(seat.connection.fd(), seat.connection.has_output(), [this, rank = rank] { read_from(rank); });
+    if (seat.process) set.add(seat.process.get(), false, [this, rank = rank] { process_ended(rank); });
+  }
+}
+
+Clock::time_point Hub::tend(Clock::time_point now) {
+  Clock::time_point next = Clock::time_point::max();
+  if (roster_.empty() && !over_) {
+    if (options_.self.ranks == 1) complete();
+    if (roster_.empty() && now >= options_.join_deadline) give_up_joining();
+    if (roster_.empty() && !over_) next = options_.join_deadline;
+  }
+  if (door_) next = std::min(next, door_->tend(now));
+  const auto dead = std::chrono::duration_cast<Clock::duration>(options_.pulse.dead);
+  for (auto& [rank, seat] : seats_) {
+    next = std::min(next, seat.connection.keep_alive(now, options_.pulse.beat));
+    if (seat.left || over_) continue;
+    const Clock::time_point silent_at = seat.connection.last_heard() + dead;
+    if (now >= silent_at) {
+      fail(silent(seat.who, now - seat.connection.last_heard()));
+    } else {
+      next = std::min(next, silent_at);
+    }
+  }
+  for (const GatherAnswer& answer : book_.expire(now)) deliver(answer);
+  return std::min(next, book_.next_deadline());
+}
+
+void Hub::forgive(Clock::duration stalled) {
+  for (auto& [rank, seat] : seats_) seat.connection.forgive(stalled);
+}
+
+void Hub::read_from(Rank rank) {
+  const auto seat = seats_.find(rank);
+  if (seat == seats_.end()) return;
+  std::vector<Frame> frames;
+  Status status = seat->second.connection.read(&frames);
+  seat->second.connection.write();
+  for (const Frame& frame : frames) {
+    const Status handled = handle(rank, frame);
+    if (!handled) {
+      status = handled;
+      break;
+    }
+  }
+  if (!status) lose(rank, status);
+}
+
+void Hub::process_ended(Rank rank) {
+  read_from(rank);  // its last words may still be in the socket
+  if (seats_.count(rank) != 0) lose(rank, peer_failure("its process ended"));
+}
+
+Status Hub::handle(Rank rank, const Frame& frame) {
+  const std::string& bytes = frame.payload->bytes;
+  switch (frame.type) {
+    case FrameType::kBeat: return Status::ok();
+    case FrameType::kAbort: {
+      auto abort = decode_abort(bytes);
+      if (!abort) return abort.status();
+      fail(*abort);
+      return Status::ok();
+    }
+    case FrameType::kGather: {
+      if (roster_.empty() || book_.is_waiting(rank)) return data_loss("a collective call out of turn");
+      auto call = decode_gather(bytes, Clock::now());
+      if (!call) return call.status();
+      enter(rank, std::move(*call));
+      return Status::ok();
+    }
+    case FrameType::kGoodbye: leave(rank); return Status::ok();
+    default: return data_loss("a control frame that only rank 0 sends");
+  }
+}
+
+void Hub::enter(Rank rank, GatherCall call) {
+  if (over_) return;
+  const auto gone = std::find(left_.begin(), left_.end(), true);
+  if (gone != left_.end()) return fail(left_early(roster_[static_cast<std::size_t>(gone - left_.begin())], call.what));
+  if (auto answer = book_.call(rank, std::move(call))) deliver(*answer);
+}
+
+void Hub::deliver(const GatherAnswer& answer) {
+  std::vector<PayloadRef> payloads;  // made once, hashed once, however many ranks get them
+  if (answer.blobs) {
+    for (const BlobRef& blob : *answer.blobs) {
+      payloads.push_back(make_payload(encode_gathered(static_cast<Rank>(payloads.size()), *blob)));
+    }
+  }
+  for (const Rank to : answer.to) {
+    const auto seat = seats_.find(to);
+    if (to == 0) {
+      events_.gathered(answer.blobs);
+    } else if (seat == seats_.end()) {
+      continue;
+    } else if (!answer.blobs) {
+      seat->second.connection.send(FrameType::kRefused, encode_abort({-1, answer.blobs.status()}));
+    } else {
+      for (Rank from = 0; from < options_.self.ranks; ++from) {
+        if (from != to) seat->second.connection.send(FrameType::kGathered, payloads[static_cast<std::size_t>(from)]);
+      }
+    }
+  }
+}
+
+void Hub::say_goodbye() {
+  if (door_) door_->close();
+  leave(0);
+}
+
+void Hub::leave(Rank rank) {
+  if (over_ || left_[static_cast<std::size_t>(rank)]) return;
+  left_[static_cast<std::size_t>(rank)] = true;
+  if (rank != 0) seats_.at(rank).left = true;
+  broadcast(FrameType::kGoodbye, encode_rank(rank));
+  events_.left(rank);
+  const std::string waiting = book_.waiting_for();
+  if (!waiting.empty()) fail(left_early(roster_[static_cast<std::size_t>(rank)], waiting));
+}
+
+void Hub::lose(Rank rank, const Status& reason) {
+  const auto seat = seats_.find(rank);
+  const bool left = seat->second.left;
+  const Identity who = seat->second.who;
+  // It hears of it too where only one direction is broken.
+  if (!left) fail(died(who, reason));
+  seats_.erase(rank);
+}
+
+void Hub::fail(Abort abort) {
+  if (over_) return;
+  over_ = std::move(abort);
+  broadcast(FrameType::kAbort, encode_abort(*over_));
+  events_.failed(cause_for(0, *over_));
+}
+
+void Hub::broadcast(FrameType type, std::string payload) {
+  const PayloadRef shared = make_payload(std::move(payload));
+  for (auto& [rank, seat] : seats_) seat.connection.send(type, shared);
+}
+
+bool Hub::has_output() const {
+  return std::any_of(seats_.begin(), seats_.end(), [](const auto& seat) { return seat.second.connection.has_output(); });
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rank 0 while the ranks come together: who may sit down, and what it says when they do not all come.
+#include <fmt/format.h>
+
+#include "runtime/control/faults.h"
+#include "runtime/control/hub.h"
+#include "runtime/control/process_watch.h"
+
+namespace casync::runtime {
+
+Verdict Hub::judge(const Hello& hello) {
+  const bool complete = !roster_.empty();
+  // A job that failed while it came together tells everyone the same; one that ran is the wrong one to ask, and
+  // the caller looks for the address of its own.
+  if (over_ && !complete) return {Verdict::Kind::kRefused, 0, over_->cause};
+  if (over_) return {Verdict::Kind::kTryAgain, 0, aborted("the job that listens here is over")};
+  Status refusal = check_newcomer(hello.who);
+  if (!refusal && complete) return {Verdict::Kind::kTryAgain, 0, refusal};
+  if (!refusal) {
+    fail({-1, refusal});
+    return {Verdict::Kind::kRefused, 0, refusal};
+  }
+  // Whoever started first gives up first; from then on nobody needs to wait.
+  const auto patience = std::chrono::milliseconds(std::min<std::uint64_t>(hello.patience_ms, 1ull << 40));
+  options_.join_deadline = std::min(options_.join_deadline, Clock::now() + patience);
+  return {Verdict::Kind::kWelcome, options_.epoch, {}};
+}
+
+Status Hub::check_newcomer(const Identity& who) const {
+  const Identity& self = options_.self;
+  if (who.protocol != self.protocol || who.version != self.version || who.abi != self.abi) {
+    return invalid_argument(fmt::format("the ranks run different builds: {} is {}, {} is {}", self.text(), self.build(),
+                                        who.text(), who.build()));
+  }
+  if (who.ranks != self.ranks) {
+    return invalid_argument(fmt::format("the ranks disagree on how many they are: {} says {}, {} says {}", self.text(),
+                                        self.ranks, who.text(), who.ranks));
+  }
+  if (who.rank < 0 || who.rank >= self.ranks) {
+    return invalid_argument(fmt::format("{} is outside 0 .. {}", who.text(), self.ranks - 1));
+  }
+  const auto seat = seats_.find(who.rank);
+  if (who.rank != 0 && seat == seats_.end()) return Status::ok();
+  const Identity& first = who.rank == 0 ? self : seat->second.who;
+  return invalid_argument(fmt::format("two processes have rank {}: pid {} on {} and pid {} on {}", who.rank, first.pid,
+                                      first.host, who.pid, who.host));
+}
+
+void Hub::admit(const Identity& who, Connection connection) {
+  seats_.emplace(who.rank, Seat{who, std::move(connection), watch_process(who, options_.self)});
+  if (static_cast<int>(seats_.size()) + 1 == options_.self.ranks) complete();
+}
+
+void Hub::complete() {
+  roster_.push_back(options_.self);
+  for (const auto& [rank, seat] : seats_) roster_.push_back(seat.who);
+  broadcast(FrameType::kReady, encode_roster(roster_));
+  events_.joined(roster_);
+}
+
+void Hub::give_up_joining() {
+  std::vector<Rank> missing;
+  for (Rank rank = 1; rank < options_.self.ranks; ++rank) {
+    if (seats_.count(rank) == 0) missing.push_back(rank);
+  }
+  const Seconds waited = Clock::now() - started_;
+  std::string text =
+      fmt::format("{} of {} did not come within {:.1f} s", list_ranks(missing), options_.self.ranks, waited.count());
+  const std::string refused = door_->refused_summary();
+  if (!refused.empty()) text += "; " + refused;
+  fail({-1, timeout_error(text)});
+}
+
+}  // namespace casync::runtime

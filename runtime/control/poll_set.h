@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "runtime/control/deadline.h"
+
+namespace casync::runtime {
+
+/// What one sleep waits for, filled anew before each. One thread.
+class PollSet {
+ public:
+  /// What to do when the descriptor is ready (readable, writable or broken). It may close descriptors and destroy
+  /// connections, its own as well: the owner looks things up by rank, not by address.
+  using Handler = std::function<void()>;
+
+  void clear();
+  void add(int fd, bool output, Handler handler);
+  /// Sleeps until something is ready or the deadline, then runs the handlers of what is.
+  void wait(Clock::time_point deadline);
+
+ private:
+  std::vector<pollfd> entries_;
+  std::vector<Handler> handlers_;
+};
+
+}  // namespace casync::runtime

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/rendezvous.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "base/log.h"
+#include "runtime/control/crypto.h"
+#include "runtime/control/socket.h"
+
+namespace casync::runtime {
+namespace {
+
+const char* const kKey = "casync.rank0";
+constexpr std::string_view kFirstLine = "casync rendezvous 1";
+constexpr Bytes kTokenBytes = 32;
+constexpr Seconds kBindTime{5};
+
+/// What a program that restarts at once finds still bound is free a moment later.
+Result<Fd> listen_patiently(const SocketAddress& address) {
+  const Clock::time_point deadline = after(kBindTime);
+  for (;;) {
+    auto fd = listen_on(address);
+    if (fd || errno != EADDRINUSE || Clock::now() >= deadline) return fd;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+Result<std::vector<SocketAddress>> addresses_to_bind(const GroupOptions& options) {
+  if (options.address.empty()) {
+    if (options.interface_name.empty()) return outward_addresses();
+    return interface_addresses(options.interface_name);
+  }
+  auto where = parse_host_port(options.address);
+  if (!where) return where.status();
+  auto addresses = resolve(*where);
+  if (!addresses) return addresses;
+  // Debian's /etc/hosts gives a machine's own name a loopback address, which nobody else can reach.
+  const bool only_loopback = std::all_of(addresses->begin(), addresses->end(), [](auto& a) { return a.is_loopback(); });
+  const bool is_name = where->host != "localhost" && where->host != addresses->front().host_text();
+  if (only_loopback && is_name) {
+    for (const SocketAddress& outward : outward_addresses()) addresses->push_back(outward.with_port(where->port));
+  }
+  return addresses;
+}
+
+/// Listens on each address that can be; fails when none can.
+Result<std::vector<Fd>> listen_on_all(const std::vector<SocketAddress>& addresses) {
+  std::vector<Fd> listeners;
+  std::vector<SocketAddress> done;
+  Status failure;
+  for (const SocketAddress& address : addresses) {
+    if (std::find(done.begin(), done.end(), address) != done.end()) continue;
+    done.push_back(address);
+    auto listener = listen_patiently(address);
+    if (listener) {
+      listeners.push_back(std::move(*listener));
+    } else if (failure.is_ok()) {
+      failure = listener.status();
+    }
+  }
+  if (listeners.empty()) return failure;
+  return listeners;
+}
+
+std::vector<SocketAddress> reachable(const std::vector<Fd>& listeners) {
+  std::vector<SocketAddress> addresses;
+  for (const Fd& listener : listeners) {
+    const SocketAddress bound = local_address(listener.get());
+    if (!bound.is_wildcard()) {
+      addresses.push_back(bound);
+      continue;
+    }
+    for (const SocketAddress& outward : outward_addresses()) {
+      if (outward.family() == bound.family()) addresses.push_back(outward.with_port(bound.port()));
+    }
+  }
+  return addresses;
+}
+
+}  // namespace
+
+Status publish(Store& store, const Meeting& meeting) {
+  std::vector<std::string> addresses;
+  for (const SocketAddress& address : meeting.addresses) addresses.push_back(address.text());
+  return store.set(kKey, fmt::format("{}\n{}\n{}\n", kFirstLine, fmt::join(addresses, " "), meeting.token));
+}
+
+Result<Meeting> look_up(Store& store, Clock::time_point deadline) {
+  auto value = store.get(kKey, deadline);
+  if (!value) return value.status();
+  const std::size_t first = value->find('\n');
+  const std::size_t second = first == std::string::npos ? first : value->find('\n', first + 1);
+  if (second == std::string::npos || value->substr(0, first) != kFirstLine || value->back() != '\n') {
+    return data_loss("the store's entry \"casync.rank0\" was not written by this library");
+  }
+  Meeting meeting;
+  meeting.token = value->substr(second + 1, value->size() - second - 2);
+  const std::string addresses = value->substr(first + 1, second - first - 1);
+  for (std::size_t begin = 0; begin < addresses.size();) {
+    const std::size_t end = std::min(addresses.find(' ', begin), addresses.size());
+    auto where = parse_host_port(addresses.substr(begin, end - begin));
+    if (!where) return where.status();
+    auto resolved = resolve(*where);
+    if (!resolved) return resolved.status();
+    meeting.addresses.push_back(resolved->front());
+    begin = end + 1;
+  }
+  return meeting;
+}
+
+std::string accident_token(const GroupOptions& options) {
+  log().info("no token: CASYNC_TOKEN is not set, so the address and job id stand in; they keep out accidents only");
+  return sha256("casync accident token\n" + options.address + "\n" + options.job);
+}
+
+Result<OpenDoor> open_door(const GroupOptions& options) {
+  auto addresses = addresses_to_bind(options);
+  if (!addresses) return addresses.status();
+  auto listeners = listen_on_all(*addresses);
+  if (!listeners) return listeners.status();
+  OpenDoor door{std::move(*listeners), options.token};
+  const Meeting meeting{reachable(door.listeners), {}};
+  for (const SocketAddress& address : meeting.addresses) log().info("rank 0 listens on {}", address.text());
+  if (options.store == nullptr) {
+    if (door.token.empty()) door.token = accident_token(options);
+    return door;
+  }
+  const std::string drawn = door.token.empty() ? to_hex(random_bytes(kTokenBytes)) : "";
+  if (!drawn.empty()) door.token = drawn;
+  CASYNC_RETURN_IF_ERROR(publish(*options.store, {meeting.addresses, drawn}));
+  return door;
+}
+
+}  // namespace casync::runtime

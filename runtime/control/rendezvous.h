@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/control/address.h"
+#include "runtime/control/group.h"
+#include "runtime/control/identity.h"
+
+namespace casync::runtime {
+
+/// Where rank 0 listens, and the token where nobody set one: what it leaves in the store.
+struct Meeting {
+  std::vector<SocketAddress> addresses;
+  std::string token;  ///< any bytes
+};
+
+Status publish(Store& store, const Meeting& meeting);
+/// Timeout: rank 0 has not published. DataLoss: something else is under that name.
+Result<Meeting> look_up(Store& store, Clock::time_point deadline);
+
+/// Rank 0's sockets: at `options.address`, on the interface, or where others most likely reach it. With a store and
+/// no token it draws one; publishes both. Errors as listen_on, resolve, interface_addresses, the store's.
+struct OpenDoor {
+  std::vector<Fd> listeners;
+  std::string token;
+};
+Result<OpenDoor> open_door(const GroupOptions& options);
+
+/// For a bare address without a token: keeps out other jobs and scans, not an attacker.
+std::string accident_token(const GroupOptions& options);
+
+/// How a member got in.
+struct Entrance {
+  Fd fd;
+  Identity hub;
+  std::uint64_t epoch = 0;
+  std::string key_in, key_out;
+  std::string early;  ///< bytes that came behind the handshake
+};
+
+/// Finds rank 0 and proves itself, again and again until the deadline: rank 0 may come late, and what the store
+/// holds may be of a job that is over. Timeout, Unavailable, and rank 0's refusals.
+Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clock::time_point deadline);
+
+}  // namespace casync::runtime

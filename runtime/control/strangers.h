@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "runtime/control/deadline.h"
+
+namespace casync::runtime {
+
+/// Who knocked and was refused: one log line per source and minute, and a summary for the error of a rank that
+/// did not come. Bounded: a scan from many sources counts as one.
+class Strangers {
+ public:
+  void refused(const std::string& source, const std::string& why, Clock::time_point now);
+  /// "refused meanwhile: 10.0.0.7 (3 times, last: wrong token)", "" when nobody was.
+  std::string summary() const;
+
+ private:
+  struct Source {
+    long count = 0;
+    std::string last;
+    Clock::time_point logged;
+  };
+  std::map<std::string, Source> sources_;
+};
+
+}  // namespace casync::runtime

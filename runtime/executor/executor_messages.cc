@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The progress thread's messages: what leaves when, and where what arrives goes.
+#include <string>
+
+#include "base/check.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/stream_slot.h"
+
+namespace casync::runtime {
+namespace {
+
+std::string named(const GradientRun& run, const MessageKey& key) {
+  return "gradient " + run.spec.name + ", step " + std::to_string(key.step) + ", partition " +
+         std::to_string(key.partition) + ", hop " + std::to_string(key.hop);
+}
+
+std::uint64_t cookie_of(const GradientRun& run, TaskId task) {
+  return std::uint64_t{run.index} << 32 | TaskGraph::index(task);
+}
+
+}  // namespace
+
+bool Executor::flush_links() {
+  bool any = false;
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
+    Link& link = links_[peer];
+    if (link.ready.empty()) continue;
+    const Clock::time_point now = Clock::now();
+    while (!link.ready.empty() && link.open(now)) {
+      flush(static_cast<Rank>(peer), link);
+      link.moved = now;
+      any = true;
+    }
+  }
+  return any;
+}
+
+void Executor::flush(Rank peer, Link& link) {
+  fused_.clear();
+  Bytes sum = 0;
+  do {
+    const ReadyTask ready = link.ready.pop();
+    fused_.push_back(outgoing(ready));
+    ready.run->since[TaskGraph::index(ready.task)] = Clock::now();
+    sum += fused_.back().payload.size;
+  } while (!link.ready.empty() && fused_.size() < kMostFused &&
+           sum + outgoing(link.ready.top()).payload.size <= options_.fusion_bytes);
+  link.in_flight += sum;
+  link.messages_in_flight += static_cast<int>(fused_.size());
+  transport_->send(peer, fused_);
+}
+
+Outgoing Executor::outgoing(const ReadyTask& ready) const {
+  GradientRun& run = *ready.run;
+  const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(ready.task)]);
+  const GradientRun::BufferState& state = run.state(send.from);
+  Message message;
+  message.key = {run.key, run.step, send.id.partition, send.id.hop};
+  message.codec = run.codec_of(send.from).info().number;
+  message.finite = state.finite;
+  message.elements = run.slice_of(send.from).count;
+  message.payload_bytes = state.bytes;
+  return {message, {state.memory.data, state.bytes}, cookie_of(run, ready.task)};
+}
+
+GradientRun* Executor::find_run(std::uint64_t key) const {
+  const auto found = by_key_.find(key);
+  return found == by_key_.end() ? nullptr : found->second;
+}
+
+Placement Executor::place(Rank from, const Message& message) {
+  GradientRun* const run = find_run(message.key.gradient);
+  if (run == nullptr) return Placement::later();  // declared there already, here soon
+  const std::uint32_t step = message.key.step;
+  if (!run->active || run->step != step) {
+    if (step >= run->completed.load(std::memory_order_relaxed)) return Placement::later();
+    return Placement::refuse(data_loss("rank " + std::to_string(from) + " sent " + named(*run, message.key) +
+                                       " again: that step is over here"));
+  }
+  GradientRun::Arrival* const arrival = run->arrival({message.key.partition, message.key.hop}, from);
+  const auto refuse = [&](const std::string& why) {
+    return Placement::refuse(
+        data_loss("message from rank " + std::to_string(from) + " (" + named(*run, message.key) + "): " + why));
+  };
+  if (arrival == nullptr) return refuse("nothing like it is expected here");
+  if (arrival->begun) return refuse("it came twice");
+  const BufferId buffer = std::get<Recv>(run->graph.tasks()[TaskGraph::index(arrival->task)]).to;
+  const compll::Codec& codec = run->codec_of(buffer);
+  const Elements elements = run->slice_of(buffer).count;
+  const Bytes bound = codec.encoded_bound(elements);
+  if (message.codec != codec.info().number) {
+    return refuse("codec number " + std::to_string(message.codec) + ", expected " +
+                  std::to_string(codec.info().number) + " (" + codec.info().name + ")");
+  }
+  if (message.elements != elements) {
+    return refuse(std::to_string(message.elements) + " elements, expected " + std::to_string(elements));
+  }
+  if (message.payload_bytes > bound) {
+    return refuse(std::to_string(message.payload_bytes) + " bytes, expected at most " + std::to_string(bound));
+  }
+  if (codec.info().identity && message.payload_bytes != bound) {
+    return refuse(std::to_string(message.payload_bytes) + " bytes, expected " + std::to_string(bound));
+  }
+  arrival->begun = true;
+  give_memory(*run, buffer);
+  GradientRun::BufferState& state = run->state(buffer);
+  state.bytes = message.payload_bytes;
+  run->since[TaskGraph::index(arrival->task)] = Clock::now();
+  return Placement::here({state.memory.data, message.payload_bytes});
+}
+
+void Executor::received(Rank from, const Message& message, Status status) {
+  GradientRun* const run = find_run(message.key.gradient);
+  if (!status.is_ok()) {
+    if (status.code() == StatusCode::kPeerFailure) return;  // failed() says the same
+    const std::string what = run != nullptr ? named(*run, message.key) : "an unknown gradient";
+    return fail({status.code(), "message from rank " + std::to_string(from) + " (" + what + "): " + status.message()});
+  }
+  CASYNC_CHECK(run != nullptr && run->active);
+  const GradientRun::Arrival* const arrival = run->arrival({message.key.partition, message.key.hop}, from);
+  CASYNC_CHECK(arrival != nullptr && arrival->begun);
+  const Recv& recv = std::get<Recv>(run->graph.tasks()[TaskGraph::index(arrival->task)]);
+  GradientRun::BufferState& state = run->state(recv.to);
+  state.finite = message.finite;
+  state.unchecked = !run->codec_of(recv.to).info().identity;
+  record(SpanKind::kRecv, *run, recv.id, from, message.payload_bytes, 0, run->since[TaskGraph::index(arrival->task)]);
+  complete(*run, arrival->task);
+}
+
+void Executor::sent(std::uint64_t cookie, Status status) {
+  GradientRun& run = *runs_[cookie >> 32];
+  const TaskId task{static_cast<std::uint32_t>(cookie)};
+  const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
+  const Bytes bytes = run.state(send.from).bytes;
+  Link& link = links_[static_cast<std::size_t>(send.to)];
+  link.in_flight -= bytes;
+  --link.messages_in_flight;
+  link.moved = Clock::now();
+  if (!status.is_ok() || failing_.load()) return;  // failed() said why, or will
+  record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.since[TaskGraph::index(task)]);
+  complete(run, task);
+}
+
+void Executor::failed(Rank peer, Status status) { on_peer_failure_(peer, status); }
+
+std::string Executor::missing(const GradientRun& run) const {
+  if (!run.active) return "nothing is missing any more";
+  std::string text;
+  int unsent = 0, uncomputed = 0;
+  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
+    if (run.waits_for[i] == GradientRun::kTaskDone) continue;
+    const Primitive& primitive = run.graph.tasks()[i];
+    if (const Recv* recv = std::get_if<Recv>(&primitive)) {
+      if (text.size() > 400) continue;
+      text += (text.empty() ? "" : "; ") + std::string("nothing came from rank ") + std::to_string(recv->from) +
+              " for partition " + std::to_string(recv->id.partition);
+    } else if (std::holds_alternative<Send>(primitive)) {
+      ++unsent;
+    } else {
+      ++uncomputed;
+    }
+  }
+  if (text.empty()) text = "all messages came";
+  return text + "; " + std::to_string(unsent) + " messages not sent, " + std::to_string(uncomputed) +
+         " tasks not computed";
+}
+
+}  // namespace casync::runtime

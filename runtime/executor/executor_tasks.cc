@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The progress thread's tasks: what becomes ready, where it runs, what its end sets free.
+#include <algorithm>
+
+#include "base/check.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/stream_slot.h"
+
+namespace casync::runtime {
+namespace {
+
+// Below this a task is over before another thread has woken up.
+constexpr Elements kStreamElements = 32 * 1024;
+
+Elements elements_of(const GradientRun& run, TaskId task) {
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  if (const auto* encode = std::get_if<Encode>(&primitive)) return encode->from.count;
+  if (const auto* decode = std::get_if<Decode>(&primitive)) return decode->to.count;
+  const auto& merge = std::get<Merge>(primitive);
+  return run.slice_of(merge.to).count * merge.contributions.size();
+}
+
+SpanKind kind_of(const Primitive& primitive) {
+  if (std::holds_alternative<Encode>(primitive)) return SpanKind::kEncode;
+  if (std::holds_alternative<Decode>(primitive)) return SpanKind::kDecode;
+  return SpanKind::kMerge;
+}
+
+/// Calls `use` with each buffer a task reads or writes, as often as TaskGraph::uses() counts it.
+template <class Use>
+void for_each_buffer(const Primitive& primitive, const Use& use) {
+  if (const auto* encode = std::get_if<Encode>(&primitive)) use(encode->to);
+  if (const auto* decode = std::get_if<Decode>(&primitive)) use(decode->from);
+  if (const auto* send = std::get_if<Send>(&primitive)) use(send->from);
+  if (const auto* recv = std::get_if<Recv>(&primitive)) use(recv->to);
+  if (const auto* merge = std::get_if<Merge>(&primitive)) {
+    for (const std::optional<BufferId>& one : merge->contributions) {
+      if (one) use(*one);
+    }
+    use(merge->to);
+  }
+}
+
+}  // namespace
+
+void Executor::begin(const Start& start) {
+  GradientRun& run = *start.run;
+  run.begin(start.step, start.data);
+  if (run.tasks_left == 0) return finish_gradient(run);
+  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
+    if (run.waits_for[i] == 0) make_ready(run, TaskId(i));
+  }
+}
+
+void Executor::make_ready(GradientRun& run, TaskId task) {
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  if (std::holds_alternative<Recv>(primitive)) return;  // happens when its message comes
+  const ReadyTask ready{&run, task, run.decision.priority, arrivals_++};
+  if (const auto* send = std::get_if<Send>(&primitive)) {
+    Link& link = links_[static_cast<std::size_t>(send->to)];
+    if (link.ready.empty() && link.in_flight == 0) link.moved = Clock::now();
+    link.ready.push(ready);
+  } else {
+    compute_.push(ready);
+  }
+}
+
+void Executor::give_memory(GradientRun& run, BufferId buffer) {
+  GradientRun::BufferState& state = run.state(buffer);
+  if (state.memory.data != nullptr) return;
+  const Buffer& plan = run.graph.buffers()[TaskGraph::index(buffer)];
+  if (run.in_place(buffer)) {
+    state.memory = run.memory(plan.slice);
+    return;
+  }
+  state.memory = arena_.take(run.codec(plan.hop).encoded_bound(plan.slice.count));
+  state.from_arena = true;
+}
+
+void Executor::prepare(GradientRun& run, TaskId task) {
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  if (const auto* encode = std::get_if<Encode>(&primitive)) give_memory(run, encode->to);
+  if (const auto* merge = std::get_if<Merge>(&primitive)) give_memory(run, merge->to);
+}
+
+bool Executor::run_ready_tasks() {
+  if (compute_.empty()) return false;
+  // One here, then the network again: a message that waits costs more than a task that waits.
+  while (!compute_.empty() && dispatch(compute_.top())) compute_.pop();
+  if (compute_.empty()) return true;
+  const ReadyTask ready = compute_.top();
+  if (!slots_.empty() && elements_of(*ready.run, ready.task) >= kStreamElements) return false;  // streams are full
+  compute_.pop();
+  prepare(*ready.run, ready.task);
+  const Clock::time_point from = Clock::now();
+  finish(*ready.run, ready.task, run_task(*ready.run, ready.task, options_.seed, options_.scale, scratch_), from, 0);
+  return true;
+}
+
+bool Executor::dispatch(const ReadyTask& ready) {
+  if (free_slots_.empty() || elements_of(*ready.run, ready.task) < kStreamElements) return false;
+  prepare(*ready.run, ready.task);
+  const std::uint32_t at = free_slots_.back();
+  free_slots_.pop_back();
+  StreamSlot& slot = *slots_[at];
+  slot.run = ready.run;
+  slot.task = ready.task;
+  CASYNC_CHECK(slot.stream->enqueue({run_on_stream, &slot, at}));  // fewer slots than a stream is deep
+  return true;
+}
+
+void Executor::run_on_stream(void* context, std::uint64_t at) {
+  StreamSlot& slot = *static_cast<StreamSlot*>(context);
+  Executor& self = *slot.executor;
+  slot.from = Clock::now();
+  slot.outcome = run_task(*slot.run, slot.task, self.options_.seed, self.options_.scale, slot.scratch);
+  {
+    std::lock_guard lock(self.outcome_mutex_);
+    self.finished_.push_back(static_cast<std::uint32_t>(at));
+  }
+  self.transport_->wake();
+}
+
+bool Executor::take_outcomes() {
+  if (slots_.empty()) return false;
+  {
+    std::lock_guard lock(outcome_mutex_);
+    taken_outcomes_.swap(finished_);
+  }
+  for (std::uint32_t at : taken_outcomes_) {
+    StreamSlot& slot = *slots_[at];
+    free_slots_.push_back(at);
+    if (!failing_.load()) finish(*slot.run, slot.task, std::move(slot.outcome), slot.from, slot.lane);
+  }
+  const bool any = !taken_outcomes_.empty();
+  taken_outcomes_.clear();
+  return any;
+}
+
+void Executor::finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from,
+                      std::uint32_t lane) {
+  if (!outcome.status.is_ok()) return fail(std::move(outcome.status));
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  BufferId buffer{};
+  if (const auto* decode = std::get_if<Decode>(&primitive)) {
+    run.finite = run.finite && outcome.finite;  // what the owner said of this partition: alike on all ranks
+    buffer = decode->from;
+  } else {
+    const auto* encode = std::get_if<Encode>(&primitive);
+    buffer = encode != nullptr ? encode->to : std::get<Merge>(primitive).to;
+    run.state(buffer).bytes = outcome.bytes;
+    run.state(buffer).finite = outcome.finite;
+  }
+  const Bytes bytes = run.slice_of(buffer).count * bytes_of(run.spec.dtype);
+  record(kind_of(primitive), run, {run.partition_of(buffer), 0}, -1, bytes, lane, from);
+  complete(run, task);
+}
+
+void Executor::complete(GradientRun& run, TaskId task) {
+  counters_.tasks.fetch_add(1, std::memory_order_relaxed);
+  run.waits_for[TaskGraph::index(task)] = GradientRun::kTaskDone;
+  for (TaskId next : run.graph.successors(task)) {
+    if (--run.waits_for[TaskGraph::index(next)] == 0) make_ready(run, next);
+  }
+  for_each_buffer(run.graph.tasks()[TaskGraph::index(task)], [&](BufferId buffer) { release(run, buffer); });
+  if (--run.tasks_left == 0) finish_gradient(run);
+}
+
+void Executor::release(GradientRun& run, BufferId buffer) {
+  GradientRun::BufferState& state = run.state(buffer);
+  if (--state.uses_left > 0 || !state.from_arena) return;
+  arena_.give_back({state.memory.data, run.codec_of(buffer).encoded_bound(run.slice_of(buffer).count)});
+  state.memory = {};
+}
+
+void Executor::finish_gradient(GradientRun& run) {
+  run.active = false;
+  ++run.steps;
+  run.total_s += Seconds(Clock::now() - run.begun).count();
+  run.completed.store(run.step + 1, std::memory_order_release);
+  active_.fetch_sub(1);
+  announce_ = true;
+}
+
+void Executor::record(SpanKind kind, GradientRun& run, MessageId id, Rank peer, Bytes bytes, std::uint32_t lane,
+                      Clock::time_point from) {
+  const Clock::time_point to = Clock::now();
+  std::atomic<double>& sum = counters_.seconds[static_cast<int>(kind)];
+  sum.store(sum.load(std::memory_order_relaxed) + Seconds(to - from).count(), std::memory_order_relaxed);
+  if (options_.timeline == nullptr) return;
+  options_.timeline->record({kind, &run, id, run.step, peer, bytes, lane, from, to});
+}
+
+}  // namespace casync::runtime

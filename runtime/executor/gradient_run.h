@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/view.h"
+#include "casync/graph/task_graph.h"
+#include "casync/model/gradient.h"
+#include "casync/model/plan.h"
+#include "compll/codec/codec.h"
+#include "runtime/device/device.h"
+#include "runtime/transport/transport.h"
+
+namespace casync::runtime {
+
+/// One gradient as the executor sees it: its graph, codecs and residuals, and how far the current step is.
+///
+/// Threads: the constructor's until Executor::adopt(); then the progress thread's, except for what says
+/// otherwise. Tasks of one gradient that run on streams touch disjoint buffers and slices.
+struct GradientRun {
+  /// An encoded partition in this step.
+  struct BufferState {
+    View memory;            ///< empty until the first task that needs it
+    Bytes bytes = 0;        ///< of the payload in it
+    int uses_left = 0;
+    bool from_arena = false;
+    bool unchecked = false;  ///< came from another rank and no codec has looked at it yet
+    bool finite = true;
+  };
+  static constexpr int kTaskDone = -1;
+
+  struct Arrival {          ///< a Recv by what arrives, sorted: how place() finds it
+    MessageId id;
+    Rank from = 0;
+    TaskId task{};
+    bool begun = false;     ///< in this step
+  };
+
+  GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph,
+              std::unique_ptr<compll::Codec> first, std::unique_ptr<compll::Codec> second);
+
+  /// Memory of the two residuals, where a codec keeps one. Unavailable: no memory.
+  Status allocate_residuals(Device& device);
+
+  const compll::Codec& codec(Hop hop) const { return hop == Hop::kFirst ? *first_codec : *second_codec; }
+  const compll::Codec& codec_of(BufferId buffer) const {
+    return codec(graph.buffers()[TaskGraph::index(buffer)].hop);
+  }
+  Slice slice_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].slice; }
+  BufferState& state(BufferId buffer) { return buffers[TaskGraph::index(buffer)]; }
+  bool is_float32() const { return spec.dtype == DType::kFloat32; }
+  /// The gradient's own memory of `slice`.
+  View memory(Slice slice) const;
+  /// Whether the buffer lies in the gradient's own memory: the identity codec's payload is the elements, so
+  /// nothing is copied. Not what arrives to be merged: this rank's own elements are there.
+  bool in_place(BufferId buffer) const { return lies_in_gradient[TaskGraph::index(buffer)]; }
+  std::uint32_t partition_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].partition; }
+  /// The residual of `slice` for a codec, empty where it keeps none.
+  compll::Residual residual(const compll::Codec& codec, Slice slice) const;
+  float* committed_residual() const;
+  Arrival* arrival(MessageId id, Rank from);
+  /// Sets all counters for a new step over `data`.
+  void begin(std::uint32_t new_step, View new_data);
+
+  // Fixed once built.
+  GradientSpec spec;
+  Decision decision;
+  TaskGraph graph;
+  std::unique_ptr<compll::Codec> first_codec, second_codec;
+  std::uint64_t key = 0;        ///< names it in messages: a hash of its name, the same on all ranks
+  std::uint32_t index = 0;      ///< GradientId here
+  Elements elements = 0;
+  bool keeps_residual = false;
+  std::vector<bool> lies_in_gradient;  ///< per buffer
+
+  // The step under way.
+  View data;
+  std::uint32_t step = 0;
+  bool active = false;
+  bool finite = true;
+  int tasks_left = 0;
+  std::vector<int> waits_for;   ///< per task: predecessors not done; kTaskDone afterwards
+  std::vector<Clock::time_point> since;  ///< per task: when its message began to move
+  std::vector<BufferState> buffers;
+  std::vector<Arrival> arrivals;
+  Clock::time_point begun;
+
+  // Between steps; the session writes these while no step is under way.
+  std::unique_ptr<DeviceBuffer> residuals[2];
+  int committed = 0;            ///< which of the two the last committed step left
+
+  /// 1 + the last step whose result is complete; 0: none. Any thread.
+  std::atomic<std::uint32_t> completed{0};
+
+  // Counters for reports.
+  std::uint64_t steps = 0;
+  double total_s = 0;
+  std::atomic<double> exposed_s{0};  ///< callers blocked in wait()
+};
+
+}  // namespace casync::runtime

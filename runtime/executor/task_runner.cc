@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/task_runner.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "compll/ops/cpu/convert.h"
+
+namespace casync::runtime {
+namespace {
+
+/// The elements of `slice` as float32: the gradient's memory itself, or a converted copy in `scratch`.
+const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch) {
+  const View memory = run.memory(slice);
+  if (run.is_float32()) return reinterpret_cast<const float*>(memory.data);
+  compll::to_float32(run.spec.dtype, memory.data, slice.count, scratch.values.data());
+  return scratch.values.data();
+}
+
+compll::EncodeContext context_of(const GradientRun& run, Slice slice, std::uint64_t seed) {
+  return {seed, run.key, run.step, slice.first};
+}
+
+Status check_arrived(GradientRun& run, BufferId id) {
+  GradientRun::BufferState& state = run.state(id);
+  if (!state.unchecked) return Status::ok();
+  state.unchecked = false;
+  const Status status = run.codec_of(id).check({state.memory.data, state.bytes}, run.slice_of(id).count);
+  if (status.is_ok()) return status;
+  return data_loss("gradient " + run.spec.name + ", elements from " + std::to_string(run.slice_of(id).first) +
+                   ": the payload that arrived is not right: " + status.message());
+}
+
+TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
+  const compll::Codec& codec = run.codec_of(encode.to);
+  GradientRun::BufferState& out = run.state(encode.to);
+  if (run.in_place(encode.to)) return {Status::ok(), encode.from.count * sizeof(float), true};
+  const compll::Encoded made =
+      codec.encode(float_values(run, encode.from, scratch), encode.from.count, run.residual(codec, encode.from),
+                   context_of(run, encode.from, seed), out.memory.data);
+  return {Status::ok(), made.size, made.finite};
+}
+
+TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, float scale, Scratch& scratch) {
+  scratch.contributions.clear();
+  bool finite = true;
+  for (const std::optional<BufferId>& one : merge.contributions) {
+    if (!one) {
+      scratch.contributions.push_back({{}, float_values(run, merge.local, scratch)});
+      continue;
+    }
+    if (Status status = check_arrived(run, *one); !status) return {std::move(status), 0, true};
+    const GradientRun::BufferState& state = run.state(*one);
+    scratch.contributions.push_back({ConstView(state.memory.data, state.bytes), nullptr});
+    finite = finite && state.finite;
+  }
+  const Slice slice = run.slice_of(merge.to);
+  const compll::Codec& out_codec = run.codec_of(merge.to);
+  const compll::Encoded made =
+      run.first_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
+                             run.residual(out_codec, slice), context_of(run, slice, seed),
+                             run.state(merge.to).memory.data);
+  return {Status::ok(), made.size, finite && made.finite};
+}
+
+TaskOutcome run_decode(GradientRun& run, const Decode& decode, Scratch& scratch) {
+  GradientRun::BufferState& state = run.state(decode.from);
+  if (Status status = check_arrived(run, decode.from); !status) return {std::move(status), 0, true};
+  if (run.in_place(decode.from)) return {Status::ok(), state.bytes, state.finite};
+  const ConstView payload(state.memory.data, state.bytes);
+  const compll::Codec& codec = run.codec_of(decode.from);
+  const View out = run.memory(decode.to);
+  if (run.is_float32()) {
+    codec.decode(payload, decode.to.count, reinterpret_cast<float*>(out.data));
+  } else {
+    codec.decode(payload, decode.to.count, scratch.values.data());
+    compll::from_float32(scratch.values.data(), decode.to.count, run.spec.dtype, out.data);
+  }
+  return {Status::ok(), state.bytes, state.finite};
+}
+
+}  // namespace
+
+TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  if (const auto* encode = std::get_if<Encode>(&primitive)) return run_encode(run, *encode, seed, scratch);
+  if (const auto* merge = std::get_if<Merge>(&primitive)) return run_merge(run, *merge, seed, scale, scratch);
+  const auto* decode = std::get_if<Decode>(&primitive);
+  CASYNC_CHECK(decode != nullptr);
+  return run_decode(run, *decode, scratch);
+}
+
+void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch) {
+  scratch.contributions.reserve(static_cast<std::size_t>(ranks));
+  if (run.is_float32()) return;
+  Elements most = scratch.values.size();
+  for (const Buffer& buffer : run.graph.buffers()) most = std::max(most, buffer.slice.count);
+  scratch.values.resize(most);
+}
+
+}  // namespace casync::runtime

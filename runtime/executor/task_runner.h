@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "compll/codec/codec.h"
+#include "runtime/executor/gradient_run.h"
+
+namespace casync::runtime {
+
+/// Memory of one thread that runs tasks, big enough for the largest partition before the first step.
+struct Scratch {
+  std::vector<float> values;  ///< float32 image of one partition of a half-precision gradient
+  std::vector<compll::Contribution> contributions;
+};
+
+/// What became of an encode, merge or decode.
+struct TaskOutcome {
+  Status status;
+  Bytes bytes = 0;     ///< of the payload made
+  bool finite = true;
+};
+
+/// Runs an Encode, Merge or Decode whose buffers have their memory. Any thread; `scratch` is that thread's.
+/// DataLoss: a payload that came from another rank is not what its codec makes; names gradient and partition.
+TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch);
+
+/// Makes room in `scratch` for every task of `run`.
+void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch);
+
+}  // namespace casync::runtime

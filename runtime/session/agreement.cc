@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/agreement.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "casync/strategies/strategy.h"
+
+namespace casync::runtime {
+namespace {
+
+std::string number(double value) { return nlohmann::json(value).dump(); }  // shortest text that reads back the same
+
+std::string value_of(const Facts& facts, const std::string& name) {
+  for (const auto& [fact, value] : facts) {
+    if (fact == name) return value;
+  }
+  return "nothing";
+}
+
+void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
+  if (choice.codec) facts.emplace_back(name + " codec", text_of(*choice.codec));
+  if (choice.second_hop) facts.emplace_back(name + " second_hop", text_of(*choice.second_hop));
+  if (choice.strategy) facts.emplace_back(name + " strategy", std::string(name_of(*choice.strategy)));
+  if (choice.partition_bytes) facts.emplace_back(name + " partition_bytes", std::to_string(*choice.partition_bytes));
+  if (choice.partitions) facts.emplace_back(name + " partitions", std::to_string(*choice.partitions));
+  if (choice.priority) facts.emplace_back(name + " priority", std::to_string(*choice.priority));
+}
+
+}  // namespace
+
+std::string text_of(const CodecChoice& codec) {
+  if (codec.parameters.empty()) return codec.name;
+  std::string text = codec.name + "(";
+  for (const auto& [name, value] : codec.parameters) {
+    if (text.back() != '(') text += ", ";
+    text += name + "=" + number(value);
+  }
+  return text + ")";
+}
+
+std::string text_of(const Decision& decision) {
+  std::string text = text_of(decision.codec);
+  if (!(decision.second_hop == decision.codec)) text += " / " + text_of(decision.second_hop);
+  return text + ", " + std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
+         " partitions, priority " + std::to_string(decision.priority);
+}
+
+std::string text_of(const GradientSpec& gradient, const Decision& decision) {
+  std::string shape;
+  for (std::int64_t extent : gradient.shape) shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
+  return std::string(name_of(gradient.dtype)) + " [" + shape + "], " + text_of(decision);
+}
+
+Facts facts_of(const Plan& plan) {
+  Facts facts;
+  add_choice("plan: default", plan.defaults, facts);
+  for (std::size_t i = 0; i < plan.rules.size(); ++i) {
+    const std::string name = "plan: rule " + std::to_string(i + 1);
+    facts.emplace_back(name + " match", plan.rules[i].match);
+    add_choice(name, plan.rules[i].choice, facts);
+  }
+  for (const Entry& entry : plan.gradients) {
+    facts.emplace_back("plan: gradient", entry.name);
+    add_choice("plan: gradient " + entry.name, entry.choice, facts);
+  }
+  facts.emplace_back("plan: fusion_bytes", std::to_string(plan.fusion_bytes));
+  facts.emplace_back("plan: seed", std::to_string(plan.seed));
+  return facts;
+}
+
+std::string first_difference(std::span<const Facts> of_rank) {
+  for (std::size_t rank = 1; rank < of_rank.size(); ++rank) {
+    const Facts& one = of_rank[0];
+    const Facts& other = of_rank[rank];
+    const auto differ = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
+    if (differ.first == one.end() && differ.second == other.end()) continue;
+    const std::string& name = differ.first != one.end() ? differ.first->first : differ.second->first;
+    return name + ": rank 0 has " + value_of(one, name) + ", rank " + std::to_string(rank) + " has " +
+           value_of(other, name);
+  }
+  return "";
+}
+
+Status agree(Group& group, const std::string& what, const Facts& facts, Clock::time_point deadline) {
+  Result<std::vector<std::string>> all = group.all_gather(what, nlohmann::json(facts).dump(), deadline);
+  if (!all) return all.status();
+  std::vector<Facts> of_rank;
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    const nlohmann::json read = nlohmann::json::parse((*all)[rank], nullptr, false);
+    if (!read.is_array()) return data_loss(what + ": rank " + std::to_string(rank) + " sent no facts");
+    Facts one;
+    for (const nlohmann::json& fact : read) {
+      if (!fact.is_array() || fact.size() != 2 || !fact[0].is_string() || !fact[1].is_string()) {
+        return data_loss(what + ": rank " + std::to_string(rank) + " sent a fact that is none");
+      }
+      one.emplace_back(fact[0].get<std::string>(), fact[1].get<std::string>());
+    }
+    of_rank.push_back(std::move(one));
+  }
+  const std::string difference = first_difference(of_rank);
+  if (difference.empty()) return Status::ok();
+  return invalid_argument("the ranks do not agree (" + what + "): " + difference);
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/declarations.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "casync/planner/decide.h"
+#include "compll/codec/codec.h"
+#include "runtime/session/agreement.h"
+
+namespace casync::runtime {
+namespace {
+
+// Offsets in messages and indices in codecs are 32 bits where 64 would cost bandwidth.
+constexpr Elements kMostElements = Elements{1} << 32;
+
+Status check_shape(const GradientSpec& gradient) {
+  if (gradient.name.empty()) return invalid_argument("a gradient needs a name");
+  if (gradient.name.size() > 4096) return invalid_argument("a gradient's name of over 4096 characters");
+  Elements elements = 1;
+  for (std::int64_t extent : gradient.shape) {
+    if (extent < 0) {
+      return invalid_argument("gradient " + gradient.name + ": an extent of " + std::to_string(extent));
+    }
+    if (extent > 0 && elements > kMostElements / static_cast<Elements>(extent)) {
+      return invalid_argument("gradient " + gradient.name + ": over 2^32 elements");
+    }
+    elements *= static_cast<Elements>(extent);
+  }
+  return Status::ok();
+}
+
+CodecChoice for_dtype(CodecChoice choice, DType dtype) {
+  if (choice.name != "none" || dtype == DType::kFloat32) return choice;
+  return {dtype == DType::kFloat16 ? "fp16" : "bf16", {}};
+}
+
+}  // namespace
+
+Result<CodecTraits> traits_of(const CodecChoice& choice) {
+  Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
+  if (!codec) return codec.status();
+  const compll::CodecInfo& info = (*codec)->info();
+  return CodecTraits{info.exact_merge, info.bits_per_element};
+}
+
+Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, int ranks) {
+  CASYNC_RETURN_IF_ERROR(check_shape(gradient));
+  Declared declared{gradient, decide(plan, gradient, ranks), XXH3_64bits(gradient.name.data(), gradient.name.size())};
+  // Whether a strategy can carry a codec is asked of the codec the plan names: `none` in half precision still
+  // merges without a further error at each hop only as float32, so a ring of it is refused like any other cast.
+  declared.decision.codec = for_dtype(declared.decision.codec, gradient.dtype);
+  declared.decision.second_hop = for_dtype(declared.decision.second_hop, gradient.dtype);
+  Result<std::unique_ptr<GradientRun>> run = make_run(declared, ranks, 0, 0);
+  if (!run) {
+    return Status(run.status().code(), "gradient " + gradient.name + ": " + run.status().message());
+  }
+  return declared;
+}
+
+Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, int ranks, Rank self, std::size_t position) {
+  const Decision& decision = declared.decision;
+  Result<std::unique_ptr<compll::Codec>> first = compll::make_codec(decision.codec.name, decision.codec.parameters);
+  if (!first) return first.status();
+  Result<std::unique_ptr<compll::Codec>> second =
+      compll::make_codec(decision.second_hop.name, decision.second_hop.parameters);
+  if (!second) return second.status();
+  Result<TaskGraph> graph =
+      make_graph(decision, declared.spec.elements(), Topology::flat(ranks), self, position, traits_of);
+  if (!graph) return graph.status();
+  auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*first),
+                                           std::move(*second));
+  run->key = declared.key;
+  return run;
+}
+
+std::string state_label(const Decision& decision) {
+  return text_of(decision.codec) + " / " + text_of(decision.second_hop) + ", " +
+         std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) + " partitions";
+}
+
+}  // namespace casync::runtime

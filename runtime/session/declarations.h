@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "casync/model/gradient.h"
+#include "casync/model/plan.h"
+#include "casync/strategies/strategy.h"
+#include "runtime/executor/gradient_run.h"
+
+namespace casync::runtime {
+
+/// A gradient that has been declared, with what was decided for it.
+struct Declared {
+  GradientSpec spec;
+  Decision decision;
+  std::uint64_t key = 0;
+};
+
+/// Decides for `gradient`. In half precision `none` means a cast to that type: the payload is then the elements
+/// as they are. InvalidArgument: a shape that is none, an unknown codec or parameter. PlanError: a decision that
+/// cannot be carried out.
+Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, int ranks);
+
+/// The run of a declared gradient on rank `self`. `position` is its place among all gradients by name, the same
+/// on all ranks: it spreads owners.
+Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, int ranks, Rank self, std::size_t position);
+
+/// What a residual belongs to: "int4(block=128) / int4(block=128), ps": state of another codec is refused.
+std::string state_label(const Decision& decision);
+
+/// Codec traits from the codecs themselves.
+Result<CodecTraits> traits_of(const CodecChoice& choice);
+
+}  // namespace casync::runtime

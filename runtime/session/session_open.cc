@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a session comes to be: where this process stands in its job, who else is there, whether all want the same.
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "casync/planner/plan_file.h"
+#include "runtime/device/host_device.h"
+#include "runtime/session/agreement.h"
+#include "runtime/session/session_impl.h"
+
+namespace casync::runtime {
+namespace {
+
+constexpr const char* kWireVersion = "1";
+
+// Launchers' own variables are not in our table.
+std::optional<std::string> any_variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+/// Threads beside the progress thread: what is left of the cores this rank can call its own, at most 4, because
+/// memory bandwidth is the limit then. With one core per rank the progress thread computes too.
+Result<int> stream_count(const Launch& launch) {
+  const Result<std::optional<double>> wanted = env_number("CASYNC_THREADS");
+  if (!wanted) return wanted.status();
+  if (wanted->has_value()) return static_cast<int>(**wanted);
+  return std::clamp(usable_cores() / std::max(1, launch.local_ranks) - 1, 0, 4);
+}
+
+Result<Plan> plan_of(const SessionOptions& options) {
+  if (!options.plan_file.empty() && options.codec) {
+    return invalid_argument("both a plan (" + options.plan_file + ") and a codec (" + text_of(*options.codec) +
+                            "): a plan names codecs itself; leave one out");
+  }
+  if (!options.plan_file.empty()) return read_plan_file(options.plan_file);
+  Plan plan;
+  plan.defaults.codec = options.codec;
+  return plan;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) { return SessionImpl::open(options); }
+
+Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options) {
+  Result<Launch> launch = read_launch(options.launch, any_variable);
+  if (!launch) return launch.status();
+  Result<Plan> plan = plan_of(options);
+  if (!plan) return plan.status();
+  if (options.codec) {  // an unknown codec is this rank's mistake: say so before anybody waits
+    if (Result<CodecTraits> known = traits_of(*options.codec); !known) return known.status();
+  }
+  log().info("rank {} of {} ({}), rendezvous {}", launch->rank, launch->ranks, launch->source,
+             options.store.get ? "the program's store" : launch->rendezvous);
+  std::unique_ptr<Store> store;
+  if (options.store.set && options.store.get) {
+    store = make_callback_store(options.store);
+  } else if (launch->rendezvous.rfind("file:", 0) == 0) {
+    store = make_file_store(launch->rendezvous.substr(5));
+  } else if (launch->rendezvous == "torch") {
+    return unavailable("torch's own store is reached from Python only: open the session there, or set CASYNC_RENDEZVOUS");
+  }
+  std::unique_ptr<SessionImpl> session(new SessionImpl(options, std::move(*launch), std::move(*plan)));
+  CASYNC_RETURN_IF_ERROR(session->join(store.get()));
+  if (Status status = session->connect(); !status) {
+    session->group_->abort(status);
+    return status;
+  }
+  return std::unique_ptr<Session>(std::move(session));
+}
+
+SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan)
+    : options_(options),
+      launch_(std::move(launch)),
+      plan_(std::move(plan)),
+      device_(make_host_device()),
+      gone_(static_cast<std::size_t>(launch_.ranks)) {
+  if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
+  step_begun_ = Clock::now();
+}
+
+Status SessionImpl::join(Store* store) {
+  GroupOptions options;
+  options.rank = launch_.rank;
+  options.ranks = launch_.ranks;
+  options.token = launch_.token;
+  options.store = store;
+  if (store == nullptr) options.address = launch_.rendezvous;
+  options.interface_name = env_text("CASYNC_INTERFACE").value_or("");
+  options.timeout = Seconds(options_.timeout_s);
+  const Result<std::optional<double>> beat = env_number("CASYNC_HEARTBEAT_SEC"), dead = env_number("CASYNC_DEAD_SEC");
+  if (!beat) return beat.status();
+  if (!dead) return dead.status();
+  options.beat = Seconds(beat->value_or(options.beat.count()));
+  options.dead = Seconds(dead->value_or(options.dead.count()));
+  Result<std::unique_ptr<Group>> group = Group::join(options);
+  if (!group) return group.status();
+  group_ = std::move(*group);
+  return Status::ok();
+}
+
+Facts SessionImpl::settings() const {
+  Facts facts = {{"wire version", kWireVersion},
+                 {"op", options_.op == ReduceOp::kAverage ? "average" : "sum"},
+                 {"transport", options_.transport}};
+  const Facts plan = facts_of(plan_);
+  facts.insert(facts.end(), plan.begin(), plan.end());
+  return facts;
+}
+
+Status SessionImpl::connect() {
+  CASYNC_RETURN_IF_ERROR(agree(*group_, "settings", settings(), deadline()));
+  TransportOptions transport_options;
+  transport_options.rank = launch_.rank;
+  transport_options.ranks = launch_.ranks;
+  transport_options.epoch = group_->epoch();
+  transport_options.interface_name = env_text("CASYNC_INTERFACE").value_or("");
+  const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", true);
+  if (!checksum) return checksum.status();
+  transport_options.checksum = *checksum;
+  Result<std::unique_ptr<Transport>> transport = make_transport(options_.transport, transport_options);
+  if (!transport) return transport.status();
+  const Result<int> streams = stream_count(launch_);
+  if (!streams) return streams.status();
+  ExecutorOptions executor_options;
+  executor_options.rank = launch_.rank;
+  executor_options.ranks = launch_.ranks;
+  executor_options.scale = options_.op == ReduceOp::kAverage ? 1.0f / static_cast<float>(launch_.ranks) : 1.0f;
+  executor_options.fusion_bytes = plan_.fusion_bytes;
+  executor_options.seed = plan_.seed;
+  executor_options.streams = *streams;
+  executor_options.timeline = timeline_.get();
+  executor_ = std::make_unique<Executor>(executor_options, std::move(*transport), *device_);
+  Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
+  if (!addresses) return addresses.status();
+  CASYNC_RETURN_IF_ERROR(executor_->connect(
+      *addresses, [this](Rank peer, const Status& status) { peer_broke(peer, status); }));
+  group_->watch([this](const Status& cause) { executor_->fail(cause); });
+  group_->watch_leavers([this](Rank peer) { peer_left(peer); });
+  log().info("transport {}", executor_->transport_description());
+  return Status::ok();
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/units.h"
+#include "base/view.h"
+#include "runtime/transport/transport.h"
+
+namespace casync::runtime {
+
+/// What a wire message is for.
+enum class FrameKind : std::uint8_t {
+  kData = 1,
+  kGoodbye = 2,  ///< the sender will send nothing more
+};
+
+/// The bytes before each piece of a payload, as numbers. A payload of one piece has piece_bytes == payload_bytes.
+struct FrameHeader {
+  FrameKind kind = FrameKind::kData;
+  Message message;
+  std::uint64_t epoch = 0;
+  Rank source = 0;
+  Bytes piece_offset = 0;  ///< where in the payload this piece begins: a multiple of piece_stride
+  Bytes piece_bytes = 0;   ///< min(piece_stride, what is left of the payload)
+  Bytes piece_stride = 0;  ///< length of every piece of this payload but the last
+  bool checksummed = false;
+  std::uint64_t piece_checksum = 0;  ///< XXH3-64 of the piece, when checksummed
+};
+
+/// On the wire: little-endian, fixed size, its own checksum last.
+constexpr Bytes kFrameHeaderBytes = 104;
+
+/// A payload in several pieces has none shorter than this but its last, so that what a receiver must remember
+/// of a message stays small beside the message.
+constexpr Bytes kMinPieceBytes = 4_KiB;
+
+/// What is wrong with a header.
+enum class FrameFault : std::uint8_t { kNone, kShort, kMagic, kVersion, kChecksum, kField, kPiece };
+const char* name_of(FrameFault fault);
+
+/// Writes kFrameHeaderBytes bytes at `out`.
+void write_frame_header(const FrameHeader& header, std::byte* out);
+
+/// Reads and checks everything that can be checked without knowing who is expected: magic, version, checksum,
+/// kinds and flags, and that the piece lies inside the payload. `out` is written only when kNone is returned.
+FrameFault read_frame_header(ConstView bytes, FrameHeader& out);
+
+/// The piece a header of this stride describes: piece_offset, piece_bytes and checksum filled in.
+void set_piece(FrameHeader& header, ConstView payload, Bytes offset, bool with_checksum);
+
+/// Walks a fused message: header, payload, header, payload ... Every payload in it is whole.
+class FusedReader {
+ public:
+  explicit FusedReader(ConstView bytes) : rest_(bytes) {}
+  /// The next header and its payload. False at the end, or at the first fault: then fault() is not kNone, and
+  /// nothing after it is read.
+  bool next(FrameHeader& header, ConstView& payload);
+  FrameFault fault() const { return fault_; }
+
+ private:
+  ConstView rest_;
+  FrameFault fault_ = FrameFault::kNone;
+};
+
+/// "gradient 0x1f step 3 partition 2 hop 1": how errors name a message.
+std::string describe(const MessageKey& key);
+
+}  // namespace casync::runtime

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/transport/inbox.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "runtime/transport/checksum.h"
+
+namespace casync::runtime {
+
+struct InboxRecord {
+  struct Held {
+    HeldPiece piece;
+    FrameHeader header;
+  };
+
+  InboxRecord(Rank sender, const FrameHeader& first, std::pmr::memory_resource* memory)
+      : from(sender), message(first.message), stride(first.piece_stride), seen(memory), held(memory) {
+    const bool whole = first.piece_bytes == message.payload_bytes;
+    pieces_missing = whole ? 1 : ceil_div(message.payload_bytes, stride);
+  }
+
+  Rank from;
+  Message message;
+  Bytes stride;                     // the first piece's: all others must agree
+  bool placed = false;              // else: put off
+  View view;                        // the whole payload's place
+  Bytes pieces_missing = 0;         // not finished
+  Bytes pieces_under_way = 0;       // taken and not finished
+  Status status;                    // the first thing that went wrong
+  std::pmr::vector<bool> seen;      // by piece, of messages of several
+  std::pmr::vector<Held> held;
+};
+
+namespace {
+
+Bytes piece_number(const InboxRecord& record, const FrameHeader& header) {
+  return header.piece_offset == 0 ? 0 : header.piece_offset / record.stride;
+}
+
+bool same_message(const InboxRecord& record, const FrameHeader& header) {
+  const Message& a = record.message;
+  const Message& b = header.message;
+  return a.codec == b.codec && a.finite == b.finite && a.elements == b.elements &&
+         a.payload_bytes == b.payload_bytes && record.stride == header.piece_stride;
+}
+
+// A peer with more than this put off here is out of step with us, or hostile.
+constexpr std::size_t kMaxRecords = 1 << 16;
+constexpr std::size_t kMaxHeldPieces = 1 << 10;
+
+// Marks a piece of a placed message as seen. False: it was already. Only a placed message's size is trusted:
+// the client has answered with a buffer of that size.
+bool first_sight(InboxRecord& record, const FrameHeader& header) {
+  if (record.seen.empty()) record.seen.resize(record.pieces_missing, false);
+  auto seen = record.seen[piece_number(record, header)];
+  if (seen) return false;
+  seen = true;
+  return true;
+}
+
+bool is_held(const InboxRecord& record, const FrameHeader& header) {
+  return std::any_of(record.held.begin(), record.held.end(), [&](const InboxRecord::Held& held) {
+    return held.header.piece_offset == header.piece_offset;
+  });
+}
+
+}  // namespace
+
+std::size_t Inbox::KeyHash::operator()(const Key& key) const {
+  std::uint64_t hash = static_cast<std::uint64_t>(key.from);
+  for (std::uint64_t word : {key.message.gradient, std::uint64_t{key.message.step}, std::uint64_t{key.message.partition},
+                             std::uint64_t{key.message.hop}}) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+Inbox::Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source)
+    : rank_(rank), ranks_(ranks), epoch_(epoch), source_(source), failed_(static_cast<std::size_t>(ranks)), records_(&pool_) {}
+
+Inbox::~Inbox() {
+  for (auto& [key, record] : records_) std::destroy_at(record);  // their memory goes with the pool
+}
+
+bool Inbox::accepts(const FrameHeader& header) const {
+  return header.epoch == epoch_ && header.source != rank_ && header.source < ranks_;
+}
+
+Inbox::Arrival Inbox::drop() {
+  ++dropped_;
+  return {};
+}
+
+// What else of this peer is on its way is dropped from now on, without asking the client.
+void Inbox::refuse(Rank from, Status reason) {
+  Status& failure = failed_[static_cast<std::size_t>(from)];
+  if (failure.is_ok()) failure = reason;
+  source_.refused(from, std::move(reason));
+}
+
+Inbox::Arrival Inbox::take(InboxRecord& record, const FrameHeader& header) {
+  if (!first_sight(record, header)) return drop();
+  ++record.pieces_under_way;
+  return {Answer::kTake, &record, record.view.slice(header.piece_offset, header.piece_bytes)};
+}
+
+Inbox::Arrival Inbox::arrive(const FrameHeader& header, HeldPiece held) {
+  const Rank from = header.source;
+  if (!accepts(header) || !failed_[static_cast<std::size_t>(from)].is_ok()) return drop();
+
+  auto [entry, is_new] = records_.try_emplace(Key{from, header.message.key}, nullptr);
+  if (is_new) {
+    std::pmr::polymorphic_allocator<> memory(&pool_);
+    entry->second = memory.new_object<InboxRecord>(from, header, &pool_);
+  }
+  InboxRecord& record = *entry->second;
+  if (!same_message(record, header)) {
+    refuse(from, data_loss(fmt::format("two pieces of {} from rank {} disagree about the message",
+                                                describe(header.message.key), from)));
+    return drop();
+  }
+  if (is_new && !ask(record)) return drop();
+  if (record.placed) return take(record, header);
+  if (is_held(record, header)) return drop();
+  if (records_.size() > kMaxRecords || record.held.size() >= kMaxHeldPieces) {
+    refuse(from, data_loss(fmt::format("rank {} has sent {} messages that nobody here waits for", from,
+                                                records_.size())));
+    return drop();
+  }
+  record.held.push_back({held, header});
+  return {Answer::kHold, &record, {}};
+}
+
+// Asks the client where the message goes. False: refused, and the record is gone.
+bool Inbox::ask(InboxRecord& record) {
+  Placement placement = client_->place(record.from, record.message);
+  if (placement.kind == Placement::Kind::kHere) {
+    CASYNC_CHECK(placement.view.size == record.message.payload_bytes);
+    record.placed = true;
+    record.view = placement.view;
+  }
+  if (placement.kind != Placement::Kind::kRefuse) return true;
+  const Rank from = record.from;
+  for (const InboxRecord::Held& held : record.held) source_.drop_held(held.piece);
+  record.placed = false;
+  end(record, Status());
+  refuse(from, std::move(placement.reason));
+  return false;
+}
+
+void Inbox::finish(InboxRecord* record, const FrameHeader& header, Status status) {
+  const View piece = record->view.slice(header.piece_offset, header.piece_bytes);
+  if (status.is_ok() && header.checksummed && checksum(piece) != header.piece_checksum) {
+    status = data_loss(fmt::format("payload of {} from rank {}: checksum differs in {} bytes at offset {} of {}",
+                                   describe(record->message.key), record->from, header.piece_bytes,
+                                   header.piece_offset, record->message.payload_bytes));
+  }
+  if (!status.is_ok() && record->status.is_ok()) record->status = std::move(status);
+  --record->pieces_under_way;
+  --record->pieces_missing;
+  const Status& peer = failed_[static_cast<std::size_t>(record->from)];
+  if (record->pieces_missing == 0) {
+    end(*record, record->status);
+  } else if (!peer.is_ok() && record->pieces_under_way == 0) {
+    end(*record, peer);
+  }
+}
+
+void Inbox::finish_with(InboxRecord* record, const FrameHeader& header, ConstView piece, View into) {
+  if (piece.size != into.size) {
+    finish(record, header,
+           data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",
+                                 describe(header.message.key), record->from, piece.size, header.piece_offset,
+                                 into.size)));
+    return;
+  }
+  if (piece.size != 0) std::memcpy(into.data, piece.data, piece.size);
+  finish(record, header, Status::ok());
+}
+
+// Forgets the record, and reports it when it was placed.
+void Inbox::end(InboxRecord& record, const Status& status) {
+  const Status result = status;  // may live in the record
+  const Rank from = record.from;
+  const Message message = record.message;
+  const bool placed = record.placed;
+  records_.erase(Key{from, message.key});
+  std::pmr::polymorphic_allocator<> memory(&pool_);
+  memory.delete_object(&record);
+  if (placed) client_->received(from, message, result);
+}
+
+void Inbox::retry() {
+  std::vector<InboxRecord*> put_off = std::move(scratch_);
+  put_off.clear();
+  for (auto& [key, record] : records_) {
+    if (!record->placed) put_off.push_back(record);
+  }
+  for (InboxRecord* record : put_off) {
+    if (!ask(*record) || !record->placed) continue;
+    // Taking the last piece ends the record, so what is held leaves it first.
+    std::pmr::vector<InboxRecord::Held> held = std::move(record->held);
+    for (const InboxRecord::Held& piece : held) {
+      const Arrival arrival = take(*record, piece.header);
+      CASYNC_CHECK(arrival.answer == Answer::kTake);  // held pieces differ from one another
+      source_.take_held(piece.piece, record, piece.header, arrival.into);
+    }
+  }
+  scratch_ = std::move(put_off);
+}
+
+void Inbox::fail(Rank from, const Status& status) {
+  Status& failure = failed_[static_cast<std::size_t>(from)];
+  if (failure.is_ok()) failure = status;
+  std::vector<InboxRecord*> ending = std::move(scratch_);
+  ending.clear();
+  for (auto& [key, record] : records_) {
+    if (record->from == from && record->pieces_under_way == 0) ending.push_back(record);
+  }
+  for (InboxRecord* record : ending) {
+    for (const InboxRecord::Held& held : record->held) source_.drop_held(held.piece);
+    end(*record, failure);
+  }
+  scratch_ = std::move(ending);
+}
+
+void Inbox::fail_all(const Status& status) {
+  for (Rank from = 0; from < ranks_; ++from) fail(from, status);
+}
+
+void Inbox::abandon_all(const Status& status) {
+  for (auto& [key, record] : records_) record->pieces_under_way = 0;
+  fail_all(status);
+}
+
+bool Inbox::has_placed(Rank from) const {
+  return std::any_of(records_.begin(), records_.end(),
+                     [from](const auto& entry) { return entry.second->from == from && entry.second->placed; });
+}
+
+}  // namespace casync::runtime

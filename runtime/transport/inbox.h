@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <unordered_map>
+#include <vector>
+
+#include "base/units.h"
+#include "base/view.h"
+#include "runtime/transport/frame.h"
+#include "runtime/transport/transport.h"
+
+namespace casync::runtime {
+
+/// A message that has begun to arrive: from its first piece until received().
+struct InboxRecord;
+
+/// A piece that waits in the transport's own memory or network until its message has a place.
+using HeldPiece = void*;
+
+/// What a transport does with pieces when the inbox has decided.
+class PieceSource {
+ public:
+  virtual ~PieceSource() = default;
+  /// Bring the held piece to `into` and call Inbox::finish, now or later.
+  virtual void take_held(HeldPiece piece, InboxRecord* record, const FrameHeader& header, View into) = 0;
+  /// The held piece is not wanted.
+  virtual void drop_held(HeldPiece piece) = 0;
+  /// The client refused a message of this peer: fail the peer, but not before this call has returned.
+  virtual void refused(Rank from, Status reason) = 0;
+};
+
+/// The receiving half that transports share: asks the client where a message goes, puts its pieces together,
+/// checks checksums, reports each placed message exactly once.
+///
+/// Memory: records come from a pool that grows to the largest number under way and then allocates no more.
+class Inbox {
+ public:
+  enum class Answer : std::uint8_t {
+    kTake,  ///< bring the piece to `into`, then finish()
+    kHold,  ///< keep it: take_held() or drop_held() follows
+    kDrop,  ///< not ours, twice, or of a peer that failed
+  };
+  struct Arrival {
+    Answer answer = Answer::kDrop;
+    InboxRecord* record = nullptr;
+    View into;  ///< exactly header.piece_bytes bytes
+  };
+
+  Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source);
+  ~Inbox();
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  void set_client(TransportClient& client) { client_ = &client; }
+
+  /// Of this job and from another of its ranks; anything else is to be dropped.
+  bool accepts(const FrameHeader& header) const;
+
+  /// A piece is there. `held` names it in case the answer is kHold.
+  Arrival arrive(const FrameHeader& header, HeldPiece held);
+
+  /// The piece lies where arrive() or take_held() said (OK), or never will. Compares the checksum, and calls
+  /// received() with the last piece of the message.
+  void finish(InboxRecord* record, const FrameHeader& header, Status status);
+
+  /// For a piece that lies in memory already: copies it to its place and finishes it. DataLoss when it is not
+  /// as long as its header says.
+  void finish_with(InboxRecord* record, const FrameHeader& header, ConstView piece, View into);
+
+  /// Asks place() again for each message put off.
+  void retry();
+
+  /// The peer failed: messages of it that were put off are dropped, placed ones end with `status` as soon as no
+  /// piece is under way, later pieces are dropped.
+  void fail(Rank from, const Status& status);
+  /// fail() for every rank, at the end.
+  void fail_all(const Status& status);
+  /// Ends also what is under way: the transport promises that nothing is written any more.
+  void abandon_all(const Status& status);
+
+  bool has_placed(Rank from) const;  ///< a message of this peer is placed and not complete
+  bool empty() const { return records_.empty(); }
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  struct Key {
+    Rank from = 0;
+    MessageKey message;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+
+  bool ask(InboxRecord& record);
+  Arrival take(InboxRecord& record, const FrameHeader& header);
+  Arrival drop();
+  void end(InboxRecord& record, const Status& status);
+  void refuse(Rank from, Status reason);
+
+  Rank rank_;
+  int ranks_;
+  std::uint64_t epoch_;
+  PieceSource& source_;
+  TransportClient* client_ = nullptr;
+  std::vector<Status> failed_;                       // by rank: why its pieces are dropped
+  std::pmr::unsynchronized_pool_resource pool_;      // below: records and what is in them
+  std::pmr::unordered_map<Key, InboxRecord*, KeyHash> records_;
+  std::vector<InboxRecord*> scratch_;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace casync::runtime

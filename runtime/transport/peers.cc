@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/transport/peers.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace casync::runtime {
+
+Peers::Peers(int ranks, Inbox& inbox) : inbox_(inbox), peers_(static_cast<std::size_t>(ranks)) {}
+
+bool Peers::may_send(Rank to, std::span<const Outgoing> outgoing) {
+  Peer& peer = of(to);
+  if (peer.left) fail_later(to, peer_failure(fmt::format("rank {} has closed its transport", to)));
+  if (peer.status.is_ok()) return true;
+  for (const Outgoing& out : outgoing) sent_later(out.cookie, peer.status);
+  return false;
+}
+
+void Peers::sent_later(std::uint64_t cookie, Status status) { sent_.push_back({cookie, std::move(status)}); }
+
+void Peers::goodbye(Rank rank) {
+  of(rank).left = true;
+  if (inbox_.has_placed(rank)) {
+    fail(rank, peer_failure(fmt::format("rank {} closed its transport in the middle of a message", rank)));
+  }
+}
+
+// False: it had failed before.
+bool Peers::set_failed(Rank rank, Status status) {
+  if (!of(rank).status.is_ok()) return false;
+  of(rank).status = std::move(status);
+  ++failures_;
+  return true;
+}
+
+void Peers::fail_later(Rank rank, Status status) {
+  if (set_failed(rank, std::move(status))) failing_.push_back(rank);
+}
+
+void Peers::fail(Rank rank, Status status) {
+  if (!set_failed(rank, std::move(status))) return;
+  client_->failed(rank, of(rank).status);
+  inbox_.fail(rank, of(rank).status);
+}
+
+void Peers::end_all(const Status& status) {
+  for (Peer& peer : peers_) {
+    if (peer.status.is_ok()) peer.status = status;
+  }
+}
+
+bool Peers::progress() {
+  if (!has_news()) return false;
+  // The client may send from inside these calls, which adds to the lists.
+  sent_now_.swap(sent_);
+  for (const Sent& sent : sent_now_) client_->sent(sent.cookie, sent.status);
+  sent_now_.clear();
+  failing_now_.swap(failing_);
+  for (Rank rank : failing_now_) {
+    client_->failed(rank, of(rank).status);
+    inbox_.fail(rank, of(rank).status);
+  }
+  failing_now_.clear();
+  return true;
+}
+
+}  // namespace casync::runtime

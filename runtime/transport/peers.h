@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "runtime/transport/inbox.h"
+#include "runtime/transport/transport.h"
+
+namespace casync::runtime {
+
+/// Who of the others is there, and the reports to the client that must wait for the next progress(): the half
+/// of a transport that is about failures, shared by all of them.
+class Peers {
+ public:
+  Peers(int ranks, Inbox& inbox);
+
+  void set_client(TransportClient& client) { client_ = &client; }
+
+  bool alive(Rank rank) const { return of(rank).status.is_ok() && !of(rank).left; }
+  bool left(Rank rank) const { return of(rank).left; }
+  /// OK, or the failure every operation with this rank completes with.
+  const Status& status(Rank rank) const { return of(rank).status; }
+
+  /// False: the peer failed or left, and each outgoing will be reported with that.
+  bool may_send(Rank to, std::span<const Outgoing> outgoing);
+
+  /// sent() with the next progress().
+  void sent_later(std::uint64_t cookie, Status status);
+
+  /// The peer said goodbye. A failure only when a message of it is half here, or something is sent to it later.
+  void goodbye(Rank rank);
+
+  /// The peer failed: failed() once, and its messages end. From inside progress() or wait() only.
+  void fail(Rank rank, Status status);
+  /// The same with the next progress().
+  void fail_later(Rank rank, Status status);
+
+  /// The end: operations complete with `status` from now on, which is no failure to report.
+  void end_all(const Status& status);
+
+  /// How many peers have failed so far: who cleans up after them compares it with the last time.
+  std::uint64_t failures() const { return failures_; }
+
+  /// Makes the reports that wait; true when there were any.
+  bool progress();
+  bool has_news() const { return !sent_.empty() || !failing_.empty(); }
+
+ private:
+  struct Peer {
+    Status status;
+    bool left = false;
+  };
+  struct Sent {
+    std::uint64_t cookie;
+    Status status;
+  };
+  bool set_failed(Rank rank, Status status);
+  Peer& of(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  const Peer& of(Rank rank) const { return peers_[static_cast<std::size_t>(rank)]; }
+
+  Inbox& inbox_;
+  TransportClient* client_ = nullptr;
+  std::vector<Peer> peers_;
+  std::vector<Sent> sent_, sent_now_;
+  std::vector<Rank> failing_, failing_now_;
+  std::uint64_t failures_ = 0;
+};
+
+}  // namespace casync::runtime

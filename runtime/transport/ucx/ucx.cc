@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "runtime/transport/doorbell.h"
+#include "runtime/transport/peers.h"
+#include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/module.h"
+#include "runtime/transport/ucx/spin.h"
+#include "runtime/transport/ucx/ucx_receiver.h"
+#include "runtime/transport/ucx/ucx_sender.h"
+#include "runtime/transport/ucx/ucx_worker.h"
+
+namespace casync::runtime {
+namespace {
+
+class Ucx final : public Transport, private UcxEndpointObserver {
+ public:
+  Ucx(const TransportOptions& options, std::unique_ptr<UcxWorker> worker)
+      : options_(options),
+        worker_(std::move(worker)),
+        receiver_(options, stats_),
+        peers_(options.ranks, receiver_.inbox()),
+        sender_(options, *worker_, peers_, stats_),
+        spin_(options.spin) {}
+  ~Ucx() override;
+
+  Status open() { return receiver_.open(*worker_, peers_); }
+
+  std::string address() const override { return worker_->address(); }
+  Status connect(std::span<const std::string> addresses, TransportClient& client) override;
+  void send(Rank to, std::span<const Outgoing> outgoing) override { sender_.send(to, outgoing); }
+  void retry_held() override { retry_ = true; }
+  bool progress() override;
+  void wait(Clock::time_point deadline) override;
+  void wake() override { bell_.ring(); }
+  void close(Clock::time_point deadline) override;
+  TransportStats stats() const override;
+  std::string description() const override;
+
+ private:
+  // How long ending what is broken or abandoned may take.
+  static constexpr std::chrono::milliseconds kLastMoments{200};
+
+  void broken(Rank peer, ucs_status_t why) override;
+  bool handle_failures();
+  bool everybody_left() const;
+  void end_endpoints(Clock::time_point deadline);
+
+  TransportOptions options_;
+  std::unique_ptr<UcxWorker> worker_;
+  TransportStats stats_;
+  UcxReceiver receiver_;
+  Peers peers_;
+  UcxSender sender_;
+  Spin spin_;
+  Doorbell bell_;
+  bool retry_ = false;
+  bool ended_ = false;
+  std::uint64_t failures_handled_ = 0;
+};
+
+// Without close() the client may be gone already: nobody is told anything.
+Ucx::~Ucx() {
+  struct Nobody final : TransportClient {
+    Placement place(Rank, const Message&) override { return Placement::later(); }
+    void received(Rank, const Message&, Status) override {}
+    void sent(std::uint64_t, Status) override {}
+    void failed(Rank, Status) override {}
+  } nobody;
+  receiver_.inbox().set_client(nobody);
+  peers_.set_client(nobody);
+  end_endpoints(Clock::now() + kLastMoments);
+}
+
+Status Ucx::connect(std::span<const std::string> addresses, TransportClient& client) {
+  if (addresses.size() != static_cast<std::size_t>(options_.ranks)) {
+    return invalid_argument(fmt::format("{} addresses for {} ranks", addresses.size(), options_.ranks));
+  }
+  receiver_.inbox().set_client(client);
+  peers_.set_client(client);
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    if (peer == options_.rank) continue;
+    CASYNC_RETURN_IF_ERROR(worker_->connect(peer, addresses[static_cast<std::size_t>(peer)], *this));
+  }
+  return Status::ok();
+}
+
+// UCX calls this from inside progress. A peer that said goodbye may go, unless we are still sending to it.
+void Ucx::broken(Rank peer, ucs_status_t why) {
+  if (peers_.left(peer) && sender_.idle(peer)) return;
+  peers_.fail_later(peer, peer_failure(fmt::format("rank {}: connection lost ({})", peer, ucs_status_string(why))));
+}
+
+// Ends the endpoints of peers that failed since the last time, and what was queued for them.
+bool Ucx::handle_failures() {
+  bool any = peers_.progress();
+  if (failures_handled_ == peers_.failures()) return any;
+  failures_handled_ = peers_.failures();
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    if (peers_.status(peer).is_ok()) continue;
+    worker_->disconnect(peer);
+    sender_.cancel(peer, peers_.status(peer));
+  }
+  return peers_.progress() || any;
+}
+
+bool Ucx::progress() {
+  bool moved = handle_failures();
+  if (std::exchange(retry_, false)) {
+    receiver_.inbox().retry();
+    moved = true;
+  }
+  moved = worker_->progress() || moved;
+  return handle_failures() || moved;
+}
+
+void Ucx::wait(Clock::time_point deadline) {
+  const auto must_not_sleep = [&] { return peers_.has_news() || retry_ || bell_.rang(); };
+  if (must_not_sleep()) return;
+  const Clock::time_point start = Clock::now();
+  const Clock::time_point spin_end = std::min(deadline, start + spin_.length());
+  do {
+    if (worker_->progress() || must_not_sleep()) {
+      handle_failures();
+      return;
+    }
+  } while (Clock::now() < spin_end);
+  if (!worker_->arm()) return;
+  bell_.sleep(worker_->event_fd(), deadline);
+  bell_.rang();
+  spin_.slept(Clock::now() - start);
+}
+
+bool Ucx::everybody_left() const {
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    if (peer != options_.rank && peers_.alive(peer)) return false;
+  }
+  return true;
+}
+
+// Peers may still need us to take what they send, so we stay until all said goodbye.
+void Ucx::close(Clock::time_point deadline) {
+  while (!sender_.idle() && Clock::now() < deadline) {
+    if (!progress()) wait(deadline);
+  }
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    if (peer != options_.rank && peers_.alive(peer)) sender_.send_goodbye(peer);
+  }
+  worker_->flush(deadline);
+  while (!everybody_left() && Clock::now() < deadline) {
+    if (!progress()) wait(deadline);
+  }
+  end_endpoints(std::max(deadline, Clock::now() + kLastMoments));
+}
+
+// At the latest by the deadline nothing of ours is used by UCX any more, or UCX's memory is left where it is.
+void Ucx::end_endpoints(Clock::time_point deadline) {
+  if (std::exchange(ended_, true)) return;
+  const Status closed = aborted("the transport was closed before this had ended");
+  peers_.end_all(closed);
+  receiver_.inbox().fail_all(closed);
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    sender_.cancel(peer, closed);
+    worker_->disconnect(peer);
+  }
+  const auto ended = [&] { return worker_->disconnected() && sender_.idle() && receiver_.under_way() == 0; };
+  while (!ended() && Clock::now() < deadline) {
+    worker_->progress();
+    peers_.progress();
+  }
+  if (!ended()) {
+    worker_->leak();
+    sender_.abandon_all(closed);
+    receiver_.inbox().abandon_all(closed);
+  }
+  peers_.progress();
+}
+
+TransportStats Ucx::stats() const {
+  TransportStats stats = stats_;
+  stats.frames_dropped += receiver_.inbox().dropped();
+  return stats;
+}
+
+std::string Ucx::description() const {
+  return fmt::format("{} checksum={}", worker_->description(), options_.checksum ? "xxh3" : "off");
+}
+
+Result<std::unique_ptr<Transport>> open_ucx(const std::string& name, const TransportOptions& options) {
+  Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::open(name, options);
+  if (!worker) return worker.status();
+  auto transport = std::make_unique<Ucx>(options, std::move(*worker));
+  CASYNC_RETURN_IF_ERROR(transport->open());
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+}  // namespace
+}  // namespace casync::runtime
+
+extern "C" __attribute__((visibility("default"))) void CASYNC_UCX_MODULE_OPEN(
+    const std::string& name, const casync::runtime::TransportOptions& options,
+    casync::Result<std::unique_ptr<casync::runtime::Transport>>& result) {
+  result = casync::runtime::open_ucx(name, options);
+}

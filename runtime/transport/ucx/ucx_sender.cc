@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/transport/ucx/ucx_sender.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/core.h>
+
+namespace casync::runtime {
+namespace {
+
+// Fused messages above this, headers included, leave one by one: they are copied together, which pays for small
+// ones only.
+constexpr Bytes kMaxFusedBytes = 64_KiB;
+// Messages up to this go ahead of what is queued.
+constexpr Bytes kSmallBytes = 64_KiB;
+// Enough to keep a network busy while the next piece is prepared; more only leaves the cache.
+constexpr Bytes kPiecesUnderWay = 4;
+
+}  // namespace
+
+UcxSender::UcxSender(const TransportOptions& options, UcxWorker& worker, Peers& peers, TransportStats& stats)
+    : options_(options), worker_(worker), peers_(peers), stats_(stats), queues_(static_cast<std::size_t>(options.ranks)) {
+  options_.piece_bytes = std::max(options_.piece_bytes, kMinPieceBytes);
+}
+
+FrameHeader UcxSender::header_for(const Message& message) const {
+  FrameHeader header;
+  header.message = message;
+  header.epoch = options_.epoch;
+  header.source = options_.rank;
+  header.piece_stride = std::min(options_.piece_bytes, message.payload_bytes);
+  return header;
+}
+
+UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
+  OutMessage* message = pool.take();
+  message->to = to;
+  message->active = true;
+  ++queue(to).messages;
+  message->payload = {};
+  message->next_offset = 0;
+  message->pieces_under_way = 0;
+  message->all_started = false;
+  message->status = Status();
+  message->cookies.clear();
+  message->next = nullptr;
+  return message;
+}
+
+void UcxSender::send(Rank to, std::span<const Outgoing> outgoing) {
+  if (!peers_.may_send(to, outgoing)) return;
+  Bytes total = 0;
+  for (const Outgoing& out : outgoing) total += out.payload.size;
+  stats_.payload_bytes_sent += total;
+  if (outgoing.size() > 1 && total + outgoing.size() * kFrameHeaderBytes <= kMaxFusedBytes) return start_fused(to, outgoing);
+
+  for (const Outgoing& out : outgoing) {
+    ++stats_.messages_sent;
+    OutMessage* message = new_message(messages_, to);
+    message->header = header_for(out.message);
+    message->payload = out.payload;
+    message->cookies.push_back(out.cookie);
+    if (out.payload.size <= kSmallBytes) {
+      start_piece(*message);
+      continue;
+    }
+    Queue& waiting = queue(to);
+    (waiting.first == nullptr ? waiting.first : waiting.last->next) = message;
+    waiting.last = message;
+  }
+  pump(to);
+}
+
+void UcxSender::send_goodbye(Rank to) {
+  OutMessage* message = new_message(messages_, to);
+  message->header = header_for({});
+  message->header.kind = FrameKind::kGoodbye;
+  start_piece(*message);
+}
+
+void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
+  ++stats_.messages_sent;
+  OutMessage* message = new_message(fused_messages_, to);
+  message->fused.clear();
+  message->fused.reserve(kMaxFusedBytes);
+  message->cookies.reserve(kMaxFusedBytes / kFrameHeaderBytes);
+  for (const Outgoing& out : outgoing) {
+    FrameHeader header = header_for(out.message);
+    set_piece(header, out.payload, 0, options_.checksum);
+    const Bytes at = message->fused.size();
+    message->fused.resize(at + kFrameHeaderBytes + out.payload.size);
+    write_frame_header(header, message->fused.data() + at);
+    if (out.payload.size != 0) {
+      std::memcpy(message->fused.data() + at + kFrameHeaderBytes, out.payload.data, out.payload.size);
+    }
+    message->cookies.push_back(out.cookie);
+  }
+  OutPiece* piece = pieces_.take();
+  message->all_started = true;
+  post(*message, *piece, kUcxFused, {}, {message->fused.data(), message->fused.size()});
+}
+
+void UcxSender::start_piece(OutMessage& message) {
+  OutPiece* piece = pieces_.take();
+  set_piece(message.header, message.payload, message.next_offset, options_.checksum);
+  write_frame_header(message.header, piece->header.data());
+  const ConstView data{message.payload.data + message.next_offset, message.header.piece_bytes};
+  message.next_offset += data.size;
+  message.all_started = message.next_offset == message.payload.size;
+  post(message, *piece, kUcxPiece, {piece->header.data(), kFrameHeaderBytes}, data);
+}
+
+void UcxSender::post(OutMessage& message, OutPiece& piece, unsigned id, ConstView header, ConstView data) {
+  piece.sender = this;
+  piece.message = &message;
+  piece.bytes = data.size;
+  ++message.pieces_under_way;
+  queue(message.to).under_way += data.size;
+  stats_.wire_bytes_sent += header.size + data.size;
+
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  param.cb.send = &UcxSender::on_sent;
+  param.user_data = &piece;
+  param.flags = id == kUcxFused ? UCP_AM_SEND_FLAG_EAGER : 0;  // the receiver has one place for each payload
+  void* request = ucp_am_send_nbx(worker_.endpoint(message.to), id, header.data, header.size, data.data, data.size,
+                                  &param);
+  if (!UCS_PTR_IS_PTR(request)) end_piece(piece, UCS_PTR_STATUS(request));
+}
+
+void UcxSender::on_sent(void* request, ucs_status_t status, void* piece) {
+  ucp_request_free(request);
+  auto& sent = *static_cast<OutPiece*>(piece);
+  UcxSender& sender = *sent.sender;
+  const Rank to = sent.message->to;
+  sender.end_piece(sent, status);
+  sender.pump(to);
+}
+
+void UcxSender::end_piece(OutPiece& piece, ucs_status_t status) {
+  OutMessage& message = *piece.message;
+  queue(message.to).under_way -= piece.bytes;
+  --message.pieces_under_way;
+  pieces_.give(&piece);
+  if (status != UCS_OK) {
+    peers_.fail_later(message.to, peer_failure(fmt::format("sending to rank {} failed: {}", message.to,
+                                                           ucs_status_string(status))));
+    if (message.status.is_ok()) message.status = peers_.status(message.to);
+  }
+  end_if_done(message);
+}
+
+void UcxSender::end_if_done(OutMessage& message) {
+  if (!message.all_started || message.pieces_under_way != 0) return;
+  for (std::uint64_t cookie : message.cookies) peers_.sent_later(cookie, message.status);
+  message.active = false;
+  --queue(message.to).messages;
+  (message.fused.capacity() != 0 ? fused_messages_ : messages_).give(&message);
+}
+
+// Starts pieces of the first queued message while there is room.
+void UcxSender::pump(Rank to) {
+  Queue& waiting = queue(to);
+  const Bytes limit = kPiecesUnderWay * options_.piece_bytes;
+  while (waiting.first != nullptr && waiting.under_way < limit && peers_.status(to).is_ok()) {
+    OutMessage& message = *waiting.first;
+    const Bytes left = message.payload.size - message.next_offset;
+    if (left <= options_.piece_bytes) waiting.first = message.next;  // before it ends
+    start_piece(message);
+  }
+}
+
+void UcxSender::cancel(Rank to, const Status& status) {
+  Queue& waiting = queue(to);
+  for (OutMessage* message = std::exchange(waiting.first, nullptr); message != nullptr;) {
+    OutMessage* next = message->next;
+    message->all_started = true;
+    if (message->status.is_ok()) message->status = status;
+    end_if_done(*message);
+    message = next;
+  }
+}
+
+void UcxSender::abandon_all(const Status& status) {
+  for (Pool<OutMessage>* pool : {&messages_, &fused_messages_}) {
+    pool->for_each([&](OutMessage& message) {
+      if (!message.active) return;
+      message.all_started = true;
+      message.pieces_under_way = 0;
+      if (message.status.is_ok()) message.status = status;
+      end_if_done(message);
+    });
+  }
+}
+
+}  // namespace casync::runtime

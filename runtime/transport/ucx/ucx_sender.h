@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ucp/api/ucp.h>
+
+#include "runtime/transport/frame.h"
+#include "runtime/transport/peers.h"
+#include "runtime/transport/pool.h"
+#include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/ucx_worker.h"
+
+namespace casync::runtime {
+
+/// The active messages we use.
+enum UcxMessageId : unsigned {
+  kUcxPiece = 1,  ///< header: one frame header; data: its piece
+  kUcxFused = 2,  ///< no header; data: frame header, payload, frame header, payload ...
+};
+
+/// The sending half: cuts payloads into pieces, keeps a few bytes under way per peer, reports each message once.
+///
+/// Pieces are prepared (checksummed) shortly before they leave, while they are in the cache, and a small message
+/// does not wait behind a whole large one.
+class UcxSender {
+ public:
+  UcxSender(const TransportOptions& options, UcxWorker& worker, Peers& peers, TransportStats& stats);
+
+  void send(Rank to, std::span<const Outgoing> outgoing);
+  void send_goodbye(Rank to);
+
+  /// Ends with `status` what has not left for this peer yet; pieces under way end through UCX.
+  void cancel(Rank to, const Status& status);
+
+  /// Reports as ended what UCX never ended. Nothing of UCX may run after this.
+  void abandon_all(const Status& status);
+
+  /// Messages to this peer that have not ended.
+  bool idle(Rank to) const { return queues_[static_cast<std::size_t>(to)].messages == 0; }
+  bool idle() const { return messages_.in_use() == 0 && fused_messages_.in_use() == 0; }
+
+ private:
+  struct OutMessage;
+  struct OutPiece {
+    std::array<std::byte, kFrameHeaderBytes> header;
+    UcxSender* sender = nullptr;
+    OutMessage* message = nullptr;
+    Bytes bytes = 0;
+  };
+  struct OutMessage {
+    Rank to = 0;
+    FrameHeader header;
+    ConstView payload;
+    Bytes next_offset = 0;
+    Bytes pieces_under_way = 0;
+    bool all_started = false;
+    bool active = false;  // else: in its pool
+    Status status;
+    std::vector<std::uint64_t> cookies;  // none: a goodbye
+    std::vector<std::byte> fused;        // the bytes of a fused message, else never used
+    OutMessage* next = nullptr;          // in the queue of its peer
+  };
+  struct Queue {
+    OutMessage* first = nullptr;
+    OutMessage* last = nullptr;
+    Bytes under_way = 0;
+    std::size_t messages = 0;
+  };
+
+  OutMessage* new_message(Pool<OutMessage>& pool, Rank to);
+  void start_fused(Rank to, std::span<const Outgoing> outgoing);
+  void start_piece(OutMessage& message);
+  void post(OutMessage& message, OutPiece& piece, unsigned id, ConstView header, ConstView data);
+  void pump(Rank to);
+  void end_piece(OutPiece& piece, ucs_status_t status);
+  void end_if_done(OutMessage& message);
+  static void on_sent(void* request, ucs_status_t status, void* piece);
+
+  FrameHeader header_for(const Message& message) const;
+  Queue& queue(Rank to) { return queues_[static_cast<std::size_t>(to)]; }
+
+  TransportOptions options_;
+  UcxWorker& worker_;
+  Peers& peers_;
+  TransportStats& stats_;
+  std::vector<Queue> queues_;
+  Pool<OutMessage> messages_;
+  Pool<OutMessage> fused_messages_;  // apart: only these need a buffer
+  Pool<OutPiece> pieces_;
+};
+
+}  // namespace casync::runtime

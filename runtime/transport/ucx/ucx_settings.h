@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ucp/api/ucp.h>
+
+#include "base/status.h"
+#include "runtime/transport/ucx/interface.h"
+
+namespace casync::runtime {
+
+/// One of UCX's own options: UCX_<name>=<value>.
+struct UcxSetting {
+  const char* name;
+  std::string value;
+  bool shown;  ///< in description()
+};
+
+/// What we set for "ucx", "ucx:tcp", "ucx:shm" on this interface.
+/// InvalidArgument: another name.
+Result<std::vector<UcxSetting>> ucx_settings(const std::string& transport, const Interface& interface);
+
+/// Applies each of them that the user has not set as UCX_<name>; settings that this UCX does not know are left
+/// out. `description` gets the shown ones with the values in force.
+void apply_settings(const std::vector<UcxSetting>& settings, ucp_config_t* config, std::string& description);
+
+}  // namespace casync::runtime

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a DDP step takes with different ways of synchronizing, on links of different speed.
+
+    python tests/bench/ddp_step/run.py --links unshaped 1gbit --ways no-op plain fp16 powersgd1 casync-int8
+
+Half of the ranks live in each of two network namespaces, joined by a veth pair that tbf shapes; needs root, and the
+package on PYTHONPATH. `mlp24` is 24 x Linear(1024, 1024) at batch 1, 100.8 MB of gradients; `gpt` has 10.9 M
+parameters. `link` is what the interface counted per step beside what should have crossed it.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import network
+
+HERE = pathlib.Path(__file__).resolve().parent
+WAYS = ["no-op", "plain", "fp16", "powersgd1", "powersgd4"]
+WAYS += ["casync-none", "casync-int8", "casync-int4", "casync-onebit"]
+PORT = 29477
+
+
+def environment(rank, ranks):
+    return {
+        **os.environ,
+        "RANK": str(rank),
+        "WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": network.ADDRESSES[0],
+        "MASTER_PORT": str(PORT),
+        "OMP_NUM_THREADS": "1",
+        "GLOO_SOCKET_IFNAME": network.DEVICE,
+        "CASYNC_INTERFACE": network.DEVICE,
+        # UCX asks for the machine, not for the namespace: shared memory would go around the link.
+        "UCX_TLS": "tcp,self",
+    }
+
+
+def run_case(model, way, ranks, seconds, timeout):
+    """The results of all ranks, by rank; an empty list and the reason when one failed."""
+    processes = []
+    for rank in range(ranks):
+        command = ["ip", "netns", "exec", network.NAMES[rank * 2 // ranks], sys.executable, str(HERE / "worker.py")]
+        command += [model, way, "--seconds", str(seconds)]
+        processes.append(
+            subprocess.Popen(
+                command, env=environment(rank, ranks), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        )
+    try:
+        outputs = [process.communicate(timeout=timeout) for process in processes]
+    except subprocess.TimeoutExpired:
+        return [], f"no result in {timeout:.0f} s"
+    finally:
+        for process in processes:
+            process.kill()
+    results = []
+    for process, (output, errors) in zip(processes, outputs):
+        found = [line for line in output.splitlines() if line.startswith("RESULT ")]
+        if process.returncode != 0 or not found:
+            return [], (errors.strip().splitlines() or ["ended without a result"])[-1]
+        results.append(json.loads(found[0].removeprefix("RESULT ")))
+    return results, ""
+
+
+def crossing(results):
+    """Bytes per step that should leave the first namespace: each of its ranks sends to the others alike over our
+    transport, and around a ring, in which two neighbours of all are apart, over Gloo."""
+    half = len(results) // 2
+    return half, sum(result["rank_bytes"] for result in results[:half])
+
+
+def link_column(way, results):
+    """Measured and expected megabytes on the link per step, and whether they agree."""
+    half, sent = crossing(results)
+    if way.startswith("casync-"):
+        expected = sent * half / (len(results) - 1)
+    else:
+        expected = sent / half
+    measured = results[0]["link_bytes"]
+    # Headers add up to 6 % at 1,500-byte packets; 50 kB covers barriers and heartbeats.
+    agree = 0.98 * expected - 50e3 <= measured <= 1.08 * expected + 50e3
+    return f"{measured / 1e6:9.2f} {expected / 1e6:9.2f} {'ok' if agree else 'DIFFERS'}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", nargs="+", default=["mlp24"], choices=["mlp24", "gpt"])
+    parser.add_argument("--ranks", nargs="+", type=int, default=[2], choices=[2, 4])
+    parser.add_argument("--links", nargs="+", default=["unshaped", "10gbit", "1gbit", "100mbit"])
+    parser.add_argument("--ways", nargs="+", default=WAYS, metavar="WAY", help=" ".join(WAYS))
+    parser.add_argument("--seconds", type=float, default=3.0, help="measured per case, and at least three steps")
+    parser.add_argument("--timeout", type=float, default=150.0, help="of one case")
+    options = parser.parse_args()
+    print(f"# load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
+    print("# model ranks link      way            min_ms median_ms steps   link_MB    should")
+    failed = False
+    with network.two_hosts():
+        for model, ranks, link in ((m, r, k) for m in options.models for r in options.ranks for k in options.links):
+            network.shape(link)
+            for way in options.ways:
+                results, why = run_case(model, way, ranks, options.seconds, options.timeout)
+                head = f"{model:7} {ranks:5} {link:9} {way:14}"
+                if results:
+                    first = results[0]
+                    times = f"{first['min_ms']:7.1f} {first['median_ms']:9.1f} {first['steps']:5}"
+                    print(head, times, link_column(way, results), flush=True)
+                else:
+                    failed = True
+                    print(head, "failed:", why, flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of one case: trains a model with one way of synchronizing and prints what a step took, as JSON."""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+import network
+import torch
+import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from torch.nn.parallel import DistributedDataParallel
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "examples" / "demo"))
+from gpt import BYTES, Gpt  # noqa: E402
+
+WARM_UP = 4  # PowerSGD starts in the third step, DDP rebuilds its buckets after the first
+
+
+def make_model(name):
+    """The model and a function that gives its loss."""
+    torch.manual_seed(0)
+    if name == "mlp24":
+        layers = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024) for _ in range(24)))
+        x = torch.randn(1, 1024)
+        return layers, lambda ddp: ddp(x).square().mean()
+    model = Gpt(width=384, layers=6, heads=6, context=96)
+    tokens = torch.randint(BYTES, (2, 97))
+    return model, lambda ddp: ddp(tokens)
+
+
+def nothing(state, bucket):
+    """Compute alone: every rank keeps its own gradients."""
+    future = torch.futures.Future()
+    future.set_result(bucket.buffer())
+    return future
+
+
+def synchronize(ddp, how):
+    """Registers the hook; returns our State, for its counters, or None."""
+    if how == "no-op":
+        ddp.register_comm_hook(None, nothing)
+    elif how == "fp16":
+        ddp.register_comm_hook(None, default_hooks.fp16_compress_hook)
+    elif how.startswith("powersgd"):
+        rank = int(how.removeprefix("powersgd"))
+        state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=rank, start_powerSGD_iter=2)
+        ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    elif how.startswith("casync-"):
+        import casync.torch
+
+        state = casync.torch.State(codec=how.removeprefix("casync-"))
+        ddp.register_comm_hook(state, casync.torch.comm_hook)
+        return state
+    return None
+
+
+def gloo_bytes(ddp, how):
+    """Bytes a rank must send per step over Gloo, whose all-reduce sends 2 (N-1)/N of its input."""
+    shapes = [p.shape for p in ddp.parameters()]
+    count = sum(shape.numel() for shape in shapes)
+    values = {"no-op": 0, "plain": 4 * count, "fp16": 2 * count}.get(how)
+    if values is None:
+        rank = int(how.removeprefix("powersgd"))
+        # A matrix goes as two of its factors when that is smaller by the hook's least rate, 2.
+        factors = [(s.numel(), (s[0] + s[1:].numel()) * rank if len(s) > 1 else s.numel()) for s in shapes]
+        values = 4 * sum(low if 2 * low < full else full for full, low in factors)
+    return 2 * (dist.get_world_size() - 1) / dist.get_world_size() * values
+
+
+def step_times(ddp, loss_of, seconds):
+    """Milliseconds of each step, of as many as fit in `seconds` by rank 0's clock."""
+    times, begin, enough = [], time.monotonic(), torch.zeros(1)
+    while not enough:
+        for _ in range(3):
+            start = time.monotonic()
+            ddp.zero_grad()
+            loss_of(ddp).backward()
+            times.append(1e3 * (time.monotonic() - start))
+        enough[0] = time.monotonic() - begin > seconds
+        dist.broadcast(enough, 0)
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model")
+    parser.add_argument("how")
+    parser.add_argument("--seconds", type=float, default=3.0)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    model, loss_of = make_model(options.model)
+    # PowerSGD over Gloo fails with more than one bucket: its two collectives overtake each other.
+    cap = 1000 if options.how.startswith("powersgd") else 25
+    ddp = DistributedDataParallel(model, bucket_cap_mb=cap)
+    state = synchronize(ddp, options.how)
+    for _ in range(WARM_UP):
+        ddp.zero_grad()
+        loss_of(ddp).backward()
+    dist.barrier()
+    sent, ours = network.sent_bytes(), state.stats()["wire_bytes_sent"] if state else 0
+    times = step_times(ddp, loss_of, options.seconds)
+    dist.barrier()
+    if state:
+        bytes_per_step = (state.stats()["wire_bytes_sent"] - ours) / len(times)
+    else:
+        bytes_per_step = gloo_bytes(ddp, options.how)
+    result = {
+        "min_ms": min(times),
+        "median_ms": statistics.median(times),
+        "steps": len(times),
+        "rank_bytes": bytes_per_step,
+        "link_bytes": (network.sent_bytes() - sent) / len(times),
+    }
+    print("RESULT " + json.dumps(result), flush=True)
+    if state:
+        state.close()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

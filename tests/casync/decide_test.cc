@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/decide.h"
+
+#include <catch2/catch.hpp>
+
+namespace casync::test {
+namespace {
+
+GradientSpec gradient(std::string name, std::int64_t elements = 100) {
+  return {.name = std::move(name), .shape = {elements}, .priority = 7};
+}
+
+CodecChoice codec(std::string name) { return {std::move(name), {}}; }
+
+Decision decided(const Plan& plan, const std::string& name) { return decide(plan, gradient(name), 4); }
+
+// A plan of three strengths for "x": the defaults for all, a rule for x*, an entry for x itself.
+Plan plan_of(Choice defaults, Choice rule, Choice entry) {
+  Plan plan;
+  plan.defaults = std::move(defaults);
+  plan.rules = {{"x*", std::move(rule)}};
+  plan.gradients = {{"x", std::move(entry)}};
+  return plan;
+}
+
+// What the three sources decide for `field`: of one that only the weakest says, that the rule says too, that all
+// say.
+template <class T, class Field>
+void check_strength(std::optional<T> Choice::*choice, Field decided_field, T weak, T middle, T strong) {
+  const auto saying = [&](std::optional<T> value) {
+    Choice made;
+    made.*choice = std::move(value);
+    return made;
+  };
+  const auto result = [&](const Plan& plan, const std::string& name) { return decided(plan, name).*decided_field; };
+  CHECK(result(plan_of(saying(weak), {}, {}), "x") == weak);
+  CHECK(result(plan_of(saying(weak), saying(middle), {}), "x") == middle);
+  CHECK(result(plan_of(saying(weak), saying(middle), saying(strong)), "x") == strong);
+  CHECK(result(plan_of(saying(weak), {}, saying(strong)), "x") == strong);
+  CHECK(result(plan_of(saying(weak), saying(middle), saying(strong)), "xy") == middle);
+  CHECK(result(plan_of(saying(weak), saying(middle), saying(strong)), "y") == weak);
+}
+
+}  // namespace
+
+TEST_CASE("decide: an empty plan is codec none, strategy ps and the gradient's own priority") {
+  CHECK(decided({}, "x") == Decision{.codec = codec("none"),
+                                     .second_hop = codec("none"),
+                                     .strategy = StrategyKind::kPs,
+                                     .partitions = 1,
+                                     .priority = 7});
+}
+
+TEST_CASE("decide: an entry is stronger than a rule, a rule than the defaults, for each field") {
+  check_strength(&Choice::codec, &Decision::codec, codec("a"), codec("b"), codec("c"));
+  check_strength(&Choice::second_hop, &Decision::second_hop, codec("a"), codec("b"), codec("c"));
+  check_strength(&Choice::strategy, &Decision::strategy, StrategyKind::kRing, StrategyKind::kPs, StrategyKind::kRing);
+  check_strength(&Choice::partitions, &Decision::partitions, 2, 3, 5);
+  check_strength(&Choice::priority, &Decision::priority, 2, 3, 5);
+}
+
+TEST_CASE("decide: strength is per field") {
+  const Plan plan = plan_of({.codec = codec("a"), .strategy = StrategyKind::kRing}, {.priority = 3}, {.partitions = 6});
+  CHECK(decided(plan, "x") == Decision{codec("a"), codec("a"), StrategyKind::kRing, 6, 3});
+}
+
+TEST_CASE("decide: the first rule that matches is the only one") {
+  Plan plan;
+  plan.rules = {{"y", {.codec = codec("other")}},
+                {"*", {.codec = codec("first")}},
+                {"x", {.codec = codec("second"), .priority = 1}}};
+  CHECK(decided(plan, "x").codec.name == "first");
+  CHECK(decided(plan, "x").priority == 7);
+}
+
+TEST_CASE("decide: who names a codec and no second_hop means it for both hops") {
+  const Choice both{.codec = codec("coarse"), .second_hop = codec("fine")};
+  CHECK(decided(plan_of({.codec = codec("a")}, {}, {}), "x").second_hop.name == "a");
+  CHECK(decided(plan_of(both, {}, {}), "x").second_hop.name == "fine");
+  CHECK(decided(plan_of(both, {.codec = codec("none")}, {}), "x").second_hop.name == "none");
+  CHECK(decided(plan_of(both, {.second_hop = codec("b")}, {}), "x") ==
+        Decision{.codec = codec("coarse"), .second_hop = codec("b"), .partitions = 1, .priority = 7});
+}
+
+TEST_CASE("decide: a codec keeps the parameters it was named with") {
+  const CodecChoice topk{"topk", {{"ratio", 0.01}}};
+  CHECK(decided(plan_of({.codec = codec("topk")}, {.codec = topk}, {}), "x").codec == topk);
+}
+
+TEST_CASE("decide: a number of partitions is stronger than partition_bytes of the same source, not of a stronger") {
+  const GradientSpec x = gradient("x", 1 << 20);
+  const Choice count{.partitions = 3}, bytes{.partition_bytes = 512_KiB},
+      both{.partition_bytes = 512_KiB, .partitions = 5};
+  CHECK(decide(plan_of(both, {}, {}), x, 4).partitions == 5);
+  CHECK(decide(plan_of(bytes, count, {}), x, 4).partitions == 3);
+  CHECK(decide(plan_of(count, bytes, {}), x, 4).partitions == 8);
+  CHECK(decide(plan_of({.partitions = -3}, {}, {}), x, 4).partitions == 1);
+}
+
+TEST_CASE("choose_partitions: small gradients have one, then as many as are worth owning, then multiples of ranks") {
+  CHECK(choose_partitions(0, 4, 1_MiB) == 1);
+  CHECK(choose_partitions(127_KiB, 4, 1_MiB) == 1);
+  CHECK(choose_partitions(128_KiB, 4, 1_MiB) == 2);
+  CHECK(choose_partitions(255_KiB, 4, 1_MiB) == 3);
+  CHECK(choose_partitions(256_KiB, 4, 1_MiB) == 4);
+  CHECK(choose_partitions(4_MiB, 4, 1_MiB) == 4);
+  CHECK(choose_partitions(4_MiB + 1, 4, 1_MiB) == 8);
+  CHECK(choose_partitions(100_MiB, 3, 1_MiB) == 102);
+  CHECK(choose_partitions(5_MiB, 1, 1_MiB) == 5);
+  CHECK(choose_partitions(1_MiB, 4, 100_MiB) == 4);
+}
+
+TEST_CASE("choose_partitions: partition_bytes below what is worth owning is taken at its word") {
+  CHECK(choose_partitions(4_KiB, 4, 1_KiB) == 4);
+  CHECK(choose_partitions(2_KiB, 4, 1_KiB) == 2);
+}
+
+TEST_CASE("choose_partitions: for any sizes a multiple of ranks or fewer, and never more than the most") {
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    for (Bytes bytes = 1; bytes < Bytes{1} << 44; bytes = bytes * 5 / 3 + 7) {
+      for (Bytes partition_bytes : {Bytes{0}, Bytes{1}, 64_KiB, 1_MiB, 1000_MiB}) {
+        const int count = choose_partitions(bytes, ranks, partition_bytes);
+        CAPTURE(ranks, bytes, partition_bytes, count);
+        REQUIRE(count >= 1);
+        REQUIRE(count <= kMostPartitions);
+        REQUIRE((count < ranks || count % ranks == 0));
+      }
+    }
+  }
+}
+
+}  // namespace casync::test

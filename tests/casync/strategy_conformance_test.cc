@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <functional>
+#include <random>
+
+#include "casync/strategies/strategy.h"
+#include "tests/support/meanings.h"
+
+// What every strategy must be, proven by running the graphs of all ranks. A new strategy joins with its name.
+namespace casync::test {
+namespace {
+
+constexpr int kMostRanks = 16;
+constexpr int kMostPartitions = 9;
+
+StrategyKind any_strategy() { return GENERATE(StrategyKind::kPs, StrategyKind::kRing); }
+
+// Of the random orders: another in each run, printed with each failure; CASYNC_TEST_SEED repeats one.
+std::uint64_t seed() {
+  static const std::uint64_t chosen = [] {
+    const char* wanted = std::getenv("CASYNC_TEST_SEED");
+    return wanted ? std::strtoull(wanted, nullptr, 10) : std::random_device{}();
+  }();
+  return chosen;
+}
+
+std::vector<TaskGraph> graphs_of(StrategyKind strategy, int ranks, int partitions, Elements elements) {
+  const Decision decision{.strategy = strategy, .partitions = partitions};
+  const auto traits_of = [](const CodecChoice&) -> Result<CodecTraits> { return CodecTraits{.exact_merge = true}; };
+  std::vector<TaskGraph> graphs;
+  for (Rank self = 0; self < ranks; ++self) {
+    // Another first owner for each shape, the same on all ranks.
+    const std::size_t first_owner = elements + static_cast<std::size_t>(partitions);
+    auto graph = make_graph(decision, elements, Topology::flat(ranks), self, first_owner, traits_of);
+    REQUIRE(graph.is_ok());
+    graphs.push_back(std::move(*graph));
+  }
+  return graphs;
+}
+
+// Calls check(graphs, ranks, elements, seed) for every shape of `strategy`.
+template <class Check>
+void for_every_shape(StrategyKind strategy, Check check) {
+  std::uint64_t shape_seed = seed();
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    const auto n = static_cast<Elements>(ranks);
+    for (int partitions = 1; partitions <= kMostPartitions; ++partitions) {
+      for (Elements elements : {Elements{0}, Elements{1}, n - 1, n, n + 1, Elements{1023}, Elements{4099}}) {
+        CAPTURE(name_of(strategy), ranks, partitions, elements, seed());
+        check(graphs_of(strategy, ranks, partitions, elements), ranks, elements, ++shape_seed);
+      }
+    }
+  }
+}
+
+// Gradients of small multiples of 1/8: sums of them are exact, in any order.
+std::vector<std::vector<float>> random_gradients(int ranks, Elements elements, std::mt19937_64& random) {
+  std::vector<std::vector<float>> gradients(static_cast<std::size_t>(ranks), std::vector<float>(elements));
+  for (std::vector<float>& gradient : gradients) {
+    for (float& value : gradient) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 8;
+  }
+  return gradients;
+}
+
+std::vector<float> sum_of(const std::vector<std::vector<float>>& vectors) {
+  std::vector<float> sum(vectors[0].size());
+  for (const std::vector<float>& vector : vectors) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += vector[i];
+  }
+  return sum;
+}
+
+bool all_equal(const std::vector<std::vector<float>>& vectors) {
+  return std::adjacent_find(vectors.begin(), vectors.end(), std::not_equal_to<>()) == vectors.end();
+}
+
+}  // namespace
+
+TEST_CASE("strategy: every graph is valid and every send has its recv") {
+  for_every_shape(any_strategy(), [](const auto& graphs, int ranks, Elements elements, std::uint64_t) {
+    for (Rank self = 0; self < ranks; ++self) {
+      REQUIRE(graphs[static_cast<std::size_t>(self)].validate(elements, ranks, self).text() == "OK");
+    }
+    REQUIRE(check_messages(graphs).text() == "OK");
+  });
+}
+
+TEST_CASE("strategy: every rank ends with every contribution once, in whatever order the tasks run") {
+  const StrategyKind strategy = any_strategy();
+  const auto order = GENERATE(Order::kRandom, Order::kEarliest, Order::kLatest);
+  const auto delivery = GENERATE(Delivery::kBuffered, Delivery::kRendezvous);
+  for_every_shape(strategy, [&](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+    Contributions contributions(ranks, elements);
+    REQUIRE(interpret(graphs, contributions, {order, delivery, shape_seed}).text() == "OK");
+    REQUIRE(contributions.complete().text() == "OK");
+  });
+}
+
+TEST_CASE("strategy: with an exact codec every rank ends with the sum") {
+  for_every_shape(any_strategy(), [](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+    std::mt19937_64 random(shape_seed);
+    Floats floats(random_gradients(ranks, elements, random), 0, 0, 1);
+    const std::vector<float> sum = sum_of(floats.gradients());
+    REQUIRE(interpret(graphs, floats, {.seed = shape_seed}).text() == "OK");
+    REQUIRE(all_equal(floats.gradients()));
+    REQUIRE(floats.gradients()[0] == sum);
+  });
+}
+
+TEST_CASE("strategy: averaging divides the sum by the number of ranks once") {
+  for_every_shape(any_strategy(), [](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+    std::mt19937_64 random(shape_seed);
+    const float scale = 1.0F / static_cast<float>(ranks);
+    Floats floats(random_gradients(ranks, elements, random), 0, 0, scale);
+    std::vector<float> average = sum_of(floats.gradients());
+    for (float& value : average) value *= scale;
+    REQUIRE(interpret(graphs, floats, {.seed = shape_seed}).text() == "OK");
+    REQUIRE(floats.gradients()[0] == average);
+    REQUIRE(all_equal(floats.gradients()));
+  });
+}
+
+// A ring's first hop is exact by contract; its second may lose as ps's two hops may.
+TEST_CASE("strategy: with lossy codecs all ranks end alike and nothing is lost over the steps") {
+  const StrategyKind strategy = any_strategy();
+  const float first_grain = strategy == StrategyKind::kRing ? 0 : 16;
+  for_every_shape(strategy, [&](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+    std::mt19937_64 random(shape_seed);
+    Floats floats(random_gradients(ranks, elements, random), first_grain, 64, 1);
+    std::vector<float> given(elements), applied(elements);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      floats.gradients() = random_gradients(ranks, elements, random);
+      given = sum_of({given, sum_of(floats.gradients())});
+      REQUIRE(interpret(graphs, floats, {.seed = shape_seed + step}).text() == "OK");
+      REQUIRE(all_equal(floats.gradients()));
+      applied = sum_of({applied, floats.gradients()[0]});
+    }
+    REQUIRE(sum_of({applied, sum_of(floats.residuals())}) == given);
+  });
+}
+
+TEST_CASE("strategy: the result does not depend on the order the tasks ran in") {
+  const StrategyKind strategy = any_strategy();
+  for_every_shape(strategy, [](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+    if (elements > 1023) return;
+    // Thirds round in every sum: a sum in another order would show.
+    std::mt19937_64 random(shape_seed);
+    auto gradients = random_gradients(ranks, elements, random);
+    for (auto& gradient : gradients) {
+      for (float& value : gradient) value /= 3;
+    }
+    Floats one(gradients, 0, 0.5F, 1), other(gradients, 0, 0.5F, 1);
+    REQUIRE(interpret(graphs, one, {.seed = shape_seed}).is_ok());
+    REQUIRE(interpret(graphs, other, {Order::kLatest, Delivery::kRendezvous, 0}).is_ok());
+    REQUIRE(one.gradients() == other.gradients());
+    REQUIRE(one.residuals() == other.residuals());
+  });
+}
+
+}  // namespace casync::test

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "casync/graph/task_graph.h"
+
+namespace casync::test {
+namespace {
+
+constexpr Slice kAll{0, 8};
+using Catch::Matchers::Contains;
+
+// One rank's part in a sum of two, which each test spoils in one way.
+struct Sum {
+  TaskGraph::Builder builder;
+  BufferId mine = builder.buffer({kAll, Hop::kFirst}), merged = builder.buffer({kAll, Hop::kSecond});
+  TaskId encode = builder.add(Encode{kAll, mine});
+  TaskId send = builder.add(Send{1, mine, {0, 0}});
+  TaskId recv = builder.add(Recv{1, merged, {0, 1}});
+  TaskId decode = builder.add(Decode{merged, kAll});
+
+  Sum() { builder.after(send, decode); }
+
+  std::string error(Elements elements = 8) {
+    const Status status = std::move(builder).build().validate(elements, 2, 0);
+    if (!status.is_ok()) CHECK(status.code() == StatusCode::kInternal);
+    return status.message();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("validate: a sound graph passes") { CHECK(Sum().error().empty()); }
+
+TEST_CASE("validate: a buffer id out of range") {
+  Sum sum;
+  sum.builder.add(Decode{BufferId{7}, kAll});
+  CHECK_THAT(sum.error(), Contains("task 4 (decode b7 to [0, 8))") && Contains("no buffer b7; the graph has 2"));
+}
+
+TEST_CASE("validate: a written buffer id out of range") {
+  Sum sum;
+  sum.builder.add(Encode{kAll, BufferId{2}});
+  CHECK_THAT(sum.error(), Contains("no buffer b2"));
+}
+
+TEST_CASE("validate: a rank out of range") {
+  Sum sum;
+  sum.builder.add(Send{2, sum.mine, {0, 2}});
+  CHECK_THAT(sum.error(), Contains("send b0 to rank 2") && Contains("ranks 0 to 1"));
+}
+
+TEST_CASE("validate: a message to this rank itself") {
+  Sum sum;
+  sum.builder.add(Send{0, sum.mine, {0, 2}});
+  CHECK_THAT(sum.error(), Contains("this rank itself"));
+}
+
+TEST_CASE("validate: a buffer beyond the gradient's elements") {
+  CHECK_THAT(Sum().error(7), Contains("elements [0, 8) of a gradient of 7"));
+}
+
+TEST_CASE("validate: a slice whose end wraps around") {
+  Sum sum;
+  sum.builder.buffer({{2, ~Elements{0}}});
+  CHECK_THAT(sum.error(), Contains("buffer 2"));
+}
+
+TEST_CASE("validate: encode, decode and merge whose slice is not their buffer's") {
+  const auto spoiled = GENERATE(values<Primitive>({Encode{{0, 4}, BufferId{2}}, Decode{BufferId{1}, {0, 4}},
+                                                   Merge{{BufferId{0}, std::nullopt}, {0, 4}, BufferId{2}, false}}));
+  Sum sum;
+  sum.builder.buffer({kAll});
+  sum.builder.add(spoiled);
+  CHECK_THAT(sum.error(), Contains("holds elements [0, 8), not [0, 4)"));
+}
+
+TEST_CASE("validate: a buffer written twice") {
+  Sum sum;
+  sum.builder.add(Recv{1, sum.mine, {0, 2}});
+  CHECK_THAT(sum.error(), Contains("task 4 (recv 0.2 from rank 1 into b0)") && Contains("writes that buffer too"));
+}
+
+TEST_CASE("validate: a buffer read but never written") {
+  Sum sum;
+  const BufferId empty = sum.builder.buffer({kAll});
+  sum.builder.add(Send{1, empty, {0, 2}});
+  CHECK_THAT(sum.error(), Contains("no task writes buffer b2"));
+}
+
+TEST_CASE("validate: a message named twice") {
+  Sum sum;
+  sum.builder.add(Send{1, sum.mine, {0, 0}});
+  CHECK_THAT(sum.error(), Contains("another message with that rank has the same name"));
+}
+
+TEST_CASE("validate: one name for a message there and a message back is no conflict") {
+  Sum sum;
+  sum.builder.add(Send{1, sum.mine, {0, 1}});
+  CHECK(sum.error().empty());
+}
+
+TEST_CASE("validate: a message named after another partition than its buffer's") {
+  Sum sum;
+  sum.builder.add(Send{1, sum.mine, {3, 0}});
+  CHECK_THAT(sum.error(), Contains("the buffer is of partition 0"));
+}
+
+TEST_CASE("validate: a merge of nothing") {
+  Sum sum;
+  sum.builder.add(Merge{{}, kAll, sum.builder.buffer({kAll}), false});
+  CHECK_THAT(sum.error(), Contains("nothing to merge"));
+}
+
+TEST_CASE("validate: a merge that counts a contribution twice") {
+  const std::optional<BufferId> twice = GENERATE(values<std::optional<BufferId>>({std::nullopt, BufferId{0}}));
+  Sum sum;
+  sum.builder.add(Merge{{twice, twice}, kAll, sum.builder.buffer({kAll}), false});
+  CHECK_THAT(sum.error(), Contains("listed twice"));
+}
+
+TEST_CASE("validate: an order that goes in a circle") {
+  Sum sum;
+  sum.builder.after(sum.decode, sum.recv);
+  CHECK_THAT(sum.error(), Contains("task 2 (recv") && Contains("circle"));
+}
+
+TEST_CASE("validate: elements decoded twice") {
+  Sum sum;
+  sum.builder.add(Decode{sum.merged, kAll});
+  CHECK_THAT(sum.error(), Contains("another task decodes some of these elements too"));
+}
+
+TEST_CASE("validate: elements never decoded") {
+  CHECK_THAT(Sum().error(9), Contains("no task decodes element 8 of 9"));
+  CHECK_THAT(TaskGraph::Builder().build().validate(1, 1, 0).message(), Contains("no task decodes element 0 of 1"));
+}
+
+TEST_CASE("validate: elements decoded while another task may still have to read them") {
+  Sum sum;
+  const BufferId late = sum.builder.buffer({{2, 2}});
+  sum.builder.add(Encode{{2, 2}, late});
+  CHECK_THAT(sum.error(), Contains("does not wait for task 4 to read these elements"));
+}
+
+}  // namespace casync::test

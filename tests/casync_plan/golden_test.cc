@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "casync/planner/plan_io.h"
+#include "tests/casync_plan/plan_texts.h"
+
+namespace casync {
+namespace {
+
+const std::filesystem::path kFolder = CASYNC_PLAN_TESTS;
+const std::string kExpect = "# expect: ";
+
+/// What the comments at the head of a refused plan say it is refused with.
+std::string expected_message(const std::string& text, const std::string& source) {
+  std::istringstream lines(text);
+  std::string message, line;
+  while (std::getline(lines, line) && line.starts_with(kExpect)) {
+    message += (message.empty() ? "" : "\n") + source + ":" + line.substr(kExpect.size());
+  }
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("plan: each refused plan is refused with the mistakes written at its head") {
+  const auto plans = plans_in(kFolder / "error");
+  REQUIRE(plans.size() >= 20);
+  for (const auto& path : plans) {
+    CAPTURE(path);
+    const std::string text = text_of_file(path);
+    const Result<Plan> plan = parse_plan(text, path.filename().string());
+    REQUIRE(!plan.is_ok());
+    CHECK(plan.status().code() == StatusCode::kPlanError);
+    CHECK(plan.status().message() == expected_message(text, path.filename().string()));
+  }
+}
+
+TEST_CASE("plan: each good plan is read and written as the text beside it, which reads back to the same") {
+  const auto plans = plans_in(kFolder / "good");
+  REQUIRE(plans.size() >= 3);
+  for (const auto& path : plans) {
+    CAPTURE(path);
+    const Result<Plan> plan = parse_plan(text_of_file(path), path.filename().string());
+    REQUIRE(plan.status().text() == "OK");
+    const std::string expected = text_of_file(std::filesystem::path(path).replace_extension(".expected"));
+    CHECK(plan_text(*plan) == expected);
+    const Result<Plan> again = parse_plan(expected, "again");
+    REQUIRE(again.status().text() == "OK");
+    CHECK(plan_text(*again) == expected);
+  }
+}
+
+}  // namespace casync

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <random>
+#include <string>
+
+#include "casync/model/plan.h"
+
+namespace casync {
+
+/// Draws plans that use every field with odd values: empty ones, bounds, quotes, control and non-ASCII bytes.
+class RandomPlans {
+ public:
+  explicit RandomPlans(unsigned seed) : random_(seed) {}
+
+  Plan next() {
+    Plan plan;
+    plan.defaults = choice();
+    for (unsigned i = below(4); i > 0; --i) plan.rules.push_back({text(), choice()});
+    for (unsigned i = below(4); i > 0; --i) plan.gradients.push_back({text() + std::to_string(i), choice()});
+    if (maybe()) plan.world.ranks = 4 + static_cast<int>(below(1000));
+    if (maybe()) plan.world.nodes = 1 + static_cast<int>(below(4));
+    if (maybe()) plan.world.profile_digest = text();
+    if (maybe()) plan.fusion_bytes = below(1u << 30);
+    if (maybe()) plan.seed = (std::uint64_t{random_()} << 32) | random_();
+    return plan;
+  }
+
+ private:
+  unsigned below(unsigned bound) { return static_cast<unsigned>(random_()) % bound; }
+  bool maybe() { return below(2) == 0; }
+
+  std::string text() {
+    std::string out;
+    for (unsigned i = 1 + below(12); i > 0; --i)
+      out += maybe() ? static_cast<char>(below(256)) : "\"'\\*?.#{}"[below(9)];
+    return out;
+  }
+
+  double number() {
+    constexpr double kOdd[] = {0.0, -0.0, 0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -2.5};
+    return maybe() ? kOdd[below(std::size(kOdd))] : std::uniform_real_distribution<double>(-1e6, 1e6)(random_);
+  }
+
+  CodecChoice codec() {
+    CodecChoice codec{text(), {}};
+    for (unsigned i = below(3); i > 0; --i) codec.parameters.emplace_back(text() + std::to_string(i), number());
+    return codec;
+  }
+
+  Choice choice() {
+    Choice choice;
+    if (maybe()) choice.codec = codec();
+    if (maybe()) choice.second_hop = codec();
+    if (maybe()) choice.strategy = maybe() ? StrategyKind::kPs : StrategyKind::kRing;
+    if (maybe()) choice.partition_bytes = 1024 + below(1u << 30);
+    if (maybe()) choice.partitions = 1 + static_cast<int>(below(65536));
+    if (maybe()) choice.priority = static_cast<int>(random_());
+    return choice;
+  }
+
+  std::mt19937 random_;
+};
+
+}  // namespace casync

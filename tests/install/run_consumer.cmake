@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D BUILD_DIR -D CONSUMER_DIR -D WORK_DIR -D GENERATOR -D LIBDIR -P: installs, moves, configures, builds, runs.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT code EQUAL 0)
+    string(JOIN " " command ${ARGN})
+    message(FATAL_ERROR "${command}\nexited with ${code}:\n${text}")
+  endif()
+  set(output "${text}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/made_here)
+file(RENAME ${WORK_DIR}/made_here ${WORK_DIR}/moved)
+run(${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${WORK_DIR}/build -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${WORK_DIR}/moved)
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
+run(${WORK_DIR}/build/consumer)
+message("${output}")
+
+file(GLOB_RECURSE files ${WORK_DIR}/moved/*.cmake)
+foreach(file IN LISTS files)
+  file(READ ${file} text)
+  if(text MATCHES "made_here")
+    message(FATAL_ERROR "${file} names the prefix it was installed to, so the tree cannot be moved")
+  endif()
+endforeach()

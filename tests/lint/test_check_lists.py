@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check_lists.py on a small made-up tree: it finds the file that no build file names."""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from check_lists import check  # noqa: E402
+
+
+def tree(root, files):
+    (root / "cmake").mkdir()
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return check(root)
+
+
+def test_a_named_file_is_fine_from_its_folder_or_from_above(tmp_path):
+    lists = {"a/CMakeLists.txt": "SOURCES x.cc deep/y.cc HEADERS x.h)", "cmake/M.cmake": "a/z.cc"}
+    assert tree(tmp_path, {**lists, "a/x.cc": "", "a/x.h": "", "a/deep/y.cc": "", "a/z.cc": ""}) == []
+
+
+def test_a_file_that_is_not_named_is_reported(tmp_path):
+    assert tree(tmp_path, {"a/CMakeLists.txt": "x.cc", "a/x.cc": "", "a/y.cc": ""}) == [
+        "a/y.cc: named in no CMakeLists.txt"
+    ]
+
+
+def test_a_longer_name_does_not_count_for_a_shorter_one(tmp_path):
+    assert len(tree(tmp_path, {"a/CMakeLists.txt": "big_x.cc x.cc.in deep/x.cc", "a/x.cc": ""})) == 1
+
+
+def test_what_was_built_is_not_a_source(tmp_path):
+    assert tree(tmp_path, {"CMakeLists.txt": "", "build/x.cc": "", ".deps/x.h": ""}) == []

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds and set-ups that cannot work end at once, with a sentence that says what to install."""
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def path_with(folder, *programs):
+    """A PATH that holds these programs and no other."""
+    folder.mkdir()
+    for program in programs:
+        (folder / program).symlink_to(shutil.which(program))
+    return str(folder)
+
+
+def run(command, tmp_path, **environment):
+    kept = {k: v for k, v in os.environ.items() if k in ("HOME", "LANG")}
+    result = subprocess.run(
+        command, env={**kept, **environment}, cwd=tmp_path, text=True, capture_output=True, timeout=100, check=False
+    )
+    assert result.returncode != 0, result.stdout
+    return " ".join((result.stdout + result.stderr).split())
+
+
+def configure(tmp_path, path, *arguments):
+    # cmake finds its own files beside the program a link points to, so its real place is called.
+    cmake = os.path.realpath(shutil.which("cmake"))
+    return run([cmake, "-S", str(ROOT), "-B", str(tmp_path / "b"), "-G", "Ninja", *arguments], tmp_path, PATH=path)
+
+
+def test_without_a_compiler_cmake_says_what_to_install(tmp_path):
+    text = configure(tmp_path, path_with(tmp_path / "bin", "ninja"))
+    assert "no CXX compiler found: run tools/setup, or install the package g++" in text
+
+
+def test_without_a_library_cmake_names_its_package(tmp_path):
+    text = configure(tmp_path, os.environ["PATH"], "-DCMAKE_DISABLE_FIND_PACKAGE_spdlog=ON")
+    assert "spdlog was not found: run tools/setup, or install the package libspdlog-dev" in text
+
+
+def test_ucx_that_is_wanted_and_not_there_is_an_error(tmp_path):
+    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_UCX=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_ucx=ON")
+    assert "CASYNC_WITH_UCX=ON, but the package ucx was not found: run tools/setup" in text
+
+
+def test_cuda_is_refused(tmp_path):
+    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_CUDA=ON")
+    assert "this version has no CUDA device" in text
+
+
+def test_a_missing_python_environment_is_an_error_when_it_is_wanted(tmp_path):
+    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_FRAMEWORKS=ON", f"-DCASYNC_VENV_DIR={tmp_path}")
+    assert "CASYNC_WITH_FRAMEWORKS=ON, but" in text and "is not there: run tools/setup" in text
+
+
+@pytest.fixture
+def setup_copy(tmp_path):
+    """tools/setup in a tree of its own, so that whatever it does is done there."""
+    (tmp_path / "tools").mkdir()
+    return shutil.copy(ROOT / "tools/setup", tmp_path / "tools/setup")
+
+
+def fake_program(folder, name, script):
+    path = folder / name
+    path.unlink(missing_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+BASICS = ("bash", "env", "dirname", "sha256sum", "cut", "mkdir", "flock", "cat")
+
+
+def test_setup_without_root_names_what_is_missing(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS)
+    fake_program(tmp_path / "bin", "dpkg-query", 'case "$*" in *ninja-build*) exit 1 ;; *) echo installed ;; esac')
+    fake_program(tmp_path / "bin", "id", "echo 1000")
+    text = run([setup_copy], tmp_path, PATH=path)
+    assert "packages are missing" in text and "apt-get install ninja-build" in text
+
+
+def test_setup_on_another_system_says_which_packages_are_meant(tmp_path, setup_copy):
+    text = run([setup_copy], tmp_path, PATH=path_with(tmp_path / "bin", *BASICS))
+    assert "this is not Debian" in text and "libspdlog-dev" in text and "tools/setup --no-packages" in text
+
+
+def test_setup_with_an_old_python_says_which_is_needed(tmp_path, setup_copy):
+    path = path_with(tmp_path / "bin", *BASICS)
+    fake_program(tmp_path / "bin", "python3", '[ "$1" = --version ] && echo Python 3.8.1; exit 1')
+    text = run([setup_copy, "--no-packages"], tmp_path, PATH=path)
+    assert "python3 is Python 3.8.1, but 3.9 or newer is needed" in text

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/interpreter.h"
+
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "casync/graph/access.h"
+#include "casync/graph/graph_text.h"
+
+namespace casync::test {
+namespace {
+
+using MessageKey = std::tuple<Rank, Rank, MessageId>;  // from, to, id
+
+std::string text(const MessageKey& key) {
+  const auto& [from, to, id] = key;
+  return "message " + std::to_string(id.partition) + "." + std::to_string(id.hop) + " from rank " +
+         std::to_string(from) + " to rank " + std::to_string(to);
+}
+
+struct Step {
+  std::size_t rank = 0;
+  TaskId task{};
+  bool operator<(const Step& other) const { return std::tie(rank, task) < std::tie(other.rank, other.task); }
+};
+
+class Run {
+ public:
+  Run(std::span<const TaskGraph> ranks, Meaning& meaning, const Schedule& schedule)
+      : ranks_(ranks), meaning_(meaning), schedule_(schedule), random_(schedule.seed) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      buffers_.emplace_back(ranks[r].buffers().size());
+      waits_.emplace_back(ranks[r].tasks().size());
+      for (std::size_t t = 0; t < ranks[r].tasks().size(); ++t) {
+        waits_[r][t] = ranks[r].predecessors(TaskId(t));
+        if (waits_[r][t] == 0) ready({r, TaskId(t)});
+      }
+      left_ += ranks[r].tasks().size();
+    }
+  }
+
+  Status go() {
+    while (!runnable_.empty()) {
+      const auto at = runnable_.begin() + static_cast<std::ptrdiff_t>(pick());
+      const Step step = *at;
+      runnable_.erase(at);
+      CASYNC_RETURN_IF_ERROR(perform(step));
+    }
+    return left_ == 0 ? Status::ok() : deadlock();
+  }
+
+ private:
+  const Primitive& task(const Step& step) const { return ranks_[step.rank].tasks()[TaskGraph::index(step.task)]; }
+  std::optional<Code>& buffer(std::size_t rank, BufferId id) { return buffers_[rank][TaskGraph::index(id)]; }
+  Hop hop(std::size_t rank, BufferId id) const { return ranks_[rank].buffers()[TaskGraph::index(id)].hop; }
+
+  std::size_t pick() {
+    if (schedule_.order == Order::kRandom) return random_() % runnable_.size();
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < runnable_.size(); ++i) {
+      const bool earlier = runnable_[i] < runnable_[best];
+      if (earlier == (schedule_.order == Order::kEarliest)) best = i;
+    }
+    return best;
+  }
+
+  // Its predecessors are done. A recv also waits for its message, and under rendezvous a send for its recv: the
+  // two then count as one runnable step, the recv.
+  void ready(const Step& step) {
+    if (const auto* recv = std::get_if<Recv>(&task(step))) {
+      const MessageKey key{recv->from, rank(step), recv->id};
+      waiting_recvs_.emplace(key, step);
+      if (in_flight_.contains(key) || waiting_sends_.contains(key)) runnable_.push_back(step);
+      return;
+    }
+    const auto* send = std::get_if<Send>(&task(step));
+    if (!send || schedule_.delivery == Delivery::kBuffered) {
+      runnable_.push_back(step);
+      return;
+    }
+    const MessageKey key{rank(step), send->to, send->id};
+    waiting_sends_.emplace(key, step);
+    if (const auto recv = waiting_recvs_.find(key); recv != waiting_recvs_.end()) runnable_.push_back(recv->second);
+  }
+
+  Status perform(const Step& step) {
+    Status status = std::visit(
+        Match{[&](const Encode& t) {
+                return store(step, t.to, meaning_.encode(rank(step), t.from, hop(step.rank, t.to)));
+              },
+              [&](const Decode& t) { return decode(step, t); }, [&](const Merge& t) { return merge(step, t); },
+              [&](const Send& t) { return post(step, t); }, [&](const Recv& t) { return take(step, t); }},
+        task(step));
+    if (status.is_ok()) finish(step);
+    return status;
+  }
+
+  static Rank rank(const Step& step) { return static_cast<Rank>(step.rank); }
+
+  Status deadlock() const {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      for (std::size_t t = 0; t < waits_[r].size(); ++t) {
+        if (waits_[r][t] != kDone) return wrong({r, TaskId(t)}, "deadlock: this task can never run");
+      }
+    }
+    return internal_error("a task was lost");
+  }
+
+  Status wrong(const Step& step, const std::string& what) const {
+    return internal_error("rank " + std::to_string(step.rank) + ", " + task_text(ranks_[step.rank], step.task) + ": " +
+                          what);
+  }
+
+  Status store(const Step& step, BufferId id, Code code) {
+    if (buffer(step.rank, id)) return wrong(step, "the buffer is full already");
+    buffer(step.rank, id) = std::move(code);
+    return Status::ok();
+  }
+
+  Status decode(const Step& step, const Decode& decode) {
+    if (!buffer(step.rank, decode.from)) return wrong(step, "the buffer is empty");
+    meaning_.decode(rank(step), *buffer(step.rank, decode.from), decode.to, hop(step.rank, decode.from));
+    return Status::ok();
+  }
+
+  Status merge(const Step& step, const Merge& merge) {
+    std::vector<const Code*> codes;
+    for (const std::optional<BufferId>& part : merge.contributions) {
+      if (part && !buffer(step.rank, *part)) return wrong(step, "a buffer is empty");
+      codes.push_back(part ? &*buffer(step.rank, *part) : nullptr);
+    }
+    return store(step, merge.to, meaning_.merge(rank(step), merge, codes, hop(step.rank, merge.to)));
+  }
+
+  Status post(const Step& step, const Send& send) {
+    const MessageKey key{rank(step), send.to, send.id};
+    if (!buffer(step.rank, send.from)) return wrong(step, "the buffer is empty");
+    if (!in_flight_.emplace(key, *buffer(step.rank, send.from)).second) return wrong(step, "sent twice");
+    const auto recv = waiting_recvs_.find(key);
+    if (recv != waiting_recvs_.end()) runnable_.push_back(recv->second);
+    return Status::ok();
+  }
+
+  Status take(const Step& step, const Recv& recv) {
+    const MessageKey key{recv.from, rank(step), recv.id};
+    waiting_recvs_.erase(key);
+    if (const auto send = waiting_sends_.find(key); send != waiting_sends_.end()) {
+      const Step sender = send->second;
+      waiting_sends_.erase(send);
+      CASYNC_RETURN_IF_ERROR(perform(sender));
+    }
+    auto message = in_flight_.extract(key);
+    if (message.empty()) return wrong(step, "no message");
+    return store(step, recv.to, std::move(message.mapped()));
+  }
+
+  void finish(const Step& step) {
+    --left_;
+    waits_[step.rank][TaskGraph::index(step.task)] = kDone;
+    for (TaskId next : ranks_[step.rank].successors(step.task)) {
+      if (--waits_[step.rank][TaskGraph::index(next)] == 0) ready({step.rank, next});
+    }
+  }
+
+  static constexpr int kDone = -1;
+
+  std::span<const TaskGraph> ranks_;
+  Meaning& meaning_;
+  Schedule schedule_;
+  std::mt19937_64 random_;
+  std::vector<std::vector<std::optional<Code>>> buffers_;
+  std::vector<std::vector<int>> waits_;
+  std::vector<Step> runnable_;
+  std::map<MessageKey, Step> waiting_recvs_, waiting_sends_;
+  std::map<MessageKey, Code> in_flight_;
+  std::size_t left_ = 0;
+};
+
+// The messages that tasks of one kind name, with what their buffer holds.
+template <class Half>
+std::map<MessageKey, Buffer> halves(std::span<const TaskGraph> ranks) {
+  std::map<MessageKey, Buffer> found;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const auto self = static_cast<Rank>(r);
+    for (const Primitive& task : ranks[r].tasks()) {
+      const auto* half = std::get_if<Half>(&task);
+      if (!half) continue;
+      if constexpr (std::is_same_v<Half, Send>) {
+        found[{self, half->to, half->id}] = ranks[r].buffers()[TaskGraph::index(half->from)];
+      } else {
+        found[{half->from, self, half->id}] = ranks[r].buffers()[TaskGraph::index(half->to)];
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Status interpret(std::span<const TaskGraph> ranks, Meaning& meaning, const Schedule& schedule) {
+  return Run(ranks, meaning, schedule).go();
+}
+
+Status check_messages(std::span<const TaskGraph> ranks) {
+  const auto sent = halves<Send>(ranks);
+  const auto expected = halves<Recv>(ranks);
+  for (const auto& [key, buffer] : sent) {
+    const auto recv = expected.find(key);
+    if (recv == expected.end()) return internal_error(text(key) + " is sent, but not expected");
+    if (!(recv->second == buffer)) return internal_error(text(key) + " is sent as one thing and expected as another");
+  }
+  for (const auto& [key, buffer] : expected) {
+    if (!sent.contains(key)) return internal_error(text(key) + " is expected, but not sent");
+  }
+  return Status::ok();
+}
+
+}  // namespace casync::test

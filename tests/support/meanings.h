@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/support/interpreter.h"
+
+namespace casync::test {
+
+/// Every element's value is the set of ranks whose contribution it holds. A code is that set as counts, whether
+/// it has been scaled, and a number that no other encoding of the run has: equal numbers mean equal bytes.
+class Contributions : public Meaning {
+ public:
+  Contributions(int ranks, Elements elements);
+  Code encode(Rank rank, const Slice& from, Hop hop) override;
+  Code merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) override;
+  void decode(Rank rank, const Code& code, const Slice& to, Hop hop) override;
+
+  /// Whether each rank ended with every contribution once, scaled once, in elements decoded once, and with the
+  /// same encoding as rank 0. Internal: names the first rank and element that did not.
+  Status complete() const;
+
+ private:
+  struct Element {
+    Code code;  ///< empty until decoded
+    int decodes = 0;
+  };
+  int ranks_;
+  std::uint32_t encodings_ = 0;
+  std::vector<std::vector<Element>> gradients_;  // [rank][element]
+};
+
+/// Real gradients with a toy codec on each hop, feedback and averaging included.
+class Floats : public Meaning {
+ public:
+  /// A code holds the nearest multiple of `grain` to each element; 0: the element itself. `gradients` has one
+  /// vector per rank. With values that are small multiples of 1/8 and a power of two as grain, all arithmetic
+  /// but the averaging is exact.
+  Floats(std::vector<std::vector<float>> gradients, float first_grain, float second_grain, float scale);
+  Code encode(Rank rank, const Slice& from, Hop hop) override;
+  Code merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) override;
+  void decode(Rank rank, const Code& code, const Slice& to, Hop hop) override;
+
+  /// Each rank's gradient: what it was until decoded, then the result. Set it for another step.
+  std::vector<std::vector<float>>& gradients() { return gradients_; }
+  /// One float per element and rank for both hops together, kept from step to step.
+  const std::vector<std::vector<float>>& residuals() const { return residuals_; }
+
+ private:
+  float grain(Hop hop) const { return hop == Hop::kFirst ? first_grain_ : second_grain_; }
+  Code code_of(Rank rank, const Slice& slice, std::vector<float> values, Hop hop);
+
+  std::vector<std::vector<float>> gradients_, residuals_;
+  float first_grain_, second_grain_, scale_;
+};
+
+}  // namespace casync::test

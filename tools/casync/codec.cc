@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// casync codec: the codecs known here and what each declares about itself.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "compll/codec/codec.h"
+#include "tools/casync/codec_choice.h"
+#include "tools/casync/exit_code.h"
+#include "tools/casync/subcommands.h"
+
+namespace casync::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using compll::Codec;
+using compll::CodecInfo;
+
+Json to_json(const CodecInfo& info) {
+  Json json{{"name", info.name},
+            {"summary", info.summary},
+            {"source", info.source},
+            {"number", info.number},
+            {"version", info.version},
+            {"identity", info.identity},
+            {"exact_merge", info.exact_merge},
+            {"contractive", info.contractive},
+            {"feedback", info.feedback},
+            {"block", info.block},
+            {"bits_per_element", info.bits_per_element},
+            {"ratio", 32 / info.bits_per_element},
+            {"parameters", Json::array()}};
+  for (std::size_t i = 0; i < info.parameters.size(); ++i) {
+    const compll::CodecParameter& parameter = info.parameters[i];
+    json["parameters"].push_back({{"name", parameter.name},
+                                  {"value", info.values[i]},
+                                  {"initial", parameter.initial},
+                                  {"least", parameter.least},
+                                  {"most", parameter.most},
+                                  {"meaning", parameter.meaning}});
+  }
+  return json;
+}
+
+const char* yes_no(bool value) { return value ? "yes" : "no"; }
+
+void print(const CodecInfo& info) {
+  std::printf("%s: %s\n", info.name.c_str(), info.summary.c_str());
+  std::printf("  published in        %s\n", info.source.c_str());
+  std::printf("  bits per element    %.4g (%.4g times smaller than float32)\n", info.bits_per_element,
+              32 / info.bits_per_element);
+  std::printf("  block               %zu elements share statistics\n", info.block);
+  std::printf("  error feedback      %s\n", yes_no(info.feedback));
+  std::printf("  contractive         %s\n", yes_no(info.contractive));
+  std::printf("  exact merge         %s (strategy ring %s)\n", yes_no(info.exact_merge),
+              info.exact_merge ? "can carry it" : "refuses it");
+  std::printf("  on the wire         codec number %u, payload version %u\n", info.number, info.version);
+  for (std::size_t i = 0; i < info.parameters.size(); ++i) {
+    const compll::CodecParameter& parameter = info.parameters[i];
+    std::printf("  parameter %-9s %g, from %g to %g: %s\n", parameter.name.c_str(), info.values[i], parameter.least,
+                parameter.most, parameter.meaning.c_str());
+  }
+}
+
+int list(bool as_json) {
+  Json all = Json::array();
+  for (const std::string& name : compll::codec_names()) {
+    const Result<std::unique_ptr<Codec>> codec = compll::make_codec(name);
+    if (!codec) return fail("codec", codec.status());
+    const CodecInfo& info = (*codec)->info();
+    if (!as_json) std::printf("%-8s %6.3g bits  %s\n", name.c_str(), info.bits_per_element, info.summary.c_str());
+    all.push_back(to_json(info));
+  }
+  if (as_json) std::printf("%s\n", all.dump(2).c_str());
+  return kExitOk;
+}
+
+int show(const std::string& name, const std::vector<std::string>& settings, bool as_json) {
+  std::string text = name;
+  for (const std::string& setting : settings) text += (&setting == &settings.front() ? ":" : ",") + setting;
+  const Result<CodecChoice> choice = parse_codec_choice(text);
+  if (!choice) return fail("codec", choice.status());
+  const Result<std::unique_ptr<Codec>> codec = compll::make_codec(choice->name, choice->parameters);
+  if (!codec) return fail("codec", codec.status());
+  if (as_json) {
+    std::printf("%s\n", to_json((*codec)->info()).dump(2).c_str());
+  } else {
+    print((*codec)->info());
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_codec(CLI::App& app, Invocation& invocation) {
+  auto json = std::make_shared<bool>(false);
+  auto name = std::make_shared<std::string>();
+  auto settings = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("codec", "The codecs known here, and what each declares about itself");
+  command->require_subcommand(1);
+  CLI::App* all = command->add_subcommand("list", "One line per codec");
+  all->add_flag("--json", *json, "All declarations as a JSON array");
+  all->callback([=, &invocation] { invocation.exit_code = list(*json); });
+  CLI::App* one = command->add_subcommand("info", "The declarations of one codec, with its parameters filled in");
+  one->add_option("name", *name, "The codec's name")->required();
+  one->add_option("setting", *settings, "PARAMETER=VALUE; the others take their defaults");
+  one->add_flag("--json", *json, "As a JSON object");
+  one->callback([=, &invocation] { invocation.exit_code = show(*name, *settings, *json); });
+}
+
+}  // namespace casync::tools

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// casync doctor: what to paste into a bug report.
+#include <cstdio>
+#include <memory>
+
+#include "tools/casync/doctor/finding.h"
+#include "tools/casync/exit_code.h"
+#include "tools/casync/subcommands.h"
+#include "tools/casync/version.h"
+
+namespace casync::tools {
+namespace {
+
+int examine(bool as_json) {
+  Findings findings;
+  look_at_versions(findings);
+  look_at_parts(findings);
+  look_at_machine(findings);
+  look_at_network(findings);
+  look_at_environment(findings);
+  const bool broken = any_broken(findings);
+  if (as_json) {
+    const nlohmann::ordered_json json{{"casync", {{"version", kVersion}, {"abi", kAbi}}},
+                                      {"healthy", !broken},
+                                      {"findings", findings_json(findings)}};
+    std::printf("%s\n", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else {
+    std::fputs(findings_text(findings).c_str(), stdout);
+  }
+  if (broken) std::fprintf(stderr, "casync doctor: something CaSync needs is broken here, see above\n");
+  return broken ? kExitFailure : kExitOk;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Invocation& invocation) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("doctor", "Versions, transports, limits: what to paste into a bug report");
+  command->add_flag("--json", *json, "All findings as a JSON object");
+  command->footer("Exit code 1 when something that CaSync needs is broken. Nothing on the machine is changed.");
+  command->callback([=, &invocation] { invocation.exit_code = examine(*json); });
+}
+
+}  // namespace casync::tools

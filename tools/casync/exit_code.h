@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/status.h"
+
+namespace casync::tools {
+
+/// What the command's exit code says, alike in every subcommand; scripts rely on the numbers. `run` alone passes
+/// on the code of the program it ran.
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailure = 1,
+  kExitUsage = 2,    ///< the command line was not understood; nothing was done
+  kExitRefused = 3,  ///< the input was understood and is wrong
+  kExitPeer = 4,     ///< another rank failed, or a deadline passed
+};
+
+/// The code that a Status ends the command with.
+ExitCode exit_code_of(const Status& status);
+
+/// Prints "casync WHAT: MESSAGE" to stderr and returns the Status's exit code.
+ExitCode fail(const char* what, const Status& status);
+
+}  // namespace casync::tools

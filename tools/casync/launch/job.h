@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+
+namespace casync::tools {
+
+/// A job of local ranks: the same program several times.
+struct JobOptions {
+  int ranks = 1;
+  std::vector<std::string> program;  ///< and its arguments
+  std::string rendezvous;            ///< "": files in a private directory, gone when the job ends
+  std::string token;                 ///< "": CASYNC_TOKEN, else a fresh random one
+  bool torch = false;                ///< also what torch.distributed's env:// reads
+  double grace_s = 3;                ///< from a rank's failure until the others are stopped
+  bool prefix = true;                ///< "[rank] " before each line
+  bool all_to_stderr = false;        ///< the ranks' stdout too
+};
+
+/// How one rank ended.
+struct RankEnd {
+  Rank rank = 0;
+  int pid = 0;
+  int exit_code = 0;  ///< 128 + signal where a signal ended it
+  int signal = 0;
+  double seconds = 0;
+  bool stopped = false;  ///< by us, because of another rank or a signal: not a failure of its own
+};
+
+struct JobEnd {
+  int exit_code = 0;                 ///< of the rank that failed first; 128 + signal when we were told to stop
+  std::optional<Rank> first_failed;  ///< unset: none did
+  int interrupted_by = 0;            ///< the signal we were told to stop with
+  std::vector<RankEnd> ranks;
+};
+
+/// Starts all ranks, passes on what they write, and stops them all when one fails or a SIGINT, SIGTERM or SIGHUP
+/// comes. Returns when none is left, nor any process of their groups. To be called by the main thread, with no
+/// other thread started: signals are the job's while it runs.
+/// InvalidArgument: the program cannot be executed. Unavailable: no process, pipe, port or directory to be had.
+Result<JobEnd> run_job(const JobOptions& options);
+
+}  // namespace casync::tools

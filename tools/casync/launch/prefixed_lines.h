@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace casync::tools {
+
+/// Passes on what a rank writes, line by line and each behind its prefix, so that lines of several ranks never
+/// mix. '\r' ends a line too: progress bars stay alive.
+class PrefixedLines {
+ public:
+  /// Writes to `descriptor`, which it does not own.
+  PrefixedLines(std::string prefix, int descriptor) : prefix_(std::move(prefix)), descriptor_(descriptor) {}
+
+  void feed(std::string_view text);
+  /// Passes on what has no line end yet, with one. Also done once a line grows past 64 KiB.
+  void flush();
+
+ private:
+  void put(std::string_view line);
+
+  std::string prefix_;
+  int descriptor_;
+  std::string pending_;
+};
+
+}  // namespace casync::tools

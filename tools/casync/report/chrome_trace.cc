@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/report/chrome_trace.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace casync::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json metadata(const char* what, Rank rank, std::uint32_t lane, const std::string& name) {
+  return {{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", lane}, {"args", {{"name", name}}}};
+}
+
+Json span(const TraceFolder& folder, const RankTrace& trace, const TraceEvent& event) {
+  std::string name = name_of(event.kind);
+  Json arguments = Json::object();
+  if (event.step >= 0) arguments["step"] = event.step;
+  if (event.gradient >= 0) {
+    const std::string& gradient = trace.names.names()[event.gradient];
+    name += " " + gradient + "[" + std::to_string(event.partition) + "]";
+    arguments["gradient"] = gradient;
+    arguments["partition"] = event.partition;
+    arguments["bytes"] = event.bytes;
+  }
+  if (event.hop >= 0) arguments["hop"] = event.hop;
+  if (event.peer >= 0) arguments["peer"] = event.peer;
+  return {{"ph", "X"},
+          {"name", name},
+          {"cat", name_of(event.kind)},
+          {"pid", trace.rank},
+          {"tid", event.lane},
+          {"ts", folder.start_us(trace, event)},
+          {"dur", event.duration_us},
+          {"args", std::move(arguments)}};
+}
+
+}  // namespace
+
+Status write_chrome_trace(const TraceFolder& folder, const std::optional<StepRange>& range, const std::string& path) {
+  std::ofstream file(path);
+  file << "{\"traceEvents\":[";
+  const char* separator = "\n";
+  const auto put = [&](const Json& event) {
+    file << separator << event;
+    separator = ",\n";
+  };
+  for (const RankTrace& trace : folder.traces) {
+    put(metadata("process_name", trace.rank, 0, "rank " + std::to_string(trace.rank) + " " + trace.host));
+    for (const auto& [lane, name] : trace.lane_names) put(metadata("thread_name", trace.rank, lane, name));
+    for (const TraceEvent& event : trace.events) {
+      if (shows(range, event)) put(span(folder, trace, event));
+    }
+  }
+  file << "\n]}\n";
+  file.close();
+  if (!file) return unavailable(path + " cannot be written: " + std::strerror(errno));
+  return Status::ok();
+}
+
+}  // namespace casync::tools

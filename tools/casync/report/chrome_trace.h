@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tools/casync/report/timeline.h"
+
+namespace casync::tools {
+
+/// Writes the events of all ranks, on one clock, as one Chrome trace: one process per rank. Opens in Perfetto.
+/// Unavailable: the file cannot be written; says why.
+Status write_chrome_trace(const TraceFolder& folder, const std::optional<StepRange>& range, const std::string& path);
+
+}  // namespace casync::tools

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/report/numbers.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/dtype.h"
+
+namespace casync::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double per(double total, double count) { return count > 0 ? total / count : 0; }
+
+/// The steps that one rank's events belong to, and how long they took.
+struct StepTimes {
+  std::set<std::int32_t> steps;
+  double period_ms = 0;  ///< from the start of one step to the start of the next, mean
+  double sync_ms = 0;    ///< from a step's first submission to its end, mean
+};
+
+StepTimes step_times(const RankTrace& trace) {
+  StepTimes times;
+  double first = 0, last = 0, total = 0, count = 0;
+  for (const TraceEvent& event : trace.events) {
+    if (event.step >= 0) times.steps.insert(event.step);
+    if (event.kind != Kind::kStep) continue;
+    first = count == 0 ? event.start_us : std::min(first, event.start_us);
+    last = count == 0 ? event.start_us : std::max(last, event.start_us);
+    total += event.duration_us;
+    count += 1;
+  }
+  times.sync_ms = per(total, count) / 1e3;
+  times.period_ms = count > 1 ? (last - first) / (count - 1) / 1e3 : times.sync_ms;
+  return times;
+}
+
+double steps_of(const RankTrace& trace, const StepTimes& times) {
+  return trace.stats.steps > 0 ? trace.stats.steps : static_cast<double>(times.steps.size());
+}
+
+Json task_numbers(const RankTrace& trace, std::size_t traced_steps) {
+  std::array<double, kKindNames.size()> count{}, total_us{};
+  for (const TraceEvent& event : trace.events) {
+    count[static_cast<std::size_t>(event.kind)] += 1;
+    total_us[static_cast<std::size_t>(event.kind)] += event.duration_us;
+  }
+  Json tasks = Json::object();
+  for (std::size_t kind = 1; kind < kKindNames.size(); ++kind) {  // 0 is the step itself
+    tasks[kKindNames[kind]] = {{"count", count[kind]},
+                               {"ms_per_step", per(total_us[kind] / 1e3, static_cast<double>(traced_steps))}};
+  }
+  return tasks;
+}
+
+Json rank_numbers(const RankTrace& trace, const StepTimes& times) {
+  const double steps = steps_of(trace, times);
+  return {{"rank", trace.rank},
+          {"host", trace.host},
+          {"steps", steps},
+          {"ms_per_step", times.period_ms},
+          {"sync_ms_per_step", times.sync_ms},
+          {"tasks", task_numbers(trace, times.steps.size())},
+          {"payload_bytes_per_step", per(trace.stats.payload_bytes_sent, steps)},
+          {"wire_bytes_per_step", per(trace.stats.wire_bytes_sent, steps)},
+          {"messages_per_step", per(trace.stats.messages_sent, steps)},
+          {"idle_s", trace.stats.idle_s},
+          {"allocations", trace.stats.allocations},
+          {"events", trace.events.size()},
+          {"ignored_events", trace.ignored},
+          {"dropped_events", trace.dropped}};
+}
+
+double bytes_in_memory(const TracedGradient& gradient) {
+  return gradient.elements * static_cast<double>(bytes_of(dtype_from(gradient.dtype).value_or(DType::kFloat32)));
+}
+
+/// Every gradient once, in the order of the first rank that has it; times are means over the ranks.
+Json gradient_numbers(const TraceFolder& folder) {
+  std::vector<TracedGradient> merged;
+  std::vector<double> counted;
+  std::map<std::string, std::size_t> index;
+  for (const RankTrace& trace : folder.traces) {
+    for (const TracedGradient& gradient : trace.gradients) {
+      const auto [found, added] = index.try_emplace(gradient.name, merged.size());
+      if (added) {
+        merged.push_back(gradient);
+        counted.push_back(1);
+        continue;
+      }
+      merged[found->second].mean_ms += gradient.mean_ms;
+      merged[found->second].exposed_ms += gradient.exposed_ms;
+      counted[found->second] += 1;
+    }
+  }
+  Json all = Json::array();
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    const TracedGradient& gradient = merged[i];
+    all.push_back({{"name", gradient.name},
+                   {"elements", gradient.elements},
+                   {"dtype", gradient.dtype},
+                   {"codec", gradient.codec},
+                   {"second_hop", gradient.second_hop},
+                   {"strategy", gradient.strategy},
+                   {"partitions", gradient.partitions},
+                   {"priority", gradient.priority},
+                   {"bytes", bytes_in_memory(gradient)},
+                   {"payload_bytes", gradient.payload_bytes},
+                   {"ratio", per(bytes_in_memory(gradient), gradient.payload_bytes)},
+                   {"steps", gradient.steps},
+                   {"mean_ms", gradient.mean_ms / counted[i]},
+                   {"exposed_ms", gradient.exposed_ms / counted[i]}});
+  }
+  return all;
+}
+
+double mean_over_ranks(const Json& by_rank, const char* field) {
+  double total = 0;
+  for (const Json& rank : by_rank) total += rank[field].get<double>();
+  return per(total, static_cast<double>(by_rank.size()));
+}
+
+/// What a rank would send per step if the same gradients went uncompressed through the best all-reduce.
+double plain_bytes(const TraceFolder& folder) {
+  double total = 0;
+  for (const TracedGradient& gradient : folder.traces.front().gradients) total += bytes_in_memory(gradient);
+  return total * 2 * (folder.ranks - 1) / folder.ranks;
+}
+
+}  // namespace
+
+nlohmann::ordered_json report_numbers(const TraceFolder& folder) {
+  const RankTrace& first = folder.traces.front();
+  std::set<std::int32_t> steps;
+  Json by_rank = Json::array();
+  for (const RankTrace& trace : folder.traces) {
+    const StepTimes times = step_times(trace);
+    steps.insert(times.steps.begin(), times.steps.end());
+    by_rank.push_back(rank_numbers(trace, times));
+  }
+  const double payload = mean_over_ranks(by_rank, "payload_bytes_per_step");
+  Json numbers{{"directory", folder.path},
+               {"ranks", folder.ranks},
+               {"missing_ranks", folder.missing},
+               {"transport", first.transport},
+               {"link", first.link},
+               {"steps", mean_over_ranks(by_rank, "steps")},
+               {"traced_steps", steps.size()},
+               {"first_step", steps.empty() ? Json() : Json(*steps.begin())},
+               {"last_step", steps.empty() ? Json() : Json(*steps.rbegin())},
+               {"ms_per_step", mean_over_ranks(by_rank, "ms_per_step")},
+               {"sync_ms_per_step", mean_over_ranks(by_rank, "sync_ms_per_step")},
+               {"payload_bytes_per_rank_step", payload},
+               {"wire_bytes_per_rank_step", mean_over_ranks(by_rank, "wire_bytes_per_step")},
+               {"plain_bytes_per_rank_step", plain_bytes(folder)},
+               {"ratio", per(plain_bytes(folder), payload)}};
+  numbers["by_rank"] = std::move(by_rank);
+  numbers["gradients"] = gradient_numbers(folder);
+  return numbers;
+}
+
+}  // namespace casync::tools

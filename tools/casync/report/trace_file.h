@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "tools/casync/report/trace_event.h"
+
+namespace casync::tools {
+
+/// One gradient as the rank that wrote the trace saw it.
+struct TracedGradient {
+  std::string name, dtype, codec, second_hop, strategy;
+  double elements = 0, partitions = 1, priority = 0;
+  double payload_bytes = 0;  ///< of its whole code, once
+  double steps = 0, mean_ms = 0, exposed_ms = 0;
+};
+
+/// Counters of the whole run; the names are those of SessionStats.
+struct TracedStats {
+  double steps = 0;
+  double payload_bytes_sent = 0, wire_bytes_sent = 0;
+  double messages_sent = 0;
+  double allocations = 0;
+  double idle_s = 0;
+};
+
+/// The content of one rank's trace file.
+struct RankTrace {
+  std::string path;
+  Rank rank = 0;
+  int ranks = 1;
+  std::string host, transport, link;
+  double epoch_us = 0;      ///< unix time of the events' zero
+  double dropped = 0;       ///< events that the rank had no room for
+  std::size_t ignored = 0;  ///< events of kinds this version does not know
+  TracedStats stats;
+  std::vector<TracedGradient> gradients;
+  NameList names;  ///< what TraceEvent::gradient indexes
+  std::vector<TraceEvent> events;
+  std::map<std::uint32_t, std::string> lane_names;
+};
+
+/// Reads one file, as hostile as any other input. InvalidArgument: not a regular file, over 2 GiB, not JSON
+/// (line and column), or not of the trace's form (which event or section, which field, what was seen).
+Result<RankTrace> read_trace_file(const std::string& path);
+
+}  // namespace casync::tools

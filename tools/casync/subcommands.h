@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace casync::tools {
+
+/// What subcommands share with main(): what came after "--", and the exit code they leave.
+struct Invocation {
+  std::vector<std::string> arguments;  ///< the whole command line without the program's name
+  std::vector<std::string> program;    ///< what came after the first "--"
+  bool separated = false;              ///< there was a "--"
+  int exit_code = 0;
+};
+
+/// Each adds its subcommand to the parser; its callback does the work and sets the exit code. One file each.
+void add_run(CLI::App& app, Invocation& invocation);
+void add_bench(CLI::App& app, Invocation& invocation);
+void add_report(CLI::App& app, Invocation& invocation);
+void add_doctor(CLI::App& app, Invocation& invocation);
+void add_codec(CLI::App& app, Invocation& invocation);
+
+}  // namespace casync::tools
