@@ -4,6 +4,8 @@
 PRESET ?= dev
 # How many compilers run at once; on a machine that others use, say JOBS=1.
 JOBS ?= $(shell nproc)
+# What users run: the command, and the Python package with its libraries.
+RUNNABLE := casync_tool casync_python
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CCACHE_COMPRESS ?= 1
 
@@ -24,17 +26,17 @@ configure: setup
 	done
 
 build: configure  ## compile everything (PRESET=dev)
-	@cmake --build --preset $(PRESET)
+	@cmake --build --preset $(PRESET) $(addprefix --target ,$(TARGETS))
 
 test: build  ## all tests (PRESET=dev)
 	@ctest --preset $(PRESET)
 
 demo:  ## train a model with four ranks, uncompressed and compressed, and compare
-	@$(MAKE) --no-print-directory build PRESET=release
+	@$(MAKE) --no-print-directory build PRESET=release TARGETS="$(RUNNABLE)"
 	@examples/demo/run build/release
 
 bench:  ## measure beside the peers, in two network namespaces (needs root)
-	@$(MAKE) --no-print-directory build PRESET=release
+	@$(MAKE) --no-print-directory build PRESET=release TARGETS="$(RUNNABLE)"
 	@tests/bench/run build/release
 
 wheel: setup  ## dist/casync-*.whl: library, command and Python package

@@ -2,6 +2,7 @@
 //
 // operator new that counts, for whatever links this file: a promise of "no allocation in a steady step" that
 // nothing counts is worth nothing. Sanitizers bring their own operator new, which must stay.
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 

@@ -4,9 +4,16 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# Whatever else these exported could collide with the same name in a framework's process, where a second fmt or
+# protobuf is the rule.
+foreach(library IN ITEMS casync casync_planio casync_ucx)
+  if(TARGET ${library})
+    target_link_options(${library} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/casync.map)
+    set_property(TARGET ${library} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/casync.map)
+  endif()
+endforeach()
+
 if(TARGET casync)
-  target_link_options(casync PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/casync.map)
-  set_property(TARGET casync APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/casync.map)
   set_target_properties(casync PROPERTIES INSTALL_RPATH "$ORIGIN")
   # Not FILE_SET: in the tree the header's path is plugins/c_api/casync.h, outside it is <casync.h>.
   install(TARGETS casync LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -43,6 +43,9 @@ class Placed {
   void refuse(std::string what) const { diagnostics_.add(own_, std::move(what)); }
   void refuse(int number, std::string what) const { diagnostics_.add(place(number), std::move(what)); }
 
+  /// Whether there are so many mistakes that reading on is of no use.
+  bool hopeless() const { return diagnostics_.full(); }
+
   /// A field's value when it is set and from `least` to `most`; outside it is a mistake.
   std::optional<std::int64_t> within(int number, bool set, std::int64_t value, std::int64_t least,
                                      std::int64_t most = std::numeric_limits<std::int64_t>::max()) const {

@@ -37,15 +37,16 @@ Status TextDiagnostics::status() const {
 }
 
 std::size_t TextDiagnostics::offset_of(Place place) const {
-  std::size_t offset = 0;
-  for (int line = 0; line < place.line; ++line) {
-    offset = text_.find('\n', offset);
-    if (offset == std::string_view::npos) return text_.size();
-    ++offset;
+  if (place < last_.place) last_ = {};
+  auto& [at, offset] = last_;
+  while (at.line < place.line) {
+    const std::size_t newline = text_.find('\n', offset);
+    if (newline == std::string_view::npos) return text_.size();
+    at = {at.line + 1, 0};
+    offset = newline + 1;
   }
-  int column = 0;
-  for (; offset < text_.size() && text_[offset] != '\n' && column < place.column; ++offset) {
-    column = text_[offset] == '\t' ? (column / kTab + 1) * kTab : column + 1;
+  for (; offset < text_.size() && text_[offset] != '\n' && at.column < place.column; ++offset) {
+    at.column = text_[offset] == '\t' ? (at.column / kTab + 1) * kTab : at.column + 1;
   }
   return offset;
 }

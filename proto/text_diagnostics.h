@@ -25,7 +25,9 @@ class TextDiagnostics {
   TextDiagnostics(std::string_view text, std::string_view source) : text_(text), source_(source) {}
 
   /// `message` reads "what was seen, what was expected (hint)". A place before the text (-1) means its start.
-  void add(Place place, std::string message) { add_at(offset_of(place), std::move(message)); }
+  void add(Place place, std::string message) {
+    if (!full()) add_at(offset_of(place), std::move(message));
+  }
   /// The same at a position in the text.
   void add_at(std::size_t offset, std::string message);
 
@@ -38,7 +40,8 @@ class TextDiagnostics {
   /// columns in bytes), one a line, then how many more were found.
   Status status() const;
 
-  /// The position in the text of a place; the text's length when it lies behind it.
+  /// The position in the text of a place; the text's length when it lies behind it. Cheap for places that are
+  /// asked for in the order of the text.
   std::size_t offset_of(Place place) const;
   /// The line of a position, from 1.
   int line_of(std::size_t offset) const;
@@ -50,7 +53,14 @@ class TextDiagnostics {
     std::string message;
   };
 
+  /// A place and its position.
+  struct Known {
+    Place place;
+    std::size_t offset = 0;
+  };
+
   std::string_view text_, source_;
+  mutable Known last_;  ///< the last answer of offset_of: where it goes on
   std::vector<Mistake> mistakes_;
 };
 

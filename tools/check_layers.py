@@ -70,11 +70,12 @@ def problem_with(root, layers, path, included):
 def check(root):
     layers = Layers((root / "cmake/layers.txt").read_text())
     problems = []
-    for path in source_files(root):
+    for file in source_files(root):
+        path = file.relative_to(root).as_posix()
         if not layers.layers_of(path):
             problems.append(f"{path}:1: in no layer of cmake/layers.txt")
             continue
-        for number, line in enumerate((root / path).read_text().splitlines(), 1):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
             match = INCLUDE.match(line)
             problem = match and problem_with(root, layers, path, match.group(1))
             if problem:

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refuses a source that no build file names: such a file is neither compiled nor checked, and nobody notices.
 
-A file counts as named when a CMakeLists.txt in its folder or in one above holds its path relative to that folder,
-or a cmake/*.cmake its path from the root.
+Named must be each .cc and .c, and each header of a library (only named headers are checked to compile alone). Headers
+of programs and tests are seen through the files that include them, and *-inl.h is made to be included many times.
+
+A file is named by its path from the folder of a CMakeLists.txt in its own folder or above, or, in any CMakeLists.txt
+or cmake/*.cmake, by ${PROJECT_SOURCE_DIR}/ and its path from the root.
 
 usage: check_lists.py [ROOT]   prints the files that are not named, one per line; exit code 1 when there are any
 """
@@ -13,29 +16,34 @@ from pathlib import Path
 
 from source_files import source_files
 
-
-def named_in(text, path):
-    return re.search(r"(?<![\w./-])" + re.escape(path) + r"(?![\w./-])", text) is not None
+NOT_LIBRARIES = ("tests/", "tools/", "examples/")
 
 
-def lists_above(root, path):
-    """(text of the build file, path of the source as that file would write it), from the nearest up."""
-    for folder in path.parents:
-        build_file = folder / "CMakeLists.txt"
-        if build_file.is_file():
-            yield build_file.read_text(), path.relative_to(folder).as_posix()
-        if folder == root:
-            break
-    for module in sorted((root / "cmake").glob("*.cmake")):
-        yield module.read_text(), path.relative_to(root).as_posix()
+def must_be_named(name):
+    if name.endswith(".h"):
+        return not name.startswith(NOT_LIBRARIES) and not name.endswith("-inl.h")
+    return True
+
+
+def build_files(root):
+    """Folder relative to the root -> text of its CMakeLists.txt, and the text of all of them and the modules."""
+    lists = {f.parent.relative_to(root): f.read_text() for f in source_files(root, ("CMakeLists.txt",))}
+    modules = [f.read_text() for f in (root / "cmake").glob("*.cmake")]
+    return lists, "\n".join([*lists.values(), *modules])
 
 
 def check(root):
-    return [
-        f"{name}: named in no CMakeLists.txt"
-        for name in source_files(root)
-        if not any(named_in(text, path) for text, path in lists_above(root, root / name))
-    ]
+    lists, everything = build_files(root)
+
+    def is_named(name):
+        path = Path(name)
+        if "${PROJECT_SOURCE_DIR}/" + name in everything:
+            return True
+        above = ((lists[folder], path.relative_to(folder)) for folder in path.parents if folder in lists)
+        return any(re.search(rf"(?<![\w./-]){re.escape(str(short))}(?![\w./-])", text) for text, short in above)
+
+    names = (f.relative_to(root).as_posix() for f in source_files(root))
+    return [f"{name}: named in no CMakeLists.txt" for name in names if must_be_named(name) and not is_named(name)]
 
 
 if __name__ == "__main__":

@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/graph/layout.h"
 
-#include <algorithm>
 #include <map>
 
-#include "base/check.h"
-
 namespace casync {
-
-std::size_t Layout::class_of(Bytes bytes) const {
-  const Bytes rounded = round_up(bytes, kSlotAlignment);
-  const auto found = std::lower_bound(classes.begin(), classes.end(), rounded,
-                                      [](const SizeClass& c, Bytes size) { return c.slot_bytes < size; });
-  CASYNC_CHECK(found != classes.end() && found->slot_bytes == rounded);
-  return static_cast<std::size_t>(found - classes.begin());
-}
 
 Layout lay_out(std::span<const TaskGraph* const> graphs, const BufferBytes& bytes_of) {
   std::map<Bytes, std::size_t> slots;

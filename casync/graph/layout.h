@@ -25,12 +25,9 @@ struct SizeClass {
 struct Layout {
   std::vector<SizeClass> classes;  ///< by slot_bytes, ascending
   Bytes total_bytes = 0;
-
-  /// Which of `classes` holds buffers of `bytes` bytes: an index. The layout must have been made for that size.
-  std::size_t class_of(Bytes bytes) const;
 };
 
-/// The bytes that `buffer` of graphs[graph] takes; 0: it needs no memory here.
+/// The bytes that `buffer`, an element of graphs[graph]->buffers(), takes; 0: it needs no memory here.
 using BufferBytes = std::function<Bytes(std::size_t graph, const Buffer& buffer)>;
 
 /// Lays out the memory of all graphs of a step: a slot for each buffer, so that a task never waits for memory.

@@ -42,7 +42,8 @@ class TaskGraph {
   /// Says what is wrong with a graph as data, for graphs of unknown origin and for tests. Internal, naming the
   /// task: an id or rank out of range, a slice that is not its buffer's, a buffer written twice or read but
   /// never written, a message named twice, an order that goes in a circle, elements decoded twice or never, and
-  /// elements decoded while another task may still have to read them.
+  /// elements decoded while another task may still have to read them (a first-hop send too: the code may lie in
+  /// the gradient's own memory).
   Status validate(Elements elements, int ranks, Rank self) const;
 
  private:

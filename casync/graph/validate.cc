@@ -187,10 +187,13 @@ class Inspection {
     return Status::ok();
   }
 
+  // Sends on the first hop among them: the code of an identity codec lies in the gradient's own memory.
   std::vector<std::pair<Slice, std::size_t>> readers_by_position() const {
     std::vector<std::pair<Slice, std::size_t>> readers;
     for (std::size_t t = 0; t < size(); ++t) {
       if (const auto slice = gradient_read(task(t))) readers.emplace_back(*slice, t);
+      const auto* send = std::get_if<Send>(&task(t));
+      if (send && buffer(send->from).hop == Hop::kFirst) readers.emplace_back(buffer(send->from).slice, t);
     }
     std::sort(readers.begin(), readers.end(),
               [](const auto& a, const auto& b) { return a.first.first < b.first.first; });

@@ -2,8 +2,8 @@
 #include "casync/planner/plan_io.h"
 
 #include <cmath>
-#include <limits>
 #include <map>
+#include <set>
 
 #include "proto/placed.h"
 #include "proto/plan.pb.h"
@@ -22,12 +22,10 @@ constexpr int kVersion = 1;
 constexpr std::int64_t kLeastPartitionBytes = 1024;
 constexpr std::int64_t kMostPartitions = 65536;
 
-void read_param(const Placed<wire::Param>& param, CodecChoice* choice) {
+void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* keys, CodecChoice* choice) {
   if (param->key().empty()) return param.refuse("a param without a key, expected key: \"NAME\"");
   const std::string name = quoted(param->key());
-  for (const auto& [key, value] : choice->parameters) {
-    if (key == param->key()) return param.refuse("param " + name + " a second time, expected once");
-  }
+  if (!keys->insert(param->key()).second) return param.refuse("param " + name + " a second time, expected once");
   if (!param->has_value()) return param.refuse("param " + name + " without a value, expected value: NUMBER");
   if (!std::isfinite(param->value())) {
     return param.refuse(wire::Param::kValueFieldNumber, "param " + name + " is not finite, expected a finite number");
@@ -38,8 +36,9 @@ void read_param(const Placed<wire::Param>& param, CodecChoice* choice) {
 CodecChoice read_codec(const Placed<wire::Codec>& codec) {
   if (codec->name().empty()) codec.refuse("a codec without a name, expected name: \"NAME\" (\"none\" is one)");
   CodecChoice choice{codec->name(), {}};
+  std::set<std::string_view> keys;
   for (int i = 0; i < codec->param_size(); ++i) {
-    read_param(codec.inner(codec->param(i), wire::Codec::kParamFieldNumber, i), &choice);
+    read_param(codec.inner(codec->param(i), wire::Codec::kParamFieldNumber, i), &keys, &choice);
   }
   return choice;
 }
@@ -101,7 +100,7 @@ std::vector<Entry> read_gradients(const Placed<wire::Plan>& from) {
   const int number = wire::Plan::kGradientFieldNumber;
   std::vector<Entry> entries;
   std::map<std::string_view, int> index_of;
-  for (int i = 0; i < from->gradient_size(); ++i) {
+  for (int i = 0; i < from->gradient_size() && !from.hopeless(); ++i) {
     const auto gradient = from.inner(from->gradient(i), number, i);
     const auto [first, fresh] = index_of.emplace(gradient->name(), i);
     if (gradient->name().empty()) {

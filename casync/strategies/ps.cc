@@ -7,22 +7,18 @@ namespace casync {
 namespace {
 
 void add_owned(TaskGraph::Builder& graph, const Exchange& exchange, std::uint32_t partition, const Slice& slice) {
-  const Rank self = exchange.self;
   // Rank order, whatever the order of arrival: the sum is then the same bytes in every run.
-  Merge merge{.contributions = std::vector<std::optional<BufferId>>(static_cast<std::size_t>(exchange.ranks)),
-              .local = slice,
-              .to = graph.buffer({slice, Hop::kSecond, partition}),
-              .last = true};
+  std::vector<std::optional<BufferId>> contributions(static_cast<std::size_t>(exchange.ranks));
   for (int k = 0; k < star::spokes(exchange.ranks); ++k) {
-    const Rank peer = star::spoke(self, k, exchange.ranks);
+    const Rank peer = star::spoke(exchange.self, k, exchange.ranks);
     const BufferId theirs = graph.buffer({slice, Hop::kFirst, partition});
     graph.add(Recv{peer, theirs, {partition, star::kToHub}});
-    merge.contributions[static_cast<std::size_t>(peer)] = theirs;
+    contributions[static_cast<std::size_t>(peer)] = theirs;
   }
-  const BufferId merged = merge.to;
-  graph.add(std::move(merge));
+  const BufferId merged = graph.buffer({slice, Hop::kSecond, partition});
+  graph.add(Merge{.contributions = std::move(contributions), .local = slice, .to = merged, .last = true});
   for (int k = 0; k < star::spokes(exchange.ranks); ++k) {
-    graph.add(Send{star::spoke(self, k, exchange.ranks), merged, {partition, star::kFromHub}});
+    graph.add(Send{star::spoke(exchange.self, k, exchange.ranks), merged, {partition, star::kFromHub}});
   }
   graph.add(Decode{merged, slice});
 }
@@ -33,7 +29,7 @@ void add_served(TaskGraph::Builder& graph, Rank owner, std::uint32_t partition, 
   graph.add(Encode{slice, mine});
   const TaskId sent = graph.add(Send{owner, mine, {partition, star::kToHub}});
   graph.add(Recv{owner, merged, {partition, star::kFromHub}});
-  // An identity codec sends from the gradient's own memory: it may change when the send is over, not before.
+  // The code of an identity codec lies in the gradient's own memory, which may change when the send is over.
   graph.after(sent, graph.add(Decode{merged, slice}));
 }
 

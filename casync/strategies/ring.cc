@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/strategies/ring.h"
 
+#include <utility>
+
 #include "casync/patterns/ring.h"
 
 namespace casync {
@@ -29,47 +31,47 @@ class Leg {
  private:
   BufferId buffer(Hop hop) { return graph_.buffer({slice_, hop, partition_}); }
 
-  // Both return the task after which the gradient's elements may change.
+  // Both return the send after which the gradient's elements may change: the code of an identity codec lies in
+  // the gradient's own memory.
   TaskId add_start() {
     const BufferId mine = buffer(Hop::kFirst);
     graph_.add(Encode{slice_, mine});
-    // Not after the encode: an identity codec sends from the gradient's own memory.
-    return graph_.add(Send{next_, mine, {partition_, ring::reduce_hop(position_)}});
+    return add_reduce_send(mine);
   }
 
-  TaskId add_pass_on() {
-    const BufferId sum = buffer(Hop::kFirst);
-    const TaskId merged = add_merge(sum, false);
-    graph_.add(Send{next_, sum, {partition_, ring::reduce_hop(position_)}});
-    return merged;
+  TaskId add_pass_on() { return add_reduce_send(add_merge(Hop::kFirst, false)); }
+
+  TaskId add_reduce_send(BufferId code) {
+    return graph_.add(Send{next_, code, {partition_, ring::reduce_hop(position_)}});
   }
 
   void add_owner() {
-    const BufferId result = buffer(Hop::kSecond);
-    add_merge(result, true);
+    const BufferId result = add_merge(Hop::kSecond, true);
     if (ranks_ > 1) graph_.add(Send{next_, result, {partition_, ring::gather_hop(0, ranks_)}});
     graph_.add(Decode{result, slice_});
   }
 
-  // Adds what has come so far to this rank's own elements; at position 0 of a ring of one, nothing has.
-  TaskId add_merge(BufferId to, bool last) {
-    Merge merge{.contributions = {}, .local = slice_, .to = to, .last = last};
+  // Adds what has come so far to this rank's own elements; at position 0, in a ring of one, nothing has.
+  BufferId add_merge(Hop hop, bool last) {
+    std::vector<std::optional<BufferId>> contributions;
     if (position_ > 0) {
       const BufferId so_far = buffer(Hop::kFirst);
       graph_.add(Recv{previous_, so_far, {partition_, ring::reduce_hop(position_ - 1)}});
-      merge.contributions.push_back(so_far);
+      contributions.push_back(so_far);
     }
-    merge.contributions.push_back(std::nullopt);
-    return graph_.add(std::move(merge));
+    contributions.push_back(std::nullopt);
+    const BufferId sum = buffer(hop);
+    graph_.add(Merge{.contributions = std::move(contributions), .local = slice_, .to = sum, .last = last});
+    return sum;
   }
 
-  void add_gather(TaskId elements_read) {
+  void add_gather(TaskId sent) {
     const BufferId result = buffer(Hop::kSecond);
     graph_.add(Recv{previous_, result, {partition_, ring::gather_hop(position_, ranks_)}});
     const bool passes_on = position_ + 1 < ranks_ - 1;
     // Before the decode, so that the next rank need not wait for it.
     if (passes_on) graph_.add(Send{next_, result, {partition_, ring::gather_hop(position_ + 1, ranks_)}});
-    graph_.after(elements_read, graph_.add(Decode{result, slice_}));
+    graph_.after(sent, graph_.add(Decode{result, slice_}));
   }
 
   TaskGraph::Builder& graph_;

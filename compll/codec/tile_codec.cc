@@ -81,7 +81,8 @@ void TileCodec::sum_tile(const Tile& tile, std::span<const Contribution> contrib
 Encoded TileCodec::merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                          Residual residual, const EncodeContext&, std::byte* payload) const {
   CASYNC_CHECK(!contributions.empty());
-  for (const Contribution& c : contributions) CASYNC_CHECK(c.raw != nullptr || c.code.size == encoded_bound(n));
+  for (const Contribution& c : contributions)
+    CASYNC_CHECK(n == 0 || c.raw != nullptr || c.code.size == encoded_bound(n));
   const TileCodec& encoder = tile_codec(second);
   const Elements step = std::max(tile_elements(), encoder.tile_elements());
   const Write mode = write_mode(residual.out, n);

@@ -4,10 +4,8 @@
 #include <hwy/cache_control.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-
-#include "base/check.h"
+#include <new>
 
 namespace casync::compll {
 namespace {
@@ -16,7 +14,7 @@ constexpr std::size_t kAlignment = 64;
 constexpr Bytes kStreamBytes = 16_MiB;
 
 struct Free {
-  void operator()(float* memory) const { std::free(memory); }
+  void operator()(float* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
 };
 
 struct TileMemory {
@@ -29,9 +27,8 @@ struct TileMemory {
 float* tile_memory(Elements count) {
   thread_local TileMemory memory;
   if (memory.size < count) {
-    memory.floats.reset(
-        static_cast<float*>(std::aligned_alloc(kAlignment, round_up(count * sizeof(float), kAlignment))));
-    CASYNC_CHECK(memory.floats != nullptr);
+    // Of the operator new that is counted, so that a test sees when it is called.
+    memory.floats.reset(static_cast<float*>(::operator new (count * sizeof(float), std::align_val_t{kAlignment})));
     memory.size = count;
   }
   return memory.floats.get();

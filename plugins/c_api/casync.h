@@ -5,6 +5,9 @@
  * Handles are opaque. Every function returns a casync_status; on failure casync_last_error() has the sentence,
  * per thread, until the next call on that thread. No exception and no C++ type crosses this line. Each options
  * struct begins with its size: set it to sizeof(struct), zero the rest, fill in what you need.
+ *
+ * Texts that come out go into `capacity` bytes of the caller's, always with a NUL at the end, and *length is how
+ * long the text is without it: when *length >= capacity it was cut, and a larger buffer gets all of it.
  */
 #ifndef CASYNC_H_
 #define CASYNC_H_
@@ -14,6 +17,10 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+/* The library hides everything but what is declared from here on. */
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
 #endif
 
 #define CASYNC_ABI_VERSION 1
@@ -52,18 +59,20 @@ typedef struct casync_parameter {
 
 typedef struct casync_session_options {
   size_t struct_size;
-  int32_t rank;                       /* -1: the launcher's environment */
-  int32_t size;                       /* -1: the launcher's environment */
+  int32_t rank;                       /* -1, or 0 with size 0: the launcher's environment */
+  int32_t size;                       /* -1 or 0: the launcher's environment */
   const char* rendezvous;             /* NULL: the environment; "host:port", "file:DIRECTORY" */
   const char* token;                  /* NULL: the environment */
-  const char* plan;                   /* a plan file; NULL: CASYNC_PLAN */
-  const char* codec;                  /* instead of a plan; NULL: CASYNC_CODEC */
-  const casync_parameter* parameters; /* of codec */
+  /* A plan file, or instead of it one codec for every gradient ("int4", "int4:block=64"). Both NULL: CASYNC_PLAN or
+   * CASYNC_CODEC. "" is none, whatever the environment says. */
+  const char* plan;
+  const char* codec;
+  const casync_parameter* parameters; /* of codec, besides those in its text */
   size_t parameter_count;
   const char* transport;      /* NULL: CASYNC_TRANSPORT, else "ucx" */
   const char* op;             /* NULL or "average", "sum" */
   double timeout_s;           /* 0: CASYNC_TIMEOUT_SEC, else 300 */
-  const char* trace;          /* a directory; NULL: CASYNC_TRACE */
+  const char* trace;          /* a directory, "": none; NULL: CASYNC_TRACE */
   casync_store_set store_set; /* both or neither */
   casync_store_get store_get;
   void* store_user;
@@ -92,26 +101,34 @@ casync_status casync_session_done(casync_session* session, casync_handle handle,
 /* Ends the step. *finite is 0 when some rank's gradient was NaN or infinite; `name` (capacity bytes, may be NULL)
  * then holds the first such gradient's name. */
 casync_status casync_session_step(casync_session* session, int32_t* finite, char* name, size_t capacity);
-/* Counters as a JSON object, NUL-terminated; *length is the length needed without the NUL. */
+/* Counters as a JSON object. */
 casync_status casync_session_stats(casync_session* session, char* json, size_t capacity, size_t* length);
-/* State of the last committed step: a JSON object {step, ranks, rank, gradients: {name: {codec, elements}}}, and
- * each residual by name. state_get copies `elements` floats out; state_set takes the JSON's counters first (name
- * NULL, data the JSON), then each residual. */
+/* The state of the last committed step, not while a step is under way: casync_session_state takes it and gives a
+ * JSON object {step, ranks, rank, gradients: {name: {codec, elements}}}; until the next step begins,
+ * casync_session_state_get copies one gradient's residual of `elements` floats out of it. */
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
 casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);
+/* And back: first name NULL and codec the JSON (residual NULL, elements 0), then each gradient in it with its codec,
+ * residual and the JSON's step. With the last of them the whole state is loaded, or none of it on an error. */
 casync_status casync_session_state_set(casync_session* session, const char* name, const char* codec,
                                        const float* residual, size_t elements, uint32_t step);
 casync_status casync_session_abort(casync_session* session, const char* reason);
+/* Says goodbye to the other ranks; a second time it does nothing. After it only casync_session_free is left. */
 casync_status casync_session_close(casync_session* session);
+/* Closes if need be. No other call may be under way; NULL is allowed. */
 void casync_session_free(casync_session* session);
 
+/* `name` may carry parameters, as in a session's codec. */
 casync_status casync_codec_open(const char* name, const casync_parameter* parameters, size_t count,
                                 casync_codec** codec);
 casync_status casync_codec_bound(const casync_codec* codec, size_t elements, size_t* bytes);
-/* residual_in and residual_out: `elements` floats each, or both NULL. */
+/* `capacity` is at least casync_codec_bound. residual_in and residual_out: `elements` floats each, or both NULL. When
+ * an input is NaN or infinite, the payload decodes to NaN there and residual_out becomes a copy of residual_in.
+ * No two of the arrays may overlap. */
 casync_status casync_codec_encode(const casync_codec* codec, const float* in, size_t elements, const float* residual_in,
                                   float* residual_out, uint64_t seed, uint32_t step, void* payload, size_t capacity,
                                   size_t* bytes);
+/* Data loss: the payload is not one of this codec for so many elements. */
 casync_status casync_codec_decode(const casync_codec* codec, const void* payload, size_t bytes, float* out,
                                   size_t elements);
 /* Payload of the sum of `count` payloads of `elements` elements each. */
@@ -122,6 +139,9 @@ casync_status casync_codec_merge(const casync_codec* codec, size_t count, const 
 casync_status casync_codec_info(const casync_codec* codec, char* json, size_t capacity, size_t* length);
 void casync_codec_free(casync_codec* codec);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

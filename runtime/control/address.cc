@@ -38,12 +38,12 @@ std::vector<Interface> all_interfaces() {
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
   for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
     if (i->ifa_addr == nullptr || (i->ifa_flags & IFF_UP) == 0) continue;
-    const int family = i->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(i->ifa_addr)->sin6_addr)) {
+    const int kind = i->ifa_addr->sa_family;
+    if (kind != AF_INET && kind != AF_INET6) continue;
+    if (kind == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(i->ifa_addr)->sin6_addr)) {
       continue;
     }
-    found.push_back({i->ifa_name, SocketAddress(i->ifa_addr, size_of(family))});
+    found.push_back({i->ifa_name, SocketAddress(i->ifa_addr, size_of(kind))});
   }
   std::stable_sort(found.begin(), found.end(), [](const Interface& a, const Interface& b) {
     return a.address.family() == AF_INET && b.address.family() != AF_INET;
@@ -121,7 +121,7 @@ std::string SocketAddress::host_text() const {
 }
 
 std::string SocketAddress::text() const {
-  return fmt::format(family() == AF_INET6 ? "[{}]:{}" : "{}:{}", host_text(), port());
+  return family() == AF_INET6 ? fmt::format("[{}]:{}", host_text(), port()) : fmt::format("{}:{}", host_text(), port());
 }
 
 bool SocketAddress::operator==(const SocketAddress& other) const { return text() == other.text(); }

@@ -27,11 +27,7 @@ std::array<iovec, 2> unsent_parts(const std::string& header, const std::string& 
 }  // namespace
 
 Connection::Connection(Fd fd, std::string key_in, std::string key_out, Clock::time_point now)
-    : fd_(std::move(fd)),
-      parser_(std::move(key_in)),
-      sealer_(std::move(key_out)),
-      last_heard_(now),
-      last_sent_(now) {}
+    : fd_(std::move(fd)), parser_(std::move(key_in)), sealer_(std::move(key_out)), last_heard_(now), last_sent_(now) {}
 
 void Connection::send(FrameType type, PayloadRef payload) {
   queue_.push_back({type, std::move(payload)});

@@ -26,7 +26,9 @@ constexpr auto kMostPause = std::chrono::milliseconds(100);  // of asking again,
 
 /// A key is the name of its file, and is not a path.
 Status check_key(const std::string& key) {
-  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-'; };
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  };
   if (!key.empty() && key.size() <= 200 && key.front() != '.' && std::all_of(key.begin(), key.end(), plain)) {
     return Status::ok();
   }

@@ -58,9 +58,10 @@ Miss explain(const Status& status, const SocketAddress& address) {
       return {Miss::Kind::kDoubtful,
               unavailable(fmt::format("what listens on {} is not rank 0 of a casync job", address.text()))};
     case StatusCode::kUnavailable:
-      return {Miss::Kind::kDoubtful,
-              unavailable(fmt::format("wrong token: rank 0 at {} has another one; set the same CASYNC_TOKEN on all ranks",
-                                      address.text()))};
+      return {
+          Miss::Kind::kDoubtful,
+          unavailable(fmt::format("wrong token: rank 0 at {} has another one; set the same CASYNC_TOKEN on all ranks",
+                                  address.text()))};
     default: return {Miss::Kind::kAbsent, unavailable(fmt::format("{}: {}", address.text(), status.message()))};
   }
 }
@@ -77,8 +78,8 @@ Attempt try_address(const SocketAddress& address, const Hello& hello, const std:
   if (verdict->kind == Verdict::Kind::kRefused) return Miss{Miss::Kind::kFinal, verdict->reason};
   if (verdict->kind == Verdict::Kind::kTryAgain) return Miss{Miss::Kind::kDoubtful, verdict->reason};
   SessionKeys keys = handshake.keys();
-  return Entrance{std::move(*fd),        handshake.hub(),        verdict->epoch,
-                  std::move(keys.to_member), std::move(keys.to_hub), packets.rest()};
+  return Entrance{std::move(*fd),         handshake.hub(), verdict->epoch, std::move(keys.to_member),
+                  std::move(keys.to_hub), packets.rest()};
 }
 
 Result<Meeting> meeting_of(const GroupOptions& options, Clock::time_point deadline) {
@@ -131,8 +132,8 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
     const Clock::time_point now = Clock::now();
     if (now >= deadline) {
       const Seconds waited = now - start;
-      return timeout_error(fmt::format("rank 0 of {} did not come within {:.1f} s: {}", self.ranks, waited.count(),
-                                       miss.why.message()));
+      return timeout_error(
+          fmt::format("rank 0 of {} did not come within {:.1f} s: {}", self.ranks, waited.count(), miss.why.message()));
     }
     if (now >= believe_at) return miss.why;
     std::this_thread::sleep_for(std::min<Clock::duration>(pause, deadline - now));

@@ -32,15 +32,19 @@ class ForkGuard final : public Group {
     if (!is_forked()) return group_->watch(std::move(on_failure));
     on_failure(refusal());
   }
+  void watch_leavers(std::function<void(Rank)> on_leave) override {
+    if (!is_forked()) group_->watch_leavers(std::move(on_leave));
+  }
   Status failure() const override { return is_forked() ? refusal() : group_->failure(); }
   Status close(Clock::time_point deadline) override { return is_forked() ? refusal() : group_->close(deadline); }
 
  private:
   bool is_forked() const { return fork_generation() != generation_; }
   Status refusal() const {
-    return unavailable(fmt::format("process {} is a fork of process {}, whose session this is: open sessions after "
-                                   "forking, or start workers with \"spawn\"",
-                                   getpid(), pid_));
+    return unavailable(
+        fmt::format("process {} is a fork of process {}, whose session this is: open sessions after "
+                    "forking, or start workers with \"spawn\"",
+                    getpid(), pid_));
   }
 
   std::unique_ptr<Group> group_;

@@ -41,8 +41,9 @@ std::optional<GatherAnswer> GatherBook::call(Rank rank, GatherCall call) {
 }
 
 Status GatherBook::mismatch(std::uint64_t number, const Entry& entry, Rank rank, const std::string& what) const {
-  return invalid_argument(fmt::format("the ranks do different things: collective call {} is \"{}\" on rank {} and \"{}\" on rank {}",
-                                      number + 1, entry.what, entry.first, what, rank));
+  return invalid_argument(
+      fmt::format("the ranks do different things: collective call {} is \"{}\" on rank {} and \"{}\" on rank {}",
+                  number + 1, entry.what, entry.first, what, rank));
 }
 
 GatherAnswer GatherBook::fail(Entry& entry, const Status& why) {

@@ -26,7 +26,8 @@ Clock::time_point with_grace(Clock::time_point deadline) {
 
 class TcpGroup final : public Group {
  public:
-  explicit TcpGroup(const GroupOptions& options) : self_(own_identity(options.rank, options.ranks)) {}
+  explicit TcpGroup(const GroupOptions& options)
+      : self_(own_identity(options.rank, options.ranks)), state_(options.rank) {}
   ~TcpGroup() override {
     if (!closing_) thread_.post([](Role& role) { role.say_goodbye(); });
     thread_.stop();
@@ -35,12 +36,15 @@ class TcpGroup final : public Group {
   Status open(const GroupOptions& options);
 
   std::uint64_t epoch() const override { return epoch_; }
-  const std::string& host_of(Rank rank) const override { return state_.roster().at(static_cast<std::size_t>(rank)).host; }
+  const std::string& host_of(Rank rank) const override {
+    return state_.roster().at(static_cast<std::size_t>(rank)).host;
+  }
   int pid_of(Rank rank) const override { return state_.roster().at(static_cast<std::size_t>(rank)).pid; }
   Result<std::vector<std::string>> all_gather(const std::string& what, const std::string& blob,
                                               Clock::time_point deadline) override;
   void abort(const Status& cause) override;
   void watch(std::function<void(const Status&)> on_failure) override;
+  void watch_leavers(std::function<void(Rank)> on_leave) override;
   Status failure() const override { return state_.failure(); }
   Status close(Clock::time_point deadline) override;
 
@@ -57,15 +61,17 @@ class TcpGroup final : public Group {
 
 Status check(const GroupOptions& options) {
   if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks) {
-    return invalid_argument(fmt::format("rank {} of {} ranks: it must be 0 .. {}", options.rank, options.ranks,
-                                        options.ranks - 1));
+    return invalid_argument(
+        fmt::format("rank {} of {} ranks: it must be 0 .. {}", options.rank, options.ranks, options.ranks - 1));
   }
   if (options.ranks > 1 && options.store == nullptr && options.address.empty()) {
-    return invalid_argument(fmt::format("{} ranks, and neither an address nor a store to find each other", options.ranks));
+    return invalid_argument(
+        fmt::format("{} ranks, and neither an address nor a store to find each other", options.ranks));
   }
   if (options.beat.count() <= 0 || options.dead <= options.beat || options.timeout.count() <= 0) {
-    return invalid_argument(fmt::format("heartbeat {} s, dead after {} s, timeout {} s: need 0 < heartbeat < dead, 0 < timeout",
-                                        options.beat.count(), options.dead.count(), options.timeout.count()));
+    return invalid_argument(
+        fmt::format("heartbeat {} s, dead after {} s, timeout {} s: need 0 < heartbeat < dead, 0 < timeout",
+                    options.beat.count(), options.dead.count(), options.timeout.count()));
   }
   return Status::ok();
 }
@@ -87,10 +93,11 @@ Result<std::unique_ptr<Role>> TcpGroup::make_member(const GroupOptions& options,
   auto entrance = find_hub(options, self_, deadline);
   if (!entrance) return entrance.status();
   epoch_ = entrance->epoch;
-  Connection connection(std::move(entrance->fd), std::move(entrance->key_in), std::move(entrance->key_out), Clock::now());
+  Connection connection(std::move(entrance->fd), std::move(entrance->key_in), std::move(entrance->key_out),
+                        Clock::now());
   const Pulse pulse{options.beat, options.dead};
-  return std::unique_ptr<Role>(std::make_unique<Member>(self_, entrance->hub, pulse, std::move(connection),
-                                                        std::move(entrance->early), state_));
+  return std::unique_ptr<Role>(
+      std::make_unique<Member>(self_, entrance->hub, pulse, std::move(connection), std::move(entrance->early), state_));
 }
 
 Status TcpGroup::open(const GroupOptions& options) {
@@ -106,8 +113,8 @@ Status TcpGroup::open(const GroupOptions& options) {
 Result<std::vector<std::string>> TcpGroup::all_gather(const std::string& what, const std::string& blob,
                                                       Clock::time_point deadline) {
   if (blob.size() > kMostBlobBytes) {
-    return invalid_argument(fmt::format("\"{}\": a blob of {} bytes, at most {} can be gathered", what, blob.size(),
-                                        kMostBlobBytes));
+    return invalid_argument(
+        fmt::format("\"{}\": a blob of {} bytes, at most {} can be gathered", what, blob.size(), kMostBlobBytes));
   }
   if (closing_) return aborted(fmt::format("\"{}\": this rank has closed the group", what));
   CASYNC_RETURN_IF_ERROR(failure());
@@ -137,6 +144,10 @@ void TcpGroup::abort(const Status& cause) {
 void TcpGroup::watch(std::function<void(const Status&)> on_failure) {
   state_.add_watcher(std::move(on_failure));
   thread_.post([this](Role&) { state_.run_watchers(); });
+}
+
+void TcpGroup::watch_leavers(std::function<void(Rank)> on_leave) {
+  thread_.post([this, on_leave = std::move(on_leave)](Role&) { state_.add_leave_watcher(on_leave); });
 }
 
 Status TcpGroup::close(Clock::time_point deadline) {

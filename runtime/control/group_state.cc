@@ -25,9 +25,20 @@ void GroupState::gathered(Result<std::vector<BlobRef>> blobs) {
 }
 
 void GroupState::left(Rank rank) {
-  const std::lock_guard lock(mutex_);
-  left_.insert(rank);
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!left_.insert(rank).second) return;
+    changed_.notify_all();
+  }
+  if (rank == self_) return;
+  for (const auto& watcher : leave_watchers_) watcher(rank);
+}
+
+void GroupState::add_leave_watcher(std::function<void(Rank)> watcher) {
+  for (const Rank rank : left_) {  // written by this very thread only
+    if (rank != self_) watcher(rank);
+  }
+  leave_watchers_.push_back(std::move(watcher));
 }
 
 void GroupState::run_watchers() {

@@ -16,6 +16,8 @@ namespace casync::runtime {
 /// What the group's thread tells and the program's threads wait for. Any thread.
 class GroupState final : public RoleEvents {
  public:
+  explicit GroupState(Rank self) : self_(self) {}
+
   // On the group's thread.
   void joined(std::vector<Identity> roster) override;
   void failed(const Status& cause) override;
@@ -23,6 +25,8 @@ class GroupState final : public RoleEvents {
   void left(Rank rank) override;
   /// Calls the watchers that have not been called, if there is a failure.
   void run_watchers();
+  /// Calls `watcher` for each other rank that has left, and for each that will.
+  void add_leave_watcher(std::function<void(Rank)> watcher);
 
   // On the program's threads. Each wait returns the failure as soon as there is one; nullopt: the deadline passed.
   std::optional<Status> wait_joined(Clock::time_point deadline);
@@ -38,6 +42,7 @@ class GroupState final : public RoleEvents {
   const std::vector<Identity>& roster() const { return roster_; }
 
  private:
+  const Rank self_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Identity> roster_;
@@ -45,6 +50,7 @@ class GroupState final : public RoleEvents {
   std::optional<Result<std::vector<BlobRef>>> answer_;
   std::set<Rank> left_;
   std::vector<std::function<void(const Status&)>> watchers_;
+  std::vector<std::function<void(Rank)>> leave_watchers_;  // of the group's thread alone
 };
 
 }  // namespace casync::runtime

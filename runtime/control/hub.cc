@@ -165,7 +165,8 @@ void Hub::broadcast(FrameType type, std::string payload) {
 }
 
 bool Hub::has_output() const {
-  return std::any_of(seats_.begin(), seats_.end(), [](const auto& seat) { return seat.second.connection.has_output(); });
+  return std::any_of(seats_.begin(), seats_.end(),
+                     [](const auto& seat) { return seat.second.connection.has_output(); });
 }
 
 }  // namespace casync::runtime

@@ -44,8 +44,8 @@ Identity own_identity(Rank rank, int ranks) {
   self.started = start_of_process(self.pid);
   self.machine = machine_id();
   self.version = CASYNC_VERSION;
-  self.abi = fmt::format("{}-bit {}-endian", 8 * sizeof(void*),
-                         std::endian::native == std::endian::little ? "little" : "big");
+  self.abi =
+      fmt::format("{}-bit {}-endian", 8 * sizeof(void*), std::endian::native == std::endian::little ? "little" : "big");
   return self;
 }
 

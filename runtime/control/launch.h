@@ -16,9 +16,11 @@ struct Launch {
   int ranks = 1;
   int local_rank = 0;
   int local_ranks = 1;
-  std::string source;      ///< who said so: "arguments", "CASYNC_*", "torchrun", "mpirun", "srun", "alone"
+  std::string source;      ///< who said so: "arguments", "CASYNC_*", "torchrun", "torch" (its variables set by hand),
+                           ///< "mpirun", "mpiexec", "srun", "alone"
   std::string rendezvous;  ///< "host:port" (rank 0 listens there), "file:DIRECTORY", "torch" (torch's own store), ""
   std::string token;       ///< the job token; "" where nobody set one
+  std::string job;         ///< the launcher's id of this job and attempt; "" where there is none
 };
 
 /// What the program itself said; unset fields come from the environment.
@@ -31,6 +33,8 @@ struct LaunchArguments {
 
 /// Reads arguments, then CASYNC_RANK/SIZE/LOCAL_RANK/LOCAL_SIZE/RENDEZVOUS/TOKEN, torchrun, Open MPI, PMI,
 /// SLURM; with none of them, one rank alone. `env` looks a variable up (tests pass their own).
+/// Arguments that name rank, size and rendezvous are all there is to know: no environment is asked for those. What
+/// srun says is not compared with another launcher's word: it then counts that launcher's own processes.
 /// InvalidArgument: two sources disagree (names both with their values), a number that is none, a rank outside
 /// the size, more than one rank and nothing to find the others by (says what to set).
 Result<Launch> read_launch(const LaunchArguments& arguments,

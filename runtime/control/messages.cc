@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/control/frame.h"
 #include "runtime/control/wire.h"
 
 namespace casync::runtime {

@@ -20,8 +20,8 @@ Status check_file(const std::string& path, const struct stat& info, Bytes most) 
     return invalid_argument(fmt::format("{} belongs to user {}, not to {}", path, info.st_uid, geteuid()));
   }
   if ((info.st_mode & 077) != 0) {
-    return invalid_argument(fmt::format("{} has mode {:03o}: others may use it; chmod 600 {}", path,
-                                        info.st_mode & 0777, path));
+    return invalid_argument(
+        fmt::format("{} has mode {:03o}: others may use it; chmod 600 {}", path, info.st_mode & 0777, path));
   }
   if (static_cast<Bytes>(info.st_size) > most) {
     return invalid_argument(fmt::format("{} has {} bytes, more than {}", path, info.st_size, most));

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "runtime/control/address.h"
+#include "runtime/control/fd.h"
 #include "runtime/control/group.h"
 #include "runtime/control/identity.h"
 

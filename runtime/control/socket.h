@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "base/units.h"
 #include "runtime/control/address.h"
 #include "runtime/control/deadline.h"
 #include "runtime/control/fd.h"

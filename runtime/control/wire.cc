@@ -13,7 +13,9 @@ WireWriter& WireWriter::raw(std::string_view bytes) {
   return *this;
 }
 
-WireWriter& WireWriter::text(std::string_view bytes) { return u32(static_cast<std::uint32_t>(bytes.size())).raw(bytes); }
+WireWriter& WireWriter::text(std::string_view bytes) {
+  return u32(static_cast<std::uint32_t>(bytes.size())).raw(bytes);
+}
 
 std::string_view WireReader::raw(Bytes count) {
   if (!ok_ || count > bytes_.size()) {

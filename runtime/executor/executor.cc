@@ -22,6 +22,9 @@ constexpr std::size_t kSlotsPerStream = 3;
 // How long a broken transport may take to let go of the callers' memory.
 constexpr Seconds kLetGo{0.3};
 
+// How long after a goodbye the peer's last messages may be on their way.
+constexpr Seconds kLastWords{2};
+
 // Wakes now and then although nothing happened: a bound on what a lost wake-up could cost, too rare to see.
 constexpr Seconds kLongestSleep{0.5};
 
@@ -107,6 +110,23 @@ Status Executor::wait_all(Clock::time_point deadline) {
   return timeout_error("the step is not done: " + std::to_string(active_.load()) + " gradients are under way");
 }
 
+void Executor::peer_left(Rank peer, const Status& why) {
+  {
+    std::lock_guard lock(post_mutex_);
+    calls_.push_back([this, peer, why] {
+      left_.emplace_back(peer, why);
+      last_arrival_ = std::max(last_arrival_, Clock::now());
+    });
+  }
+  transport_->wake();
+}
+
+void Executor::check_leavers() {
+  if (active_.load() == 0 || Clock::now() - last_arrival_ < kLastWords) return;
+  on_peer_failure_(left_.front().first, left_.front().second);
+  left_.clear();
+}
+
 void Executor::fail(Status cause) {
   {
     std::lock_guard lock(wait_mutex_);
@@ -152,6 +172,7 @@ void Executor::progress_loop() {
     busy |= transport_->progress();
     busy |= run_ready_tasks();
     busy |= flush_links();
+    if (!left_.empty()) check_leavers();
     counters_.allocations.store(allocations_of_this_thread() - allocations_before, std::memory_order_relaxed);
     if (announce_) announce();
     if (!busy) sleep();

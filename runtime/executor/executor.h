@@ -76,6 +76,10 @@ class Executor final : private TransportClient {
   Status wait_all(Clock::time_point deadline);
   bool idle() const { return active_.load() == 0; }
 
+  /// A peer said goodbye. What it sent before still arrives; when nothing has arrived for kLastWords and there
+  /// is still something to wait for, that is a failure of the peer, and `why` says it left. Any thread.
+  void peer_left(Rank peer, const Status& why);
+
   /// Ends everything with this cause; the first call counts. Any thread.
   void fail(Status cause);
   Status failure() const;
@@ -106,6 +110,7 @@ class Executor final : private TransportClient {
   void sleep();
   void announce();
   void shut_down_failed();
+  void check_leavers();
   Status make_room(std::vector<std::unique_ptr<GradientRun>>& runs);
   void begin(const Start& start);
   void make_ready(GradientRun& run, TaskId task);
@@ -137,6 +142,8 @@ class Executor final : private TransportClient {
   Scratch scratch_;
   std::vector<Outgoing> fused_;
   std::uint64_t arrivals_ = 0;
+  Clock::time_point last_arrival_;
+  std::vector<std::pair<Rank, Status>> left_;
   bool announce_ = false;
   std::vector<Start> starting_;
 

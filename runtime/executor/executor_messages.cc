@@ -122,6 +122,7 @@ void Executor::received(Rank from, const Message& message, Status status) {
   CASYNC_CHECK(arrival != nullptr && arrival->begun);
   const Recv& recv = std::get<Recv>(run->graph.tasks()[TaskGraph::index(arrival->task)]);
   GradientRun::BufferState& state = run->state(recv.to);
+  last_arrival_ = Clock::now();
   state.finite = message.finite;
   state.unchecked = !run->codec_of(recv.to).info().identity;
   record(SpanKind::kRecv, *run, recv.id, from, message.payload_bytes, 0, run->since[TaskGraph::index(arrival->task)]);

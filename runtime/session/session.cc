@@ -230,26 +230,30 @@ Status SessionImpl::end_with(Status cause) {
   return cause;
 }
 
+std::string SessionImpl::named(Rank peer) const {
+  return "rank " + std::to_string(peer) + " (" + group_->host_of(peer) + ", pid " +
+         std::to_string(group_->pid_of(peer)) + ")";
+}
+
 void SessionImpl::peer_broke(Rank peer, const Status& status) {
   {
     std::lock_guard lock(mutex_);
+    std::string& gone = gone_[static_cast<std::size_t>(peer)];
     if (closed_) return;
-    if (!gone_[static_cast<std::size_t>(peer)].empty()) return;
-    gone_[static_cast<std::size_t>(peer)] = "rank " + std::to_string(peer) + " (" + group_->host_of(peer) + ", pid " +
-                                            std::to_string(group_->pid_of(peer)) + "): " + status.message();
+    if (gone.empty()) gone = named(peer) + ": " + status.message();
   }
-  if (executor_->idle()) return;  // it may have left after its last step, as this rank will
-  group_->abort(check_peers());
+  // Idle, it may have left after its last step, as this rank will; whoever submits again learns of it.
+  if (!executor_->idle()) group_->abort(check_peers());
 }
 
 void SessionImpl::peer_left(Rank peer) {
+  const std::string why = named(peer) + " left the job: its session was closed";
   {
     std::lock_guard lock(mutex_);
     if (closed_) return;
-    gone_[static_cast<std::size_t>(peer)] = "rank " + std::to_string(peer) + " (" + group_->host_of(peer) + ", pid " +
-                                            std::to_string(group_->pid_of(peer)) + ") left the job: its session was closed";
+    gone_[static_cast<std::size_t>(peer)] = why;
   }
-  if (!executor_->idle()) group_->abort(check_peers());
+  executor_->peer_left(peer, peer_failure(why));
 }
 
 Status SessionImpl::check_peers() const {

@@ -40,6 +40,7 @@ class SessionImpl final : public Session {
   Status join(Store* store);
   Status connect();
   Facts settings() const;
+  std::string named(Rank peer) const;
   void peer_broke(Rank peer, const Status& status);
   void peer_left(Rank peer);
   Status check_peers() const;

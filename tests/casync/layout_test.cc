@@ -43,14 +43,4 @@ TEST_CASE("layout: the size of a buffer may depend on its graph") {
   CHECK(layout.classes == std::vector<SizeClass>{{64, 1, 0}, {128, 1, 64}});
 }
 
-TEST_CASE("layout: class_of finds the class of every size that rounds to it") {
-  const TaskGraph graph = graph_of({16, 32, 100});
-  const std::vector<const TaskGraph*> graphs{&graph};
-  const Layout layout = lay_out(graphs, four_each);
-  CHECK(layout.class_of(1) == 0);
-  CHECK(layout.class_of(64) == 0);
-  CHECK(layout.class_of(65) == 1);
-  CHECK(layout.class_of(400) == 2);
-}
-
 }  // namespace casync::test

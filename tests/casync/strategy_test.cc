@@ -2,6 +2,7 @@
 #include "casync/strategies/strategy.h"
 
 #include <catch2/catch.hpp>
+#include <numeric>
 
 #include "casync/graph/graph_text.h"
 
@@ -30,6 +31,21 @@ Elements sent_elements(StrategyKind strategy, int ranks, int partitions, Rank se
     if (const auto* send = std::get_if<Send>(&task)) sent += graph->buffers()[TaskGraph::index(send->from)].slice.count;
   }
   return sent;
+}
+
+// The one merge of a graph, and the rank that a buffer came from.
+Merge merge_of(const TaskGraph& graph) {
+  for (const Primitive& task : graph.tasks()) {
+    if (const auto* merge = std::get_if<Merge>(&task)) return *merge;
+  }
+  return {};
+}
+
+Rank sender_of(const TaskGraph& graph, BufferId buffer) {
+  for (const Primitive& task : graph.tasks()) {
+    if (const auto* recv = std::get_if<Recv>(&task); recv && recv->to == buffer) return recv->from;
+  }
+  return -1;
 }
 
 }  // namespace
@@ -84,6 +100,21 @@ TEST_CASE("strategy_from: an unknown name is refused with those there are") {
   REQUIRE(!kind);
   CHECK(kind.status().code() == StatusCode::kPlanError);
   CHECK_THAT(kind.status().message(), Contains("`rign`") && Contains("`ps`, `ring`") && Contains("mean `ring`"));
+}
+
+TEST_CASE("ps: contributions are merged in rank order, the owner's own among them") {
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    const auto owner = static_cast<Rank>(ranks / 2);
+    const auto graph = make_graph({}, 100, Topology::flat(ranks), owner, static_cast<std::size_t>(owner), traits_of);
+    std::vector<Rank> from;
+    for (const std::optional<BufferId>& part : merge_of(*graph).contributions) {
+      from.push_back(part ? sender_of(*graph, *part) : owner);
+    }
+    std::vector<Rank> in_order(static_cast<std::size_t>(ranks));
+    std::iota(in_order.begin(), in_order.end(), 0);
+    CAPTURE(ranks);
+    CHECK(from == in_order);
+  }
 }
 
 TEST_CASE("ps and ring: with a multiple of ranks as partitions each rank sends 2 (N - 1) / N of the gradient") {

@@ -95,7 +95,7 @@ TEST_CASE("validate: a message named twice") {
 
 TEST_CASE("validate: one name for a message there and a message back is no conflict") {
   Sum sum;
-  sum.builder.add(Send{1, sum.mine, {0, 1}});
+  sum.builder.after(sum.builder.add(Send{1, sum.mine, {0, 1}}), sum.decode);
   CHECK(sum.error().empty());
 }
 
@@ -139,6 +139,12 @@ TEST_CASE("validate: elements decoded while another task may still have to read 
   Sum sum;
   const BufferId late = sum.builder.buffer({{2, 2}});
   sum.builder.add(Encode{{2, 2}, late});
+  CHECK_THAT(sum.error(), Contains("does not wait for task 4 to read these elements"));
+}
+
+TEST_CASE("validate: elements decoded while a first-hop send may still read them in place") {
+  Sum sum;
+  sum.builder.add(Send{1, sum.mine, {0, 7}});
   CHECK_THAT(sum.error(), Contains("does not wait for task 4 to read these elements"));
 }
 

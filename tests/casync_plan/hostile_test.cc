@@ -37,12 +37,20 @@ TEST_CASE("plan: 16 MiB are read, a byte more is refused with both sizes") {
   CHECK(refusal(text).text() == "PlanError: p:1:1: 16777217 bytes, expected at most 16777216");
 }
 
-TEST_CASE("plan: 16 MiB of mistakes cost no more than 16 MiB of plan, not a walk through the text for each") {
+TEST_CASE("plan: 2 MiB of mistakes cost no more than 2 MiB of plan, not a walk through the text for each") {
   for (const char* unit : {"\x01\n", "x:1\n", "rule{}\n", "gradient{}", "a[", "version: 1\n", "\"\n"}) {
     CAPTURE(unit);
-    const int times = static_cast<int>(16_MiB / std::string(unit).size());
+    const int times = static_cast<int>(2_MiB / std::string(unit).size());
     CHECK(refusal(repeated(unit, times)).code() == StatusCode::kPlanError);
   }
+}
+
+TEST_CASE("plan: 100000 entries on one line are read in one walk through it") {
+  std::string text = "version: 1 ";
+  for (int i = 0; i < 100000; ++i) text += "gradient{name:\"g" + std::to_string(i) + "\" strategy:PS}";
+  const Result<Plan> plan = parse_plan(text, "p");
+  REQUIRE(plan.status().text() == "OK");
+  CHECK(plan->gradients.size() == 100000);
 }
 
 TEST_CASE("plan: no more than 20 mistakes are listed, and how many more there are") {

@@ -16,9 +16,20 @@ def tree(root, files):
     return check(root)
 
 
-def test_a_named_file_is_fine_from_its_folder_or_from_above(tmp_path):
-    lists = {"a/CMakeLists.txt": "SOURCES x.cc deep/y.cc HEADERS x.h)", "cmake/M.cmake": "a/z.cc"}
-    assert tree(tmp_path, {**lists, "a/x.cc": "", "a/x.h": "", "a/deep/y.cc": "", "a/z.cc": ""}) == []
+def test_a_file_is_named_from_its_folder_or_from_above(tmp_path):
+    lists = {"a/CMakeLists.txt": "SOURCES x.cc deep/y.cc HEADERS x.h)", "b/CMakeLists.txt": "z.cc"}
+    sources = dict.fromkeys(("a/x.cc", "a/x.h", "a/deep/y.cc", "b/z.cc"), "")
+    assert tree(tmp_path, {**lists, **sources}) == []
+
+
+def test_a_file_of_elsewhere_is_named_from_the_root(tmp_path):
+    lists = {"b/CMakeLists.txt": "${PROJECT_SOURCE_DIR}/a/x.cc", "cmake/M.cmake": "${PROJECT_SOURCE_DIR}/a/y.cc"}
+    assert tree(tmp_path, {**lists, "a/x.cc": "", "a/y.cc": ""}) == []
+
+
+def test_headers_are_named_where_they_make_a_library(tmp_path):
+    headers = dict.fromkeys(("base/x.h", "base/x-inl.h", "tests/base/x.h", "tools/x.h"), "")
+    assert tree(tmp_path, headers) == ["base/x.h: named in no CMakeLists.txt"]
 
 
 def test_a_file_that_is_not_named_is_reported(tmp_path):

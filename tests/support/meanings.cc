@@ -10,13 +10,6 @@
 namespace casync::test {
 namespace {
 
-// A Contributions code: a count per rank, how often it was scaled, the number of the encoding.
-struct Set {
-  std::vector<std::uint32_t> counts;
-  std::uint32_t scaled = 0;
-  std::uint32_t encoding = 0;
-};
-
 template <class T>
 Code bytes_of(const std::vector<T>& values) {
   Code code(values.size() * sizeof(T));
@@ -31,21 +24,6 @@ std::vector<T> values_of(const Code& code) {
   return values;
 }
 
-Code pack(Set set) {
-  set.counts.push_back(set.scaled);
-  set.counts.push_back(set.encoding);
-  return bytes_of(set.counts);
-}
-
-Set unpack(const Code& code) {
-  Set set{values_of<std::uint32_t>(code)};
-  set.encoding = set.counts.back();
-  set.counts.pop_back();
-  set.scaled = set.counts.back();
-  set.counts.pop_back();
-  return set;
-}
-
 std::string place(std::size_t rank, std::size_t element) {
   return "rank " + std::to_string(rank) + ", element " + std::to_string(element) + ": ";
 }
@@ -53,49 +31,59 @@ std::string place(std::size_t rank, std::size_t element) {
 }  // namespace
 
 Contributions::Contributions(int ranks, Elements elements)
-    : ranks_(ranks), gradients_(static_cast<std::size_t>(ranks), std::vector<Element>(elements)) {}
+    : ranks_(static_cast<std::size_t>(ranks)), gradients_(ranks_, std::vector<Element>(elements)) {}
+
+Code Contributions::code_of(Set set) {
+  encodings_.push_back(std::move(set));
+  return bytes_of(std::vector{static_cast<std::uint32_t>(encodings_.size() - 1)});
+}
 
 Code Contributions::encode(Rank rank, const Slice&, Hop) {
-  Set set{std::vector<std::uint32_t>(static_cast<std::size_t>(ranks_)), 0, ++encodings_};
-  set.counts[static_cast<std::size_t>(rank)] = 1;
-  return pack(std::move(set));
+  Set own{std::vector<int>(ranks_)};
+  own.counts[static_cast<std::size_t>(rank)] = 1;
+  return code_of(std::move(own));
 }
 
 Code Contributions::merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop) {
-  Set sum{std::vector<std::uint32_t>(static_cast<std::size_t>(ranks_)), merge.last ? 1U : 0U, ++encodings_};
+  Set sum{std::vector<int>(ranks_), merge.last ? 1 : 0};
   for (const Code* code : codes) {
     if (!code) {
       ++sum.counts[static_cast<std::size_t>(rank)];
       continue;
     }
-    const Set part = unpack(*code);
-    for (std::size_t r = 0; r < sum.counts.size(); ++r) sum.counts[r] += part.counts[r];
+    const Set& part = encodings_[values_of<std::uint32_t>(*code)[0]];
+    for (std::size_t r = 0; r < ranks_; ++r) sum.counts[r] += part.counts[r];
     sum.scaled += part.scaled;
   }
-  return pack(std::move(sum));
+  return code_of(std::move(sum));
 }
 
 void Contributions::decode(Rank rank, const Code& code, const Slice& to, Hop) {
+  const std::uint32_t encoding = values_of<std::uint32_t>(code)[0];
   for (Elements e = to.first; e < to.first + to.count; ++e) {
     Element& element = gradients_[static_cast<std::size_t>(rank)][e];
-    element.code = code;
+    element.encoding = encoding;
     ++element.decodes;
   }
 }
 
+std::string Contributions::fault_of(const Set& set) const {
+  if (set.scaled != 1) return "scaled " + std::to_string(set.scaled) + " times";
+  for (std::size_t r = 0; r < ranks_; ++r) {
+    if (set.counts[r] == 1) continue;
+    return "holds rank " + std::to_string(r) + " " + std::to_string(set.counts[r]) + " times";
+  }
+  return "";
+}
+
 Status Contributions::complete() const {
-  for (std::size_t r = 0; r < gradients_.size(); ++r) {
+  for (std::size_t r = 0; r < ranks_; ++r) {
     for (std::size_t e = 0; e < gradients_[r].size(); ++e) {
       const Element& element = gradients_[r][e];
       if (element.decodes != 1) return internal_error(place(r, e) + std::to_string(element.decodes) + " decodes");
-      if (element.code != gradients_[0][e].code) return internal_error(place(r, e) + "not what rank 0 has");
-      const Set set = unpack(element.code);
-      if (set.scaled != 1) return internal_error(place(r, e) + "scaled " + std::to_string(set.scaled) + " times");
-      for (std::size_t from = 0; from < set.counts.size(); ++from) {
-        if (set.counts[from] == 1) continue;
-        return internal_error(place(r, e) + "holds rank " + std::to_string(from) + " " +
-                              std::to_string(set.counts[from]) + " times");
-      }
+      if (element.encoding != gradients_[0][e].encoding) return internal_error(place(r, e) + "not what rank 0 has");
+      const std::string fault = fault_of(encodings_[element.encoding]);
+      if (!fault.empty()) return internal_error(place(r, e) + fault);
     }
   }
   return Status::ok();
@@ -124,13 +112,15 @@ Code Floats::encode(Rank rank, const Slice& from, Hop hop) {
 }
 
 Code Floats::merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) {
-  std::vector<float> sum(merge.local.count);
+  std::vector<float> sum(merge.local.count), part;
   for (const Code* code : codes) {
-    const float* own = gradients_[static_cast<std::size_t>(rank)].data() + merge.local.first;
-    const std::vector<float> part = code ? values_of<float>(*code) : std::vector<float>(own, own + merge.local.count);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+    if (code) part = values_of<float>(*code);
+    const float* terms = code ? part.data() : gradients_[static_cast<std::size_t>(rank)].data() + merge.local.first;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += terms[i];
   }
-  for (float& value : sum) value *= merge.last ? scale_ : 1.0F;
+  if (merge.last) {
+    for (float& value : sum) value *= scale_;
+  }
   return code_of(rank, merge.local, std::move(sum), to);
 }
 

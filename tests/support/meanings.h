@@ -2,14 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tests/support/interpreter.h"
 
 namespace casync::test {
 
-/// Every element's value is the set of ranks whose contribution it holds. A code is that set as counts, whether
-/// it has been scaled, and a number that no other encoding of the run has: equal numbers mean equal bytes.
+/// Every element's value is a set: whose contributions it holds, how often each, and how often it was scaled. A
+/// code is the number of its encoding, which no other has: equal numbers mean equal bytes.
 class Contributions : public Meaning {
  public:
   Contributions(int ranks, Elements elements);
@@ -22,12 +23,19 @@ class Contributions : public Meaning {
   Status complete() const;
 
  private:
+  struct Set {
+    std::vector<int> counts;  // [rank]
+    int scaled = 0;
+  };
   struct Element {
-    Code code;  ///< empty until decoded
+    std::uint32_t encoding = 0;
     int decodes = 0;
   };
-  int ranks_;
-  std::uint32_t encodings_ = 0;
+  Code code_of(Set set);
+  std::string fault_of(const Set& set) const;
+
+  std::size_t ranks_;
+  std::vector<Set> encodings_;
   std::vector<std::vector<Element>> gradients_;  // [rank][element]
 };
 

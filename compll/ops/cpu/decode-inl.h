@@ -7,6 +7,8 @@
 #define COMPLL_OPS_CPU_DECODE_INL_H_
 #endif
 
+#include <algorithm>
+
 #include "compll/ops/cpu/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,7 +22,7 @@ HWY_INLINE void sum_codes(const Term* source, size_t block, size_t count, float*
   for (size_t t = 0; t < kTerms; ++t) terms[t] = source[t];
   for (size_t begin = 0; begin < count; begin += block) {
     for (size_t t = 0; t < kTerms; ++t) terms[t].enter(begin / block);
-    const size_t end = HWY_MIN(begin + block, count);
+    const size_t end = std::min(begin + block, count);
     size_t i = begin;
     for (; i + kLanes <= end; i += kLanes) {
       VecF sum = kWrite == Write::kAdd ? hn::Add(hn::LoadU(F32(), out + i), terms[0].at(i)) : terms[0].at(i);

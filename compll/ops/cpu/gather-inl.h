@@ -7,6 +7,8 @@
 #define COMPLL_OPS_CPU_GATHER_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
+
 #include "compll/ops/cpu/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,6 +44,25 @@ HWY_INLINE const float* gather(const Scaled& source, size_t count, float* scratc
   for (size_t i = count; i % kPadding != 0; ++i) scratch[i] = 0;
   return scratch;
 }
+
+/// Fetches what the next tile will gather while this one is computed: computing alone leaves the memory idle.
+class Ahead {
+ public:
+  HWY_INLINE Ahead(const Scaled& source, size_t count, const float* scratch)
+      : values_(source.values == scratch ? nullptr : source.values + count),
+        residual_(source.residual == nullptr ? nullptr : source.residual + count) {}
+
+  /// To be called once for every vector of the tile.
+  HWY_INLINE void fetch(size_t i) const {
+    if (i % kPadding != 0) return;  // one line of 64 bytes
+    if (values_ != nullptr) hwy::Prefetch(values_ + i);
+    if (residual_ != nullptr) hwy::Prefetch(residual_ + i);
+  }
+
+ private:
+  const float* values_;
+  const float* residual_;
+};
 
 /// The largest magnitude's bits in p[0..count), which is padded to whole vectors.
 HWY_INLINE uint32_t top_magnitude(const float* p, size_t count) {

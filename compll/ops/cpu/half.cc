@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ops/cpu/half.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -37,6 +39,16 @@ struct BFloat16 {
 struct Float16 {
   static constexpr uint32_t kInfinity = 0x7c00;
 
+#if HWY_TARGET <= HWY_AVX2
+  // F16C does exactly what the integers below do: a test compares them for every code and midpoint.
+  using F16 = hn::Rebind<hwy::float16_t, F32>;
+
+  static HWY_INLINE VecI encode(VecF v) { return hn::PromoteTo(I32(), hn::BitCast(U16(), hn::DemoteTo(F16(), v))); }
+  static HWY_INLINE VecF decode(VecI code) {
+    return hn::PromoteTo(F32(), hn::BitCast(F16(), hn::DemoteTo(U16(), code)));
+  }
+#else
+
   // Normal: rebias by 112 and round away 13 bits; the carry runs into the exponent as it should. Subnormal: adding
   // one half leaves a float whose last place is 2^-24, which is the subnormals' unit, so the addition rounds.
   static HWY_INLINE VecI encode(VecF v) {
@@ -61,8 +73,11 @@ struct Float16 {
     const VecI special = hn::And(hn::VecFromMask(I32(), hn::Eq(exponent, constant(0x7c00))), constant(112 << 23));
     const VecF normal = as_float(hn::Add(hn::Add(fields, constant(112 << 23)), special));
     const VecF value = hn::IfThenElse(hn::RebindMask(F32(), hn::Eq(exponent, hn::Zero(I32()))), subnormal, normal);
-    return hn::Or(value, as_float(hn::ShiftLeft<16>(hn::And(code, constant(0x8000)))));
+    const auto is_nan = hn::Gt(hn::And(code, constant(0x7fff)), constant(0x7c00));
+    const VecI quiet = hn::And(hn::VecFromMask(I32(), is_nan), constant(0x400000));
+    return hn::Or(value, as_float(hn::Or(quiet, hn::ShiftLeft<16>(hn::And(code, constant(0x8000))))));
   }
+#endif
 };
 
 template <class Half, bool kPlain, bool kResidual, bool kFeedback, Write kWrite>
@@ -106,7 +121,7 @@ bool encode_all(const Scaled& source, size_t count, std::byte* codes, float* out
     std::memcpy(values, source.values + whole, rest * sizeof(float));
     if (source.residual != nullptr) std::memcpy(residual, source.residual + whole, rest * sizeof(float));
     const Scaled padded{values, source.scale, source.residual == nullptr ? nullptr : residual};
-    top = HWY_MAX(top, encode_any<Half>(padded, kLanes, tail, out == nullptr ? nullptr : values, Write::kPlain));
+    top = std::max(top, encode_any<Half>(padded, kLanes, tail, out == nullptr ? nullptr : values, Write::kPlain));
     std::memcpy(codes + whole * sizeof(uint16_t), tail, rest * sizeof(uint16_t));
     if (out != nullptr) std::memcpy(out + whole, values, rest * sizeof(float));
   }
@@ -133,7 +148,7 @@ template <class Half>
 void decode_tiles(const CodeTile* tiles, size_t size, size_t count, float* out, Write mode) {
   for (size_t t = 0; t < size; t += kMostTerms) {
     HalfTerm<Half> terms[kMostTerms];
-    const size_t some = HWY_MIN(kMostTerms, size - t);
+    const size_t some = std::min(kMostTerms, size - t);
     for (size_t k = 0; k < some; ++k) terms[k] = {tiles[t + k].codes};
     sum_code_terms(terms, some, count, count, out, t == 0 ? mode : Write::kAdd);
   }

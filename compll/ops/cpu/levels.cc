@@ -27,8 +27,11 @@ struct Levels8 {
   static HWY_INLINE void store(VecU levels, std::byte* codes, size_t i) {
     store_codes(hn::TruncateTo(U8(), levels), U8(), codes + i);
   }
-  static HWY_INLINE VecI load(const std::byte* codes, size_t i) {
-    return hn::PromoteTo(I32(), load_codes(I8(), codes + i));
+
+  using Scale = VecF;
+  static HWY_INLINE Scale scale_of(float scale) { return hn::Set(F32(), scale); }
+  static HWY_INLINE VecF decode(const std::byte* codes, size_t i, Scale scale) {
+    return hn::Mul(hn::ConvertTo(F32(), hn::PromoteTo(I32(), load_codes(I8(), codes + i))), scale);
   }
 };
 
@@ -41,9 +44,11 @@ struct Levels4 {
     const auto nibble = static_cast<std::byte>(hn::GetLane(levels) & 15);
     codes[i / 2] = i % 2 == 0 ? nibble : (codes[i / 2] | nibble << 4);
   }
-  static HWY_INLINE VecI load(const std::byte* codes, size_t i) {
+  using Scale = float;
+  static HWY_INLINE Scale scale_of(float scale) { return scale; }
+  static HWY_INLINE VecF decode(const std::byte* codes, size_t i, Scale scale) {
     const int nibble = std::to_integer<int>(codes[i / 2]) >> (i % 2 * 4) & 15;
-    return hn::Set(I32(), (nibble ^ 8) - 8);
+    return hn::Set(F32(), static_cast<float>((nibble ^ 8) - 8) * scale);
   }
 #else
   // A pair of elements is one lane of 16 bits, and as such becomes one byte.
@@ -56,12 +61,30 @@ struct Levels4 {
     const auto high = hn::And(hn::ShiftRight<4>(pairs), hn::Set(U16(), uint16_t{0x00f0}));
     store_codes(hn::TruncateTo(Packed(), hn::Or(low, high)), Packed(), codes + i / 2);
   }
-  static HWY_INLINE VecI load(const std::byte* codes, size_t i) {
+  // The nibbles of a byte as two bytes, the low one first.
+  static HWY_INLINE hn::Vec<U8> load(const std::byte* codes, size_t i) {
     const auto bytes = hn::PromoteTo(U16(), load_codes(Packed(), codes + i / 2));
-    const auto high = hn::And(hn::ShiftLeft<4>(bytes), hn::Set(U16(), uint16_t{0x0f00}));
-    const auto nibbles = hn::BitCast(I8(), hn::Or(hn::And(bytes, hn::Set(U16(), uint16_t{0x000f})), high));
-    const auto eight = hn::Set(I8(), int8_t{8});
-    return hn::PromoteTo(I32(), hn::Sub(hn::Xor(nibbles, eight), eight));
+    const auto both = hn::Or(bytes, hn::ShiftLeft<4>(bytes));
+    return hn::BitCast(U8(), hn::And(both, hn::Set(U16(), uint16_t{0x0f0f})));
+  }
+
+  // With 16 lanes a vector holds what all 16 codes of a block stand for.
+  using Scale = VecF;
+  static HWY_INLINE Scale scale_of(float scale) {
+    const VecF factor = hn::Set(F32(), scale);
+    if constexpr (kLanes < 16) return factor;
+    HWY_ALIGN static constexpr float kLevels[16] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
+    return hn::Mul(hn::LoadU(F32(), kLevels), factor);
+  }
+  static HWY_INLINE VecF decode(const std::byte* codes, size_t i, Scale scale) {
+    if constexpr (kLanes == 16) {
+      const VecI nibbles = hn::PromoteTo(I32(), load(codes, i));
+      return hn::TableLookupLanes(scale, hn::IndicesFromVec(F32(), nibbles));
+    } else {
+      const auto eight = hn::Set(I8(), int8_t{8});
+      const auto levels = hn::Sub(hn::Xor(hn::BitCast(I8(), load(codes, i)), eight), eight);
+      return hn::Mul(hn::ConvertTo(F32(), hn::PromoteTo(I32(), levels)), scale);
+    }
   }
 #endif
 };
@@ -69,13 +92,15 @@ struct Levels4 {
 // Added to a number below 2^22 it leaves the number, rounded to nearest even, in the low bits of the sum.
 inline constexpr float kRounder = 12582912;  // 1.5 * 2^23
 
-/// Codes and residuals of p[0..count), which is padded with zeros to whole vectors.
+/// Codes and residuals of p[0..count), which is padded with zeros to whole vectors and is at `at` in its tile.
 template <class Levels, bool kFeedback, Write kWrite>
-HWY_INLINE void quantize(const float* p, size_t count, const BlockScale& block, std::byte* codes, float* residual) {
+HWY_INLINE void quantize(const float* p, size_t count, const BlockScale& block, std::byte* codes, float* residual,
+                         const Ahead& ahead, size_t at) {
   const VecF inverse = hn::Set(F32(), block.inverse), scale = hn::Set(F32(), block.scale);
   const VecF rounder = hn::Set(F32(), kRounder);
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
+    ahead.fetch(at + i);
     const VecF value = hn::LoadU(F32(), p + i);
     const VecF rounded = hn::Add(hn::Mul(value, inverse), rounder);
     Levels::store(hn::BitCast(U32(), rounded), codes, i);
@@ -97,16 +122,16 @@ HWY_INLINE void quantize(const float* p, size_t count, const BlockScale& block, 
 
 template <class Levels>
 HWY_INLINE void quantize_block(const float* p, size_t count, const BlockScale& block, std::byte* codes, float* out,
-                               Write mode) {
+                               Write mode, const Ahead& ahead, size_t at) {
   if (!block.is_finite()) {
     std::memset(codes, 0, Levels::bytes(count));
     if (out != nullptr) std::fill_n(out, count, block.scale);
   } else if (out == nullptr) {
-    quantize<Levels, false, Write::kPlain>(p, count, block, codes, out);
+    quantize<Levels, false, Write::kPlain>(p, count, block, codes, out, ahead, at);
   } else if (mode == Write::kStream) {
-    quantize<Levels, true, Write::kStream>(p, count, block, codes, out);
+    quantize<Levels, true, Write::kStream>(p, count, block, codes, out, ahead, at);
   } else {
-    quantize<Levels, true, Write::kPlain>(p, count, block, codes, out);
+    quantize<Levels, true, Write::kPlain>(p, count, block, codes, out, ahead, at);
   }
 }
 
@@ -114,19 +139,20 @@ template <class Levels>
 bool encode_all(const LevelTile& tile, const Scaled& source, float* scratch, float* out, Write mode) {
   // All magnitudes first, then all codes: the divisions between then have other blocks to overlap with.
   constexpr size_t kSome = 64;
+  const Ahead ahead(source, tile.count, scratch);
   BlockScale scales[kSome];
   bool finite = true;
   for (size_t begin = 0; begin < tile.count;) {
-    const size_t end = HWY_MIN(begin + kSome * tile.block, tile.count);
+    const size_t end = std::min(begin + kSome * tile.block, tile.count);
     const float* p = gather(source.from(begin), end - begin, scratch + begin) - begin;
     for (size_t b = begin, k = 0; b < end; b += tile.block, ++k) {
-      scales[k] = block_scale(top_magnitude(p + b, HWY_MIN(tile.block, end - b)), Levels::kMost);
+      scales[k] = block_scale(top_magnitude(p + b, std::min(tile.block, end - b)), Levels::kMost);
       std::memcpy(tile.scales + b / tile.block * sizeof(float), &scales[k].scale, sizeof(float));
       finite &= scales[k].is_finite();
     }
     for (size_t b = begin, k = 0; b < end; b += tile.block, ++k) {
-      quantize_block<Levels>(p + b, HWY_MIN(tile.block, end - b), scales[k], tile.codes + Levels::bytes(b),
-                             out == nullptr ? nullptr : out + b, mode);
+      quantize_block<Levels>(p + b, std::min(tile.block, end - b), scales[k], tile.codes + Levels::bytes(b),
+                             out == nullptr ? nullptr : out + b, mode, ahead, b);
     }
     begin = end;
   }
@@ -136,17 +162,14 @@ bool encode_all(const LevelTile& tile, const Scaled& source, float* scratch, flo
 template <class Levels>
 struct LevelTerm {
   CodeTile tile;
-  VecF scale;
+  typename Levels::Scale scale;
 
-  HWY_INLINE void enter(size_t block) { scale = hn::Set(F32(), load_scale(tile.scales, block)); }
-  HWY_INLINE VecF at(size_t i) const { return decode(tile.codes, i); }
+  HWY_INLINE void enter(size_t block) { scale = Levels::scale_of(load_scale(tile.scales, block)); }
+  HWY_INLINE VecF at(size_t i) const { return Levels::decode(tile.codes, i, scale); }
   HWY_INLINE VecF tail(size_t i, size_t rest) const {
     std::byte padded[kLanes] = {};
     std::memcpy(padded, tile.codes + Levels::bytes(i), Levels::bytes(rest));
-    return decode(padded, 0);
-  }
-  HWY_INLINE VecF decode(const std::byte* codes, size_t i) const {
-    return hn::Mul(hn::ConvertTo(F32(), Levels::load(codes, i)), scale);
+    return Levels::decode(padded, 0, scale);
   }
 };
 
@@ -154,8 +177,8 @@ template <class Levels>
 void decode_all(const CodeTile* tiles, size_t size, size_t block, size_t count, float* out, Write mode) {
   for (size_t t = 0; t < size; t += kMostTerms) {
     LevelTerm<Levels> terms[kMostTerms];
-    const size_t some = HWY_MIN(kMostTerms, size - t);
-    for (size_t k = 0; k < some; ++k) terms[k] = {tiles[t + k], hn::Zero(F32())};
+    const size_t some = std::min(kMostTerms, size - t);
+    for (size_t k = 0; k < some; ++k) terms[k].tile = tiles[t + k];
     sum_code_terms(terms, some, block, count, out, t == 0 ? mode : Write::kAdd);
   }
 }

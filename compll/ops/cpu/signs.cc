@@ -69,12 +69,13 @@ struct SignSums {
 };
 
 /// Bits and sums of p[0..count), padded with zeros to whole groups; writes no bytes beyond ceil(count / 8).
-HWY_INLINE SignSums split_signs(const float* p, size_t count, std::byte* codes) {
+HWY_INLINE SignSums split_signs(const float* p, size_t count, std::byte* codes, const Ahead& ahead, size_t at) {
   const VecD zero = hn::Zero(F64());
   VecD above[kSums], below[kSums];
   for (size_t s = 0; s < kSums; ++s) above[s] = below[s] = zero;
   VecI top = hn::Zero(I32());
   for (size_t i = 0; i < count; i += kPadding) {
+    ahead.fetch(at + i);
     hn::Mask<F32> negative[kVectors];
     for (size_t v = 0; v < kVectors; ++v) {
       const VecF value = hn::LoadU(F32(), p + i + v * kLanes);
@@ -127,8 +128,8 @@ HWY_INLINE void subtract_means(const float* p, size_t count, const float* means,
 
 /// Says whether the block is finite.
 HWY_INLINE bool encode_block(const float* p, size_t count, std::byte* to_means, std::byte* codes, float* out,
-                             Write mode) {
-  const SignSums sums = split_signs(p, count, codes);
+                             Write mode, const Ahead& ahead, size_t at) {
+  const SignSums sums = split_signs(p, count, codes, ahead, at);
   const bool finite = sums.top < kFloat32Infinity;
   const size_t below = count_ones(codes, (count + 7) / 8);
   float means[2] = {mean(sums.at_least_zero, count - below), mean(sums.below_zero, below)};
@@ -145,10 +146,11 @@ HWY_INLINE bool encode_block(const float* p, size_t count, std::byte* to_means, 
 
 bool encode_signs_simd(const SignTile& tile, const Scaled& source, float* scratch, float* out, Write mode) {
   const float* p = gather(source, tile.count, scratch);
+  const Ahead ahead(source, tile.count, scratch);
   bool finite = true;
   for (size_t b = 0; b < tile.count; b += tile.block) {
-    finite &= encode_block(p + b, HWY_MIN(tile.block, tile.count - b), tile.means + b / tile.block * 2 * sizeof(float),
-                           tile.codes + b / 8, out == nullptr ? nullptr : out + b, mode);
+    finite &= encode_block(p + b, std::min(tile.block, tile.count - b), tile.means + b / tile.block * 2 * sizeof(float),
+                           tile.codes + b / 8, out == nullptr ? nullptr : out + b, mode, ahead, b);
   }
   return finite;
 }
@@ -185,7 +187,7 @@ struct SignTerm {
 void decode_signs_simd(const CodeTile* tiles, size_t size, size_t block, size_t count, float* out, Write mode) {
   for (size_t t = 0; t < size; t += kMostTerms) {
     SignTerm terms[kMostTerms];
-    const size_t some = HWY_MIN(kMostTerms, size - t);
+    const size_t some = std::min(kMostTerms, size - t);
     for (size_t k = 0; k < some; ++k) terms[k] = {tiles[t + k], hn::Zero(F32()), hn::Zero(F32())};
     sum_code_terms(terms, some, block, count, out, t == 0 ? mode : Write::kAdd);
   }

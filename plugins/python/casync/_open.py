@@ -56,14 +56,15 @@ def _options(request, store, calls):
     codec, parameters = request.codec, {}
     if isinstance(codec, Codec):
         codec, parameters = codec.name, codec.parameters
-    rank, size = request.rank, request.size
-    if store is not None and rank is None and size is None:
-        rank, size = store.rank, store.size
+    rank, size, rendezvous = request.rank, request.size, request.rendezvous
+    if store is not None and rank is None and size is None and not launch.environment_says(store.rank, store.size):
+        # All three together are taken as they are: this may be a group of some ranks of the job.
+        rank, size, rendezvous = store.rank, store.size, "torch"
     options = _library.SessionOptions(
         struct_size=ctypes.sizeof(_library.SessionOptions),
         rank=-1 if rank is None else rank,
         size=-1 if size is None else size,
-        rendezvous=_bytes(request.rendezvous),
+        rendezvous=_bytes(rendezvous),
         token=_bytes(request.token),
         plan=_bytes(request.plan),
         codec=_bytes(codec),

@@ -50,6 +50,14 @@ def find_store(timeout_s, process_group=None):
     return TorchStore(torch.distributed.PrefixStore(prefix, store), rank, size)
 
 
+def environment_says(rank, size):
+    """Whether the launcher's variables give this rank and size: then they also tell which ranks share this machine."""
+    for names in (("CASYNC_RANK", "CASYNC_SIZE"), ("RANK", "WORLD_SIZE")):
+        if all(name in os.environ for name in names):
+            return [os.environ[name] for name in names] == [str(rank), str(size)]
+    return False
+
+
 def _process_group_exists():
     distributed = sys.modules.get("torch.distributed")  # not imported: then there is none
     return distributed is not None and distributed.is_available() and distributed.is_initialized()
@@ -60,8 +68,9 @@ def _of_process_group(process_group):
     from torch.distributed import distributed_c10d
 
     group = process_group or distributed.group.WORLD
+    store = distributed_c10d._get_default_store()
     # The group's name is unique in the job, so that two groups never read each other's keys.
-    return group.group_name, distributed_c10d._get_default_store(), distributed.get_rank(group), distributed.get_world_size(group)
+    return group.group_name, store, distributed.get_rank(group), distributed.get_world_size(group)
 
 
 def _of_environment(timeout_s):

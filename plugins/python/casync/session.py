@@ -5,6 +5,7 @@ import ctypes
 import dataclasses
 import json
 import os
+import threading
 
 import numpy
 
@@ -220,6 +221,11 @@ class Session:
 
     def _wait(self, handle, timeout):
         self._check()
+        if timeout is None and threading.current_thread() is not threading.main_thread():
+            # No signal comes here, and C knows the session's own timeout best.
+            _library.call("casync_session_wait", self._pointer, handle, -1.0)
+            self._in_flight.pop(handle, None)
+            return
         try:
             _patience.sliced(
                 lambda seconds: _library.call("casync_session_wait", self._pointer, handle, seconds),

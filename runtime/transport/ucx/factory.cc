@@ -47,7 +47,7 @@ void prepare_environment(const fs::path& module) {
   if (fs::is_directory(ucx_modules, ignored)) setenv("UCX_MODULE_DIR", ucx_modules.c_str(), 0);
 }
 
-Result<UcxModuleOpen> load_module() {
+Result<UcxModule> load_module() {
   const std::vector<fs::path> paths = candidates();
   if (paths.empty()) {
     return unavailable(fmt::format("{} was not found beside {}: install casync whole, or set CASYNC_LIB_DIR",
@@ -64,16 +64,16 @@ Result<UcxModuleOpen> load_module() {
   if (open == nullptr) {
     return unavailable(fmt::format("{} is of another version of casync: {}", path.string(), dlerror()));
   }
-  return open;
+  return UcxModule{open};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Transport>> make_ucx(const std::string& name, const TransportOptions& options) {
-  static const Result<UcxModuleOpen> open = load_module();
-  if (!open) return open.status();
+  static const Result<UcxModule> module = load_module();
+  if (!module) return module.status();
   Result<std::unique_ptr<Transport>> result = internal_error("the UCX module returned nothing");
-  open.value()(name, options, result);
+  module->open(name, options, result);
   return result;
 }
 

@@ -14,6 +14,10 @@ namespace casync::runtime {
 using UcxModuleOpen = void (*)(const std::string& name, const TransportOptions& options,
                                Result<std::unique_ptr<Transport>>& result);
 
+struct UcxModule {
+  UcxModuleOpen open = nullptr;
+};
+
 #define CASYNC_UCX_MODULE_OPEN casync_ucx_open_0_1
 constexpr const char* kUcxModuleFile = "libcasync_ucx.so";
 constexpr const char* kUcxModuleSymbol = "casync_ucx_open_0_1";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include <fmt/core.h>
@@ -44,6 +45,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
  private:
   // How long ending what is broken or abandoned may take.
   static constexpr std::chrono::milliseconds kLastMoments{200};
+  static constexpr int kRefusalsToYield = 16;
 
   void broken(Rank peer, ucs_status_t why) override;
   bool handle_failures();
@@ -58,6 +60,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   UcxSender sender_;
   Spin spin_;
   Doorbell bell_;
+  int refused_to_sleep_ = 0;  // in a row, without progress
   bool retry_ = false;
   bool ended_ = false;
   std::uint64_t failures_handled_ = 0;
@@ -114,7 +117,10 @@ bool Ucx::progress() {
     receiver_.inbox().retry();
     moved = true;
   }
-  moved = worker_->progress() || moved;
+  if (worker_->progress()) {
+    refused_to_sleep_ = 0;
+    moved = true;
+  }
   return handle_failures() || moved;
 }
 
@@ -122,14 +128,21 @@ void Ucx::wait(Clock::time_point deadline) {
   const auto must_not_sleep = [&] { return peers_.has_news() || retry_ || bell_.rang(); };
   if (must_not_sleep()) return;
   const Clock::time_point start = Clock::now();
-  const Clock::time_point spin_end = std::min(deadline, start + spin_.length());
+  const Clock::duration spin = refused_to_sleep_ == 0 ? spin_.length() : Clock::duration::zero();
+  const Clock::time_point spin_end = std::min(deadline, start + spin);
   do {
     if (worker_->progress() || must_not_sleep()) {
+      refused_to_sleep_ = 0;
       handle_failures();
       return;
     }
   } while (Clock::now() < spin_end);
-  if (!worker_->arm()) return;
+  if (!worker_->arm()) {
+    // Usually an event that the next progress() takes. When it stays so (shared memory, our sends wait for room),
+    // only the peer can help, and it may need our core for it.
+    if (++refused_to_sleep_ > kRefusalsToYield) std::this_thread::yield();
+    return;
+  }
   bell_.sleep(worker_->event_fd(), deadline);
   bell_.rang();
   spin_.slept(Clock::now() - start);

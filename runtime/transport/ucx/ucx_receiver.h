@@ -22,6 +22,7 @@ class UcxReceiver final : public PieceSource {
 
   Status open(UcxWorker& worker, Peers& peers);
   Inbox& inbox() { return inbox_; }
+  const Inbox& inbox() const { return inbox_; }
 
   /// Pieces that UCX is still bringing.
   std::size_t under_way() const { return fetches_.in_use(); }

@@ -45,7 +45,6 @@ UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
   message->all_started = false;
   message->status = Status();
   message->cookies.clear();
-  message->next = nullptr;
   return message;
 }
 
@@ -66,9 +65,7 @@ void UcxSender::send(Rank to, std::span<const Outgoing> outgoing) {
       start_piece(*message);
       continue;
     }
-    Queue& waiting = queue(to);
-    (waiting.first == nullptr ? waiting.first : waiting.last->next) = message;
-    waiting.last = message;
+    queue(to).waiting.push(message);
   }
   pump(to);
 }
@@ -162,24 +159,23 @@ void UcxSender::end_if_done(OutMessage& message) {
 
 // Starts pieces of the first queued message while there is room.
 void UcxSender::pump(Rank to) {
-  Queue& waiting = queue(to);
+  Queue& peer = queue(to);
   const Bytes limit = kPiecesUnderWay * options_.piece_bytes;
-  while (waiting.first != nullptr && waiting.under_way < limit && peers_.status(to).is_ok()) {
-    OutMessage& message = *waiting.first;
+  while (!peer.waiting.empty() && peer.under_way < limit && peers_.status(to).is_ok()) {
+    OutMessage& message = *peer.waiting.front();
     const Bytes left = message.payload.size - message.next_offset;
-    if (left <= options_.piece_bytes) waiting.first = message.next;  // before it ends
+    if (left <= options_.piece_bytes) peer.waiting.pop();  // it may end before start_piece returns
     start_piece(message);
   }
 }
 
 void UcxSender::cancel(Rank to, const Status& status) {
-  Queue& waiting = queue(to);
-  for (OutMessage* message = std::exchange(waiting.first, nullptr); message != nullptr;) {
-    OutMessage* next = message->next;
-    message->all_started = true;
-    if (message->status.is_ok()) message->status = status;
-    end_if_done(*message);
-    message = next;
+  Fifo<OutMessage>& waiting = queue(to).waiting;
+  while (!waiting.empty()) {
+    OutMessage& message = *waiting.pop();
+    message.all_started = true;
+    if (message.status.is_ok()) message.status = status;
+    end_if_done(message);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include "runtime/transport/fifo.h"
 #include "runtime/transport/frame.h"
 #include "runtime/transport/peers.h"
 #include "runtime/transport/pool.h"
@@ -65,8 +66,7 @@ class UcxSender {
     OutMessage* next = nullptr;          // in the queue of its peer
   };
   struct Queue {
-    OutMessage* first = nullptr;
-    OutMessage* last = nullptr;
+    Fifo<OutMessage> waiting;  // started in part or not at all
     Bytes under_way = 0;
     std::size_t messages = 0;
   };

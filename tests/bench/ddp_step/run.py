@@ -28,6 +28,9 @@ def environment(rank, ranks):
         **os.environ,
         "RANK": str(rank),
         "WORLD_SIZE": str(ranks),
+        # The namespaces share one machine's cores, whatever their networks pretend.
+        "LOCAL_RANK": str(rank),
+        "LOCAL_WORLD_SIZE": str(ranks),
         "MASTER_ADDR": network.ADDRESSES[0],
         "MASTER_PORT": str(PORT),
         "OMP_NUM_THREADS": "1",

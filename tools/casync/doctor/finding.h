@@ -37,4 +37,7 @@ bool any_broken(const Findings& findings);
 /// The first line of a file, "" when it cannot be read: how the kernel tells most things.
 std::string first_line_of(const std::string& path);
 
+/// As /proc/cpuinfo says it.
+std::string processor_name();
+
 }  // namespace casync::tools

@@ -79,6 +79,8 @@ Finding shared_memory() {
 
 }  // namespace
 
+std::string processor_name() { return cpuinfo("model name"); }
+
 void look_at_machine(Findings& findings) {
   utsname system{};
   ::uname(&system);
@@ -87,7 +89,7 @@ void look_at_machine(Findings& findings) {
   };
   note("host", system.nodename);
   note("system", std::string(system.sysname) + " " + system.release + " " + system.machine);
-  note("processor", cpuinfo("model name"));
+  note("processor", processor_name());
   note("cores", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
   note("instruction sets", instruction_sets());
   const auto pages = static_cast<unsigned long long>(::sysconf(_SC_PHYS_PAGES));

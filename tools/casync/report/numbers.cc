@@ -76,7 +76,12 @@ double bytes_in_memory(const TracedGradient& gradient) {
   return gradient.elements * static_cast<double>(bytes_of(dtype_from(gradient.dtype).value_or(DType::kFloat32)));
 }
 
-/// Every gradient once, in the order of the first rank that has it; times are means over the ranks.
+/// What a rank would send of this per step if it went uncompressed through the best all-reduce.
+double plain_bytes(const TracedGradient& gradient, int ranks) {
+  return bytes_in_memory(gradient) * 2 * (ranks - 1) / ranks;
+}
+
+/// Every gradient once, in the order of the first rank that has it; bytes and times are means over the ranks.
 Json gradient_numbers(const TraceFolder& folder) {
   std::vector<TracedGradient> merged;
   std::vector<double> counted;
@@ -89,6 +94,7 @@ Json gradient_numbers(const TraceFolder& folder) {
         counted.push_back(1);
         continue;
       }
+      merged[found->second].payload_bytes += gradient.payload_bytes;
       merged[found->second].mean_ms += gradient.mean_ms;
       merged[found->second].exposed_ms += gradient.exposed_ms;
       counted[found->second] += 1;
@@ -106,8 +112,8 @@ Json gradient_numbers(const TraceFolder& folder) {
                    {"partitions", gradient.partitions},
                    {"priority", gradient.priority},
                    {"bytes", bytes_in_memory(gradient)},
-                   {"payload_bytes", gradient.payload_bytes},
-                   {"ratio", per(bytes_in_memory(gradient), gradient.payload_bytes)},
+                   {"payload_bytes", gradient.payload_bytes / counted[i]},
+                   {"ratio", per(plain_bytes(gradient, folder.ranks), gradient.payload_bytes / counted[i])},
                    {"steps", gradient.steps},
                    {"mean_ms", gradient.mean_ms / counted[i]},
                    {"exposed_ms", gradient.exposed_ms / counted[i]}});
@@ -121,11 +127,10 @@ double mean_over_ranks(const Json& by_rank, const char* field) {
   return per(total, static_cast<double>(by_rank.size()));
 }
 
-/// What a rank would send per step if the same gradients went uncompressed through the best all-reduce.
 double plain_bytes(const TraceFolder& folder) {
   double total = 0;
-  for (const TracedGradient& gradient : folder.traces.front().gradients) total += bytes_in_memory(gradient);
-  return total * 2 * (folder.ranks - 1) / folder.ranks;
+  for (const TracedGradient& gradient : folder.traces.front().gradients) total += plain_bytes(gradient, folder.ranks);
+  return total;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the communication hook keeps between calls: the session, the gradients' ids, and what is on its way."""
 
-import dataclasses
 import time
 
 import torch
@@ -9,16 +8,7 @@ import torch
 from casync import errors, launch
 from casync.session import Session
 from casync.torch import naming, saved
-
-
-@dataclasses.dataclass
-class _Flight:
-    """One bucket on its way."""
-
-    handles: list
-    buffer: torch.Tensor
-    future: torch.futures.Future
-    last: bool
+from casync.torch.completer import Completer, Flight
 
 
 class State:
@@ -43,7 +33,7 @@ class State:
         self._named_parameters = None if named_parameters is None else list(named_parameters)
         self._process_group = process_group
         self._options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
-        self._session = None
+        self._session = self._completer = None
         self._ids = {}  # id(parameter) -> (gradient id, name)
         self._dtype = {}
         self._flights = []
@@ -63,11 +53,12 @@ class State:
         self._check(buffer, parameters)
         if self._session is None:
             self._open(buffer, parameters)
-        flight = _Flight(self._submit(buffer, parameters), buffer, torch.futures.Future(), bucket.is_last())
-        self._flights.append(flight)
-        if len(self._flights) == 1:
+        flight = Flight(self._submit(buffer, parameters), buffer, bucket.is_last())
+        if not self._flights:
             self._begin = time.monotonic()
-            self._finish_after_backward()
+            self._wait_after_backward()
+        self._flights.append(flight)
+        self._completer.add(flight)
         return flight.future
 
     def stats(self):
@@ -91,7 +82,12 @@ class State:
     def close(self):
         """Says goodbye to the other ranks. The end of the program does it too."""
         if self._session is not None:
+            self._completer.stop()
             self._session.close()
+
+    def __del__(self):
+        if self._completer is not None:
+            self._completer.stop()
 
     def _open(self, buffer, parameters):
         ddp = naming.find_ddp(self)
@@ -109,7 +105,7 @@ class State:
             self._dtype[id(parameter)] = dtype
         if self._to_load:
             session.load_state_dict(saved.to_arrays(self._to_load))
-        self._session = session
+        self._session, self._completer = session, Completer(session)
 
     def _check(self, buffer, parameters):
         if buffer.is_sparse:
@@ -141,25 +137,19 @@ class State:
             address += sizes[-1]
         return self._session._submit(ids, addresses, sizes, buffer)
 
-    def _finish_after_backward(self):
-        """Has autograd call _finish on the thread that called backward(), before DDP looks at the futures: there an
-        error keeps its type, and Ctrl-C is heard."""
+    def _wait_after_backward(self):
         try:
-            torch.autograd.Variable._execution_engine.queue_callback(self._finish)
+            torch.autograd.Variable._execution_engine.queue_callback(self._wait)
         except RuntimeError as cause:
             raise errors.InvalidArgument("the hook was called outside of a backward pass") from cause
 
-    def _finish(self):
+    def _wait(self):
+        """Ends a backward pass, on the thread that called it."""
         begin = time.monotonic()
-        try:
-            for flight in self._flights:
-                for handle in flight.handles:
-                    self._session._wait(handle, None)
-                if flight.last:
-                    self.last_step = self._session.step()
-                flight.future.set_result(flight.buffer)
-        finally:
-            self._flights.clear()
-        end = time.monotonic()
-        self._seconds["waiting_s"] += end - begin
+        flights, self._flights = self._flights, []
+        for flight in flights:
+            flight.wait()
+        end = flights[-1].end
+        self.last_step = flights[-1].step or self.last_step
+        self._seconds["waiting_s"] += max(0.0, end - begin)
         self._seconds["synchronizing_s"] += end - self._begin

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A codec in C, without a session: what the Python class and tests of other languages use.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "compll/codec/codec.h"
+#include "plugins/c_api/error.h"
+#include "plugins/c_api/options.h"
+#include "plugins/c_api/text.h"
+
+using namespace casync;         // NOLINT: this file is the seam
+using namespace casync::c_api;  // NOLINT
+
+struct casync_codec {
+  std::unique_ptr<compll::Codec> codec;
+};
+
+namespace {
+
+// A size below which no bound of a codec overflows.
+constexpr Elements kMostElements = Elements{1} << 40;
+
+Status check_elements(std::size_t elements) {
+  if (elements <= kMostElements) return Status::ok();
+  return invalid_argument("`elements` is " + std::to_string(elements) + ", expected at most 2^40");
+}
+
+Status check_capacity(const casync_codec* codec, std::size_t elements, const void* payload, std::size_t capacity) {
+  CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+  CASYNC_RETURN_IF_ERROR(check_elements(elements));
+  CASYNC_RETURN_IF_ERROR(need_array(payload, capacity, "payload"));
+  const Bytes bound = codec->codec->encoded_bound(elements);
+  if (capacity >= bound) return Status::ok();
+  return invalid_argument("`capacity` is " + std::to_string(capacity) + ", " + codec->codec->info().name + " needs " +
+                          std::to_string(bound) + " bytes for " + std::to_string(elements) +
+                          " elements (casync_codec_bound)");
+}
+
+/// An encoder reads here what it has written there: wrong results without a trace.
+Status apart(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes, const char* names) {
+  const auto* first = static_cast<const std::byte*>(a);
+  const auto* second = static_cast<const std::byte*>(b);
+  const std::less<const std::byte*> before;
+  const bool overlap = a_bytes > 0 && b_bytes > 0 && before(first, second + b_bytes) && before(second, first + a_bytes);
+  return overlap ? invalid_argument(std::string(names) + " overlap") : Status::ok();
+}
+
+Status check_payload(const compll::Codec& codec, const void* payload, std::size_t bytes, std::size_t elements) {
+  return codec.check({static_cast<const std::byte*>(payload), bytes}, elements);
+}
+
+struct EncodeArguments {
+  const float* in;
+  std::size_t elements;
+  const float* residual_in;
+  float* residual_out;
+  void* payload;
+  std::size_t capacity;
+};
+
+Status check_encode(const casync_codec* codec, const EncodeArguments& a) {
+  CASYNC_RETURN_IF_ERROR(check_capacity(codec, a.elements, a.payload, a.capacity));
+  CASYNC_RETURN_IF_ERROR(need_array(a.in, a.elements, "in"));
+  if ((a.residual_in == nullptr) != (a.residual_out == nullptr)) {
+    return invalid_argument("residual_in and residual_out belong together: only one of them is set");
+  }
+  const std::size_t bytes = a.elements * sizeof(float), residual_bytes = a.residual_in == nullptr ? 0 : bytes;
+  CASYNC_RETURN_IF_ERROR(apart(a.in, bytes, a.payload, a.capacity, "in and payload"));
+  CASYNC_RETURN_IF_ERROR(apart(a.in, bytes, a.residual_out, residual_bytes, "in and residual_out"));
+  CASYNC_RETURN_IF_ERROR(
+      apart(a.residual_in, residual_bytes, a.residual_out, residual_bytes, "residual_in and residual_out"));
+  CASYNC_RETURN_IF_ERROR(apart(a.residual_in, residual_bytes, a.payload, a.capacity, "residual_in and payload"));
+  return apart(a.residual_out, residual_bytes, a.payload, a.capacity, "residual_out and payload");
+}
+
+Status encode(const casync_codec* codec, const EncodeArguments& a, const compll::EncodeContext& context,
+              size_t* bytes) {
+  CASYNC_RETURN_IF_ERROR(check_encode(codec, a));
+  CASYNC_RETURN_IF_ERROR(need(bytes, "bytes"));
+  const compll::Encoded encoded = codec->codec->encode(a.in, a.elements, {a.residual_in, a.residual_out}, context,
+                                                       static_cast<std::byte*>(a.payload));
+  // What is left over of NaN is NaN, and would stay in the residual for ever: the old one stays instead.
+  if (!encoded.finite && a.residual_out != nullptr) std::copy_n(a.residual_in, a.elements, a.residual_out);
+  *bytes = encoded.size;
+  return Status::ok();
+}
+
+Status merge(const casync_codec* codec, std::size_t count, const void* const* payloads, const size_t* bytes,
+             std::size_t elements, void* payload, std::size_t capacity, size_t* merged_bytes) {
+  CASYNC_RETURN_IF_ERROR(check_capacity(codec, elements, payload, capacity));
+  CASYNC_RETURN_IF_ERROR(need(merged_bytes, "merged_bytes"));
+  if (count == 0) return invalid_argument("`count` is 0: a merge needs at least one payload");
+  CASYNC_RETURN_IF_ERROR(need(payloads, "payloads"));
+  CASYNC_RETURN_IF_ERROR(need(bytes, "bytes"));
+  std::vector<compll::Contribution> contributions;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = "payloads[" + std::to_string(i) + "]";
+    CASYNC_RETURN_IF_ERROR(need_array(payloads[i], bytes[i], name.c_str()));
+    if (Status status = check_payload(*codec->codec, payloads[i], bytes[i], elements); !status) {
+      return Status(status.code(), name + ": " + status.message());
+    }
+    CASYNC_RETURN_IF_ERROR(apart(payloads[i], bytes[i], payload, capacity, (name + " and payload").c_str()));
+    contributions.push_back({{static_cast<const std::byte*>(payloads[i]), bytes[i]}, nullptr});
+  }
+  *merged_bytes =
+      codec->codec->merge(contributions, elements, 1.0f, *codec->codec, {}, {}, static_cast<std::byte*>(payload)).size;
+  return Status::ok();
+}
+
+nlohmann::json to_json(const compll::CodecInfo& info) {
+  nlohmann::json parameters = nlohmann::json::array();
+  for (std::size_t i = 0; i < info.parameters.size(); ++i) {
+    const compll::CodecParameter& parameter = info.parameters[i];
+    parameters.push_back({{"name", parameter.name},
+                          {"initial", parameter.initial},
+                          {"least", parameter.least},
+                          {"most", parameter.most},
+                          {"meaning", parameter.meaning},
+                          {"value", info.values.at(i)}});
+  }
+  return {{"name", info.name},
+          {"summary", info.summary},
+          {"source", info.source},
+          {"number", info.number},
+          {"version", info.version},
+          {"identity", info.identity},
+          {"exact_merge", info.exact_merge},
+          {"contractive", info.contractive},
+          {"feedback", info.feedback},
+          {"block", info.block},
+          {"bits_per_element", info.bits_per_element},
+          {"parameters", std::move(parameters)}};
+}
+
+}  // namespace
+
+casync_status casync_codec_open(const char* name, const casync_parameter* parameters, size_t count,
+                                casync_codec** codec) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+    *codec = nullptr;
+    CASYNC_RETURN_IF_ERROR(need(name, "name"));
+    const Result<CodecChoice> choice = codec_choice(name, parameters, count);
+    if (!choice) return choice.status();
+    auto handle = std::make_unique<casync_codec>();
+    Result<std::unique_ptr<compll::Codec>> made = compll::make_codec(choice->name, choice->parameters);
+    if (!made) return made.status();
+    handle->codec = std::move(*made);
+    *codec = handle.release();
+    return Status::ok();
+  });
+}
+
+casync_status casync_codec_bound(const casync_codec* codec, size_t elements, size_t* bytes) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+    CASYNC_RETURN_IF_ERROR(need(bytes, "bytes"));
+    CASYNC_RETURN_IF_ERROR(check_elements(elements));
+    *bytes = codec->codec->encoded_bound(elements);
+    return Status::ok();
+  });
+}
+
+casync_status casync_codec_encode(const casync_codec* codec, const float* in, size_t elements, const float* residual_in,
+                                  float* residual_out, uint64_t seed, uint32_t step, void* payload, size_t capacity,
+                                  size_t* bytes) {
+  return guarded([&] {
+    compll::EncodeContext context;
+    context.seed = seed;
+    context.step = step;
+    return encode(codec, {in, elements, residual_in, residual_out, payload, capacity}, context, bytes);
+  });
+}
+
+casync_status casync_codec_decode(const casync_codec* codec, const void* payload, size_t bytes, float* out,
+                                  size_t elements) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+    CASYNC_RETURN_IF_ERROR(need_array(payload, bytes, "payload"));
+    CASYNC_RETURN_IF_ERROR(check_elements(elements));
+    CASYNC_RETURN_IF_ERROR(need_array(out, elements, "out"));
+    CASYNC_RETURN_IF_ERROR(check_payload(*codec->codec, payload, bytes, elements));
+    CASYNC_RETURN_IF_ERROR(apart(payload, bytes, out, elements * sizeof(float), "payload and out"));
+    codec->codec->decode({static_cast<const std::byte*>(payload), bytes}, elements, out);
+    return Status::ok();
+  });
+}
+
+casync_status casync_codec_merge(const casync_codec* codec, size_t count, const void* const* payloads,
+                                 const size_t* bytes, size_t elements, void* payload, size_t capacity,
+                                 size_t* merged_bytes) {
+  return guarded([&] { return merge(codec, count, payloads, bytes, elements, payload, capacity, merged_bytes); });
+}
+
+casync_status casync_codec_info(const casync_codec* codec, char* json, size_t capacity, size_t* length) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+    return give_text(to_json(codec->codec->info()).dump(), json, capacity, length);
+  });
+}
+
+void casync_codec_free(casync_codec* codec) {
+  guarded([&] {
+    delete codec;
+    return Status::ok();
+  });
+}

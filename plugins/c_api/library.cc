@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the library says about itself.
+#include <string>
+
+#include "compll/codec/codec.h"
+#include "plugins/c_api/casync.h"
+
+uint32_t casync_abi_version(void) { return CASYNC_ABI_VERSION; }
+
+const char* casync_version(void) { return CASYNC_VERSION_TEXT; }
+
+const char* casync_codec_names(void) {
+  try {
+    static const std::string names = [] {
+      std::string joined;
+      for (const std::string& name : casync::compll::codec_names()) joined += (joined.empty() ? "" : " ") + name;
+      return joined;
+    }();
+    return names.c_str();
+  } catch (...) {
+    return "";
+  }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugins/c_api/options.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "base/env.h"
+#include "base/named_numbers.h"
+#include "plugins/c_api/error.h"
+#include "plugins/c_api/store.h"
+
+namespace casync::c_api {
+namespace {
+
+constexpr double kMostSeconds = 1e6;  // beyond it a deadline is a mistake; also the range of CASYNC_TIMEOUT_SEC
+
+Status check_size(const casync_session_options& options) {
+  if (options.struct_size == sizeof options) return Status::ok();
+  return invalid_argument("casync_session_options.struct_size is " + std::to_string(options.struct_size) +
+                          ", this library's is " + std::to_string(sizeof options) +
+                          ": set it to sizeof(casync_session_options), and build with this library's casync.h");
+}
+
+/// rank and size: -1 is the launcher's, and so is a struct that was only zeroed.
+Status fill_place(const casync_session_options& options, runtime::LaunchArguments* launch) {
+  if (options.rank < -1) return invalid_argument("rank is " + std::to_string(options.rank) + ", expected -1 or more");
+  if (options.size < -1) return invalid_argument("size is " + std::to_string(options.size) + ", expected -1 or more");
+  const bool zeroed = options.rank == 0 && options.size == 0;
+  if (options.rank >= 0 && !zeroed) launch->rank = options.rank;
+  if (options.size > 0) launch->ranks = options.size;
+  if (options.rendezvous != nullptr) launch->rendezvous = options.rendezvous;
+  if (options.token != nullptr) launch->token = options.token;
+  return Status::ok();
+}
+
+/// A plan or a codec given as an argument, be it "", wins over both variables.
+Status fill_plan(const casync_session_options& options, runtime::SessionOptions* filled) {
+  const bool argument = options.plan != nullptr || options.codec != nullptr;
+  const auto text = [&](const char* given, const char* variable) {
+    return argument ? std::string(given == nullptr ? "" : given) : env_text(variable).value_or("");
+  };
+  filled->plan_file = text(options.plan, "CASYNC_PLAN");
+  const std::string codec = text(options.codec, "CASYNC_CODEC");
+  if (!filled->plan_file.empty() && !codec.empty()) {
+    return invalid_argument(std::string(argument ? "plan and codec" : "CASYNC_PLAN and CASYNC_CODEC") +
+                            " are both set (\"" + filled->plan_file + "\", \"" + codec +
+                            "\"): a plan says itself which codecs it uses; leave one of them out");
+  }
+  if (codec.empty()) {
+    return options.parameter_count == 0 ? Status::ok() : invalid_argument("parameters are set without a codec");
+  }
+  // Parameters belong to the codec that was written beside them, not to the environment's.
+  if (!argument && options.parameter_count != 0) return invalid_argument("parameters are set without a codec");
+  Result<CodecChoice> choice = codec_choice(codec, options.parameters, options.parameter_count);
+  if (!choice && !argument) return invalid_argument("CASYNC_CODEC: " + choice.status().message());
+  if (!choice) return choice.status();
+  filled->codec = *choice;
+  return Status::ok();
+}
+
+Status fill_timeout(double given, double* timeout_s) {
+  if (!(given >= 0 && given <= kMostSeconds)) {
+    return invalid_argument("timeout_s is " + std::to_string(given) + ", expected 0 (the default) to 1000000");
+  }
+  const Result<std::optional<double>> variable = env_number("CASYNC_TIMEOUT_SEC");
+  if (given > 0) {
+    *timeout_s = given;
+  } else if (!variable) {
+    return variable.status();
+  } else if (*variable) {
+    *timeout_s = **variable;
+  }
+  return Status::ok();
+}
+
+Result<runtime::ReduceOp> op_from(const char* text) {
+  const std::string_view op = text == nullptr ? "average" : text;
+  if (op == "average") return runtime::ReduceOp::kAverage;
+  if (op == "sum") return runtime::ReduceOp::kSum;
+  return invalid_argument("op is \"" + std::string(op) + "\", expected average or sum");
+}
+
+}  // namespace
+
+Result<CodecChoice> codec_choice(std::string_view text, const casync_parameter* parameters, std::size_t count) {
+  Result<NamedNumbers> named = parse_named_numbers(text);
+  if (!named) return named.status();
+  CASYNC_RETURN_IF_ERROR(need_array(parameters, count, "parameters"));
+  CodecChoice choice{std::move(named->name), std::move(named->numbers)};
+  for (std::size_t i = 0; i < count; ++i) {
+    CASYNC_RETURN_IF_ERROR(need(parameters[i].name, ("parameters[" + std::to_string(i) + "].name").c_str()));
+    const std::string name = parameters[i].name;
+    for (const auto& known : choice.parameters) {
+      if (known.first == name) return invalid_argument("codec " + choice.name + ": parameter " + name + " twice");
+    }
+    if (!std::isfinite(parameters[i].value)) {
+      return invalid_argument("codec " + choice.name + ": parameter " + name + " is not finite");
+    }
+    choice.parameters.emplace_back(name, parameters[i].value);
+  }
+  return choice;
+}
+
+Result<runtime::SessionOptions> session_options(const casync_session_options* options) {
+  CASYNC_RETURN_IF_ERROR(need(options, "options"));
+  CASYNC_RETURN_IF_ERROR(check_size(*options));
+  runtime::SessionOptions filled;
+  CASYNC_RETURN_IF_ERROR(fill_place(*options, &filled.launch));
+  CASYNC_RETURN_IF_ERROR(fill_plan(*options, &filled));
+  CASYNC_RETURN_IF_ERROR(fill_timeout(options->timeout_s, &filled.timeout_s));
+  const bool transport = options->transport != nullptr && *options->transport != '\0';
+  filled.transport = transport ? options->transport : env_text("CASYNC_TRANSPORT").value_or("ucx");
+  filled.trace_directory = options->trace != nullptr ? options->trace : env_text("CASYNC_TRACE").value_or("");
+  const Result<runtime::ReduceOp> op = op_from(options->op);
+  if (!op) return op.status();
+  filled.op = *op;
+  if ((options->store_set == nullptr) != (options->store_get == nullptr)) {
+    return invalid_argument("store_set and store_get belong together: only one of them is set");
+  }
+  if (options->store_set != nullptr) {
+    filled.store = store_functions(options->store_set, options->store_get, options->store_user);
+  }
+  return filled;
+}
+
+}  // namespace casync::c_api

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session in C: each function checks its pointers and hands over.
+#include <cmath>
+#include <vector>
+
+#include "base/env.h"
+#include "plugins/c_api/options.h"
+#include "plugins/c_api/session_handle.h"
+#include "plugins/c_api/text.h"
+
+using namespace casync;         // NOLINT: this file is the seam
+using namespace casync::c_api;  // NOLINT
+
+namespace {
+
+constexpr std::size_t kMostDimensions = 64;
+
+Status open(const casync_session_options* options, casync_session** session) {
+  CASYNC_RETURN_IF_ERROR(need(session, "session"));
+  *session = nullptr;
+  warn_unknown_variables();
+  Result<runtime::SessionOptions> filled = session_options(options);
+  if (!filled) return filled.status();
+  auto handle = std::make_unique<casync_session>();
+  handle->timeout_s = filled->timeout_s;
+  Result<std::unique_ptr<runtime::Session>> opened = runtime::Session::open(*filled);
+  if (!opened) return opened.status();
+  handle->session = std::move(*opened);
+  *session = handle.release();
+  return Status::ok();
+}
+
+Status declare(casync_session* session, const char* name, int dtype, const int64_t* shape, std::size_t dimensions,
+               int32_t priority, uint32_t* id) {
+  CASYNC_RETURN_IF_ERROR(check_open(session));
+  CASYNC_RETURN_IF_ERROR(need(name, "name"));
+  CASYNC_RETURN_IF_ERROR(need_array(shape, dimensions, "shape"));
+  CASYNC_RETURN_IF_ERROR(need(id, "id"));
+  if (!is_utf8(name)) return invalid_argument("a gradient's name is not UTF-8");
+  if (dtype < CASYNC_FLOAT32 || dtype > CASYNC_BFLOAT16) {
+    return invalid_argument(std::string("gradient ") + name + ": dtype " + std::to_string(dtype) +
+                            ", expected 1 (float32), 2 (float16) or 3 (bfloat16)");
+  }
+  if (dimensions > kMostDimensions) {
+    return invalid_argument(std::string("gradient ") + name + ": " + std::to_string(dimensions) +
+                            " dimensions, expected at most 64");
+  }
+  GradientSpec gradient{name, static_cast<DType>(dtype), {}, priority};
+  if (dimensions > 0) gradient.shape.assign(shape, shape + dimensions);
+  const Result<runtime::GradientId> declared = session->session->declare(gradient);
+  if (declared) *id = static_cast<uint32_t>(*declared);
+  return declared.status();
+}
+
+Status submit(casync_session* session, std::size_t count, const uint32_t* ids, void* const* data, const size_t* bytes,
+              casync_handle* handles) {
+  CASYNC_RETURN_IF_ERROR(check_open(session));
+  CASYNC_RETURN_IF_ERROR(need_array(ids, count, "ids"));
+  CASYNC_RETURN_IF_ERROR(need_array(data, count, "data"));
+  CASYNC_RETURN_IF_ERROR(need_array(bytes, count, "bytes"));
+  CASYNC_RETURN_IF_ERROR(need_array(handles, count, "handles"));
+  thread_local std::vector<runtime::Submission> submissions;  // keeps its memory: this runs in every step
+  submissions.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (data[i] == nullptr && bytes[i] > 0) return invalid_argument("data[" + std::to_string(i) + "] is NULL");
+    submissions.push_back({runtime::GradientId(ids[i]), {static_cast<std::byte*>(data[i]), bytes[i]}});
+  }
+  const Result<std::vector<runtime::Handle>> submitted = session->session->submit(submissions);
+  if (!submitted) return submitted.status();
+  for (std::size_t i = 0; i < count; ++i) handles[i] = static_cast<casync_handle>((*submitted)[i]);
+  return Status::ok();
+}
+
+Status wait(casync_session* session, casync_handle handle, double timeout_s) {
+  CASYNC_RETURN_IF_ERROR(check_open(session));
+  if (std::isnan(timeout_s)) return invalid_argument("timeout_s is not a number");
+  const bool own = timeout_s >= 0 && timeout_s < session->timeout_s;
+  return session->session->wait(runtime::Handle(handle), own ? timeout_s : session->timeout_s);
+}
+
+Status step(casync_session* session, int32_t* finite, char* name, std::size_t capacity) {
+  CASYNC_RETURN_IF_ERROR(check_open(session));
+  CASYNC_RETURN_IF_ERROR(need(finite, "finite"));
+  {
+    std::lock_guard lock(session->state_mutex);
+    session->taken.reset();  // as large as the model, and of the past from here on
+  }
+  const Result<runtime::StepResult> result = session->session->step();
+  if (!result) return result.status();
+  *finite = result->finite ? 1 : 0;
+  if (name != nullptr) copy_text(result->first_non_finite, name, capacity);
+  return Status::ok();
+}
+
+}  // namespace
+
+casync_status casync_session_open(const casync_session_options* options, casync_session** session) {
+  return guarded([&] { return open(options, session); });
+}
+
+casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_t* size) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    CASYNC_RETURN_IF_ERROR(need(rank, "rank"));
+    CASYNC_RETURN_IF_ERROR(need(size, "size"));
+    *rank = session->session->rank();
+    *size = session->session->ranks();
+    return Status::ok();
+  });
+}
+
+casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
+                                     const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id) {
+  return guarded([&] { return declare(session, name, static_cast<int>(dtype), shape, dimensions, priority, id); });
+}
+
+casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,
+                                    const size_t* bytes, casync_handle* handles) {
+  return guarded([&] { return submit(session, count, ids, data, bytes, handles); });
+}
+
+casync_status casync_session_wait(casync_session* session, casync_handle handle, double timeout_s) {
+  return guarded([&] { return wait(session, handle, timeout_s); });
+}
+
+casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    CASYNC_RETURN_IF_ERROR(need(done, "done"));
+    *done = session->session->done(runtime::Handle(handle)) ? 1 : 0;
+    return Status::ok();
+  });
+}
+
+casync_status casync_session_step(casync_session* session, int32_t* finite, char* name, size_t capacity) {
+  return guarded([&] { return step(session, finite, name, capacity); });
+}
+
+casync_status casync_session_abort(casync_session* session, const char* reason) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    CASYNC_RETURN_IF_ERROR(need(reason, "reason"));
+    session->session->abort(reason);
+    return Status::ok();
+  });
+}
+
+casync_status casync_session_close(casync_session* session) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(need(session, "session"));
+    return session->closed.exchange(true) ? Status::ok() : session->session->close();
+  });
+}
+
+void casync_session_free(casync_session* session) {
+  guarded([&] {
+    delete session;
+    return Status::ok();
+  });
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "plugins/c_api/casync.h"
+#include "plugins/c_api/error.h"
+#include "runtime/session/session.h"
+
+/// What a casync_session* points to.
+struct casync_session {
+  std::unique_ptr<casync::runtime::Session> session;
+  double timeout_s = 0;  ///< of the session's own waits
+  std::atomic<bool> closed{false};
+
+  // State is handed over piece by piece: taken as one when it is read, loaded as one when all of it is there.
+  std::mutex state_mutex;
+  std::optional<casync::runtime::SessionState> taken;
+  std::optional<casync::runtime::SessionState> arriving;
+  std::set<std::string> awaited;  ///< gradients of `arriving` that have not been given
+};
+
+namespace casync::c_api {
+
+/// InvalidArgument: no session. Aborted: closed already.
+inline Status check_open(const casync_session* session) {
+  CASYNC_RETURN_IF_ERROR(need(session, "session"));
+  return session->closed ? aborted("the session is closed") : Status::ok();
+}
+
+}  // namespace casync::c_api

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a session tells of itself as JSON, and its memory between steps.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "plugins/c_api/session_handle.h"
+#include "plugins/c_api/text.h"
+
+using namespace casync;         // NOLINT: this file is the seam
+using namespace casync::c_api;  // NOLINT
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const runtime::SessionStats& stats) {
+  return {{"steps", stats.steps},
+          {"messages_sent", stats.messages_sent},
+          {"messages_received", stats.messages_received},
+          {"payload_bytes_sent", stats.payload_bytes_sent},
+          {"payload_bytes_received", stats.payload_bytes_received},
+          {"wire_bytes_sent", stats.wire_bytes_sent},
+          {"wire_bytes_received", stats.wire_bytes_received},
+          {"allocations", stats.allocations},
+          {"encode_s", stats.encode_s},
+          {"decode_s", stats.decode_s},
+          {"merge_s", stats.merge_s},
+          {"send_s", stats.send_s},
+          {"recv_s", stats.recv_s},
+          {"idle_s", stats.idle_s},
+          {"tasks", stats.tasks},
+          {"transport", stats.transport}};
+}
+
+json to_json(const runtime::SessionState& state) {
+  json gradients = json::object();
+  for (const auto& [name, gradient] : state.gradients) {
+    gradients[name] = {{"codec", gradient.codec}, {"elements", gradient.residual.size()}};
+  }
+  return {{"step", state.step}, {"ranks", state.ranks}, {"rank", state.rank}, {"gradients", std::move(gradients)}};
+}
+
+/// The state without its residuals, each of which is made as long as it will be.
+Result<runtime::SessionState> from_json(const char* text) {
+  try {
+    const json object = json::parse(text);
+    runtime::SessionState state;
+    object.at("step").get_to(state.step);
+    object.at("ranks").get_to(state.ranks);
+    object.at("rank").get_to(state.rank);
+    for (const auto& [name, gradient] : object.at("gradients").items()) {
+      gradient.at("codec").get_to(state.gradients[name].codec);
+    }
+    return state;
+  } catch (const json::exception& error) {
+    return invalid_argument(std::string("the state's JSON is not what casync_session_state gives: ") + error.what());
+  }
+}
+
+Status load_when_complete(casync_session* session) {
+  if (!session->awaited.empty()) return Status::ok();
+  const runtime::SessionState complete = std::move(*session->arriving);
+  session->arriving.reset();
+  return session->session->load_state(complete);
+}
+
+Status begin_state(casync_session* session, const char* counters) {
+  session->arriving.reset();
+  session->awaited.clear();
+  CASYNC_RETURN_IF_ERROR(need(counters, "codec (with name NULL: the state's JSON)"));
+  Result<runtime::SessionState> state = from_json(counters);
+  if (!state) return state.status();
+  for (const auto& entry : state->gradients) session->awaited.insert(entry.first);
+  session->arriving = std::move(*state);
+  return load_when_complete(session);
+}
+
+Status add_residual(casync_session* session, const std::string& name, const char* codec, const float* residual,
+                    std::size_t elements, uint32_t step) {
+  CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+  CASYNC_RETURN_IF_ERROR(need_array(residual, elements, "residual"));
+  if (!session->arriving) return invalid_argument("give the state's JSON first (name NULL, codec the JSON)");
+  if (session->awaited.count(name) == 0) {
+    return invalid_argument("gradient " + name + " is not in the state's JSON, or was given before");
+  }
+  if (step != session->arriving->step) {
+    return invalid_argument("gradient " + name + " is of step " + std::to_string(step) + ", the state's JSON of step " +
+                            std::to_string(session->arriving->step));
+  }
+  runtime::GradientState& gradient = session->arriving->gradients[name];
+  if (gradient.codec != codec) {
+    return invalid_argument("gradient " + name + " is of " + codec + ", in the state's JSON of " + gradient.codec);
+  }
+  if (elements > 0) gradient.residual.assign(residual, residual + elements);
+  session->awaited.erase(name);
+  return load_when_complete(session);
+}
+
+Status copy_residual(const casync_session& session, const char* name, float* residual, std::size_t elements) {
+  if (!session.taken) return invalid_argument("call casync_session_state first: since then a step has begun, or never");
+  const auto found = session.taken->gradients.find(name);
+  if (found == session.taken->gradients.end()) return invalid_argument(std::string("no gradient ") + name);
+  const std::vector<float>& kept = found->second.residual;
+  if (kept.size() != elements) {
+    return invalid_argument(std::string("gradient ") + name + ": room for " + std::to_string(elements) +
+                            " elements, the residual has " + std::to_string(kept.size()));
+  }
+  std::copy(kept.begin(), kept.end(), residual);
+  return Status::ok();
+}
+
+}  // namespace
+
+casync_status casync_session_stats(casync_session* session, char* json, size_t capacity, size_t* length) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    return give_text(to_json(session->session->stats()).dump(), json, capacity, length);
+  });
+}
+
+casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    Result<runtime::SessionState> state = session->session->state();
+    if (!state) return state.status();
+    CASYNC_RETURN_IF_ERROR(give_text(to_json(*state).dump(), json, capacity, length));
+    std::lock_guard lock(session->state_mutex);
+    session->taken = std::move(*state);
+    return Status::ok();
+  });
+}
+
+casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    CASYNC_RETURN_IF_ERROR(need(name, "name"));
+    CASYNC_RETURN_IF_ERROR(need_array(residual, elements, "residual"));
+    std::lock_guard lock(session->state_mutex);
+    return copy_residual(*session, name, residual, elements);
+  });
+}
+
+casync_status casync_session_state_set(casync_session* session, const char* name, const char* codec,
+                                       const float* residual, size_t elements, uint32_t step) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    std::lock_guard lock(session->state_mutex);
+    return name == nullptr ? begin_state(session, codec) : add_residual(session, name, codec, residual, elements, step);
+  });
+}

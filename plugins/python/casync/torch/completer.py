@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread that waits for buckets and completes their futures.
+
+DDP waits for the futures in C++, where neither Ctrl-C nor the type of a Python exception gets through. So State has
+autograd call Flight.wait on the thread that called backward(), before DDP gets there: errors are raised there, and
+the future, which DDP then takes as it is, holds the bucket in any case.
+"""
+
+import dataclasses
+import queue
+import threading
+import time
+
+import torch
+
+
+@dataclasses.dataclass
+class Flight:
+    """One bucket on its way."""
+
+    handles: list
+    buffer: torch.Tensor
+    last: bool  # of this backward pass: the session's step ends with it
+    future: torch.futures.Future = dataclasses.field(default_factory=torch.futures.Future)
+    landed: threading.Event = dataclasses.field(default_factory=threading.Event)
+    error: "BaseException | None" = None
+    step: object = None  # the StepResult, of the last bucket
+    end: float = 0.0  # time.monotonic() when it had landed
+
+    def wait(self):
+        self.landed.wait()
+        if self.error is not None:
+            raise self.error
+
+
+class Completer:
+    """Lands flights in the order they took off."""
+
+    def __init__(self, session):
+        self._queue = queue.SimpleQueue()
+        # A daemon: the program may end, by an exception, while this waits for another rank.
+        threading.Thread(target=_run, args=(session, self._queue), name="casync-completer", daemon=True).start()
+
+    def add(self, flight):
+        self._queue.put(flight)
+
+    def stop(self):
+        self._queue.put(None)
+
+
+def _run(session, flights):
+    # Holds no reference to the Completer or the State, so that dropping them ends this thread too.
+    while (flight := flights.get()) is not None:
+        _land(session, flight)
+        del flight
+
+
+def _land(session, flight):
+    try:
+        for handle in flight.handles:
+            session._wait(handle, None)
+        if flight.last:
+            flight.step = session.step()
+    except BaseException as error:  # raised where the program waits
+        flight.error = error
+    flight.end = time.monotonic()
+    flight.landed.set()
+    flight.future.set_result(flight.buffer)

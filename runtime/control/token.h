@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "runtime/control/launch_sources.h"
+
+namespace casync::runtime {
+
+/// The job's token: CASYNC_TOKEN, or the content of the file CASYNC_TOKEN_FILE (which must be this user's, mode
+/// 0600) without its last line end. "" when neither is set. InvalidArgument: both and different, too short, a file
+/// others may read. Unavailable: the file cannot be read. A token is never logged and never part of an error.
+Result<std::string> read_token(const Environment& env);
+
+}  // namespace casync::runtime

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/transport/paced.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "runtime/transport/fifo.h"
+#include "runtime/transport/frame.h"
+#include "runtime/transport/pool.h"
+
+namespace casync::runtime {
+namespace {
+
+using Time = Clock::time_point;
+
+class Paced final : public Transport, private TransportClient {
+ public:
+  Paced(std::unique_ptr<Transport> inner, Link link, int ranks)
+      : inner_(std::move(inner)), link_(std::move(link)), failed_(static_cast<std::size_t>(ranks), false) {}
+
+  std::string address() const override { return inner_->address(); }
+  Status connect(std::span<const std::string> addresses, TransportClient& client) override {
+    client_ = &client;
+    return inner_->connect(addresses, *this);
+  }
+  void send(Rank to, std::span<const Outgoing> outgoing) override;
+  void retry_held() override { inner_->retry_held(); }
+  bool progress() override;
+  void wait(Time deadline) override;
+  void wake() override { inner_->wake(); }
+  void close(Time deadline) override;
+  TransportStats stats() const override { return inner_->stats(); }
+  std::string description() const override { return inner_->description() + " link=" + link_.text; }
+
+ private:
+  // Waits for its turn.
+  struct Waiting {
+    Rank to = 0;
+    Time since;
+    std::vector<Outgoing> outgoing;
+    Waiting* next = nullptr;
+  };
+  // With the inner transport; its cookie there is the address of this.
+  struct Leaving {
+    std::uint64_t cookie = 0;
+    Time gone;  // when its last byte has left
+  };
+  struct Sent {
+    std::uint64_t cookie;
+    Status status;
+    Time at;
+  };
+  struct Received {
+    Rank from;
+    Message message;
+    Status status;
+    Time at;
+  };
+
+  Placement place(Rank from, const Message& message) override { return client_->place(from, message); }
+  void received(Rank from, const Message& message, Status status) override;
+  void sent(std::uint64_t cookie, Status status) override;
+  void failed(Rank peer, Status status) override;
+
+  bool start_what_may_leave(Time now);
+  void start(Waiting& waiting, Time gone);
+  bool report(Time now);
+  Time next_event() const;
+  bool idle() const { return waiting_.empty() && leaving_.in_use() == 0 && sent_.empty() && received_.empty(); }
+
+  std::unique_ptr<Transport> inner_;
+  Link link_;
+  TransportClient* client_ = nullptr;
+  std::vector<bool> failed_;  // by rank
+  Pool<Waiting> waiting_pool_;
+  Fifo<Waiting> waiting_;
+  Pool<Leaving> leaving_;
+  std::vector<Sent> sent_, sent_now_;  // reports for later, in no order: there are few
+  std::vector<Received> received_, received_now_;
+  Time egress_free_{}, ingress_free_{};
+  bool closing_ = false;
+};
+
+Bytes wire_bytes(const std::vector<Outgoing>& outgoing) {
+  Bytes total = 0;
+  for (const Outgoing& out : outgoing) total += kFrameHeaderBytes + out.payload.size;
+  return total;
+}
+
+void Paced::send(Rank to, std::span<const Outgoing> outgoing) {
+  Waiting* waiting = waiting_pool_.take();
+  waiting->to = to;
+  waiting->since = Clock::now();
+  waiting->outgoing.assign(outgoing.begin(), outgoing.end());
+  waiting_.push(waiting);
+  start_what_may_leave(waiting->since);
+}
+
+// A turn begins when the one before it ended, even if we look later: the rate holds over time. Nothing for a peer
+// that failed takes any time.
+bool Paced::start_what_may_leave(Time now) {
+  bool any = false;
+  while (!waiting_.empty()) {
+    Waiting& first = *waiting_.front();
+    const bool costs_time = !closing_ && !failed_[static_cast<std::size_t>(first.to)];
+    if (costs_time && egress_free_ > now) return any;
+    if (costs_time) egress_free_ = std::max(egress_free_, first.since) + link_.time_of(wire_bytes(first.outgoing));
+    waiting_.pop();
+    start(first, costs_time ? egress_free_ : now);
+    any = true;
+  }
+  return any;
+}
+
+void Paced::start(Waiting& waiting, Time gone) {
+  for (Outgoing& out : waiting.outgoing) {
+    Leaving* leaving = leaving_.take();
+    *leaving = {.cookie = out.cookie, .gone = gone};
+    out.cookie = reinterpret_cast<std::uintptr_t>(leaving);
+  }
+  inner_->send(waiting.to, waiting.outgoing);
+  waiting_pool_.give(&waiting);
+}
+
+void Paced::sent(std::uint64_t cookie, Status status) {
+  auto* leaving = reinterpret_cast<Leaving*>(static_cast<std::uintptr_t>(cookie));
+  sent_.push_back({leaving->cookie, std::move(status), leaving->gone});
+  leaving_.give(leaving);
+}
+
+void Paced::received(Rank from, const Message& message, Status status) {
+  if (!status.is_ok()) return client_->received(from, message, std::move(status));
+  const Time now = Clock::now();
+  ingress_free_ = std::max(ingress_free_, now) + link_.time_of(message.payload_bytes + kFrameHeaderBytes);
+  received_.push_back({from, message, std::move(status), ingress_free_ + link_.latency});
+}
+
+void Paced::failed(Rank peer, Status status) {
+  failed_[static_cast<std::size_t>(peer)] = true;
+  client_->failed(peer, std::move(status));
+}
+
+// Moves what is due from `all` to `due`, keeping the order.
+template <class Report>
+void take_due(std::vector<Report>& all, std::vector<Report>& due, Time now) {
+  const auto rest = std::stable_partition(all.begin(), all.end(), [now](const Report& r) { return r.at <= now; });
+  std::move(all.begin(), rest, std::back_inserter(due));
+  all.erase(all.begin(), rest);
+}
+
+bool Paced::report(Time now) {
+  // The client may send from inside these calls, which adds to the lists.
+  take_due(sent_, sent_now_, now);
+  take_due(received_, received_now_, now);
+  const bool any = !sent_now_.empty() || !received_now_.empty();
+  for (Sent& sent : sent_now_) client_->sent(sent.cookie, std::move(sent.status));
+  sent_now_.clear();
+  for (Received& received : received_now_) {
+    client_->received(received.from, received.message, std::move(received.status));
+  }
+  received_now_.clear();
+  return any;
+}
+
+bool Paced::progress() {
+  bool moved = start_what_may_leave(Clock::now());
+  moved = inner_->progress() || moved;
+  return report(Clock::now()) || moved;
+}
+
+Time Paced::next_event() const {
+  Time next = waiting_.empty() ? Time::max() : egress_free_;
+  for (const Sent& sent : sent_) next = std::min(next, sent.at);
+  for (const Received& received : received_) next = std::min(next, received.at);
+  return next;
+}
+
+void Paced::wait(Time deadline) {
+  const Time until = std::min(deadline, next_event());
+  if (until > Clock::now()) inner_->wait(until);
+}
+
+void Paced::close(Time deadline) {
+  while (!idle() && Clock::now() < deadline) {
+    if (!progress()) wait(deadline);
+  }
+  closing_ = true;
+  start_what_may_leave(Clock::now());
+  inner_->close(deadline);
+  report(Time::max());
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> make_paced(std::unique_ptr<Transport> inner, const Link& link, int ranks) {
+  return std::make_unique<Paced>(std::move(inner), link, ranks);
+}
+
+}  // namespace casync::runtime

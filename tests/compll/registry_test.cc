@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "tests/compll/support/run_codec.h"
+
+namespace casync::compll {
+namespace {
+
+std::string refusal(const std::string& name, const Parameters& parameters = {}) {
+  const auto codec = make_codec(name, parameters);
+  REQUIRE_FALSE(codec.is_ok());
+  CHECK(codec.status().code() == StatusCode::kInvalidArgument);
+  return codec.status().message();
+}
+
+}  // namespace
+
+TEST_CASE("registry: the codecs of this version, with numbers of their own") {
+  CHECK(codec_names() == std::vector<std::string>{"none", "bf16", "fp16", "int8", "int4", "onebit"});
+  std::set<int> numbers;
+  for (const std::string& name : codec_names()) {
+    const auto codec = codec_of(name);
+    CHECK(codec->info().name == name);
+    CHECK(codec->info().values.size() == codec->info().parameters.size());
+    numbers.insert(codec->info().number);
+  }
+  CHECK(numbers == std::set<int>{1, 2, 3, 4, 5, 6});
+}
+
+TEST_CASE("registry: what codecs declare") {
+  CHECK(codec_of("none")->info().identity);
+  CHECK_FALSE(codec_of("bf16")->info().feedback);
+  CHECK(codec_of("bf16", {{"feedback", 1}})->info().feedback);
+  CHECK(codec_of("int8")->info().feedback);
+  CHECK_FALSE(codec_of("onebit", {{"feedback", 0}})->info().feedback);
+  CHECK(codec_of("int8")->info().block == 256);
+  CHECK(codec_of("int4", {{"block", 32}})->info().bits_per_element == 5);
+  CHECK(codec_of("int8")->info().bits_per_element == 8.125);
+  CHECK(codec_of("int4")->info().bits_per_element == 4.25);
+  CHECK(codec_of("onebit")->info().bits_per_element == 1.03125);
+}
+
+TEST_CASE("registry: an unknown codec is answered with those there are and the nearest") {
+  CHECK(refusal("onebits") ==
+        "no codec is called `onebits` (did you mean `onebit`?); there are none, bf16, fp16, int8, int4, onebit");
+  CHECK_THAT(refusal("zstandard"), !Catch::Contains("mean"));
+}
+
+TEST_CASE("registry: an unknown parameter and values out of range are named") {
+  CHECK(refusal("int8", {{"blok", 64}}) ==
+        "codec `int8` has no parameter `blok` (did you mean `block`?); it takes block, feedback");
+  CHECK(refusal("none", {{"block", 64}}) == "codec `none` has no parameter `block`; it takes none");
+  CHECK(refusal("int8", {{"block", 100}}) ==
+        "codec `int8`: parameter `block` is 100, expected a power of two from 16 to 65536");
+  for (double block : {8.0, 131072.0, 64.5, -64.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    INFO(block);
+    CHECK_THAT(refusal("int4", {{"block", block}}), Catch::Contains("from 16 to 65536"));
+  }
+  CHECK_THAT(refusal("onebit", {{"block", 32}}), Catch::Contains("from 64 to 65536"));
+  CHECK_THAT(refusal("int4", {{"feedback", 0.5}}), Catch::Contains("a whole number from 0 to 1"));
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/group.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <future>
+
+#include "tests/control/control_support.h"
+
+using namespace casync;
+using namespace casync::runtime;
+using namespace casync::runtime::testing;
+using Catch::Matchers::Contains;
+
+namespace {
+
+void require_joined(const std::vector<Joined>& joined) {
+  for (const std::string& text : texts_of(joined)) CHECK(text.empty());
+  for (const Joined& each : joined) REQUIRE(each.is_ok());
+}
+
+}  // namespace
+
+TEST_CASE("group: any number of ranks joins over a file store and knows who is there") {
+  const int ranks = GENERATE(1, 2, 3, 8);
+  Ranks group(ranks);
+  require_joined(group.joined);
+  for (const Joined& each : group.joined) {
+    CHECK((*each)->epoch() == (*group.joined[0])->epoch());
+    for (Rank rank = 0; rank < ranks; ++rank) CHECK((*each)->pid_of(rank) == getpid());
+    CHECK((*each)->host_of(ranks - 1) == (*each)->host_of(0));
+    CHECK((*each)->failure().is_ok());
+  }
+  std::vector<Status> closed(static_cast<std::size_t>(ranks));
+  group.each([&](Rank rank, Group& each) { closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(5))); });
+  for (const Status& status : closed) CHECK(status.text() == "OK");
+}
+
+TEST_CASE("group: ranks join over a callback store, and over an address with and without a token") {
+  SharedMap map;
+  std::vector<std::unique_ptr<Store>> stores;
+  auto options = options_of_all(3, stores, [&] { return make_callback_store(map.functions()); });
+  const std::string how = GENERATE("store", "address", "address and token", "ipv6");
+  for (GroupOptions& each : options) {
+    if (how == "store") continue;
+    each.store = nullptr;
+    each.address = how == "ipv6" ? "[::1]:23457" : "localhost:23456";
+    if (how == "address and token") each.token = "correct horse battery staple";
+  }
+  const auto joined = join_all(options);
+  INFO(how);
+  require_joined(joined);
+}
+
+TEST_CASE("group: a rank that comes late is waited for") {
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Store>> stores;
+  auto options = options_of_all(3, stores, [&] { return make_file_store(directory.path()); });
+  const Rank late = GENERATE(0, 2);
+  std::vector<std::future<Joined>> joins;
+  for (Rank rank = 0; rank < 3; ++rank) {
+    joins.push_back(std::async(std::launch::async, [&, rank] {
+      if (rank == late) std::this_thread::sleep_for(Seconds(0.5));
+      return Group::join(options[static_cast<std::size_t>(rank)]);
+    }));
+  }
+  std::vector<Joined> joined;
+  for (auto& each : joins) joined.push_back(each.get());
+  require_joined(joined);
+}
+
+TEST_CASE("group: a rank that does not come is named by all that did") {
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Store>> stores;
+  auto options = options_of_all(4, stores, [&] { return make_file_store(directory.path()); });
+  const Rank missing = GENERATE(0, 2);
+  options.erase(options.begin() + missing);
+  for (GroupOptions& each : options) each.timeout = Seconds(0.5);
+  options.back().timeout = Seconds(20);  // it need not wait longer than the others do
+  if (missing == 0) options.back().timeout = Seconds(0.5);
+  const auto joined = join_all(options);
+  for (const Joined& each : joined) {
+    REQUIRE(!each.is_ok());
+    CHECK(each.status().code() == StatusCode::kTimeout);
+    CHECK_THAT(each.status().message(), Contains("rank " + std::to_string(missing) + " of 4 did not come"));
+  }
+}
+
+TEST_CASE("group: two processes with one rank are told so, and everyone else too") {
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Store>> stores;
+  auto options = options_of_all(4, stores, [&] { return make_file_store(directory.path()); });
+  options[3].rank = 1;
+  const auto joined = join_all(options);
+  for (const Joined& each : joined) {
+    REQUIRE(!each.is_ok());
+    CHECK(each.status().code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(each.status().message(), Contains("two processes have rank 1: pid " + std::to_string(getpid())));
+  }
+}
+
+TEST_CASE("group: ranks that disagree on the world's size are told both sizes") {
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Store>> stores;
+  auto options = options_of_all(3, stores, [&] { return make_file_store(directory.path()); });
+  options[2].ranks = 5;
+  const auto joined = join_all(options);
+  for (const Joined& each : joined) {
+    REQUIRE(!each.is_ok());
+    CHECK(each.status().code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(each.status().message(), Contains("says 3") && Contains("says 5") && Contains("rank 2"));
+  }
+}
+
+TEST_CASE("group: a wrong token keeps a rank out, and rank 0 says what it saw") {
+  auto options = std::vector<GroupOptions>{quick_options(0, 2, nullptr), quick_options(1, 2, nullptr)};
+  for (GroupOptions& each : options) {
+    each.address = "127.0.0.1:23458";
+    each.token = "token of rank " + std::to_string(each.rank);
+    each.timeout = Seconds(6);
+  }
+  const auto joined = join_all(options);
+  REQUIRE(!joined[1].is_ok());
+  CHECK(joined[1].status().code() == StatusCode::kUnavailable);
+  CHECK_THAT(joined[1].status().message(), Contains("wrong token") && Contains("CASYNC_TOKEN"));
+  REQUIRE(!joined[0].is_ok());
+  CHECK(joined[0].status().code() == StatusCode::kTimeout);
+  CHECK_THAT(joined[0].status().message(), Contains("rank 1 of 2 did not come") && Contains("wrong token"));
+  CHECK_THAT(joined[0].status().message(), !Contains("token of rank"));
+}
+
+TEST_CASE("group: impossible options and addresses are refused with what is wrong") {
+  GroupOptions options = quick_options(2, 2, nullptr);
+  CHECK_THAT(Group::join(options).status().message(), Contains("rank 2 of 2"));
+  options.rank = 0;
+  CHECK_THAT(Group::join(options).status().message(), Contains("neither an address nor a store"));
+  options.address = "no-such-host.invalid:1234";
+  CHECK_THAT(Group::join(options).status().message(), Contains("no-such-host.invalid"));
+  options.address = "192.0.2.7:1234";
+  CHECK_THAT(Group::join(options).status().message(), Contains("rank 0 must run there"));
+  options.address = "nonsense";
+  CHECK_THAT(Group::join(options).status().message(), Contains("\"nonsense\" is no address"));
+  SharedMap map;
+  const auto store = make_callback_store(map.functions());
+  options = quick_options(0, 2, store.get());
+  options.interface_name = "nonet0";
+  CHECK_THAT(Group::join(options).status().message(), Contains("nonet0") && Contains("there are: ") && Contains("lo"));
+}
+
+TEST_CASE("group: what a dead job left in the store misleads nobody") {
+  TemporaryDirectory directory;
+  const auto stale = make_file_store(directory.path());
+  auto nobody = resolve({"127.0.0.1", 1});
+  REQUIRE(nobody.is_ok());
+  REQUIRE(publish(*stale, {*nobody, "the token of before"}).is_ok());
+  std::vector<std::unique_ptr<Store>> stores;
+  auto options = options_of_all(2, stores, [&] { return make_file_store(directory.path()); });
+  auto member = std::async(std::launch::async, [&] { return Group::join(options[1]); });
+  std::this_thread::sleep_for(Seconds(0.2));
+  const Joined hub = Group::join(options[0]);
+  const Joined other = member.get();
+  CHECK(hub.status().text() == "OK");
+  CHECK(other.status().text() == "OK");
+}
+
+TEST_CASE("group: a cause given to abort() reaches every rank as it is, once") {
+  Ranks group(3);
+  require_joined(group.joined);
+  const Rank culprit = GENERATE(0, 2);
+  std::atomic<int> calls = 0;
+  group.each([&](Rank, Group& each) { each.watch([&](const Status&) { ++calls; }); });
+  (*group.joined[static_cast<std::size_t>(culprit)])->abort(data_loss("gradient fc1 is damaged"));
+  std::vector<Status> seen(3);
+  group.each([&](Rank rank, Group& each) {
+    seen[static_cast<std::size_t>(rank)] = each.all_gather("after", "", after(Seconds(5))).status();
+  });
+  for (const Status& status : seen) CHECK(status.text() == "DataLoss: gradient fc1 is damaged");
+  group.each([&](Rank, Group& each) { each.abort(aborted("too late")); });
+  for (const Joined& each : group.joined) CHECK((*each)->failure().code() == StatusCode::kDataLoss);
+  std::promise<std::string> late;
+  (*group.joined[1])->watch([&](const Status& cause) { late.set_value(cause.text()); });
+  CHECK(late.get_future().get() == "DataLoss: gradient fc1 is damaged");
+  group.joined.clear();  // ends the threads that count
+  CHECK(calls == 3);
+}
+
+TEST_CASE("group: when two ranks abort at once, all report one and the same cause") {
+  Ranks group(4);
+  require_joined(group.joined);
+  std::vector<std::string> seen(4);
+  group.each([&](Rank rank, Group& each) {
+    each.abort(aborted("rank " + std::to_string(rank) + " has had enough"));
+    seen[static_cast<std::size_t>(rank)] = each.failure().text();
+  });
+  CHECK_THAT(seen[0], Contains("has had enough"));
+  for (const std::string& text : seen) CHECK(text == seen[0]);
+}
+
+TEST_CASE("group: leaving without waiting is a goodbye, which the others hear of") {
+  Ranks group(3);
+  require_joined(group.joined);
+  std::promise<Rank> left;
+  (*group.joined[0])->watch_leavers([&](Rank rank) { left.set_value(rank); });
+  group.joined[2] = internal_error("gone");
+  CHECK(left.get_future().get() == 2);
+  std::promise<Rank> told_later;
+  (*group.joined[1])->watch_leavers([&](Rank rank) { told_later.set_value(rank); });
+  CHECK(told_later.get_future().get() == 2);
+  CHECK((*group.joined[0])->failure().is_ok());
+  const Status late = (*group.joined[1])->all_gather("weights", "", after(Seconds(5))).status();
+  CHECK(late.code() == StatusCode::kPeerFailure);
+  CHECK_THAT(late.message(), Contains("rank 2") && Contains("closed its session") && Contains("weights"));
+}
+
+TEST_CASE("group: close() names the ranks that stay") {
+  Ranks group(3);
+  require_joined(group.joined);
+  std::vector<Status> closed(3);
+  group.each([&](Rank rank, Group& each) {
+    if (rank != 2) closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(0.3)));
+  });
+  CHECK(closed[1].code() == StatusCode::kTimeout);
+  CHECK_THAT(closed[1].message(), Contains("rank 2 did not say goodbye"));
+  CHECK(closed[0].code() == StatusCode::kTimeout);
+  CHECK_THAT(closed[0].message(), Contains("rank 2 did not say goodbye"));
+}
+
+TEST_CASE("group: a forked child has no part in its parent's group") {
+  Ranks group(2);
+  require_joined(group.joined);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool refused =
+        (*group.joined[0])->failure().code() == StatusCode::kUnavailable &&
+        (*group.joined[1])->all_gather("x", "", after(Seconds(1))).status().code() == StatusCode::kUnavailable;
+    group.joined.clear();
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  std::vector<Status> closed(2);
+  group.each([&](Rank rank, Group& each) { closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(5))); });
+  CHECK(closed[0].text() == "OK");
+  CHECK(closed[1].text() == "OK");
+}

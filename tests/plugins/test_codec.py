@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync.Codec: a compression algorithm by itself."""
+
+import numpy
+import pytest
+
+import casync
+
+GRADIENT = numpy.random.default_rng(7).standard_normal(1000).astype(numpy.float32)
+# Largest error of one element, in units of the largest magnitude of the gradient.
+ERROR = {"none": 0.0, "bf16": 2**-8, "fp16": 2**-10, "int8": 1 / 127, "int4": 1 / 7, "onebit": 1.0}
+
+
+def test_the_codecs_of_this_build_are_named():
+    assert set(ERROR) <= set(casync.codecs())
+
+
+def test_the_version_is_three_numbers():
+    assert all(part.isdigit() for part in casync.version().split(".")) and casync.version().count(".") == 2
+
+
+@pytest.mark.parametrize("name", ERROR)
+def test_what_is_decoded_is_close_to_what_was_encoded(name):
+    codec = casync.Codec(name)
+    payload = codec.encode(GRADIENT)
+    assert len(payload) <= codec.bound(GRADIENT.size)
+    error = numpy.abs(codec.decode(payload, GRADIENT.size) - GRADIENT).max()
+    assert error <= ERROR[name] * numpy.abs(GRADIENT).max()
+
+
+@pytest.mark.parametrize("name", ["int8", "int4", "onebit"])
+def test_feedback_keeps_what_the_payload_leaves_out(name):
+    codec, state = casync.Codec(name), casync.CodecState(GRADIENT.size)
+    applied = numpy.zeros_like(GRADIENT, dtype=numpy.float64)
+    for step in range(20):
+        applied += codec.decode(codec.encode(GRADIENT, state, step=step), GRADIENT.size)
+    assert numpy.abs(applied + state.residual - 20.0 * GRADIENT).max() < 1e-3
+
+
+def test_a_gradient_that_is_not_finite_leaves_the_state_as_it_was():
+    codec, state = casync.Codec("int8"), casync.CodecState(GRADIENT.size)
+    codec.encode(GRADIENT, state)
+    before = state.residual.copy()
+    bad = GRADIENT.copy()
+    bad[17] = numpy.inf
+    codec.encode(bad, state)
+    assert before.any() and (state.residual == before).all()
+
+
+@pytest.mark.parametrize("name", ["none", "int8"])
+def test_merge_is_the_code_of_the_sum(name):
+    codec = casync.Codec(name)
+    merged = codec.merge([codec.encode(GRADIENT), codec.encode(2 * GRADIENT)], GRADIENT.size)
+    assert numpy.abs(codec.decode(merged, GRADIENT.size) - 3 * GRADIENT).max() <= 0.1
+
+
+def test_a_payload_of_another_length_is_data_loss():
+    codec = casync.Codec("int8")
+    with pytest.raises(casync.DataLoss):
+        codec.decode(codec.encode(GRADIENT)[:-1], GRADIENT.size)
+
+
+def test_an_unknown_codec_is_refused_with_those_there_are():
+    with pytest.raises(casync.InvalidArgument, match="onebit"):
+        casync.Codec("twobit")
+
+
+def test_an_unknown_parameter_is_refused():
+    with pytest.raises(casync.InvalidArgument, match="blok"):
+        casync.Codec("int8", blok=64)
+
+
+def test_a_state_of_another_size_is_refused():
+    with pytest.raises(casync.InvalidArgument, match="3 elements"):
+        casync.Codec("int8").encode(GRADIENT, casync.CodecState(3))
+
+
+def test_info_is_what_the_codec_declares():
+    assert casync.Codec("int8").info()["name"] == "int8"

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync.Session with real ranks: averages, identical replicas, saved state, refusals."""
+
+import hashlib
+
+import numpy
+import pytest
+import ranks
+
+import casync
+
+SHAPES = {"embed": (64, 33), "bias": (7,), "scalar": (), "large": (300, 401)}
+
+
+def gradients(rank, step=0):
+    generator = numpy.random.default_rng([rank, step])
+    return {name: generator.standard_normal(shape).astype(numpy.float32) for name, shape in SHAPES.items()}
+
+
+def average_once(rank, op, dtype):
+    with casync.Session(codec="none", op=op) as session:
+        arrays = {name: numpy.atleast_1d(g).astype(dtype) for name, g in gradients(rank).items()}
+        names = list(arrays)[rank % 4 :] + list(arrays)[: rank % 4]  # each rank in an order of its own
+        ids = {name: session.declare(name, arrays[name].shape, dtype) for name in names}
+        handles = [session.submit(ids[name], arrays[name]) for name in names]
+        for handle in handles:
+            handle.wait()
+        done = all(handle.done for handle in handles)
+        return arrays, bool(session.step()), done, session.stats()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_every_rank_ends_with_the_average(size):
+    results = ranks.values(__file__, "average_once", size, op="average", dtype="float32")
+    for name in SHAPES:
+        expected = sum(gradients(rank)[name].astype(numpy.float64) for rank in range(size)) / size
+        for arrays, finite, done, _ in results:
+            assert numpy.abs(arrays[name] - expected).max() < 1e-6
+            assert finite and done
+
+
+@pytest.mark.parametrize("dtype,error", [("float32", 1e-5), ("float16", 2e-2)])
+def test_every_rank_ends_with_the_sum(dtype, error):
+    for arrays, *_ in ranks.values(__file__, "average_once", 3, op="sum", dtype=dtype):
+        for name in SHAPES:
+            expected = sum(gradients(rank)[name].astype(numpy.float64) for rank in range(3))
+            assert numpy.abs(arrays[name] - expected).max() < error
+
+
+def test_the_counters_count_what_was_sent():
+    for _, _, _, stats in ranks.values(__file__, "average_once", 2, op="average", dtype="float32"):
+        least = 4 * sum(numpy.prod(shape) for shape in SHAPES.values()) * 2 * (2 - 1) / 2
+        assert stats["steps"] == 1 and least * 0.9 <= stats["wire_bytes_sent"] <= least * 1.2
+
+
+def train(rank, codec, steps, resume_at=None):
+    """Hash of all results of all steps; with resume_at, by two sessions that hand over the saved state."""
+    digest, state = hashlib.sha256(), None
+    parts = [range(steps)] if resume_at is None else [range(resume_at), range(resume_at, steps)]
+    for part in parts:
+        with casync.Session(codec=codec) as session:
+            ids = {name: session.declare(name, shape or 1) for name, shape in SHAPES.items()}
+            if state is not None:
+                session.load_state_dict(state)
+            for step in part:
+                arrays = {name: numpy.atleast_1d(g) for name, g in gradients(rank, step).items()}
+                for name, array in arrays.items():
+                    session.submit(ids[name], array)
+                assert session.step()
+                for array in arrays.values():
+                    digest.update(array.tobytes())
+            state = session.state_dict()
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("codec", ["none", "bf16", "fp16", "int8", "int4", "onebit"])
+def test_all_replicas_hold_the_same_bytes(codec):
+    assert len(set(ranks.values(__file__, "train", 3, codec=codec, steps=4))) == 1
+
+
+@pytest.mark.parametrize("codec", ["int4", "onebit"])
+def test_a_resumed_run_gives_the_bytes_of_an_uninterrupted_one(codec):
+    whole = ranks.values(__file__, "train", 2, codec=codec, steps=6)
+    assert ranks.values(__file__, "train", 2, codec=codec, steps=6, resume_at=3) == whole
+
+
+def with_a_nan(rank):
+    with casync.Session(codec="int8") as session:
+        fc, bias = session.declare("fc", 1000), session.declare("bias", 10)
+        session.submit(fc, numpy.full(1000, 0.1 * (rank + 1), numpy.float32))
+        session.submit(bias, numpy.ones(10, numpy.float32))
+        first = session.step()
+        before = session.state_dict()["gradients"]["fc"]["residual"]
+        array = numpy.full(1000, 0.3, numpy.float32)
+        array[5] = numpy.nan if rank == 1 else 0.3
+        session.submit(fc, array)
+        session.submit(bias, numpy.ones(10, numpy.float32))
+        second = session.step()
+        after = session.state_dict()["gradients"]["fc"]["residual"]
+        return bool(first), second.finite, second.first_non_finite, bool((before == after).all())
+
+
+def test_all_ranks_learn_alike_that_a_gradient_was_not_finite():
+    assert set(ranks.values(__file__, "with_a_nan", 3)) == {(True, False, "fc", True)}
+
+
+def declare_and_submit(rank, declarations, codecs=("none", "none")):
+    with casync.Session(codec=codecs[rank]) as session:
+        name, size = declarations[rank]
+        session.submit(session.declare(name, size), numpy.ones(size, numpy.float32))
+        session.step()
+
+
+MISMATCHES = {
+    "names": (dict(declarations=[("fc", 8), ("fd", 8)]), ("fc", "fd")),
+    "shapes": (dict(declarations=[("fc", 8), ("fc", 9)]), ("8", "9")),
+    "codecs": (dict(declarations=[("fc", 8), ("fc", 8)], codecs=("int8", "int4")), ("int8", "int4")),
+}
+
+
+@pytest.mark.parametrize("case", MISMATCHES)
+def test_ranks_that_differ_are_refused_with_both_values(case):
+    arguments, both = MISMATCHES[case]
+    for outcome in ranks.Job(__file__, "declare_and_submit", 2, **arguments).wait():
+        assert outcome.error == "InvalidArgument"
+        assert all(value in outcome.message for value in both), outcome.message
+
+
+def test_world_sizes_that_differ_are_refused_with_both_values():
+    same = [("fc", 8)] * 2
+    job = ranks.Job(
+        __file__, "declare_and_submit", 2, declarations=same, envs={1: {"CASYNC_SIZE": "3"}}, env={"CASYNC_TIMEOUT_SEC": "5"}
+    )
+    for outcome in job.wait():
+        assert outcome.error == "InvalidArgument", outcome.stderr
+        assert "2" in outcome.message and "3" in outcome.message
+
+
+@pytest.fixture
+def alone():
+    with casync.Session(rank=0, size=1) as session:
+        yield session
+
+
+BAD_ARRAYS = {
+    "dtype": (numpy.ones(6), "float64"),
+    "contiguous": (numpy.ones((6, 2), numpy.float32)[:, 0], "not contiguous"),
+    "shape": (numpy.ones(7, numpy.float32), r"\(7,\)"),
+    "type": ([1.0] * 6, "list"),
+    "order": (numpy.ones(6, ">f4"), ">f4"),
+    "read-only": (numpy.frombuffer(bytes(24), numpy.float32), "read-only"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ARRAYS)
+def test_an_array_that_cannot_be_the_gradient_is_refused_by_name(alone, case):
+    array, why = BAD_ARRAYS[case]
+    with pytest.raises(casync.InvalidArgument, match=f"gradient fc: .*{why}"):
+        alone.submit(alone.declare("fc", 6), array)
+
+
+def test_a_gradient_twice_in_one_step_is_refused(alone):
+    fc = alone.declare("fc", 6)
+    alone.submit(fc, numpy.ones(6, numpy.float32))
+    with pytest.raises(casync.InvalidArgument, match="twice"):
+        alone.submit(fc, numpy.ones(6, numpy.float32))
+
+
+def test_bfloat16_travels_as_its_uint16_view(alone):
+    array = (numpy.array([1.0, -2.5], numpy.float32).view(numpy.uint32) >> 16).astype(numpy.uint16)
+    before = array.copy()
+    alone.submit(alone.declare("half", 2, "bfloat16"), array)
+    assert alone.step() and (array == before).all()
+
+
+def test_a_closed_session_says_so(alone):
+    alone.close()
+    with pytest.raises(casync.InvalidArgument, match="closed"):
+        alone.declare("fc", 6)
+
+
+def test_a_state_of_another_codec_is_refused_by_name():
+    with casync.Session(rank=0, size=1, codec="int8") as session:
+        session.submit(session.declare("fc", 6), numpy.ones(6, numpy.float32))
+        session.step()
+        state = session.state_dict()
+        state["gradients"]["fc"]["codec"] = "another"
+        with pytest.raises(casync.InvalidArgument, match="fc.*another"):
+            session.load_state_dict(state)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync bench: the rows that were asked for, results that are right, every output format."""
+import csv
+import io
+import json
+import sys
+
+from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
+
+QUICK = ["-n", "3", "-w", "1", "-b", "4K", "-e", "64K", "-f", "4"]
+
+
+def all_reduce(*options):
+    result = casync("bench", "all_reduce", *QUICK, "--json", *options, timeout=120)
+    ends_with(0, result, f"bench all_reduce {options}")
+    rows = json.loads(result.stdout)["rows"]
+    claim([row["size_bytes"] for row in rows] == [4096, 16384, 65536], "a row per size", rows)
+    claim([row["count"] for row in rows] == [1024, 4096, 16384], "elements are float32", rows)
+    claim(all(row["wrong"] == 0 for row in rows), "nothing is wrong", rows)
+    claim(all(0 < row["time_min_us"] <= row["time_median_us"] for row in rows), "the median is not below the least", rows)
+    return rows
+
+
+def test_none_is_bit_exact_and_moves_all_bytes():
+    for row in all_reduce("-r", "2"):
+        claim(row["nmse"] == 0 and row["ratio"] == 1, "no error, no compression", row)
+        claim(row["wire_bytes_per_rank"] >= row["size_bytes"], "2 (N-1)/N of the gradient and headers", row)
+        claim(abs(row["busbw_gb_s"] - row["algbw_gb_s"]) < 1e-9, "two ranks: bus and algorithm bandwidth agree", row)
+
+
+def test_ring_of_none_equals_its_graph_carried_out_locally():
+    rows = all_reduce("-r", "3", "--strategy", "ring")
+    claim(all(row["strategy"] == "ring" and row["nmse"] < 1e-12 for row in rows), "rounding only", rows)
+
+
+def test_lossy_codecs_equal_their_graphs_carried_out_locally():
+    for codec, error in (("int8", 1e-3), ("int4:block=64", 0.05), ("onebit", 1.0)):
+        rows = all_reduce("-r", "3", "--codec", codec)
+        claim(all(0 < row["nmse"] < error for row in rows), "an error, as large as the codec's", rows)
+        claim(all(row["codec"].startswith(codec.split(":")[0]) and row["ratio"] > 3 for row in rows), "smaller", rows)
+
+
+def test_a_plan_file_decides():
+    with temporary_folder() as folder:
+        plan = folder + "/plan.txtpb"
+        with open(plan, "w") as file:
+            file.write('version: 1\nrule { match: "bench.4096" codec { name: "bf16" } }\n')
+        codecs = [row["codec"] for row in all_reduce("--plan", plan)]
+    claim(codecs == ["bf16", "none", "none"], "the rule takes its gradient only", codecs)
+
+
+def test_text_and_csv_tell_the_same_columns():
+    text = casync("bench", "all_reduce", *QUICK)
+    ends_with(0, text, "as text")
+    lines = [line for line in text.stdout.splitlines() if not line.startswith("# ")]
+    claim(len(text.stdout.splitlines()) - len(lines) >= 4, "with a head that says what it was measured on", text.stdout)
+    comma = casync("bench", "all_reduce", *QUICK, "--csv")
+    ends_with(0, comma, "as CSV")
+    rows = list(csv.DictReader(io.StringIO("".join(l for l in comma.stdout.splitlines(True) if not l.startswith("#")))))
+    claim([row["size_bytes"] for row in rows] == ["4096", "16384", "65536"], "rows by size", comma.stdout)
+
+
+def test_rank_0_prints_under_a_launcher():
+    result = casync("run", "-n", "2", "--", TOOL, "bench", "all_reduce", *QUICK)
+    ends_with(0, result, "under casync run")
+    claim({line[:4] for line in result.stdout.splitlines()} == {"[0] "}, "nobody else prints", result.stdout)
+
+
+def test_a_ring_that_would_add_errors_is_refused_on_all_ranks():
+    result = casync("bench", "all_reduce", *QUICK, "--codec", "onebit", "--strategy", "ring")
+    ends_with(3, result, "onebit in a ring")
+    claim("onebit" in result.stderr and "ring" in result.stderr and result.stdout.count("[") == 0, "says why", result.stderr)
+
+
+def test_transport_has_a_row_per_size():
+    result = casync("bench", "transport", "-b", "4K", "-e", "1M", "-f", "16", "--seconds", "0.02", "--json")
+    ends_with(0, result, "bench transport")
+    rows = json.loads(result.stdout)["rows"]
+    claim([row["size_bytes"] for row in rows] == [4096, 65536, 1048576], "rows by size", rows)
+    claim(all(row["latency_us"] > 0 and row["bandwidth_gib_s"] > 0 and row["exchange_ms"] > 0 for row in rows), "figures", rows)
+
+
+def test_a_transport_between_processes_is_needed():
+    ends_with(3, casync("bench", "transport", "--transport", "loopback"), "loopback has one process only")
+
+
+found = {one["name"]: one["state"] for one in json.loads(casync("doctor", "--json").stdout)["findings"]}
+if found["transport ucx"] != "ok":
+    print("[SKIP] there is no UCX here")
+    sys.exit(77)
+run_all(globals())

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the command share: running it, and claims that end the test with what was seen."""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+TOOL = sys.argv[1]
+
+
+def casync(*arguments, env=None, timeout=60):
+    """Runs the command to its end. Variables of a surrounding job are not its business."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("CASYNC_", "OMPI_", "PMI", "SLURM_"))}
+    return subprocess.run(
+        [TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, env={**clean, **(env or {})}
+    )
+
+
+def claim(holds, what, *seen):
+    if not holds:
+        print("NOT TRUE:", what, *seen, sep="\n  ")
+        sys.exit(1)
+
+
+def ends_with(code, result, what):
+    claim(result.returncode == code, what, f"exit code {result.returncode}, expected {code}", result.stdout, result.stderr)
+
+
+def temporary_folder():
+    return tempfile.TemporaryDirectory(prefix="casync-test-")
+
+
+def until(condition, seconds, what):
+    """Waits for something that has to become true; generous, because the machine may be busy."""
+    end = time.monotonic() + seconds
+    while not condition():
+        claim(time.monotonic() < end, f"{what} (within {seconds} s)")
+        time.sleep(0.01)
+
+
+def is_alive(pid):
+    """A zombie is not alive: it only waits for its parent to ask."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def run_all(tests):
+    """Each function of the test file that is called test_..., in order; the name is the claim."""
+    for name, test in list(tests.items()):
+        if name.startswith("test_"):
+            test()
+            print("ok", name[5:].replace("_", " "))

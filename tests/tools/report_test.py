@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync report: known numbers from known traces, one page that needs no network, and nothing hostile accepted."""
+import copy
+import json
+import re
+from pathlib import Path
+
+from command import casync, claim, ends_with, run_all, temporary_folder
+from traces import trace, write
+
+
+def numbers(*traces):
+    with temporary_folder() as folder:
+        result = casync("report", write(folder, *traces), "--json")
+        ends_with(0, result, "report --json")
+        claim(not (Path(folder) / "report.html").exists(), "--json alone writes no page")
+        return json.loads(result.stdout)
+
+
+def page(*traces, steps=()):
+    with temporary_folder() as folder:
+        ends_with(0, casync("report", write(folder, *traces), *steps), "report")
+        return (Path(folder) / "report.html").read_text()
+
+
+def data(html, name):
+    return json.loads(re.search(f'<script type="application/json" id="{name}">(.*?)</script>', html, re.S).group(1))
+
+
+def test_the_numbers_are_those_of_the_traces():
+    seen = numbers(trace(0), trace(1))
+    expected = {"ranks": 2, "missing_ranks": [], "transport": "loopback", "link": "", "steps": 2, "traced_steps": 2,
+                "first_step": 0, "last_step": 1, "ms_per_step": 10.0, "sync_ms_per_step": 8.0,
+                "payload_bytes_per_rank_step": 8000, "wire_bytes_per_rank_step": 8200,
+                "plain_bytes_per_rank_step": 32000, "ratio": 4.0}
+    claim({key: seen[key] for key in expected} == expected, "the job's numbers", seen)
+    tasks = [{kind: one["ms_per_step"] for kind, one in rank["tasks"].items()} for rank in seen["by_rank"]]
+    claim(tasks == [{"encode": 0.1, "merge": 0.2, "decode": 0.05, "send": 1.0, "recv": 1.5},
+                    {"encode": 0.2, "merge": 0.4, "decode": 0.1, "send": 2.0, "recv": 3.0}], "milliseconds by kind", tasks)
+    gradient = seen["gradients"][0]
+    claim((gradient["mean_ms"], gradient["exposed_ms"], gradient["ratio"], gradient["bytes"]) == (7.5, 0.25, 4.0, 32000),
+          "means over ranks", gradient)
+
+
+def test_a_rank_without_a_trace_is_missing_not_an_error():
+    with temporary_folder() as folder:
+        result = casync("report", write(folder, trace(1)), "--json")
+        ends_with(0, result, "one of two ranks")
+        claim(json.loads(result.stdout)["missing_ranks"] == [0], "rank 0 is missing", result.stdout)
+        claim("rank 0 of 2 left no trace" in result.stderr, "and said to be", result.stderr)
+
+
+def test_clocks_are_aligned():
+    columns = data(page(trace(0), trace(1)), "timeline")
+    steps = [(columns["rank"][i], columns["start_us"][i]) for i, kind in enumerate(columns["kind"]) if kind == 0]
+    claim(sorted(steps) == [(0, 0), (0, 10000), (1, 500), (1, 10500)], "rank 1 is 500 us later", steps)
+
+
+def test_the_page_is_one_file_that_opens_no_connection():
+    html = page(trace(0), trace(1))
+    claim(not re.search(r'(src|href)\s*=|@import|url\(|https?://', html), "nothing is loaded from anywhere")
+    claim("default-src 'none'" in html, "and the browser is told so")
+
+
+def test_pacing_reaches_the_page():
+    claim(data(page(trace(0, link="1gbit,1ms"), trace(1, link="1gbit,1ms")), "numbers")["link"] == "1gbit,1ms", "link")
+
+
+def test_names_cannot_leave_the_data():
+    bad = trace(0)
+    name = "</script><script>alert(1)</script><!--numbers-->"
+    bad["casync"]["gradients"][0]["name"] = name
+    bad["traceEvents"][2]["args"]["gradient"] = name
+    html = page(bad, trace(1))
+    claim(html.count("<script") == 3 and "alert(1)</script>" not in html, "three script elements, as always", html.count("<script"))
+    claim(name in [gradient["name"] for gradient in data(html, "numbers")["gradients"]], "the name is shown as it is")
+
+
+def test_steps_are_chosen():
+    columns = data(page(trace(0), trace(1), steps=["--steps", "1"]), "timeline")
+    claim(set(columns["step"]) == {1} and columns["steps"] == [1, 1], "step 1 only", columns)
+    for wrong in ("x", "3..1", "1..", "-1", "1..2x"):
+        with temporary_folder() as folder:
+            ends_with(2, casync("report", write(folder, trace(0)), f"--steps={wrong}"), f"--steps {wrong}")
+
+
+def test_long_jobs_show_the_middle():
+    long = trace(0)
+    long["casync"]["ranks"] = 1
+    first = long["traceEvents"][2]
+    long["traceEvents"] = [{**first, "ts": 1000 * step + at, "args": {**first["args"], "step": step}}
+                           for step in range(100) for at in range(1000)]
+    columns = data(page(long), "timeline")
+    claim(columns["all_steps"] is False and columns["steps"] == [21, 80], "60 steps around the 50th", columns["steps"])
+    claim(len(columns["kind"]) == 60000, "whole steps only", len(columns["kind"]))
+
+
+def test_the_merged_trace_is_a_chrome_trace():
+    with temporary_folder() as folder:
+        target = Path(folder) / "all.json"
+        ends_with(0, casync("report", write(folder, trace(0), trace(1)), "--trace", target), "--trace")
+        events = json.loads(target.read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    claim(len(spans) == 24 and {event["pid"] for event in spans} == {0, 1}, "all spans of both ranks", len(spans))
+    claim(min(event["ts"] for event in spans if event["pid"] == 1) == 500, "on one clock")
+    names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+    claim(names == ["rank 0 node0", "rank 1 node1"], "ranks are processes", names)
+
+
+def refused(text, *words, name="rank0.trace.json"):
+    with temporary_folder() as folder:
+        (Path(folder) / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        result = casync("report", folder)
+        ends_with(3, result, f"a file that begins with {text[:60]!r}")
+        claim(not (Path(folder) / "report.html").exists() and result.stdout == "", "nothing is written")
+        for word in (name, *words):
+            claim(word in result.stderr, f"the message holds {word!r}", result.stderr)
+
+
+def changed(path, value):
+    """The trace of rank 0 with one field replaced, or removed where value is None."""
+    whole = copy.deepcopy(trace(0))
+    inner = whole
+    for key in path[:-1]:
+        inner = inner[key]
+    if value is None:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
+    return json.dumps(whole)
+
+
+def test_files_that_are_no_json_are_refused_with_line_and_column():
+    whole = json.dumps(trace(0), indent=1)
+    for cut in (0, 1, 20, len(whole) // 2, len(whole) - 1):
+        refused(whole[:cut], "line", "column")
+    refused(b"\x00\xff\xfe not json", "line 1")
+    refused('{"traceEvents": [{"ph": "X\xff"}]}'.encode("latin-1"), "line 1")
+    refused("[" * 200000, "line 1")
+    refused(changed(["casync", "epoch_us"], "@").replace('"@"', "1e999"), "1e999")
+
+
+def test_files_of_another_form_are_refused_naming_the_place():
+    refused("[]", "expected an object")
+    refused("{}", "`traceEvents` is missing")
+    refused('{"traceEvents": []}', "`casync` is missing")
+    refused('{"traceEvents": [7], "casync": {}}', "event 0")
+    refused('{"traceEvents": [[]], "casync": {}}', "event 0")
+    refused(changed(["casync", "rank"], 2), "`rank` is 2", "from 0 to 1")
+    refused(changed(["casync", "ranks"], 0), "`ranks` is 0")
+    refused(changed(["casync", "ranks"], 1e9), "`ranks` is 1000000000.0")
+    refused(changed(["casync", "epoch_us"], None), "`epoch_us` is missing")
+    refused(changed(["casync", "gradients"], "many"), "`gradients` is not an array")
+    refused(changed(["casync", "gradients", 0, "elements"], -1), "gradients[0]", "`elements` is -1")
+    refused(changed(["casync", "gradients", 0, "name"], 5), "gradients[0]", "`name` is 5")
+    refused(changed(["casync", "stats", "steps"], "two"), "casync.stats", '`steps` is "two"')
+
+
+def test_bad_events_are_refused_naming_the_event_and_the_field():
+    refused(changed(["traceEvents", 3, "dur"], -5), "event 3", "send fc.weight[1]", "`dur` is -5")
+    refused(changed(["traceEvents", 3, "ts"], 1e300), "event 3", "`ts` is 1e+300")
+    refused(changed(["traceEvents", 3, "ts"], None), "event 3", "`ts` is missing")
+    refused(changed(["traceEvents", 3, "ph"], None), "event 3", "`ph` is missing")
+    refused(changed(["traceEvents", 3, "args"], []), "event 3", "`args`")
+    refused(changed(["traceEvents", 3, "args", "step"], 1e18), "event 3", "`step` is 1e+18")
+    refused(changed(["traceEvents", 3, "args", "gradient"], ["x" * 5000]), "event 3", "`gradient`")
+    refused(changed(["traceEvents", 3, "tid"], -1), "event 3", "`tid` is -1")
+
+
+def test_events_of_other_kinds_are_counted_not_refused():
+    other = trace(0)
+    other["traceEvents"].append({"ph": "X", "cat": "tea", "name": "pause", "ts": 0, "dur": 1})
+    claim(numbers(other, trace(1))["by_rank"][0]["ignored_events"] == 1, "one event ignored")
+
+
+def test_folders_of_two_jobs_are_refused():
+    with temporary_folder() as folder:
+        stranger = trace(1)
+        stranger["casync"]["ranks"] = 3
+        result = casync("report", write(folder, trace(0), stranger))
+        ends_with(3, result, "ranks of jobs of different sizes")
+        claim("rank0.trace.json" in result.stderr and "rank1.trace.json" in result.stderr, "both are named", result.stderr)
+    with temporary_folder() as folder:
+        write(folder, trace(0))
+        (Path(folder) / "rank1.trace.json").write_text(json.dumps(trace(0)))
+        result = casync("report", folder)
+        ends_with(3, result, "two files of one rank")
+        claim("both say they are rank 0" in result.stderr, "which one", result.stderr)
+
+
+def test_empty_and_absent_folders_are_refused():
+    with temporary_folder() as folder:
+        ends_with(3, casync("report", folder), "an empty folder")
+        ends_with(3, casync("report", Path(folder) / "nowhere"), "no folder")
+        (Path(folder) / "rank0.trace.json").mkdir()
+        ends_with(3, casync("report", folder), "a folder called like a trace")
+
+
+run_all(globals())

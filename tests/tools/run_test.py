@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync run: what ranks are told, how they are stopped, what is left behind (nothing)."""
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from command import TOOL, casync, claim, ends_with, is_alive, run_all, temporary_folder, until
+
+PRINT_ENVIRONMENT = "import os, json; print(json.dumps(dict(os.environ)))"
+
+
+def python(text):
+    return ["--", sys.executable, "-c", text]
+
+
+def environments(*options, env=None):
+    result = casync("run", "-n", "3", *options, *python(PRINT_ENVIRONMENT), env=env)
+    ends_with(0, result, "three ranks that print their environment")
+    lines = sorted(result.stdout.splitlines())
+    claim([line[:4] for line in lines] == ["[0] ", "[1] ", "[2] "], "each line has its rank before it", result.stdout)
+    return [json.loads(line[4:]) for line in lines]
+
+
+def start(folder, *options, program):
+    """A job in the background whose ranks write their process ids to `folder`."""
+    env = {**os.environ, "TMPDIR": str(folder), "FOLDER": str(folder)}
+    return subprocess.Popen([TOOL, "run", *options, "--", sys.executable, "-c", program], env=env, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+# Each rank leaves a file <rank>.pid, and has a child that would outlive it: <rank>.child.
+LONG_RANK = """
+import os, subprocess, sys, time
+rank, folder = os.environ['CASYNC_RANK'], os.environ['FOLDER']
+child = subprocess.Popen(['sleep', '300'])
+for kind, pid in (('child', child.pid), ('pid', os.getpid())):
+    with open(f'{folder}/{rank}.{kind}.new', 'w') as file: file.write(str(pid))
+    os.rename(f'{folder}/{rank}.{kind}.new', f'{folder}/{rank}.{kind}')
+"""
+
+
+def pids(folder, ranks):
+    files = [Path(folder) / f"{rank}.{kind}" for rank in range(ranks) for kind in ("pid", "child")]
+    until(lambda: all(file.exists() for file in files), 30, "all ranks are up")
+    return [int(file.read_text()) for file in files]
+
+
+def nothing_is_left(folder, processes):
+    claim(not any(is_alive(pid) for pid in processes), "no process is left", [p for p in processes if is_alive(p)])
+    claim(not list(Path(folder).glob("casync-*")), "no rendezvous directory is left", list(Path(folder).iterdir()))
+
+
+def test_ranks_learn_their_place_the_rendezvous_and_one_token():
+    with temporary_folder() as folder:
+        ranks = environments(env={"TMPDIR": folder, "RANK": "7", "OMPI_COMM_WORLD_RANK": "5", "PMI_RANK": "5"})
+        claim(not list(Path(folder).iterdir()), "the private directory is gone", list(Path(folder).iterdir()))
+    for rank, environment in enumerate(ranks):
+        told = {name: environment.get(name) for name in
+                ("CASYNC_RANK", "CASYNC_SIZE", "CASYNC_LOCAL_RANK", "CASYNC_LOCAL_SIZE")}
+        claim(list(told.values()) == [str(rank), "3", str(rank), "3"], "rank and size", told)
+        claim(environment["CASYNC_RENDEZVOUS"].startswith(f"file:{folder}/casync-"), "rendezvous", environment)
+        claim(not {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"} & set(environment), "no other launcher contradicts")
+    tokens = {environment["CASYNC_TOKEN"] for environment in ranks}
+    claim(len(tokens) == 1 and len(bytes.fromhex(tokens.pop())) == 32, "32 random bytes, the same for all", ranks)
+    claim(environments()[0]["CASYNC_TOKEN"] != ranks[0]["CASYNC_TOKEN"], "and other ones for each job")
+
+
+def test_what_is_given_is_passed_on():
+    environment = environments("--token", "secret", "--rendezvous", "10.1.2.3:999")[2]
+    claim((environment["CASYNC_TOKEN"], environment["CASYNC_RENDEZVOUS"]) == ("secret", "10.1.2.3:999"), "as given")
+    claim(environments(env={"CASYNC_TOKEN": "known"})[0]["CASYNC_TOKEN"] == "known", "the environment's own token stays")
+
+
+def test_the_private_directory_is_closed_to_others():
+    check = "import os; print(oct(os.stat(os.environ['CASYNC_RENDEZVOUS'][5:]).st_mode & 0o777))"
+    result = casync("run", "-n", "1", *python(check))
+    claim(result.stdout == f"[0] {oct(stat.S_IRWXU)}\n", "mode 0700", result.stdout)
+
+
+def test_torch_variables_come_with_torch_only():
+    claim("MASTER_PORT" not in environments()[0], "not without --torch")
+    ranks = environments("--torch")
+    claim([e["RANK"] for e in ranks] == ["0", "1", "2"] and ranks[0]["WORLD_SIZE"] == "3", "RANK and WORLD_SIZE", ranks)
+    claim(len({(e["MASTER_ADDR"], e["MASTER_PORT"]) for e in ranks}) == 1, "one master", ranks)
+
+
+def test_a_program_without_the_separator_keeps_its_options():
+    result = casync("run", "-n", "1", "--no-prefix", sys.executable, "-c", "import sys; print(sys.argv[1:])", "-n", "9")
+    claim(result.stdout == "['-n', '9']\n", "options of the program are its own", result.stdout, result.stderr)
+
+
+def test_a_program_that_is_not_there_is_refused():
+    result = casync("run", "-n", "2", "--", "/no/such/program")
+    ends_with(3, result, "no such program")
+    claim("`/no/such/program`" in result.stderr and "No such file" in result.stderr, "it is named", result.stderr)
+
+
+def test_lines_of_several_ranks_never_mix():
+    result = casync("run", "-n", "4", *python("for i in range(300): print('x' * 100)"))
+    lines = result.stdout.splitlines()
+    claim(len(lines) == 1200 and {line[3:] for line in lines} == {" " + "x" * 100}, "1200 whole lines", len(lines))
+    result = casync("run", "-n", "1", *python("import sys; sys.stdout.write('no end'); sys.stderr.write('word\\n')"))
+    claim((result.stdout, result.stderr) == ("[0] no end\n", "[0] word\n"), "stdout and stderr stay apart", result)
+
+
+def test_stdin_is_empty():
+    result = casync("run", "-n", "1", *python("import sys; print(repr(sys.stdin.read()))"))
+    claim(result.stdout == "[0] ''\n", "a rank never waits for the keyboard", result.stdout)
+
+
+def test_the_exit_code_is_that_of_the_first_rank_that_failed():
+    with temporary_folder() as folder:
+        program = LONG_RANK + "\nif rank == '1': time.sleep(0.3); sys.exit(7)\ntime.sleep(300)"
+        job = start(folder, "-n", "3", "--grace", "0.2", program=program)
+        processes = pids(folder, 3)
+        _, words = job.communicate(timeout=60)
+        claim(job.returncode == 7, "rank 1's code", job.returncode, words)
+        claim("rank 1 " in words and "exited with code 7" in words, "it is named", words)
+        nothing_is_left(folder, processes)
+
+
+def test_a_rank_killed_by_a_signal_gives_128_plus_it_and_survivors_have_their_say():
+    program = LONG_RANK + """
+if rank == '2': time.sleep(0.3); os.kill(os.getpid(), 9)
+time.sleep(1)
+print('PeerFailure: rank 2', file=sys.stderr)
+sys.exit(4)
+"""
+    with temporary_folder() as folder:
+        job = start(folder, "-n", "3", "--grace", "30", program=program)
+        processes = pids(folder, 3)
+        _, words = job.communicate(timeout=60)
+        claim(job.returncode == 137, "128 + SIGKILL", job.returncode, words)
+        claim("rank 2 " in words and "killed by signal 9" in words, "the culprit is named", words)
+        claim("[0] PeerFailure" in words and "[1] PeerFailure" in words, "the others were not cut short", words)
+        nothing_is_left(folder, processes)
+
+
+def test_ranks_that_ignore_sigterm_are_killed():
+    program = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + LONG_RANK
+    program += "\nif rank == '0': time.sleep(0.2); sys.exit(3)\ntime.sleep(300)"
+    with temporary_folder() as folder:
+        job = start(folder, "-n", "2", "--grace", "0.1", program=program)
+        processes = pids(folder, 2)
+        job.communicate(timeout=30)
+        claim(job.returncode == 3, "rank 0's code", job.returncode)
+        nothing_is_left(folder, processes)
+
+
+def test_signals_stop_all_ranks():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with temporary_folder() as folder:
+            job = start(folder, "-n", "3", program=LONG_RANK + "\ntime.sleep(300)")
+            processes = pids(folder, 3)
+            job.send_signal(number)
+            _, words = job.communicate(timeout=30)
+            claim(job.returncode == 128 + number, f"128 + {number}", job.returncode, words)
+            nothing_is_left(folder, processes)
+
+
+def test_a_stopped_rank_is_stopped_for_good():
+    with temporary_folder() as folder:
+        job = start(folder, "-n", "2", program=LONG_RANK + "\ntime.sleep(300)")
+        processes = pids(folder, 2)
+        os.kill(processes[0], signal.SIGSTOP)
+        job.send_signal(signal.SIGTERM)
+        job.communicate(timeout=30)
+        nothing_is_left(folder, processes)
+
+
+def test_ranks_do_not_outlive_a_launcher_that_is_killed():
+    with temporary_folder() as folder:
+        job = start(folder, "-n", "2", program=LONG_RANK + "\nchild.kill()\ntime.sleep(300)")
+        ranks = pids(folder, 2)[::2]
+        job.kill()
+        job.communicate(timeout=30)
+        until(lambda: not any(is_alive(pid) for pid in ranks), 10, "the ranks went with it")
+
+
+def test_json_says_how_each_rank_ended():
+    result = casync("run", "-n", "2", "--json", *python("import os, sys; print('words'); sys.exit(int(os.environ['CASYNC_RANK']))"))
+    ends_with(1, result, "rank 1 exits with 1")
+    end = json.loads(result.stdout)
+    claim((end["exit_code"], end["first_failed"], end["interrupted_by"]) == (1, 1, None), "who failed", end)
+    claim([rank["exit_code"] for rank in end["ranks"]] == [0, 1], "each rank's code", end)
+    claim(sorted(line for line in result.stderr.splitlines() if "words" in line) == ["[0] words", "[1] words"], "on stderr")
+
+
+run_all(globals())

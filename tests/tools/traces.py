@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of a job of two ranks and two steps, small enough to know every number by heart."""
+import json
+from pathlib import Path
+
+EPOCH_US = 1_700_000_000_000_000
+
+
+def span(rank, category, start, duration, step, **arguments):
+    gradient = arguments.get("gradient")
+    name = f"{category} {gradient}[{arguments.get('partition')}]" if gradient else category
+    return {"ph": "X", "name": name, "cat": category, "pid": rank, "tid": 0, "ts": start, "dur": duration,
+            "args": {"step": step, **arguments}}
+
+
+def task(rank, category, start, duration, step, partition, **arguments):
+    return span(rank, category, start, duration, step, gradient="fc.weight", partition=partition, bytes=1000, **arguments)
+
+
+def trace(rank, link=""):
+    """Rank 1's clock starts 500 us later, and everything it does takes twice as long."""
+    scale, peer = 1 + rank, 1 - rank
+    events = [{"ph": "M", "name": "thread_name", "pid": rank, "tid": 0, "args": {"name": "progress"}}]
+    for step, start in ((0, 1000), (1, 11000)):
+        events += [
+            span(rank, "step", start, 8000, step),
+            task(rank, "encode", start + 100, 100 * scale, step, peer),
+            task(rank, "send", start + 300, 1000 * scale, step, peer, hop=0, peer=peer),
+            task(rank, "recv", start + 300, 1500 * scale, step, rank, hop=0, peer=peer),
+            task(rank, "merge", start + 4000, 200 * scale, step, rank),
+            task(rank, "decode", start + 7000, 50 * scale, step, rank),
+        ]
+    gradient = {"name": "fc.weight", "elements": 8000, "dtype": "float32", "codec": "int8", "second_hop": "int8",
+                "strategy": "ps", "partitions": 2, "priority": 0, "payload_bytes": 8000, "steps": 2,
+                "mean_ms": 7.0 + rank, "exposed_ms": 0.5 * rank}
+    stats = {"steps": 2, "payload_bytes_sent": 16000, "wire_bytes_sent": 16400, "messages_sent": 8, "allocations": 0, "idle_s": 0.25}
+    return {"traceEvents": events,
+            "casync": {"rank": rank, "ranks": 2, "host": f"node{rank}", "transport": "loopback", "link": link,
+                       "epoch_us": EPOCH_US + 500 * rank, "stats": stats, "gradients": [gradient]}}
+
+
+def write(folder, *traces):
+    for one in traces:
+        (Path(folder) / f"rank{one['casync']['rank']}.trace.json").write_text(json.dumps(one))
+    return folder

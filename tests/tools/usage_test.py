@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: help, versions, exit codes, codecs, doctor."""
+import json
+
+from command import casync, claim, ends_with, run_all
+
+COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "codec"], ["bench", "transport"], ["report"], ["doctor"],
+            ["codec"], ["codec", "list"], ["codec", "info"]]
+
+
+def test_every_subcommand_has_help_on_stdout():
+    for command in [[], *COMMANDS]:
+        result = casync(*command, "--help")
+        ends_with(0, result, f"casync {command} --help")
+        claim("Usage: casync" in result.stdout and result.stderr == "", "help is data", result.stdout, result.stderr)
+
+
+def test_every_leaf_subcommand_offers_json():
+    for command in COMMANDS:
+        if command not in (["bench"], ["codec"]):
+            claim("--json" in casync(*command, "--help").stdout, f"casync {command} has --json")
+
+
+def test_version_names_the_abi():
+    result = casync("--version")
+    ends_with(0, result, "--version")
+    claim(result.stdout.startswith("casync ") and "(ABI 1)" in result.stdout, "version and ABI", result.stdout)
+
+
+def test_what_is_not_understood_ends_with_2_and_empty_stdout():
+    for command in ([], ["dance"], ["run"], ["run", "-n", "0", "--", "true"], ["run", "-n", "2"], ["report"],
+                    ["codec", "info"], ["bench", "all_reduce", "-b", "1x"], ["bench", "all_reduce", "-b", "2M", "-e", "1M"],
+                    ["bench", "all_reduce", "--strategy", "magic"], ["bench", "all_reduce", "--csv", "--json"],
+                    ["run", "-n", "2", "what", "--", "true"]):
+        result = casync(*command)
+        ends_with(2, result, f"casync {command}")
+        claim(result.stdout == "" and result.stderr != "", "words go to stderr", result.stdout)
+
+
+def test_codec_list_and_info_agree():
+    codecs = json.loads(casync("codec", "list", "--json").stdout)
+    names = [codec["name"] for codec in codecs]
+    claim("none" in names and "int8" in names and "onebit" in names, "the built-in codecs are listed", names)
+    lines = casync("codec", "list").stdout.splitlines()
+    claim([line.split()[0] for line in lines] == names, "a line per codec", lines)
+    for codec in codecs:
+        result = casync("codec", "info", codec["name"], "--json")
+        ends_with(0, result, "codec info")
+        claim(json.loads(result.stdout) == codec, "info tells what list tells", result.stdout)
+        claim(casync("codec", "info", codec["name"]).stdout.startswith(codec["name"] + ": "), "and in words")
+
+
+def test_codec_parameters_are_filled_in():
+    codecs = json.loads(casync("codec", "list", "--json").stdout)
+    codec, parameter = next((c, p) for c in codecs for p in c["parameters"] if p["name"] == "feedback")
+    off = casync("codec", "info", codec["name"], "feedback=0", "--json")
+    ends_with(0, off, "a parameter within its range")
+    value = next(p["value"] for p in json.loads(off.stdout)["parameters"] if p["name"] == "feedback")
+    claim(value == 0 and parameter["initial"] == 1, "the value given is shown", value, parameter)
+
+
+def test_unknown_codecs_and_parameters_are_refused_with_3():
+    for arguments in (["zip"], ["int8", "colour=1"], ["int8", "block=-7"], ["int8", "block"], ["int8", "block=many"]):
+        result = casync("codec", "info", *arguments)
+        ends_with(3, result, f"codec info {arguments}")
+        claim(result.stdout == "" and result.stderr.startswith("casync codec: "), "said on stderr", result.stderr)
+    claim("int4" in casync("codec", "info", "zip").stderr, "those there are are listed")
+
+
+def test_doctor_finds_what_it_needs_and_speaks_json():
+    result = casync("doctor", "--json", env={"CASYNC_LINK": "1gbit", "CASYNC_TOKEN": "hush-hush", "CASYNC_LNIK": "1"})
+    report = json.loads(result.stdout)
+    claim(result.returncode == (0 if report["healthy"] else 1), "1 when something is broken", result.stdout)
+    found = {finding["name"]: finding for finding in report["findings"]}
+    for name in ("casync", "abi", "transport ucx", "transport loopback", "plan reader", "codecs", "processor",
+                 "instruction sets", "locked memory", "open files", "shared memory", "lo", "listen on 127.0.0.1",
+                 "net.core.rmem_max", "CASYNC_LINK"):
+        claim(name in found, f"doctor looks at {name}", sorted(found))
+    claim(all(f["state"] in ("ok", "note", "warn", "broken") for f in report["findings"]), "four states", report)
+    claim(all(f["hint"] for f in report["findings"] if f["state"] == "broken"), "what is broken has a hint", report)
+    claim(found["CASYNC_LINK"]["value"] == "1gbit", "variables are shown", found["CASYNC_LINK"])
+    claim("hush-hush" not in result.stdout + result.stderr, "but not the token", result.stdout)
+    claim("CASYNC_LNIK" in found["unknown variable"]["value"], "and what nobody reads", found)
+
+
+def test_doctor_ends_with_1_when_a_variable_would_stop_every_session():
+    result = casync("doctor", env={"CASYNC_TIMEOUT_SEC": "soon"})
+    ends_with(1, result, "doctor with a broken variable")
+    claim("broken" in result.stdout and "CASYNC_TIMEOUT_SEC" in result.stdout, "the culprit is named", result.stdout)
+
+
+run_all(globals())

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench_codec.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <random>
+
+#include "base/check.h"
+
+namespace casync::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of this thread alone: where others share the core, the time in which they run is theirs.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Memory as frameworks hand it out: aligned, and touched before anything is measured.
+template <class T>
+class Memory {
+ public:
+  explicit Memory(std::size_t size) : data_(static_cast<T*>(::operator new(size * sizeof(T), kAlignment))) {
+    std::memset(static_cast<void*>(data_), 0, size * sizeof(T));
+  }
+  ~Memory() { ::operator delete(data_, kAlignment); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  T* get() { return data_; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{4096};
+  T* data_;
+};
+
+// Gaussian, from a short period so that filling does not take longer than measuring.
+void fill(float* values, Elements n) {
+  constexpr Elements kPeriod = (1 << 16) + 1;
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (Elements i = 0; i < n; ++i) values[i] = i < kPeriod ? normal(random) : values[i - kPeriod];
+}
+
+// Calls pass() until the time is over, at least three times; the best counts, because others share the machine.
+template <class Pass>
+double best_seconds(double seconds, const Pass& pass) {
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  double best = 0;
+  for (int round = 0; round < 3 || Clock::now() < end; ++round) {
+    const double start = thread_seconds();
+    pass();
+    const double taken = thread_seconds() - start;
+    if (round == 0 || taken < best) best = taken;
+  }
+  return best;
+}
+
+// Calls body(partition, first element, elements) for all partitions.
+template <class Body>
+void for_partitions(const CodecBenchOptions& options, const Body& body) {
+  for (Elements first = 0, p = 0; first < options.total; first += options.partition, ++p) {
+    body(p, first, std::min(options.partition, options.total - first));
+  }
+}
+
+double relative_error(const float* a, const float* b, Elements n) {
+  double error = 0, norm = 0;
+  for (Elements i = 0; i < n; ++i) {
+    const double difference = static_cast<double>(a[i]) - b[i];
+    error += difference * difference;
+    norm += static_cast<double>(a[i]) * a[i];
+  }
+  return error / norm;
+}
+
+// A codec with the memory of a model of `total` elements.
+class Bench {
+ public:
+  Bench(const compll::Codec& codec, const CodecBenchOptions& options)
+      : codec_(codec),
+        options_(options),
+        slot_(round_up(codec.encoded_bound(options.partition), 64)),
+        values_(options.total),
+        residual_in_(options.total),
+        residual_out_(options.total),
+        decoded_(options.total),
+        merged_(slot_ * partitions()) {
+    fill(values_.get(), options.total);
+    for (int i = 0; i < options.merged; ++i)
+      codes_.push_back(std::make_unique<Memory<std::byte>>(slot_ * partitions()));
+    for (int i = 0; i < options.merged; ++i) encode(i);
+  }
+
+  CodecBenchResult run() {
+    CodecBenchResult result;
+    const double code = static_cast<double>(codec_.encoded_bound(options_.partition)) / options_.partition;
+    const double residual = codec_.info().feedback ? 2 * sizeof(float) : 0;
+    result.codec = codec_.info().name;
+    result.options = options_;
+    result.payload_bits = 8 * code;
+    result.encode = {best_seconds(options_.seconds, [&] { encode(0); }), sizeof(float) + residual + code};
+    result.decode = {best_seconds(options_.seconds, [&] { decode(); }), sizeof(float) + code};
+    result.merge = {best_seconds(options_.seconds, [&] { merge(); }), (options_.merged + 1) * code + residual};
+    result.error = relative_error(values_.get(), decoded_.get(), options_.total);
+    return result;
+  }
+
+ private:
+  Elements partitions() const { return ceil_div(options_.total, options_.partition); }
+  std::byte* code(int i, Elements partition) { return codes_[static_cast<std::size_t>(i)]->get() + partition * slot_; }
+  compll::Residual residual(Elements first) {
+    if (!codec_.info().feedback) return {};
+    return {residual_in_.get() + first, residual_out_.get() + first};
+  }
+
+  void encode(int i) {
+    for_partitions(options_, [&](Elements p, Elements first, Elements n) {
+      codec_.encode(values_.get() + first, n, residual(first), {}, code(i, p));
+    });
+  }
+  void decode() {
+    for_partitions(options_, [&](Elements p, Elements first, Elements n) {
+      codec_.decode({code(0, p), codec_.encoded_bound(n)}, n, decoded_.get() + first);
+    });
+  }
+  void merge() {
+    std::vector<compll::Contribution> terms(static_cast<std::size_t>(options_.merged));
+    const float scale = 1.0f / static_cast<float>(options_.merged);
+    for_partitions(options_, [&](Elements p, Elements first, Elements n) {
+      for (int i = 0; i < options_.merged; ++i) {
+        terms[static_cast<std::size_t>(i)].code = {code(i, p), codec_.encoded_bound(n)};
+      }
+      codec_.merge(terms, n, scale, codec_, residual(first), {}, merged_.get() + p * slot_);
+    });
+  }
+
+  const compll::Codec& codec_;
+  CodecBenchOptions options_;
+  Bytes slot_;  // of one partition's payload
+  Memory<float> values_, residual_in_, residual_out_, decoded_;
+  Memory<std::byte> merged_;
+  std::vector<std::unique_ptr<Memory<std::byte>>> codes_;
+};
+
+}  // namespace
+
+double gigabytes_per_second(const OperationTime& operation, Elements total) {
+  return operation.bytes_per_element * static_cast<double>(total) / operation.seconds / 1e9;
+}
+
+OperationTime measure_copy(const CodecBenchOptions& options) {
+  const auto none = compll::make_codec("none");
+  CASYNC_CHECK(none.is_ok());
+  Memory<float> from(options.total), to(options.total);
+  const double by_memcpy = best_seconds(options.seconds, [&] {
+    for_partitions(options, [&](Elements, Elements first, Elements n) {
+      std::memcpy(to.get() + first, from.get() + first, n * sizeof(float));
+    });
+  });
+  const double by_none = best_seconds(options.seconds, [&] {
+    for_partitions(options, [&](Elements, Elements first, Elements n) {
+      (*none)->decode({reinterpret_cast<const std::byte*>(from.get() + first), n * sizeof(float)}, n, to.get() + first);
+    });
+  });
+  return {std::min(by_memcpy, by_none), 2 * sizeof(float)};
+}
+
+CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options) {
+  CASYNC_CHECK(options.partition >= 1 && options.total >= options.partition && options.merged >= 1);
+  return Bench(codec, options).run();
+}
+
+}  // namespace casync::tools

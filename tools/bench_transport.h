@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+
+namespace casync {
+
+struct TransportBenchOptions {
+  std::string transport = "ucx";  ///< any that two processes can share: not "loopback"
+  std::string interface_name;
+  std::vector<Bytes> sizes;
+  bool checksum = true;
+  Bytes piece_bytes = 1_MiB;
+  double seconds_per_size = 0.5;  ///< of each of the three measurements
+};
+
+/// Between two processes on this machine, for one message size.
+struct TransportBenchRow {
+  Bytes bytes = 0;
+  double latency_us = 0;           ///< half a round trip, median
+  double latency_least_us = 0;
+  double bandwidth_gib_s = 0;      ///< one way, several messages under way
+  double exchange_ms = 0;          ///< the messages of a bare two-rank all-reduce of `bytes`, median: see below
+  double exchange_least_ms = 0;
+};
+
+struct TransportBench {
+  std::string description;  ///< the transport's own
+  std::vector<TransportBenchRow> rows;
+};
+
+/// Forks a partner and measures. The exchange moves what an all-reduce of `bytes` moves without reducing: half of
+/// it there in messages of at most 1 MiB, each sent on when it arrives, both ways at once.
+/// Call before this process has opened a transport or started threads: forking would copy them half.
+/// Errors as make_transport; PeerFailure: the partner died; InvalidArgument: "loopback".
+Result<TransportBench> bench_transport(const TransportBenchOptions& options);
+
+}  // namespace casync

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// casync bench: tables with the columns of the usual collective benchmarks.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "casync/strategies/strategy.h"
+#include "runtime/control/launch.h"
+#include "tools/casync/bench/all_reduce.h"
+#include "tools/casync/bench/sizes.h"
+#include "tools/casync/bench/transport_table.h"
+#include "tools/casync/codec_choice.h"
+#include "tools/casync/exit_code.h"
+#include "tools/casync/launch/job.h"
+#include "tools/casync/subcommands.h"
+
+namespace casync::tools {
+namespace {
+
+/// What both tables take from the command line as text.
+struct SizeFlags {
+  std::string first, last;
+  int factor = 4;
+  bool json = false, csv = false;
+  Format format() const { return json ? Format::kJson : csv ? Format::kCsv : Format::kText; }
+};
+
+std::shared_ptr<SizeFlags> add_sizes(CLI::App* command, const char* first, const char* last) {
+  auto flags = std::make_shared<SizeFlags>(SizeFlags{first, last});
+  command->add_option("-b,--min-bytes", flags->first, "The smallest size: 4096, 64K, 1M")->capture_default_str();
+  command->add_option("-e,--max-bytes", flags->last, "The largest size")->capture_default_str();
+  command->add_option("-f,--factor", flags->factor, "From one size to the next")->capture_default_str();
+  CLI::Option* json = command->add_flag("--json", flags->json, "One JSON object at the end");
+  command->add_flag("--csv", flags->csv, "Comma-separated values")->excludes(json);
+  return flags;
+}
+
+int usage(const Status& status) {
+  std::fprintf(stderr, "casync bench: %s\n", status.message().c_str());
+  return kExitUsage;
+}
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+/// Runs this same command line as the ranks of a job of its own.
+int run_as_ranks(const std::vector<std::string>& arguments, int ranks) {
+  JobOptions job;
+  job.ranks = ranks;
+  job.prefix = false;
+  job.program.push_back(std::filesystem::read_symlink("/proc/self/exe").string());
+  job.program.insert(job.program.end(), arguments.begin(), arguments.end());
+  const Result<JobEnd> end = run_job(job);
+  return end ? end->exit_code : fail("bench", end.status());
+}
+
+struct AllReduceFlags {
+  AllReduceOptions options;
+  std::string codec = "none", strategy;
+  int ranks = 2, check = 1;
+};
+
+int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<std::string>& arguments) {
+  Result<std::vector<Bytes>> list = parse_sizes(sizes.first, sizes.last, sizes.factor);
+  if (!list) return usage(list.status());
+  if (list->front() < sizeof(float)) return usage(invalid_argument("the smallest size holds no float32"));
+  const Result<CodecChoice> codec = parse_codec_choice(flags.codec);
+  if (!codec) return usage(codec.status());
+  if (!flags.strategy.empty()) {
+    const Result<StrategyKind> strategy = strategy_from(flags.strategy);
+    if (!strategy) return usage(strategy.status());
+    flags.options.strategy = *strategy;
+  }
+  flags.options.sizes = std::move(*list);
+  flags.options.codec = *codec;
+  flags.options.check = flags.check != 0;
+  flags.options.format = sizes.format();
+  const Result<runtime::Launch> launch = runtime::read_launch({}, variable);
+  if (!launch) return fail("bench", launch.status());
+  if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
+  const Result<bool> right = bench_all_reduce(flags.options);
+  if (!right) return fail("bench", right.status());
+  return *right ? kExitOk : kExitFailure;
+}
+
+void add_all_reduce(CLI::App* bench, Invocation& invocation) {
+  auto flags = std::make_shared<AllReduceFlags>();
+  CLI::App* command = bench->add_subcommand("all_reduce", "Averages float32 gradients of growing size and checks them");
+  const auto sizes = add_sizes(command, "64K", "16M");
+  AllReduceOptions& options = flags->options;
+  command->add_option("-n,--iterations", options.iterations, "Measured iterations per size")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("-w,--warm-up", options.warm_up, "Iterations before them")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  command->add_option("-r,--ranks", flags->ranks, "Local ranks to start when no launcher did")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  CLI::Option* codec =
+      command->add_option("--codec", flags->codec, "As in int4 or int4:block=64,feedback=0")->capture_default_str();
+  CLI::Option* strategy = command->add_option("--strategy", flags->strategy, "ps or ring (default: ps)");
+  command->add_option("--plan", options.plan_file, "A plan file instead; the gradients are called bench.BYTES")
+      ->excludes(codec)
+      ->excludes(strategy);
+  command->add_option("--transport", options.transport, "ucx, ucx:tcp or ucx:shm")->capture_default_str();
+  command->add_option("-c,--check", flags->check, "0 leaves out the check of the results")
+      ->check(CLI::Range(0, 1))
+      ->capture_default_str();
+  command->add_option("--timeout", options.timeout_s, "Seconds of every wait")->capture_default_str();
+  command->footer("Under a launcher, as in `casync run -n 4 -- casync bench all_reduce`, rank 0 prints.");
+  command->callback([=, &invocation] { invocation.exit_code = all_reduce(*flags, *sizes, invocation.arguments); });
+}
+
+void add_transport(CLI::App* bench, Invocation& invocation) {
+  auto options = std::make_shared<TransportBenchOptions>();
+  auto no_checksum = std::make_shared<bool>(false);
+  CLI::App* command = bench->add_subcommand("transport", "Latency and bandwidth between two processes on this machine");
+  const auto sizes = add_sizes(command, "1K", "64M");
+  command->add_option("--transport", options->transport, "ucx, ucx:tcp or ucx:shm")->capture_default_str();
+  command->add_option("--interface", options->interface_name, "Network interface, such as eth0");
+  command->add_option("--seconds", options->seconds_per_size, "For each size and measurement")
+      ->check(CLI::Range(0.001, 60.0))
+      ->capture_default_str();
+  command->add_flag("--no-checksum", *no_checksum, "Leave out the checksum of each payload");
+  command->callback([=, &invocation] {
+    Result<std::vector<Bytes>> list = parse_sizes(sizes->first, sizes->last, sizes->factor);
+    if (!list) {
+      invocation.exit_code = usage(list.status());
+      return;
+    }
+    options->sizes = std::move(*list);
+    options->checksum = !*no_checksum;
+    const Status status = print_transport_bench(*options, sizes->format());
+    invocation.exit_code = status.is_ok() ? kExitOk : fail("bench", status);
+  });
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Invocation& invocation) {
+  CLI::App* command = app.add_subcommand("bench", "Measure all-reduce and the transport on this machine");
+  command->require_subcommand(1);
+  add_all_reduce(command, invocation);
+  add_transport(command, invocation);
+}
+
+}  // namespace casync::tools

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/bench/replay.h"
+
+#include <map>
+#include <tuple>
+
+#include "casync/graph/access.h"
+#include "casync/graph/task_graph.h"
+#include "casync/strategies/strategy.h"
+#include "compll/codec/codec.h"
+#include "tools/casync/bench/inputs.h"
+
+namespace casync::tools {
+namespace {
+
+using compll::Codec;
+using Code = std::vector<std::byte>;
+
+Result<CodecTraits> traits_of(const CodecChoice& choice) {
+  const Result<std::unique_ptr<Codec>> codec = compll::make_codec(choice.name, choice.parameters);
+  CASYNC_RETURN_IF_ERROR(codec.status());
+  return CodecTraits{(*codec)->info().exact_merge, (*codec)->info().bits_per_element};
+}
+
+/// One rank's graph under way.
+struct Actor {
+  TaskGraph graph;
+  std::vector<float> gradient;
+  std::vector<Code> codes;   // by buffer
+  std::vector<int> waiting;  // by task: predecessors that are not done; -1 once it is done itself
+};
+
+class Replay {
+ public:
+  Replay(std::unique_ptr<Codec> first, std::unique_ptr<Codec> second, int ranks)
+      : first_(std::move(first)), second_(std::move(second)), scale_(1.0f / static_cast<float>(ranks)) {}
+
+  void add(TaskGraph graph, std::vector<float> gradient) {
+    Actor actor{std::move(graph), std::move(gradient), {}, {}};
+    actor.codes.resize(actor.graph.buffers().size());
+    for (std::size_t i = 0; i < actor.graph.tasks().size(); ++i) {
+      actor.waiting.push_back(actor.graph.predecessors(static_cast<TaskId>(i)));
+    }
+    actors_.push_back(std::move(actor));
+  }
+
+  /// In rounds, because a recv has to wait for another rank's send.
+  std::vector<float> finish() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t rank = 0; rank < actors_.size(); ++rank) moved = advance(static_cast<Rank>(rank)) || moved;
+    }
+    return std::move(actors_.front().gradient);
+  }
+
+ private:
+  bool advance(Rank rank) {
+    Actor& actor = actors_[static_cast<std::size_t>(rank)];
+    bool moved = false;
+    for (std::size_t i = 0; i < actor.waiting.size(); ++i) {
+      const auto run = [&](const auto& task) { return this->run(rank, actor, task); };
+      if (actor.waiting[i] != 0 || !std::visit(run, actor.graph.tasks()[i])) continue;
+      actor.waiting[i] = -1;
+      moved = true;
+      for (TaskId next : actor.graph.successors(static_cast<TaskId>(i))) --actor.waiting[TaskGraph::index(next)];
+    }
+    return moved;
+  }
+
+  const Buffer& buffer(const Actor& actor, BufferId id) const { return actor.graph.buffers()[TaskGraph::index(id)]; }
+  const Codec& codec(const Actor& actor, BufferId id) const {
+    return buffer(actor, id).hop == Hop::kFirst ? *first_ : *second_;
+  }
+  static ConstView view(const Code& code) { return {code.data(), code.size()}; }
+
+  bool run(Rank, Actor& actor, const Encode& task) {
+    Code& code = actor.codes[TaskGraph::index(task.to)];
+    code.resize(codec(actor, task.to).encoded_bound(task.from.count));
+    const float* from = actor.gradient.data() + task.from.first;
+    code.resize(codec(actor, task.to).encode(from, task.from.count, {}, {}, code.data()).size);
+    return true;
+  }
+
+  bool run(Rank, Actor& actor, const Merge& task) {
+    std::vector<compll::Contribution> terms;
+    for (const std::optional<BufferId>& part : task.contributions) {
+      const float* raw = actor.gradient.data() + task.local.first;
+      terms.push_back(part ? compll::Contribution{view(actor.codes[TaskGraph::index(*part)]), nullptr}
+                           : compll::Contribution{{}, raw});
+    }
+    Code merged(codec(actor, task.to).encoded_bound(task.local.count));
+    const float scale = task.last ? scale_ : 1.0f;
+    const compll::Encoded encoded =
+        first_->merge(terms, task.local.count, scale, codec(actor, task.to), {}, {}, merged.data());
+    merged.resize(encoded.size);
+    actor.codes[TaskGraph::index(task.to)] = std::move(merged);
+    return true;
+  }
+
+  bool run(Rank, Actor& actor, const Decode& task) {
+    const Code& code = actor.codes[TaskGraph::index(task.from)];
+    codec(actor, task.from).decode(view(code), task.to.count, actor.gradient.data() + task.to.first);
+    return true;
+  }
+
+  bool run(Rank self, Actor& actor, const Send& task) {
+    sent_[{self, task.to, task.id}] = actor.codes[TaskGraph::index(task.from)];
+    return true;
+  }
+
+  bool run(Rank self, Actor& actor, const Recv& task) {
+    const auto found = sent_.find({task.from, self, task.id});
+    if (found == sent_.end()) return false;
+    actor.codes[TaskGraph::index(task.to)] = std::move(found->second);
+    sent_.erase(found);
+    return true;
+  }
+
+  std::unique_ptr<Codec> first_, second_;
+  float scale_;
+  std::vector<Actor> actors_;
+  std::map<std::tuple<Rank, Rank, MessageId>, Code> sent_;
+};
+
+}  // namespace
+
+Result<std::vector<float>> replay_first_step(const Decision& decision, int ranks, Elements elements,
+                                             std::size_t first_owner) {
+  Result<std::unique_ptr<Codec>> first = compll::make_codec(decision.codec.name, decision.codec.parameters);
+  CASYNC_RETURN_IF_ERROR(first.status());
+  Result<std::unique_ptr<Codec>> second = compll::make_codec(decision.second_hop.name, decision.second_hop.parameters);
+  CASYNC_RETURN_IF_ERROR(second.status());
+  Replay replay(std::move(*first), std::move(*second), ranks);
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    Result<TaskGraph> graph = make_graph(decision, elements, Topology::flat(ranks), rank, first_owner, traits_of);
+    CASYNC_RETURN_IF_ERROR(graph.status());
+    replay.add(std::move(*graph), make_input(rank, elements));
+  }
+  return replay.finish();
+}
+
+}  // namespace casync::tools

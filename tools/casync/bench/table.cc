@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/bench/table.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "tools/casync/doctor/finding.h"
+#include "tools/casync/version.h"
+
+namespace casync::tools {
+namespace {
+
+std::string cell(const nlohmann::ordered_json& value, const Column& column) {
+  char text[64];
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    const bool tiny = number != 0 && number < 1e-3 && number > -1e-3;
+    if (tiny) {
+      std::snprintf(text, sizeof(text), "%.2e", number);
+    } else {
+      std::snprintf(text, sizeof(text), "%.*f", column.precision, number);
+    }
+    return text;
+  }
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? "-" : value.dump();
+}
+
+std::string padded(const std::string& text, int width) {
+  const auto wide = static_cast<std::size_t>(width);
+  return (text.size() < wide ? std::string(wide - text.size(), ' ') : "") + text;
+}
+
+}  // namespace
+
+Table::Table(Format format, std::vector<std::string> about, std::vector<Column> columns)
+    : format_(format), about_(std::move(about)), columns_(std::move(columns)) {
+  if (format_ == Format::kJson) return;
+  for (const std::string& line : about_) std::printf("# %s\n", line.c_str());
+  std::string head = format_ == Format::kText ? "#" : "";
+  for (const Column& column : columns_) {
+    const bool first = &column == &columns_.front();
+    head += format_ == Format::kCsv ? (first ? "" : ",") + column.key
+                                    : padded(column.title, column.width - (first ? 1 : 0)) + " ";
+  }
+  std::printf("%s\n", head.c_str());
+  std::fflush(stdout);
+}
+
+void Table::add(std::vector<nlohmann::ordered_json> values) {
+  if (format_ == Format::kJson) {
+    auto row = nlohmann::ordered_json::object();
+    for (std::size_t i = 0; i < columns_.size(); ++i) row[columns_[i].key] = std::move(values[i]);
+    rows_.push_back(std::move(row));
+    return;
+  }
+  std::string line;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    line += format_ == Format::kCsv
+                ? (i == 0 ? "" : ",") + (values[i].is_string() ? values[i].get<std::string>() : values[i].dump())
+                : padded(cell(values[i], columns_[i]), columns_[i].width) + " ";
+  }
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void Table::end() {
+  if (format_ != Format::kJson) return;
+  const nlohmann::ordered_json all{{"about", about_}, {"rows", rows_}};
+  std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+std::vector<std::string> about_this_machine() {
+  char host[256] = "?";
+  ::gethostname(host, sizeof(host) - 1);
+  return {std::string("casync ") + kVersion + ", ABI " + std::to_string(kAbi),
+          "host " + std::string(host) + ", " + processor_name() + ", " +
+              std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)) + " cores, load average " +
+              first_line_of("/proc/loadavg")};
+}
+
+}  // namespace casync::tools
