@@ -28,13 +28,19 @@ if(TARGET casync)
     DESTINATION ${package_dir})
 endif()
 
-# Modules that libcasync loads when they are needed. They stand beside it.
+# Modules that libcasync loads when they are needed stand beside it. UCX may, too; else it is where it was found.
+cmake_path(APPEND ucx_DIR ../.. OUTPUT_VARIABLE ucx_libraries)
+cmake_path(NORMAL_PATH ucx_libraries)
 foreach(module IN ITEMS casync_planio casync_ucx)
   if(TARGET ${module})
-    set_target_properties(${module} PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_USE_LINK_PATH ON)
+    set_target_properties(${module} PROPERTIES INSTALL_RPATH "$ORIGIN")
     install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
 endforeach()
+
+if(TARGET casync_ucx)
+  set_property(TARGET casync_ucx APPEND PROPERTY INSTALL_RPATH ${ucx_libraries})
+endif()
 
 if(TARGET casync_tool)
   set_target_properties(casync_tool PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

@@ -6,7 +6,7 @@ Named must be each .cc and .c, and each header of a library (only named headers 
 of programs and tests are seen through the files that include them, and *-inl.h is made to be included many times.
 
 A file is named by its path from the folder of a CMakeLists.txt in its own folder or above, or, in any CMakeLists.txt
-or cmake/*.cmake, by ${PROJECT_SOURCE_DIR}/ and its path from the root.
+or cmake/*.cmake, by ${PROJECT_SOURCE_DIR}/ and its path from the root. A loop over tests names x_test.cc by the word x.
 
 usage: check_lists.py [ROOT]   prints the files that are not named, one per line; exit code 1 when there are any
 """
@@ -32,6 +32,15 @@ def build_files(root):
     return lists, "\n".join([*lists.values(), *modules])
 
 
+def names_it(text, path):
+    """Whether a build file in whose folder `path` lies names it."""
+    word = r"(?<![\w./-]){}(?![\w./-])"
+    if re.search(word.format(re.escape(str(path))), text):
+        return True
+    stem, is_test, _ = str(path).partition("_test.cc")
+    return bool(is_test) and "}_test.cc" in text and re.search(word.format(re.escape(stem)), text) is not None
+
+
 def check(root):
     lists, everything = build_files(root)
 
@@ -39,8 +48,7 @@ def check(root):
         path = Path(name)
         if "${PROJECT_SOURCE_DIR}/" + name in everything:
             return True
-        above = ((lists[folder], path.relative_to(folder)) for folder in path.parents if folder in lists)
-        return any(re.search(rf"(?<![\w./-]){re.escape(str(short))}(?![\w./-])", text) for text, short in above)
+        return any(names_it(lists[folder], path.relative_to(folder)) for folder in path.parents if folder in lists)
 
     names = (f.relative_to(root).as_posix() for f in source_files(root))
     return [f"{name}: named in no CMakeLists.txt" for name in names if must_be_named(name) and not is_named(name)]

@@ -36,9 +36,11 @@ Encoded TileCodec::encode(const float* in, Elements n, Residual residual, const 
                           std::byte* payload) const {
   const Scaled source{in, 1, residual.in};
   const Write mode = write_mode(residual.out, n);
-  float* scratch = tile_memory(tile_elements());
+  // Without statistics to wait for there is nothing to keep in the cache, and one long loop is best.
+  const Elements step = info().block == 1 ? std::max<Elements>(n, 1) : tile_elements();
+  float* scratch = info().block == 1 ? nullptr : tile_memory(step);
   bool finite = true;
-  for_tiles(n, tile_elements(), [&](const Tile& tile) {
+  for_tiles(n, step, [&](const Tile& tile) {
     finite &= encode_tile(tile, source.from(tile.first), scratch, payload, offset(residual.out, tile.first), mode);
   });
   finish(n, finite, payload);
@@ -48,7 +50,7 @@ Encoded TileCodec::encode(const float* in, Elements n, Residual residual, const 
 
 void TileCodec::decode_tiles(ConstView payload, Elements n, float* out, Write mode) const {
   CASYNC_CHECK(payload.size == encoded_bound(n));
-  for_tiles(n, tile_elements(), [&](const Tile& tile) { decode_tile(tile, {&payload, 1}, out + tile.first, mode); });
+  if (n != 0) decode_tile(Tile{n, 0, n}, {&payload, 1}, out, mode);
   finish_writes(mode);
 }
 

@@ -115,6 +115,7 @@ Attempt try_all(const Meeting& meeting, const GroupOptions& options, const Ident
 Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clock::time_point deadline) {
   const Clock::time_point start = Clock::now();
   Clock::time_point believe_at = Clock::time_point::max();
+  Status shown;
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kMostPause)) {
     Miss miss;
     auto meeting = meeting_of(options, deadline);
@@ -130,10 +131,12 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
     if (miss.kind == Miss::Kind::kAbsent) believe_at = Clock::time_point::max();
     if (miss.kind == Miss::Kind::kDoubtful) believe_at = std::min(believe_at, after(kStaleTime));
     const Clock::time_point now = Clock::now();
+    // An attempt that was cut short by the deadline says less than the one before it.
+    if (now < deadline || shown.is_ok()) shown = miss.why;
     if (now >= deadline) {
       const Seconds waited = now - start;
       return timeout_error(
-          fmt::format("rank 0 of {} did not come within {:.1f} s: {}", self.ranks, waited.count(), miss.why.message()));
+          fmt::format("rank 0 of {} did not come within {:.1f} s: {}", self.ranks, waited.count(), shown.message()));
     }
     if (now >= believe_at) return miss.why;
     std::this_thread::sleep_for(std::min<Clock::duration>(pause, deadline - now));

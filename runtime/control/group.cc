@@ -18,6 +18,8 @@ namespace {
 /// How long after a deadline rank 0's answer, which names the culprits, may still arrive.
 constexpr Seconds kAnswerGrace{5};
 constexpr Seconds kAbortTime{1.5};
+/// How often rank 0, while it waits, looks whether a second rank 0 took its place in the store.
+constexpr Seconds kRivalPause{0.5};
 
 Clock::time_point with_grace(Clock::time_point deadline) {
   const auto grace = std::chrono::duration_cast<Clock::duration>(kAnswerGrace);
@@ -56,7 +58,8 @@ class TcpGroup final : public Group {
   std::uint64_t epoch_ = 0;
   GroupState state_;
   bool closing_ = false;
-  GroupThread thread_;  // last: it ends before what it uses
+  std::optional<std::vector<SocketAddress>> published_;  // rank 0 with a store
+  GroupThread thread_;                                   // last: it ends before what it uses
 };
 
 Status check(const GroupOptions& options) {
@@ -83,6 +86,7 @@ Result<std::unique_ptr<Role>> TcpGroup::make_hub(const GroupOptions& options, Cl
   if (options.ranks > 1) {
     auto open = open_door(options);
     if (!open) return open.status();
+    if (options.store != nullptr) published_ = open->published;
     door.emplace(std::move(open->listeners), self_, std::move(open->token), options.dead);
   }
   const Hub::Options hub{self_, {options.beat, options.dead}, epoch_, deadline};
@@ -105,8 +109,13 @@ Status TcpGroup::open(const GroupOptions& options) {
   auto role = options.rank == 0 ? make_hub(options, deadline) : make_member(options, deadline);
   if (!role) return role.status();
   CASYNC_RETURN_IF_ERROR(thread_.start(std::move(*role), options.beat));
-  const auto joined = state_.wait_joined(with_grace(deadline));
-  if (joined) return *joined;
+  const Clock::time_point latest = with_grace(deadline);
+  while (published_ && Clock::now() < latest) {
+    if (const auto joined = state_.wait_joined(std::min(after(kRivalPause), latest))) return *joined;
+    const Status rival = find_rival(options, self_, *published_);
+    if (!rival) thread_.post([rival](Role& running) { running.abort(rival); });
+  }
+  if (const auto joined = state_.wait_joined(latest)) return *joined;
   return timeout_error("rank 0 did not say whether all ranks came");
 }
 

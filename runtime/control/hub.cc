@@ -7,6 +7,13 @@
 #include "runtime/control/process_watch.h"
 
 namespace casync::runtime {
+namespace {
+
+/// How long a job that cannot come together waits for ranks that do not know it yet. One that ran into its time limit
+/// has waited enough.
+constexpr Seconds kFarewellTime{2};
+
+}  // namespace
 
 Hub::Hub(Options options, std::optional<Door> door, RoleEvents& events)
     : options_(std::move(options)),
@@ -35,6 +42,7 @@ Clock::time_point Hub::tend(Clock::time_point now) {
     if (roster_.empty() && now >= options_.join_deadline) give_up_joining();
     if (roster_.empty() && !over_) next = options_.join_deadline;
   }
+  next = std::min(next, farewell(now));
   if (door_) next = std::min(next, door_->tend(now));
   const auto dead = std::chrono::duration_cast<Clock::duration>(options_.pulse.dead);
   for (auto& [rank, seat] : seats_) {
@@ -156,7 +164,10 @@ void Hub::fail(Abort abort) {
   if (over_) return;
   over_ = std::move(abort);
   broadcast(FrameType::kAbort, encode_abort(*over_));
-  events_.failed(cause_for(0, *over_));
+  for (const auto& [rank, seat] : seats_) told_.insert(rank);
+  const bool joining = roster_.empty() && over_->cause.code() != StatusCode::kTimeout;
+  report_at_ = joining ? after(kFarewellTime) : Clock::now();
+  farewell(Clock::now());
 }
 
 void Hub::broadcast(FrameType type, std::string payload) {

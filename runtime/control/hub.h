@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "runtime/control/door.h"
@@ -52,6 +53,7 @@ class Hub final : public Role {
   void admit(const Identity& who, Connection connection);
   void complete();
   void give_up_joining();
+  Clock::time_point farewell(Clock::time_point now);
 
   // Running.
   void read_from(Rank rank);
@@ -72,6 +74,8 @@ class Hub final : public Role {
   std::vector<bool> left_;        // by rank
   GatherBook book_;
   std::optional<Abort> over_;
+  std::set<Rank> told_;  // who knows why the ranks did not come together
+  Clock::time_point report_at_ = Clock::time_point::max();
   Clock::time_point started_;
 };
 

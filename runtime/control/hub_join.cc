@@ -12,11 +12,15 @@ Verdict Hub::judge(const Hello& hello) {
   const bool complete = !roster_.empty();
   // A job that failed while it came together tells everyone the same; one that ran is the wrong one to ask, and
   // the caller looks for the address of its own.
-  if (over_ && !complete) return {Verdict::Kind::kRefused, 0, over_->cause};
+  if (over_ && !complete) {
+    told_.insert(hello.who.rank);
+    return {Verdict::Kind::kRefused, 0, over_->cause};
+  }
   if (over_) return {Verdict::Kind::kTryAgain, 0, aborted("the job that listens here is over")};
   Status refusal = check_newcomer(hello.who);
   if (!refusal && complete) return {Verdict::Kind::kTryAgain, 0, refusal};
   if (!refusal) {
+    told_.insert(hello.who.rank);
     fail({-1, refusal});
     return {Verdict::Kind::kRefused, 0, refusal};
   }
@@ -69,6 +73,15 @@ void Hub::give_up_joining() {
   const std::string refused = door_->refused_summary();
   if (!refused.empty()) text += "; " + refused;
   fail({-1, timeout_error(text)});
+}
+
+/// Reports the end to the group, and with it closes the door: when everyone knows the reason, or after a while.
+Clock::time_point Hub::farewell(Clock::time_point now) {
+  if (!over_ || report_at_ == Clock::time_point::max()) return Clock::time_point::max();
+  if (now < report_at_ && static_cast<int>(told_.size()) + 1 < options_.self.ranks) return report_at_;
+  report_at_ = Clock::time_point::max();
+  events_.failed(cause_for(0, *over_));
+  return report_at_;
 }
 
 }  // namespace casync::runtime

@@ -18,6 +18,7 @@ const char* const kKey = "casync.rank0";
 constexpr std::string_view kFirstLine = "casync rendezvous 1";
 constexpr Bytes kTokenBytes = 32;
 constexpr Seconds kBindTime{5};
+constexpr Seconds kRivalTime{1};
 
 /// What a program that restarts at once finds still bound is free a moment later.
 Result<Fd> listen_patiently(const SocketAddress& address) {
@@ -122,17 +123,24 @@ Result<OpenDoor> open_door(const GroupOptions& options) {
   if (!addresses) return addresses.status();
   auto listeners = listen_on_all(*addresses);
   if (!listeners) return listeners.status();
-  OpenDoor door{std::move(*listeners), options.token};
-  const Meeting meeting{reachable(door.listeners), {}};
-  for (const SocketAddress& address : meeting.addresses) log().info("rank 0 listens on {}", address.text());
+  std::vector<SocketAddress> addresses_here = reachable(*listeners);
+  OpenDoor door{std::move(*listeners), std::move(addresses_here), options.token};
+  for (const SocketAddress& address : door.published) log().info("rank 0 listens on {}", address.text());
   if (options.store == nullptr) {
     if (door.token.empty()) door.token = accident_token(options);
     return door;
   }
   const std::string drawn = door.token.empty() ? to_hex(random_bytes(kTokenBytes)) : "";
   if (!drawn.empty()) door.token = drawn;
-  CASYNC_RETURN_IF_ERROR(publish(*options.store, {meeting.addresses, drawn}));
+  CASYNC_RETURN_IF_ERROR(publish(*options.store, {door.published, drawn}));
   return door;
+}
+
+Status find_rival(const GroupOptions& options, const Identity& self, const std::vector<SocketAddress>& own) {
+  auto meeting = look_up(*options.store, Clock::now());
+  if (!meeting || meeting->addresses == own) return Status::ok();
+  const Status answer = find_hub(options, self, after(kRivalTime)).status();
+  return answer.code() == StatusCode::kInvalidArgument ? answer : Status::ok();
 }
 
 }  // namespace casync::runtime

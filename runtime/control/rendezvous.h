@@ -26,9 +26,14 @@ Result<Meeting> look_up(Store& store, Clock::time_point deadline);
 /// no token it draws one; publishes both. Errors as listen_on, resolve, interface_addresses, the store's.
 struct OpenDoor {
   std::vector<Fd> listeners;
+  std::vector<SocketAddress> published;
   std::string token;
 };
 Result<OpenDoor> open_door(const GroupOptions& options);
+
+/// Whether somebody else has published in our place: a second process with rank 0. It is told so, as a rank that
+/// joins would be, and its refusal (InvalidArgument, naming both) is the answer; OK when there is none.
+Status find_rival(const GroupOptions& options, const Identity& self, const std::vector<SocketAddress>& own);
 
 /// For a bare address without a token: keeps out other jobs and scans, not an attacker.
 std::string accident_token(const GroupOptions& options);

@@ -2,6 +2,7 @@
 #include "runtime/session/agreement.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "casync/strategies/strategy.h"
@@ -9,7 +10,11 @@
 namespace casync::runtime {
 namespace {
 
-std::string number(double value) { return nlohmann::json(value).dump(); }  // shortest text that reads back the same
+/// The shortest text that reads back as the same number.
+std::string number(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
 
 std::string value_of(const Facts& facts, const std::string& name) {
   for (const auto& [fact, value] : facts) {

@@ -102,6 +102,18 @@ TEST_CASE("group: two processes with one rank are told so, and everyone else too
   }
 }
 
+TEST_CASE("group: two processes with rank 0 are told so, and who follows either") {
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Store>> stores;
+  auto options = options_of_all(4, stores, [&] { return make_file_store(directory.path()); });
+  options[3].rank = 0;
+  const auto joined = join_all(options);
+  for (const Joined& each : joined) {
+    REQUIRE(!each.is_ok());
+    CHECK_THAT(each.status().text(), Contains("InvalidArgument: two processes have rank 0"));
+  }
+}
+
 TEST_CASE("group: ranks that disagree on the world's size are told both sizes") {
   TemporaryDirectory directory;
   std::vector<std::unique_ptr<Store>> stores;

@@ -22,6 +22,12 @@ def test_a_file_is_named_from_its_folder_or_from_above(tmp_path):
     assert tree(tmp_path, {**lists, **sources}) == []
 
 
+def test_a_loop_over_tests_names_them_by_their_words(tmp_path):
+    lists = {"a/CMakeLists.txt": "foreach(x IN ITEMS one two)\n f(${x}_test.cc)"}
+    sources = dict.fromkeys(("a/one_test.cc", "a/two_test.cc", "a/three_test.cc"), "")
+    assert tree(tmp_path, {**lists, **sources}) == ["a/three_test.cc: named in no CMakeLists.txt"]
+
+
 def test_a_file_of_elsewhere_is_named_from_the_root(tmp_path):
     lists = {"b/CMakeLists.txt": "${PROJECT_SOURCE_DIR}/a/x.cc", "cmake/M.cmake": "${PROJECT_SOURCE_DIR}/a/y.cc"}
     assert tree(tmp_path, {**lists, "a/x.cc": "", "a/y.cc": ""}) == []

@@ -72,6 +72,17 @@ def test_a_ring_that_would_add_errors_is_refused_on_all_ranks():
     claim("onebit" in result.stderr and "ring" in result.stderr and result.stdout.count("[") == 0, "says why", result.stderr)
 
 
+def test_codec_has_a_row_per_codec():
+    result = casync("bench", "codec", "int8", "int4:block=64", "--partition", "256K", "--total", "1M", "--seconds", "0.01", "--json")
+    ends_with(0, result, "bench codec")
+    rows = json.loads(result.stdout)["rows"]
+    claim([row["codec"] for row in rows] == ["int8", "int4:block=64"], "the codecs asked for", rows)
+    claim(all(row[f"{what}_gb_s"] > 0 and row[f"{what}_of_copy"] > 0 for row in rows for what in ("encode", "decode", "merge")), "speeds", rows)
+    claim(4 < rows[1]["payload_bits"] < rows[0]["payload_bits"] < 9, "bits per element, scales included", rows)
+    ends_with(3, casync("bench", "codec", "zip"), "an unknown codec")
+    ends_with(2, casync("bench", "codec", "--partition", "2M", "--total", "1M"), "partitions larger than all")
+
+
 def test_transport_has_a_row_per_size():
     result = casync("bench", "transport", "-b", "4K", "-e", "1M", "-f", "16", "--seconds", "0.02", "--json")
     ends_with(0, result, "bench transport")

@@ -51,7 +51,7 @@ def test_a_rank_without_a_trace_is_missing_not_an_error():
 
 
 def test_clocks_are_aligned():
-    columns = data(page(trace(0), trace(1)), "timeline")
+    columns = data(page(trace(0), trace(1)), "timeline-data")
     steps = [(columns["rank"][i], columns["start_us"][i]) for i, kind in enumerate(columns["kind"]) if kind == 0]
     claim(sorted(steps) == [(0, 0), (0, 10000), (1, 500), (1, 10500)], "rank 1 is 500 us later", steps)
 
@@ -77,7 +77,7 @@ def test_names_cannot_leave_the_data():
 
 
 def test_steps_are_chosen():
-    columns = data(page(trace(0), trace(1), steps=["--steps", "1"]), "timeline")
+    columns = data(page(trace(0), trace(1), steps=["--steps", "1"]), "timeline-data")
     claim(set(columns["step"]) == {1} and columns["steps"] == [1, 1], "step 1 only", columns)
     for wrong in ("x", "3..1", "1..", "-1", "1..2x"):
         with temporary_folder() as folder:
@@ -90,7 +90,7 @@ def test_long_jobs_show_the_middle():
     first = long["traceEvents"][2]
     long["traceEvents"] = [{**first, "ts": 1000 * step + at, "args": {**first["args"], "step": step}}
                            for step in range(100) for at in range(1000)]
-    columns = data(page(long), "timeline")
+    columns = data(page(long), "timeline-data")
     claim(columns["all_steps"] is False and columns["steps"] == [21, 80], "60 steps around the 50th", columns["steps"])
     claim(len(columns["kind"]) == 60000, "whole steps only", len(columns["kind"]))
 

@@ -8,6 +8,7 @@
 #include "casync/strategies/strategy.h"
 #include "runtime/control/launch.h"
 #include "tools/casync/bench/all_reduce.h"
+#include "tools/casync/bench/codec_table.h"
 #include "tools/casync/bench/sizes.h"
 #include "tools/casync/bench/transport_table.h"
 #include "tools/casync/codec_choice.h"
@@ -116,6 +117,47 @@ void add_all_reduce(CLI::App* bench, Invocation& invocation) {
   command->callback([=, &invocation] { invocation.exit_code = all_reduce(*flags, *sizes, invocation.arguments); });
 }
 
+struct CodecFlags {
+  CodecBenchOptions options;
+  std::string partition = "64M", total = "64M";
+  std::vector<std::string> codecs;
+  bool json = false, csv = false;
+};
+
+int codec(CodecFlags& flags) {
+  const Result<Bytes> partition = parse_bytes(flags.partition), total = parse_bytes(flags.total);
+  for (const Result<Bytes>* size : {&partition, &total}) {
+    if (!*size) return usage(size->status());
+  }
+  if (*partition < sizeof(float) || *total < *partition) {
+    return usage(invalid_argument("--partition is below one float32 or above --total"));
+  }
+  flags.options.partition = *partition / sizeof(float);
+  flags.options.total = *total / sizeof(float);
+  if (flags.codecs.empty()) flags.codecs = compll::codec_names();
+  const Format format = flags.json ? Format::kJson : flags.csv ? Format::kCsv : Format::kText;
+  const Status status = print_codec_bench(flags.codecs, flags.options, format);
+  return status.is_ok() ? kExitOk : fail("bench", status);
+}
+
+void add_codec_bench(CLI::App* bench, Invocation& invocation) {
+  auto flags = std::make_shared<CodecFlags>();
+  CLI::App* command =
+      bench->add_subcommand("codec", "Encode, decode and merge on one core, beside the speed of a copy");
+  command->add_option("codecs", flags->codecs, "As in int4 or int4:block=64 (default: all)");
+  command->add_option("--partition", flags->partition, "Bytes of float32 in each partition")->capture_default_str();
+  command->add_option("--total", flags->total, "Bytes of float32 in all partitions")->capture_default_str();
+  command->add_option("--merged", flags->options.merged, "Codes in a merge")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command->add_option("--seconds", flags->options.seconds, "For each measurement")
+      ->check(CLI::Range(0.001, 60.0))
+      ->capture_default_str();
+  CLI::Option* json = command->add_flag("--json", flags->json, "One JSON object at the end");
+  command->add_flag("--csv", flags->csv, "Comma-separated values")->excludes(json);
+  command->callback([=, &invocation] { invocation.exit_code = codec(*flags); });
+}
+
 void add_transport(CLI::App* bench, Invocation& invocation) {
   auto options = std::make_shared<TransportBenchOptions>();
   auto no_checksum = std::make_shared<bool>(false);
@@ -143,9 +185,10 @@ void add_transport(CLI::App* bench, Invocation& invocation) {
 }  // namespace
 
 void add_bench(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("bench", "Measure all-reduce and the transport on this machine");
+  CLI::App* command = app.add_subcommand("bench", "Measure all-reduce, codecs and the transport on this machine");
   command->require_subcommand(1);
   add_all_reduce(command, invocation);
+  add_codec_bench(command, invocation);
   add_transport(command, invocation);
 }
 

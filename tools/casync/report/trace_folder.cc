@@ -51,7 +51,6 @@ Status check_together(const TraceFolder& folder) {
 void align(TraceFolder& folder) {
   folder.zero_us = std::numeric_limits<double>::max();
   for (const RankTrace& trace : folder.traces) {
-    folder.zero_us = std::min(folder.zero_us, trace.epoch_us);
     for (const TraceEvent& event : trace.events) {
       folder.zero_us = std::min(folder.zero_us, trace.epoch_us + event.start_us);
     }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scenarios about messages that arrive: sizes, orders, places, fusion, checksums.
+#include <random>
+
+#include "tests/conformance/transport_probe.h"
+
+namespace casync::test {
+namespace {
+
+using runtime::Message;
+using runtime::Placement;
+
+Rank other(const TransportRig& rig) { return 1 - rig.rank; }
+
+// Everybody keeps moving until everybody is done: nobody may leave a peer alone with a half-sent message.
+void finish(TransportRig& rig, TransportProbe& probe) {
+  rig.expect(probe.until([&] { return probe.all_sent(); }), "all is sent in time");
+  rig.all_gather("");
+  probe.transport().close(runtime::after(runtime::Seconds(5)));
+  probe.check_everything();
+}
+
+void sizes(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  const std::vector<Bytes> all = {0, 1, 3, 255, 4_KiB, 64_KiB - 1, 64_KiB, 300'001, 1_MiB, 1_MiB + 3, 9_MiB};
+  for (std::size_t i = 0; i < all.size(); ++i) probe.send(other(rig), static_cast<std::uint32_t>(i), all[i]);
+  rig.expect(probe.until([&] { return probe.received_count() == all.size(); }), "all sizes arrive");
+  finish(rig, probe);
+}
+
+void pieces_of_another_size(TransportRig& rig) {
+  runtime::TransportOptions options;
+  options.piece_bytes = rig.rank == 0 ? 64_KiB : 4_KiB;
+  options.checksum = rig.rank == 0;
+  TransportProbe probe(rig, options);
+  if (!probe.is_open()) return;
+  for (std::uint32_t i = 0; i < 4; ++i) probe.send(other(rig), i, i * 100'000 + 7);
+  rig.expect(probe.until([&] { return probe.received_count() == 4; }), "all arrive");
+  finish(rig, probe);
+}
+
+void many_messages(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  constexpr std::uint32_t kMessages = 60;
+  std::mt19937 random(static_cast<unsigned>(rig.rank));
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    for (Rank to = 0; to < rig.ranks; ++to) {
+      if (to != rig.rank) probe.send(to, i, random() % (i % 10 == 0 ? 400'000 : 9'000), i % 3);
+    }
+    if (i % 7 == 0) probe.transport().progress();
+  }
+  const std::size_t expected = kMessages * static_cast<std::size_t>(rig.ranks - 1);
+  rig.expect(probe.until([&] { return probe.received_count() == expected; }), "all messages arrive");
+  finish(rig, probe);
+}
+
+void arrives_before_it_is_wanted(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  const std::vector<Bytes> all = {0, 16, 70'000, 1_MiB + 3, 3_MiB};
+  bool wanted = false;
+  probe.answer = [&](Rank from, const Message& message) {
+    return wanted ? probe.place_in_memory(from, message) : Placement::later();
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) probe.send(other(rig), static_cast<std::uint32_t>(i), all[i]);
+  const int messages = static_cast<int>(all.size());
+  rig.expect(probe.until([&] { return probe.asked_ >= messages; }), "each message is announced");
+  probe.run_for(0.05);
+  rig.expect(probe.asked_ == messages, "and not again before retry_held()");
+  probe.transport().retry_held();
+  rig.expect(probe.until([&] { return probe.asked_ >= 2 * messages; }), "retry_held() asks again");
+  wanted = true;
+  probe.transport().retry_held();
+  rig.expect(probe.until([&] { return probe.received_count() == all.size(); }), "they arrive once they are wanted");
+  finish(rig, probe);
+}
+
+void fused(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  bool wanted = false;
+  probe.answer = [&](Rank from, const Message& message) {
+    return wanted || message.key.partition % 3 != 0 ? probe.place_in_memory(from, message) : Placement::later();
+  };
+  std::vector<SentMessage*> together;
+  for (std::uint32_t i = 0; i < 20; ++i) together.push_back(&probe.make(other(rig), i, i * i));
+  probe.send_together(other(rig), together);
+  rig.expect(probe.until([&] { return probe.asked_ >= 20; }), "each part is announced");
+  wanted = true;
+  probe.transport().retry_held();
+  rig.expect(probe.until([&] { return probe.received_count() == 20; }), "each part arrives");
+  rig.expect(probe.until([&] { return probe.all_sent(); }), "each part is sent");
+  const runtime::TransportStats stats = probe.transport().stats();
+  rig.expect(stats.messages_sent == 1, "they count as one message");
+  rig.expect(stats.messages_received == 1, "on the other side, too");
+  rig.expect(stats.payload_bytes_sent == 2470 && stats.payload_bytes_received == 2470, "payload bytes are counted");
+  rig.expect(stats.wire_bytes_sent > 2470 && stats.wire_bytes_received > 2470, "wire bytes are counted");
+  finish(rig, probe);
+}
+
+// The sender breaks its promise and writes into a payload under way: what the network or bad memory would do.
+void damaged_on_the_way(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  if (rig.rank == 0) {
+    SentMessage& message = probe.send(1, 0, 3_MiB);
+    message.payload[2_MiB + 5] ^= std::byte{4};
+    probe.until([&] { return probe.all_sent(); });
+    rig.all_gather("");
+  } else {
+    auto& received = probe.received_[{0, 0u, 0u}];
+    rig.expect(probe.until([&] { return received.completions == 1; }), "it is reported");
+    rig.expect(received.status.code() == StatusCode::kDataLoss, "as DataLoss: " + received.status.text());
+    rig.expect(received.status.message().find("rank 0") != std::string::npos, "that names the sender");
+    rig.expect(received.guards_are_whole(), "and nothing was written outside its memory");
+    rig.all_gather("");
+  }
+  probe.transport().close(runtime::after(runtime::Seconds(5)));
+}
+
+constexpr TransportScenario kScenarios[] = {
+    {"payloads of every size arrive whole", 2, sizes},
+    {"each side cuts payloads as it likes", 2, pieces_of_another_size},
+    {"many messages between three ranks arrive in any order", 3, many_messages},
+    {"a message waits until it is wanted", 2, arrives_before_it_is_wanted},
+    {"small messages travel together", 2, fused},
+    {"a payload damaged on the way is DataLoss", 2, damaged_on_the_way, true},
+};
+
+}  // namespace
+
+std::span<const TransportScenario> delivery_scenarios() { return kScenarios; }
+
+}  // namespace casync::test

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/conformance/transport_probe.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace casync::test {
+
+using runtime::Clock;
+using runtime::Message;
+using runtime::MessageKey;
+using runtime::Placement;
+
+namespace {
+
+constexpr std::byte kGuardByte{0xA5};
+constexpr std::uint64_t kGradient = 0xfeedface12345678;
+
+}  // namespace
+
+std::byte pattern_byte(Rank from, const MessageKey& key, Bytes at) {
+  const std::uint64_t mixed =
+      (at / 8 + 1) * 0x9e3779b97f4a7c15ull + key.partition * 31 + key.step * 17 + static_cast<std::uint64_t>(from);
+  return static_cast<std::byte>(mixed >> (8 * (at % 8)));
+}
+
+bool ReceivedMessage::guards_are_whole() const {
+  const auto whole = [](std::byte b) { return b == kGuardByte; };
+  return std::all_of(memory.begin(), memory.begin() + kGuard, whole) &&
+         std::all_of(memory.end() - kGuard, memory.end(), whole);
+}
+
+bool ReceivedMessage::holds_the_pattern(Rank from) const {
+  for (Bytes at = 0; at < size; ++at) {
+    if (memory[kGuard + at] != pattern_byte(from, message.key, at)) return false;
+  }
+  return true;
+}
+
+TransportProbe::TransportProbe(TransportRig& rig, runtime::TransportOptions options) : rig_(rig) {
+  answer = [this](Rank from, const Message& message) { return place_in_memory(from, message); };
+  options.rank = rig.rank;
+  options.ranks = rig.ranks;
+  if (options.epoch == 0) options.epoch = 0xE90C;
+  auto opened = rig.open(options);
+  const std::vector<std::string> addresses = rig.all_gather(opened ? (*opened)->address() : "");
+  rig.expect(opened.is_ok(), "opens: " + opened.status().text());
+  if (!opened) return;
+  transport_ = std::move(*opened);
+  rig.expect(addresses[static_cast<std::size_t>(rig.rank)].size() <= 4_KiB, "the address has at most 4 KiB");
+  const Status connected = transport_->connect(addresses, *this);
+  rig.expect(connected.is_ok(), "connects: " + connected.text());
+}
+
+SentMessage& TransportProbe::make(Rank, std::uint32_t partition, Bytes bytes, std::uint32_t step) {
+  sent_.push_back(std::make_unique<SentMessage>());
+  SentMessage& message = *sent_.back();
+  message.outgoing.message.key = {.gradient = kGradient, .step = step, .partition = partition, .hop = 1};
+  message.outgoing.message.codec = 3;
+  message.outgoing.message.finite = partition % 2 == 0;
+  message.outgoing.message.elements = bytes * 2 + 1;
+  message.outgoing.message.payload_bytes = bytes;
+  message.payload.resize(bytes);
+  for (Bytes at = 0; at < bytes; ++at) {
+    message.payload[at] = pattern_byte(rig_.rank, message.outgoing.message.key, at);
+  }
+  message.outgoing.payload = {message.payload.data(), bytes};
+  message.outgoing.cookie = sent_.size() - 1;
+  return message;
+}
+
+SentMessage& TransportProbe::send(Rank to, std::uint32_t partition, Bytes bytes, std::uint32_t step) {
+  SentMessage& message = make(to, partition, bytes, step);
+  send_together(to, {&message});
+  return message;
+}
+
+void TransportProbe::send_together(Rank to, const std::vector<SentMessage*>& messages) {
+  std::vector<runtime::Outgoing> outgoing;
+  for (const SentMessage* message : messages) outgoing.push_back(message->outgoing);
+  unsent_ += outgoing.size();
+  transport_->send(to, outgoing);
+}
+
+bool TransportProbe::until(const std::function<bool()>& done, double seconds) {
+  const Clock::time_point deadline = runtime::after(runtime::Seconds(seconds));
+  while (!done()) {
+    if (transport_->progress()) continue;
+    if (Clock::now() >= deadline) return false;
+    transport_->wait(deadline);
+  }
+  return true;
+}
+
+void TransportProbe::run_for(double seconds) {
+  until([] { return false; }, seconds);
+}
+
+Placement TransportProbe::place_in_memory(Rank from, const Message& message) {
+  ReceivedMessage& received = received_[{from, message.key.step, message.key.partition}];
+  if (!received.memory.empty()) return Placement::refuse(data_loss("the same message twice"));
+  received.memory.assign(message.payload_bytes + 2 * ReceivedMessage::kGuard, kGuardByte);
+  received.size = message.payload_bytes;
+  ++incomplete_;
+  return Placement::here({received.begin(), received.size});
+}
+
+Placement TransportProbe::place(Rank from, const Message& message) {
+  ++asked_;
+  return answer(from, message);
+}
+
+void TransportProbe::received(Rank from, const Message& message, Status status) {
+  ReceivedMessage& received = received_[{from, message.key.step, message.key.partition}];
+  if (received.completions++ == 0) --incomplete_;
+  received.status = std::move(status);
+  received.message = message;
+}
+
+void TransportProbe::sent(std::uint64_t cookie, Status status) {
+  SentMessage& message = *sent_.at(cookie);
+  if (message.completions++ == 0) --unsent_;
+  message.status = std::move(status);
+}
+
+void TransportProbe::check_everything() {
+  for (auto& [key, received] : received_) {
+    const auto& [from, step, partition] = key;
+    const std::string name = "message " + std::to_string(partition) + " of step " + std::to_string(step) + " from " +
+                             std::to_string(from) + " (" + std::to_string(received.size) + " bytes) ";
+    rig_.expect(received.completions == 1, name + "is received once");
+    rig_.expect(received.status.is_ok(), name + "is received well: " + received.status.text());
+    rig_.expect(received.guards_are_whole(), name + "stays inside its memory");
+    rig_.expect(received.holds_the_pattern(from), name + "has the bytes that were sent");
+    rig_.expect(received.message.codec == 3 && received.message.finite == (partition % 2 == 0) &&
+                    received.message.elements == received.size * 2 + 1 && received.message.key.hop == 1 &&
+                    received.message.key.gradient == kGradient,
+                name + "has the fields that were sent");
+  }
+  for (const auto& message : sent_) {
+    rig_.expect(message->completions == 1 && message->status.is_ok(),
+                "message " + std::to_string(message->outgoing.message.key.partition) + " is sent once: " +
+                    std::to_string(message->completions) + " times, " + message->status.text());
+  }
+  for (const auto& [peer, failures] : failed_) {
+    rig_.expect(failures.empty(), "rank " + std::to_string(peer) + " is not called failed: " + failures[0].text());
+  }
+}
+
+}  // namespace casync::test

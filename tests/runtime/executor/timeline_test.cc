@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/timeline.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/ranks.h"
+
+using namespace casync;           // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+
+TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients") {
+  casync::test::TemporaryDirectory directory;
+  const std::string complaints = casync::test::with_sessions(
+      2,
+      [&](SessionOptions& options) {
+        options.codec = CodecChoice{"int8", {}};
+        options.trace_directory = directory.path();
+      },
+      [](Session& session, casync::test::RankContext&) -> std::string {
+        const Result<GradientId> id = session.declare({"fc \"1\"", DType::kFloat32, {300000}, 3});
+        std::vector<float> values(300000, 1.0f);
+        for (int step = 0; step < 2; ++step) {
+          const Submission one{*id, {reinterpret_cast<std::byte*>(values.data()), values.size() * 4}};
+          if (!session.submit({&one, 1})) return "submit";
+          if (!session.step()) return "step";
+        }
+        return "";
+      });
+  REQUIRE(complaints == "");
+  for (int rank : {0, 1}) {
+    std::ifstream file(directory.path() + "/rank" + std::to_string(rank) + ".trace.json");
+    const nlohmann::json trace = nlohmann::json::parse(file);
+    std::map<std::string, int> count;
+    for (const nlohmann::json& event : trace["traceEvents"]) {
+      CHECK(event["pid"] == rank);
+      if (event["ph"] != "X") continue;
+      ++count[event["cat"]];
+      CHECK(event["dur"].get<double>() >= 0);
+      if (event["cat"] != "step") CHECK(event["args"]["gradient"] == "fc \"1\"");
+    }
+    CHECK(count["step"] == 2);
+    CHECK(count["encode"] > 0);
+    CHECK(count["merge"] > 0);
+    CHECK(count["send"] == count["recv"]);
+    CHECK(count["decode"] == count["encode"] + count["merge"]);  // what others encode for, and what this rank owns
+    const nlohmann::json& header = trace["casync"];
+    CHECK(header["ranks"] == 2);
+    CHECK(header["stats"]["steps"] == 2);
+    CHECK(header["gradients"][0]["codec"] == "int8");
+    CHECK(header["gradients"][0]["priority"] == 3);
+    CHECK(header["gradients"][0]["payload_bytes"].get<int>() > 300000);
+  }
+}
+
+TEST_CASE("timeline: what no longer fits is counted, not written over") {
+  Timeline timeline(3);
+  for (int i = 0; i < 5; ++i) timeline.record({});
+  CHECK(timeline.size() == 3);
+  CHECK(timeline.dropped() == 2);
+}
+
+TEST_CASE("timeline: a folder that cannot be written is an error with the path") {
+  const Status status = Timeline(1).write("/proc/nowhere/x.json", 0, "{}");
+  CHECK(status.code() == StatusCode::kUnavailable);
+  CHECK_THAT(status.message(), Catch::Contains("/proc/nowhere/x.json"));
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/bench_codec.h"
+#include "tools/casync/bench/table.h"
+
+namespace casync::tools {
+
+/// Measures and prints these codecs ("int4:block=64"), one row each, beside the fastest copy measured in the same
+/// run. Errors as parse_codec_choice and make_codec, before anything is measured.
+Status print_codec_bench(const std::vector<std::string>& codecs, const CodecBenchOptions& options, Format format);
+
+}  // namespace casync::tools
