@@ -24,6 +24,8 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_RENDEZVOUS", Type::kText, "the launcher's",
      "How ranks find each other: `host:port` (rank 0 listens there) or `file:DIRECTORY` (one that all ranks see)."},
     {"CASYNC_TOKEN", Type::kText, "the launcher's", "Secret of the job: who does not know it cannot join."},
+    {"CASYNC_TOKEN_FILE", Type::kFile, "no file",
+     "File that holds the token instead; it must be this user's, mode 0600."},
     {"CASYNC_INTERFACE", Type::kText, "chosen", "Network interface for data and for rank 0's address, such as `eth0`."},
     {"CASYNC_LINK", Type::kText, "unpaced",
      "Paces each rank's sending and receiving to a rate and a latency: `1gbit` or `1gbit,1ms`."},

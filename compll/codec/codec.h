@@ -78,8 +78,9 @@ class Codec {
   /// Bytes that hold any encoding of n elements; for fixed-rate codecs exactly the size.
   virtual Bytes encoded_bound(Elements n) const = 0;
 
-  /// p = in + residual.in; payload = E(p); residual.out = p - D(payload). One pass over memory.
-  /// `payload` holds encoded_bound(n) bytes and overlaps nothing.
+  /// p = in + residual.in; payload = E(p); residual.out = p - D(payload). One pass over memory. Large residuals whose
+  /// address is a multiple of 64 are written past the caches.
+  /// `payload` holds encoded_bound(n) bytes and overlaps nothing; of an identity it may be `in`.
   virtual Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                          std::byte* payload) const = 0;
 
@@ -93,7 +94,8 @@ class Codec {
 
   /// p = scale * (sum of the contributions, encoded by this codec, in their order) + residual.in; payload is
   /// E(p) by `second`, residual.out = p - D(payload). One pass: no float32 image of a contribution touches
-  /// memory.
+  /// memory. At least one contribution. `payload` overlaps nothing, but where `second` is an identity it may be the
+  /// memory of one contribution that is raw or of an identity: a sum straight into gradient memory.
   virtual Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                         Residual residual, const EncodeContext& context, std::byte* payload) const = 0;
 };

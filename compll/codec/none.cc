@@ -18,8 +18,10 @@ namespace {
 float* floats(std::byte* payload) { return reinterpret_cast<float*>(payload); }
 const float* floats(const std::byte* payload) { return reinterpret_cast<const float*>(payload); }
 
-const float* floats(const Contribution& contribution) {
-  return contribution.raw != nullptr ? contribution.raw : floats(contribution.code.data);
+const float* floats(const Contribution& contribution, Bytes size) {
+  if (contribution.raw != nullptr) return contribution.raw;
+  CASYNC_CHECK(contribution.code.size == size);
+  return floats(contribution.code.data);
 }
 
 class None final : public TileCodec {
@@ -50,41 +52,27 @@ class None final : public TileCodec {
     }
   }
 
-  // Into another identity the sum needs no tile between: it goes from registers to its place.
+  // Into another identity the sum needs no tile between: it goes from registers to its place. Some terms only: the
+  // prefetchers follow a handful of streams, and all terms are read before any of them may be overwritten.
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {
-    if (!second.info().identity) {
+    constexpr std::size_t kTerms = 16;
+    if (!second.info().identity || contributions.size() > kTerms || n == 0) {
       return TileCodec::merge(contributions, n, scale, second, residual, context, payload);
     }
     CASYNC_CHECK(!contributions.empty());
-    const bool in_place = std::any_of(contributions.begin(), contributions.end(),
-                                      [&](const Contribution& c) { return floats(c) == floats(payload); });
-    const Write mode = in_place ? Write::kPlain : write_mode(floats(payload), n);
-    const bool finite = sum({n, 0, n}, contributions, scale, residual.in, floats(payload), mode);
+    std::array<const float*, kTerms> terms;
+    const auto end = std::transform(contributions.begin(), contributions.end(), terms.begin(),
+                                    [&](const Contribution& c) { return floats(c, encoded_bound(n)); });
+    const bool in_place = std::find(terms.begin(), end, floats(payload)) != end;
+    const Write mode = in_place ? Write::kPlain : decoded_mode(floats(payload), n);
+    const bool finite = sum_scaled({terms.data(), contributions.size()}, scale, residual.in, n, floats(payload), mode);
     if (residual.out != nullptr) std::fill_n(residual.out, n, 0.0f);
     finish_writes(mode);
     return {encoded_bound(n), finite};
   }
 
  private:
-  // Some terms at a time: a handful of streams is what the prefetchers follow, and the pointers fit on the stack.
-  static bool sum(const Tile& tile, std::span<const Contribution> contributions, float scale, const float* residual,
-                  float* out, Write mode) {
-    constexpr std::size_t kTerms = 16;
-    std::array<const float*, kTerms> terms;
-    std::size_t size = 0;
-    bool finite = true;
-    for (std::size_t next = 0; next < contributions.size();) {
-      while (size < kTerms && next < contributions.size()) terms[size++] = floats(contributions[next++]) + tile.first;
-      const bool last = next == contributions.size();
-      finite = sum_scaled({terms.data(), size}, last ? scale : 1.0f, last ? residual : nullptr, tile.count, out,
-                          last ? mode : Write::kPlain);
-      terms[0] = out;
-      size = 1;
-    }
-    return finite;
-  }
-
   CodecInfo info_;
 };
 

@@ -31,7 +31,8 @@ std::string hint_of(const std::string& name, const std::vector<std::string>& nam
 
 Status unknown_codec(const std::string& name) {
   const std::vector<std::string> names = codec_names();
-  return invalid_argument("no codec is called `" + name + "`" + hint_of(name, names) + "; there are " + listed(names));
+  return invalid_argument("no codec is called `" + name + "`" + hint_of(name, names) + "; the codecs are " +
+                          listed(names));
 }
 
 Status unknown_parameter(const CodecInfo& info, const std::string& name) {

@@ -11,7 +11,9 @@ namespace casync::compll {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr Bytes kStreamBytes = 16_MiB;
+// Measured: from here on streamed stores win where the data is in no cache, and they lose least where it is.
+constexpr Bytes kStreamedResidual = 1_MiB;
+constexpr Bytes kStreamedOutput = 16_MiB;
 
 struct Free {
   void operator()(float* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
@@ -21,6 +23,11 @@ struct TileMemory {
   std::unique_ptr<float, Free> floats;
   Elements size = 0;
 };
+
+Write mode_of(const float* out, Elements n, Bytes least) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(out) % kAlignment == 0;
+  return aligned && n * sizeof(float) >= least ? Write::kStream : Write::kPlain;
+}
 
 }  // namespace
 
@@ -34,10 +41,9 @@ float* tile_memory(Elements count) {
   return memory.floats.get();
 }
 
-Write write_mode(const float* out, Elements n) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(out) % kAlignment == 0;
-  return aligned && n * sizeof(float) >= kStreamBytes ? Write::kStream : Write::kPlain;
-}
+Write residual_mode(const float* out, Elements n) { return mode_of(out, n, kStreamedResidual); }
+
+Write decoded_mode(const float* out, Elements n) { return mode_of(out, n, kStreamedOutput); }
 
 void finish_writes(Write mode) {
   if (mode == Write::kStream) hwy::FlushStream();

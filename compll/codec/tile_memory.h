@@ -10,8 +10,11 @@ namespace casync::compll {
 /// thread's first allocates.
 float* tile_memory(Elements count);
 
-/// kStream when `out` is aligned for it and so large that it would push everything else out of the caches.
-Write write_mode(const float* out, Elements n);
+/// How to write floats that nobody reads for a while. kStream when `out` is aligned for it and n is so large that
+/// plain stores would push out of the caches what is read sooner: a residual is read in the next step, when the whole
+/// model has passed by; what is decoded may be read at once.
+Write residual_mode(const float* out, Elements n);
+Write decoded_mode(const float* out, Elements n);
 
 /// Makes streamed stores visible to other threads before the caller tells them. To be called once, at the end.
 void finish_writes(Write mode);

@@ -47,12 +47,12 @@ class Paced final : public Transport, private TransportClient {
     Time gone;  // when its last byte has left
   };
   struct Sent {
-    std::uint64_t cookie;
+    std::uint64_t cookie = 0;
     Status status;
     Time at;
   };
   struct Received {
-    Rank from;
+    Rank from = 0;
     Message message;
     Status status;
     Time at;
@@ -144,9 +144,15 @@ void Paced::failed(Rank peer, Status status) {
 // Moves what is due from `all` to `due`, keeping the order.
 template <class Report>
 void take_due(std::vector<Report>& all, std::vector<Report>& due, Time now) {
-  const auto rest = std::stable_partition(all.begin(), all.end(), [now](const Report& r) { return r.at <= now; });
-  std::move(all.begin(), rest, std::back_inserter(due));
-  all.erase(all.begin(), rest);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].at <= now) {
+      due.push_back(std::move(all[i]));
+    } else if (i != kept++) {
+      all[kept - 1] = std::move(all[i]);
+    }
+  }
+  all.resize(kept);
 }
 
 bool Paced::report(Time now) {

@@ -96,9 +96,9 @@ TEST_CASE("c codec: parameters come in the name or beside it") {
   char text[8192];
   std::size_t length = 0;
   REQUIRE(casync_codec_info(codec, text, sizeof text, &length) == CASYNC_OK);
+  const auto info = nlohmann::json::parse(text);
   std::map<std::string, double> values;
-  for (const auto& parameter : nlohmann::json::parse(text)["parameters"])
-    values[parameter["name"]] = parameter["value"];
+  for (const auto& parameter : info.at("parameters")) values[parameter.at("name")] = parameter.at("value");
   CHECK(values.at("block") == 64);
   CHECK(values.at("feedback") == 0);
   casync_codec_free(codec);

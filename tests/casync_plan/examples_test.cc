@@ -53,10 +53,10 @@ TEST_CASE("plan: strengths are as docs/plan.md tells them") {
   const Result<Plan> plan = parse_plan(blocks[1], "docs/plan.md");
   REQUIRE(plan.status().text() == "OK");
   const Decision decision = decide(*plan, {"layer0.weight", DType::kFloat32, {1024, 1024}, 9}, 4);
-  CHECK(decision.codec.name == "int4");
+  CHECK(decision.codec.name == "none");
   CHECK(decision.priority == 1);
   CHECK(decision.partitions == 4);
-  CHECK(decision.strategy == StrategyKind::kPs);
+  CHECK(decision.strategy == StrategyKind::kRing);
 }
 
 TEST_CASE("plan: docs/plan.md names every field of the schema") {

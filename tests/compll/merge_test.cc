@@ -96,15 +96,16 @@ TEST_CASE("merge: any number of contributions, the raw one anywhere or nowhere")
 }
 
 TEST_CASE("merge: into the identity the payload may be the raw contribution's own memory") {
-  for (Elements n : {Elements{1}, Elements{4099}, Elements{1} << 22}) {
-    const auto none = codec_of("none");
+  const auto none = codec_of("none");
+  for (const auto& [n, count] : {std::pair<Elements, std::size_t>{1, 3}, {4099, 3}, {4099, 33}, {1 << 22, 3}}) {
     for (const std::string& name : codec_names()) {
-      INFO(name << ", n " << n);
+      INFO(name << ", n " << n << ", " << count << " contributions");
       const auto codec = codec_of(name);
-      Terms terms = make_terms(*codec, 3, 1, n);
+      const std::size_t own = count * 2 / 3;
+      Terms terms = make_terms(*codec, count, own, n);
       const Coded expected = one_after_another(*codec, terms, 1.0f / 3, *none, {}, n);
       const std::vector<Contribution> contributions = terms.contributions();
-      auto* in_place = reinterpret_cast<std::byte*>(terms.raw[1].data());
+      auto* in_place = reinterpret_cast<std::byte*>(terms.raw[own].data());
       CHECK(codec->merge(contributions, n, 1.0f / 3, *none, {}, {}, in_place).finite);
       CHECK(std::memcmp(in_place, expected.payload.data(), expected.payload.size()) == 0);
     }

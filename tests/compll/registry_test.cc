@@ -45,7 +45,7 @@ TEST_CASE("registry: what codecs declare") {
 
 TEST_CASE("registry: an unknown codec is answered with those there are and the nearest") {
   CHECK(refusal("onebits") ==
-        "no codec is called `onebits` (did you mean `onebit`?); there are none, bf16, fp16, int8, int4, onebit");
+        "no codec is called `onebits` (did you mean `onebit`?); the codecs are none, bf16, fp16, int8, int4, onebit");
   CHECK_THAT(refusal("zstandard"), !Catch::Contains("mean"));
 }
 

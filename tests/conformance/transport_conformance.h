@@ -35,6 +35,7 @@ struct TransportScenario {
   int ranks;
   void (*run)(TransportRig& rig);
   bool needs_network = false;  ///< about processes or ports: not for transports inside one process
+  Rank killed = -1;            ///< this rank ends by SIGKILL
 };
 
 std::span<const TransportScenario> transport_scenarios();

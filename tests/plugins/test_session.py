@@ -112,7 +112,7 @@ def declare_and_submit(rank, declarations, codecs=("none", "none")):
 
 
 MISMATCHES = {
-    "names": (dict(declarations=[("fc", 8), ("fd", 8)]), ("fc", "fd")),
+    "names": (dict(declarations=[("fc", 8), ("fd", 8)]), ("fc", "rank 1 has nothing")),
     "shapes": (dict(declarations=[("fc", 8), ("fc", 9)]), ("8", "9")),
     "codecs": (dict(declarations=[("fc", 8), ("fc", 8)], codecs=("int8", "int4")), ("int8", "int4")),
 }

@@ -37,7 +37,7 @@ def test_lossy_codecs_equal_their_graphs_carried_out_locally():
     for codec, error in (("int8", 1e-3), ("int4:block=64", 0.05), ("onebit", 1.0)):
         rows = all_reduce("-r", "3", "--codec", codec)
         claim(all(0 < row["nmse"] < error for row in rows), "an error, as large as the codec's", rows)
-        claim(all(row["codec"].startswith(codec.split(":")[0]) and row["ratio"] > 3 for row in rows), "smaller", rows)
+        claim(all(row["codec"].startswith(codec.split(":")[0]) and row["ratio"] > 2 for row in rows), "smaller", rows)
 
 
 def test_a_plan_file_decides():

@@ -167,6 +167,15 @@ def test_bad_events_are_refused_naming_the_event_and_the_field():
     refused(changed(["traceEvents", 3, "tid"], -1), "event 3", "`tid` is -1")
 
 
+def test_what_a_terminal_would_obey_is_not_printed():
+    with temporary_folder() as folder:
+        bad = trace(0)
+        bad["traceEvents"][3].update(name="\x1b[2Jwiped \u202e", dur=-1)
+        result = casync("report", write(folder, bad))
+        ends_with(3, result, "a name with control characters")
+        claim(result.stderr.strip().isascii() and "\x1b" not in result.stderr, "no control characters", repr(result.stderr))
+
+
 def test_events_of_other_kinds_are_counted_not_refused():
     other = trace(0)
     other["traceEvents"].append({"ph": "X", "cat": "tea", "name": "pause", "ts": 0, "dur": 1})

@@ -80,8 +80,8 @@ class Session:
         _exit.remember(self)
 
     def declare(self, name, shape, dtype="float32", priority=None):
-        """Makes a gradient known, on every rank before the step that uses it; returns its id. Smaller priorities are
-        needed sooner in the next forward pass (None: the order of declaring)."""
+        """Makes a gradient known, on every rank before the step that uses it; returns its id. All ranks give the
+        same; smaller priorities are needed sooner in the next forward pass and travel first (None: 0)."""
         self._check()
         gradient = arrays.Gradient(name, shape, dtype)
         extents = (ctypes.c_int64 * max(len(gradient.shape), 1))(*gradient.shape)
@@ -93,7 +93,7 @@ class Session:
             _library.DTYPES[gradient.dtype],
             extents,
             len(gradient.shape),
-            len(self._gradients) if priority is None else priority,
+            0 if priority is None else priority,
             ctypes.byref(identity),
         )
         self._gradients[identity.value] = gradient

@@ -25,7 +25,7 @@ struct LoopbackOptions {
   /// Not 0: this rank takes what arrived in a random order, and leaves some of it for later.
   std::uint64_t shuffle_seed = 0;
   /// Asked for each wire message this rank sends, on its own thread; `number` counts them from 0.
-  std::function<WireFault(Rank to, std::uint64_t number)> fault;
+  std::function<WireFault(Rank to, std::uint64_t number)> fault = nullptr;
 };
 
 /// All ranks in one process: each has its own transport and, usually, thread. Ranks find one another by the

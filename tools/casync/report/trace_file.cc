@@ -160,6 +160,14 @@ Status parse(const std::string& text, RankTrace& trace) {
   }
 }
 
+/// Messages quote the file, and a file can hold bytes that a terminal would obey.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<RankTrace> read_trace_file(const std::string& path) {
@@ -168,7 +176,7 @@ Result<RankTrace> read_trace_file(const std::string& path) {
   RankTrace trace;
   trace.path = path;
   const Status status = parse(*text, trace);
-  if (!status.is_ok()) return invalid_argument(path + ": " + status.message());
+  if (!status.is_ok()) return invalid_argument(path + ": " + printable(status.message()));
   return trace;
 }
 
