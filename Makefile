@@ -35,9 +35,9 @@ demo:  ## train a model with four ranks, uncompressed and compressed, and compar
 	@$(MAKE) --no-print-directory build PRESET=release TARGETS="$(RUNNABLE)"
 	@examples/demo/run build/release
 
-bench:  ## measure beside the peers, in two network namespaces (needs root)
+bench:  ## steps beside the peers, in two network namespaces (root; ARGS=--help)
 	@$(MAKE) --no-print-directory build PRESET=release TARGETS="$(RUNNABLE)"
-	@tests/bench/run build/release
+	@PYTHONPATH=build/release/python .venv/torch/bin/python tests/bench/ddp_step/run.py $(ARGS)
 
 wheel: setup  ## dist/casync-*.whl: library, command and Python package
 	@tools/make_wheel

@@ -18,3 +18,9 @@ casync_package(OpenSSL libssl-dev)
 if(BUILD_TESTING)
   casync_package(Catch2 catch2 2.13)
 endif()
+
+# Only a header, and no CMake package in Debian.
+find_path(CASYNC_XXHASH xxhash.h)
+if(NOT CASYNC_XXHASH)
+  message(FATAL_ERROR "xxhash.h was not found: run tools/setup, or install the package libxxhash-dev")
+endif()

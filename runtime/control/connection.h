@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ class Connection {
   Clock::time_point keep_alive(Clock::time_point now, Seconds beat);
   Clock::time_point last_heard() const { return last_heard_; }
   /// Time in which this process itself did not run is not held against the peer.
-  void forgive(Clock::duration stalled) { last_heard_ += stalled; }
+  void forgive(Clock::duration stalled) { last_heard_ = std::min(last_heard_ + stalled, Clock::now()); }
 
   /// Bytes that came with the handshake. Same errors as read().
   Status push(std::string_view bytes, std::vector<Frame>* frames) { return parser_.push(bytes, frames); }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "base/log.h"
 #include "runtime/control/crypto.h"
 #include "runtime/control/fork_guard.h"
@@ -57,7 +59,7 @@ class TcpGroup final : public Group {
   Identity self_;
   std::uint64_t epoch_ = 0;
   GroupState state_;
-  bool closing_ = false;
+  std::atomic<bool> closing_ = false;
   std::optional<std::vector<SocketAddress>> published_;  // rank 0 with a store
   GroupThread thread_;                                   // last: it ends before what it uses
 };

@@ -55,6 +55,7 @@ void GroupThread::stop() {
 }
 
 void GroupThread::run() {
+  awake_ = Clock::now();
   while (run_requests()) turn(Clock::time_point::max());
   const Clock::time_point deadline = after(kFlushTime);
   while (role_->has_output() && Clock::now() < deadline) turn(deadline);
@@ -74,6 +75,7 @@ bool GroupThread::run_requests() {
 }
 
 void GroupThread::turn(Clock::time_point latest) {
+  notice_stall(awake_);
   const Clock::time_point due = std::min(role_->tend(Clock::now()), latest);
   set_.clear();
   set_.add(wake_.get(), false, [this] {
@@ -81,12 +83,18 @@ void GroupThread::turn(Clock::time_point latest) {
     eventfd_read(wake_.get(), &count);
   });
   role_->watch(set_);
-  const Clock::time_point asleep = Clock::now();
-  set_.wait(due);
-  // Beats make this thread wake up several times a second. When it did not, this process was stopped, and what the
-  // others said meanwhile may not have been read: their silence counts from now.
-  const Clock::duration stalled = Clock::now() - std::max(asleep, std::min(due, asleep + beat_));
-  if (stalled > beat_) role_->forgive(stalled);
+  set_.sleep(due);
+  notice_stall(due);
+  set_.run_handlers();
+  awake_ = Clock::now();
+}
+
+/// Running on past `expected` means that this process was stopped, or its machine. What the others said meanwhile has
+/// not been read yet: their silence is ours.
+void GroupThread::notice_stall(Clock::time_point expected) {
+  const Clock::time_point now = Clock::now();
+  if (now - expected > beat_) role_->forgive(now - expected);
+  awake_ = now;
 }
 
 }  // namespace casync::runtime

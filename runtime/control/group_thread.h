@@ -33,6 +33,7 @@ class GroupThread {
   void run();
   bool run_requests();
   void turn(Clock::time_point latest);
+  void notice_stall(Clock::time_point expected);
 
   std::unique_ptr<Role> role_;
   Clock::duration beat_{};
@@ -41,6 +42,7 @@ class GroupThread {
   std::vector<std::function<void(Role&)>> requests_;  // guarded by mutex_
   bool stopping_ = false;                             // guarded by mutex_
   PollSet set_;
+  Clock::time_point awake_;  // when this thread last knew that it runs
   std::thread thread_;
 };
 

@@ -15,8 +15,12 @@ void PollSet::add(int fd, bool output, Handler handler) {
   handlers_.push_back(std::move(handler));
 }
 
-void PollSet::wait(Clock::time_point deadline) {
-  if (poll(entries_.data(), entries_.size(), poll_timeout(deadline)) <= 0) return;
+void PollSet::sleep(Clock::time_point deadline) {
+  if (poll(entries_.data(), entries_.size(), poll_timeout(deadline)) > 0) return;
+  for (pollfd& entry : entries_) entry.revents = 0;
+}
+
+void PollSet::run_handlers() {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].revents != 0) handlers_[i]();
   }

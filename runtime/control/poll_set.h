@@ -20,8 +20,10 @@ class PollSet {
 
   void clear();
   void add(int fd, bool output, Handler handler);
-  /// Sleeps until something is ready or the deadline, then runs the handlers of what is.
-  void wait(Clock::time_point deadline);
+  /// Sleeps until something is ready or the deadline.
+  void sleep(Clock::time_point deadline);
+  /// Runs the handlers of what was ready at the end of the last sleep.
+  void run_handlers();
 
  private:
   std::vector<pollfd> entries_;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "casync/graph/fuse.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/stream_slot.h"
 
@@ -45,7 +46,7 @@ void Executor::flush(Rank peer, Link& link) {
     ready.run->since[TaskGraph::index(ready.task)] = Clock::now();
     sum += fused_.back().payload.size;
   } while (!link.ready.empty() && fused_.size() < kMostFused &&
-           sum + outgoing(link.ready.top()).payload.size <= options_.fusion_bytes);
+           fuses(sum, outgoing(link.ready.top()).payload.size, options_.fusion_bytes));
   link.in_flight += sum;
   link.messages_in_flight += static_cast<int>(fused_.size());
   transport_->send(peer, fused_);

@@ -119,7 +119,7 @@ struct TransportOptions {
   Rank rank = 0;
   int ranks = 1;
   std::uint64_t epoch = 0;             ///< drawn by rank 0 for this job: frames of any other are dropped
-  std::string interface_name;          ///< network interface, "" chooses
+  std::string interface_name = "";     ///< network interface, "" chooses
   bool checksum = true;                ///< CASYNC_CHECKSUM=0 leaves it out
   Bytes piece_bytes = 1_MiB;           ///< payloads above this travel in pieces of it
   std::chrono::microseconds spin{50};  ///< how long wait() polls before it sleeps

@@ -82,6 +82,16 @@ TEST_CASE("faults: a stopped rank is named within its time, and learns of it whe
                  Contains("no sign of life for 1."));
 }
 
+TEST_CASE("faults: rank 0 that waited long for a rank notices its silence as soon as any other") {
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<RankProcess>> ranks;
+  ranks.push_back(std::make_unique<RankProcess>(0, 2, directory.path(), Seconds(1), Seconds(30)));
+  std::this_thread::sleep_for(Seconds(2.5));
+  ranks.push_back(std::make_unique<RankProcess>(1, 2, directory.path(), Seconds(1), Seconds(30)));
+  for (auto& rank : ranks) REQUIRE(rank->hear("joined", Seconds(10)) == "OK");
+  strike(ranks, 1, SIGSTOP, Seconds(2.5), "SIGSTOP of a rank that came late");
+}
+
 TEST_CASE("faults: a stop shorter than the limit harms nobody") {
   TemporaryDirectory directory;
   auto ranks = start_ranks(3, directory.path(), Seconds(3));

@@ -2,10 +2,12 @@
 """Several real processes for one test: each runs a function of the test's file and reports what came of it."""
 
 import dataclasses
+import faulthandler
 import importlib.util
 import os
 import pathlib
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -83,7 +85,9 @@ class Job:
                         outcome = dataclasses.replace(outcome, **pickle.load(report))
                 outcomes.append(outcome)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"rank {rank} had not ended after {timeout} s") from None
+            process.send_signal(signal.SIGABRT)  # has faulthandler print where its threads are
+            _, stderr = process.communicate()
+            raise AssertionError(f"rank {rank} had not ended after {timeout} s: {stderr[-5000:]}") from None
         finally:
             for process in self.processes:
                 process.kill()
@@ -94,7 +98,7 @@ def values(path, name, size, **options):
     """Runs a job in which no rank may fail; what the ranks returned."""
     outcomes = Job(path, name, size, **options).wait()
     for rank, outcome in enumerate(outcomes):
-        assert outcome.code == 0 and outcome.error is None, f"rank {rank}: {outcome.stderr[-3000:]}"
+        assert outcome.code == 0 and outcome.error is None, f"rank {rank}, exit code {outcome.code}: {outcome.stderr[-3000:]}"
     return [outcome.value for outcome in outcomes]
 
 
@@ -102,6 +106,7 @@ def child(path, name, report, kwargs):
     """In the rank's process: calls the function, reports, and lets an exception end the program as it would."""
     global _report_path
     _report_path = report
+    faulthandler.enable()
     spec = importlib.util.spec_from_file_location("rank_program", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

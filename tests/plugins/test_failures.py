@@ -83,8 +83,8 @@ def test_ranks_that_never_come_are_named():
 
 
 def test_a_wrong_token_does_not_get_in():
-    env = {"CASYNC_TIMEOUT_SEC": "4", "CASYNC_TOKEN": "right"}
-    outcomes = ranks.Job(__file__, "open_only", 2, env=env, envs={1: {"CASYNC_TOKEN": "wrong"}}).wait(30)
+    env = {"CASYNC_TIMEOUT_SEC": "4", "CASYNC_TOKEN": "right" * 8}
+    outcomes = ranks.Job(__file__, "open_only", 2, env=env, envs={1: {"CASYNC_TOKEN": "wrong" * 8}}).wait(30)
     assert outcomes[1].error == "Unavailable" and "token" in outcomes[1].message
     assert outcomes[0].error in ("Timeout", "Unavailable")
 

@@ -66,6 +66,23 @@ def test_rank_0_prints_under_a_launcher():
     claim({line[:4] for line in result.stdout.splitlines()} == {"[0] "}, "nobody else prints", result.stdout)
 
 
+def test_its_timelines_make_a_report():
+    with temporary_folder() as folder:
+        env = {"CASYNC_TRACE": folder, "CASYNC_LINK": "1gbit"}
+        ends_with(0, casync("bench", "all_reduce", *QUICK, "--codec", "int8", env=env), "with a trace")
+        report = casync("report", folder, "--json")
+        ends_with(0, report, "what sessions write is what report reads")
+        numbers = json.loads(report.stdout)
+    claim(numbers["ranks"] == 2 and numbers["missing_ranks"] == [] and numbers["steps"] == 15, "both ranks, 3 x 5 steps", numbers)
+    claim(numbers["link"] == "1gbit", "the pacing is on record", numbers["link"])
+    gradients = {one["name"]: one["ratio"] for one in numbers["gradients"]}
+    claim(set(gradients) == {"bench.4096", "bench.16384", "bench.65536"}, "three gradients", gradients)
+    claim(all(3 < ratio < 4 for ratio in gradients.values()), "int8 is nearly four times smaller", gradients)
+    for rank in numbers["by_rank"]:
+        kinds = [kind for kind, task in rank["tasks"].items() if task["count"] > 0]
+        claim(kinds == ["encode", "merge", "decode", "send", "recv"], "all five primitives", kinds)
+
+
 def test_a_ring_that_would_add_errors_is_refused_on_all_ranks():
     result = casync("bench", "all_reduce", *QUICK, "--codec", "onebit", "--strategy", "ring")
     ends_with(3, result, "onebit in a ring")

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/env.h"
 #include "casync/strategies/strategy.h"
 #include "runtime/control/launch.h"
 #include "tools/casync/bench/all_reduce.h"
@@ -76,6 +77,12 @@ int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<
     if (!strategy) return usage(strategy.status());
     flags.options.strategy = *strategy;
   }
+  const Result<std::optional<double>> timeout = env_number("CASYNC_TIMEOUT_SEC");
+  if (!timeout) return fail("bench", timeout.status());
+  AllReduceOptions& options = flags.options;
+  if (options.transport.empty()) options.transport = env_text("CASYNC_TRANSPORT").value_or("ucx");
+  if (options.timeout_s == 0) options.timeout_s = timeout->value_or(300);
+  options.trace_directory = env_text("CASYNC_TRACE").value_or("");
   flags.options.sizes = std::move(*list);
   flags.options.codec = *codec;
   flags.options.check = flags.check != 0;
@@ -108,11 +115,13 @@ void add_all_reduce(CLI::App* bench, Invocation& invocation) {
   command->add_option("--plan", options.plan_file, "A plan file instead; the gradients are called bench.BYTES")
       ->excludes(codec)
       ->excludes(strategy);
-  command->add_option("--transport", options.transport, "ucx, ucx:tcp or ucx:shm")->capture_default_str();
+  command->add_option("--transport", options.transport,
+                      "ucx, ucx:tcp or ucx:shm (default: CASYNC_TRANSPORT, else ucx)");
   command->add_option("-c,--check", flags->check, "0 leaves out the check of the results")
       ->check(CLI::Range(0, 1))
       ->capture_default_str();
-  command->add_option("--timeout", options.timeout_s, "Seconds of every wait")->capture_default_str();
+  command->add_option("--timeout", options.timeout_s, "Seconds of every wait (default: CASYNC_TIMEOUT_SEC, else 300)")
+      ->check(CLI::Range(0.001, 1e6));
   command->footer("Under a launcher, as in `casync run -n 4 -- casync bench all_reduce`, rank 0 prints.");
   command->callback([=, &invocation] { invocation.exit_code = all_reduce(*flags, *sizes, invocation.arguments); });
 }

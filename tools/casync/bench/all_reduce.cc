@@ -174,6 +174,7 @@ Result<bool> bench_all_reduce(const AllReduceOptions& options) {
   if (wanted.plan_file.empty()) wanted.codec = options.codec;
   wanted.transport = options.transport;
   wanted.timeout_s = options.timeout_s;
+  wanted.trace_directory = options.trace_directory;
   Result<std::unique_ptr<Session>> session = Session::open(wanted);
   CASYNC_RETURN_IF_ERROR(session.status());
   std::optional<Table> table;

@@ -13,14 +13,15 @@ namespace casync::tools {
 
 struct AllReduceOptions {
   std::vector<Bytes> sizes;
-  int iterations = 20;  ///< measured, after
-  int warm_up = 5;      ///< that many that are not
-  std::string transport = "ucx";
+  int iterations = 20;    ///< measured, after
+  int warm_up = 5;        ///< that many that are not
+  std::string transport;  ///< as SessionOptions
   CodecChoice codec;
   std::optional<StrategyKind> strategy;
   std::string plan_file;  ///< instead of codec and strategy
   bool check = true;
-  double timeout_s = 300;
+  double timeout_s = 0;         ///< as SessionOptions
+  std::string trace_directory;  ///< "": no timeline
   Format format = Format::kText;
 };
 

@@ -150,6 +150,7 @@ class State:
         for flight in flights:
             flight.wait()
         end = flights[-1].end
-        self.last_step = flights[-1].step or self.last_step
+        if flights[-1].step is not None:
+            self.last_step = flights[-1].step
         self._seconds["waiting_s"] += max(0.0, end - begin)
         self._seconds["synchronizing_s"] += end - self._begin

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/transport/inbox.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+namespace casync::test {
+namespace {
+
+using namespace casync::runtime;  // NOLINT: every name here is from there
+
+constexpr std::uint64_t kEpoch = 9;
+
+// Rank 0 of three, with pieces that are numbers and a client that answers what the test says.
+struct Fixture : PieceSource, TransportClient {
+  Inbox inbox{0, 3, kEpoch, *this};
+  std::vector<std::byte> memory = std::vector<std::byte>(1_MiB);
+  Placement::Kind answer = Placement::Kind::kHere;
+  int asked = 0, dropped_pieces = 0;
+  std::vector<std::pair<InboxRecord*, FrameHeader>> taken;
+  std::vector<Status> received_statuses, refusals;
+
+  Fixture() { inbox.set_client(*this); }
+
+  Placement place(Rank, const Message& message) override {
+    ++asked;
+    if (answer == Placement::Kind::kHere) return Placement::here({memory.data(), message.payload_bytes});
+    return answer == Placement::Kind::kLater ? Placement::later() : Placement::refuse(data_loss("unwanted"));
+  }
+  void received(Rank, const Message&, Status status) override { received_statuses.push_back(std::move(status)); }
+  void sent(std::uint64_t, Status) override {}
+  void failed(Rank, Status) override {}
+  void take_held(HeldPiece, InboxRecord* record, const FrameHeader& header, View) override {
+    taken.emplace_back(record, header);
+  }
+  void drop_held(HeldPiece) override { ++dropped_pieces; }
+  void refused(Rank, Status reason) override { refusals.push_back(std::move(reason)); }
+
+  static FrameHeader header(Bytes payload, Bytes stride, Bytes offset, Rank from = 1) {
+    FrameHeader header;
+    header.epoch = kEpoch;
+    header.source = from;
+    header.message.key.gradient = 5;
+    header.message.payload_bytes = payload;
+    header.piece_stride = stride;
+    header.piece_offset = offset;
+    header.piece_bytes = std::min(stride, payload - offset);
+    return header;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "inbox: a message is complete with its last piece, in any order") {
+  for (Bytes offset : {Bytes{8192}, Bytes{0}, Bytes{4096}}) {
+    CHECK(received_statuses.empty());
+    const FrameHeader piece = header(10'000, 4096, offset);
+    const Inbox::Arrival arrival = inbox.arrive(piece, nullptr);
+    REQUIRE(arrival.answer == Inbox::Answer::kTake);
+    CHECK(arrival.into.data == memory.data() + offset);
+    CHECK(arrival.into.size == (offset == 8192 ? 10'000 - 8192 : 4096));
+    inbox.finish(arrival.record, piece, Status::ok());
+  }
+  REQUIRE(received_statuses.size() == 1);
+  CHECK(received_statuses[0].is_ok());
+  CHECK(asked == 1);
+  CHECK(inbox.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: a piece that comes twice is dropped, before and after its message has a place") {
+  answer = Placement::Kind::kLater;
+  const FrameHeader first = header(8192, 4096, 0);
+  CHECK(inbox.arrive(first, nullptr).answer == Inbox::Answer::kHold);
+  CHECK(inbox.arrive(first, nullptr).answer == Inbox::Answer::kDrop);
+  answer = Placement::Kind::kHere;
+  inbox.retry();
+  REQUIRE(taken.size() == 1);
+  CHECK(inbox.arrive(first, nullptr).answer == Inbox::Answer::kDrop);
+  inbox.finish(taken[0].first, first, Status::ok());
+  CHECK(inbox.arrive(first, nullptr).answer == Inbox::Answer::kDrop);
+  CHECK(received_statuses.empty());
+  CHECK(inbox.dropped() == 3);
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: pieces that disagree about their message fail the peer") {
+  answer = Placement::Kind::kLater;
+  inbox.arrive(header(8192, 4096, 0), nullptr);
+  FrameHeader other = header(12'288, 4096, 4096);
+  CHECK(inbox.arrive(other, nullptr).answer == Inbox::Answer::kDrop);
+  REQUIRE(refusals.size() == 1);
+  CHECK(refusals[0].code() == StatusCode::kDataLoss);
+  CHECK_THAT(refusals[0].message(), Catch::Contains("rank 1"));
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: sizes in a header reserve nothing until the client has answered") {
+  answer = Placement::Kind::kLater;
+  const FrameHeader bomb = header(Bytes{1} << 62, kMinPieceBytes, 0);
+  CHECK(inbox.arrive(bomb, nullptr).answer == Inbox::Answer::kHold);
+  answer = Placement::Kind::kRefuse;
+  inbox.retry();
+  CHECK(dropped_pieces == 1);
+  CHECK(refusals.size() == 1);
+  CHECK(inbox.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: a peer that floods us with unwanted pieces has failed") {
+  answer = Placement::Kind::kLater;
+  for (Bytes piece = 0; piece < 5'000 && refusals.empty(); ++piece) {
+    inbox.arrive(header(1_MiB * 1024, kMinPieceBytes, piece * kMinPieceBytes), nullptr);
+  }
+  CHECK(refusals.size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: after a refusal the peer's frames are dropped without asking") {
+  answer = Placement::Kind::kRefuse;
+  CHECK(inbox.arrive(header(100, 100, 0), nullptr).answer == Inbox::Answer::kDrop);
+  CHECK(inbox.arrive(header(100, 100, 0), nullptr).answer == Inbox::Answer::kDrop);
+  CHECK(asked == 1);
+  answer = Placement::Kind::kHere;
+  CHECK(inbox.arrive(header(100, 100, 0, 2), nullptr).answer == Inbox::Answer::kTake);
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: frames of other jobs, of strangers and of ourselves are dropped") {
+  FrameHeader frame = header(100, 100, 0);
+  frame.epoch = kEpoch + 1;
+  CHECK(inbox.arrive(frame, nullptr).answer == Inbox::Answer::kDrop);
+  for (Rank from : {0, 3, 1'000'000}) {
+    CHECK(inbox.arrive(header(100, 100, 0, from), nullptr).answer == Inbox::Answer::kDrop);
+  }
+  CHECK(asked == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: when a peer fails, placed messages end once nothing is under way") {
+  const FrameHeader first = header(8192, 4096, 0);
+  const Inbox::Arrival under_way = inbox.arrive(first, nullptr);
+  FrameHeader idle = header(8192, 4096, 0);
+  idle.message.key.partition = 1;
+  const Inbox::Arrival half = inbox.arrive(idle, nullptr);
+  inbox.finish(half.record, idle, Status::ok());
+  answer = Placement::Kind::kLater;
+  FrameHeader held = header(100, 100, 0);
+  held.message.key.partition = 2;
+  inbox.arrive(held, nullptr);
+
+  inbox.fail(1, peer_failure("rank 1 is gone"));
+  CHECK(received_statuses.size() == 1);  // the half message; the other's memory is still in use
+  CHECK(dropped_pieces == 1);
+  inbox.finish(under_way.record, first, Status::ok());
+  REQUIRE(received_statuses.size() == 2);
+  for (const Status& status : received_statuses) CHECK(status.text() == "PeerFailure: rank 1 is gone");
+  CHECK(inbox.empty());
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: a wrong checksum is DataLoss that names the message") {
+  FrameHeader frame = header(100, 100, 0);
+  frame.checksummed = true;
+  frame.piece_checksum = 1;
+  const Inbox::Arrival arrival = inbox.arrive(frame, nullptr);
+  inbox.finish(arrival.record, frame, Status::ok());
+  REQUIRE(received_statuses.size() == 1);
+  CHECK(received_statuses[0].code() == StatusCode::kDataLoss);
+  CHECK_THAT(received_statuses[0].message(),
+             Catch::Contains("gradient 0x5 step 0 partition 0 hop 0 from rank 1: checksum differs"));
+}
+
+}  // namespace casync::test
