@@ -31,9 +31,9 @@ using runtime::Seconds;
 using runtime::Transport;
 using runtime::TransportOptions;
 
-constexpr Seconds kPatience{20};           // for the partner
-constexpr Bytes kExchangePiece = 1_MiB;    // of the exchange
-constexpr Bytes kUnderWay = 8;             // messages, in the bandwidth measurement
+constexpr Seconds kPatience{20};         // for the partner
+constexpr Bytes kExchangePiece = 1_MiB;  // of the exchange
+constexpr Bytes kUnderWay = 8;           // messages, in the bandwidth measurement
 constexpr std::uint32_t kMaxRounds = 100'000;
 
 enum Hop : std::uint32_t { kPing, kStream, kStreamDone, kScatter, kGather, kCount };
@@ -73,7 +73,7 @@ class Side final : public runtime::TransportClient {
   std::uint64_t sent_ = 0, posted_ = 0;
   std::uint64_t arrived_[kCount] = {};
   std::uint64_t pings_ = 0, streams_ = 0, stream_ends_ = 0, gathers_ = 0;  // to have arrived so far
-  Bytes exchange_bytes_ = 0;  // of one half
+  Bytes exchange_bytes_ = 0;                                               // of one half
 };
 
 Bytes message_bytes(const Message& message) { return message.payload_bytes; }
@@ -103,7 +103,8 @@ Status Side::open(const TransportBenchOptions& bench, int socket) {
 // Half of a vector lies in `in_`, by partition, whether it comes to be reduced or reduced.
 Placement Side::place(Rank, const Message& message) {
   const bool exchange = message.key.hop == kScatter || message.key.hop == kGather;
-  const Bytes offset = exchange ? message.key.partition * kExchangePiece + (message.key.hop == kGather ? exchange_bytes_ : 0) : 0;
+  const Bytes offset =
+      exchange ? message.key.partition * kExchangePiece + (message.key.hop == kGather ? exchange_bytes_ : 0) : 0;
   if (exchange && message.key.step > step_) return Placement::later();  // the partner is one round ahead
   if (offset > in_.size() || message_bytes(message) > in_.size() - offset) {
     return Placement::refuse(data_loss("a message that nobody sends"));
@@ -155,7 +156,8 @@ double median(std::vector<double>& values) {
 
 // Rank 0 says how often, in the number of a partition.
 Status Side::both_agree_on(std::uint32_t& rounds, double least_s, double seconds) {
-  const auto wanted = static_cast<std::uint32_t>(std::clamp(seconds / std::max(least_s, 1e-7), 5.0, double{kMaxRounds}));
+  const auto wanted =
+      static_cast<std::uint32_t>(std::clamp(seconds / std::max(least_s, 1e-7), 5.0, double{kMaxRounds}));
   std::byte wire[4] = {};
   if (rank_ == 0) std::memcpy(wire, &wanted, 4);
   ++step_;

@@ -21,10 +21,10 @@ struct TransportBenchOptions {
 /// Between two processes on this machine, for one message size.
 struct TransportBenchRow {
   Bytes bytes = 0;
-  double latency_us = 0;           ///< half a round trip, median
+  double latency_us = 0;  ///< half a round trip, median
   double latency_least_us = 0;
-  double bandwidth_gib_s = 0;      ///< one way, several messages under way
-  double exchange_ms = 0;          ///< the messages of a bare two-rank all-reduce of `bytes`, median: see below
+  double bandwidth_gib_s = 0;  ///< one way, several messages under way
+  double exchange_ms = 0;      ///< the messages of a bare two-rank all-reduce of `bytes`, median: see below
   double exchange_least_ms = 0;
 };
 

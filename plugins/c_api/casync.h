@@ -59,10 +59,10 @@ typedef struct casync_parameter {
 
 typedef struct casync_session_options {
   size_t struct_size;
-  int32_t rank;                       /* -1, or 0 with size 0: the launcher's environment */
-  int32_t size;                       /* -1 or 0: the launcher's environment */
-  const char* rendezvous;             /* NULL: the environment; "host:port", "file:DIRECTORY" */
-  const char* token;                  /* NULL: the environment */
+  int32_t rank;           /* -1, or 0 with size 0: the launcher's environment */
+  int32_t size;           /* -1 or 0: the launcher's environment */
+  const char* rendezvous; /* NULL: the environment; "host:port", "file:DIRECTORY" */
+  const char* token;      /* NULL: the environment */
   /* A plan file, or instead of it one codec for every gradient ("int4", "int4:block=64"). Both NULL: CASYNC_PLAN or
    * CASYNC_CODEC. "" is none, whatever the environment says. */
   const char* plan;

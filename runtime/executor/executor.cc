@@ -234,8 +234,8 @@ void Executor::announce() {
 void Executor::sleep() {
   const Clock::time_point from = Clock::now();
   Seconds longest = kLongestSleep;
-  for (const Link& link : links_) {
-    if (!link.ready.empty()) longest = Link::kStall;  // a closed window opens by itself after a while
+  for (const PeerLink& link : links_) {
+    if (!link.ready.empty()) longest = PeerLink::kStall;  // a closed window opens by itself after a while
   }
   transport_->wait(from + std::chrono::duration_cast<Clock::duration>(longest));
   const double slept = Seconds(Clock::now() - from).count();
@@ -257,7 +257,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
     tasks += run->graph.tasks().size();
   }
   compute_.reserve(tasks);
-  for (Link& link : links_) link.ready.reserve(tasks);
+  for (PeerLink& link : links_) link.ready.reserve(tasks);
   starting_.reserve(starting_.capacity() + runs.size());
   for (std::unique_ptr<GradientRun>& run : runs) {
     CASYNC_CHECK(run->index == runs_.size());

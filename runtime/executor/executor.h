@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "runtime/executor/arena.h"
 #include "runtime/executor/gradient_run.h"
-#include "runtime/executor/link.h"
+#include "runtime/executor/peer_link.h"
 #include "runtime/executor/ready_queue.h"
 #include "runtime/executor/task_runner.h"
 #include "runtime/executor/timeline.h"
@@ -106,7 +106,7 @@ class Executor final : private TransportClient {
   bool take_outcomes();
   bool run_ready_tasks();
   bool flush_links();
-  void flush(Rank peer, Link& link);
+  void flush(Rank peer, PeerLink& link);
   void sleep();
   void announce();
   void shut_down_failed();
@@ -137,7 +137,7 @@ class Executor final : private TransportClient {
   Arena arena_;
   std::vector<std::unique_ptr<GradientRun>> runs_;
   std::unordered_map<std::uint64_t, GradientRun*> by_key_;
-  std::vector<Link> links_;
+  std::vector<PeerLink> links_;
   ReadyQueue compute_;
   Scratch scratch_;
   std::vector<Outgoing> fused_;

@@ -25,7 +25,7 @@ std::uint64_t cookie_of(const GradientRun& run, TaskId task) {
 bool Executor::flush_links() {
   bool any = false;
   for (std::size_t peer = 0; peer < links_.size(); ++peer) {
-    Link& link = links_[peer];
+    PeerLink& link = links_[peer];
     if (link.ready.empty()) continue;
     const Clock::time_point now = Clock::now();
     while (!link.ready.empty() && link.open(now)) {
@@ -37,7 +37,7 @@ bool Executor::flush_links() {
   return any;
 }
 
-void Executor::flush(Rank peer, Link& link) {
+void Executor::flush(Rank peer, PeerLink& link) {
   fused_.clear();
   Bytes sum = 0;
   do {
@@ -135,7 +135,7 @@ void Executor::sent(std::uint64_t cookie, Status status) {
   const TaskId task{static_cast<std::uint32_t>(cookie)};
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
   const Bytes bytes = run.state(send.from).bytes;
-  Link& link = links_[static_cast<std::size_t>(send.to)];
+  PeerLink& link = links_[static_cast<std::size_t>(send.to)];
   link.in_flight -= bytes;
   --link.messages_in_flight;
   link.moved = Clock::now();

@@ -58,7 +58,7 @@ void Executor::make_ready(GradientRun& run, TaskId task) {
   if (std::holds_alternative<Recv>(primitive)) return;  // happens when its message comes
   const ReadyTask ready{&run, task, run.decision.priority, arrivals_++};
   if (const auto* send = std::get_if<Send>(&primitive)) {
-    Link& link = links_[static_cast<std::size_t>(send->to)];
+    PeerLink& link = links_[static_cast<std::size_t>(send->to)];
     if (link.ready.empty() && link.in_flight == 0) link.moved = Clock::now();
     link.ready.push(ready);
   } else {

@@ -24,7 +24,7 @@ struct SessionOptions {
   LaunchArguments launch;
   StoreFunctions store;              ///< both set: used instead of launch's rendezvous
   std::string plan_file;             ///< "" : CASYNC_PLAN, else no plan
-  std::optional<CodecChoice> codec;  ///< instead of a plan: this for every gradient (CASYNC_CODEC)
+  std::optional<CodecChoice> codec;  ///< instead of a plan: this for every gradient
   std::string transport = "ucx";     ///< CASYNC_TRANSPORT when this is ""
   ReduceOp op = ReduceOp::kAverage;
   double timeout_s = 300;       ///< of every wait

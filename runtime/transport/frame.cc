@@ -12,7 +12,8 @@
 namespace casync::runtime {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the wire is little-endian: add byte swaps to load and store");
+static_assert(std::endian::native == std::endian::little,
+              "the wire is little-endian: add byte swaps to load and store");
 
 constexpr std::uint32_t kMagic = 0x31465343;  // "CSF1"
 constexpr std::uint8_t kVersion = 1;
@@ -116,8 +117,8 @@ FrameFault read_frame_header(ConstView bytes, FrameHeader& out) {
   const auto flags = load<std::uint8_t>(in, kAtFlags);
   const auto kind = load<std::uint8_t>(in, kAtKind);
   const auto source = load<std::uint32_t>(in, kAtSource);
-  const bool known_kind = kind == static_cast<std::uint8_t>(FrameKind::kData) ||
-                          kind == static_cast<std::uint8_t>(FrameKind::kGoodbye);
+  const bool known_kind =
+      kind == static_cast<std::uint8_t>(FrameKind::kData) || kind == static_cast<std::uint8_t>(FrameKind::kGoodbye);
   if (!known_kind || (flags & ~kFlags) != 0 || source > INT32_MAX || load<std::uint64_t>(in, kAtReserved) != 0) {
     return FrameFault::kField;
   }

@@ -25,13 +25,13 @@ struct InboxRecord {
 
   Rank from;
   Message message;
-  Bytes stride;                     // the first piece's: all others must agree
-  bool placed = false;              // else: put off
-  View view;                        // the whole payload's place
-  Bytes pieces_missing = 0;         // not finished
-  Bytes pieces_under_way = 0;       // taken and not finished
-  Status status;                    // the first thing that went wrong
-  std::pmr::vector<bool> seen;      // by piece, of messages of several
+  Bytes stride;                 // the first piece's: all others must agree
+  bool placed = false;          // else: put off
+  View view;                    // the whole payload's place
+  Bytes pieces_missing = 0;     // not finished
+  Bytes pieces_under_way = 0;   // taken and not finished
+  Status status;                // the first thing that went wrong
+  std::pmr::vector<bool> seen;  // by piece, of messages of several
   std::pmr::vector<Held> held;
 };
 
@@ -44,8 +44,8 @@ Bytes piece_number(const InboxRecord& record, const FrameHeader& header) {
 bool same_message(const InboxRecord& record, const FrameHeader& header) {
   const Message& a = record.message;
   const Message& b = header.message;
-  return a.codec == b.codec && a.finite == b.finite && a.elements == b.elements &&
-         a.payload_bytes == b.payload_bytes && record.stride == header.piece_stride;
+  return a.codec == b.codec && a.finite == b.finite && a.elements == b.elements && a.payload_bytes == b.payload_bytes &&
+         record.stride == header.piece_stride;
 }
 
 // A peer with more than this put off here is out of step with us, or hostile.
@@ -63,17 +63,16 @@ bool first_sight(InboxRecord& record, const FrameHeader& header) {
 }
 
 bool is_held(const InboxRecord& record, const FrameHeader& header) {
-  return std::any_of(record.held.begin(), record.held.end(), [&](const InboxRecord::Held& held) {
-    return held.header.piece_offset == header.piece_offset;
-  });
+  return std::any_of(record.held.begin(), record.held.end(),
+                     [&](const InboxRecord::Held& held) { return held.header.piece_offset == header.piece_offset; });
 }
 
 }  // namespace
 
 std::size_t Inbox::KeyHash::operator()(const Key& key) const {
   std::uint64_t hash = static_cast<std::uint64_t>(key.from);
-  for (std::uint64_t word : {key.message.gradient, std::uint64_t{key.message.step}, std::uint64_t{key.message.partition},
-                             std::uint64_t{key.message.hop}}) {
+  for (std::uint64_t word : {key.message.gradient, std::uint64_t{key.message.step},
+                             std::uint64_t{key.message.partition}, std::uint64_t{key.message.hop}}) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
     hash ^= hash >> 29;
   }
@@ -81,7 +80,12 @@ std::size_t Inbox::KeyHash::operator()(const Key& key) const {
 }
 
 Inbox::Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source)
-    : rank_(rank), ranks_(ranks), epoch_(epoch), source_(source), failed_(static_cast<std::size_t>(ranks)), records_(&pool_) {}
+    : rank_(rank),
+      ranks_(ranks),
+      epoch_(epoch),
+      source_(source),
+      failed_(static_cast<std::size_t>(ranks)),
+      records_(&pool_) {}
 
 Inbox::~Inbox() {
   for (auto& [key, record] : records_) std::destroy_at(record);  // their memory goes with the pool
@@ -121,15 +125,15 @@ Inbox::Arrival Inbox::arrive(const FrameHeader& header, HeldPiece held) {
   InboxRecord& record = *entry->second;
   if (!same_message(record, header)) {
     refuse(from, data_loss(fmt::format("two pieces of {} from rank {} disagree about the message",
-                                                describe(header.message.key), from)));
+                                       describe(header.message.key), from)));
     return drop();
   }
   if (is_new && !ask(record)) return drop();
   if (record.placed) return take(record, header);
   if (is_held(record, header)) return drop();
   if (records_.size() > kMaxRecords || record.held.size() >= kMaxHeldPieces) {
-    refuse(from, data_loss(fmt::format("rank {} has sent {} messages that nobody here waits for", from,
-                                                records_.size())));
+    refuse(from,
+           data_loss(fmt::format("rank {} has sent {} messages that nobody here waits for", from, records_.size())));
     return drop();
   }
   record.held.push_back({held, header});
@@ -157,8 +161,8 @@ void Inbox::finish(InboxRecord* record, const FrameHeader& header, Status status
   const View piece = record->view.slice(header.piece_offset, header.piece_bytes);
   if (status.is_ok() && header.checksummed && checksum(piece) != header.piece_checksum) {
     status = data_loss(fmt::format("payload of {} from rank {}: checksum differs in {} bytes at offset {} of {}",
-                                   describe(record->message.key), record->from, header.piece_bytes,
-                                   header.piece_offset, record->message.payload_bytes));
+                                   describe(record->message.key), record->from, header.piece_bytes, header.piece_offset,
+                                   record->message.payload_bytes));
   }
   if (!status.is_ok() && record->status.is_ok()) record->status = std::move(status);
   --record->pieces_under_way;
@@ -173,10 +177,10 @@ void Inbox::finish(InboxRecord* record, const FrameHeader& header, Status status
 
 void Inbox::finish_with(InboxRecord* record, const FrameHeader& header, ConstView piece, View into) {
   if (piece.size != into.size) {
-    finish(record, header,
-           data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",
-                                 describe(header.message.key), record->from, piece.size, header.piece_offset,
-                                 into.size)));
+    finish(
+        record, header,
+        data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",
+                              describe(header.message.key), record->from, piece.size, header.piece_offset, into.size)));
     return;
   }
   if (piece.size != 0) std::memcpy(into.data, piece.data, piece.size);

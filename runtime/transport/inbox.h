@@ -105,8 +105,8 @@ class Inbox {
   std::uint64_t epoch_;
   PieceSource& source_;
   TransportClient* client_ = nullptr;
-  std::vector<Status> failed_;                       // by rank: why its pieces are dropped
-  std::pmr::unsynchronized_pool_resource pool_;      // below: records and what is in them
+  std::vector<Status> failed_;                   // by rank: why its pieces are dropped
+  std::pmr::unsynchronized_pool_resource pool_;  // below: records and what is in them
   std::pmr::unordered_map<Key, InboxRecord*, KeyHash> records_;
   std::vector<InboxRecord*> scratch_;
   std::uint64_t dropped_ = 0;

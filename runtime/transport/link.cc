@@ -41,8 +41,7 @@ Result<Link> parse_link(const std::string& text) {
   const std::string_view whole = text;
   const std::size_t comma = whole.find(',');
   const auto rate = quantity(whole.substr(0, comma), kRates);
-  const auto latency =
-      comma == std::string_view::npos ? std::optional(0.0) : quantity(whole.substr(comma + 1), kTimes);
+  const auto latency = comma == std::string_view::npos ? std::optional(0.0) : quantity(whole.substr(comma + 1), kTimes);
   const bool usable = rate && latency && *rate >= 1 && *latency >= 0 && *latency <= 10;
   if (!usable) {
     return invalid_argument(fmt::format(

@@ -25,7 +25,8 @@ static int use_codec(void) {
   for (i = 0; i < ELEMENTS; ++i) in[i] = (float)i / ELEMENTS;
   if (failed("open", casync_codec_open("int8", NULL, 0, &codec))) return 1;
   wrong |= failed("bound", casync_codec_bound(codec, ELEMENTS, &bound)) || bound > sizeof payload;
-  wrong |= failed("encode", casync_codec_encode(codec, in, ELEMENTS, NULL, NULL, 0, 0, payload, sizeof payload, &bytes));
+  wrong |=
+      failed("encode", casync_codec_encode(codec, in, ELEMENTS, NULL, NULL, 0, 0, payload, sizeof payload, &bytes));
   wrong |= failed("decode", casync_codec_decode(codec, payload, bytes, out, ELEMENTS));
   for (i = 0; i < ELEMENTS; ++i) wrong |= fabs((double)out[i] - (double)in[i]) > 0.01;
   casync_codec_free(codec);

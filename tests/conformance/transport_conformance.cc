@@ -96,8 +96,8 @@ void check_transport_in_processes(const std::string& transport) {
       ProcessGroup group(scenario.ranks, {"[.rank]"}, {{kScenario, chosen}, {kTransport, transport}});
       const std::vector<EndedProcess> ended = group.wait(kLimit);
       for (std::size_t rank = 0; rank < ended.size(); ++rank) {
-        INFO("rank " << rank << (ended[rank].killed_at_limit ? " did not end" : "") << ", signal "
-                     << ended[rank].signal << ", said: " << ended[rank].output);
+        INFO("rank " << rank << (ended[rank].killed_at_limit ? " did not end" : "") << ", signal " << ended[rank].signal
+                     << ", said: " << ended[rank].output);
         if (static_cast<Rank>(rank) == scenario.killed) {
           CHECK(ended[rank].signal == SIGKILL);
         } else {

@@ -167,7 +167,9 @@ void is_killed(TransportRig& rig) {
   const Rank survivor = 1 - rig.rank;
   send_to_all();
   rig.expect(probe.until([&] { return probe.all_sent(); }), "everything sent is accounted for");
-  rig.expect(probe.until([&] { return probe.received_.count({survivor, 0u, number - 1}) != 0; }),
+  rig.expect(probe.until([&] {
+    return probe.received_.count({survivor, 0u, number - 1}) != 0;
+  }),
              "the survivors still reach one another");
   rig.expect(probe.until([&] { return probe.received_[{survivor, 0u, number - 1}].completions == 1; }), "wholly");
   rig.expect(probe.failed_[survivor].empty(), "and do not blame one another");

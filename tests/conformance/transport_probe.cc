@@ -140,8 +140,8 @@ void TransportProbe::check_everything() {
   }
   for (const auto& message : sent_) {
     rig_.expect(message->completions == 1 && message->status.is_ok(),
-                "message " + std::to_string(message->outgoing.message.key.partition) + " is sent once: " +
-                    std::to_string(message->completions) + " times, " + message->status.text());
+                "message " + std::to_string(message->outgoing.message.key.partition) +
+                    " is sent once: " + std::to_string(message->completions) + " times, " + message->status.text());
   }
   for (const auto& [peer, failures] : failed_) {
     rig_.expect(failures.empty(), "rank " + std::to_string(peer) + " is not called failed: " + failures[0].text());

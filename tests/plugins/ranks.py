@@ -63,7 +63,7 @@ class Job:
     def _report(self, rank):
         return f"{self._folder.name}/rank{rank}"
 
-    def wait_for_files(self, name, timeout=60):
+    def wait_for_files(self, name, timeout=200):
         """Waits until every rank has called ranks.mark(name)."""
         deadline = time.monotonic() + timeout
         for rank, process in enumerate(self.processes):
@@ -72,7 +72,7 @@ class Job:
                 assert time.monotonic() < deadline, f"rank {rank} did not get to {name}"
                 time.sleep(0.01)
 
-    def wait(self, timeout=90):
+    def wait(self, timeout=240):
         """Outcomes by rank. A rank that has not ended by then is killed, and fails the test."""
         outcomes = []
         deadline = time.monotonic() + timeout

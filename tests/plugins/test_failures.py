@@ -43,7 +43,7 @@ def test_after_kill_9_every_survivor_names_the_rank_within_a_second():
     job.wait_for_files("running")
     job.processes[1].send_signal(signal.SIGKILL)
     killed = time.time()
-    for outcome in survivors(job.wait(30), 1):
+    for outcome in survivors(job.wait(), 1):
         assert outcome.error == "PeerFailure", outcome.stderr
         assert "rank 1" in outcome.message
         assert outcome.raised_at - killed < 1.0
@@ -57,7 +57,7 @@ def test_a_frozen_rank_is_named_within_the_configured_time():
     for process in job.processes[:2]:
         process.wait(20)
     job.processes[2].send_signal(signal.SIGCONT)
-    for outcome in survivors(job.wait(30), 2):
+    for outcome in survivors(job.wait(), 2):
         assert outcome.error == "PeerFailure", outcome.stderr
         assert "rank 2" in outcome.message
         assert outcome.raised_at - stopped < 4.0
@@ -65,28 +65,29 @@ def test_a_frozen_rank_is_named_within_the_configured_time():
 
 @pytest.mark.parametrize("how,said", [("exception", "the loss went up"), ("exit", "rank 0"), ("mid-step", "rank 0")])
 def test_a_rank_that_ends_ends_all(how, said):
-    outcomes = ranks.Job(__file__, "train", 3, bad_rank=0, how=how).wait(40)
+    outcomes = ranks.Job(__file__, "train", 3, bad_rank=0, how=how).wait()
     for outcome in survivors(outcomes, 0):
         assert outcome.error == "PeerFailure", outcome.stderr
         assert "rank 0" in outcome.message and said in outcome.message
 
 
 def open_only(rank):
+    ranks.mark("opening")
     casync.Session()
 
 
 def test_ranks_that_never_come_are_named():
     env = {"CASYNC_SIZE": "4", "CASYNC_TIMEOUT_SEC": "3"}
-    for outcome in ranks.Job(__file__, "open_only", 2, env=env).wait(30):
+    for outcome in ranks.Job(__file__, "open_only", 2, env=env).wait():
         assert outcome.error == "Timeout", outcome.stderr
         assert "2" in outcome.message and "3" in outcome.message
 
 
 def test_a_wrong_token_does_not_get_in():
     env = {"CASYNC_TIMEOUT_SEC": "4", "CASYNC_TOKEN": "right" * 8}
-    outcomes = ranks.Job(__file__, "open_only", 2, env=env, envs={1: {"CASYNC_TOKEN": "wrong" * 8}}).wait(30)
-    assert outcomes[1].error == "Unavailable" and "token" in outcomes[1].message
-    assert outcomes[0].error in ("Timeout", "Unavailable")
+    outcomes = ranks.Job(__file__, "open_only", 2, env=env, envs={1: {"CASYNC_TOKEN": "wrong" * 8}}).wait()
+    for outcome in outcomes:
+        assert outcome.error == "Timeout" and "wrong token" in outcome.message, outcome.stderr
 
 
 def wait_for_ever(rank):
@@ -108,18 +109,19 @@ def test_ctrl_c_is_heard_while_waiting_and_ends_all():
     time.sleep(0.3)
     sent = time.time()
     job.processes[0].send_signal(signal.SIGINT)
-    job.processes[0].wait(10)
+    job.processes[0].wait(60)
     job.processes[1].send_signal(signal.SIGINT)
-    outcomes = job.wait(20)
+    outcomes = job.wait()
     assert [outcome.error for outcome in outcomes] == ["KeyboardInterrupt"] * 2
     assert outcomes[0].raised_at - sent < 1.0
 
 
 def test_ctrl_c_is_heard_while_the_session_opens():
     job = ranks.Job(__file__, "open_only", 1, env={"CASYNC_SIZE": "2"})
-    time.sleep(2.0)
+    job.wait_for_files("opening")
+    time.sleep(0.5)
     job.processes[0].send_signal(signal.SIGINT)
-    assert job.wait(10)[0].error == "KeyboardInterrupt"
+    assert job.wait(60)[0].error == "KeyboardInterrupt"
 
 
 def fork_and_use(rank):
@@ -149,5 +151,5 @@ def test_killed_ranks_leave_nothing_in_shared_memory():
     job.wait_for_files("running")
     for process in job.processes:
         process.kill()
-    job.wait(10)
+    job.wait(60)
     assert set(os.listdir("/dev/shm")) <= before

@@ -182,7 +182,9 @@ void ProcessGroup::answer_when_complete() {
 bool RankProcess::is_one() { return std::getenv(kRank) != nullptr; }
 
 RankProcess::RankProcess()
-    : rank_(std::atoi(std::getenv(kRank))), ranks_(std::atoi(std::getenv(kRanks))), socket_(std::atoi(std::getenv(kSocket))) {}
+    : rank_(std::atoi(std::getenv(kRank))),
+      ranks_(std::atoi(std::getenv(kRanks))),
+      socket_(std::atoi(std::getenv(kSocket))) {}
 
 std::vector<std::string> RankProcess::all_gather(const std::string& blob) {
   const std::string packet = "b" + blob;

@@ -24,7 +24,8 @@ def claim(holds, what, *seen):
 
 
 def ends_with(code, result, what):
-    claim(result.returncode == code, what, f"exit code {result.returncode}, expected {code}", result.stdout, result.stderr)
+    claim(result.returncode == code, what, f"exit code {result.returncode}, expected {code}", result.stdout,
+          result.stderr)
 
 
 def temporary_folder():

@@ -36,9 +36,11 @@ def test_the_numbers_are_those_of_the_traces():
     claim({key: seen[key] for key in expected} == expected, "the job's numbers", seen)
     tasks = [{kind: one["ms_per_step"] for kind, one in rank["tasks"].items()} for rank in seen["by_rank"]]
     claim(tasks == [{"encode": 0.1, "merge": 0.2, "decode": 0.05, "send": 1.0, "recv": 1.5},
-                    {"encode": 0.2, "merge": 0.4, "decode": 0.1, "send": 2.0, "recv": 3.0}], "milliseconds by kind", tasks)
+                    {"encode": 0.2, "merge": 0.4, "decode": 0.1, "send": 2.0,
+                     "recv": 3.0}], "milliseconds by kind", tasks)
     gradient = seen["gradients"][0]
-    claim((gradient["mean_ms"], gradient["exposed_ms"], gradient["ratio"], gradient["bytes"]) == (7.5, 0.25, 4.0, 32000),
+    claim((gradient["mean_ms"], gradient["exposed_ms"], gradient["ratio"], gradient["bytes"]) == (7.5, 0.25, 4.0,
+                                                                                                  32000),
           "means over ranks", gradient)
 
 
@@ -72,7 +74,8 @@ def test_names_cannot_leave_the_data():
     bad["casync"]["gradients"][0]["name"] = name
     bad["traceEvents"][2]["args"]["gradient"] = name
     html = page(bad, trace(1))
-    claim(html.count("<script") == 3 and "alert(1)</script>" not in html, "three script elements, as always", html.count("<script"))
+    claim(html.count("<script") == 3 and "alert(1)</script>" not in html, "three script elements, as always",
+          html.count("<script"))
     claim(name in [gradient["name"] for gradient in data(html, "numbers")["gradients"]], "the name is shown as it is")
 
 
@@ -173,7 +176,8 @@ def test_what_a_terminal_would_obey_is_not_printed():
         bad["traceEvents"][3].update(name="\x1b[2Jwiped \u202e", dur=-1)
         result = casync("report", write(folder, bad))
         ends_with(3, result, "a name with control characters")
-        claim(result.stderr.strip().isascii() and "\x1b" not in result.stderr, "no control characters", repr(result.stderr))
+        claim(result.stderr.strip().isascii() and "\x1b" not in result.stderr, "no control characters",
+              repr(result.stderr))
 
 
 def test_events_of_other_kinds_are_counted_not_refused():
@@ -188,7 +192,8 @@ def test_folders_of_two_jobs_are_refused():
         stranger["casync"]["ranks"] = 3
         result = casync("report", write(folder, trace(0), stranger))
         ends_with(3, result, "ranks of jobs of different sizes")
-        claim("rank0.trace.json" in result.stderr and "rank1.trace.json" in result.stderr, "both are named", result.stderr)
+        claim("rank0.trace.json" in result.stderr and "rank1.trace.json" in result.stderr, "both are named",
+              result.stderr)
     with temporary_folder() as folder:
         write(folder, trace(0))
         (Path(folder) / "rank1.trace.json").write_text(json.dumps(trace(0)))

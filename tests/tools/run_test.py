@@ -72,7 +72,8 @@ def test_ranks_learn_their_place_the_rendezvous_and_one_token():
 def test_what_is_given_is_passed_on():
     environment = environments("--token", "secret", "--rendezvous", "10.1.2.3:999")[2]
     claim((environment["CASYNC_TOKEN"], environment["CASYNC_RENDEZVOUS"]) == ("secret", "10.1.2.3:999"), "as given")
-    claim(environments(env={"CASYNC_TOKEN": "known"})[0]["CASYNC_TOKEN"] == "known", "the environment's own token stays")
+    claim(environments(env={"CASYNC_TOKEN": "known"})[0]["CASYNC_TOKEN"] == "known",
+          "the environment's own token stays")
 
 
 def test_the_private_directory_is_closed_to_others():
@@ -182,12 +183,14 @@ def test_ranks_do_not_outlive_a_launcher_that_is_killed():
 
 
 def test_json_says_how_each_rank_ended():
-    result = casync("run", "-n", "2", "--json", *python("import os, sys; print('words'); sys.exit(int(os.environ['CASYNC_RANK']))"))
+    program = "import os, sys; print('words'); sys.exit(int(os.environ['CASYNC_RANK']))"
+    result = casync("run", "-n", "2", "--json", *python(program))
     ends_with(1, result, "rank 1 exits with 1")
     end = json.loads(result.stdout)
     claim((end["exit_code"], end["first_failed"], end["interrupted_by"]) == (1, 1, None), "who failed", end)
     claim([rank["exit_code"] for rank in end["ranks"]] == [0, 1], "each rank's code", end)
-    claim(sorted(line for line in result.stderr.splitlines() if "words" in line) == ["[0] words", "[1] words"], "on stderr")
+    claim(sorted(line for line in result.stderr.splitlines() if "words" in line) == ["[0] words", "[1] words"],
+          "on stderr")
 
 
 run_all(globals())

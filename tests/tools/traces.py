@@ -14,7 +14,8 @@ def span(rank, category, start, duration, step, **arguments):
 
 
 def task(rank, category, start, duration, step, partition, **arguments):
-    return span(rank, category, start, duration, step, gradient="fc.weight", partition=partition, bytes=1000, **arguments)
+    return span(rank, category, start, duration, step, gradient="fc.weight", partition=partition, bytes=1000,
+                **arguments)
 
 
 def trace(rank, link=""):
@@ -33,7 +34,8 @@ def trace(rank, link=""):
     gradient = {"name": "fc.weight", "elements": 8000, "dtype": "float32", "codec": "int8", "second_hop": "int8",
                 "strategy": "ps", "partitions": 2, "priority": 0, "payload_bytes": 8000, "steps": 2,
                 "mean_ms": 7.0 + rank, "exposed_ms": 0.5 * rank}
-    stats = {"steps": 2, "payload_bytes_sent": 16000, "wire_bytes_sent": 16400, "messages_sent": 8, "allocations": 0, "idle_s": 0.25}
+    stats = {"steps": 2, "payload_bytes_sent": 16000, "wire_bytes_sent": 16400, "messages_sent": 8, "allocations": 0,
+             "idle_s": 0.25}
     return {"traceEvents": events,
             "casync": {"rank": rank, "ranks": 2, "host": f"node{rank}", "transport": "loopback", "link": link,
                        "epoch_us": EPOCH_US + 500 * rank, "stats": stats, "gradients": [gradient]}}

@@ -76,12 +76,12 @@ TEST_CASE("frame: a header reads back as it was written") {
 TEST_CASE("frame: the layout on the wire does not move") {
   const HeaderBytes bytes = bytes_of_header(example(0x11));
   CHECK(std::memcmp(bytes.data(), "CSF1\x01\x01", 6) == 0);
-  CHECK(bytes[6] == std::byte{0});     // flags
-  CHECK(bytes[7] == std::byte{4});     // codec
-  CHECK(bytes[8] == std::byte{0x10});  // epoch, its lowest byte first
-  CHECK(bytes[16] == std::byte{5});    // source
-  CHECK(bytes[24] == std::byte{0xef}); // gradient
-  CHECK(bytes[48] == std::byte{0x11}); // payload bytes
+  CHECK(bytes[6] == std::byte{0});      // flags
+  CHECK(bytes[7] == std::byte{4});      // codec
+  CHECK(bytes[8] == std::byte{0x10});   // epoch, its lowest byte first
+  CHECK(bytes[16] == std::byte{5});     // source
+  CHECK(bytes[24] == std::byte{0xef});  // gradient
+  CHECK(bytes[48] == std::byte{0x11});  // payload bytes
 }
 
 TEST_CASE("frame: each flipped bit of a header is noticed") {

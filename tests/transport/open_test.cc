@@ -26,8 +26,8 @@ TEST_CASE("transports: an unknown name lists those there are") {
   const auto transport = make_transport("carrier-pigeon", {});
   REQUIRE_FALSE(transport.is_ok());
   CHECK(transport.status().code() == StatusCode::kInvalidArgument);
-  CHECK_THAT(transport.status().message(), Catch::Contains("carrier-pigeon") && Catch::Contains("ucx:tcp") &&
-                                               Catch::Contains("loopback"));
+  CHECK_THAT(transport.status().message(),
+             Catch::Contains("carrier-pigeon") && Catch::Contains("ucx:tcp") && Catch::Contains("loopback"));
 }
 
 TEST_CASE("transports: CASYNC_LINK paces any of them and a mistake in it is refused") {

@@ -97,8 +97,11 @@ TEST_CASE("link: rates and latencies in their units") {
     double bits;
     double seconds;
   };
-  for (const Case& c : {Case{"1gbit", 1e9, 0}, {"2.5gbit,1ms", 2.5e9, 1e-3}, {"100mbit,250us", 1e8, 250e-6},
-                        {"64kbit", 64e3, 0}, {"9600bit,10ms", 9600, 0.01}}) {
+  for (const Case& c : {Case{"1gbit", 1e9, 0},
+                        {"2.5gbit,1ms", 2.5e9, 1e-3},
+                        {"100mbit,250us", 1e8, 250e-6},
+                        {"64kbit", 64e3, 0},
+                        {"9600bit,10ms", 9600, 0.01}}) {
     const auto link = runtime::parse_link(c.text);
     INFO(c.text);
     REQUIRE(link.is_ok());

@@ -258,8 +258,8 @@ void Loopback::close(Clock::time_point) {
 Result<std::unique_ptr<Transport>> make_loopback(const TransportOptions& options, const LoopbackOptions& loopback) {
   std::shared_ptr<Hub> hub = Hub::of(options.epoch);
   if (!hub->enter(options.rank)) {
-    return invalid_argument(fmt::format("loopback: rank {} of epoch {} exists already in this process", options.rank,
-                                        options.epoch));
+    return invalid_argument(
+        fmt::format("loopback: rank {} of epoch {} exists already in this process", options.rank, options.epoch));
   }
   return std::unique_ptr<Transport>(std::make_unique<Loopback>(options, loopback, std::move(hub)));
 }

@@ -58,7 +58,8 @@ Result<UcxModule> load_module() {
   // Never closed: UCX keeps a thread and its own state until the process ends.
   void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) {
-    return unavailable(fmt::format("{}; install UCX 1.22 (pip install libucx-cu13, or the package libucx0)", dlerror()));
+    return unavailable(
+        fmt::format("{}; install UCX 1.22 (pip install libucx-cu13, or the package libucx0)", dlerror()));
   }
   auto open = reinterpret_cast<UcxModuleOpen>(dlsym(module, kUcxModuleSymbol));
   if (open == nullptr) {

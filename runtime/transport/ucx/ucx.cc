@@ -203,7 +203,12 @@ std::string Ucx::description() const {
   return fmt::format("{} checksum={}", worker_->description(), options_.checksum ? "xxh3" : "off");
 }
 
-Result<std::unique_ptr<Transport>> open_ucx(const std::string& name, const TransportOptions& options) {
+// Shared memory copies a piece in and out through a queue between two cores: pieces that stay in their second-level
+// caches take a fifth less (64 MiB both ways: 10.6 to 11.2 ms against 13.3). On tcp they would cost that much.
+constexpr Bytes kSharedMemoryPiece = 256_KiB;
+
+Result<std::unique_ptr<Transport>> open_ucx(const std::string& name, TransportOptions options) {
+  if (name == "ucx:shm") options.piece_bytes = std::min(options.piece_bytes, kSharedMemoryPiece);
   Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::open(name, options);
   if (!worker) return worker.status();
   auto transport = std::make_unique<Ucx>(options, std::move(*worker));

@@ -22,8 +22,8 @@ Status UcxReceiver::open(UcxWorker& worker, Peers& peers) {
   peers_ = &peers;
   for (auto [id, callback] : {std::pair{kUcxPiece, &UcxReceiver::on_piece}, {kUcxFused, &UcxReceiver::on_fused}}) {
     ucp_am_handler_param_t param{};
-    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                       UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
+                       UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
     param.id = id;
     param.cb = callback;
     param.arg = this;
@@ -133,8 +133,8 @@ void UcxReceiver::on_fetched(void* request, ucs_status_t status, size_t length, 
   const Rank from = done.header.source;
   Status result;
   if (status != UCS_OK) {
-    receiver.peers_->fail_later(from, peer_failure(fmt::format("receiving from rank {} failed: {}", from,
-                                                               ucs_status_string(status))));
+    receiver.peers_->fail_later(
+        from, peer_failure(fmt::format("receiving from rank {} failed: {}", from, ucs_status_string(status))));
     result = receiver.peers_->status(from);
   } else if (length != done.header.piece_bytes) {
     result = data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",

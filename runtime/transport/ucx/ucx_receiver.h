@@ -35,7 +35,7 @@ class UcxReceiver final : public PieceSource {
   };
   struct Held {
     Descriptor* descriptor = nullptr;
-    ConstView eager;      // the piece, when it is in memory
+    ConstView eager;         // the piece, when it is in memory
     bool announced = false;  // rendezvous: to be fetched
   };
   struct Fetch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/ucx/ucx_worker.h"
 
-#include <cstring>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -15,18 +15,34 @@ namespace casync::runtime {
 namespace {
 
 Status ucx_failure(const char* what, ucs_status_t status) {
-  return unavailable(fmt::format("UCX: {}: {}; `casync doctor` shows what UCX finds here", what,
-                                 ucs_status_string(status)));
+  return unavailable(
+      fmt::format("UCX: {}: {}; `casync doctor` shows what UCX finds here", what, ucs_status_string(status)));
 }
 
 struct ConfigDeleter {
   void operator()(ucp_config_t* config) const { ucp_config_release(config); }
 };
 
-// An address is a line of text, "casync-ucx1 ucx:tcp <checksum>\n", and UCX's own bytes.
-std::string address_line(const std::string& transport, std::string_view bytes) {
+// The same in all processes of a running system, whatever namespaces they are in.
+std::string host_mark() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot_id;
+  std::getline(file, boot_id);
+  return fmt::format("{:016x}", checksum({reinterpret_cast<const std::byte*>(boot_id.data()), boot_id.size()}));
+}
+
+// An address is a line of text, "casync-ucx1 ucx:tcp <host> <checksum>\n", and UCX's own bytes.
+std::string address_line(const std::string& transport, std::string_view host, std::string_view bytes) {
   const ConstView view(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
-  return fmt::format("casync-ucx1 {} {:016x}\n", transport, checksum(view));
+  return fmt::format("casync-ucx1 {} {} {:016x}\n", transport, host, checksum(view));
+}
+
+// The host in such a line, or "".
+std::string_view host_of(std::string_view line) {
+  const std::size_t end = line.rfind(' ');
+  if (end == std::string_view::npos) return {};
+  const std::size_t begin = line.substr(0, end).rfind(' ');
+  return begin == std::string_view::npos ? std::string_view() : line.substr(begin + 1, end - begin - 1);
 }
 
 }  // namespace
@@ -67,8 +83,8 @@ Status UcxWorker::open_worker() {
   ucp_worker_params_t params{};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_EVENTS;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // one thread at a time, not always the same
-  params.events = UCP_WAKEUP_RMA | UCP_WAKEUP_AMO | UCP_WAKEUP_TAG_SEND | UCP_WAKEUP_TAG_RECV | UCP_WAKEUP_TX |
-                  UCP_WAKEUP_RX;
+  params.events =
+      UCP_WAKEUP_RMA | UCP_WAKEUP_AMO | UCP_WAKEUP_TAG_SEND | UCP_WAKEUP_TAG_RECV | UCP_WAKEUP_TX | UCP_WAKEUP_RX;
   ucs_status_t status = ucp_worker_create(context_, &params, &worker_);
   if (status != UCS_OK) return ucx_failure("creating a worker", status);
   status = ucp_worker_get_efd(worker_, &event_fd_);
@@ -86,7 +102,7 @@ std::string UcxWorker::address() const {
   std::size_t length = 0;
   if (ucp_worker_get_address(worker_, &address, &length) != UCS_OK) return {};
   const std::string_view bytes(reinterpret_cast<const char*>(address), length);
-  std::string whole = address_line(transport_, bytes);
+  std::string whole = address_line(transport_, host_mark(), bytes);
   whole += bytes;
   ucp_worker_release_address(worker_, address);
   return whole;
@@ -96,16 +112,17 @@ Status UcxWorker::connect(Rank peer, const std::string& address, UcxEndpointObse
   const std::size_t end = address.find('\n');
   const std::string line = address.substr(0, end == std::string::npos ? 0 : end + 1);
   const std::string_view bytes = std::string_view(address).substr(line.size());
-  if (line.empty() || line != address_line(transport_, bytes)) {
+  if (line.empty() || line != address_line(transport_, host_of(line), bytes)) {
     return invalid_argument(fmt::format("rank {} has no address of the transport {}: \"{}\"", peer, transport_,
                                         line.substr(0, line.find('\n'))));
   }
   Endpoint& endpoint = endpoints_[static_cast<std::size_t>(peer)];
   endpoint.peer = peer;
   endpoint.observer = &observer;
+  endpoint.on_this_host = host_of(line) == host_mark();
   ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(bytes.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {.cb = &UcxWorker::on_error, .arg = &endpoint};

@@ -32,6 +32,7 @@ class UcxWorker {
 
   ucp_worker_h handle() const { return worker_; }
   ucp_ep_h endpoint(Rank peer) const { return endpoints_[static_cast<std::size_t>(peer)].endpoint; }
+  bool on_this_host(Rank peer) const { return endpoints_[static_cast<std::size_t>(peer)].on_this_host; }
   const std::string& description() const { return description_; }
 
   /// What connect() of another rank takes: checked before UCX sees it.
@@ -62,10 +63,12 @@ class UcxWorker {
     ucp_ep_h endpoint = nullptr;
     void* closing = nullptr;
     Rank peer = 0;
+    bool on_this_host = false;
     UcxEndpointObserver* observer = nullptr;
   };
 
-  UcxWorker(std::string transport, int ranks) : transport_(std::move(transport)), endpoints_(static_cast<std::size_t>(ranks)) {}
+  UcxWorker(std::string transport, int ranks)
+      : transport_(std::move(transport)), endpoints_(static_cast<std::size_t>(ranks)) {}
   Status open_context(const TransportOptions& options);
   Status open_worker();
   static void on_error(void* endpoint, ucp_ep_h, ucs_status_t status);

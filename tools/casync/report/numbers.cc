@@ -127,10 +127,13 @@ double mean_over_ranks(const Json& by_rank, const char* field) {
   return per(total, static_cast<double>(by_rank.size()));
 }
 
-double plain_bytes(const TraceFolder& folder) {
+/// Of an average step: a gradient need not take part in every one.
+double plain_bytes(const TraceFolder& folder, double steps) {
   double total = 0;
-  for (const TracedGradient& gradient : folder.traces.front().gradients) total += plain_bytes(gradient, folder.ranks);
-  return total;
+  for (const TracedGradient& gradient : folder.traces.front().gradients) {
+    total += plain_bytes(gradient, folder.ranks) * gradient.steps;
+  }
+  return per(total, steps);
 }
 
 }  // namespace
@@ -145,6 +148,7 @@ nlohmann::ordered_json report_numbers(const TraceFolder& folder) {
     by_rank.push_back(rank_numbers(trace, times));
   }
   const double payload = mean_over_ranks(by_rank, "payload_bytes_per_step");
+  const double plain = plain_bytes(folder, by_rank.front()["steps"].get<double>());
   Json numbers{{"directory", folder.path},
                {"ranks", folder.ranks},
                {"missing_ranks", folder.missing},
@@ -158,8 +162,8 @@ nlohmann::ordered_json report_numbers(const TraceFolder& folder) {
                {"sync_ms_per_step", mean_over_ranks(by_rank, "sync_ms_per_step")},
                {"payload_bytes_per_rank_step", payload},
                {"wire_bytes_per_rank_step", mean_over_ranks(by_rank, "wire_bytes_per_step")},
-               {"plain_bytes_per_rank_step", plain_bytes(folder)},
-               {"ratio", per(plain_bytes(folder), payload)}};
+               {"plain_bytes_per_rank_step", plain},
+               {"ratio", per(plain, payload)}};
   numbers["by_rank"] = std::move(by_rank);
   numbers["gradients"] = gradient_numbers(folder);
   return numbers;

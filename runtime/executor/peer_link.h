@@ -14,7 +14,7 @@ namespace casync::runtime {
 /// Only so much is handed to the transport at once that the link stays busy: what becomes ready later but is
 /// needed sooner can then overtake. That limit must not become an order between ranks: when the peer takes
 /// nothing for kStall (it may be waiting for a message still queued here), more is handed over.
-struct Link {
+struct PeerLink {
   static constexpr Bytes kWindow = 4_MiB;
   static constexpr std::chrono::milliseconds kStall{2};
 

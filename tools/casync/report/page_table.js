@@ -1,0 +1,47 @@
+// The table of gradients.
+const fields = [
+  {name: 'name', label: 'Gradient', text: true, css: 'text name'},
+  {name: 'codec', label: 'Codec', text: true, css: 'text', show: (g) => (g.second_hop === g.codec ? g.codec : g.codec + ' \u2192 ' + g.second_hop)},
+  {name: 'strategy', label: 'Strategy', text: true, css: 'text'},
+  {name: 'partitions', label: 'Partitions', show: (g) => digits(g.partitions, 9)},
+  {name: 'elements', label: 'Elements', show: (g) => g.elements.toLocaleString('en')},
+  {name: 'bytes', label: 'In memory', show: (g) => bytes(g.bytes).join(' ')},
+  {name: 'payload_bytes', label: 'Sent', show: (g) => bytes(g.payload_bytes).join(' ')},
+  {name: 'ratio', label: 'Ratio', show: (g) => (g.ratio > 0 ? digits(g.ratio) + '\u00d7' : '-')},
+  {name: 'mean_ms', label: 'Mean ms', meter: true, show: (g) => digits(g.mean_ms)},
+  {name: 'exposed_ms', label: 'Exposed ms', meter: true, show: (g) => digits(g.exposed_ms)},
+  {name: 'priority', label: 'Priority'},
+];
+let order = {field: fields.find((field) => field.name === 'mean_ms'), down: true};
+
+function compare(a, b) {
+  const x = a[order.field.name], y = b[order.field.name];
+  return (order.field.text ? x.localeCompare(y, 'en', {numeric: true}) : x - y) * (order.down ? -1 : 1);
+}
+
+function gradient_row(gradient, most) {
+  return element('tr', {}, fields.map((field) => {
+    const cell = element('td', {className: (field.css || '') + (field.meter ? ' meter' : ''),
+      textContent: field.show ? field.show(gradient) : String(gradient[field.name])});
+    if (field.text) cell.title = cell.textContent;
+    if (field.meter) cell.style.setProperty('--part', (100 * gradient[field.name] / (most[field.name] || 1)) + '%');
+    return cell;
+  }));
+}
+
+function fill_table() {
+  const wanted = byId('filter').value.toLowerCase();
+  const most = Object.fromEntries(fields.filter((field) => field.meter).map((field) =>
+    [field.name, numbers.gradients.reduce((sum, gradient) => Math.max(sum, gradient[field.name]), 0)]));
+  const shown = numbers.gradients.filter((g) => (g.name + ' ' + g.codec + ' ' + g.second_hop).toLowerCase().includes(wanted)).sort(compare);
+  const head = element('tr', {}, fields.map((field) => {
+    const cell = element('th', {className: field.text ? 'text' : ''}, [element('button', {type: 'button', textContent: field.label,
+      onclick: () => { order = {field, down: order.field === field ? !order.down : !field.text}; fill_table(); }})]);
+    if (order.field === field) cell.setAttribute('aria-sort', order.down ? 'descending' : 'ascending');
+    return cell;
+  }));
+  byId('gradients').replaceChildren(element('thead', {}, [head]),
+    element('tbody', {}, shown.map((gradient) => gradient_row(gradient, most))));
+  byId('count').textContent = shown.length === numbers.gradients.length ? shown.length + ' gradients'
+                                                                       : shown.length + ' of ' + numbers.gradients.length;
+}
