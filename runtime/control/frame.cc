@@ -24,9 +24,9 @@ Bytes most_payload(FrameType type) {
   switch (type) {
     case FrameType::kBeat: return 0;
     case FrameType::kReady: return 16_MiB;
-    case FrameType::kAbort: return 64_KiB;
-    case FrameType::kGather: return kMostBlobBytes + 4_KiB;  // the call's name and deadline travel in front
+    case FrameType::kGather:  // the call's name and deadline travel in front of the blob
     case FrameType::kGathered: return kMostBlobBytes + 4_KiB;
+    case FrameType::kAbort:
     case FrameType::kRefused: return 64_KiB;
     case FrameType::kGoodbye: return 4;
   }

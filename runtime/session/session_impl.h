@@ -11,6 +11,7 @@
 #include "runtime/control/group.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/executor.h"
+#include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/session.h"
 

@@ -157,7 +157,7 @@ void SessionImpl::write_trace() const {
                                  {"transport", executor_->transport_description()},
                                  {"link", link == nullptr ? "" : link},
                                  {"epoch_us", timeline_->epoch_us()},
-                                 {"dropped_spans", timeline_->dropped()},
+                                 {"dropped", timeline_->dropped()},
                                  {"stats", to_json(stats())},
                                  {"gradients", gradients}};
   std::error_code error;

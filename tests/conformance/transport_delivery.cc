@@ -107,7 +107,7 @@ void damaged_on_the_way(TransportRig& rig) {
   if (!probe.is_open()) return;
   if (rig.rank == 0) {
     SentMessage& message = probe.send(1, 0, 3_MiB);
-    message.payload[2_MiB + 5] ^= std::byte{4};
+    message.payload[5] ^= std::byte{4};
     probe.until([&] { return probe.all_sent(); });
     rig.all_gather("");
   } else {
