@@ -51,8 +51,7 @@ Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> tr
 
 Executor::~Executor() { stop(Clock::now()); }
 
-Status Executor::connect(std::span<const std::string> addresses,
-                         std::function<void(Rank, const Status&)> on_failure) {
+Status Executor::connect(std::span<const std::string> addresses, std::function<void(Rank, const Status&)> on_failure) {
   on_peer_failure_ = std::move(on_failure);
   CASYNC_RETURN_IF_ERROR(transport_->connect(addresses, *this));
   progress_ = std::thread([this] { progress_loop(); });

@@ -26,10 +26,10 @@ namespace casync::runtime {
 struct ExecutorOptions {
   Rank rank = 0;
   int ranks = 1;
-  float scale = 1;             ///< of the last merge: 1 / ranks for the average
+  float scale = 1;  ///< of the last merge: 1 / ranks for the average
   Bytes fusion_bytes = 64_KiB;
   std::uint64_t seed = 0;
-  int streams = 0;             ///< threads beside the progress thread that run large tasks; 0: it runs them itself
+  int streams = 0;  ///< threads beside the progress thread that run large tasks; 0: it runs them itself
   Timeline* timeline = nullptr;
 };
 
@@ -165,10 +165,10 @@ class Executor final : private TransportClient {
   mutable std::mutex wait_mutex_;
   std::condition_variable changed_;
   std::atomic<int> active_{0};
-  Status failure_;                    ///< under wait_mutex_
+  Status failure_;  ///< under wait_mutex_
   std::atomic<bool> failing_{false};
-  bool announced_failure_ = false;    ///< under wait_mutex_: memory is the callers' again
-  TransportStats last_stats_;         ///< under wait_mutex_
+  bool announced_failure_ = false;  ///< under wait_mutex_: memory is the callers' again
+  TransportStats last_stats_;       ///< under wait_mutex_
   ExecutorCounters counters_;
 
   std::vector<std::unique_ptr<Stream>> streams_;

@@ -138,8 +138,7 @@ bool Executor::take_outcomes() {
   return any;
 }
 
-void Executor::finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from,
-                      std::uint32_t lane) {
+void Executor::finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from, std::uint32_t lane) {
   if (!outcome.status.is_ok()) return fail(std::move(outcome.status));
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   BufferId buffer{};

@@ -62,9 +62,9 @@ float* GradientRun::committed_residual() const {
 }
 
 GradientRun::Arrival* GradientRun::arrival(MessageId id, Rank from) {
-  const auto found = std::lower_bound(
-      arrivals.begin(), arrivals.end(), std::tie(id, from),
-      [](const Arrival& one, const auto& wanted) { return std::tie(one.id, one.from) < wanted; });
+  const auto found =
+      std::lower_bound(arrivals.begin(), arrivals.end(), std::tie(id, from),
+                       [](const Arrival& one, const auto& wanted) { return std::tie(one.id, one.from) < wanted; });
   if (found == arrivals.end() || found->id != id || found->from != from) return nullptr;
   return &*found;
 }

@@ -23,8 +23,8 @@ namespace casync::runtime {
 struct GradientRun {
   /// An encoded partition in this step.
   struct BufferState {
-    View memory;            ///< empty until the first task that needs it
-    Bytes bytes = 0;        ///< of the payload in it
+    View memory;      ///< empty until the first task that needs it
+    Bytes bytes = 0;  ///< of the payload in it
     int uses_left = 0;
     bool from_arena = false;
     bool unchecked = false;  ///< came from another rank and no codec has looked at it yet
@@ -32,23 +32,21 @@ struct GradientRun {
   };
   static constexpr int kTaskDone = -1;
 
-  struct Arrival {          ///< a Recv by what arrives, sorted: how place() finds it
+  struct Arrival {  ///< a Recv by what arrives, sorted: how place() finds it
     MessageId id;
     Rank from = 0;
     TaskId task{};
-    bool begun = false;     ///< in this step
+    bool begun = false;  ///< in this step
   };
 
-  GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph,
-              std::unique_ptr<compll::Codec> first, std::unique_ptr<compll::Codec> second);
+  GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, std::unique_ptr<compll::Codec> first,
+              std::unique_ptr<compll::Codec> second);
 
   /// Memory of the two residuals, where a codec keeps one. Unavailable: no memory.
   Status allocate_residuals(Device& device);
 
   const compll::Codec& codec(Hop hop) const { return hop == Hop::kFirst ? *first_codec : *second_codec; }
-  const compll::Codec& codec_of(BufferId buffer) const {
-    return codec(graph.buffers()[TaskGraph::index(buffer)].hop);
-  }
+  const compll::Codec& codec_of(BufferId buffer) const { return codec(graph.buffers()[TaskGraph::index(buffer)].hop); }
   Slice slice_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].slice; }
   BufferState& state(BufferId buffer) { return buffers[TaskGraph::index(buffer)]; }
   bool is_float32() const { return spec.dtype == DType::kFloat32; }
@@ -70,8 +68,8 @@ struct GradientRun {
   Decision decision;
   TaskGraph graph;
   std::unique_ptr<compll::Codec> first_codec, second_codec;
-  std::uint64_t key = 0;        ///< names it in messages: a hash of its name, the same on all ranks
-  std::uint32_t index = 0;      ///< GradientId here
+  std::uint64_t key = 0;    ///< names it in messages: a hash of its name, the same on all ranks
+  std::uint32_t index = 0;  ///< GradientId here
   Elements elements = 0;
   bool keeps_residual = false;
   std::vector<bool> lies_in_gradient;  ///< per buffer
@@ -82,7 +80,7 @@ struct GradientRun {
   bool active = false;
   bool finite = true;
   int tasks_left = 0;
-  std::vector<int> waits_for;   ///< per task: predecessors not done; kTaskDone afterwards
+  std::vector<int> waits_for;            ///< per task: predecessors not done; kTaskDone afterwards
   std::vector<Clock::time_point> since;  ///< per task: when its message began to move
   std::vector<BufferState> buffers;
   std::vector<Arrival> arrivals;
@@ -90,7 +88,7 @@ struct GradientRun {
 
   // Between steps; the session writes these while no step is under way.
   std::unique_ptr<DeviceBuffer> residuals[2];
-  int committed = 0;            ///< which of the two the last committed step left
+  int committed = 0;  ///< which of the two the last committed step left
 
   /// 1 + the last step whose result is complete; 0: none. Any thread.
   std::atomic<std::uint32_t> completed{0};

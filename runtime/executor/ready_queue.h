@@ -15,8 +15,8 @@ struct GradientRun;
 struct ReadyTask {
   GradientRun* run = nullptr;
   TaskId task{};
-  int priority = 0;             ///< smaller first: needed sooner in the next forward pass
-  std::uint64_t arrival = 0;    ///< earlier first among equals
+  int priority = 0;           ///< smaller first: needed sooner in the next forward pass
+  std::uint64_t arrival = 0;  ///< earlier first among equals
 
   bool after(const ReadyTask& other) const {
     return priority != other.priority ? priority > other.priority : arrival > other.arrival;

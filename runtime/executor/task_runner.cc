@@ -56,10 +56,9 @@ TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, 
   }
   const Slice slice = run.slice_of(merge.to);
   const compll::Codec& out_codec = run.codec_of(merge.to);
-  const compll::Encoded made =
-      run.first_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
-                             run.residual(out_codec, slice), context_of(run, slice, seed),
-                             run.state(merge.to).memory.data);
+  const compll::Encoded made = run.first_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f,
+                                                      out_codec, run.residual(out_codec, slice),
+                                                      context_of(run, slice, seed), run.state(merge.to).memory.data);
   return {Status::ok(), made.size, finite && made.finite};
 }
 

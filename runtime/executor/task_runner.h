@@ -18,7 +18,7 @@ struct Scratch {
 /// What became of an encode, merge or decode.
 struct TaskOutcome {
   Status status;
-  Bytes bytes = 0;     ///< of the payload made
+  Bytes bytes = 0;  ///< of the payload made
   bool finite = true;
 };
 

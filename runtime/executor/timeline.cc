@@ -70,9 +70,9 @@ const char* name_of(SpanKind kind) {
 Timeline::Timeline(std::size_t capacity)
     : spans_(capacity),
       origin_(Clock::now()),
-      epoch_us_(std::chrono::duration_cast<std::chrono::microseconds>(
-                    std::chrono::system_clock::now().time_since_epoch())
-                    .count()) {}
+      epoch_us_(
+          std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+              .count()) {}
 
 void Timeline::record(const Span& span) {
   const std::size_t at = next_.fetch_add(1, std::memory_order_relaxed);
@@ -87,10 +87,8 @@ Status Timeline::write(const std::string& path, Rank rank, const std::string& he
   std::ofstream file(path);
   std::vector<std::uint32_t> lanes;
   file << "{\"traceEvents\":[\n";
-  file << nlohmann::json{{"ph", "M"},
-                         {"name", "process_name"},
-                         {"pid", rank},
-                         {"args", {{"name", "rank " + std::to_string(rank)}}}};
+  file << nlohmann::json{
+      {"ph", "M"}, {"name", "process_name"}, {"pid", rank}, {"args", {{"name", "rank " + std::to_string(rank)}}}};
   for (std::size_t i = 0; i < size(); ++i) {
     const std::uint32_t lane = lane_of(spans_[i]);
     if (std::find(lanes.begin(), lanes.end(), lane) == lanes.end()) lanes.push_back(lane);

@@ -25,9 +25,9 @@ struct Span {
   const GradientRun* run = nullptr;  ///< null for a step
   MessageId id;                      ///< the partition; the hop too where there is one
   std::uint32_t step = 0;
-  Rank peer = -1;                    ///< of a send or recv
+  Rank peer = -1;  ///< of a send or recv
   Bytes bytes = 0;
-  std::uint32_t lane = 0;            ///< 0 the progress thread, 1... the streams
+  std::uint32_t lane = 0;  ///< 0 the progress thread, 1... the streams
   Clock::time_point from, to;
 };
 

@@ -68,8 +68,8 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, int rank
   Result<TaskGraph> graph =
       make_graph(decision, declared.spec.elements(), Topology::flat(ranks), self, position, traits_of);
   if (!graph) return graph.status();
-  auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*first),
-                                           std::move(*second));
+  auto run =
+      std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*first), std::move(*second));
   run->key = declared.key;
   return run;
 }

@@ -109,8 +109,8 @@ Status SessionImpl::check(std::span<const Submission> submissions) const {
     if (index >= declared_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
     const GradientSpec& spec = declared_[index].spec;
     if (one.data.size != spec.bytes()) {
-      return invalid_argument("gradient " + spec.name + ": " + std::to_string(one.data.size) + " bytes, declared with " +
-                              std::to_string(spec.bytes()));
+      return invalid_argument("gradient " + spec.name + ": " + std::to_string(one.data.size) +
+                              " bytes, declared with " + std::to_string(spec.bytes()));
     }
     if (one.data.size > 0 && one.data.data == nullptr) return invalid_argument("gradient " + spec.name + ": no memory");
     if (reinterpret_cast<std::uintptr_t>(one.data.data) % bytes_of(spec.dtype) != 0) {

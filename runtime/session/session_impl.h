@@ -61,16 +61,16 @@ class SessionImpl final : public Session {
   std::unique_ptr<Executor> executor_;  // before group_: the group's callbacks use it until the group is gone
   std::unique_ptr<Group> group_;
 
-  std::mutex seal_mutex_;                ///< one at a time compares declarations
-  mutable std::mutex mutex_;             ///< what follows
-  std::vector<Declared> declared_;       ///< by GradientId
+  std::mutex seal_mutex_;           ///< one at a time compares declarations
+  mutable std::mutex mutex_;        ///< what follows
+  std::vector<Declared> declared_;  ///< by GradientId
   std::map<std::string, GradientId> ids_;
-  std::vector<GradientRun*> runs_;       ///< by GradientId; the executor owns them; shorter until seal()
-  std::vector<std::uint32_t> submitted_; ///< by GradientId: 1 + the step of its last submission
+  std::vector<GradientRun*> runs_;                      ///< by GradientId; the executor owns them; shorter until seal()
+  std::vector<std::uint32_t> submitted_;                ///< by GradientId: 1 + the step of its last submission
   std::map<std::string, GradientState> waiting_state_;  ///< loaded before its gradient was sealed
   std::uint32_t step_ = 0;
   Clock::time_point step_begun_;
-  std::vector<std::string> gone_;        ///< per rank: why it can no longer take part; "" while it can
+  std::vector<std::string> gone_;  ///< per rank: why it can no longer take part; "" while it can
   std::atomic<std::uint64_t> first_step_allocations_{0};
   bool closed_ = false;
 };

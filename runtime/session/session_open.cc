@@ -71,7 +71,8 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   } else if (launch->rendezvous.rfind("file:", 0) == 0) {
     store = make_file_store(launch->rendezvous.substr(5));
   } else if (launch->rendezvous == "torch") {
-    return unavailable("torch's own store is reached from Python only: open the session there, or set CASYNC_RENDEZVOUS");
+    return unavailable(
+        "torch's own store is reached from Python only: open the session there, or set CASYNC_RENDEZVOUS");
   }
   std::unique_ptr<SessionImpl> session(new SessionImpl(options, std::move(*launch), std::move(*plan)));
   CASYNC_RETURN_IF_ERROR(session->join(store.get()));
@@ -146,8 +147,8 @@ Status SessionImpl::connect() {
   executor_ = std::make_unique<Executor>(executor_options, std::move(*transport), *device_);
   Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
   if (!addresses) return addresses.status();
-  CASYNC_RETURN_IF_ERROR(executor_->connect(
-      *addresses, [this](Rank peer, const Status& status) { peer_broke(peer, status); }));
+  CASYNC_RETURN_IF_ERROR(
+      executor_->connect(*addresses, [this](Rank peer, const Status& status) { peer_broke(peer, status); }));
   group_->watch([this](const Status& cause) { executor_->fail(cause); });
   group_->watch_leavers([this](Rank peer) { peer_left(peer); });
   log().info("transport {}", executor_->transport_description());

@@ -162,8 +162,7 @@ void SessionImpl::write_trace() const {
                                  {"gradients", gradients}};
   std::error_code error;
   std::filesystem::create_directories(options_.trace_directory, error);
-  const std::string path =
-      options_.trace_directory + "/rank" + std::to_string(launch_.rank) + ".trace.json";
+  const std::string path = options_.trace_directory + "/rank" + std::to_string(launch_.rank) + ".trace.json";
   if (Status status = timeline_->write(path, launch_.rank, header.dump()); !status) {
     log().warn("{}", status.text());  // a report is not worth a training run
   }

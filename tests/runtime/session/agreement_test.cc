@@ -20,8 +20,7 @@ TEST_CASE("agreement: the first difference names the fact, both ranks and both v
         "b: rank 0 has 2, rank 2 has 9");
   CHECK(first_difference(std::vector<Facts>{one, {{"a", "1"}, {"b", "2"}}}) == "c: rank 0 has 3, rank 1 has nothing");
   CHECK(first_difference(std::vector<Facts>{{}, one}) == "a: rank 0 has nothing, rank 1 has 1");
-  CHECK(first_difference(std::vector<Facts>{one, {{"a", "1"}, {"c", "3"}}}) ==
-        "b: rank 0 has 2, rank 1 has nothing");
+  CHECK(first_difference(std::vector<Facts>{one, {{"a", "1"}, {"c", "3"}}}) == "b: rank 0 has 2, rank 1 has nothing");
 }
 
 TEST_CASE("agreement: decisions and codecs read as a person would write them") {

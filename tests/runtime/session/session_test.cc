@@ -92,8 +92,8 @@ TEST_CASE("session: the uncompressed average is exact, for every size and number
 }
 
 TEST_CASE("session: every codec leaves the same bytes on every rank, near the average") {
-  const std::pair<const char*, double> codecs[] = {
-      {"none", 1e-6}, {"bf16", 0.01}, {"fp16", 0.002}, {"int8", 0.02}, {"int4", 0.3}, {"onebit", 1.5}};
+  const std::pair<const char*, double> codecs[] = {{"none", 1e-6}, {"bf16", 0.01}, {"fp16", 0.002},
+                                                   {"int8", 0.02}, {"int4", 0.3},  {"onebit", 1.5}};
   for (const auto& [name, tolerance] : codecs) {
     constexpr int kRanks = 3;
     constexpr std::size_t kElements = 70001;

@@ -23,7 +23,10 @@ std::size_t elements_of(std::size_t gradient) { return gradient == 0 ? 700001 : 
 /// Three steps of six gradients; what rank 0 holds at the end, all gradients one after the other.
 std::string train(const std::string& transport, const std::string& codec, unsigned delays, std::vector<float>& last) {
   return casync::test::with_sessions(
-      kRanks, [&](SessionOptions& options) { options.codec = CodecChoice{codec, {}}; },
+      kRanks,
+      [&](SessionOptions& options) {
+        options.codec = CodecChoice{codec, {}};
+      },
       [&](Session& session, RankContext& context) -> std::string {
         std::mt19937 values(static_cast<unsigned>(context.rank)), pauses(delays + static_cast<unsigned>(context.rank));
         std::vector<std::vector<float>> gradients(kGradients);
