@@ -236,33 +236,28 @@ std::string SessionImpl::named(Rank peer) const {
 }
 
 void SessionImpl::peer_broke(Rank peer, const Status& status) {
-  {
-    std::lock_guard lock(mutex_);
-    std::string& gone = gone_[static_cast<std::size_t>(peer)];
-    if (closed_) return;
-    if (gone.empty()) gone = named(peer) + ": " + status.message();
-  }
+  const Status why = peer_failure(named(peer) + ": " + status.message());
+  if (!note_gone(why)) return;
   // Idle, it may have left after its last step, as this rank will; whoever submits again learns of it.
-  if (!executor_->idle()) group_->abort(check_peers());
+  if (!executor_->idle()) group_->abort(why);
 }
 
 void SessionImpl::peer_left(Rank peer) {
-  const std::string why = named(peer) + " left the job: its session was closed";
-  {
-    std::lock_guard lock(mutex_);
-    if (closed_) return;
-    gone_[static_cast<std::size_t>(peer)] = why;
-  }
-  executor_->peer_left(peer, peer_failure(why));
+  const Status why = peer_failure(named(peer) + " left the job: its session was closed");
+  if (note_gone(why)) executor_->peer_left(peer, why);
+}
+
+bool SessionImpl::note_gone(const Status& why) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  if (gone_.is_ok()) gone_ = why;  // the first explains the others
+  return true;
 }
 
 Status SessionImpl::check_peers() const {
   if (Status status = executor_->failure(); !status) return status;
   std::lock_guard lock(mutex_);
-  for (const std::string& why : gone_) {
-    if (!why.empty()) return peer_failure(why);
-  }
-  return Status::ok();
+  return gone_;
 }
 
 void SessionImpl::abort(const std::string& reason) {

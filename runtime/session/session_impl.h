@@ -40,10 +40,12 @@ class SessionImpl final : public Session {
   SessionImpl(const SessionOptions& options, Launch launch, Plan plan);
   Status join(Store* store);
   Status connect();
+  std::string interface_name() const;
   Facts settings() const;
   std::string named(Rank peer) const;
   void peer_broke(Rank peer, const Status& status);
   void peer_left(Rank peer);
+  bool note_gone(const Status& why);
   Status check_peers() const;
   Status seal();
   Status check(std::span<const Submission> submissions) const;
@@ -70,7 +72,7 @@ class SessionImpl final : public Session {
   std::map<std::string, GradientState> waiting_state_;  ///< loaded before its gradient was sealed
   std::uint32_t step_ = 0;
   Clock::time_point step_begun_;
-  std::vector<std::string> gone_;  ///< per rank: why it can no longer take part; "" while it can
+  Status gone_;  ///< why the first rank to go can no longer take part
   std::atomic<std::uint64_t> first_step_allocations_{0};
   bool closed_ = false;
 };

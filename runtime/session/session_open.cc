@@ -56,7 +56,9 @@ Result<Plan> plan_of(const SessionOptions& options) {
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) { return SessionImpl::open(options); }
 
 Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options) {
-  Result<Launch> launch = read_launch(options.launch, any_variable);
+  LaunchArguments arguments = options.launch;
+  if (options.store.get && !arguments.rendezvous) arguments.rendezvous = "torch";  // the program's own store
+  Result<Launch> launch = read_launch(arguments, any_variable);
   if (!launch) return launch.status();
   Result<Plan> plan = plan_of(options);
   if (!plan) return plan.status();
@@ -84,23 +86,25 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
 }
 
 SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan)
-    : options_(options),
-      launch_(std::move(launch)),
-      plan_(std::move(plan)),
-      device_(make_host_device()),
-      gone_(static_cast<std::size_t>(launch_.ranks)) {
+    : options_(options), launch_(std::move(launch)), plan_(std::move(plan)), device_(make_host_device()) {
   if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
   step_begun_ = Clock::now();
 }
 
+std::string SessionImpl::interface_name() const {
+  // A job of one machine has no business on its network.
+  return env_text("CASYNC_INTERFACE").value_or(launch_.local_ranks == launch_.ranks ? "lo" : "");
+}
+
 Status SessionImpl::join(Store* store) {
   GroupOptions options;
+  options.job = launch_.job;
   options.rank = launch_.rank;
   options.ranks = launch_.ranks;
   options.token = launch_.token;
   options.store = store;
   if (store == nullptr) options.address = launch_.rendezvous;
-  options.interface_name = env_text("CASYNC_INTERFACE").value_or("");
+  options.interface_name = interface_name();
   options.timeout = Seconds(options_.timeout_s);
   const Result<std::optional<double>> beat = env_number("CASYNC_HEARTBEAT_SEC"), dead = env_number("CASYNC_DEAD_SEC");
   if (!beat) return beat.status();
@@ -128,7 +132,7 @@ Status SessionImpl::connect() {
   transport_options.rank = launch_.rank;
   transport_options.ranks = launch_.ranks;
   transport_options.epoch = group_->epoch();
-  transport_options.interface_name = env_text("CASYNC_INTERFACE").value_or("");
+  transport_options.interface_name = interface_name();
   const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", true);
   if (!checksum) return checksum.status();
   transport_options.checksum = *checksum;
