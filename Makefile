@@ -29,7 +29,7 @@ build: configure  ## compile everything (PRESET=dev)
 	@cmake --build --preset $(PRESET) $(addprefix --target ,$(TARGETS))
 
 test: build  ## all tests (PRESET=dev)
-	@ctest --preset $(PRESET)
+	@ctest --preset $(PRESET) $(CTEST_ARGS)
 
 demo:  ## train a model with four ranks, uncompressed and compressed, and compare
 	@$(MAKE) --no-print-directory build PRESET=release TARGETS="$(RUNNABLE)"

@@ -14,6 +14,16 @@ class Fifo {
     (first_ == nullptr ? first_ : last_->next) = object;
     last_ = object;
   }
+  /// Takes it out from wherever it is; nothing happens when it is not in.
+  void remove(T* object) {
+    T* before = nullptr;
+    for (T* at = first_; at != nullptr; before = at, at = at->next) {
+      if (at != object) continue;
+      (before == nullptr ? first_ : before->next) = at->next;
+      if (last_ == at) last_ = before;
+      return;
+    }
+  }
   T* pop() {
     T* object = first_;
     first_ = object->next;

@@ -15,6 +15,7 @@ namespace casync::runtime {
 enum class FrameKind : std::uint8_t {
   kData = 1,
   kGoodbye = 2,  ///< the sender will send nothing more
+  kPutOff = 3,   ///< the message of this key waits here for its place: go on with others
 };
 
 /// The bytes before each piece of a payload, as numbers. A payload of one piece has piece_bytes == payload_bytes.

@@ -78,6 +78,24 @@ void arrives_before_it_is_wanted(TransportRig& rig) {
   finish(rig, probe);
 }
 
+// What a peer has put off must not stand in the way of what it waits for: that would be a deadlock.
+void waiting_messages_let_others_pass(TransportRig& rig) {
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  constexpr std::uint32_t kMessages = 9;
+  std::uint32_t wanted = kMessages - 1;  // the last one sent first
+  probe.answer = [&](Rank from, const Message& message) {
+    return message.key.partition == wanted ? probe.place_in_memory(from, message) : Placement::later();
+  };
+  for (std::uint32_t i = 0; i < kMessages; ++i) probe.send(other(rig), i, i % 3 == 2 ? 9_MiB : 2_MiB + i);
+  for (std::size_t arrived = 1; arrived <= kMessages; ++arrived, --wanted) {
+    probe.transport().retry_held();
+    rig.expect(probe.until([&] { return probe.received_count() == arrived; }, 5),
+               "message " + std::to_string(wanted) + " passes those before it");
+  }
+  finish(rig, probe);
+}
+
 void fused(TransportRig& rig) {
   TransportProbe probe(rig);
   if (!probe.is_open()) return;
@@ -126,6 +144,7 @@ constexpr TransportScenario kScenarios[] = {
     {"each side cuts payloads as it likes", 2, pieces_of_another_size},
     {"many messages between three ranks arrive in any order", 3, many_messages},
     {"a message waits until it is wanted", 2, arrives_before_it_is_wanted},
+    {"messages that wait let others pass", 2, waiting_messages_let_others_pass},
     {"small messages travel together", 2, fused},
     {"a payload damaged on the way is DataLoss", 2, damaged_on_the_way, true},
 };

@@ -188,7 +188,8 @@ void Loopback::deliver(Parcel& parcel) {
   const ConstView wire{parcel.bytes.data(), parcel.bytes.size()};
   stats_.wire_bytes_received += wire.size;
   FrameHeader header;
-  if (read_frame_header(wire, header) != FrameFault::kNone || !inbox_.accepts(header)) {
+  if (read_frame_header(wire, header) != FrameFault::kNone || !inbox_.accepts(header) ||
+      header.kind == FrameKind::kPutOff) {
     ++stats_.frames_dropped;
   } else if (header.kind == FrameKind::kGoodbye) {
     peers_.goodbye(header.source);

@@ -29,7 +29,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
         spin_(options.spin) {}
   ~Ucx() override;
 
-  Status open() { return receiver_.open(*worker_, peers_); }
+  Status open() { return receiver_.open(*worker_, peers_, sender_); }
 
   std::string address() const override { return worker_->address(); }
   Status connect(std::span<const std::string> addresses, TransportClient& client) override;
@@ -161,7 +161,7 @@ void Ucx::close(Clock::time_point deadline) {
     if (!progress()) wait(deadline);
   }
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    if (peer != options_.rank && peers_.alive(peer)) sender_.send_goodbye(peer);
+    if (peer != options_.rank && peers_.alive(peer)) sender_.send_notice(peer, FrameKind::kGoodbye);
   }
   worker_->flush(deadline);
   while (!everybody_left() && Clock::now() < deadline) {

@@ -5,8 +5,6 @@
 
 #include <fmt/core.h>
 
-#include "runtime/transport/ucx/ucx_sender.h"
-
 namespace casync::runtime {
 namespace {
 
@@ -17,9 +15,10 @@ ConstView view_of(const void* data, std::size_t size) { return {static_cast<cons
 UcxReceiver::UcxReceiver(const TransportOptions& options, TransportStats& stats)
     : stats_(stats), inbox_(options.rank, options.ranks, options.epoch, *this) {}
 
-Status UcxReceiver::open(UcxWorker& worker, Peers& peers) {
+Status UcxReceiver::open(UcxWorker& worker, Peers& peers, UcxSender& sender) {
   worker_ = &worker;
   peers_ = &peers;
+  sender_ = &sender;
   for (auto [id, callback] : {std::pair{kUcxPiece, &UcxReceiver::on_piece}, {kUcxFused, &UcxReceiver::on_fused}}) {
     ucp_am_handler_param_t param{};
     param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
@@ -64,6 +63,10 @@ ucs_status_t UcxReceiver::piece(ConstView header_bytes, void* data, Bytes length
     peers_->goodbye(header.source);
     return UCS_OK;
   }
+  if (header.kind == FrameKind::kPutOff) {
+    sender_->put_off(header.source, header.message.key);
+    return UCS_OK;
+  }
   stats_.messages_received += header.piece_offset == 0;
   Descriptor* descriptor = nullptr;
   const ConstView eager = announced ? ConstView() : view_of(data, length);
@@ -101,6 +104,7 @@ bool UcxReceiver::deliver(const FrameHeader& header, void* data, ConstView eager
     }
     ++descriptor->users;
     *held = {.descriptor = descriptor, .eager = eager, .announced = announced};
+    if (announced) sender_->send_notice(header.source, FrameKind::kPutOff, header.message.key);
     return true;
   }
   held_.give(held);

@@ -10,6 +10,7 @@
 #include "runtime/transport/peers.h"
 #include "runtime/transport/pool.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/ucx_sender.h"
 #include "runtime/transport/ucx/ucx_worker.h"
 
 namespace casync::runtime {
@@ -20,7 +21,7 @@ class UcxReceiver final : public PieceSource {
  public:
   UcxReceiver(const TransportOptions& options, TransportStats& stats);
 
-  Status open(UcxWorker& worker, Peers& peers);
+  Status open(UcxWorker& worker, Peers& peers, UcxSender& sender);
   Inbox& inbox() { return inbox_; }
   const Inbox& inbox() const { return inbox_; }
 
@@ -63,6 +64,7 @@ class UcxReceiver final : public PieceSource {
   TransportStats& stats_;
   UcxWorker* worker_ = nullptr;
   Peers* peers_ = nullptr;
+  UcxSender* sender_ = nullptr;  // told what we put off
   Inbox inbox_;
   Pool<Descriptor> descriptors_;
   Pool<Held> held_;

@@ -49,6 +49,8 @@ UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
   message->payload = {};
   message->next_offset = 0;
   message->pieces_under_way = 0;
+  message->bytes_under_way = 0;
+  message->is_put_off = false;
   message->all_started = false;
   message->status = Status();
   message->cookies.clear();
@@ -78,11 +80,23 @@ void UcxSender::send(Rank to, std::span<const Outgoing> outgoing) {
   pump(to);
 }
 
-void UcxSender::send_goodbye(Rank to) {
+void UcxSender::send_notice(Rank to, FrameKind kind, const MessageKey& key) {
   OutMessage* message = new_message(messages_, to);
-  message->header = header_for({});
-  message->header.kind = FrameKind::kGoodbye;
+  message->header = header_for({.key = key});
+  message->header.kind = kind;
   start_piece(*message);
+}
+
+void UcxSender::put_off(Rank by, const MessageKey& key) {
+  Queue& peer = queue(by);
+  messages_.for_each([&](OutMessage& message) {
+    if (!message.active || message.is_put_off || message.to != by || !(message.header.message.key == key)) return;
+    if (message.header.kind != FrameKind::kData || message.pieces_under_way == 0) return;
+    message.is_put_off = true;
+    peer.under_way -= message.bytes_under_way;
+    peer.waiting.remove(&message);
+  });
+  pump(by);
 }
 
 void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
@@ -122,6 +136,7 @@ void UcxSender::post(OutMessage& message, OutPiece& piece, unsigned id, ConstVie
   piece.message = &message;
   piece.bytes = data.size;
   ++message.pieces_under_way;
+  message.bytes_under_way += data.size;
   queue(message.to).under_way += data.size;
   stats_.wire_bytes_sent += header.size + data.size;
 
@@ -146,7 +161,13 @@ void UcxSender::on_sent(void* request, ucs_status_t status, void* piece) {
 
 void UcxSender::end_piece(OutPiece& piece, ucs_status_t status) {
   OutMessage& message = *piece.message;
-  queue(message.to).under_way -= piece.bytes;
+  Queue& peer = queue(message.to);
+  if (std::exchange(message.is_put_off, false)) {  // it has been taken
+    peer.under_way += message.bytes_under_way;
+    if (!message.all_started) peer.waiting.push(&message);
+  }
+  peer.under_way -= piece.bytes;
+  message.bytes_under_way -= piece.bytes;
   --message.pieces_under_way;
   pieces_.give(&piece);
   if (status != UCS_OK) {
@@ -180,22 +201,24 @@ void UcxSender::pump(Rank to) {
 
 void UcxSender::cancel(Rank to, const Status& status) {
   Fifo<OutMessage>& waiting = queue(to).waiting;
-  while (!waiting.empty()) {
-    OutMessage& message = *waiting.pop();
-    message.all_started = true;
-    if (message.status.is_ok()) message.status = status;
-    end_if_done(message);
-  }
+  while (!waiting.empty()) cancel(*waiting.pop(), status);
+  messages_.for_each([&](OutMessage& message) {
+    if (message.active && message.to == to && message.is_put_off) cancel(message, status);
+  });
+}
+
+void UcxSender::cancel(OutMessage& message, const Status& status) {
+  message.all_started = true;
+  if (message.status.is_ok()) message.status = status;
+  end_if_done(message);
 }
 
 void UcxSender::abandon_all(const Status& status) {
   for (Pool<OutMessage>* pool : {&messages_, &fused_messages_}) {
     pool->for_each([&](OutMessage& message) {
       if (!message.active) return;
-      message.all_started = true;
       message.pieces_under_way = 0;
-      if (message.status.is_ok()) message.status = status;
-      end_if_done(message);
+      cancel(message, status);
     });
   }
 }

@@ -25,14 +25,19 @@ enum UcxMessageId : unsigned {
 
 /// The sending half: cuts payloads into pieces, keeps a few bytes under way per peer, reports each message once.
 ///
-/// Pieces are prepared (checksummed) shortly before they leave, while they are in the cache, and a small message
-/// does not wait behind a whole large one.
+/// Pieces are prepared (checksummed) shortly before they leave, while they are in the cache. A small message does
+/// not wait behind a large one, and none behind one that the peer has put off: it might be what the peer needs
+/// before it can take that one.
 class UcxSender {
  public:
   UcxSender(const TransportOptions& options, UcxWorker& worker, Peers& peers, TransportStats& stats);
 
   void send(Rank to, std::span<const Outgoing> outgoing);
-  void send_goodbye(Rank to);
+  /// A frame without a payload: goodbye, or that a message of that key has been put off here.
+  void send_notice(Rank to, FrameKind kind, const MessageKey& key = {});
+
+  /// The peer has put off this message of ours: until it is taken, others go ahead of what is left of it.
+  void put_off(Rank by, const MessageKey& key);
 
   /// Ends with `status` what has not left for this peer yet; pieces under way end through UCX.
   void cancel(Rank to, const Status& status);
@@ -58,6 +63,8 @@ class UcxSender {
     ConstView payload;
     Bytes next_offset = 0;
     Bytes pieces_under_way = 0;
+    Bytes bytes_under_way = 0;
+    bool is_put_off = false;  // not in the queue then, and its bytes do not count there
     bool all_started = false;
     bool active = false;  // else: in its pool
     Status status;
@@ -78,6 +85,7 @@ class UcxSender {
   void pump(Rank to);
   void end_piece(OutPiece& piece, ucs_status_t status);
   void end_if_done(OutMessage& message);
+  void cancel(OutMessage& message, const Status& status);
   static void on_sent(void* request, ucs_status_t status, void* piece);
 
   FrameHeader header_for(const Message& message) const;
