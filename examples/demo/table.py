@@ -4,11 +4,12 @@
 import sys
 
 HEADINGS = (
-    "codec    held-out loss  against none   ms/step = compute + exposed   hidden   MB/rank and step   speed-up   replicas"
+    "codec    held-out loss  against none   ms/step = compute + exposed   hidden   MB/rank and step   speed-up"
+    "   replicas"
 )
 ONEBIT = (
-    "onebit sends a 32nd of the bits and pays for it: in runs this short its loss ends 5-20 % higher, here {:.0f} %. It is "
-    "for\nlinks on which the time saved is worth more than that; error feedback narrows the gap in longer runs."
+    "onebit sends a 32nd of the bits and pays for it: in runs this short its loss ends 5-20 % higher, here {:.0f} %.\n"
+    "It is for links on which the time saved is worth more than that; error feedback narrows the gap in longer runs."
 )
 
 
@@ -28,7 +29,8 @@ class Bar:
         self._step = step
         if self._live:
             filled = 40 * self._done // self._total
-            line = f"[{'#' * filled}{'.' * (40 - filled)}] {100 * self._done // self._total:3} %  {way:8} loss {loss:.3f}"
+            percent = 100 * self._done // self._total
+            line = f"[{'#' * filled}{'.' * (40 - filled)}] {percent:3} %  {way:8} loss {loss:.3f}"
             print(f"\r{line:78}", end="", file=sys.stderr, flush=True)
 
     def end(self):

@@ -16,7 +16,7 @@ import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
-_CHILD = "import sys; sys.path.insert(0, {here!r}); import ranks; ranks.child({path!r}, {name!r}, {report!r}, {kwargs!r})"
+_CHILD = "import sys; sys.path.insert(0, {here!r}); import ranks; ranks.child({arguments})"
 
 
 @dataclasses.dataclass
@@ -51,13 +51,10 @@ class Job:
                 **(env or {}),
                 **((envs or {}).get(rank, {})),
             }
-            program = _CHILD.format(
-                here=str(HERE), path=str(path), name=name, report=self._report(rank), kwargs={"rank": rank, **kwargs}
-            )
+            arguments = f"{str(path)!r}, {name!r}, {self._report(rank)!r}, {dict(rank=rank, **kwargs)!r}"
+            command = [sys.executable, "-c", _CHILD.format(here=str(HERE), arguments=arguments)]
             self.processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-c", program], env=environment, stderr=subprocess.PIPE, stdout=sys.stderr, text=True
-                )
+                subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=sys.stderr, text=True)
             )
 
     def _report(self, rank):
@@ -98,8 +95,16 @@ def values(path, name, size, **options):
     """Runs a job in which no rank may fail; what the ranks returned."""
     outcomes = Job(path, name, size, **options).wait()
     for rank, outcome in enumerate(outcomes):
-        assert outcome.code == 0 and outcome.error is None, f"rank {rank}, exit code {outcome.code}: {outcome.stderr[-3000:]}"
+        failed = f"rank {rank}, exit code {outcome.code}: {outcome.stderr[-3000:]}"
+        assert outcome.code == 0 and outcome.error is None, failed
     return [outcome.value for outcome in outcomes]
+
+
+def _leave_torch():
+    """Ends the process group, if there is one: torch may abort a process that exits while Gloo's threads run."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is not None and distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def child(path, name, report, kwargs):
@@ -112,6 +117,7 @@ def child(path, name, report, kwargs):
     spec.loader.exec_module(module)
     try:
         _save(value=getattr(module, name)(**kwargs))
+        _leave_torch()
     except BaseException as error:
         _save(error=type(error).__name__, message=str(error), raised_at=time.time())
         traceback.print_exc()

@@ -86,8 +86,9 @@ def test_ranks_that_never_come_are_named():
 def test_a_wrong_token_does_not_get_in():
     env = {"CASYNC_TIMEOUT_SEC": "4", "CASYNC_TOKEN": "right" * 8}
     outcomes = ranks.Job(__file__, "open_only", 2, env=env, envs={1: {"CASYNC_TOKEN": "wrong" * 8}}).wait()
-    for outcome in outcomes:
-        assert outcome.error == "Timeout" and "wrong token" in outcome.message, outcome.stderr
+    assert [outcome.error for outcome in outcomes] == ["Timeout"] * 2
+    assert "rank 1 of 2 did not come" in outcomes[0].message, outcomes[0].stderr
+    assert "wrong token" in outcomes[1].message, outcomes[1].stderr
 
 
 def wait_for_ever(rank):

@@ -128,8 +128,9 @@ def test_ranks_that_differ_are_refused_with_both_values(case):
 
 def test_world_sizes_that_differ_are_refused_with_both_values():
     same = [("fc", 8)] * 2
+    envs = {1: {"CASYNC_SIZE": "3"}}
     job = ranks.Job(
-        __file__, "declare_and_submit", 2, declarations=same, envs={1: {"CASYNC_SIZE": "3"}}, env={"CASYNC_TIMEOUT_SEC": "5"}
+        __file__, "declare_and_submit", 2, declarations=same, envs=envs, env={"CASYNC_TIMEOUT_SEC": "5"}
     )
     for outcome in job.wait():
         assert outcome.error == "InvalidArgument", outcome.stderr
