@@ -208,9 +208,12 @@ class Session:
         self.close()
 
     def __del__(self):
-        # Freed here and nowhere else: no other thread can be inside a call of an object that nobody holds.
+        # Freed here and nowhere else: no other thread can be inside a call of an object that nobody holds. But weak
+        # references still find it (Python clears them after this), so it looks closed before the free begins.
         if getattr(self, "_pointer", None) and self._pid == os.getpid():
-            _library.load().casync_session_free(self._pointer)
+            self._closed = True
+            pointer, self._pointer = self._pointer, None
+            _library.load().casync_session_free(pointer)
 
     def _leave(self, reason):
         """Tells the others why this rank goes, when the session still works."""
