@@ -6,6 +6,7 @@ PRESET ?= dev
 JOBS ?= $(shell nproc)
 # What users run: the command, and the Python package with its libraries.
 RUNNABLE := casync_tool casync_python
+BENCH_PYTHON := PYTHONPATH=build/release/python .venv/torch/bin/python
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CCACHE_COMPRESS ?= 1
 
@@ -15,8 +16,8 @@ export CCACHE_COMPRESS ?= 1
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-setup:  ## install what is missing: packages, UCX, virtual environments
-	@tools/setup
+setup:  ## install what is missing: packages, UCX, virtual environments (SETUP_ARGS=--help)
+	@tools/setup $(SETUP_ARGS)
 
 # Ninja notices changed CMakeLists.txt itself, but neither changed presets nor what setup has installed since.
 configure: setup
@@ -35,14 +36,18 @@ demo:  ## train a model with four ranks, uncompressed and compressed, and compar
 	@$(MAKE) --no-print-directory build PRESET=release TARGETS="$(RUNNABLE)"
 	@examples/demo/run build/release
 
-bench:  ## steps beside the peers, in two network namespaces (root; ARGS=--help)
-	@$(MAKE) --no-print-directory build PRESET=release TARGETS="$(RUNNABLE)"
-	@PYTHONPATH=build/release/python .venv/torch/bin/python tests/bench/ddp_step/run.py $(ARGS)
+bench:  ## codecs, control path, all-reduce and training steps beside the peers (root; ARGS= of the last: --help)
+	@$(MAKE) --no-print-directory build PRESET=release \
+	  TARGETS="$(RUNNABLE) codecs_bench control_path_bench peer_mpi"
+	@taskset -c 1 build/release/bin/codecs_bench
+	@build/release/bin/control_path_bench
+	@$(BENCH_PYTHON) tests/bench/all_reduce/run.py
+	@$(BENCH_PYTHON) tests/bench/ddp_step/run.py $(ARGS)
 
 wheel: setup  ## dist/casync-*.whl: library, command and Python package
 	@tools/make_wheel
 
-tidy: configure  ## clang-tidy on all sources
+tidy: build  ## clang-tidy on all sources
 	@tools/check_tidy build/$(PRESET)
 
 format: setup  ## rewrite all sources as clang-format has them

@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
 /// out = the sum of kTerms decoded codes, in their order, held in registers. A Term decodes a vector at a multiple of
-/// kLanes, with what its block shares loaded by `enter`; it may read no codes beyond `rest` lanes in `tail`.
+/// kLanes, with what its block shares loaded by `enter`; it may read no codes beyond `rest` lanes in `tail`. Terms
+/// with small codes are fetched ahead, once for each line.
 template <size_t kTerms, Write kWrite, class Term>
 HWY_INLINE void sum_codes(const Term* source, size_t block, size_t count, float* out) {
   Term terms[kTerms];
@@ -25,6 +26,11 @@ HWY_INLINE void sum_codes(const Term* source, size_t block, size_t count, float*
     const size_t end = std::min(begin + block, count);
     size_t i = begin;
     for (; i + kLanes <= end; i += kLanes) {
+      if constexpr (kTerms > 1 && requires { Term::kLineElements; }) {
+        if (i % Term::kLineElements == 0) {
+          for (size_t t = 0; t < kTerms; ++t) terms[t].fetch(i);
+        }
+      }
       VecF sum = kWrite == Write::kAdd ? hn::Add(hn::LoadU(F32(), out + i), terms[0].at(i)) : terms[0].at(i);
       for (size_t t = 1; t < kTerms; ++t) sum = hn::Add(sum, terms[t].at(i));
       write<kWrite == Write::kAdd ? Write::kPlain : kWrite>(sum, out + i);

@@ -22,6 +22,7 @@ using I8 = hn::Rebind<int8_t, F32>;
 
 struct Levels8 {
   static constexpr float kMost = 127;
+  static constexpr size_t kLineElements = 64;
   static constexpr size_t bytes(size_t elements) { return elements; }
 
   static HWY_INLINE void store(VecU levels, std::byte* codes, size_t i) {
@@ -37,6 +38,7 @@ struct Levels8 {
 
 struct Levels4 {
   static constexpr float kMost = 7;
+  static constexpr size_t kLineElements = 128;
   static constexpr size_t bytes(size_t elements) { return (elements + 1) / 2; }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -101,6 +103,7 @@ HWY_INLINE void quantize(const float* p, size_t count, const BlockScale& block, 
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     ahead.fetch(at + i);
+    if (i % Levels::kLineElements == 0) fetch_ahead(codes + Levels::bytes(i));  // a store, too, waits for its line
     const VecF value = hn::LoadU(F32(), p + i);
     const VecF rounded = hn::Add(hn::Mul(value, inverse), rounder);
     Levels::store(hn::BitCast(U32(), rounded), codes, i);
@@ -161,10 +164,12 @@ bool encode_all(const LevelTile& tile, const Scaled& source, float* scratch, flo
 
 template <class Levels>
 struct LevelTerm {
+  static constexpr size_t kLineElements = Levels::kLineElements;
   CodeTile tile;
   typename Levels::Scale scale;
 
   HWY_INLINE void enter(size_t block) { scale = Levels::scale_of(load_scale(tile.scales, block)); }
+  HWY_INLINE void fetch(size_t i) const { fetch_ahead(tile.codes + Levels::bytes(i)); }
   HWY_INLINE VecF at(size_t i) const { return Levels::decode(tile.codes, i, scale); }
   HWY_INLINE VecF tail(size_t i, size_t rest) const {
     std::byte padded[kLanes] = {};

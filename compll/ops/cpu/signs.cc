@@ -156,6 +156,7 @@ bool encode_signs_simd(const SignTile& tile, const Scaled& source, float* scratc
 }
 
 struct SignTerm {
+  static constexpr size_t kLineElements = 512;
   CodeTile tile;
   VecF above, below;
 
@@ -163,6 +164,7 @@ struct SignTerm {
     above = hn::Set(F32(), load_scale(tile.scales, 2 * block));
     below = hn::Set(F32(), load_scale(tile.scales, 2 * block + 1));
   }
+  HWY_INLINE void fetch(size_t i) const { fetch_ahead(tile.codes + i / 8); }
   HWY_INLINE VecF at(size_t i) const {
     const auto* bytes = reinterpret_cast<const uint8_t*>(tile.codes) + i / 8;
     if constexpr (kLanes >= 8) {

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a step costs besides moving bytes and computing: two ranks in this process, a thread each.
+//
+//   control_path_bench [TRANSPORT]        ucx:tcp unless said otherwise; loopback and ucx:shm as well
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/session/session.h"
+#include "tests/support/ranks.h"
+
+using namespace casync;           // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+using casync::test::RankContext;
+
+namespace {
+
+constexpr int kRanks = 2;
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * t.tv_usec; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// Gradients of float32 and their submissions.
+class Model {
+ public:
+  std::string declare(Session& session, int gradients, Elements elements) {
+    data_.assign(static_cast<std::size_t>(gradients), std::vector<float>(elements, 1));
+    for (int i = 0; i < gradients; ++i) {
+      const Result<GradientId> id =
+          session.declare({"g" + std::to_string(i), DType::kFloat32, {static_cast<std::int64_t>(elements)}, 0});
+      if (!id) return id.status().text();
+      auto& values = data_[static_cast<std::size_t>(i)];
+      submissions_.push_back({*id, {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)}});
+    }
+    return "";
+  }
+  std::string step(Session& session) {
+    if (const auto handles = session.submit(submissions_); !handles) return handles.status().text();
+    const Result<StepResult> done = session.step();
+    return done ? "" : done.status().text();
+  }
+
+ private:
+  std::vector<std::vector<float>> data_;
+  std::vector<Submission> submissions_;
+};
+
+double unix_microseconds() {
+  return std::chrono::duration<double, std::micro>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// When each step of a trace sent first, in microseconds of unix time.
+std::vector<double> first_sends(const std::string& file) {
+  std::vector<double> firsts;
+  std::ifstream stream(file);
+  const nlohmann::json trace = nlohmann::json::parse(stream);
+  const double epoch = trace.at("casync").at("epoch_us");
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
+    if (event.value("cat", "") != "send") continue;
+    const auto step = event.at("args").at("step").get<std::size_t>();
+    firsts.resize(std::max(firsts.size(), step + 1), 1e300);
+    firsts[step] = std::min(firsts[step], epoch + event.at("ts").get<double>());
+  }
+  return firsts;
+}
+
+// One small gradient, after a pause in which everything has fallen asleep. Rank 1 sends first: rank 0 owns it.
+std::string submit_to_first_byte(const std::string& transport) {
+  const test::TemporaryDirectory traces;
+  std::vector<double> submitted;
+  const std::string failure = test::with_sessions(
+      kRanks, [&](SessionOptions& options) { options.trace_directory = traces.path(); },
+      [&](Session& session, RankContext& context) -> std::string {
+        Model model;
+        std::string failed = model.declare(session, 1, 1024);
+        for (int i = 0; failed.empty() && i < 500; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(context.rank == 0 ? 1 : 2));
+          if (context.rank == 1) submitted.push_back(unix_microseconds());
+          failed = model.step(session);
+        }
+        return failed;
+      },
+      transport);
+  if (!failure.empty()) return failure;
+  std::vector<double> delays = first_sends(traces.path() + "/rank1.trace.json");
+  for (std::size_t i = 0; i < delays.size(); ++i) delays[i] -= submitted[i];
+  std::sort(delays.begin(), delays.end());
+  std::printf("from submit to the first byte handed to the network: median %.1f us, 99 %% below %.1f us\n",
+              delays[delays.size() / 2], delays[delays.size() * 99 / 100]);
+  return "";
+}
+
+// Many gradients of a few elements: next to nothing to compute or to copy.
+std::string time_per_task(const std::string& transport) {
+  return test::with_sessions(
+      kRanks, nullptr,
+      [](Session& session, RankContext& context) -> std::string {
+        constexpr int kSteps = 200;
+        Model model;
+        std::string failed = model.declare(session, 256, 16);
+        for (int i = 0; failed.empty() && i < 20; ++i) failed = model.step(session);
+        const SessionStats before = session.stats();
+        const double cpu = cpu_seconds();
+        for (int i = 0; failed.empty() && i < kSteps; ++i) failed = model.step(session);
+        const SessionStats after = session.stats();
+        if (!failed.empty() || context.rank != 0) return failed;
+        const auto tasks = static_cast<double>(after.tasks - before.tasks);
+        std::printf("processor time per task: %.2f us, all threads of both ranks over all their tasks\n",
+                    1e6 * (cpu_seconds() - cpu) / (tasks * kRanks));
+        std::printf("per step of 256 gradients: %.0f tasks, %.1f messages, %.2f allocations\n", tasks / kSteps,
+                    static_cast<double>(after.messages_sent - before.messages_sent) / kSteps,
+                    static_cast<double>(after.allocations - before.allocations) / kSteps);
+        return "";
+      },
+      transport);
+}
+
+// Rank 0 waits for a gradient that rank 1 submits seconds later.
+std::string cpu_while_waiting(const std::string& transport) {
+  return test::with_sessions(
+      kRanks, nullptr,
+      [](Session& session, RankContext& context) -> std::string {
+        constexpr double kPause = 3;
+        Model model;
+        std::string failed = model.declare(session, 1, 1 << 20);
+        for (int i = 0; failed.empty() && i < 3; ++i) failed = model.step(session);
+        if (!failed.empty()) return failed;
+        if (context.rank == 1) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          const double cpu = cpu_seconds();
+          std::this_thread::sleep_for(std::chrono::duration<double>(kPause));
+          std::printf("processor time of a rank that waits: %.2f %% of a core\n",
+                      100 * (cpu_seconds() - cpu) / kPause / kRanks);
+        }
+        return model.step(session);
+      },
+      transport);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string transport = argc > 1 ? argv[1] : "ucx:tcp";
+  std::printf("# two ranks over %s\n", transport.c_str());
+  for (const auto& measure : {submit_to_first_byte, time_per_task, cpu_while_waiting}) {
+    if (const std::string failure = measure(transport); !failure.empty()) {
+      std::fprintf(stderr, "control_path_bench: %s", failure.c_str());
+      return 1;
+    }
+  }
+  return 0;
+}
