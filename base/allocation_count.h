@@ -9,6 +9,13 @@ namespace casync {
 /// in (libcasync, the command, tests); elsewhere it stays 0.
 std::uint64_t allocations_of_this_thread();
 
+/// False where a sanitizer looks at operator new itself, and nothing is counted.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kAllocationsAreCounted = false;
+#else
+inline constexpr bool kAllocationsAreCounted = true;
+#endif
+
 /// For counting_new.cc.
 void count_allocation();
 

@@ -11,7 +11,7 @@
 
 #include "base/allocation_count.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // as kAllocationsAreCounted
 
 namespace {
 

@@ -72,8 +72,8 @@ std::string environment_page() {
       "\n"
       "Add a row to `base/env_table.cc`, read it with `env_text`, `env_number` or `env_flag` of `base/env.h`, and "
       "write\n"
-      "this page anew: `build/base/environment_page > docs/environment.md`. A test compares the two, and another one\n"
-      "looks for names that sources read and the table lacks.\n";
+      "this page anew: `build/dev/bin/environment_page > docs/environment.md`. A test compares the two, and another\n"
+      "one looks for names that sources read and the table lacks.\n";
   return page;
 }
 

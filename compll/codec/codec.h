@@ -75,6 +75,10 @@ class Codec {
   virtual ~Codec() = default;
   virtual const CodecInfo& info() const = 0;
 
+  /// Takes the memory that encode and merge keep on the calling thread: after it neither asks for any, also where the
+  /// other hop's codec has been prepared for, too.
+  virtual void prepare_thread() const = 0;
+
   /// Bytes that hold any encoding of n elements; for fixed-rate codecs exactly the size.
   virtual Bytes encoded_bound(Elements n) const = 0;
 

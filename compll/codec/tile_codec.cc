@@ -37,6 +37,8 @@ Elements TileCodec::tile_elements() const {
   return info().block == 1 ? kElementwiseTile : std::max(kTileElements, info().block);
 }
 
+void TileCodec::prepare_thread() const { tile_memory(tile_elements()); }
+
 Encoded TileCodec::encode(const float* in, Elements n, Residual residual, const EncodeContext&,
                           std::byte* payload) const {
   const Scaled source{in, 1, residual.in};

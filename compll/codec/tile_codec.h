@@ -17,6 +17,7 @@ struct Tile {
 /// and merge be written once, for all pairs of codecs, with one pass over memory.
 class TileCodec : public Codec {
  public:
+  void prepare_thread() const override;
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override;
   void decode(ConstView payload, Elements n, float* out) const override;

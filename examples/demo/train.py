@@ -40,10 +40,11 @@ def learning_rate(step, steps):
     return RATE * warm * (0.05 + 0.95 * (1 + math.cos(math.pi * step / steps)) / 2)
 
 
-def train(ddp, state, text, name, steps, total):
+def train(ddp, state, text, name, steps, total, seed):
     """Milliseconds of each step, and of its synchronizing from the first gradient submitted to the last averaged."""
     optimizer = torch.optim.AdamW(ddp.parameters(), lr=RATE, betas=(0.9, 0.95), weight_decay=0.1)
-    order = torch.Generator().manual_seed(1000 + dist.get_rank())  # the same pieces for every codec
+    # The same pieces for every codec; another seed draws others.
+    order = torch.Generator().manual_seed(1000 * (seed + 1) + dist.get_rank())
     times, synchronizing = [], []
     for step in range(steps):
         tokens = corpus.batch(text, SEQUENCES, ddp.module.context, order)
@@ -67,7 +68,7 @@ def seconds_of(state):
 
 def held_out_loss(model, text):
     """Over the same pieces for every codec, a part of them on each rank."""
-    order = torch.Generator().manual_seed(2000 + dist.get_rank())
+    order = torch.Generator().manual_seed(500 + dist.get_rank())
     with torch.no_grad():
         losses = [model(corpus.batch(text, 32, model.context, order)) for _ in range(HELD_OUT_SEQUENCES // 32)]
     mean = torch.stack(losses).mean()
@@ -93,7 +94,7 @@ def run(name, steps, total, seed, texts, trace=None):
     else:
         state = casync.torch.State(codec=name, trace=trace)
         ddp.register_comm_hook(state, casync.torch.comm_hook)
-    times, synchronizing = train(ddp, state, texts[0], name, steps, total)
+    times, synchronizing = train(ddp, state, texts[0], name, steps, total, seed)
     result = {"step_ms": statistics.median(times), "synchronizing_ms": statistics.median(synchronizing)}
     if state:
         result["loss"] = held_out_loss(ddp.module, texts[1])
@@ -110,14 +111,17 @@ def main():
     parser.add_argument("codecs", nargs="+")
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=1, help="train with so many, from --seed on")
     parser.add_argument("--trace", help="folder for the timeline of a few more steps with --trace-codec")
     parser.add_argument("--trace-codec", default="int4")
     options = parser.parse_args()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     texts = corpus.read()
-    for name, steps in [("compute", 40), *((codec, options.steps) for codec in options.codecs)]:
-        say(result=name, **run(name, steps, options.steps, options.seed, texts))
+    say(result="compute", **run("compute", 40, options.steps, options.seed, texts))
+    for seed in range(options.seed, options.seed + options.seeds):
+        for codec in options.codecs:
+            say(result=codec, seed=seed, **run(codec, options.steps, options.steps, seed, texts))
     if options.trace:
         run(options.trace_codec, WARM_UP + 10, options.steps, options.seed, texts, trace=options.trace)
     dist.barrier()

@@ -95,8 +95,15 @@ casync_status casync_session_declare(casync_session* session, const char* name, 
  * handles[i] is done. */
 casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,
                                     const size_t* bytes, casync_handle* handles);
-/* Waits for one submission; timeout_s < 0: the session's. */
+/* Waits for one submission; timeout_s < 0: the session's. A timeout of the caller's own may be tried again as often as
+ * it likes: the session's runs from the first wait for this submission, and when it is over the job ends, on all
+ * ranks. */
 casync_status casync_session_wait(casync_session* session, casync_handle handle, double timeout_s);
+/* The same on a thread that waits in the program's stead while the program goes on: none of it counts as exposed. */
+casync_status casync_session_wait_hidden(casync_session* session, casync_handle handle, double timeout_s);
+/* The program stood still for so long because of this submission, elsewhere than in casync_session_wait and
+ * casync_session_step: for reports. */
+casync_status casync_session_note_exposed(casync_session* session, casync_handle handle, double seconds);
 casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done);
 /* Ends the step. *finite is 0 when some rank's gradient was NaN or infinite; `name` (capacity bytes, may be NULL)
  * then holds the first such gradient's name. */
@@ -109,13 +116,16 @@ casync_status casync_session_stats(casync_session* session, char* json, size_t c
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
 casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);
 /* And back: first name NULL and codec the JSON (residual NULL, elements 0), then each gradient in it with its codec,
- * residual and the JSON's step. With the last of them the whole state is loaded, or none of it on an error. */
+ * residual and the JSON's step. With the last of them the whole state is loaded, or none of it on an error. An earlier
+ * step than the session's is a way back; on every rank or on none, which the next submit compares. */
 casync_status casync_session_state_set(casync_session* session, const char* name, const char* codec,
                                        const float* residual, size_t elements, uint32_t step);
 casync_status casync_session_abort(casync_session* session, const char* reason);
-/* Says goodbye to the other ranks; a second time it does nothing. After it only casync_session_free is left. */
+/* Says goodbye to the other ranks and gives them 5 s for theirs; a second time it does nothing. After it only
+ * casync_session_free is left. Aborted: gradients were still under way. */
 casync_status casync_session_close(casync_session* session);
-/* Closes if need be. No other call may be under way; NULL is allowed. */
+/* Closes if need be. No other call may be under way; NULL is allowed. In a forked child every other function on the
+ * parent's session returns CASYNC_UNAVAILABLE, and this one only lets go of it. */
 void casync_session_free(casync_session* session);
 
 /* `name` may carry parameters, as in a session's codec. */

@@ -14,8 +14,8 @@ namespace casync::c_api {
 /// InvalidArgument: as parse_named_numbers; a parameter without a name, twice or not finite.
 Result<CodecChoice> codec_choice(std::string_view text, const casync_parameter* parameters, std::size_t count);
 
-/// The options of a session: each from the arguments, else from the environment, else the default. The only place
-/// where a session's defaults are read from the environment.
+/// The options of a session: each from the arguments, else from the environment, else the default. Variables without
+/// an option (CASYNC_THREADS, CASYNC_CHECKSUM, ...) are read where they are used.
 /// InvalidArgument: a struct of another size, a plan and a codec, half a store, values out of their range.
 Result<runtime::SessionOptions> session_options(const casync_session_options* options);
 

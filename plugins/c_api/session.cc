@@ -23,7 +23,6 @@ Status open(const casync_session_options* options, casync_session** session) {
   Result<runtime::SessionOptions> filled = session_options(options);
   if (!filled) return filled.status();
   auto handle = std::make_unique<casync_session>();
-  handle->timeout_s = filled->timeout_s;
   Result<std::unique_ptr<runtime::Session>> opened = runtime::Session::open(*filled);
   if (!opened) return opened.status();
   handle->session = std::move(*opened);
@@ -66,17 +65,17 @@ Status submit(casync_session* session, std::size_t count, const uint32_t* ids, v
     if (data[i] == nullptr && bytes[i] > 0) return invalid_argument("data[" + std::to_string(i) + "] is NULL");
     submissions.push_back({runtime::GradientId(ids[i]), {static_cast<std::byte*>(data[i]), bytes[i]}});
   }
-  const Result<std::vector<runtime::Handle>> submitted = session->session->submit(submissions);
-  if (!submitted) return submitted.status();
-  for (std::size_t i = 0; i < count; ++i) handles[i] = static_cast<casync_handle>((*submitted)[i]);
+  thread_local std::vector<runtime::Handle> submitted;
+  submitted.resize(count);
+  CASYNC_RETURN_IF_ERROR(session->session->submit(submissions, submitted));
+  for (std::size_t i = 0; i < count; ++i) handles[i] = static_cast<casync_handle>(submitted[i]);
   return Status::ok();
 }
 
-Status wait(casync_session* session, casync_handle handle, double timeout_s) {
+Status wait(casync_session* session, casync_handle handle, double timeout_s, runtime::Waiter waiter) {
   CASYNC_RETURN_IF_ERROR(check_open(session));
   if (std::isnan(timeout_s)) return invalid_argument("timeout_s is not a number");
-  const bool own = timeout_s >= 0 && timeout_s < session->timeout_s;
-  return session->session->wait(runtime::Handle(handle), own ? timeout_s : session->timeout_s);
+  return session->session->wait(runtime::Handle(handle), timeout_s, waiter);
 }
 
 Status step(casync_session* session, int32_t* finite, char* name, std::size_t capacity) {
@@ -121,7 +120,18 @@ casync_status casync_session_submit(casync_session* session, size_t count, const
 }
 
 casync_status casync_session_wait(casync_session* session, casync_handle handle, double timeout_s) {
-  return guarded([&] { return wait(session, handle, timeout_s); });
+  return guarded([&] { return wait(session, handle, timeout_s, runtime::Waiter::kProgram); });
+}
+
+casync_status casync_session_wait_hidden(casync_session* session, casync_handle handle, double timeout_s) {
+  return guarded([&] { return wait(session, handle, timeout_s, runtime::Waiter::kHelper); });
+}
+
+casync_status casync_session_note_exposed(casync_session* session, casync_handle handle, double seconds) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    return session->session->note_exposed(runtime::Handle(handle), seconds);
+  });
 }
 
 casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done) {
@@ -149,7 +159,8 @@ casync_status casync_session_abort(casync_session* session, const char* reason) 
 casync_status casync_session_close(casync_session* session) {
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(need(session, "session"));
-    return session->closed.exchange(true) ? Status::ok() : session->session->close();
+    const bool before = session->closed.exchange(true);
+    return before ? Status::ok() : session->session->close();
   });
 }
 

@@ -10,12 +10,13 @@
 
 #include "plugins/c_api/casync.h"
 #include "plugins/c_api/error.h"
+#include "runtime/control/fd.h"
 #include "runtime/session/session.h"
 
 /// What a casync_session* points to.
 struct casync_session {
   std::unique_ptr<casync::runtime::Session> session;
-  double timeout_s = 0;  ///< of the session's own waits
+  const unsigned generation = casync::runtime::fork_generation();  ///< of the process it was opened in
   std::atomic<bool> closed{false};
 
   // State is handed over piece by piece: taken as one when it is read, loaded as one when all of it is there.
@@ -27,9 +28,13 @@ struct casync_session {
 
 namespace casync::c_api {
 
-/// InvalidArgument: no session. Aborted: closed already.
+/// InvalidArgument: no session. Unavailable: this is a fork of the process that opened it, whose locks may be held for
+/// ever here. Aborted: closed already.
 inline Status check_open(const casync_session* session) {
   CASYNC_RETURN_IF_ERROR(need(session, "session"));
+  if (session->generation != runtime::fork_generation()) {
+    return unavailable("this process is a fork of the one whose session this is: open sessions after forking");
+  }
   return session->closed ? aborted("the session is closed") : Status::ok();
 }
 

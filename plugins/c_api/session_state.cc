@@ -14,25 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-json to_json(const runtime::SessionStats& stats) {
-  return {{"steps", stats.steps},
-          {"messages_sent", stats.messages_sent},
-          {"messages_received", stats.messages_received},
-          {"payload_bytes_sent", stats.payload_bytes_sent},
-          {"payload_bytes_received", stats.payload_bytes_received},
-          {"wire_bytes_sent", stats.wire_bytes_sent},
-          {"wire_bytes_received", stats.wire_bytes_received},
-          {"allocations", stats.allocations},
-          {"encode_s", stats.encode_s},
-          {"decode_s", stats.decode_s},
-          {"merge_s", stats.merge_s},
-          {"send_s", stats.send_s},
-          {"recv_s", stats.recv_s},
-          {"idle_s", stats.idle_s},
-          {"tasks", stats.tasks},
-          {"transport", stats.transport}};
-}
-
 json to_json(const runtime::SessionState& state) {
   json gradients = json::object();
   for (const auto& [name, gradient] : state.gradients) {
@@ -41,7 +22,7 @@ json to_json(const runtime::SessionState& state) {
   return {{"step", state.step}, {"ranks", state.ranks}, {"rank", state.rank}, {"gradients", std::move(gradients)}};
 }
 
-/// The state without its residuals, each of which is made as long as it will be.
+/// The state without its residuals, which come one by one.
 Result<runtime::SessionState> from_json(const char* text) {
   try {
     const json object = json::parse(text);
@@ -115,7 +96,7 @@ Status copy_residual(const casync_session& session, const char* name, float* res
 casync_status casync_session_stats(casync_session* session, char* json, size_t capacity, size_t* length) {
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(check_open(session));
-    return give_text(to_json(session->session->stats()).dump(), json, capacity, length);
+    return give_text(json_text(session->session->stats()), json, capacity, length);
   });
 }
 

@@ -24,6 +24,11 @@ std::array<iovec, 2> unsent_parts(const std::string& header, const std::string& 
   return {part(header, written), part(payload, written - std::min(written, header.size()))};
 }
 
+// A reset is how a killed process with unread bytes says "closed".
+Status failure_of(int error) {
+  return peer_failure(error == ECONNRESET || error == EPIPE ? "connection closed" : error_text(error));
+}
+
 }  // namespace
 
 Connection::Connection(Fd fd, std::string key_in, std::string key_out, Clock::time_point now)
@@ -35,7 +40,7 @@ void Connection::send(FrameType type, PayloadRef payload) {
 }
 
 void Connection::write() {
-  while (has_output() && !broken_) {
+  while (has_output()) {
     // Sealed when it leaves, not when it is queued: the sequence follows the wire.
     if (header_.empty()) header_ = sealer_.header(queue_.front().type, *queue_.front().payload);
     const std::string& payload = queue_.front().payload->bytes;
@@ -46,7 +51,9 @@ void Connection::write() {
     const ssize_t sent = sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      broken_ = errno != EAGAIN;
+      if (errno == EAGAIN) return;
+      failure_ = failure_of(errno);
+      shutdown(fd_.get(), SHUT_RDWR);  // wakes who polls, and the peer
       return;
     }
     last_sent_ = Clock::now();
@@ -59,16 +66,13 @@ void Connection::write() {
 }
 
 Status Connection::read(std::vector<Frame>* frames) {
-  std::string buffer(kReadBytes, '\0');
+  std::array<char, kReadBytes> buffer;  // on the stack and not cleared: this runs for every frame
   for (int turn = 0; turn < kReadsPerTurn; ++turn) {
     const ssize_t got = recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 && !failure_) return failure_;
     if (got == 0) return peer_failure("connection closed");
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN) return Status::ok();
-      // A reset is how a killed process with unread bytes says "closed".
-      return peer_failure(errno == ECONNRESET || errno == EPIPE ? "connection closed" : error_text(errno));
-    }
+    if (got < 0) return errno == EAGAIN ? Status::ok() : failure_of(errno);
     last_heard_ = Clock::now();
     CASYNC_RETURN_IF_ERROR(parser_.push({buffer.data(), static_cast<Bytes>(got)}, frames));
   }

@@ -19,9 +19,10 @@ class Connection {
   Connection(Fd fd, std::string key_in, std::string key_out, Clock::time_point now);
 
   int fd() const { return fd_.get(); }
-  bool has_output() const { return !header_.empty() || !queue_.empty(); }
+  bool has_output() const { return failure_.is_ok() && (!header_.empty() || !queue_.empty()); }
 
-  /// Queues a frame and writes what the socket takes now. A failure shows at the next read().
+  /// Queues a frame and writes what the socket takes now. A failure ends both directions: poll(2) calls the socket
+  /// readable at once, and the next read() reports it.
   void send(FrameType type, PayloadRef payload);
   void send(FrameType type, std::string payload) { send(type, make_payload(std::move(payload))); }
   void write();
@@ -46,7 +47,7 @@ class Connection {
   std::deque<Frame> queue_;
   std::string header_;  ///< of the frame at the front, once it has begun to leave
   Bytes written_ = 0;   ///< of that frame, header included
-  bool broken_ = false;
+  Status failure_;      ///< of writing
   Clock::time_point last_heard_, last_sent_;
 };
 

@@ -82,17 +82,18 @@ Attempt try_address(const SocketAddress& address, const Hello& hello, const std:
                   std::move(keys.to_hub), packets.rest()};
 }
 
-Result<Meeting> meeting_of(const GroupOptions& options, Clock::time_point deadline) {
+/// `token` "": the store's.
+Result<Meeting> meeting_of(const GroupOptions& options, const std::string& token, Clock::time_point deadline) {
   if (options.store != nullptr) {
     auto meeting = look_up(*options.store, deadline);
-    if (meeting && !options.token.empty()) meeting->token = options.token;
+    if (meeting && !token.empty()) meeting->token = token;
     return meeting;
   }
   auto where = parse_host_port(options.address);
   if (!where) return where.status();
   auto addresses = resolve(*where);
   if (!addresses) return addresses.status();
-  return Meeting{std::move(*addresses), options.token.empty() ? accident_token(options) : options.token};
+  return Meeting{std::move(*addresses), token};
 }
 
 Attempt try_all(const Meeting& meeting, const GroupOptions& options, const Identity& self, Clock::time_point deadline) {
@@ -116,9 +117,11 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
   const Clock::time_point start = Clock::now();
   Clock::time_point believe_at = Clock::time_point::max();
   Status shown;
+  const bool has_none = options.store == nullptr && options.token.empty();
+  const std::string token = has_none ? accident_token(options) : options.token;
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kMostPause)) {
     Miss miss;
-    auto meeting = meeting_of(options, deadline);
+    auto meeting = meeting_of(options, token, deadline);
     if (!meeting) {
       if (meeting.status().code() != StatusCode::kTimeout) return meeting.status();
       miss.why = meeting.status();

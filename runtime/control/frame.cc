@@ -47,11 +47,11 @@ std::string FrameSealer::header(FrameType type, const Payload& payload) {
 
 Status FrameParser::push(std::string_view bytes, std::vector<Frame>* frames) {
   while (!bytes.empty()) {
-    if (header_.size() < kFrameHeaderBytes) {
-      const Bytes take = std::min(bytes.size(), kFrameHeaderBytes - header_.size());
+    if (header_.size() < kControlHeaderBytes) {
+      const Bytes take = std::min(bytes.size(), kControlHeaderBytes - header_.size());
       header_ += bytes.substr(0, take);
       bytes.remove_prefix(take);
-      if (header_.size() < kFrameHeaderBytes) return Status::ok();
+      if (header_.size() < kControlHeaderBytes) return Status::ok();
       CASYNC_RETURN_IF_ERROR(check_header());
     }
     const Bytes take = std::min(bytes.size(), length_ - payload_.size());

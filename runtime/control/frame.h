@@ -50,7 +50,7 @@ struct Frame {
 ///
 /// The header proves itself before its length is believed; the digest in it vouches for the payload, so that a
 /// blob for N ranks is hashed once and not N times.
-inline constexpr Bytes kFrameHeaderBytes = 64;
+inline constexpr Bytes kControlHeaderBytes = 64;
 
 /// Makes the headers of one direction of one connection.
 class FrameSealer {

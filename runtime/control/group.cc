@@ -43,6 +43,7 @@ class TcpGroup final : public Group {
   const std::string& host_of(Rank rank) const override {
     return state_.roster().at(static_cast<std::size_t>(rank)).host;
   }
+  int local_ranks() const override { return state_.local_ranks(); }
   int pid_of(Rank rank) const override { return state_.roster().at(static_cast<std::size_t>(rank)).pid; }
   Result<std::vector<std::string>> all_gather(const std::string& what, const std::string& blob,
                                               Clock::time_point deadline) override;
@@ -82,8 +83,8 @@ Status check(const GroupOptions& options) {
 }
 
 Result<std::unique_ptr<Role>> TcpGroup::make_hub(const GroupOptions& options, Clock::time_point deadline) {
-  WireReader random(random_bytes(sizeof(epoch_)));
-  epoch_ = random.u64();
+  const std::string random = random_bytes(sizeof(epoch_));
+  epoch_ = WireReader(random).u64();
   std::optional<Door> door;
   if (options.ranks > 1) {
     auto open = open_door(options);
@@ -110,7 +111,7 @@ Status TcpGroup::open(const GroupOptions& options) {
   const Clock::time_point deadline = after(options.timeout);
   auto role = options.rank == 0 ? make_hub(options, deadline) : make_member(options, deadline);
   if (!role) return role.status();
-  CASYNC_RETURN_IF_ERROR(thread_.start(std::move(*role), options.beat));
+  CASYNC_RETURN_IF_ERROR(thread_.start(std::move(*role), state_, options.beat));
   const Clock::time_point latest = with_grace(deadline);
   while (published_ && Clock::now() < latest) {
     if (const auto joined = state_.wait_joined(std::min(after(kRivalPause), latest))) return *joined;

@@ -44,6 +44,9 @@ class Group {
   virtual std::uint64_t epoch() const = 0;
   virtual const std::string& host_of(Rank rank) const = 0;
   virtual int pid_of(Rank rank) const = 0;
+  /// How many of the ranks, this one included, run on this rank's machine, whatever the launcher said: same boot and
+  /// same PID namespace, so that each container counts as a machine.
+  virtual int local_ranks() const = 0;
 
   /// Every rank's blob, by rank. Collective: the n-th call of each rank belongs together; `what` names it in
   /// errors and must agree. One caller at a time. Blobs of up to 64 MiB.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/control/group_state.h"
 
+#include <algorithm>
+
 namespace casync::runtime {
 
 void GroupState::joined(std::vector<Identity> roster) {
@@ -12,6 +14,7 @@ void GroupState::joined(std::vector<Identity> roster) {
 void GroupState::failed(const Status& cause) {
   {
     const std::lock_guard lock(mutex_);
+    if (!failure_.is_ok()) return;  // the first cause stands
     failure_ = cause;
     changed_.notify_all();
   }
@@ -60,6 +63,13 @@ std::optional<Status> GroupState::wait_joined(Clock::time_point deadline) {
   if (!roster_.empty()) return Status::ok();
   if (!failure_.is_ok()) return failure_;
   return std::nullopt;
+}
+
+int GroupState::local_ranks() const {
+  const std::string& here = roster_.at(static_cast<std::size_t>(self_)).machine;
+  if (here.empty()) return 1;  // a machine without a name is nobody's neighbour
+  return static_cast<int>(
+      std::count_if(roster_.begin(), roster_.end(), [&](const Identity& each) { return each.machine == here; }));
 }
 
 void GroupState::expect_answer() {

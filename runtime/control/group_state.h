@@ -40,6 +40,8 @@ class GroupState final : public RoleEvents {
   void add_watcher(std::function<void(const Status&)> watcher);
   /// By rank; unchanged once joined.
   const std::vector<Identity>& roster() const { return roster_; }
+  /// How many of them are on this rank's machine.
+  int local_ranks() const;
 
  private:
   const Rank self_;

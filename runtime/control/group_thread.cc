@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 #include <system_error>
 
 #include "runtime/control/socket.h"
@@ -16,10 +17,23 @@ namespace {
 
 constexpr Seconds kFlushTime{0.2};
 
+/// Nobody any more: the thread still serves requests, so that who asks is told of the failure.
+class NoRole final : public Role {
+  void watch(PollSet&) override {}
+  Clock::time_point tend(Clock::time_point) override { return Clock::time_point::max(); }
+  void forgive(Clock::duration) override {}
+  void gather(GatherCall) override {}
+  void abort(const Status&) override {}
+  void say_goodbye() override {}
+  bool has_output() const override { return false; }
+};
+
 }  // namespace
 
-Status GroupThread::start(std::unique_ptr<Role> role, Seconds beat) {
+Status GroupThread::start(std::unique_ptr<Role> role, RoleEvents& events, Seconds beat) {
   role_ = std::move(role);
+  after_collapse_ = std::make_unique<NoRole>();
+  events_ = &events;
   beat_ = std::chrono::duration_cast<Clock::duration>(beat);
   wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return unavailable("cannot make an event descriptor: " + error_text(errno));
@@ -54,7 +68,35 @@ void GroupThread::stop() {
   thread_.join();
 }
 
-void GroupThread::run() {
+void GroupThread::run() noexcept {
+  for (bool ended = false; !ended;) {
+    try {
+      serve();
+      ended = true;
+    } catch (const std::exception& error) {
+      collapse(error.what());
+    } catch (...) {
+      collapse("an exception");
+    }
+  }
+}
+
+/// The role may be half-way through anything: it tells the others if it still can, and is not used again.
+void GroupThread::collapse(const char* what) noexcept {
+  const auto attempt = [](auto step) {
+    try {
+      step();
+    } catch (...) {  // no memory to say more
+    }
+  };
+  Status cause(StatusCode::kInternal, {});
+  attempt([&] { cause = internal_error(std::string("the group's thread failed: ") + what); });
+  attempt([&] { role_->abort(cause); });
+  if (after_collapse_) role_ = std::move(after_collapse_);
+  attempt([&] { events_->failed(cause); });
+}
+
+void GroupThread::serve() {
   awake_ = Clock::now();
   while (run_requests()) turn(Clock::time_point::max());
   const Clock::time_point deadline = after(kFlushTime);

@@ -21,8 +21,9 @@ class GroupThread {
   GroupThread(const GroupThread&) = delete;
   GroupThread& operator=(const GroupThread&) = delete;
 
+  /// `events` outlives this: should anything on the thread throw, the group has failed with Internal.
   /// Unavailable: out of file descriptors or threads.
-  Status start(std::unique_ptr<Role> role, Seconds beat);
+  Status start(std::unique_ptr<Role> role, RoleEvents& events, Seconds beat);
   /// Runs `request` on the thread, soon. Any thread; dropped when the thread has ended.
   void post(std::function<void(Role&)> request);
   /// Lets what is queued leave, for a short while, and ends the thread. Not from the thread itself.
@@ -30,12 +31,16 @@ class GroupThread {
   bool is_current() const { return thread_.get_id() == std::this_thread::get_id(); }
 
  private:
-  void run();
+  void run() noexcept;
+  void serve();
+  void collapse(const char* what) noexcept;
   bool run_requests();
   void turn(Clock::time_point latest);
   void notice_stall(Clock::time_point expected);
 
   std::unique_ptr<Role> role_;
+  std::unique_ptr<Role> after_collapse_;  // made before it is needed: there may be no memory then
+  RoleEvents* events_ = nullptr;
   Clock::duration beat_{};
   Fd wake_;
   std::mutex mutex_;

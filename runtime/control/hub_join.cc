@@ -18,7 +18,9 @@ Verdict Hub::judge(const Hello& hello) {
   }
   if (over_) return {Verdict::Kind::kTryAgain, 0, aborted("the job that listens here is over")};
   Status refusal = check_newcomer(hello.who);
-  if (!refusal && complete) return {Verdict::Kind::kTryAgain, 0, refusal};
+  // All were here once: nobody comes in any more, not even to the place of one that has left.
+  if (complete && refusal) refusal = aborted("the job that listens here has begun without " + hello.who.text());
+  if (complete) return {Verdict::Kind::kTryAgain, 0, refusal};
   if (!refusal) {
     told_.insert(hello.who.rank);
     fail({-1, refusal});

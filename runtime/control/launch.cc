@@ -114,7 +114,7 @@ Result<Launch> read_launch(const LaunchArguments& arguments, const Environment& 
                     "ranks to \"host:port\" of rank 0, or to \"file:DIRECTORY\" on a shared file system",
                     launch.ranks, launch.source, chosen->hint.empty() ? "" : "; ", chosen->hint));
   }
-  auto token = arguments.token ? Result<std::string>(*arguments.token) : read_token(env);
+  auto token = arguments.token ? check_token(*arguments.token, "the argument \"token\"") : read_token(env);
   if (!token) return token.status();
   launch.token = std::move(*token);
   return launch;

@@ -28,7 +28,7 @@ struct LaunchArguments {
   std::optional<Rank> rank;
   std::optional<int> ranks;
   std::optional<std::string> rendezvous;
-  std::optional<std::string> token;
+  std::optional<std::string> token;  ///< "" is a token, and too short
 };
 
 /// Reads arguments, then CASYNC_RANK/SIZE/LOCAL_RANK/LOCAL_SIZE/RENDEZVOUS/TOKEN, torchrun, Open MPI, PMI,
@@ -36,7 +36,7 @@ struct LaunchArguments {
 /// Arguments that name rank, size and rendezvous are all there is to know: no environment is asked for those. What
 /// srun says is not compared with another launcher's word: it then counts that launcher's own processes.
 /// InvalidArgument: two sources disagree (names both with their values), a number that is none, a rank outside
-/// the size, more than one rank and nothing to find the others by (says what to set).
+/// the size, more than one rank and nothing to find the others by (says what to set), a token too short to be one.
 Result<Launch> read_launch(const LaunchArguments& arguments,
                            const std::function<std::optional<std::string>(const char*)>& env);
 

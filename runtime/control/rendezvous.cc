@@ -24,8 +24,9 @@ constexpr Seconds kRivalTime{1};
 Result<Fd> listen_patiently(const SocketAddress& address) {
   const Clock::time_point deadline = after(kBindTime);
   for (;;) {
-    auto fd = listen_on(address);
-    if (fd || errno != EADDRINUSE || Clock::now() >= deadline) return fd;
+    int error = 0;
+    auto fd = listen_on(address, &error);
+    if (fd || error != EADDRINUSE || Clock::now() >= deadline) return fd;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }

@@ -35,7 +35,7 @@ Result<OpenDoor> open_door(const GroupOptions& options);
 /// joins would be, and its refusal (InvalidArgument, naming both) is the answer; OK when there is none.
 Status find_rival(const GroupOptions& options, const Identity& self, const std::vector<SocketAddress>& own);
 
-/// For a bare address without a token: keeps out other jobs and scans, not an attacker.
+/// For a bare address without a token: keeps out other jobs and scans, not an attacker. The log says so: once a join.
 std::string accident_token(const GroupOptions& options);
 
 /// How a member got in.

@@ -44,13 +44,14 @@ int poll_timeout(Clock::time_point deadline) {
 SocketAddress local_address(int fd) { return address_of(fd, getsockname); }
 SocketAddress peer_address(int fd) { return address_of(fd, getpeername); }
 
-Result<Fd> listen_on(const SocketAddress& address) {
+Result<Fd> listen_on(const SocketAddress& address, int* error) {
   const auto failed = [&] {
-    const int error = errno;
-    const char* hint = error == EADDRNOTAVAIL ? ": it is not an address of this machine; rank 0 must run there"
-                       : error == EADDRINUSE  ? ": another rank 0 or another program listens there"
-                                              : "";
-    return unavailable(fmt::format("cannot listen on {}: {}{}", address.text(), error_text(error), hint));
+    const int why = errno;
+    if (error != nullptr) *error = why;
+    const char* hint = why == EADDRNOTAVAIL ? ": it is not an address of this machine; rank 0 must run there"
+                       : why == EADDRINUSE  ? ": another rank 0 or another program listens there"
+                                            : "";
+    return unavailable(fmt::format("cannot listen on {}: {}{}", address.text(), error_text(why), hint));
   };
   Fd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return failed();

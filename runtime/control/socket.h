@@ -12,8 +12,9 @@
 
 namespace casync::runtime {
 
-/// A listening socket, non-blocking. Unavailable: cannot be bound (names the address and why).
-Result<Fd> listen_on(const SocketAddress& address);
+/// A listening socket, non-blocking. Unavailable: cannot be bound (names the address and why); `error`, where given,
+/// is then the errno.
+Result<Fd> listen_on(const SocketAddress& address, int* error = nullptr);
 
 /// A connected socket, non-blocking. Unavailable: refused, unreachable or not answered by the deadline.
 Result<Fd> connect_to(const SocketAddress& address, Clock::time_point deadline);

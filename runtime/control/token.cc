@@ -32,10 +32,16 @@ Result<std::string> read_token(const Environment& env) {
     }
     token = *content;
   }
-  if ((token.empty() && path.empty()) || token.size() >= kLeastTokenBytes) return token;
+  if (token.empty() && path.empty()) return token;
+  return check_token(std::move(token), path.empty() ? "CASYNC_TOKEN" : "CASYNC_TOKEN_FILE");
+}
+
+Result<std::string> check_token(std::string token, const char* source) {
+  if (token.size() >= kLeastTokenBytes) return token;
   return invalid_argument(
-      fmt::format("the token in {} has {} characters, at least {} are needed (good: openssl rand -hex 32)",
-                  path.empty() ? "CASYNC_TOKEN" : "CASYNC_TOKEN_FILE", token.size(), kLeastTokenBytes));
+      fmt::format("the token in {} has {} characters, at least {} are needed (good: openssl rand "
+                  "-hex 32)",
+                  source, token.size(), kLeastTokenBytes));
 }
 
 }  // namespace casync::runtime

@@ -13,4 +13,7 @@ namespace casync::runtime {
 /// others may read. Unavailable: the file cannot be read. A token is never logged and never part of an error.
 Result<std::string> read_token(const Environment& env);
 
+/// The token, which came from `source` ("CASYNC_TOKEN"). InvalidArgument: too short to keep anybody out.
+Result<std::string> check_token(std::string token, const char* source);
+
 }  // namespace casync::runtime

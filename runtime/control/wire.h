@@ -29,6 +29,7 @@ class WireWriter {
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : bytes_(bytes) {}
+  explicit WireReader(std::string&&) = delete;  ///< the bytes must outlive their reader
   std::uint8_t u8() { return static_cast<std::uint8_t>(integer(1)); }
   std::uint32_t u32() { return static_cast<std::uint32_t>(integer(4)); }
   std::uint64_t u64() { return integer(8); }

@@ -20,7 +20,8 @@ struct Work {
 
 /// Work in order, beside the caller. On the host a stream is a thread with a queue.
 ///
-/// Threads: any thread enqueues; `run` is called on the stream. The context lives until the work has run.
+/// Threads: any thread enqueues; `run` is called on the stream and lets no exception out. The context lives until
+/// the work has run. The stream's thread takes no signals.
 class Stream {
  public:
   virtual ~Stream() = default;  ///< runs what is queued, then ends
@@ -45,7 +46,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;
-  virtual std::unique_ptr<Stream> make_stream(const std::string& name) = 0;
+  /// `name` is the thread's, where there is one. Unavailable: no thread left.
+  virtual Result<std::unique_ptr<Stream>> make_stream(const std::string& name) = 0;
   /// Zeroed memory aligned to pages, taken from the system only where it is touched. Unavailable: how much was
   /// asked for, and what the system said.
   virtual Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes) = 0;

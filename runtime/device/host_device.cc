@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/host_device.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <array>
@@ -10,6 +9,9 @@
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <utility>
+
+#include "base/thread.h"
 
 namespace casync::runtime {
 namespace {
@@ -24,11 +26,15 @@ class HostBuffer final : public DeviceBuffer {
 
 class HostStream final : public Stream {
  public:
-  explicit HostStream(const std::string& name) : thread_([this] { run(); }) {
-    pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());  // 15: the kernel's limit
+  /// Once, before anything else.
+  Status start(const std::string& name) {
+    Result<std::thread> thread = start_thread(name, [this] { run(); });
+    if (thread) thread_ = std::move(*thread);
+    return thread.status();
   }
 
   ~HostStream() override {
+    if (!thread_.joinable()) return;
     {
       std::lock_guard lock(mutex_);
       ending_ = true;
@@ -67,14 +73,18 @@ class HostStream final : public Stream {
   std::array<Work, kStreamDepth> queue_;
   std::size_t first_ = 0, count_ = 0;
   bool ending_ = false;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;
 };
 
 class HostDevice final : public Device {
  public:
   std::string name() const override { return "host"; }
 
-  std::unique_ptr<Stream> make_stream(const std::string& name) override { return std::make_unique<HostStream>(name); }
+  Result<std::unique_ptr<Stream>> make_stream(const std::string& name) override {
+    auto stream = std::make_unique<HostStream>();
+    CASYNC_RETURN_IF_ERROR(stream->start(name));
+    return std::unique_ptr<Stream>(std::move(stream));
+  }
 
   Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes) override {
     if (bytes == 0) return std::unique_ptr<DeviceBuffer>(new HostBuffer(nullptr, 0));

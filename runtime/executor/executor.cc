@@ -1,35 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What other threads call, and the progress thread's round. Its tasks are in executor_tasks.cc, its messages in
-// executor_messages.cc.
+// What other threads call. The progress thread's round is in executor_loop.cc, its tasks in executor_tasks.cc, its
+// messages in executor_messages.cc.
 #include "runtime/executor/executor.h"
 
-#include <pthread.h>
-
 #include <algorithm>
+#include <exception>
 #include <future>
+#include <latch>
+#include <new>
 
-#include "base/allocation_count.h"
 #include "base/check.h"
+#include "base/thread.h"
 #include "runtime/executor/stream_slot.h"
 
 namespace casync::runtime {
-namespace {
-
-// Several pieces of work wait at each stream, so that it never waits for the progress thread to hand it the next.
-constexpr std::size_t kSlotsPerStream = 3;
-
-// How long a broken transport may take to let go of the callers' memory.
-constexpr Seconds kLetGo{0.3};
-
-// How long after a goodbye the peer's last messages may be on their way.
-constexpr Seconds kLastWords{2};
-
-// Wakes now and then although nothing happened: a bound on what a lost wake-up could cost, too rare to see.
-constexpr Seconds kLongestSleep{0.5};
-
-}  // namespace
-
 Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> transport, Device& device)
     : options_(options),
       transport_(std::move(transport)),
@@ -37,7 +22,18 @@ Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> tr
       arena_(device),
       links_(static_cast<std::size_t>(options.ranks)) {
   fused_.reserve(kMostFused);
-  for (int i = 0; i < options.streams; ++i) streams_.push_back(device.make_stream("casync-" + std::to_string(i + 1)));
+  left_.reserve(links_.size());
+}
+
+Executor::~Executor() { stop(Clock::now()); }
+
+Status Executor::connect(std::span<const std::string> addresses, ExecutorEvents events) {
+  events_ = std::move(events);
+  for (int i = 0; i < options_.streams; ++i) {
+    Result<std::unique_ptr<Stream>> stream = device_.make_stream("casync-" + std::to_string(i + 1));
+    if (!stream) return stream.status();
+    streams_.push_back(std::move(*stream));
+  }
   for (std::size_t i = 0; i < streams_.size() * kSlotsPerStream; ++i) {
     slots_.push_back(std::make_unique<StreamSlot>());
     slots_.back()->executor = this;
@@ -47,58 +43,68 @@ Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> tr
   }
   finished_.reserve(slots_.size());
   taken_outcomes_.reserve(slots_.size());
+  CASYNC_RETURN_IF_ERROR(transport_->connect(addresses, *this));
+  description_ = transport_->description();
+  Result<std::thread> thread = start_thread("casync-progress", [this] { progress_loop(); });
+  if (!thread) return thread.status();
+  progress_ = std::move(*thread);
+  return Status::ok();
 }
 
-Executor::~Executor() { stop(Clock::now()); }
+bool Executor::post(std::function<void()> call) {
+  std::lock_guard lock(post_mutex_);
+  if (ended_) return false;
+  calls_.push_back(std::move(call));
+  transport_->wake();
+  return true;
+}
 
-Status Executor::connect(std::span<const std::string> addresses, std::function<void(Rank, const Status&)> on_failure) {
-  on_peer_failure_ = std::move(on_failure);
-  CASYNC_RETURN_IF_ERROR(transport_->connect(addresses, *this));
-  progress_ = std::thread([this] { progress_loop(); });
-  pthread_setname_np(progress_.native_handle(), "casync-progress");
-  return Status::ok();
+/// Under post_mutex_, like all others: once ended_ the transport is being closed, and nobody may touch it.
+void Executor::wake() {
+  std::lock_guard lock(post_mutex_);
+  if (!ended_) transport_->wake();
 }
 
 Status Executor::adopt(std::vector<std::unique_ptr<GradientRun>> runs) {
   std::promise<Status> done;
-  {
-    std::lock_guard lock(post_mutex_);
-    // Room for every gradient at once, so that a steady step's push never allocates.
-    posted_.reserve(posted_.capacity() + runs.size());
-    calls_.push_back([this, &runs, &done] { done.set_value(make_room(runs)); });
-  }
-  transport_->wake();
+  const bool posted = post([this, &runs, &done] {
+    Status status;
+    try {
+      status = failing_.load() ? failure() : make_room(runs);
+    } catch (const std::exception& error) {
+      status = unavailable(std::string("no memory for the gradients' queues: ") + error.what());
+    }
+    done.set_value(std::move(status));
+  });
+  if (!posted) return failure();
   return done.get_future().get();
 }
 
 void Executor::submit(std::span<const Start> starts) {
+  std::lock_guard lock(post_mutex_);
+  if (ended_) return;  // whoever waits for these hears of the failure
   active_.fetch_add(static_cast<int>(starts.size()));
-  {
-    std::lock_guard lock(post_mutex_);
-    posted_.insert(posted_.end(), starts.begin(), starts.end());
-  }
+  posted_.insert(posted_.end(), starts.begin(), starts.end());
   transport_->wake();
 }
 
 Status Executor::wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline) {
   const auto completed = [&] { return run.completed.load(std::memory_order_acquire) > step; };
   if (completed()) return Status::ok();
-  const Clock::time_point from = Clock::now();
   std::unique_lock lock(wait_mutex_);
-  const bool in_time = changed_.wait_until(lock, deadline, [&] { return completed() || announced_failure_; });
-  run.exposed_s.store(run.exposed_s.load() + Seconds(Clock::now() - from).count());
+  changed_.wait_until(lock, deadline, [&] { return completed() || announced_failure_; });
   if (completed()) return Status::ok();
   if (announced_failure_) return failure_;
-  CASYNC_CHECK(!in_time);
   lock.unlock();
   std::promise<std::string> answer;
-  {
-    std::lock_guard post(post_mutex_);
-    calls_.push_back([&] { answer.set_value(missing(run)); });
-  }
-  transport_->wake();
-  return timeout_error("gradient " + run.spec.name + ", step " + std::to_string(step) + ": not done after " +
-                       std::to_string(Seconds(Clock::now() - from).count()) + " s: " + answer.get_future().get());
+  if (!post([&] { answer.set_value(missing(run)); })) return failure();
+  return timeout_error(answer.get_future().get());
+}
+
+bool Executor::knows_who_is_late(const GradientRun& run) {
+  std::promise<bool> answer;
+  if (!post([&] { answer.set_value(lacks_contribution(run)); })) return true;
+  return answer.get_future().get();
 }
 
 Status Executor::wait_all(Clock::time_point deadline) {
@@ -106,24 +112,26 @@ Status Executor::wait_all(Clock::time_point deadline) {
   const bool in_time = changed_.wait_until(lock, deadline, [&] { return active_.load() == 0 || announced_failure_; });
   if (announced_failure_) return failure_;
   if (in_time) return Status::ok();
-  return timeout_error("the step is not done: " + std::to_string(active_.load()) + " gradients are under way");
+  return timeout_error(std::to_string(active_.load()) + " gradients are under way");
 }
 
-void Executor::peer_left(Rank peer, const Status& why) {
-  {
-    std::lock_guard lock(post_mutex_);
-    calls_.push_back([this, peer, why] {
-      left_.emplace_back(peer, why);
-      last_arrival_ = std::max(last_arrival_, Clock::now());
-    });
-  }
-  transport_->wake();
+void Executor::peer_left(const Status& why) {
+  static_cast<void>(post([this, why] {
+    left_.push_back(why);
+    last_arrival_ = std::max(last_arrival_, Clock::now());
+  }));
 }
 
-void Executor::check_leavers() {
-  if (active_.load() == 0 || Clock::now() - last_arrival_ < kLastWords) return;
-  on_peer_failure_(left_.front().first, left_.front().second);
-  left_.clear();
+void Executor::want_comparison() {
+  if (comparison_wanted_.exchange(true)) return;
+  // Before the first one nobody goes on without it.
+  const std::uint64_t next = comparisons() + 1;
+  if (next > 1) static_cast<void>(post([this, next] { send_notices(next); }));
+}
+
+void Executor::end_comparison() {
+  comparisons_.fetch_add(1);
+  comparison_wanted_.store(false);
 }
 
 void Executor::fail(Status cause) {
@@ -133,7 +141,7 @@ void Executor::fail(Status cause) {
     failure_ = std::move(cause);
   }
   failing_.store(true);
-  transport_->wake();
+  wake();
 }
 
 Status Executor::failure() const {
@@ -141,11 +149,17 @@ Status Executor::failure() const {
   return failure_;
 }
 
+Status Executor::wait_for_end(Clock::time_point deadline) const {
+  std::unique_lock lock(wait_mutex_);
+  changed_.wait_until(lock, deadline, [&] { return announced_failure_; });
+  return failure_;
+}
+
 void Executor::stop(Clock::time_point deadline) {
   if (!progress_.joinable()) return;
   stop_deadline_ = deadline;
   stopping_.store(true);
-  transport_->wake();
+  wake();
   progress_.join();
   streams_.clear();
 }
@@ -155,90 +169,33 @@ TransportStats Executor::transport_stats() const {
   return last_stats_;
 }
 
-void Executor::progress_loop() {
-  const std::uint64_t allocations_before = allocations_of_this_thread();
-  while (!stopping_.load()) {
-    bool busy = take_commands();
-    if (failing_.load()) {
-      shut_down_failed();
-      while (!stopping_.load()) {  // questions are still answered
-        take_commands();
-        transport_->wait(after(kLongestSleep));
+/// Every thread that computes takes the memory that its codecs keep, so that no later step is a thread's first.
+void Executor::prepare_threads(std::span<const std::unique_ptr<GradientRun>> runs) {
+  struct Preparation {
+    std::span<const std::unique_ptr<GradientRun>> runs;
+    std::latch streams_left;
+    std::atomic<bool> failed = false;
+    void prepare() {
+      for (const std::unique_ptr<GradientRun>& run : runs) {
+        for (Hop hop : {Hop::kFirst, Hop::kSecond}) run->codec(hop).prepare_thread();
       }
-      break;
     }
-    busy |= take_outcomes();
-    busy |= transport_->progress();
-    busy |= run_ready_tasks();
-    busy |= flush_links();
-    if (!left_.empty()) check_leavers();
-    counters_.allocations.store(allocations_of_this_thread() - allocations_before, std::memory_order_relaxed);
-    if (announce_) announce();
-    if (!busy) sleep();
+  } all{runs, std::latch(static_cast<std::ptrdiff_t>(streams_.size()))};
+  const auto on_stream = [](void* context, std::uint64_t) {
+    auto& preparation = *static_cast<Preparation*>(context);
+    try {
+      preparation.prepare();
+    } catch (const std::bad_alloc&) {
+      preparation.failed = true;
+    }
+    preparation.streams_left.count_down();
+  };
+  for (const std::unique_ptr<Stream>& stream : streams_) {
+    CASYNC_CHECK(stream->enqueue({on_stream, &all, 0}));  // tasks leave room: kSlotsPerStream
   }
-  bool failed_before = false;
-  {
-    std::lock_guard lock(wait_mutex_);
-    failed_before = announced_failure_;
-    if (failure_.is_ok()) failure_ = aborted("the session was closed");
-  }
-  failing_.store(true);
-  if (!failed_before) {
-    transport_->close(stop_deadline_);
-    announce();
-    std::lock_guard lock(wait_mutex_);
-    announced_failure_ = true;
-    changed_.notify_all();
-  }
-  take_commands();
-}
-
-void Executor::shut_down_failed() {
-  // Streams may still read and write callers' memory: let them end before anybody hears of the failure.
-  while (free_slots_.size() < slots_.size()) {
-    if (!take_outcomes()) transport_->wait(after(Seconds(0.001)));
-  }
-  transport_->close(after(kLetGo));
-  announce();
-  std::lock_guard lock(wait_mutex_);
-  announced_failure_ = true;
-  active_.store(0);
-  changed_.notify_all();
-}
-
-bool Executor::take_commands() {
-  std::vector<std::function<void()>> calls;
-  {
-    std::lock_guard lock(post_mutex_);
-    starting_.swap(posted_);
-    calls.swap(calls_);
-  }
-  for (const std::function<void()>& call : calls) call();
-  if (!failing_.load()) {
-    for (const Start& one : starting_) begin(one);
-    if (!starting_.empty()) transport_->retry_held();
-  }
-  const bool any = !calls.empty() || !starting_.empty();
-  starting_.clear();
-  return any;
-}
-
-void Executor::announce() {
-  announce_ = false;
-  std::lock_guard lock(wait_mutex_);
-  last_stats_ = transport_->stats();
-  changed_.notify_all();
-}
-
-void Executor::sleep() {
-  const Clock::time_point from = Clock::now();
-  Seconds longest = kLongestSleep;
-  for (const PeerLink& link : links_) {
-    if (!link.ready.empty()) longest = PeerLink::kStall;  // a closed window opens by itself after a while
-  }
-  transport_->wait(from + std::chrono::duration_cast<Clock::duration>(longest));
-  const double slept = Seconds(Clock::now() - from).count();
-  counters_.idle_s.store(counters_.idle_s.load(std::memory_order_relaxed) + slept, std::memory_order_relaxed);
+  all.streams_left.wait();
+  if (all.failed) throw std::bad_alloc();
+  all.prepare();
 }
 
 Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
@@ -255,9 +212,16 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
     for (const std::unique_ptr<StreamSlot>& slot : slots_) reserve_scratch(*run, options_.ranks, slot->scratch);
     tasks += run->graph.tasks().size();
   }
+  prepare_threads(runs);
   compute_.reserve(tasks);
+  instant_.reserve(instant_.capacity() + tasks);
   for (PeerLink& link : links_) link.ready.reserve(tasks);
-  starting_.reserve(starting_.capacity() + runs.size());
+  {
+    // Every gradient at once, in both of the lists that take turns: a steady step's push never allocates.
+    std::lock_guard lock(post_mutex_);
+    posted_.reserve(runs_.size() + runs.size());
+    starting_.reserve(runs_.size() + runs.size());
+  }
   for (std::unique_ptr<GradientRun>& run : runs) {
     CASYNC_CHECK(run->index == runs_.size());
     by_key_.emplace(run->key, run.get());

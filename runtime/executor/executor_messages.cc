@@ -11,6 +11,10 @@
 namespace casync::runtime {
 namespace {
 
+// A message without a gradient, to say that a rank waits for a comparison: which one stands in the gradient's place.
+constexpr std::uint32_t kNoticeHop = ~0u;
+constexpr std::uint64_t kNoticeCookie = ~std::uint64_t{0};
+
 std::string named(const GradientRun& run, const MessageKey& key) {
   return "gradient " + run.spec.name + ", step " + std::to_string(key.step) + ", partition " +
          std::to_string(key.partition) + ", hop " + std::to_string(key.hop);
@@ -70,19 +74,37 @@ GradientRun* Executor::find_run(std::uint64_t key) const {
   return found == by_key_.end() ? nullptr : found->second;
 }
 
+void Executor::send_notices(std::uint64_t count) {
+  Message notice;
+  notice.key.hop = kNoticeHop;
+  notice.key.gradient = count;
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    const Outgoing out{notice, {}, kNoticeCookie};
+    if (peer != options_.rank) transport_->send(peer, {&out, 1});
+  }
+}
+
+void Executor::take_notice(Rank from, const Message& message) {
+  if (message.key.gradient <= comparisons()) return;  // that one is over
+  comparing_ = from;
+  comparing_for_ = message.key.gradient;
+  last_arrival_ = Clock::now();
+  events_.peer_compares(comparing_for_);
+}
+
 Placement Executor::place(Rank from, const Message& message) {
+  if (message.key.hop == kNoticeHop && message.payload_bytes == 0) return Placement::here({});
+  if (failing_.load() || comparison_wanted_.load()) return Placement::later();
   GradientRun* const run = find_run(message.key.gradient);
   if (run == nullptr) return Placement::later();  // declared there already, here soon
   const std::uint32_t step = message.key.step;
   if (!run->active || run->step != step) {
     if (step >= run->completed.load(std::memory_order_relaxed)) return Placement::later();
-    return Placement::refuse(data_loss("rank " + std::to_string(from) + " sent " + named(*run, message.key) +
-                                       " again: that step is over here"));
+    return Placement::refuse(data_loss("it sent " + named(*run, message.key) + ", and that step is over here"));
   }
   GradientRun::Arrival* const arrival = run->arrival({message.key.partition, message.key.hop}, from);
   const auto refuse = [&](const std::string& why) {
-    return Placement::refuse(
-        data_loss("message from rank " + std::to_string(from) + " (" + named(*run, message.key) + "): " + why));
+    return Placement::refuse(data_loss("its message (" + named(*run, message.key) + ") is refused: " + why));
   };
   if (arrival == nullptr) return refuse("nothing like it is expected here");
   if (arrival->begun) return refuse("it came twice");
@@ -112,11 +134,14 @@ Placement Executor::place(Rank from, const Message& message) {
 }
 
 void Executor::received(Rank from, const Message& message, Status status) {
+  if (failing_.load()) return;
+  if (status.is_ok() && message.key.hop == kNoticeHop) return take_notice(from, message);
   GradientRun* const run = find_run(message.key.gradient);
   if (!status.is_ok()) {
     if (status.code() == StatusCode::kPeerFailure) return;  // failed() says the same
     const std::string what = run != nullptr ? named(*run, message.key) : "an unknown gradient";
-    return fail({status.code(), "message from rank " + std::to_string(from) + " (" + what + "): " + status.message()});
+    return report(
+        {status.code(), "message from rank " + std::to_string(from) + " (" + what + "): " + status.message()});
   }
   CASYNC_CHECK(run != nullptr && run->active);
   const GradientRun::Arrival* const arrival = run->arrival({message.key.partition, message.key.hop}, from);
@@ -131,6 +156,7 @@ void Executor::received(Rank from, const Message& message, Status status) {
 }
 
 void Executor::sent(std::uint64_t cookie, Status status) {
+  if (cookie == kNoticeCookie) return;
   GradientRun& run = *runs_[cookie >> 32];
   const TaskId task{static_cast<std::uint32_t>(cookie)};
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
@@ -144,7 +170,19 @@ void Executor::sent(std::uint64_t cookie, Status status) {
   complete(run, task);
 }
 
-void Executor::failed(Rank peer, Status status) { on_peer_failure_(peer, status); }
+void Executor::failed(Rank peer, Status status) {
+  if (!failing_.load()) events_.peer_broke(peer, status);
+}
+
+/// Whether this rank waits for another's contribution, and not only for what an owner makes of all of them.
+bool Executor::lacks_contribution(const GradientRun& run) const {
+  if (!run.active) return false;
+  for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
+    const Recv* const recv = std::get_if<Recv>(&run.graph.tasks()[i]);
+    if (recv != nullptr && recv->id.hop == 0 && run.waits_for[i] != GradientRun::kTaskDone) return true;
+  }
+  return false;
+}
 
 std::string Executor::missing(const GradientRun& run) const {
   if (!run.active) return "nothing is missing any more";

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The progress thread's tasks: what becomes ready, where it runs, what its end sets free.
-#include <algorithm>
+#include <exception>
 
+#include "base/allocation_count.h"
 #include "base/check.h"
+#include "casync/graph/access.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/stream_slot.h"
 
@@ -12,6 +14,10 @@ namespace {
 
 // Below this a task is over before another thread has woken up.
 constexpr Elements kStreamElements = 32 * 1024;
+
+// Small tasks run one after the other for so long before the network is looked at again: what they made leaves
+// fused then, and a message that comes in meanwhile waits no longer than a wake-up would take.
+constexpr std::chrono::microseconds kTaskTime{50};
 
 Elements elements_of(const GradientRun& run, TaskId task) {
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
@@ -25,21 +31,6 @@ SpanKind kind_of(const Primitive& primitive) {
   if (std::holds_alternative<Encode>(primitive)) return SpanKind::kEncode;
   if (std::holds_alternative<Decode>(primitive)) return SpanKind::kDecode;
   return SpanKind::kMerge;
-}
-
-/// Calls `use` with each buffer a task reads or writes, as often as TaskGraph::uses() counts it.
-template <class Use>
-void for_each_buffer(const Primitive& primitive, const Use& use) {
-  if (const auto* encode = std::get_if<Encode>(&primitive)) use(encode->to);
-  if (const auto* decode = std::get_if<Decode>(&primitive)) use(decode->from);
-  if (const auto* send = std::get_if<Send>(&primitive)) use(send->from);
-  if (const auto* recv = std::get_if<Recv>(&primitive)) use(recv->to);
-  if (const auto* merge = std::get_if<Merge>(&primitive)) {
-    for (const std::optional<BufferId>& one : merge->contributions) {
-      if (one) use(*one);
-    }
-    use(merge->to);
-  }
 }
 
 }  // namespace
@@ -56,8 +47,11 @@ void Executor::begin(const Start& start) {
 void Executor::make_ready(GradientRun& run, TaskId task) {
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (std::holds_alternative<Recv>(primitive)) return;  // happens when its message comes
-  const ReadyTask ready{&run, task, run.decision.priority, arrivals_++};
-  if (const auto* send = std::get_if<Send>(&primitive)) {
+  const GradientRun::TaskTraits& traits = run.traits[TaskGraph::index(task)];
+  const ReadyTask ready{&run, task, run.decision.priority, traits.hop, arrivals_++};
+  if (traits.instant) {
+    instant_.push_back(ready);
+  } else if (const auto* send = std::get_if<Send>(&primitive)) {
     PeerLink& link = links_[static_cast<std::size_t>(send->to)];
     if (link.ready.empty() && link.in_flight == 0) link.moved = Clock::now();
     link.ready.push(ready);
@@ -84,18 +78,39 @@ void Executor::prepare(GradientRun& run, TaskId task) {
   if (const auto* merge = std::get_if<Merge>(&primitive)) give_memory(run, merge->to);
 }
 
-bool Executor::run_ready_tasks() {
-  if (compute_.empty()) return false;
-  // One here, then the network again: a message that waits costs more than a task that waits.
-  while (!compute_.empty() && dispatch(compute_.top())) compute_.pop();
-  if (compute_.empty()) return true;
-  const ReadyTask ready = compute_.top();
-  if (!slots_.empty() && elements_of(*ready.run, ready.task) >= kStreamElements) return false;  // streams are full
-  compute_.pop();
-  prepare(*ready.run, ready.task);
-  const Clock::time_point from = Clock::now();
-  finish(*ready.run, ready.task, run_task(*ready.run, ready.task, options_.seed, options_.scale, scratch_), from, 0);
+/// One after the other, not one inside the other: each may make the next one ready.
+bool Executor::run_instant_tasks() {
+  if (instant_.empty()) return false;
+  for (std::size_t i = 0; i < instant_.size(); ++i) {
+    const ReadyTask ready = instant_[i];
+    prepare(*ready.run, ready.task);
+    static_cast<void>(take_over(*ready.run, ready.task, run_instant_task(*ready.run, ready.task)));
+    complete(*ready.run, ready.task);
+  }
+  instant_.clear();
   return true;
+}
+
+bool Executor::run_ready_tasks() {
+  bool any = run_instant_tasks();
+  if (compute_.empty()) return any;
+  Clock::time_point now = Clock::now();
+  const Clock::time_point until = now + kTaskTime;
+  while (!compute_.empty() && now < until && !failing_.load()) {
+    const ReadyTask ready = compute_.top();
+    if (!dispatch(ready)) {
+      if (!slots_.empty() && elements_of(*ready.run, ready.task) >= kStreamElements) break;  // streams are full
+      compute_.pop();
+      prepare(*ready.run, ready.task);
+      now = finish(*ready.run, ready.task, run_task(*ready.run, ready.task, options_.seed, options_.scale, scratch_),
+                   now, 0);
+      run_instant_tasks();
+    } else {
+      compute_.pop();
+    }
+    any = true;
+  }
+  return any;
 }
 
 bool Executor::dispatch(const ReadyTask& ready) {
@@ -113,13 +128,20 @@ bool Executor::dispatch(const ReadyTask& ready) {
 void Executor::run_on_stream(void* context, std::uint64_t at) {
   StreamSlot& slot = *static_cast<StreamSlot*>(context);
   Executor& self = *slot.executor;
+  const std::uint64_t allocations = allocations_of_this_thread();
   slot.from = Clock::now();
-  slot.outcome = run_task(*slot.run, slot.task, self.options_.seed, self.options_.scale, slot.scratch);
-  {
-    std::lock_guard lock(self.outcome_mutex_);
-    self.finished_.push_back(static_cast<std::uint32_t>(at));
+  try {
+    // After a failure nobody takes the result, and the callers wait for their memory.
+    if (!self.failing_.load()) {
+      slot.outcome = run_task(*slot.run, slot.task, self.options_.seed, self.options_.scale, slot.scratch);
+    }
+  } catch (const std::exception& error) {
+    slot.outcome.status = internal_error(std::string("a stream met an exception: ") + error.what());
   }
-  self.transport_->wake();
+  self.counters_.allocations.fetch_add(allocations_of_this_thread() - allocations, std::memory_order_relaxed);
+  std::lock_guard lock(self.outcome_mutex_);
+  self.finished_.push_back(static_cast<std::uint32_t>(at));
+  self.transport_->wake();  // inside the lock: once the slot is seen to be free the transport may be closed
 }
 
 bool Executor::take_outcomes() {
@@ -138,22 +160,31 @@ bool Executor::take_outcomes() {
   return any;
 }
 
-void Executor::finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from, std::uint32_t lane) {
-  if (!outcome.status.is_ok()) return fail(std::move(outcome.status));
+Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from,
+                                   std::uint32_t lane) {
+  if (!outcome.status.is_ok()) {
+    report(std::move(outcome.status));
+    return Clock::now();
+  }
+  const BufferId buffer = take_over(run, task, outcome);
+  const Bytes bytes = run.slice_of(buffer).count * bytes_of(run.spec.dtype);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
-  BufferId buffer{};
+  const Clock::time_point now = record(kind_of(primitive), run, {run.partition_of(buffer), 0}, -1, bytes, lane, from);
+  complete(run, task);
+  return now;
+}
+
+/// What a task made goes into the books; returns the payload that it made or decoded.
+BufferId Executor::take_over(GradientRun& run, TaskId task, const TaskOutcome& outcome) {
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
     run.finite = run.finite && outcome.finite;  // what the owner said of this partition: alike on all ranks
-    buffer = decode->from;
-  } else {
-    const auto* encode = std::get_if<Encode>(&primitive);
-    buffer = encode != nullptr ? encode->to : std::get<Merge>(primitive).to;
-    run.state(buffer).bytes = outcome.bytes;
-    run.state(buffer).finite = outcome.finite;
+    return decode->from;
   }
-  const Bytes bytes = run.slice_of(buffer).count * bytes_of(run.spec.dtype);
-  record(kind_of(primitive), run, {run.partition_of(buffer), 0}, -1, bytes, lane, from);
-  complete(run, task);
+  const BufferId buffer = *written_buffer(primitive);
+  run.state(buffer).bytes = outcome.bytes;
+  run.state(buffer).finite = outcome.finite;
+  return buffer;
 }
 
 void Executor::complete(GradientRun& run, TaskId task) {
@@ -162,7 +193,9 @@ void Executor::complete(GradientRun& run, TaskId task) {
   for (TaskId next : run.graph.successors(task)) {
     if (--run.waits_for[TaskGraph::index(next)] == 0) make_ready(run, next);
   }
-  for_each_buffer(run.graph.tasks()[TaskGraph::index(task)], [&](BufferId buffer) { release(run, buffer); });
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  for_each_read(primitive, [&](BufferId buffer) { release(run, buffer); });
+  if (const std::optional<BufferId> written = written_buffer(primitive)) release(run, *written);
   if (--run.tasks_left == 0) finish_gradient(run);
 }
 
@@ -182,13 +215,15 @@ void Executor::finish_gradient(GradientRun& run) {
   announce_ = true;
 }
 
-void Executor::record(SpanKind kind, GradientRun& run, MessageId id, Rank peer, Bytes bytes, std::uint32_t lane,
-                      Clock::time_point from) {
+Clock::time_point Executor::record(SpanKind kind, GradientRun& run, MessageId id, Rank peer, Bytes bytes,
+                                   std::uint32_t lane, Clock::time_point from) {
   const Clock::time_point to = Clock::now();
   std::atomic<double>& sum = counters_.seconds[static_cast<int>(kind)];
   sum.store(sum.load(std::memory_order_relaxed) + Seconds(to - from).count(), std::memory_order_relaxed);
-  if (options_.timeline == nullptr) return;
-  options_.timeline->record({kind, &run, id, run.step, peer, bytes, lane, from, to});
+  if (options_.timeline != nullptr) {
+    options_.timeline->record({kind, &run, id, run.step, peer, bytes, lane, from, to});
+  }
+  return to;
 }
 
 }  // namespace casync::runtime

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "casync/graph/access.h"
+
 namespace casync::runtime {
 
 GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph,
@@ -27,6 +29,7 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
       if (graph.buffers()[to].hop == Hop::kFirst) lies_in_gradient[to] = false;
     }
   }
+  find_traits();
   for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
     if (const Recv* recv = std::get_if<Recv>(&graph.tasks()[i])) {
       arrivals.push_back({recv->id, recv->from, TaskId(i), false});
@@ -34,6 +37,37 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
   }
   std::sort(arrivals.begin(), arrivals.end(),
             [](const Arrival& a, const Arrival& b) { return std::tie(a.id, a.from) < std::tie(b.id, b.from); });
+}
+
+/// The hop of what a task makes: an encode's is the first, a merge's one further than what it merged.
+void GradientRun::find_traits() {
+  traits.resize(graph.tasks().size());
+  std::vector<std::uint32_t> hop_of(graph.buffers().size());  // of the payload in each buffer
+  for (const Primitive& task : graph.tasks()) {
+    if (const Recv* recv = std::get_if<Recv>(&task)) hop_of[TaskGraph::index(recv->to)] = recv->id.hop + 1;
+  }
+  for (const Primitive& task : graph.tasks()) {
+    const Merge* merge = std::get_if<Merge>(&task);
+    if (merge == nullptr) continue;
+    std::uint32_t& to = hop_of[TaskGraph::index(merge->to)];
+    for_each_read(task, [&](BufferId part) { to = std::max(to, hop_of[TaskGraph::index(part)]); });
+  }
+  for (std::size_t i = 0; i < traits.size(); ++i) {
+    const Primitive& task = graph.tasks()[i];
+    if (const std::optional<BufferId> to = written_buffer(task)) traits[i].hop = hop_of[TaskGraph::index(*to)];
+    for_each_read(task,
+                  [&](BufferId from) { traits[i].hop = std::max(traits[i].hop, hop_of[TaskGraph::index(from)]); });
+    if (const Encode* encode = std::get_if<Encode>(&task)) traits[i].instant = in_place(encode->to);
+    if (const Decode* decode = std::get_if<Decode>(&task)) traits[i].instant = in_place(decode->from);
+  }
+}
+
+Rank GradientRun::sender_of(BufferId buffer) const {
+  for (const Primitive& task : graph.tasks()) {
+    const Recv* recv = std::get_if<Recv>(&task);
+    if (recv != nullptr && recv->to == buffer) return recv->from;
+  }
+  return -1;
 }
 
 Status GradientRun::allocate_residuals(Device& device) {

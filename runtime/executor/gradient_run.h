@@ -32,6 +32,11 @@ struct GradientRun {
   };
   static constexpr int kTaskDone = -1;
 
+  struct TaskTraits {
+    std::uint32_t hop = 0;  ///< how far along its partition's way it stands
+    bool instant = false;   ///< moves no byte: an identity codec's payload that is the gradient's own memory
+  };
+
   struct Arrival {  ///< a Recv by what arrives, sorted: how place() finds it
     MessageId id;
     Rank from = 0;
@@ -60,6 +65,8 @@ struct GradientRun {
   compll::Residual residual(const compll::Codec& codec, Slice slice) const;
   float* committed_residual() const;
   Arrival* arrival(MessageId id, Rank from);
+  /// Who sent what is in `buffer`; -1: it was made here.
+  Rank sender_of(BufferId buffer) const;
   /// Sets all counters for a new step over `data`.
   void begin(std::uint32_t new_step, View new_data);
 
@@ -73,6 +80,7 @@ struct GradientRun {
   Elements elements = 0;
   bool keeps_residual = false;
   std::vector<bool> lies_in_gradient;  ///< per buffer
+  std::vector<TaskTraits> traits;      ///< per task
 
   // The step under way.
   View data;
@@ -96,7 +104,10 @@ struct GradientRun {
   // Counters for reports.
   std::uint64_t steps = 0;
   double total_s = 0;
-  std::atomic<double> exposed_s{0};  ///< callers blocked in wait()
+  std::atomic<double> exposed_s{0};  ///< the program stood still for it
+
+ private:
+  void find_traits();
 };
 
 }  // namespace casync::runtime

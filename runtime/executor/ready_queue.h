@@ -16,10 +16,12 @@ struct ReadyTask {
   GradientRun* run = nullptr;
   TaskId task{};
   int priority = 0;           ///< smaller first: needed sooner in the next forward pass
-  std::uint64_t arrival = 0;  ///< earlier first among equals
+  std::uint32_t hop = 0;      ///< then larger first: a partition near the end of its way, others wait for it
+  std::uint64_t arrival = 0;  ///< then earlier first
 
   bool after(const ReadyTask& other) const {
-    return priority != other.priority ? priority > other.priority : arrival > other.arrival;
+    if (priority != other.priority) return priority > other.priority;
+    return hop != other.hop ? hop < other.hop : arrival > other.arrival;
   }
 };
 

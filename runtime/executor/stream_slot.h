@@ -8,6 +8,9 @@ namespace casync::runtime {
 /// Most messages that leave as one.
 inline constexpr std::size_t kMostFused = 64;
 
+/// Several pieces of work wait at each stream, so that it never waits for the progress thread to hand it the next.
+inline constexpr std::size_t kSlotsPerStream = 3;
+
 /// A task on its way through a stream.
 struct Executor::StreamSlot {
   Executor* executor = nullptr;

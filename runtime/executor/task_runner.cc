@@ -27,14 +27,14 @@ Status check_arrived(GradientRun& run, BufferId id) {
   state.unchecked = false;
   const Status status = run.codec_of(id).check({state.memory.data, state.bytes}, run.slice_of(id).count);
   if (status.is_ok()) return status;
-  return data_loss("gradient " + run.spec.name + ", elements from " + std::to_string(run.slice_of(id).first) +
-                   ": the payload that arrived is not right: " + status.message());
+  return data_loss("message from rank " + std::to_string(run.sender_of(id)) + " (gradient " + run.spec.name +
+                   ", step " + std::to_string(run.step) + ", partition " + std::to_string(run.partition_of(id)) +
+                   "): not a payload of its codec: " + status.message());
 }
 
 TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
   const compll::Codec& codec = run.codec_of(encode.to);
   GradientRun::BufferState& out = run.state(encode.to);
-  if (run.in_place(encode.to)) return {Status::ok(), encode.from.count * sizeof(float), true};
   const compll::Encoded made =
       codec.encode(float_values(run, encode.from, scratch), encode.from.count, run.residual(codec, encode.from),
                    context_of(run, encode.from, seed), out.memory.data);
@@ -65,7 +65,6 @@ TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, 
 TaskOutcome run_decode(GradientRun& run, const Decode& decode, Scratch& scratch) {
   GradientRun::BufferState& state = run.state(decode.from);
   if (Status status = check_arrived(run, decode.from); !status) return {std::move(status), 0, true};
-  if (run.in_place(decode.from)) return {Status::ok(), state.bytes, state.finite};
   const ConstView payload(state.memory.data, state.bytes);
   const compll::Codec& codec = run.codec_of(decode.from);
   const View out = run.memory(decode.to);
@@ -79,6 +78,15 @@ TaskOutcome run_decode(GradientRun& run, const Decode& decode, Scratch& scratch)
 }
 
 }  // namespace
+
+TaskOutcome run_instant_task(GradientRun& run, TaskId task) {
+  const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  if (const auto* encode = std::get_if<Encode>(&primitive)) {
+    return {Status::ok(), encode->from.count * sizeof(float), true};
+  }
+  const GradientRun::BufferState& from = run.state(std::get<Decode>(primitive).from);
+  return {Status::ok(), from.bytes, from.finite};
+}
 
 TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];

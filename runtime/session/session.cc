@@ -3,11 +3,11 @@
 // A session's steps: declare, submit, wait, commit, close.
 #include "runtime/session/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 
 #include "base/log.h"
-#include "casync/planner/decide.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/session_impl.h"
 
@@ -22,13 +22,18 @@ Handle handle_of(std::uint32_t step, GradientId id) {
 std::uint32_t step_of(Handle handle) { return static_cast<std::uint32_t>(static_cast<std::uint64_t>(handle) >> 32); }
 std::uint32_t index_of(Handle handle) { return static_cast<std::uint32_t>(static_cast<std::uint64_t>(handle)); }
 
+void add_exposed(GradientRun& run, double seconds) { run.exposed_s.store(run.exposed_s.load() + seconds); }
+
 }  // namespace
 
-SessionImpl::~SessionImpl() {
-  if (executor_) static_cast<void>(close());
+Result<std::vector<Handle>> Session::submit(std::span<const Submission> submissions) {
+  std::vector<Handle> handles(submissions.size());
+  CASYNC_RETURN_IF_ERROR(submit(submissions, handles));
+  return handles;
 }
 
 Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
+  CASYNC_RETURN_IF_ERROR(usable());
   Result<Declared> declared = declare_gradient(plan_, gradient, launch_.ranks);
   if (!declared) return declared.status();
   std::lock_guard lock(mutex_);
@@ -48,156 +53,167 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   const auto id = GradientId(static_cast<std::uint32_t>(declared_.size()));
   ids_.emplace(gradient.name, id);
   declared_.push_back(std::move(*declared));
-  submitted_.push_back(0);
+  submitted_.emplace_back();
   return id;
 }
 
-Status SessionImpl::seal() {
-  std::lock_guard sealing(seal_mutex_);
-  std::vector<Declared> declared;
-  std::size_t sealed = 0;
-  Facts facts;
-  {
-    std::lock_guard lock(mutex_);
-    if (runs_.size() == declared_.size()) return Status::ok();
-    declared = declared_;
-    sealed = runs_.size();
-    facts.emplace_back("step", std::to_string(step_));
+Status SessionImpl::check(const Submission& one) const {
+  const std::size_t index = static_cast<std::size_t>(one.gradient);
+  if (index >= declared_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
+  const GradientSpec& spec = declared_[index].spec;
+  if (one.data.size != spec.bytes()) {
+    return invalid_argument("gradient " + spec.name + ": " + std::to_string(one.data.size) + " bytes, declared with " +
+                            std::to_string(spec.bytes()));
   }
-  std::vector<std::size_t> by_name(declared.size());
-  for (std::size_t i = 0; i < by_name.size(); ++i) by_name[i] = i;
-  std::sort(by_name.begin(), by_name.end(),
-            [&](std::size_t a, std::size_t b) { return declared[a].spec.name < declared[b].spec.name; });
-  std::vector<std::size_t> position(declared.size());
-  for (std::size_t i = 0; i < by_name.size(); ++i) {
-    const Declared& one = declared[by_name[i]];
-    position[by_name[i]] = i;
-    facts.emplace_back("gradient " + one.spec.name, text_of(one.spec, one.decision));
+  if (one.data.size > 0 && one.data.data == nullptr) return invalid_argument("gradient " + spec.name + ": no memory");
+  if (reinterpret_cast<std::uintptr_t>(one.data.data) % bytes_of(spec.dtype) != 0) {
+    return invalid_argument("gradient " + spec.name + ": its memory is not aligned to its elements");
   }
-  CASYNC_RETURN_IF_ERROR(agree(*group_, "gradients", facts, deadline()));
-
-  std::vector<GradientSpec> specs;
-  for (const Declared& one : declared) specs.push_back(one.spec);
-  if (launch_.rank == 0) {
-    for (const std::string& remark : remarks(plan_, specs, launch_.ranks)) log().warn("plan: {}", remark);
-  }
-  std::vector<std::unique_ptr<GradientRun>> runs;
-  std::vector<GradientRun*> borrowed;
-  for (std::size_t i = sealed; i < declared.size(); ++i) {
-    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], launch_.ranks, launch_.rank, position[i]);
-    if (!run) return run.status();
-    (*run)->index = static_cast<std::uint32_t>(i);
-    CASYNC_RETURN_IF_ERROR((*run)->allocate_residuals(*device_));
-    borrowed.push_back(run->get());
-    runs.push_back(std::move(*run));
-  }
-  CASYNC_RETURN_IF_ERROR(executor_->adopt(std::move(runs)));
-  std::lock_guard lock(mutex_);
-  runs_.insert(runs_.end(), borrowed.begin(), borrowed.end());
-  for (GradientRun* run : borrowed) {
-    const auto loaded = waiting_state_.find(run->spec.name);
-    if (loaded == waiting_state_.end()) continue;
-    CASYNC_RETURN_IF_ERROR(load_one(loaded->first, loaded->second));
-    waiting_state_.erase(loaded);
+  if (submitted_[index].steps == step_ + 1) {
+    return invalid_argument("gradient " + spec.name + " was submitted twice in step " + std::to_string(step_) +
+                            ": end the step first");
   }
   return Status::ok();
 }
 
-Status SessionImpl::check(std::span<const Submission> submissions) const {
+/// In one pass: what this call has named carries its number.
+Status SessionImpl::check(std::span<const Submission> submissions) {
+  ++submit_calls_;
   for (const Submission& one : submissions) {
+    CASYNC_RETURN_IF_ERROR(check(one));
     const std::size_t index = static_cast<std::size_t>(one.gradient);
-    if (index >= declared_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
-    const GradientSpec& spec = declared_[index].spec;
-    if (one.data.size != spec.bytes()) {
-      return invalid_argument("gradient " + spec.name + ": " + std::to_string(one.data.size) +
-                              " bytes, declared with " + std::to_string(spec.bytes()));
+    if (submitted_[index].call == submit_calls_) {
+      return invalid_argument("gradient " + declared_[index].spec.name + " is twice in one submission");
     }
-    if (one.data.size > 0 && one.data.data == nullptr) return invalid_argument("gradient " + spec.name + ": no memory");
-    if (reinterpret_cast<std::uintptr_t>(one.data.data) % bytes_of(spec.dtype) != 0) {
-      return invalid_argument("gradient " + spec.name + ": its memory is not aligned to its elements");
-    }
-    if (submitted_[index] == step_ + 1) {
-      return invalid_argument("gradient " + spec.name + " was submitted twice in step " + std::to_string(step_) +
-                              ": end the step first");
-    }
-    for (const Submission* other = submissions.data(); other != &one; ++other) {
-      if (other->gradient == one.gradient) {
-        return invalid_argument("gradient " + spec.name + " is twice in one submission");
+    submitted_[index].call = submit_calls_;
+  }
+  return Status::ok();
+}
+
+Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Handle> handles) {
+  CASYNC_RETURN_IF_ERROR(usable());
+  if (handles.size() < submissions.size()) {
+    return invalid_argument("room for " + std::to_string(handles.size()) + " handles, expected " +
+                            std::to_string(submissions.size()));
+  }
+  while (true) {
+    if (executor_->failing()) return failure();
+    Status gone;
+    {
+      std::lock_guard lock(mutex_);
+      if (closed_) return aborted("the session is closed");
+      CASYNC_RETURN_IF_ERROR(check(submissions));
+      gone = gone_;
+      if (gone.is_ok() && sealed()) {
+        start(submissions, handles);
+        return Status::ok();
       }
     }
+    if (!gone.is_ok()) return end_with(std::move(gone));
+    if (Status status = seal(); !status) return end_with(std::move(status));  // and look again: others submit, too
   }
-  return Status::ok();
 }
 
-Result<std::vector<Handle>> SessionImpl::submit(std::span<const Submission> submissions) {
-  CASYNC_RETURN_IF_ERROR(check_peers());
-  bool sealed = true;
-  {
-    std::lock_guard lock(mutex_);
-    if (closed_) return aborted("the session is closed");
-    CASYNC_RETURN_IF_ERROR(check(submissions));
-    sealed = runs_.size() == declared_.size();
+/// Under mutex_, to the end: a peer that breaks either is in gone_ before, or finds these gradients under way.
+void SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
+  const Clock::time_point now = Clock::now();
+  starts_.clear();
+  for (std::size_t i = 0; i < submissions.size(); ++i) {
+    const std::size_t index = static_cast<std::size_t>(submissions[i].gradient);
+    Submitted& last = submitted_[index];
+    last.steps = step_ + 1;
+    last.since = now;
+    last.waited_since = {};
+    handles[i] = handle_of(step_, submissions[i].gradient);
+    starts_.push_back({runs_[index], step_, submissions[i].data});
   }
-  if (!sealed) {
-    if (Status status = seal(); !status) return end_with(std::move(status));
-  }
-  std::vector<Handle> handles;
-  handles.reserve(submissions.size());
-  std::vector<Executor::Start> starts;
-  starts.reserve(submissions.size());
-  {
-    std::lock_guard lock(mutex_);
-    CASYNC_RETURN_IF_ERROR(check(submissions));  // another thread may have submitted while this one compared
-    for (const Submission& one : submissions) {
-      const std::size_t index = static_cast<std::size_t>(one.gradient);
-      submitted_[index] = step_ + 1;
-      handles.push_back(handle_of(step_, one.gradient));
-      starts.push_back({runs_[index], step_, one.data});
-    }
-  }
-  executor_->submit(starts);
-  return handles;
+  executor_->submit(starts_);
+}
+
+Result<GradientRun*> SessionImpl::run_of(Handle handle) const {
+  const std::uint32_t index = index_of(handle);
+  if (index < runs_.size() && submitted_[index].steps > step_of(handle)) return runs_[index];
+  return invalid_argument("a handle that no submission gave");
 }
 
 bool SessionImpl::done(Handle handle) const {
+  if (forked()) return false;
   std::lock_guard lock(mutex_);
-  const std::uint32_t index = index_of(handle);
-  return index < runs_.size() && runs_[index]->completed.load(std::memory_order_acquire) > step_of(handle);
+  const Result<GradientRun*> run = run_of(handle);
+  return run && (*run)->completed.load(std::memory_order_acquire) > step_of(handle);
 }
 
-Status SessionImpl::wait(Handle handle, double timeout_s) {
+Status SessionImpl::note_exposed(Handle handle, double seconds) {
+  CASYNC_RETURN_IF_ERROR(usable());
+  if (!(seconds >= 0)) return invalid_argument("exposed for " + std::to_string(seconds) + " s, expected 0 or more");
+  std::lock_guard lock(mutex_);
+  const Result<GradientRun*> run = run_of(handle);
+  if (!run) return run.status();
+  add_exposed(**run, seconds);
+  return Status::ok();
+}
+
+Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
+  CASYNC_RETURN_IF_ERROR(usable());
+  const Clock::time_point now = Clock::now();
   GradientRun* run = nullptr;
+  Clock::time_point since, last;
   {
     std::lock_guard lock(mutex_);
-    const std::uint32_t index = index_of(handle);
-    if (index >= runs_.size() || submitted_[index] <= step_of(handle)) {
-      return invalid_argument("a handle that no submission gave");
-    }
-    run = runs_[index];
+    const Result<GradientRun*> known = run_of(handle);
+    if (!known) return known.status();
+    run = *known;
+    Submitted& submitted = submitted_[index_of(handle)];
+    if (submitted.waited_since == Clock::time_point{}) submitted.waited_since = now;
+    since = submitted.since;
+    last = submitted.waited_since + std::chrono::duration_cast<Clock::duration>(Seconds(options_.timeout_s));
   }
-  const bool session_timeout = timeout_s < 0 || timeout_s >= options_.timeout_s;
-  const Status status =
-      executor_->wait(*run, step_of(handle), after(Seconds(session_timeout ? options_.timeout_s : timeout_s)));
-  if (status.code() == StatusCode::kTimeout && session_timeout) return end_with(status);
+  const bool own = timeout_s >= 0 && timeout_s < options_.timeout_s;
+  const Status status = wait_for(*run, step_of(handle), own ? std::min(last, after(Seconds(timeout_s))) : last, since);
+  if (waiter == Waiter::kProgram) add_exposed(*run, Seconds(Clock::now() - now).count());
+  if (status.code() == StatusCode::kTimeout && Clock::now() >= last) return end_late(*run, status);
   return status;
 }
 
+Status SessionImpl::wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline,
+                             Clock::time_point since) {
+  const Status status = executor_->wait(run, step, deadline);
+  if (status.code() != StatusCode::kTimeout || executor_->failing()) return status;
+  return timeout_error(fmt::format("gradient {}, step {}: not done {:.1f} s after it was submitted: {}", run.spec.name,
+                                   step, Seconds(Clock::now() - since).count(), status.message()));
+}
+
 Result<StepResult> SessionImpl::step() {
-  if (Status status = executor_->failure(); !status) return status;
+  CASYNC_RETURN_IF_ERROR(usable());
+  if (executor_->failing()) return failure();
+  if (Status status = wait_for_step(); !status) return end_with(std::move(status));
+  return commit();
+}
+
+Status SessionImpl::wait_for_step() {
   GradientRun* last = nullptr;
+  Clock::time_point since;
+  std::uint32_t step = 0;
   {
     std::lock_guard lock(mutex_);
+    step = step_;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-      if (submitted_[i] == step_ + 1 && runs_[i]->completed.load() <= step_) last = runs_[i];
+      if (submitted_[i].steps != step_ + 1 || runs_[i]->completed.load() > step_) continue;
+      last = runs_[i];
+      since = submitted_[i].since;
     }
   }
-  const Clock::time_point until = deadline();
+  const Clock::time_point now = Clock::now(), until = deadline();
   // Waiting for one gradient first, because its Timeout says what is missing.
   if (last != nullptr) {
-    if (Status status = executor_->wait(*last, step_, until); !status) return end_with(std::move(status));
+    const Status status = wait_for(*last, step, until, since);
+    add_exposed(*last, Seconds(Clock::now() - now).count());
+    if (status.code() == StatusCode::kTimeout) return end_late(*last, status);
+    CASYNC_RETURN_IF_ERROR(status);
   }
-  if (Status status = executor_->wait_all(until); !status) return end_with(std::move(status));
-  return commit();
+  const Status status = executor_->wait_all(until);
+  if (status.code() != StatusCode::kTimeout || executor_->failing()) return status;
+  return timeout_error(fmt::format("step {}: not done after {} s: {}", step, options_.timeout_s, status.message()));
 }
 
 StepResult SessionImpl::commit() {
@@ -205,78 +221,45 @@ StepResult SessionImpl::commit() {
   StepResult result;
   result.step = step_;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    if (submitted_[i] != step_ + 1 || runs_[i]->finite) continue;
+    if (submitted_[i].steps != step_ + 1 || runs_[i]->finite) continue;
     const std::string& name = runs_[i]->spec.name;
     if (result.finite || name < result.first_non_finite) result.first_non_finite = name;
     result.finite = false;
   }
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    if (result.finite && submitted_[i] == step_ + 1) runs_[i]->committed = 1 - runs_[i]->committed;
+    if (result.finite && submitted_[i].steps == step_ + 1) runs_[i]->committed = 1 - runs_[i]->committed;
   }
   if (timeline_) {
     timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now()});
   }
-  if (step_ == 0) first_step_allocations_.store(executor_->counters().allocations.load());
+  if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
   step_begun_ = Clock::now();
   ++step_;
   return result;
 }
 
-Status SessionImpl::end_with(Status cause) {
-  const Status before = executor_->failure();
-  if (!before.is_ok()) return before;  // somebody's failure explains this one
-  group_->abort(cause);
-  executor_->fail(cause);
-  return cause;
-}
-
-std::string SessionImpl::named(Rank peer) const {
-  return "rank " + std::to_string(peer) + " (" + group_->host_of(peer) + ", pid " +
-         std::to_string(group_->pid_of(peer)) + ")";
-}
-
-void SessionImpl::peer_broke(Rank peer, const Status& status) {
-  const Status why = peer_failure(named(peer) + ": " + status.message());
-  if (!note_gone(why)) return;
-  // Idle, it may have left after its last step, as this rank will; whoever submits again learns of it.
-  if (!executor_->idle()) group_->abort(why);
-}
-
-void SessionImpl::peer_left(Rank peer) {
-  const Status why = peer_failure(named(peer) + " left the job: its session was closed");
-  if (note_gone(why)) executor_->peer_left(peer, why);
-}
-
-bool SessionImpl::note_gone(const Status& why) {
-  std::lock_guard lock(mutex_);
-  if (closed_) return false;
-  if (gone_.is_ok()) gone_ = why;  // the first explains the others
-  return true;
-}
-
-Status SessionImpl::check_peers() const {
-  if (Status status = executor_->failure(); !status) return status;
-  std::lock_guard lock(mutex_);
-  return gone_;
-}
-
-void SessionImpl::abort(const std::string& reason) {
-  const Status cause = peer_failure("rank " + std::to_string(launch_.rank) + " aborted the job: " + reason);
-  group_->abort(cause);
-  executor_->fail(cause);
-}
-
 Status SessionImpl::close() {
+  CASYNC_RETURN_IF_ERROR(usable());
   {
     std::lock_guard lock(mutex_);
     if (closed_) return Status::ok();
     closed_ = true;
   }
-  const bool healthy = executor_->failure().is_ok();
-  const Status status = healthy ? group_->close(after(kGoodbye)) : Status::ok();
+  const bool healthy = !executor_->failing();
+  const Status status = healthy ? say_goodbye() : Status::ok();  // a failure has been told, or nobody asked
   executor_->stop(after(Seconds(healthy ? 1.0 : 0.1)));
   if (timeline_) write_trace();
   return status;
+}
+
+Status SessionImpl::say_goodbye() {
+  const Status status = group_->close(after(kGoodbye));
+  if (const int active = executor_->active(); active > 0) {
+    return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
+  }
+  if (status.code() != StatusCode::kTimeout) return status;
+  log().info("left before others did: {}", status.message());  // they may write a checkpoint first
+  return Status::ok();
 }
 
 }  // namespace casync::runtime

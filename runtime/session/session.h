@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "casync/model/plan.h"
 #include "runtime/control/launch.h"
 #include "runtime/control/store.h"
+#include "runtime/transport/transport.h"
 
 namespace casync::runtime {
 
@@ -23,13 +25,18 @@ enum class ReduceOp : std::uint8_t { kAverage, kSum };
 struct SessionOptions {
   LaunchArguments launch;
   StoreFunctions store;              ///< both set: used instead of launch's rendezvous
-  std::string plan_file;             ///< "" : CASYNC_PLAN, else no plan
+  std::string plan_file;             ///< "": no plan
   std::optional<CodecChoice> codec;  ///< instead of a plan: this for every gradient
-  std::string transport = "ucx";     ///< CASYNC_TRANSPORT when this is ""
+  std::string transport = "ucx";     ///< as make_transport() takes it
+  /// Opens the transport instead of make_transport(): a program's own, or a test's with faults in it.
+  std::function<Result<std::unique_ptr<Transport>>(const TransportOptions&)> open_transport;
   ReduceOp op = ReduceOp::kAverage;
-  double timeout_s = 300;       ///< of every wait
+  double timeout_s = 300;       ///< of every wait; slices of one wait count together
   std::string trace_directory;  ///< "": no timeline
 };
+
+/// Who waits: time that a helper's thread spends is not the program's standing still.
+enum class Waiter : std::uint8_t { kProgram, kHelper };
 
 /// What all ranks learn alike at the end of a step.
 struct StepResult {
@@ -39,7 +46,7 @@ struct StepResult {
 };
 
 enum class GradientId : std::uint32_t {};
-/// One submission. Valid until the step after the next begins.
+/// One submission. Known until the gradient is submitted again; a state that is loaded forgets all.
 enum class Handle : std::uint64_t {};
 
 struct Submission {
@@ -51,7 +58,7 @@ struct SessionStats {
   std::uint32_t steps = 0;
   std::uint64_t messages_sent = 0, messages_received = 0;
   Bytes payload_bytes_sent = 0, payload_bytes_received = 0, wire_bytes_sent = 0, wire_bytes_received = 0;
-  std::uint64_t allocations = 0;  ///< by this library's own threads since the end of the first step
+  std::uint64_t allocations = 0;  ///< by the progress thread and the streams since the end of the first step here
   double encode_s = 0, decode_s = 0, merge_s = 0, send_s = 0, recv_s = 0;  ///< summed over tasks
   double idle_s = 0;                                                       ///< the progress thread asleep
   std::uint64_t tasks = 0;
@@ -74,7 +81,9 @@ struct SessionState {
 /// bytes on every rank.
 ///
 /// Threads: any thread may call anything; one thread at a time per call of step(), declare() and load_state().
-/// Errors:  the first failure is final and the same on all ranks; every later call returns it at once.
+/// Errors:  the first failure is final and the same on all ranks; every later call returns it. By then nothing of the
+///          session touches the gradients any more.
+/// Forks:   in a forked child, which has none of its threads, every call returns Unavailable, at once.
 class Session {
  public:
   virtual ~Session() = default;  ///< as close()
@@ -92,14 +101,20 @@ class Session {
   virtual Result<GradientId> declare(const GradientSpec& gradient) = 0;
 
   /// Starts reducing, in place. Any order, any thread. The memory is the session's until the handle is done.
-  /// The first submit after a declare() compares the declarations of all ranks and waits for them.
+  /// `handles` has room for one of each submission. The first submit after a declare() or load_state() compares
+  /// declarations and steps of all ranks and waits for them; no other allocates or waits.
   /// InvalidArgument: unknown id, wrong size, submitted twice in one step; nothing of this call was started.
-  virtual Result<std::vector<Handle>> submit(std::span<const Submission> submissions) = 0;
+  virtual Status submit(std::span<const Submission> submissions, std::span<Handle> handles) = 0;
+  /// The same with handles of its own.
+  Result<std::vector<Handle>> submit(std::span<const Submission> submissions);
 
-  /// Waits until the gradient holds the result. Timeout: not by then (what was missing; the session lives on
-  /// unless its own timeout_s passed too).
-  virtual Status wait(Handle handle, double timeout_s) = 0;
+  /// Waits until the gradient holds the result; timeout_s < 0: as long as the session's own. Timeout: not by then
+  /// (how long it has been under way, and what is missing). The session lives on, unless its own timeout_s has
+  /// passed since somebody first waited for this submission: that ends the job, on all ranks.
+  virtual Status wait(Handle handle, double timeout_s, Waiter waiter = Waiter::kProgram) = 0;
   virtual bool done(Handle handle) const = 0;
+  /// The program stood still for so long because of this gradient, and not in wait() or step(): for reports.
+  virtual Status note_exposed(Handle handle, double seconds) = 0;
 
   /// Ends the step: waits for all submitted, then commits residuals (or, not finite, keeps the old).
   virtual Result<StepResult> step() = 0;
@@ -108,14 +123,21 @@ class Session {
 
   /// Residuals and counters as of the last committed step. Not while a step is under way (InvalidArgument).
   virtual Result<SessionState> state() const = 0;
-  /// InvalidArgument: names the gradient and what differs (size, codec, ranks).
+  /// Goes on from `state`, earlier or later than this session's step; gradients that it does not name begin without a
+  /// residual, and those declared later find theirs. On every rank, or on none: the next submit compares the steps, and
+  /// ranks that differ end the job with InvalidArgument. Not while a step is under way (InvalidArgument).
+  /// InvalidArgument: names the gradient and what differs (size, codec, ranks); nothing was loaded.
   virtual Status load_state(const SessionState& state) = 0;
 
   /// Ends the job on all ranks with this reason.
   virtual void abort(const std::string& reason) = 0;
 
-  /// Says goodbye; waits a little for the others. Nothing but the destructor may follow.
+  /// Says goodbye and gives the others 5 s for theirs. Nothing but the destructor may follow.
+  /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile.
   virtual Status close() = 0;
 };
+
+/// As one JSON object with the fields' names.
+std::string json_text(const SessionStats& stats);
 
 }  // namespace casync::runtime

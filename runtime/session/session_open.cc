@@ -33,11 +33,11 @@ int usable_cores() {
 
 /// Threads beside the progress thread: what is left of the cores this rank can call its own, at most 4, because
 /// memory bandwidth is the limit then. With one core per rank the progress thread computes too.
-Result<int> stream_count(const Launch& launch) {
+Result<int> stream_count(int local_ranks) {
   const Result<std::optional<double>> wanted = env_number("CASYNC_THREADS");
   if (!wanted) return wanted.status();
   if (wanted->has_value()) return static_cast<int>(**wanted);
-  return std::clamp(usable_cores() / std::max(1, launch.local_ranks) - 1, 0, 4);
+  return std::clamp(usable_cores() / std::max(1, local_ranks) - 1, 0, 4);
 }
 
 Result<Plan> plan_of(const SessionOptions& options) {
@@ -80,7 +80,8 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   CASYNC_RETURN_IF_ERROR(session->join(store.get()));
   if (Status status = session->connect(); !status) {
     session->group_->abort(status);
-    return status;
+    const Status first = session->group_->failure();
+    return first.is_ok() ? status : first;
   }
   return std::unique_ptr<Session>(std::move(session));
 }
@@ -91,9 +92,9 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
   step_begun_ = Clock::now();
 }
 
-std::string SessionImpl::interface_name() const {
+std::string SessionImpl::interface_name(int local_ranks) const {
   // A job of one machine has no business on its network.
-  return env_text("CASYNC_INTERFACE").value_or(launch_.local_ranks == launch_.ranks ? "lo" : "");
+  return env_text("CASYNC_INTERFACE").value_or(local_ranks == launch_.ranks ? "lo" : "");
 }
 
 Status SessionImpl::join(Store* store) {
@@ -104,7 +105,7 @@ Status SessionImpl::join(Store* store) {
   options.token = launch_.token;
   options.store = store;
   if (store == nullptr) options.address = launch_.rendezvous;
-  options.interface_name = interface_name();
+  options.interface_name = interface_name(launch_.local_ranks);
   options.timeout = Seconds(options_.timeout_s);
   const Result<std::optional<double>> beat = env_number("CASYNC_HEARTBEAT_SEC"), dead = env_number("CASYNC_DEAD_SEC");
   if (!beat) return beat.status();
@@ -128,17 +129,33 @@ Facts SessionImpl::settings() const {
 
 Status SessionImpl::connect() {
   CASYNC_RETURN_IF_ERROR(agree(*group_, "settings", settings(), deadline()));
+  CASYNC_RETURN_IF_ERROR(open_executor());
+  Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
+  if (!addresses) return addresses.status();
+  CASYNC_RETURN_IF_ERROR(
+      executor_->connect(*addresses, {[this](Rank peer, const Status& status) { peer_broke(peer, status); },
+                                      [this](const Status& cause) { end_here(cause); },
+                                      [this](std::uint64_t comparisons) { peer_compares(comparisons); }}));
+  group_->watch([this](const Status& cause) { executor_->fail(cause); });
+  group_->watch_leavers([this](Rank peer) { peer_left(peer); });
+  log().info("transport {}", executor_->transport_description());
+  return Status::ok();
+}
+
+Status SessionImpl::open_executor() {
   TransportOptions transport_options;
   transport_options.rank = launch_.rank;
   transport_options.ranks = launch_.ranks;
   transport_options.epoch = group_->epoch();
-  transport_options.interface_name = interface_name();
+  transport_options.interface_name = interface_name(group_->local_ranks());
   const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", true);
   if (!checksum) return checksum.status();
   transport_options.checksum = *checksum;
-  Result<std::unique_ptr<Transport>> transport = make_transport(options_.transport, transport_options);
+  Result<std::unique_ptr<Transport>> transport = options_.open_transport
+                                                     ? options_.open_transport(transport_options)
+                                                     : make_transport(options_.transport, transport_options);
   if (!transport) return transport.status();
-  const Result<int> streams = stream_count(launch_);
+  const Result<int> streams = stream_count(group_->local_ranks());
   if (!streams) return streams.status();
   ExecutorOptions executor_options;
   executor_options.rank = launch_.rank;
@@ -149,13 +166,6 @@ Status SessionImpl::connect() {
   executor_options.streams = *streams;
   executor_options.timeline = timeline_.get();
   executor_ = std::make_unique<Executor>(executor_options, std::move(*transport), *device_);
-  Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
-  if (!addresses) return addresses.status();
-  CASYNC_RETURN_IF_ERROR(
-      executor_->connect(*addresses, [this](Rank peer, const Status& status) { peer_broke(peer, status); }));
-  group_->watch([this](const Status& cause) { executor_->fail(cause); });
-  group_->watch_leavers([this](Rank peer) { peer_left(peer); });
-  log().info("transport {}", executor_->transport_description());
   return Status::ok();
 }
 

@@ -63,8 +63,10 @@ std::uint64_t header_checksum(const std::byte* bytes) { return checksum({bytes, 
 bool piece_fits(const FrameHeader& header) {
   const Bytes payload = header.message.payload_bytes;
   if (header.piece_bytes > payload || header.piece_offset > payload - header.piece_bytes) return false;
-  if (header.piece_bytes == payload) return true;
-  if (header.piece_stride < kMinPieceBytes || header.piece_offset % header.piece_stride != 0) return false;
+  // One way to say each thing: a whole payload that claims pieces would be counted as one and numbered as several.
+  if (header.piece_bytes == payload) return header.piece_stride == payload;
+  if (header.piece_bytes == 0 || header.piece_stride < kMinPieceBytes) return false;
+  if (header.piece_offset % header.piece_stride != 0) return false;
   return header.piece_bytes == std::min(header.piece_stride, payload - header.piece_offset);
 }
 

@@ -18,7 +18,8 @@ enum class FrameKind : std::uint8_t {
   kPutOff = 3,   ///< the message of this key waits here for its place: go on with others
 };
 
-/// The bytes before each piece of a payload, as numbers. A payload of one piece has piece_bytes == payload_bytes.
+/// The bytes before each piece of a payload, as numbers. A payload of one piece has
+/// piece_bytes == piece_stride == payload_bytes, and no piece but such a one is empty.
 struct FrameHeader {
   FrameKind kind = FrameKind::kData;
   Message message;

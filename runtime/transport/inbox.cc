@@ -20,7 +20,8 @@ struct InboxRecord {
   InboxRecord(Rank sender, const FrameHeader& first, std::pmr::memory_resource* memory)
       : from(sender), message(first.message), stride(first.piece_stride), seen(memory), held(memory) {
     const bool whole = first.piece_bytes == message.payload_bytes;
-    pieces_missing = whole ? 1 : ceil_div(message.payload_bytes, stride);
+    pieces = whole ? 1 : ceil_div(message.payload_bytes, stride);
+    pieces_missing = pieces;
   }
 
   Rank from;
@@ -28,6 +29,7 @@ struct InboxRecord {
   Bytes stride;                 // the first piece's: all others must agree
   bool placed = false;          // else: put off
   View view;                    // the whole payload's place
+  Bytes pieces = 0;             // in all
   Bytes pieces_missing = 0;     // not finished
   Bytes pieces_under_way = 0;   // taken and not finished
   Status status;                // the first thing that went wrong
@@ -45,17 +47,20 @@ bool same_message(const InboxRecord& record, const FrameHeader& header) {
   const Message& a = record.message;
   const Message& b = header.message;
   return a.codec == b.codec && a.finite == b.finite && a.elements == b.elements && a.payload_bytes == b.payload_bytes &&
-         record.stride == header.piece_stride;
+         record.stride == header.piece_stride && piece_number(record, header) < record.pieces;
 }
 
-// A peer with more than this put off here is out of step with us, or hostile.
-constexpr std::size_t kMaxRecords = 1 << 16;
-constexpr std::size_t kMaxHeldPieces = 1 << 10;
+// A peer with more than this put off here is out of step with us, or hostile. What a step of a large job sends to one
+// rank before that rank has begun it stays far below: hundreds of gradients in parts make thousands of messages, and
+// only those too small to be announced wait in our memory.
+constexpr std::size_t kMaxWaitingPieces = 1 << 16;
+constexpr Bytes kMaxWaitingBytes = 512_MiB;
+constexpr std::size_t kMaxHeldPieces = 1 << 10;  // of one message
 
 // Marks a piece of a placed message as seen. False: it was already. Only a placed message's size is trusted:
 // the client has answered with a buffer of that size.
 bool first_sight(InboxRecord& record, const FrameHeader& header) {
-  if (record.seen.empty()) record.seen.resize(record.pieces_missing, false);
+  if (record.seen.empty()) record.seen.resize(record.pieces, false);
   auto seen = record.seen[piece_number(record, header)];
   if (seen) return false;
   seen = true;
@@ -85,6 +90,7 @@ Inbox::Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source)
       epoch_(epoch),
       source_(source),
       failed_(static_cast<std::size_t>(ranks)),
+      waiting_(static_cast<std::size_t>(ranks)),
       records_(&pool_) {}
 
 Inbox::~Inbox() {
@@ -113,16 +119,22 @@ Inbox::Arrival Inbox::take(InboxRecord& record, const FrameHeader& header) {
   return {Answer::kTake, &record, record.view.slice(header.piece_offset, header.piece_bytes)};
 }
 
+InboxRecord& Inbox::find_or_make(const FrameHeader& header, bool& is_new) {
+  const Key key{header.source, header.message.key};
+  const auto found = records_.find(key);
+  is_new = found == records_.end();
+  if (!is_new) return *found->second;
+  std::pmr::polymorphic_allocator<> memory(&pool_);
+  InboxRecord* record = memory.new_object<InboxRecord>(header.source, header, &pool_);
+  records_.emplace(key, record);
+  return *record;
+}
+
 Inbox::Arrival Inbox::arrive(const FrameHeader& header, HeldPiece held) {
   const Rank from = header.source;
-  if (!accepts(header) || !failed_[static_cast<std::size_t>(from)].is_ok()) return drop();
-
-  auto [entry, is_new] = records_.try_emplace(Key{from, header.message.key}, nullptr);
-  if (is_new) {
-    std::pmr::polymorphic_allocator<> memory(&pool_);
-    entry->second = memory.new_object<InboxRecord>(from, header, &pool_);
-  }
-  InboxRecord& record = *entry->second;
+  if (!accepts(header) || has_failed(from)) return drop();
+  bool is_new = false;
+  InboxRecord& record = find_or_make(header, is_new);
   if (!same_message(record, header)) {
     refuse(from, data_loss(fmt::format("two pieces of {} from rank {} disagree about the message",
                                        describe(header.message.key), from)));
@@ -131,13 +143,32 @@ Inbox::Arrival Inbox::arrive(const FrameHeader& header, HeldPiece held) {
   if (is_new && !ask(record)) return drop();
   if (record.placed) return take(record, header);
   if (is_held(record, header)) return drop();
-  if (records_.size() > kMaxRecords || record.held.size() >= kMaxHeldPieces) {
-    refuse(from,
-           data_loss(fmt::format("rank {} has sent {} messages that nobody here waits for", from, records_.size())));
+  return hold(record, header, held);
+}
+
+Inbox::Arrival Inbox::hold(InboxRecord& record, const FrameHeader& header, HeldPiece piece) {
+  const Rank from = record.from;
+  if (waiting(from).pieces >= kMaxWaitingPieces || record.held.size() >= kMaxHeldPieces) {
+    refuse(from, data_loss(fmt::format("rank {} has sent {} pieces of messages that nobody here waits for", from,
+                                       waiting(from).pieces)));
     return drop();
   }
-  record.held.push_back({held, header});
+  record.held.push_back({piece, header});
+  ++waiting(from).pieces;
   return {Answer::kHold, &record, {}};
+}
+
+void Inbox::keep_bytes(Rank from, Bytes bytes) {
+  Bytes& kept = waiting(from).bytes;
+  kept += bytes;
+  if (kept <= kMaxWaitingBytes || has_failed(from)) return;
+  refuse(from, data_loss(fmt::format("rank {} has sent {} MiB that nobody here waits for", from, kept / 1_MiB)));
+}
+
+void Inbox::drop_held(InboxRecord& record) {
+  for (const InboxRecord::Held& held : record.held) source_.drop_held(held.piece);
+  waiting(record.from).pieces -= record.held.size();
+  record.held.clear();
 }
 
 // Asks the client where the message goes. False: refused, and the record is gone.
@@ -150,14 +181,16 @@ bool Inbox::ask(InboxRecord& record) {
   }
   if (placement.kind != Placement::Kind::kRefuse) return true;
   const Rank from = record.from;
-  for (const InboxRecord::Held& held : record.held) source_.drop_held(held.piece);
-  record.placed = false;
+  drop_held(record);
   end(record, Status());
   refuse(from, std::move(placement.reason));
   return false;
 }
 
 void Inbox::finish(InboxRecord* record, const FrameHeader& header, Status status) {
+  // Counted first: should an error's text find no memory, the record can still end.
+  --record->pieces_under_way;
+  --record->pieces_missing;
   const View piece = record->view.slice(header.piece_offset, header.piece_bytes);
   if (status.is_ok() && header.checksummed && checksum(piece) != header.piece_checksum) {
     status = data_loss(fmt::format("payload of {} from rank {}: checksum differs in {} bytes at offset {} of {}",
@@ -165,8 +198,6 @@ void Inbox::finish(InboxRecord* record, const FrameHeader& header, Status status
                                    record->message.payload_bytes));
   }
   if (!status.is_ok() && record->status.is_ok()) record->status = std::move(status);
-  --record->pieces_under_way;
-  --record->pieces_missing;
   const Status& peer = failed_[static_cast<std::size_t>(record->from)];
   if (record->pieces_missing == 0) {
     end(*record, record->status);
@@ -206,16 +237,27 @@ void Inbox::retry() {
     if (!record->placed) put_off.push_back(record);
   }
   for (InboxRecord* record : put_off) {
-    if (!ask(*record) || !record->placed) continue;
-    // Taking the last piece ends the record, so what is held leaves it first.
-    std::pmr::vector<InboxRecord::Held> held = std::move(record->held);
-    for (const InboxRecord::Held& piece : held) {
-      const Arrival arrival = take(*record, piece.header);
-      CASYNC_CHECK(arrival.answer == Answer::kTake);  // held pieces differ from one another
-      source_.take_held(piece.piece, record, piece.header, arrival.into);
-    }
+    // What a failed peer has put off is not asked about: fail() is about to drop it.
+    if (!has_failed(record->from) && ask(*record) && record->placed) take_held(*record);
   }
   scratch_ = std::move(put_off);
+}
+
+// Takes what is held of a message that has a place now. The last piece ends the record, and so does any piece once the
+// peer has failed: what is held leaves it first.
+void Inbox::take_held(InboxRecord& record) {
+  const Rank from = record.from;
+  const std::pmr::vector<InboxRecord::Held> held = std::move(record.held);
+  waiting(from).pieces -= held.size();
+  for (const InboxRecord::Held& piece : held) {
+    if (has_failed(from)) {
+      source_.drop_held(piece.piece);
+      continue;
+    }
+    const Arrival arrival = take(record, piece.header);
+    CASYNC_CHECK(arrival.answer == Answer::kTake);  // held pieces differ from one another
+    source_.take_held(piece.piece, &record, piece.header, arrival.into);
+  }
 }
 
 void Inbox::fail(Rank from, const Status& status) {
@@ -227,7 +269,7 @@ void Inbox::fail(Rank from, const Status& status) {
     if (record->from == from && record->pieces_under_way == 0) ending.push_back(record);
   }
   for (InboxRecord* record : ending) {
-    for (const InboxRecord::Held& held : record->held) source_.drop_held(held.piece);
+    drop_held(*record);
     end(*record, failure);
   }
   scratch_ = std::move(ending);

@@ -27,7 +27,8 @@ class PieceSource {
   virtual void take_held(HeldPiece piece, InboxRecord* record, const FrameHeader& header, View into) = 0;
   /// The held piece is not wanted.
   virtual void drop_held(HeldPiece piece) = 0;
-  /// The client refused a message of this peer: fail the peer, but not before this call has returned.
+  /// The client refused a message of this peer, or the peer broke a rule: fail it, but not before this call has
+  /// returned.
   virtual void refused(Rank from, Status reason) = 0;
 };
 
@@ -72,6 +73,11 @@ class Inbox {
   /// Asks place() again for each message put off.
   void retry();
 
+  /// The transport's own memory that held pieces of this peer begin, and cease, to occupy: a peer that fills more of
+  /// it than any job needs has failed.
+  void keep_bytes(Rank from, Bytes bytes);
+  void release_bytes(Rank from, Bytes bytes) { waiting(from).bytes -= bytes; }
+
   /// The peer failed: messages of it that were put off are dropped, placed ones end with `status` as soon as no
   /// piece is under way, later pieces are dropped.
   void fail(Rank from, const Status& status);
@@ -94,11 +100,23 @@ class Inbox {
     std::size_t operator()(const Key& key) const;
   };
 
+  /// What a peer has sent that waits here.
+  struct Waiting {
+    std::size_t pieces = 0;
+    Bytes bytes = 0;
+  };
+
+  InboxRecord& find_or_make(const FrameHeader& header, bool& is_new);
   bool ask(InboxRecord& record);
+  Arrival hold(InboxRecord& record, const FrameHeader& header, HeldPiece piece);
   Arrival take(InboxRecord& record, const FrameHeader& header);
   Arrival drop();
+  void take_held(InboxRecord& record);
+  void drop_held(InboxRecord& record);
   void end(InboxRecord& record, const Status& status);
   void refuse(Rank from, Status reason);
+  bool has_failed(Rank from) const { return !failed_[static_cast<std::size_t>(from)].is_ok(); }
+  Waiting& waiting(Rank from) { return waiting_[static_cast<std::size_t>(from)]; }
 
   Rank rank_;
   int ranks_;
@@ -106,6 +124,7 @@ class Inbox {
   PieceSource& source_;
   TransportClient* client_ = nullptr;
   std::vector<Status> failed_;                   // by rank: why its pieces are dropped
+  std::vector<Waiting> waiting_;                 // by rank
   std::pmr::unsynchronized_pool_resource pool_;  // below: records and what is in them
   std::pmr::unordered_map<Key, InboxRecord*, KeyHash> records_;
   std::vector<InboxRecord*> scratch_;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/peers.h"
 
+#include <exception>
 #include <utility>
 
 #include <fmt/core.h>
 
 namespace casync::runtime {
 
-Peers::Peers(int ranks, Inbox& inbox) : inbox_(inbox), peers_(static_cast<std::size_t>(ranks)) {}
+Peers::Peers(int ranks, Inbox& inbox) : inbox_(inbox), peers_(static_cast<std::size_t>(ranks)) {
+  failing_.reserve(peers_.size());
+  failing_now_.reserve(peers_.size());
+}
 
 bool Peers::may_send(Rank to, std::span<const Outgoing> outgoing) {
   Peer& peer = of(to);
@@ -36,6 +40,21 @@ bool Peers::set_failed(Rank rank, Status status) {
 
 void Peers::fail_later(Rank rank, Status status) {
   if (set_failed(rank, std::move(status))) failing_.push_back(rank);
+}
+
+// In a catch block.
+void Peers::fail_for_exception(Rank rank) noexcept {
+  try {
+    std::string what = "an exception";
+    try {
+      throw;
+    } catch (const std::exception& error) {
+      what = error.what();
+    } catch (...) {
+    }
+    fail_later(rank, internal_error(fmt::format("serving rank {} failed here: {}", rank, what)));
+  } catch (...) {
+  }
 }
 
 void Peers::fail(Rank rank, Status status) {

@@ -38,6 +38,18 @@ class Peers {
   /// The same with the next progress().
   void fail_later(Rank rank, Status status);
 
+  /// Runs `body` where C code called us, which no exception may pass: what it throws (no memory, an error in the
+  /// program's client) fails the peer later. Where there is no memory even for that, what is lost is missed by its
+  /// deadline.
+  template <class Body>
+  void guard(Rank rank, Body body) noexcept {
+    try {
+      body();
+    } catch (...) {
+      fail_for_exception(rank);
+    }
+  }
+
   /// The end: operations complete with `status` from now on, which is no failure to report.
   void end_all(const Status& status);
 
@@ -58,6 +70,7 @@ class Peers {
     Status status;
   };
   bool set_failed(Rank rank, Status status);
+  void fail_for_exception(Rank rank) noexcept;
   Peer& of(Rank rank) { return peers_[static_cast<std::size_t>(rank)]; }
   const Peer& of(Rank rank) const { return peers_[static_cast<std::size_t>(rank)]; }
 

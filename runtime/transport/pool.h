@@ -23,6 +23,10 @@ class Pool {
     return object;
   }
   void give(T* object) { free_.push_back(object); }
+  /// The next take() allocates nothing.
+  void make_ready() {
+    if (free_.empty()) give(take());
+  }
   /// Calls f(T&) for every object, in use or not.
   template <class F>
   void for_each(F f) {

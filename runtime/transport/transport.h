@@ -89,7 +89,7 @@ class Transport {
   /// Connects to all; addresses[r] is rank r's address(). Called once, before any send.
   virtual Status connect(std::span<const std::string> addresses, TransportClient& client) = 0;
 
-  /// Starts sending. Several outgoing travel as one wire message: the caller keeps their sum small.
+  /// Starts sending. Several outgoing travel together, in as few wire messages as fit: 64 of together 64 KiB fit one.
   virtual void send(Rank to, std::span<const Outgoing> outgoing) = 0;
 
   /// Asks place() again for each message it put off.

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -56,6 +62,12 @@ struct Session {
   }
 
   casync_session* handle = nullptr;
+};
+
+/// CASYNC_TRACE while it lives.
+struct TraceFolder {
+  explicit TraceFolder(const char* folder) { setenv("CASYNC_TRACE", folder, 1); }
+  ~TraceFolder() { unsetenv("CASYNC_TRACE"); }
 };
 
 }  // namespace
@@ -174,6 +186,10 @@ TEST_CASE("c session: wrong arguments are refused by name and start nothing") {
 
   CHECK(casync_session_wait(session.handle, 0, std::nan("")) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_wait(session.handle, 12345, 1) == CASYNC_INVALID_ARGUMENT);
+  CHECK(casync_session_wait_hidden(session.handle, 12345, 1) == CASYNC_INVALID_ARGUMENT);
+  CHECK(casync_session_note_exposed(session.handle, 12345, 1) == CASYNC_INVALID_ARGUMENT);
+  CHECK(casync_session_note_exposed(session.handle, 0, -1) == CASYNC_INVALID_ARGUMENT);
+  CHECK(casync_session_note_exposed(session.handle, 0, std::nan("")) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_done(session.handle, 0, nullptr) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_step(session.handle, nullptr, nullptr, 0) == CASYNC_INVALID_ARGUMENT);
   CHECK(casync_session_rank(session.handle, nullptr, nullptr) == CASYNC_INVALID_ARGUMENT);
@@ -194,6 +210,8 @@ TEST_CASE("c session: every function refuses no session") {
   CHECK(refused(casync_session_declare(nullptr, "w", CASYNC_FLOAT32, nullptr, 0, 0, &id)));
   CHECK(refused(casync_session_submit(nullptr, 0, nullptr, nullptr, nullptr, nullptr)));
   CHECK(refused(casync_session_wait(nullptr, 0, 1)));
+  CHECK(refused(casync_session_wait_hidden(nullptr, 0, 1)));
+  CHECK(refused(casync_session_note_exposed(nullptr, 0, 1)));
   CHECK(refused(casync_session_done(nullptr, 0, &number)));
   CHECK(refused(casync_session_step(nullptr, &number, nullptr, 0)));
   CHECK(refused(casync_session_stats(nullptr, nullptr, 0, &length)));
@@ -230,4 +248,59 @@ TEST_CASE("c session: closing twice does nothing, and all else is Aborted") {
   int32_t finite = 0;
   CHECK(casync_session_step(session.handle, &finite, nullptr, 0) == CASYNC_ABORTED);
   CHECK(last_error() == "the session is closed");
+}
+
+TEST_CASE("c session: a forked child gets Unavailable from everything and frees without waiting") {
+  Session session("none");
+  const uint32_t id = session.declare("w", 100);
+  std::vector<float> values(100, 1.0f);
+  CHECK(session.reduce(id, &values));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // hanging is what must not happen
+    void* data = values.data();
+    const std::size_t bytes = 400;
+    casync_handle submission = 0;
+    int32_t number = 0;
+    std::size_t length = 0;
+    const casync_status all[] = {casync_session_submit(session.handle, 1, &id, &data, &bytes, &submission),
+                                 casync_session_wait(session.handle, 0, 1),
+                                 casync_session_step(session.handle, &number, nullptr, 0),
+                                 casync_session_stats(session.handle, nullptr, 0, &length),
+                                 casync_session_state(session.handle, nullptr, 0, &length),
+                                 casync_session_state_set(session.handle, nullptr, "{}", nullptr, 0, 0),
+                                 casync_session_abort(session.handle, "why"),
+                                 casync_session_close(session.handle)};
+    casync_session_free(session.handle);
+    const bool right = std::all_of(std::begin(all), std::end(all), [](auto one) { return one == CASYNC_UNAVAILABLE; });
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(session.reduce(id, &values));  // the parent goes on
+}
+
+TEST_CASE("c session: what is exposed is what the program stood still for") {
+  char folder[] = "/tmp/casync-test-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  {
+    const TraceFolder variable(folder);
+    const Session session("none");
+    const uint32_t id = session.declare("w", 100);
+    std::vector<float> values(100, 1.0f);
+    void* data = values.data();
+    const std::size_t bytes = 400;
+    casync_handle submission = 0;
+    int32_t finite = 0;
+    REQUIRE(casync_session_submit(session.handle, 1, &id, &data, &bytes, &submission) == CASYNC_OK);
+    REQUIRE(casync_session_wait_hidden(session.handle, submission, -1) == CASYNC_OK);
+    REQUIRE(casync_session_note_exposed(session.handle, submission, 0.25) == CASYNC_OK);
+    REQUIRE(casync_session_step(session.handle, &finite, nullptr, 0) == CASYNC_OK);
+    REQUIRE(casync_session_close(session.handle) == CASYNC_OK);
+  }
+  std::ifstream file(std::string(folder) + "/rank0.trace.json");
+  const nlohmann::json trace = nlohmann::json::parse(file);
+  CHECK(trace.at("casync").at("gradients").at(0).at("exposed_ms") == 250.0);
+  std::filesystem::remove_all(folder);
 }

@@ -20,7 +20,7 @@ inline void check_device(runtime::Device& device) {
       std::thread::id thread;
     } log;
     {
-      const std::unique_ptr<runtime::Stream> stream = device.make_stream("order");
+      const std::unique_ptr<runtime::Stream> stream = std::move(device.make_stream("order")).value();
       const auto note = [](void* context, std::uint64_t argument) {
         static_cast<Log*>(context)->seen.push_back(argument);
         static_cast<Log*>(context)->thread = std::this_thread::get_id();
@@ -45,7 +45,7 @@ inline void check_device(runtime::Device& device) {
     } gate;
     int accepted = 0;
     {
-      const std::unique_ptr<runtime::Stream> stream = device.make_stream("full");
+      const std::unique_ptr<runtime::Stream> stream = std::move(device.make_stream("full")).value();
       const auto wait = [](void* context, std::uint64_t) {
         while (!static_cast<Gate*>(context)->open) std::this_thread::yield();
         ++static_cast<Gate*>(context)->ran;

@@ -76,7 +76,7 @@ TEST_CASE("frame: 10,000 random frames are refused without reading past them") {
     std::vector<Frame> frames;
     const Status status = parser.push(bytes, &frames);
     REQUIRE(frames.empty());
-    REQUIRE(status.is_ok() == (bytes.size() < kFrameHeaderBytes));
+    REQUIRE(status.is_ok() == (bytes.size() < kControlHeaderBytes));
   }
 }
 

@@ -7,7 +7,12 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
+#include <sstream>
 
+#include <spdlog/sinks/ostream_sink.h>
+
+#include "base/log.h"
+#include "runtime/control/socket.h"
 #include "tests/control/control_support.h"
 
 using namespace casync;
@@ -32,6 +37,7 @@ TEST_CASE("group: any number of ranks joins over a file store and knows who is t
     CHECK((*each)->epoch() == (*group.joined[0])->epoch());
     for (Rank rank = 0; rank < ranks; ++rank) CHECK((*each)->pid_of(rank) == getpid());
     CHECK((*each)->host_of(ranks - 1) == (*each)->host_of(0));
+    CHECK((*each)->local_ranks() == ranks);
     CHECK((*each)->failure().is_ok());
   }
   std::vector<Status> closed(static_cast<std::size_t>(ranks));
@@ -227,12 +233,66 @@ TEST_CASE("group: leaving without waiting is a goodbye, which the others hear of
   CHECK_THAT(late.message(), Contains("rank 2") && Contains("closed its session") && Contains("weights"));
 }
 
+TEST_CASE("group: what a watcher throws ends the group with an internal error everywhere, and not the process") {
+  Ranks group(3);
+  require_joined(group.joined);
+  const Rank clumsy = GENERATE(0, 1);
+  Group& broken = **group.joined[static_cast<std::size_t>(clumsy)];
+  broken.watch_leavers([](Rank) { throw std::runtime_error("boom"); });
+  group.joined[2] = internal_error("gone");
+  for (const Rank rank : {0, 1}) {
+    std::promise<std::string> cause;
+    (*group.joined[static_cast<std::size_t>(rank)])->watch([&](const Status& why) { cause.set_value(why.text()); });
+    CHECK_THAT(cause.get_future().get(), Contains("Internal: the group's thread failed: boom"));
+  }
+  std::promise<void> told;  // the thread still serves who comes late
+  broken.watch([&](const Status&) { told.set_value(); });
+  CHECK(told.get_future().wait_for(Seconds(10)) == std::future_status::ready);
+  CHECK(broken.all_gather("x", "", after(Seconds(5))).status().code() == StatusCode::kInternal);
+  CHECK(broken.close(after(Seconds(5))).code() == StatusCode::kInternal);
+}
+
+TEST_CASE("group: a port that is still taken is waited for") {
+  auto address = resolve({"127.0.0.1", 0});
+  REQUIRE(address.is_ok());
+  auto holder = listen_on(address->front());
+  REQUIRE(holder.is_ok());
+  int error = 0;
+  CHECK_FALSE(listen_on(local_address(holder->get()), &error).is_ok());
+  CHECK(error == EADDRINUSE);
+  GroupOptions options = quick_options(0, 2, nullptr);
+  options.address = local_address(holder->get()).text();
+  auto door = std::async(std::launch::async, [&] { return open_door(options).status().text(); });
+  std::this_thread::sleep_for(Seconds(0.3));
+  holder->reset();
+  CHECK(door.get() == "OK");
+}
+
+TEST_CASE("group: without a token, the log says once a join how little stands in for it") {
+  std::ostringstream text;
+  const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text);
+  const auto level = log().level();
+  log().set_level(spdlog::level::info);
+  log().sinks().push_back(sink);
+  GroupOptions options = quick_options(1, 2, nullptr);
+  options.address = "127.0.0.1:9";  // nobody there: tried again and again
+  options.timeout = Seconds(0.5);
+  CHECK(Group::join(options).status().code() == StatusCode::kTimeout);
+  log().sinks().pop_back();
+  log().set_level(level);
+  const std::string said = text.str();
+  const std::size_t first = said.find("no token");
+  REQUIRE(first != std::string::npos);
+  CHECK(said.find("no token", first + 1) == std::string::npos);
+}
+
 TEST_CASE("group: close() names the ranks that stay") {
   Ranks group(3);
   require_joined(group.joined);
   std::vector<Status> closed(3);
   group.each([&](Rank rank, Group& each) {
-    if (rank != 2) closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(0.3)));
+    // Rank 0 waits longer: once it has gone, who said goodbye has nobody left to hear from, which is a good end.
+    if (rank != 2) closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(rank == 0 ? 2 : 0.3)));
   });
   CHECK(closed[1].code() == StatusCode::kTimeout);
   CHECK_THAT(closed[1].message(), Contains("rank 2 did not say goodbye"));

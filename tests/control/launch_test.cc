@@ -150,12 +150,23 @@ TEST_CASE("launch: arguments come first, and must agree unless they say everythi
   arguments.ranks = 2;
   CHECK(!launch(kTorchrun, arguments).is_ok());
   arguments.rendezvous = "host:1";
-  arguments.token = "given";
+  arguments.token = "given in the program";
   result = launch(kTorchrun, arguments);
   REQUIRE(result.status().text() == "OK");
   CHECK(result->ranks == 2);
   CHECK(result->rendezvous == "host:1");
-  CHECK(result->token == "given");
+  CHECK(result->token == "given in the program");
+}
+
+TEST_CASE("launch: a token in the program must be as long as one in the environment, and \"\" is none") {
+  for (const std::string token : {"", "1234567"}) {
+    LaunchArguments arguments;
+    arguments.token = token;
+    const Status status = launch(kCasync, arguments).status();
+    CHECK(status.code() == StatusCode::kInvalidArgument);
+    CHECK_THAT(status.message(), Contains("the argument \"token\" has " + std::to_string(token.size())) &&
+                                     Contains("at least 8 are needed"));
+  }
 }
 
 TEST_CASE("launch: a token file must be the user's own and private") {

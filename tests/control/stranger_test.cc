@@ -176,6 +176,21 @@ TEST_CASE("strangers: a rank that comes when all are there is told who has its p
   for (const Joined& each : group.joined) CHECK((*each)->failure().is_ok());
 }
 
+TEST_CASE("strangers: nobody takes the place of a rank that said goodbye, and the others go on") {
+  Ranks group(3);
+  for (const Joined& each : group.joined) REQUIRE(each.is_ok());
+  std::promise<void> left;
+  (*group.joined[0])->watch_leavers([&](Rank) { left.set_value(); });
+  group.joined[2] = internal_error("gone");
+  left.get_future().wait();
+  GroupOptions late = group.options[2];
+  late.timeout = Seconds(0.5);
+  const Status told = Group::join(late).status();
+  CHECK(told.code() == StatusCode::kTimeout);
+  CHECK_THAT(told.message(), Contains("the job that listens here has begun without rank 2"));
+  for (Rank rank : {0, 1}) CHECK((*group.joined[static_cast<std::size_t>(rank)])->failure().text() == "OK");
+}
+
 TEST_CASE("strangers: damaged bytes of a joined rank end the job with its name, not with a crash") {
   const std::string how = GENERATE("flipped", "length", "random", "wrong form", "half and gone");
   FalseMember job;

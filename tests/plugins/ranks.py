@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several real processes for one test: each runs a function of the test's file and reports what came of it."""
+"""Several real processes for one test: each runs a function of the test's file and reports what came of it.
+
+    with ranks.Job(__file__, "train", 3) as job:   # or, when there is nothing to do meanwhile:
+        ...                                        # ranks.outcomes(__file__, "train", 3)
+        outcomes = job.wait()
+
+Whatever happens in the `with` block, no process of the job is left when it ends.
+"""
 
 import dataclasses
 import faulthandler
@@ -17,6 +24,9 @@ import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 _CHILD = "import sys; sys.path.insert(0, {here!r}); import ranks; ranks.child({arguments})"
+# What a loaded machine may add to "within so many seconds". With the second promised for a rank that dies it stays
+# under the 5 s after which its silence would be noticed anyway (CASYNC_DEAD_SEC), so how it was noticed is tested too.
+MARGIN_S = 3.0
 
 
 @dataclasses.dataclass
@@ -37,6 +47,24 @@ class Job:
     def __init__(self, path, name, size, torch=False, env=None, envs=None, **kwargs):
         self._folder = tempfile.TemporaryDirectory()
         self.processes = []
+        try:
+            self._start(path, name, size, torch, env, envs, kwargs)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()  # ends a stopped one too; does nothing to one that was waited for
+        for process in self.processes:
+            process.wait()
+            process.stderr.close()
+        self._folder.cleanup()
+
+    def _start(self, path, name, size, torch, env, envs, kwargs):
         place = _torch_place() if torch else {"CASYNC_RENDEZVOUS": f"file:{self._folder.name}/meet"}
         os.makedirs(f"{self._folder.name}/meet", mode=0o700)
         for rank in range(size):
@@ -70,34 +98,43 @@ class Job:
                 time.sleep(0.01)
 
     def wait(self, timeout=240):
-        """Outcomes by rank. A rank that has not ended by then is killed, and fails the test."""
-        outcomes = []
+        """Outcomes by rank. A rank that has not ended by then fails the test, which shows where its threads are."""
         deadline = time.monotonic() + timeout
-        try:
-            for rank, process in enumerate(self.processes):
+        outcomes = []
+        for rank, process in enumerate(self.processes):
+            try:
                 _, stderr = process.communicate(timeout=max(0.1, deadline - time.monotonic()))
-                outcome = Outcome(process.returncode, stderr=stderr)
-                if os.path.exists(self._report(rank)):
-                    with open(self._report(rank), "rb") as report:
-                        outcome = dataclasses.replace(outcome, **pickle.load(report))
-                outcomes.append(outcome)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGABRT)  # has faulthandler print where its threads are
-            _, stderr = process.communicate()
-            raise AssertionError(f"rank {rank} had not ended after {timeout} s: {stderr[-5000:]}") from None
-        finally:
-            for process in self.processes:
-                process.kill()
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGABRT)  # faulthandler prints them
+                _, stderr = process.communicate(timeout=20)
+                raise AssertionError(f"rank {rank} had not ended after {timeout} s: {stderr[-5000:]}") from None
+            outcome = Outcome(process.returncode, stderr=stderr)
+            if os.path.exists(self._report(rank)):
+                with open(self._report(rank), "rb") as report:
+                    outcome = dataclasses.replace(outcome, **pickle.load(report))
+            outcomes.append(outcome)
         return outcomes
+
+
+def outcomes(path, name, size, **options):
+    """How the ranks of a job ended."""
+    with Job(path, name, size, **options) as job:
+        return job.wait()
+
+
+def assert_within(promised_s, seconds):
+    """A promise of time, with the margin of a loaded machine; pytest -rP shows what it was."""
+    print(f"promised within {promised_s} s: took {seconds:.3f} s")
+    assert seconds < promised_s + MARGIN_S
 
 
 def values(path, name, size, **options):
     """Runs a job in which no rank may fail; what the ranks returned."""
-    outcomes = Job(path, name, size, **options).wait()
-    for rank, outcome in enumerate(outcomes):
+    ended = outcomes(path, name, size, **options)
+    for rank, outcome in enumerate(ended):
         failed = f"rank {rank}, exit code {outcome.code}: {outcome.stderr[-3000:]}"
         assert outcome.code == 0 and outcome.error is None, failed
-    return [outcome.value for outcome in outcomes]
+    return [outcome.value for outcome in ended]
 
 
 def _leave_torch():
@@ -135,7 +172,12 @@ def _save(**what):
     os.replace(_report_path + ".part", _report_path)
 
 
-def _torch_place():
+def free_port():
+    """A TCP port of this machine that nobody listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+        return free.getsockname()[1]
+
+
+def _torch_place():
+    return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}

@@ -37,14 +37,16 @@ def test_feedback_keeps_what_the_payload_leaves_out(name):
     assert numpy.abs(applied + state.residual - 20.0 * GRADIENT).max() < 1e-3
 
 
-def test_a_gradient_that_is_not_finite_leaves_the_state_as_it_was():
-    codec, state = casync.Codec("int8"), casync.CodecState(GRADIENT.size)
-    codec.encode(GRADIENT, state)
+@pytest.mark.parametrize("bad", [numpy.inf, -numpy.inf, numpy.nan])
+@pytest.mark.parametrize("name", ERROR)
+def test_a_gradient_that_is_not_finite_leaves_the_state_as_it_was(name, bad):
+    state = casync.CodecState(GRADIENT.size)
+    state.residual[:] = 0.01 * GRADIENT
     before = state.residual.copy()
-    bad = GRADIENT.copy()
-    bad[17] = numpy.inf
-    codec.encode(bad, state)
-    assert before.any() and (state.residual == before).all()
+    gradient = GRADIENT.copy()
+    gradient[17] = bad
+    casync.Codec(name).encode(gradient, state)
+    assert (state.residual == before).all()
 
 
 @pytest.mark.parametrize("name", ["none", "int8"])
@@ -73,6 +75,19 @@ def test_an_unknown_parameter_is_refused():
 def test_a_state_of_another_size_is_refused():
     with pytest.raises(casync.InvalidArgument, match="3 elements"):
         casync.Codec("int8").encode(GRADIENT, casync.CodecState(3))
+
+
+def test_a_state_that_is_not_contiguous_is_refused_and_nothing_around_it_is_touched():
+    around = numpy.zeros(3000, numpy.float32)
+    for state in (around[1000:2000][::-1], around[::2][:1000]):
+        with pytest.raises(casync.InvalidArgument, match="not contiguous"):
+            casync.Codec("int8").encode(GRADIENT, state)
+    assert not around.any()
+
+
+def test_a_read_only_state_is_refused():
+    with pytest.raises(casync.InvalidArgument, match="read-only"):
+        casync.Codec("int8").encode(GRADIENT, numpy.frombuffer(bytes(4 * GRADIENT.size), numpy.float32))
 
 
 def test_info_is_what_the_codec_declares():

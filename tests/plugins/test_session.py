@@ -2,6 +2,7 @@
 """casync.Session with real ranks: averages, identical replicas, saved state, refusals."""
 
 import hashlib
+import sys
 
 import numpy
 import pytest
@@ -104,10 +105,11 @@ def test_all_ranks_learn_alike_that_a_gradient_was_not_finite():
     assert set(ranks.values(__file__, "with_a_nan", 3)) == {(True, False, "fc", True)}
 
 
-def declare_and_submit(rank, declarations, codecs=("none", "none")):
-    with casync.Session(codec=codecs[rank]) as session:
+def declare_and_submit(rank, declarations, codecs=("none", "none"), dtypes=("float32", "float32"), plans=None):
+    how = dict(codec=codecs[rank]) if plans is None else dict(plan=plans[rank])
+    with casync.Session(**how) as session:
         name, size = declarations[rank]
-        session.submit(session.declare(name, size), numpy.ones(size, numpy.float32))
+        session.submit(session.declare(name, size, dtypes[rank]), numpy.ones(size, dtypes[rank]))
         session.step()
 
 
@@ -115,24 +117,35 @@ MISMATCHES = {
     "names": (dict(declarations=[("fc", 8), ("fd", 8)]), ("fc", "rank 1 has nothing")),
     "shapes": (dict(declarations=[("fc", 8), ("fc", 9)]), ("8", "9")),
     "codecs": (dict(declarations=[("fc", 8), ("fc", 8)], codecs=("int8", "int4")), ("int8", "int4")),
+    "dtypes": (dict(declarations=[("fc", 8), ("fc", 8)], dtypes=("float32", "float16")), ("float32", "float16")),
 }
 
 
 @pytest.mark.parametrize("case", MISMATCHES)
 def test_ranks_that_differ_are_refused_with_both_values(case):
     arguments, both = MISMATCHES[case]
-    for outcome in ranks.Job(__file__, "declare_and_submit", 2, **arguments).wait():
+    for outcome in ranks.outcomes(__file__, "declare_and_submit", 2, **arguments):
         assert outcome.error == "InvalidArgument"
         assert all(value in outcome.message for value in both), outcome.message
+
+
+def test_plans_that_differ_are_refused_with_the_first_difference(tmp_path):
+    plans = []
+    for rank, pattern in enumerate(["*.bias", "*.norm"]):
+        plans.append(str(tmp_path / f"rank{rank}.txtpb"))
+        with open(plans[rank], "w") as plan:
+            print('version: 1 rule { match: "same" priority: 1 } rule { match: "%s" priority: 2 }' % pattern, file=plan)
+    same = [("fc", 8)] * 2
+    for outcome in ranks.outcomes(__file__, "declare_and_submit", 2, declarations=same, plans=plans):
+        assert outcome.error == "InvalidArgument", outcome.stderr
+        assert "rule 2 match: rank 0 has *.bias, rank 1 has *.norm" in outcome.message
 
 
 def test_world_sizes_that_differ_are_refused_with_both_values():
     same = [("fc", 8)] * 2
     envs = {1: {"CASYNC_SIZE": "3"}}
-    job = ranks.Job(
-        __file__, "declare_and_submit", 2, declarations=same, envs=envs, env={"CASYNC_TIMEOUT_SEC": "5"}
-    )
-    for outcome in job.wait():
+    env = {"CASYNC_TIMEOUT_SEC": "5"}
+    for outcome in ranks.outcomes(__file__, "declare_and_submit", 2, declarations=same, envs=envs, env=env):
         assert outcome.error == "InvalidArgument", outcome.stderr
         assert "2" in outcome.message and "3" in outcome.message
 
@@ -165,6 +178,7 @@ def test_a_gradient_twice_in_one_step_is_refused(alone):
     alone.submit(fc, numpy.ones(6, numpy.float32))
     with pytest.raises(casync.InvalidArgument, match="twice"):
         alone.submit(fc, numpy.ones(6, numpy.float32))
+    assert alone.step()  # with the first
 
 
 def test_bfloat16_travels_as_its_uint16_view(alone):
@@ -172,6 +186,29 @@ def test_bfloat16_travels_as_its_uint16_view(alone):
     before = array.copy()
     alone.submit(alone.declare("half", 2, "bfloat16"), array)
     assert alone.step() and (array == before).all()
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "-1", "nan", "1e9"])
+def test_a_timeout_that_cannot_be_is_refused_with_variable_value_and_range(monkeypatch, value):
+    monkeypatch.setenv("CASYNC_TIMEOUT_SEC", value)
+    with pytest.raises(casync.InvalidArgument, match=f"CASYNC_TIMEOUT_SEC.*{value}.*0.001.*1000000"):
+        casync.Session(rank=0, size=1)
+
+
+def test_a_timeout_that_is_no_number_is_refused():
+    with pytest.raises(casync.InvalidArgument, match="'soon'"):
+        casync.Session(rank=0, size=1, timeout="soon")
+
+
+TORCHRUN = dict(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
+
+
+def test_torchrun_without_torch_is_refused_with_what_to_set(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    for name, value in TORCHRUN.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(casync.Unavailable, match="CASYNC_RENDEZVOUS"):
+        casync.Session()
 
 
 def test_a_closed_session_says_so(alone):

@@ -128,6 +128,16 @@ TEST_CASE("frame: a piece outside its payload is refused, whatever the numbers")
   header.piece_bytes = 1;
   CHECK(read_forged(header) == FrameFault::kPiece);
 
+  header = example(10'000);
+  header.piece_stride = 4096;  // whole, and yet of several pieces
+  CHECK(read_forged(header) == FrameFault::kPiece);
+
+  header = example(8192);
+  header.piece_stride = 4096;
+  header.piece_offset = 8192;  // an empty piece behind the last
+  header.piece_bytes = 0;
+  CHECK(read_forged(header) == FrameFault::kPiece);
+
   header = example(1_MiB);
   header.source = -1;
   CHECK(read_forged(header) == FrameFault::kField);

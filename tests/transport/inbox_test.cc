@@ -22,11 +22,14 @@ struct Fixture : PieceSource, TransportClient {
   int asked = 0, dropped_pieces = 0;
   std::vector<std::pair<InboxRecord*, FrameHeader>> taken;
   std::vector<Status> received_statuses, refusals;
+  bool finishes_at_once = false;  // what is taken is there, as an eager piece is
+  int refused_question = 0;       // the n-th call of place()
 
   Fixture() { inbox.set_client(*this); }
 
   Placement place(Rank, const Message& message) override {
     ++asked;
+    if (asked == refused_question) return Placement::refuse(data_loss("unwanted"));
     if (answer == Placement::Kind::kHere) return Placement::here({memory.data(), message.payload_bytes});
     return answer == Placement::Kind::kLater ? Placement::later() : Placement::refuse(data_loss("unwanted"));
   }
@@ -35,6 +38,7 @@ struct Fixture : PieceSource, TransportClient {
   void failed(Rank, Status) override {}
   void take_held(HeldPiece, InboxRecord* record, const FrameHeader& header, View) override {
     taken.emplace_back(record, header);
+    if (finishes_at_once) inbox.finish(record, header, Status::ok());
   }
   void drop_held(HeldPiece) override { ++dropped_pieces; }
   void refused(Rank, Status reason) override { refusals.push_back(std::move(reason)); }
@@ -95,6 +99,47 @@ TEST_CASE_METHOD(Fixture, "inbox: pieces that disagree about their message fail 
   CHECK_THAT(refusals[0].message(), Catch::Contains("rank 1"));
 }
 
+TEST_CASE_METHOD(Fixture, "inbox: a whole message and a piece of the same one fail the peer, in memory and put off") {
+  answer = GENERATE(Placement::Kind::kHere, Placement::Kind::kLater);
+  FrameHeader whole = header(10'000, 10'000, 0);
+  whole.piece_stride = 4096;
+  const Inbox::Arrival first = inbox.arrive(whole, nullptr);
+  CHECK(inbox.arrive(header(10'000, 4096, 8192), nullptr).answer == Inbox::Answer::kDrop);
+  REQUIRE(refusals.size() == 1);
+  CHECK_THAT(refusals[0].message(), Catch::Contains("disagree about the message"));
+  if (answer == Placement::Kind::kHere) {
+    inbox.finish(first.record, whole, Status::ok());
+    CHECK(received_statuses.size() == 1);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: a refusal among what was put off stops the rest of that peer's, and no other's") {
+  answer = Placement::Kind::kLater;
+  const auto put_off = [&](Rank from, std::uint32_t partition) {
+    for (Bytes offset : {Bytes{0}, Bytes{4096}}) {
+      FrameHeader piece = header(12'288, 4096, offset, from);
+      piece.message.key.partition = partition;
+      CHECK(inbox.arrive(piece, nullptr).answer == Inbox::Answer::kHold);
+    }
+  };
+  for (std::uint32_t partition : {0u, 1u, 2u}) put_off(1, partition);
+  answer = Placement::Kind::kHere;
+  finishes_at_once = true;
+  refused_question = asked + 1;
+  inbox.retry();
+  REQUIRE(refusals.size() == 1);
+  CHECK(taken.empty());
+  CHECK(dropped_pieces == 2);
+  answer = Placement::Kind::kLater;
+  put_off(2, 0);
+  answer = Placement::Kind::kHere;
+  inbox.retry();
+  CHECK(taken.size() == 2);
+  inbox.fail(1, refusals[0]);
+  CHECK(dropped_pieces == 6);
+  CHECK(received_statuses.empty());
+}
+
 TEST_CASE_METHOD(Fixture, "inbox: sizes in a header reserve nothing until the client has answered") {
   answer = Placement::Kind::kLater;
   const FrameHeader bomb = header(Bytes{1} << 62, kMinPieceBytes, 0);
@@ -112,6 +157,49 @@ TEST_CASE_METHOD(Fixture, "inbox: a peer that floods us with unwanted pieces has
     inbox.arrive(header(1_MiB * 1024, kMinPieceBytes, piece * kMinPieceBytes), nullptr);
   }
   CHECK(refusals.size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: what waits is counted for each peer alone, and no longer when it has its place") {
+  answer = Placement::Kind::kLater;
+  const auto flood = [&](Rank from, std::uint64_t gradient, std::uint32_t messages) {
+    for (std::uint32_t i = 0; i < messages && refusals.empty(); ++i) {
+      FrameHeader message = header(8, 8, 0, from);
+      message.message.key = {.gradient = gradient, .partition = i};
+      inbox.arrive(message, nullptr);
+    }
+  };
+  flood(1, 1, 50'000);
+  flood(2, 1, 50'000);
+  CHECK(refusals.empty());
+  answer = Placement::Kind::kHere;
+  finishes_at_once = true;
+  inbox.retry();
+  CHECK(inbox.empty());
+  answer = Placement::Kind::kLater;
+  flood(1, 2, 50'000);
+  CHECK(refusals.empty());
+  flood(1, 3, 50'000);
+  REQUIRE(refusals.size() == 1);
+  CHECK_THAT(refusals[0].message(),
+             Catch::Contains("rank 1 has sent 65536 pieces of messages that nobody here waits for"));
+}
+
+TEST_CASE_METHOD(Fixture, "inbox: the memory that a peer's waiting messages take has a limit of its own") {
+  answer = Placement::Kind::kLater;
+  inbox.arrive(header(100, 100, 0), nullptr);
+  inbox.keep_bytes(1, 500_MiB);
+  inbox.keep_bytes(2, 500_MiB);
+  inbox.release_bytes(1, 400_MiB);
+  inbox.keep_bytes(1, 400_MiB);
+  CHECK(refusals.empty());
+  inbox.keep_bytes(1, 100_MiB);
+  REQUIRE(refusals.size() == 1);
+  CHECK_THAT(refusals[0].message(), Catch::Contains("rank 1 has sent 600 MiB that nobody here waits for"));
+  FrameHeader next = header(100, 100, 0);
+  next.message.key.partition = 1;
+  CHECK(inbox.arrive(next, nullptr).answer == Inbox::Answer::kDrop);
+  next.source = 2;
+  CHECK(inbox.arrive(next, nullptr).answer == Inbox::Answer::kHold);
 }
 
 TEST_CASE_METHOD(Fixture, "inbox: after a refusal the peer's frames are dropped without asking") {

@@ -58,6 +58,8 @@ _STATUS_FUNCTIONS = {
         POINTER(c_uint64),
     ],
     "casync_session_wait": [c_void_p, c_uint64, c_double],
+    "casync_session_wait_hidden": [c_void_p, c_uint64, c_double],
+    "casync_session_note_exposed": [c_void_p, c_uint64, c_double],
     "casync_session_done": [c_void_p, c_uint64, POINTER(c_int32)],
     "casync_session_step": [c_void_p, POINTER(c_int32), c_char_p, c_size_t],
     "casync_session_stats": [c_void_p, c_char_p, c_size_t, POINTER(c_size_t)],

@@ -5,7 +5,7 @@ import ctypes
 import dataclasses
 import os
 
-from casync import _library, _patience, launch
+from casync import _library, _patience, errors, launch
 from casync.codec import Codec
 
 
@@ -21,7 +21,7 @@ class Request:
     codec: "str | Codec | None"
     transport: "str | None"
     op: str
-    timeout: float
+    timeout: "float | None"
     trace: "str | None"
     store: object
 
@@ -72,12 +72,20 @@ def _options(request, store, calls):
         parameter_count=len(parameters),
         transport=_bytes(request.transport),
         op=_bytes(request.op),
-        timeout_s=request.timeout,
+        timeout_s=_seconds(request.timeout),
         trace=_bytes(request.trace),
     )
     if store is not None:
         options.store_set, options.store_get = calls.set, calls.get
     return options
+
+
+def _seconds(timeout):
+    """0 lets C read CASYNC_TIMEOUT_SEC, and say what is wrong with it."""
+    try:
+        return float(timeout or 0)
+    except (TypeError, ValueError):
+        raise errors.InvalidArgument(f"timeout is {timeout!r}, expected seconds") from None
 
 
 def _bytes(text):

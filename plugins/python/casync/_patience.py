@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long waits that Ctrl-C ends: Python runs a signal's handler between two instructions, never inside a C call."""
 
+import math
 import threading
 import time
 
@@ -9,9 +10,10 @@ from casync import errors
 SLICE_S = 0.2
 
 
-def sliced(wait, timeout_s):
-    """Calls wait(seconds), which raises Timeout, in slices until it returns or `timeout_s` are over."""
-    deadline = time.monotonic() + timeout_s
+def sliced(wait, timeout_s=None):
+    """Calls wait(seconds), which raises Timeout, in slices until it returns or `timeout_s` are over. None: until it
+    raises a Timeout that is not the slice's, but says that what it waits for has failed."""
+    deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     while True:
         begin = time.monotonic()
         seconds = max(0.0, min(SLICE_S, deadline - begin))
@@ -19,7 +21,7 @@ def sliced(wait, timeout_s):
             return wait(seconds)
         except errors.Timeout:
             now = time.monotonic()
-            # A Timeout long before the slice is over is not the slice's: the session itself gave up.
+            # A failure is told at once: a Timeout long before the slice is over is not the slice's.
             if now >= deadline or now - begin < seconds / 2:
                 raise
 

@@ -49,8 +49,9 @@ class Codec:
         return size.value
 
     def encode(self, x, state=None, seed=0, step=0):
-        """The payload of x, any array of float32. `state` (a CodecState, or a float32 array as long as x) is added
-        to x first and then holds what the payload leaves out; it stays as it was when x is not finite."""
+        """The payload of x, any array of float32. `state` (a CodecState, or a float32 array as long as x, contiguous
+        and writable) is added to x first and then holds what the payload leaves out; it stays as it was when x is not
+        finite."""
         x = numpy.ascontiguousarray(x, numpy.float32).reshape(-1)
         before, after = self._residuals(x, state)
         payload = ctypes.create_string_buffer(max(self.bound(x.size), 1))
@@ -68,8 +69,8 @@ class Codec:
             len(payload),
             ctypes.byref(size),
         )
-        if before is not None and numpy.isfinite(x).all():
-            before[:] = after
+        if before is not None:
+            before[:] = after  # of an x that is not finite C has made `after` a copy of `before`
         return payload.raw[: size.value]
 
     def decode(self, payload, n):
@@ -115,6 +116,9 @@ class Codec:
             raise errors.InvalidArgument("state must be a casync.CodecState or a float32 array")
         if residual.shape != x.shape:
             raise errors.InvalidArgument(f"state holds {residual.size} elements, x has {x.size}")
+        if not residual.flags.c_contiguous or not residual.flags.writeable:
+            fault = "read-only" if residual.flags.c_contiguous else "not contiguous"
+            raise errors.InvalidArgument(f"state is {fault}, and has to be contiguous and writable")
         return residual, numpy.empty_like(x)
 
 

@@ -7,6 +7,8 @@ import itertools
 import os
 import sys
 
+from casync import errors
+
 _CASYNC = ("CASYNC_RANK", "CASYNC_SIZE", "CASYNC_RENDEZVOUS")
 _TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 # The n-th session of a group belongs together on all its ranks; the number keeps their keys apart.
@@ -28,8 +30,9 @@ class TorchStore:
         return self._store.get(key)
 
 
-def find_store(timeout_s, process_group=None):
-    """The store to meet at, or None when something else says how: CASYNC_*, or no torch job here.
+def find_store(timeout=None, process_group=None):
+    """The store to meet at, or None when something else says how: CASYNC_*, or no torch job here. `timeout` is the
+    session's, in seconds or None. Raises Unavailable when it would be torch's, and torch is not there.
 
     A process group that is already there is asked first: its store is known to work, and to reach all its ranks.
     """
@@ -38,7 +41,7 @@ def find_store(timeout_s, process_group=None):
     elif any(name in os.environ for name in _CASYNC) or not all(name in os.environ for name in _TORCHRUN):
         return None
     else:
-        group, (store, rank, size) = "all", _of_environment(timeout_s)
+        group, (store, rank, size) = "all", _of_environment(timeout)
     import torch.distributed
 
     prefix = "casync/{}/{}/{}/{}".format(
@@ -73,18 +76,40 @@ def _of_process_group(process_group):
     return group.group_name, store, distributed.get_rank(group), distributed.get_world_size(group)
 
 
-def _of_environment(timeout_s):
-    from torch import distributed
+def _connecting_s(timeout):
+    """What connecting to torch's store may take. Whether the number is a good one C says, when the session opens."""
+    try:
+        seconds = float(timeout or os.environ.get("CASYNC_TIMEOUT_SEC") or 300)
+    except (TypeError, ValueError):
+        return 300.0
+    return seconds if 0 < seconds <= 1e6 else 300.0
 
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+def _number(name):
+    try:
+        return int(os.environ[name])
+    except ValueError:
+        raise errors.InvalidArgument(f"{name}={os.environ[name]} (torchrun) is not a number") from None
+
+
+def _of_environment(timeout):
+    try:
+        from torch import distributed
+    except ModuleNotFoundError as cause:
+        raise errors.Unavailable(
+            "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, as torchrun does, but PyTorch, in whose store its "
+            "ranks meet, is not installed: set CASYNC_RENDEZVOUS=host:port of rank 0"
+        ) from cause
+
+    rank, size, port = _number("RANK"), _number("WORLD_SIZE"), _number("MASTER_PORT")
     # torchrun's agent keeps the store; without an agent rank 0 does, as torch's own env:// rendezvous has it.
     agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     store = distributed.TCPStore(
         os.environ["MASTER_ADDR"],
-        int(os.environ["MASTER_PORT"]),
+        port,
         size,
         is_master=rank == 0 and not agent,
-        timeout=datetime.timedelta(seconds=timeout_s),
+        timeout=datetime.timedelta(seconds=_connecting_s(timeout)),
         multi_tenant=True,
         wait_for_workers=False,
     )

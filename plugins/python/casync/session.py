@@ -66,9 +66,8 @@ class Session:
         store=None,
     ):
         self._pid = os.getpid()
-        self._timeout = float(timeout or os.environ.get("CASYNC_TIMEOUT_SEC") or 300)
         self._pointer = _open.open_session(
-            _open.Request(rank, size, rendezvous, token, plan, codec, transport, op, self._timeout, trace, store)
+            _open.Request(rank, size, rendezvous, token, plan, codec, transport, op, timeout, trace, store)
         )
         self._closed = False
         self._gradients = {}  # id -> arrays.Gradient
@@ -223,21 +222,21 @@ class Session:
             pass  # it had failed, or was closed: the others know
 
     def _wait(self, handle, timeout):
+        """The session's own timeout is C's to judge: it ends the job with a Timeout, whatever a slice is."""
         self._check()
+
+        def wait(seconds):
+            _library.call("casync_session_wait", self._pointer, handle, seconds)
+
         if timeout is None and threading.current_thread() is not threading.main_thread():
-            # No signal comes here, and C knows the session's own timeout best.
-            _library.call("casync_session_wait", self._pointer, handle, -1.0)
-            self._in_flight.pop(handle, None)
-            return
-        try:
-            _patience.sliced(
-                lambda seconds: _library.call("casync_session_wait", self._pointer, handle, seconds),
-                self._timeout if timeout is None else timeout,
-            )
-        except errors.Timeout as error:
-            if timeout is None:
-                self._leave(f"Timeout: {error}")  # the others need not wait for theirs
-            raise
+            wait(-1.0)  # no signal comes here
+        else:
+            _patience.sliced(wait, timeout)
+        self._in_flight.pop(handle, None)
+
+    def _wait_hidden(self, handle):
+        """Waits on a helper's thread while the program goes on: none of it is the program's standing still."""
+        _library.call("casync_session_wait_hidden", self._pointer, handle, -1.0)
         self._in_flight.pop(handle, None)
 
     def _is_done(self, handle):

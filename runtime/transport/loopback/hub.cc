@@ -42,22 +42,22 @@ void Mailbox::take_all(std::vector<Parcel>& out) {
   out.swap(parcels_);
 }
 
-std::shared_ptr<Hub> Hub::of(std::uint64_t epoch) {
+std::shared_ptr<LoopbackHub> LoopbackHub::of(std::uint64_t epoch) {
   static std::mutex mutex;
-  static std::map<std::uint64_t, std::weak_ptr<Hub>> hubs;
+  static std::map<std::uint64_t, std::weak_ptr<LoopbackHub>> hubs;
   std::lock_guard lock(mutex);
   std::erase_if(hubs, [](const auto& entry) { return entry.second.expired(); });
-  std::shared_ptr<Hub> hub = hubs[epoch].lock();
-  if (!hub) hubs[epoch] = hub = std::make_shared<Hub>();
+  std::shared_ptr<LoopbackHub> hub = hubs[epoch].lock();
+  if (!hub) hubs[epoch] = hub = std::make_shared<LoopbackHub>();
   return hub;
 }
 
-bool Hub::enter(Rank rank) {
+bool LoopbackHub::enter(Rank rank) {
   std::lock_guard lock(mutex_);
   return std::exchange(present_[rank], true) == false;
 }
 
-void Hub::leave(Rank rank, bool said_goodbye) {
+void LoopbackHub::leave(Rank rank, bool said_goodbye) {
   std::lock_guard lock(mutex_);
   present_[rank] = false;
   if (said_goodbye) return;
@@ -66,7 +66,7 @@ void Hub::leave(Rank rank, bool said_goodbye) {
   }
 }
 
-Mailbox& Hub::mailbox(Rank rank) {
+Mailbox& LoopbackHub::mailbox(Rank rank) {
   std::lock_guard lock(mutex_);
   auto& mailbox = mailboxes_[rank];
   if (!mailbox) mailbox = std::make_unique<Mailbox>();

@@ -47,10 +47,10 @@ class Mailbox {
 };
 
 /// Where the loopback ranks of one epoch meet.
-class Hub {
+class LoopbackHub {
  public:
   /// The hub of an epoch; made when the first rank asks, gone with the last.
-  static std::shared_ptr<Hub> of(std::uint64_t epoch);
+  static std::shared_ptr<LoopbackHub> of(std::uint64_t epoch);
 
   /// False: somebody is this rank already.
   bool enter(Rank rank);

@@ -19,7 +19,7 @@ namespace {
 
 class Loopback final : public Transport, private PieceSource {
  public:
-  Loopback(const TransportOptions& options, LoopbackOptions loopback, std::shared_ptr<Hub> hub)
+  Loopback(const TransportOptions& options, LoopbackOptions loopback, std::shared_ptr<LoopbackHub> hub)
       : options_(options),
         loopback_(std::move(loopback)),
         hub_(std::move(hub)),
@@ -59,7 +59,7 @@ class Loopback final : public Transport, private PieceSource {
 
   TransportOptions options_;
   LoopbackOptions loopback_;
-  std::shared_ptr<Hub> hub_;
+  std::shared_ptr<LoopbackHub> hub_;
   Mailbox& mailbox_;
   Inbox inbox_;
   Peers peers_;
@@ -257,7 +257,7 @@ void Loopback::close(Clock::time_point) {
 }  // namespace
 
 Result<std::unique_ptr<Transport>> make_loopback(const TransportOptions& options, const LoopbackOptions& loopback) {
-  std::shared_ptr<Hub> hub = Hub::of(options.epoch);
+  std::shared_ptr<LoopbackHub> hub = LoopbackHub::of(options.epoch);
   if (!hub->enter(options.rank)) {
     return invalid_argument(
         fmt::format("loopback: rank {} of epoch {} exists already in this process", options.rank, options.epoch));

@@ -47,7 +47,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   static constexpr std::chrono::milliseconds kLastMoments{200};
   static constexpr int kRefusalsToYield = 16;
 
-  void broken(Rank peer, ucs_status_t why) override;
+  void broken(Rank peer, ucs_status_t why) noexcept override;
   bool handle_failures();
   bool everybody_left() const;
   void end_endpoints(Clock::time_point deadline);
@@ -93,9 +93,11 @@ Status Ucx::connect(std::span<const std::string> addresses, TransportClient& cli
 }
 
 // UCX calls this from inside progress. A peer that said goodbye may go, unless we are still sending to it.
-void Ucx::broken(Rank peer, ucs_status_t why) {
+void Ucx::broken(Rank peer, ucs_status_t why) noexcept {
   if (peers_.left(peer) && sender_.idle(peer)) return;
-  peers_.fail_later(peer, peer_failure(fmt::format("rank {}: connection lost ({})", peer, ucs_status_string(why))));
+  peers_.guard(peer, [&] {
+    peers_.fail_later(peer, peer_failure(fmt::format("rank {}: connection lost ({})", peer, ucs_status_string(why))));
+  });
 }
 
 // Ends the endpoints of peers that failed since the last time, and what was queued for them.

@@ -34,51 +34,52 @@ Status UcxReceiver::open(UcxWorker& worker, Peers& peers, UcxSender& sender) {
   return Status::ok();
 }
 
+// The answer tells UCX whether it has its memory back, or we release or fetch it later.
 ucs_status_t UcxReceiver::on_piece(void* self, const void* header, size_t header_length, void* data, size_t length,
-                                   const ucp_am_recv_param_t* param) {
-  const bool announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  return static_cast<UcxReceiver*>(self)->piece(view_of(header, header_length), data, length, announced);
+                                   const ucp_am_recv_param_t* param) noexcept {
+  Incoming incoming{.data = data, .length = length};
+  incoming.announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  static_cast<UcxReceiver*>(self)->piece(view_of(header, header_length), incoming);
+  return incoming.answer();
 }
 
 ucs_status_t UcxReceiver::on_fused(void* self, const void*, size_t, void* data, size_t length,
-                                   const ucp_am_recv_param_t* param) {
+                                   const ucp_am_recv_param_t* param) noexcept {
   auto& receiver = *static_cast<UcxReceiver*>(self);
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {  // we never send these so
     ++receiver.stats_.frames_dropped;
     return UCS_OK;
   }
-  return receiver.fused(data, length);
+  Incoming incoming{.data = data, .length = length};
+  receiver.fused(incoming);
+  return incoming.answer();
 }
 
-// UCS_OK tells UCX that it may have its memory back, UCS_INPROGRESS that we release or fetch it later.
-ucs_status_t UcxReceiver::piece(ConstView header_bytes, void* data, Bytes length, bool announced) {
-  stats_.wire_bytes_received += header_bytes.size + length;
+void UcxReceiver::piece(ConstView header_bytes, Incoming& incoming) {
+  stats_.wire_bytes_received += header_bytes.size + incoming.length;
   FrameHeader header;
   if (header_bytes.size != kFrameHeaderBytes || read_frame_header(header_bytes, header) != FrameFault::kNone ||
       !inbox_.accepts(header)) {
     ++stats_.frames_dropped;
-    return UCS_OK;
+    return;
   }
-  if (header.kind == FrameKind::kGoodbye) {
-    peers_->goodbye(header.source);
-    return UCS_OK;
-  }
-  if (header.kind == FrameKind::kPutOff) {
-    sender_->put_off(header.source, header.message.key);
-    return UCS_OK;
-  }
-  stats_.messages_received += header.piece_offset == 0;
-  Descriptor* descriptor = nullptr;
-  const ConstView eager = announced ? ConstView() : view_of(data, length);
-  if (announced && length != header.piece_bytes) announced = false;  // dropped by UCX, and finished as too short
-  return deliver(header, data, eager, announced, descriptor) ? UCS_INPROGRESS : UCS_OK;
+  peers_->guard(header.source, [&] { handle(header, incoming); });
 }
 
-ucs_status_t UcxReceiver::fused(void* data, Bytes length) {
-  stats_.wire_bytes_received += length;
+void UcxReceiver::handle(const FrameHeader& header, Incoming& incoming) {
+  if (header.kind == FrameKind::kGoodbye) return peers_->goodbye(header.source);
+  if (header.kind == FrameKind::kPutOff) return sender_->put_off(header.source, header.message.key);
+  stats_.messages_received += header.piece_offset == 0;
+  const ConstView eager = incoming.announced ? ConstView() : view_of(incoming.data, incoming.length);
+  // One that is not as long as it says is dropped by UCX, and finished as too short.
+  if (incoming.length != header.piece_bytes) incoming.announced = false;
+  deliver(header, eager, incoming);
+}
+
+void UcxReceiver::fused(Incoming& incoming) {
+  stats_.wire_bytes_received += incoming.length;
   ++stats_.messages_received;
-  FusedReader reader(view_of(data, length));
-  Descriptor* descriptor = nullptr;
+  FusedReader reader(view_of(incoming.data, incoming.length));
   FrameHeader header;
   ConstView payload;
   while (reader.next(header, payload)) {
@@ -86,36 +87,39 @@ ucs_status_t UcxReceiver::fused(void* data, Bytes length) {
       ++stats_.frames_dropped;
       continue;
     }
-    deliver(header, data, payload, false, descriptor);
+    peers_->guard(header.source, [&] { deliver(header, payload, incoming); });
   }
   if (reader.fault() != FrameFault::kNone) ++stats_.frames_dropped;
-  return descriptor != nullptr ? UCS_INPROGRESS : UCS_OK;
 }
 
-// True: UCX's memory is kept, by `descriptor` or by a fetch.
-bool UcxReceiver::deliver(const FrameHeader& header, void* data, ConstView eager, bool announced,
-                          Descriptor*& descriptor) {
+void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& incoming) {
+  // Whatever may find no memory does so before the inbox knows of the piece.
+  held_.make_ready();
+  descriptors_.make_ready();
+  fetches_.make_ready();
   Held* held = held_.take();
   const Inbox::Arrival arrival = inbox_.arrive(header, held);
-  if (arrival.answer == Inbox::Answer::kHold) {
-    if (descriptor == nullptr) {
-      descriptor = descriptors_.take();
-      *descriptor = {.data = data, .users = 0};
-    }
-    ++descriptor->users;
-    *held = {.descriptor = descriptor, .eager = eager, .announced = announced};
-    if (announced) sender_->send_notice(header.source, FrameKind::kPutOff, header.message.key);
-    return true;
-  }
+  if (arrival.answer == Inbox::Answer::kHold) return keep(*held, header, eager, incoming);
   held_.give(held);
-  if (arrival.answer == Inbox::Answer::kDrop) return false;
+  if (arrival.answer == Inbox::Answer::kDrop) return;
   stats_.payload_bytes_received += arrival.into.size;
-  if (!announced) {
-    inbox_.finish_with(arrival.record, header, eager, arrival.into);
-    return false;
+  if (!incoming.announced) return inbox_.finish_with(arrival.record, header, eager, arrival.into);
+  incoming.kept = true;
+  fetch(incoming.data, arrival.record, header, arrival.into);
+}
+
+void UcxReceiver::keep(Held& held, const FrameHeader& header, ConstView eager, Incoming& incoming) {
+  const bool is_first = incoming.descriptor == nullptr;
+  if (is_first) {
+    incoming.descriptor = descriptors_.take();
+    *incoming.descriptor = {.data = incoming.data, .from = header.source};
+    if (!incoming.announced) incoming.descriptor->bytes = incoming.length;
+    incoming.kept = true;
   }
-  fetch(data, arrival.record, header, arrival.into);
-  return true;
+  ++incoming.descriptor->users;
+  held = {.descriptor = incoming.descriptor, .eager = eager, .announced = incoming.announced};
+  if (is_first) inbox_.keep_bytes(header.source, incoming.descriptor->bytes);
+  if (incoming.announced) sender_->send_notice(header.source, FrameKind::kPutOff, header.message.key);
 }
 
 void UcxReceiver::fetch(void* data, InboxRecord* record, const FrameHeader& header, View into) {
@@ -129,28 +133,34 @@ void UcxReceiver::fetch(void* data, InboxRecord* record, const FrameHeader& head
   if (!UCS_PTR_IS_PTR(request)) on_fetched(nullptr, UCS_PTR_STATUS(request), into.size, fetch);
 }
 
-void UcxReceiver::on_fetched(void* request, ucs_status_t status, size_t length, void* fetch) {
+void UcxReceiver::on_fetched(void* request, ucs_status_t status, size_t length, void* fetch) noexcept {
   if (request != nullptr) ucp_request_free(request);
   const Fetch done = *static_cast<Fetch*>(fetch);
   UcxReceiver& receiver = *done.receiver;
-  receiver.fetches_.give(static_cast<Fetch*>(fetch));
   const Rank from = done.header.source;
-  Status result;
+  receiver.fetches_.give(static_cast<Fetch*>(fetch));
+  Status result(StatusCode::kInternal, {});  // stands where there is no memory for a better text
+  receiver.peers_->guard(from, [&] { result = receiver.outcome(done, status, length); });
+  receiver.peers_->guard(from, [&] { receiver.inbox_.finish(done.record, done.header, std::move(result)); });
+}
+
+Status UcxReceiver::outcome(const Fetch& fetch, ucs_status_t status, Bytes length) {
+  const Rank from = fetch.header.source;
   if (status != UCS_OK) {
-    receiver.peers_->fail_later(
-        from, peer_failure(fmt::format("receiving from rank {} failed: {}", from, ucs_status_string(status))));
-    result = receiver.peers_->status(from);
-  } else if (length != done.header.piece_bytes) {
-    result = data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",
-                                   describe(done.header.message.key), from, length, done.header.piece_offset,
-                                   done.header.piece_bytes));
+    peers_->fail_later(from,
+                       peer_failure(fmt::format("receiving from rank {} failed: {}", from, ucs_status_string(status))));
+    return peers_->status(from);
   }
-  receiver.inbox_.finish(done.record, done.header, std::move(result));
+  if (length == fetch.header.piece_bytes) return Status::ok();
+  return data_loss(fmt::format("{} from rank {}: got {} bytes at offset {}, its header says {}",
+                               describe(fetch.header.message.key), from, length, fetch.header.piece_offset,
+                               fetch.header.piece_bytes));
 }
 
 void UcxReceiver::release(Descriptor& descriptor) {
   if (--descriptor.users != 0) return;
   if (descriptor.data != nullptr) ucp_am_data_release(worker_->handle(), descriptor.data);
+  inbox_.release_bytes(descriptor.from, descriptor.bytes);
   descriptors_.give(&descriptor);
 }
 

@@ -33,11 +33,22 @@ class UcxReceiver final : public PieceSource {
   struct Descriptor {
     void* data = nullptr;
     std::size_t users = 0;
+    Rank from = 0;
+    Bytes bytes = 0;  // of our memory: none when it is only announced
+  };
+  /// The same while its callback runs.
+  struct Incoming {
+    void* data = nullptr;
+    Bytes length = 0;
+    bool announced = false;            // rendezvous: to be fetched
+    Descriptor* descriptor = nullptr;  // once a piece in it waits
+    bool kept = false;                 // it is UCX's no longer: we release or fetch it
+    ucs_status_t answer() const { return kept ? UCS_INPROGRESS : UCS_OK; }
   };
   struct Held {
     Descriptor* descriptor = nullptr;
-    ConstView eager;         // the piece, when it is in memory
-    bool announced = false;  // rendezvous: to be fetched
+    ConstView eager;  // the piece, when it is in memory
+    bool announced = false;
   };
   struct Fetch {
     UcxReceiver* receiver = nullptr;
@@ -46,14 +57,17 @@ class UcxReceiver final : public PieceSource {
   };
 
   static ucs_status_t on_piece(void* self, const void* header, size_t header_length, void* data, size_t length,
-                               const ucp_am_recv_param_t* param);
+                               const ucp_am_recv_param_t* param) noexcept;
   static ucs_status_t on_fused(void* self, const void* header, size_t header_length, void* data, size_t length,
-                               const ucp_am_recv_param_t* param);
-  static void on_fetched(void* request, ucs_status_t status, size_t length, void* fetch);
+                               const ucp_am_recv_param_t* param) noexcept;
+  static void on_fetched(void* request, ucs_status_t status, size_t length, void* fetch) noexcept;
 
-  ucs_status_t piece(ConstView header, void* data, Bytes length, bool announced);
-  ucs_status_t fused(void* data, Bytes length);
-  bool deliver(const FrameHeader& header, void* data, ConstView eager, bool announced, Descriptor*& descriptor);
+  void piece(ConstView header_bytes, Incoming& incoming);
+  void fused(Incoming& incoming);
+  void handle(const FrameHeader& header, Incoming& incoming);
+  void deliver(const FrameHeader& header, ConstView eager, Incoming& incoming);
+  void keep(Held& held, const FrameHeader& header, ConstView eager, Incoming& incoming);
+  Status outcome(const Fetch& fetch, ucs_status_t status, Bytes length);
   void fetch(void* data, InboxRecord* record, const FrameHeader& header, View into);
   void release(Descriptor& descriptor);
 

@@ -10,9 +10,8 @@
 namespace casync::runtime {
 namespace {
 
-// Fused messages above this, headers included, leave one by one: they are copied together, which pays for small
-// ones only.
-constexpr Bytes kMaxFusedBytes = 64_KiB;
+// What is fused is copied, which pays for small messages only: 64 KiB of them, and the headers of 64.
+constexpr Bytes kMaxFusedBytes = 64_KiB + 64 * kFrameHeaderBytes;
 // Messages up to this go ahead of what is queued.
 constexpr Bytes kSmallBytes = 64_KiB;
 // Pieces under way to one peer. On one host two keep both sides busy, and more leave the cache (64 MiB both ways
@@ -20,6 +19,17 @@ constexpr Bytes kSmallBytes = 64_KiB;
 // 1 MiB, 1 Gbit/s up to 64 ms.
 constexpr Bytes kPiecesOnThisHost = 2;
 constexpr Bytes kPiecesOverNetwork = 8;
+
+// How many of them, from the first on, go into one wire message: at least one.
+std::size_t count_fused(std::span<const Outgoing> outgoing) {
+  std::size_t count = 0;
+  for (Bytes room = kMaxFusedBytes; count < outgoing.size(); ++count) {
+    const Bytes bytes = kFrameHeaderBytes + outgoing[count].payload.size;
+    if (bytes > room) break;
+    room -= bytes;
+  }
+  return std::max<std::size_t>(count, 1);
+}
 
 }  // namespace
 
@@ -59,25 +69,30 @@ UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
 
 void UcxSender::send(Rank to, std::span<const Outgoing> outgoing) {
   if (!peers_.may_send(to, outgoing)) return;
-  Bytes total = 0;
-  for (const Outgoing& out : outgoing) total += out.payload.size;
-  stats_.payload_bytes_sent += total;
-  if (outgoing.size() > 1 && total + outgoing.size() * kFrameHeaderBytes <= kMaxFusedBytes)
-    return start_fused(to, outgoing);
-
-  for (const Outgoing& out : outgoing) {
-    ++stats_.messages_sent;
-    OutMessage* message = new_message(messages_, to);
-    message->header = header_for(out.message);
-    message->payload = out.payload;
-    message->cookies.push_back(out.cookie);
-    if (out.payload.size <= kSmallBytes) {
-      start_piece(*message);
-      continue;
+  while (!outgoing.empty()) {
+    const std::size_t count = count_fused(outgoing);
+    if (count == 1) {
+      start(to, outgoing.front());
+    } else {
+      start_fused(to, outgoing.first(count));
     }
-    queue(to).waiting.push(message);
+    outgoing = outgoing.subspan(count);
   }
   pump(to);
+}
+
+void UcxSender::start(Rank to, const Outgoing& out) {
+  ++stats_.messages_sent;
+  stats_.payload_bytes_sent += out.payload.size;
+  OutMessage* message = new_message(messages_, to);
+  message->header = header_for(out.message);
+  message->payload = out.payload;
+  message->cookies.push_back(out.cookie);
+  if (out.payload.size <= kSmallBytes) {
+    start_piece(*message);
+  } else {
+    queue(to).waiting.push(message);
+  }
 }
 
 void UcxSender::send_notice(Rank to, FrameKind kind, const MessageKey& key) {
@@ -106,6 +121,7 @@ void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
   message->fused.reserve(kMaxFusedBytes);
   message->cookies.reserve(kMaxFusedBytes / kFrameHeaderBytes);
   for (const Outgoing& out : outgoing) {
+    stats_.payload_bytes_sent += out.payload.size;
     FrameHeader header = header_for(out.message);
     set_piece(header, out.payload, 0, options_.checksum);
     const Bytes at = message->fused.size();
@@ -150,13 +166,13 @@ void UcxSender::post(OutMessage& message, OutPiece& piece, unsigned id, ConstVie
   if (!UCS_PTR_IS_PTR(request)) end_piece(piece, UCS_PTR_STATUS(request));
 }
 
-void UcxSender::on_sent(void* request, ucs_status_t status, void* piece) {
+void UcxSender::on_sent(void* request, ucs_status_t status, void* piece) noexcept {
   ucp_request_free(request);
   auto& sent = *static_cast<OutPiece*>(piece);
   UcxSender& sender = *sent.sender;
   const Rank to = sent.message->to;
-  sender.end_piece(sent, status);
-  sender.pump(to);
+  sender.peers_.guard(to, [&] { sender.end_piece(sent, status); });
+  sender.peers_.guard(to, [&] { sender.pump(to); });
 }
 
 void UcxSender::end_piece(OutPiece& piece, ucs_status_t status) {
@@ -192,6 +208,7 @@ void UcxSender::pump(Rank to) {
   const Bytes pieces = worker_.on_this_host(to) ? kPiecesOnThisHost : kPiecesOverNetwork;
   const Bytes limit = pieces * options_.piece_bytes;
   while (!peer.waiting.empty() && peer.under_way < limit && peers_.status(to).is_ok()) {
+    pieces_.make_ready();  // or nothing is taken from the queue
     OutMessage& message = *peer.waiting.front();
     const Bytes left = message.payload.size - message.next_offset;
     if (left <= options_.piece_bytes) peer.waiting.pop();  // it may end before start_piece returns

@@ -32,6 +32,7 @@ class UcxSender {
  public:
   UcxSender(const TransportOptions& options, UcxWorker& worker, Peers& peers, TransportStats& stats);
 
+  /// In the order given, in as few wire messages as they fit: small ones together, others alone.
   void send(Rank to, std::span<const Outgoing> outgoing);
   /// A frame without a payload: goodbye, or that a message of that key has been put off here.
   void send_notice(Rank to, FrameKind kind, const MessageKey& key = {});
@@ -79,6 +80,7 @@ class UcxSender {
   };
 
   OutMessage* new_message(Pool<OutMessage>& pool, Rank to);
+  void start(Rank to, const Outgoing& out);
   void start_fused(Rank to, std::span<const Outgoing> outgoing);
   void start_piece(OutMessage& message);
   void post(OutMessage& message, OutPiece& piece, unsigned id, ConstView header, ConstView data);
@@ -86,7 +88,7 @@ class UcxSender {
   void end_piece(OutPiece& piece, ucs_status_t status);
   void end_if_done(OutMessage& message);
   void cancel(OutMessage& message, const Status& status);
-  static void on_sent(void* request, ucs_status_t status, void* piece);
+  static void on_sent(void* request, ucs_status_t status, void* piece) noexcept;
 
   FrameHeader header_for(const Message& message) const;
   Queue& queue(Rank to) { return queues_[static_cast<std::size_t>(to)]; }

@@ -132,7 +132,7 @@ Status UcxWorker::connect(Rank peer, const std::string& address, UcxEndpointObse
   return ucx_failure(fmt::format("no way to rank {} over {}", peer, transport_).c_str(), status);
 }
 
-void UcxWorker::on_error(void* endpoint, ucp_ep_h, ucs_status_t status) {
+void UcxWorker::on_error(void* endpoint, ucp_ep_h, ucs_status_t status) noexcept {
   const auto* broken = static_cast<Endpoint*>(endpoint);
   broken->observer->broken(broken->peer, status);
 }
@@ -143,7 +143,11 @@ bool UcxWorker::flush(Clock::time_point deadline) {
   if (!UCS_PTR_IS_PTR(request)) return UCS_PTR_STATUS(request) == UCS_OK;
   while (ucp_request_check_status(request) == UCS_INPROGRESS && Clock::now() < deadline) progress();
   const ucs_status_t status = ucp_request_check_status(request);
-  ucp_request_free(request);
+  if (status == UCS_INPROGRESS) {
+    flushing_ = request;  // until the endpoints have ended: UCX wants its requests back before the worker goes
+  } else {
+    ucp_request_free(request);
+  }
   return status == UCS_OK;
 }
 
@@ -158,15 +162,14 @@ void UcxWorker::disconnect(Rank peer) {
 }
 
 bool UcxWorker::disconnected() {
-  bool all = true;
-  for (Endpoint& endpoint : endpoints_) {
-    if (endpoint.closing == nullptr) continue;
-    if (ucp_request_check_status(endpoint.closing) == UCS_INPROGRESS) {
-      all = false;
-    } else {
-      ucp_request_free(std::exchange(endpoint.closing, nullptr));
-    }
-  }
+  const auto ended = [](void*& request) {
+    if (request == nullptr) return true;
+    if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+    ucp_request_free(std::exchange(request, nullptr));
+    return true;
+  };
+  bool all = ended(flushing_);
+  for (Endpoint& endpoint : endpoints_) all = ended(endpoint.closing) && all;
   return all;
 }
 

@@ -18,7 +18,7 @@ namespace casync::runtime {
 class UcxEndpointObserver {
  public:
   virtual ~UcxEndpointObserver() = default;
-  virtual void broken(Rank peer, ucs_status_t why) = 0;
+  virtual void broken(Rank peer, ucs_status_t why) noexcept = 0;
 };
 
 /// UCX itself: context, worker and one endpoint for each peer. Knows nothing of messages.
@@ -52,7 +52,7 @@ class UcxWorker {
 
   /// Ends the endpoint at once; its operations complete with errors in later progress() calls.
   void disconnect(Rank peer);
-  /// True when disconnected endpoints have ended.
+  /// True when disconnected endpoints have ended, and a flush that its deadline cut short.
   bool disconnected();
 
   /// The destructor leaves UCX's memory alone: operations that never ended may still point into it.
@@ -71,7 +71,7 @@ class UcxWorker {
       : transport_(std::move(transport)), endpoints_(static_cast<std::size_t>(ranks)) {}
   Status open_context(const TransportOptions& options);
   Status open_worker();
-  static void on_error(void* endpoint, ucp_ep_h, ucs_status_t status);
+  static void on_error(void* endpoint, ucp_ep_h, ucs_status_t status) noexcept;
 
   std::string transport_;
   std::string description_;
@@ -79,6 +79,7 @@ class UcxWorker {
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   std::vector<Endpoint> endpoints_;
+  void* flushing_ = nullptr;
   bool leaked_ = false;
 };
 

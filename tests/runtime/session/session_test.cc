@@ -3,74 +3,19 @@
 // Whole sessions of several ranks in one process, over the loopback transport.
 #include "runtime/session/session.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <limits>
 #include <random>
 
-#include "base/allocation_count.h"
+#include "tests/runtime/session/gradients.h"
 #include "tests/support/ranks.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
-using casync::test::RankContext;
-using casync::test::with_sessions;
-
-namespace {
-
-View view_of(std::vector<float>& values) {
-  return {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)};
-}
-
-/// What rank `rank` contributes: the same on every run, different for each rank, gradient and step.
-std::vector<float> contribution(int rank, std::size_t elements, std::uint32_t salt) {
-  std::mt19937 generator(1000u * salt + static_cast<unsigned>(rank));
-  std::normal_distribution<float> normal;
-  std::vector<float> values(elements);
-  for (float& value : values) value = normal(generator);
-  return values;
-}
-
-/// The average in rank order, as the owner of each partition adds it.
-std::vector<float> average(int ranks, std::size_t elements, std::uint32_t salt) {
-  std::vector<float> sum(elements, 0.0f);
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::vector<float> one = contribution(rank, elements, salt);
-    for (std::size_t i = 0; i < elements; ++i) sum[i] = rank == 0 ? one[i] : sum[i] + one[i];
-  }
-  const float scale = 1.0f / static_cast<float>(ranks);
-  for (float& value : sum) value *= scale;
-  return sum;
-}
-
-std::string reduce(Session& session, GradientId id, std::vector<float>& values) {
-  const Submission one{id, view_of(values)};
-  Result<std::vector<Handle>> handles = session.submit({&one, 1});
-  if (!handles) return handles.status().text();
-  const Status status = session.wait((*handles)[0], -1);
-  return status.is_ok() ? "" : status.text();
-}
-
-Result<GradientId> declare(Session& session, const std::string& name, std::size_t elements) {
-  return session.declare({name, DType::kFloat32, {static_cast<std::int64_t>(elements)}, 0});
-}
-
-std::function<void(SessionOptions&)> codec(const std::string& name) {
-  return [name](SessionOptions& options) { options.codec = CodecChoice{name, {}}; };
-}
-
-double relative_error(const std::vector<float>& values, const std::vector<float>& wanted) {
-  double error = 0, norm = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    error += std::pow(double(values[i]) - wanted[i], 2);
-    norm += std::pow(double(wanted[i]), 2);
-  }
-  return norm == 0 ? error : std::sqrt(error / norm);
-}
-
-}  // namespace
+using namespace casync::test;     // NOLINT(google-build-using-namespace)
 
 TEST_CASE("session: the uncompressed average is exact, for every size and number of ranks") {
   for (int ranks : {1, 2, 3, 4}) {
@@ -263,41 +208,6 @@ TEST_CASE("session: a step that is not finite says so on all ranks and keeps res
   }
 }
 
-TEST_CASE("session: a state saved and loaded continues with the same bytes") {
-  constexpr int kRanks = 2;
-  constexpr std::size_t kElements = 9000;
-  SessionState saved[kRanks];
-  std::vector<float> straight[kRanks], resumed[kRanks];
-  const auto train = [&](Session& session, int rank, std::uint32_t from, std::uint32_t to, std::vector<float>& last) {
-    const Result<GradientId> id = declare(session, "weight", kElements);
-    for (std::uint32_t step = from; step < to; ++step) {
-      last = contribution(rank, kElements, step);
-      if (std::string bad = reduce(session, *id, last); !bad.empty()) return bad;
-      if (const Result<StepResult> done = session.step(); !done) return done.status().text();
-    }
-    return std::string();
-  };
-  REQUIRE(with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
-            std::string bad = train(session, context.rank, 0, 3, straight[context.rank]);
-            saved[context.rank] = *session.state();
-            return bad.empty() ? train(session, context.rank, 3, 6, straight[context.rank]) : bad;
-          }) == "");
-  REQUIRE(with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
-            const Status loaded = session.load_state(saved[context.rank]);
-            return loaded.is_ok() ? train(session, context.rank, 3, 6, resumed[context.rank]) : loaded.text();
-          }) == "");
-  for (int rank = 0; rank < kRanks; ++rank) CHECK(straight[rank] == resumed[rank]);
-
-  const std::string refused = with_sessions(kRanks, codec("int8"), [&](Session& session, RankContext& context) {
-    const Result<GradientId> id = declare(session, "weight", kElements);
-    std::vector<float> values = contribution(context.rank, kElements, 0);
-    if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
-    if (const Result<StepResult> done = session.step(); !done) return done.status().text();
-    return session.load_state(saved[context.rank]).text();
-  });
-  CHECK_THAT(refused, Catch::Contains("gradient weight: the state is of int4"));
-}
-
 TEST_CASE("session: half-precision gradients are reduced as float32 and come back in their type") {
   const std::string complaints = with_sessions(2, codec("none"), [&](Session& session, RankContext& context) {
     const Result<GradientId> id = session.declare({"half", DType::kBFloat16, {1000}, 0});
@@ -387,85 +297,4 @@ TEST_CASE("session: misuse is refused by name and starts nothing") {
     return bad;
   });
   CHECK(complaints == "");
-}
-
-TEST_CASE("session: a rank that never submits is a Timeout that names it, and ends the job for all") {
-  const std::string complaints = casync::test::run_ranks(2, [](RankContext& context) -> std::string {
-    context.options.timeout_s = 1;
-    Result<std::unique_ptr<Session>> session = Session::open(context.options);
-    if (!session) return session.status().text();
-    const Result<GradientId> id = declare(**session, "weight", 1000);
-    std::vector<float> values(1000);
-    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
-    if (!(*session)->step()) return "step";
-    if (context.rank == 1) {
-      std::this_thread::sleep_for(std::chrono::seconds(2));
-      const Status later = (*session)->step().status();
-      return later.is_ok() ? "rank 1 did not learn of it" : "";
-    }
-    const std::string text = reduce(**session, *id, values);
-    if (text.find("Timeout") != 0 || text.find("rank 1") == std::string::npos) return "wrong words: " + text;
-    return "";
-  });
-  CHECK(complaints == "");
-}
-
-TEST_CASE("session: leaving without the others ends their step with PeerFailure naming who left") {
-  const std::string complaints = casync::test::run_ranks(3, [](RankContext& context) -> std::string {
-    Result<std::unique_ptr<Session>> session = Session::open(context.options);
-    if (!session) return session.status().text();
-    const Result<GradientId> id = declare(**session, "weight", 1000);
-    std::vector<float> values(1000);
-    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
-    if (!(*session)->step()) return "step";
-    if (context.rank == 1) return "";  // the session goes out of scope
-    const std::string text = reduce(**session, *id, values);
-    return text.find("PeerFailure") == 0 && text.find("rank 1") != std::string::npos ? "" : "wrong words: " + text;
-  });
-  CHECK(complaints == "");
-}
-
-TEST_CASE("session: abort reaches every rank with its reason") {
-  const std::string complaints = casync::test::run_ranks(3, [](RankContext& context) -> std::string {
-    Result<std::unique_ptr<Session>> session = Session::open(context.options);
-    if (!session) return session.status().text();
-    const Result<GradientId> id = declare(**session, "weight", 1000);
-    if (context.rank == 2) {
-      (*session)->abort("the loss went up");
-      return "";
-    }
-    std::vector<float> values(1000);
-    const std::string text = reduce(**session, *id, values);
-    return text.find("rank 2 aborted the job: the loss went up") != std::string::npos ? "" : "wrong words: " + text;
-  });
-  CHECK(complaints == "");
-}
-
-TEST_CASE("session: a steady step allocates nothing on our threads") {
-  for (const char* name : {"none", "int8", "onebit"}) {
-    const std::string complaints = with_sessions(2, codec(name), [&](Session& session, RankContext& context) {
-      std::vector<GradientId> ids;
-      std::vector<std::vector<float>> values;
-      for (std::size_t i = 0; i < 20; ++i) {
-        values.push_back(contribution(context.rank, 1 + 40000 * (i % 3), 1));
-        ids.push_back(*declare(session, "g" + std::to_string(i), values.back().size()));
-      }
-      // Pools grow while a message that overtakes others is seen for the first time; a step that allocates by
-      // itself would show in every window.
-      std::uint64_t least = 1000, before = 0;
-      for (int step = 0; step < 300; ++step) {
-        std::vector<Submission> all;
-        for (std::size_t i = 0; i < ids.size(); ++i) all.push_back({ids[i], view_of(values[i])});
-        if (Result<std::vector<Handle>> handles = session.submit(all); !handles) return handles.status().text();
-        if (const Result<StepResult> done = session.step(); !done) return done.status().text();
-        if (step % 20 != 19) continue;
-        const std::uint64_t now = session.stats().allocations;
-        least = std::min(least, now - before);
-        before = now;
-      }
-      return least == 0 ? std::string() : std::to_string(least) + " allocations in 20 steps at least";
-    });
-    INFO(name);
-    CHECK(complaints == "");
-  }
 }

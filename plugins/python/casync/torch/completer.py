@@ -27,7 +27,10 @@ class Flight:
     step: object = None  # the StepResult, of the last bucket
     end: float = 0.0  # time.monotonic() when it had landed
 
-    def wait(self):
+    def wait(self, session):
+        """What the program stands still for begins here, and is counted for the gradients it waits for."""
+        for handle in self.handles:
+            session._wait(handle, None)
         self.landed.wait()
         if self.error is not None:
             raise self.error
@@ -58,7 +61,7 @@ def _run(session, flights):
 def _land(session, flight):
     try:
         for handle in flight.handles:
-            session._wait(handle, None)
+            session._wait_hidden(handle)
         if flight.last:
             flight.step = session.step()
     except BaseException as error:  # raised where the program waits

@@ -95,13 +95,14 @@ class State:
         group = self._process_group
         if group is None and ddp is not None:
             group = ddp.process_group
-        store = launch.find_store(self._options["timeout"] or 300, group)
+        store = launch.find_store(self._options["timeout"], group)
         session = Session(store=store, **self._options)
         # A compressing wrapper around the hook changes every bucket's dtype, so the first bucket tells for all.
         wrapped = buffer.dtype != parameters[0].dtype
+        # A model's parameters are in the order of its forward pass, so the first are needed soonest in the next.
         for position, (name, parameter) in enumerate(trained):
             dtype = naming.dtype_name(buffer if wrapped else parameter, f"gradient {name}")
-            self._ids[id(parameter)] = (session.declare(name, parameter.shape, dtype, position), name)
+            self._ids[id(parameter)] = (session.declare(name, parameter.shape, dtype, priority=position), name)
             self._dtype[id(parameter)] = dtype
         if self._to_load:
             session.load_state_dict(saved.to_arrays(self._to_load))
@@ -148,7 +149,7 @@ class State:
         begin = time.monotonic()
         flights, self._flights = self._flights, []
         for flight in flights:
-            flight.wait()
+            flight.wait(self._session)
         end = flights[-1].end
         if flights[-1].step is not None:
             self.last_step = flights[-1].step

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a session ends otherwise: what this rank sees is told to all, and what the group made of it is the failure here.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "runtime/session/session_impl.h"
+
+namespace casync::runtime {
+namespace {
+
+// How long streams may take to finish what they are at, and the transport to let go.
+constexpr Seconds kEnding{5};
+
+// How long a rank that lacks only results leaves the word to those who lack a contribution, and know whose.
+constexpr Seconds kTheirWord{0.5};
+
+}  // namespace
+
+SessionImpl::~SessionImpl() {
+  if (forked()) {
+    // Threads that do not exist cannot be joined, and what they owned is the parent's.
+    static_cast<void>(group_.release());
+    static_cast<void>(executor_.release());
+  } else if (executor_) {
+    static_cast<void>(close());
+  }
+}
+
+bool SessionImpl::forked() const { return fork_generation() != generation_; }
+
+Status SessionImpl::usable() const {
+  if (!forked()) return Status::ok();
+  return unavailable(
+      fmt::format("process {} is a fork of the one whose session this is: open sessions after forking, "
+                  "or start workers with \"spawn\"",
+                  getpid()));
+}
+
+Status SessionImpl::failure() const { return executor_->wait_for_end(after(kEnding)); }
+
+std::string SessionImpl::named(Rank peer) const {
+  return fmt::format("rank {} ({}, pid {})", peer, group_->host_of(peer), group_->pid_of(peer));
+}
+
+/// Ends the job with `cause`, on a thread of the program. Returns what all ranks end with, which an earlier cause may
+/// explain better.
+Status SessionImpl::end_with(Status cause) {
+  if (!executor_->failing()) end_here(cause);
+  return failure();
+}
+
+/// Ends the job because `run` is late.
+Status SessionImpl::end_late(const GradientRun& run, Status cause) {
+  if (!executor_->knows_who_is_late(run)) static_cast<void>(executor_->wait_for_end(after(kTheirWord)));
+  return end_with(std::move(cause));
+}
+
+/// The same on the progress thread, which must go on to end it.
+void SessionImpl::end_here(const Status& cause) {
+  bool closed = false;
+  {
+    std::lock_guard lock(mutex_);
+    closed = closed_;
+  }
+  if (!closed) group_->abort(cause);
+  const Status first = closed ? cause : group_->failure();
+  executor_->fail(first.is_ok() ? cause : first);
+}
+
+void SessionImpl::peer_broke(Rank peer, const Status& status) {
+  const Status why(status.code(), named(peer) + ": " + status.message());
+  if (!note_gone(why)) return;
+  // Gone while this rank is idle: it may have left after its last step, as this rank will, and whoever submits again
+  // learns of it. What it says is another matter: wrong now is wrong for good.
+  if (!executor_->idle() || status.code() != StatusCode::kPeerFailure) end_here(why);
+}
+
+void SessionImpl::peer_left(Rank peer) {
+  const Status why = peer_failure(named(peer) + " left the job: its session was closed");
+  if (note_gone(why)) executor_->peer_left(why);
+}
+
+void SessionImpl::peer_compares(std::uint64_t comparisons) {
+  std::lock_guard lock(mutex_);
+  comparisons_due_ = std::max(comparisons_due_, comparisons);
+}
+
+bool SessionImpl::note_gone(const Status& why) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  if (gone_.is_ok()) gone_ = why;  // the first explains the others
+  return true;
+}
+
+void SessionImpl::abort(const std::string& reason) {
+  if (forked()) return;
+  static_cast<void>(end_with(peer_failure("rank " + std::to_string(launch_.rank) + " aborted the job: " + reason)));
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a session tells of itself: counters and the timeline's file.
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "runtime/session/agreement.h"
+#include "runtime/session/session_impl.h"
+
+namespace casync::runtime {
+namespace {
+
+double seconds_of(const ExecutorCounters& counters, SpanKind kind) {
+  return counters.seconds[static_cast<int>(kind)].load();
+}
+
+/// What one rank sends of a gradient in a step.
+Bytes payload_bytes(const GradientRun& run) {
+  Bytes sum = 0;
+  for (const Primitive& primitive : run.graph.tasks()) {
+    const Send* send = std::get_if<Send>(&primitive);
+    if (send != nullptr) sum += run.codec_of(send->from).encoded_bound(run.slice_of(send->from).count);
+  }
+  return sum;
+}
+
+nlohmann::json to_json(const GradientRun& run) {
+  const double steps = run.steps == 0 ? 1 : static_cast<double>(run.steps);
+  return {{"name", run.spec.name},
+          {"elements", run.elements},
+          {"dtype", std::string(name_of(run.spec.dtype))},
+          {"codec", text_of(run.decision.codec)},
+          {"second_hop", text_of(run.decision.second_hop)},
+          {"strategy", std::string(name_of(run.decision.strategy))},
+          {"partitions", run.decision.partitions},
+          {"priority", run.decision.priority},
+          {"payload_bytes", payload_bytes(run)},
+          {"steps", run.steps},
+          {"mean_ms", 1e3 * run.total_s / steps},
+          {"exposed_ms", 1e3 * run.exposed_s.load() / steps}};
+}
+
+}  // namespace
+
+std::string json_text(const SessionStats& stats) {
+  return nlohmann::json{{"steps", stats.steps},
+                        {"messages_sent", stats.messages_sent},
+                        {"messages_received", stats.messages_received},
+                        {"payload_bytes_sent", stats.payload_bytes_sent},
+                        {"payload_bytes_received", stats.payload_bytes_received},
+                        {"wire_bytes_sent", stats.wire_bytes_sent},
+                        {"wire_bytes_received", stats.wire_bytes_received},
+                        {"allocations", stats.allocations},
+                        {"encode_s", stats.encode_s},
+                        {"decode_s", stats.decode_s},
+                        {"merge_s", stats.merge_s},
+                        {"send_s", stats.send_s},
+                        {"recv_s", stats.recv_s},
+                        {"idle_s", stats.idle_s},
+                        {"tasks", stats.tasks},
+                        {"transport", stats.transport}}
+      .dump();
+}
+
+SessionStats SessionImpl::stats() const {
+  if (forked()) return {};
+  const TransportStats transport = executor_->transport_stats();
+  const ExecutorCounters& counters = executor_->counters();
+  SessionStats stats;
+  {
+    std::lock_guard lock(mutex_);
+    stats.steps = step_;
+    if (steps_here_ > 0) stats.allocations = counters.allocations.load() - first_step_allocations_;
+  }
+  stats.messages_sent = transport.messages_sent;
+  stats.messages_received = transport.messages_received;
+  stats.payload_bytes_sent = transport.payload_bytes_sent;
+  stats.payload_bytes_received = transport.payload_bytes_received;
+  stats.wire_bytes_sent = transport.wire_bytes_sent;
+  stats.wire_bytes_received = transport.wire_bytes_received;
+  stats.encode_s = seconds_of(counters, SpanKind::kEncode);
+  stats.decode_s = seconds_of(counters, SpanKind::kDecode);
+  stats.merge_s = seconds_of(counters, SpanKind::kMerge);
+  stats.send_s = seconds_of(counters, SpanKind::kSend);
+  stats.recv_s = seconds_of(counters, SpanKind::kRecv);
+  stats.idle_s = counters.idle_s.load();
+  stats.tasks = counters.tasks.load();
+  stats.transport = executor_->transport_description();
+  return stats;
+}
+
+void SessionImpl::write_trace() const {
+  nlohmann::json gradients = nlohmann::json::array();
+  for (const GradientRun* run : runs_) gradients.push_back(to_json(*run));
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  const nlohmann::json header = {{"rank", launch_.rank},
+                                 {"ranks", launch_.ranks},
+                                 {"host", host},
+                                 {"transport", executor_->transport_description()},
+                                 {"link", env_text("CASYNC_LINK").value_or("")},
+                                 {"epoch_us", timeline_->epoch_us()},
+                                 {"dropped", timeline_->dropped()},
+                                 {"stats", nlohmann::json::parse(json_text(stats()))},
+                                 {"gradients", gradients}};
+  std::error_code error;
+  std::filesystem::create_directories(options_.trace_directory, error);
+  const std::string path = options_.trace_directory + "/rank" + std::to_string(launch_.rank) + ".trace.json";
+  if (Status status = timeline_->write(path, launch_.rank, header.dump()); !status) {
+    log().warn("{}", status.text());  // a report is not worth a training run
+  }
+}
+
+}  // namespace casync::runtime

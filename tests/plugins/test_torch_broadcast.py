@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync.torch.broadcast_parameters, with a process group of torch's and without."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import ranks  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+import casync.torch  # noqa: E402
+
+
+def broadcast(rank, group):
+    if group:
+        dist.init_process_group("gloo")
+    torch.manual_seed(rank)
+    net = torch.nn.Sequential(torch.nn.Linear(9, 5), torch.nn.BatchNorm1d(5))
+    special = {"special": torch.tensor([-0.0, float("nan"), 1e-42]), "count": torch.tensor(2**53 + rank)}
+    casync.torch.broadcast_parameters(net, root=1)
+    casync.torch.broadcast_parameters(special, root=1)
+    return [tensor.numpy().tobytes() for tensor in [*net.state_dict().values(), *special.values()]]
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_broadcast_gives_every_rank_the_roots_bytes(group):
+    results = ranks.values(__file__, "broadcast", 3, torch=True, group=group)
+    torch.manual_seed(1)
+    expected = torch.nn.Linear(9, 5).weight.detach().numpy().tobytes()
+    assert all(result == results[0] for result in results) and results[0][0] == expected
+
+
+def broadcast_from_nobody(rank, group, root):
+    if group:
+        dist.init_process_group("gloo")
+    tensor = torch.full((3,), 1.0 + rank)
+    try:
+        casync.torch.broadcast_parameters({"kept": tensor}, root=root)
+    except casync.InvalidArgument as error:
+        return str(error), tensor.tolist()
+
+
+@pytest.mark.parametrize("group,root", [(True, 2), (False, 2), (False, -1)])
+def test_a_root_outside_of_the_group_is_refused_and_every_parameter_kept(group, root):
+    values = ranks.values(__file__, "broadcast_from_nobody", 2, torch=True, group=group, root=root)
+    for rank, (message, parameter) in enumerate(values):
+        assert f"root is {root}" in message and "0 to 1" in message
+        assert parameter == [1.0 + rank] * 3

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that torchrun starts: they meet through its store. As a program: one of these ranks."""
+
+import hashlib
+import pathlib
+import sys
+
+import launched
+import pytest
+import ranks
+
+torch = pytest.importorskip("torch")
+import casync.torch  # noqa: E402
+
+TORCHRUN = pathlib.Path(sys.executable).with_name("torchrun")
+
+
+def sum_before_torch():
+    """A session of a program that never made a process group: the store is the agent's, by its address."""
+    with casync.Session(codec="none", op="sum") as session:
+        array = torch.full((8,), session.rank + 1.0).numpy()
+        session.submit(session.declare("fc", 8), array)
+        session.step()
+        return float(array[0])
+
+
+def train():
+    total = sum_before_torch()
+    torch.manual_seed(5)
+    torch.distributed.init_process_group("gloo")
+    ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 32))
+    state = casync.torch.State(codec="int4")
+    ddp.register_comm_hook(state, casync.torch.comm_hook)
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+    rank = torch.distributed.get_rank()
+    inputs = torch.Generator().manual_seed(rank)
+    for _ in range(2):
+        optimizer.zero_grad()
+        ddp(torch.randn(4, 64, generator=inputs)).square().mean().backward()
+        optimizer.step()
+    replica = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in ddp.parameters())).hexdigest()
+    launched.report(rank, total=total, steps=state.stats()["steps"], replica=replica)
+    state.close()
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(not TORCHRUN.exists(), reason=f"{TORCHRUN} is not there")
+def test_two_steps_under_torchrun():
+    launcher = [TORCHRUN, "--nproc-per-node", "2", "--master-port", str(ranks.free_port())]
+    values = launched.values(launcher, __file__)
+    assert [(value["total"], value["steps"]) for value in values] == [(3.0, 2)] * 2
+    assert values[0]["replica"] == values[1]["replica"]
+
+
+if __name__ == "__main__":
+    train()

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How sessions end: closing early, late, in the middle, and in a process that they were not opened in.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "runtime/session/session.h"
+#include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/wrapped_transport.h"
+#include "tests/support/ranks.h"
+
+using namespace casync;        // NOLINT(google-build-using-namespace)
+using namespace casync::test;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+/// CASYNC_THREADS while it lives.
+struct Threads {
+  explicit Threads(const char* count) { setenv("CASYNC_THREADS", count, 1); }
+  ~Threads() { unsetenv("CASYNC_THREADS"); }
+};
+
+}  // namespace
+
+TEST_CASE("session close: in the middle of a step nothing touches the gradient once its waiter has been told") {
+  constexpr std::size_t kElements = 8 << 20;
+  const Threads threads("2");
+  for (int round = 0; round < 4; ++round) {
+    std::atomic<int> late_calls = 0;
+    std::string waited;
+    const std::string complaints = run_ranks(1, [&](RankContext& context) -> std::string {
+      context.options.codec = CodecChoice{"onebit", {}};
+      context.options.open_transport = open_wrapped({.late_calls = &late_calls});
+      Result<std::unique_ptr<Session>> session = Session::open(context.options);
+      if (!session) return session.status().text();
+      const Result<GradientId> id = declare(**session, "weight", kElements);
+      void* const memory = mmap(nullptr, kElements * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      const Submission one{*id, {static_cast<std::byte*>(memory), kElements * 4}};
+      const Result<std::vector<Handle>> handles = (*session)->submit({&one, 1});
+      if (!handles) return handles.status().text();
+      std::thread waiter([&] {
+        waited = (*session)->wait((*handles)[0], -1).text();
+        munmap(memory, kElements * 4);  // who touches it now ends the process
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(round));
+      const Status closed = (*session)->close();
+      waiter.join();
+      if (waited == "OK") return "";  // it was faster
+      if (waited != "Aborted: the session was closed") return "the waiter heard: " + waited;
+      const std::string text = closed.text();
+      return text == "Aborted: the session was closed while 1 gradients were under way" ? "" : "close: " + text;
+    });
+    CHECK(complaints == "");
+    CHECK(late_calls == 0);
+  }
+}
+
+TEST_CASE("session close: a rank that is busy for longer than a goodbye takes fails nobody") {
+  const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 100);
+    std::vector<float> values(100);
+    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    if (!(*session)->step()) return "step";
+    if (context.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(6500));  // writes a checkpoint
+    const Status closed = (*session)->close();
+    return closed.is_ok() ? "" : closed.text();
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session close: whoever polls while another thread closes gets an answer") {
+  const std::string complaints = run_ranks(2, [](RankContext& context) -> std::string {
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    std::vector<float> values(1000);
+    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    if (!(*session)->step()) return "step";
+    if (context.rank == 1) return "";
+    const Submission one{*id, view_of(values)};
+    const Result<std::vector<Handle>> handles = (*session)->submit({&one, 1});
+    if (!handles) return handles.status().code() == StatusCode::kPeerFailure ? "" : handles.status().text();
+    Status last;
+    std::thread poller([&] {
+      do last = (*session)->wait((*handles)[0], 0.00001);
+      while (last.code() == StatusCode::kTimeout);
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    static_cast<void>((*session)->close());
+    poller.join();
+    return last.is_ok() ? "it cannot be done" : "";
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session fork: in the child every call is Unavailable at once, and nothing is joined") {
+  const std::string complaints = with_sessions(1, codec("int8"), [](Session& session, RankContext&) -> std::string {
+    const Result<GradientId> id = declare(session, "weight", 1000);
+    std::vector<float> values(1000, 1.0f);
+    if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // a child that hangs is a failure of this test, not of the machine
+      const Submission one{*id, view_of(values)};
+      const auto refused = [](const Status& status) { return status.code() == StatusCode::kUnavailable; };
+      bool right = refused(session.submit({&one, 1}).status()) && refused(session.wait(Handle(0), 5)) &&
+                   refused(session.step().status()) && refused(session.state().status()) &&
+                   refused(session.load_state({})) && refused(declare(session, "v", 3).status()) &&
+                   refused(session.note_exposed(Handle(0), 1)) && !session.done(Handle(0)) &&
+                   session.stats().steps == 0 && refused(session.close());
+      session.abort("not mine");
+      session.~Session();
+      _exit(right ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return "the child ended with " + std::to_string(status);
+    const Result<StepResult> done = session.step();  // the parent goes on
+    return done ? "" : done.status().text();
+  });
+  CHECK(complaints == "");
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one rank sees ends the job on all of them, in the same words.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/session/session.h"
+#include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/wrapped_transport.h"
+#include "tests/support/ranks.h"
+
+using namespace casync;        // NOLINT(google-build-using-namespace)
+using namespace casync::test;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+using OpenSession = Result<std::unique_ptr<Session>>;
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+/// Three ranks reduce until it fails; the words of each. `configure` may tamper with a rank's transport.
+std::vector<std::string> words_of(const std::function<void(RankContext&)>& configure) {
+  std::vector<std::string> words(3);
+  const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
+    context.options.codec = CodecChoice{"int8", {}};
+    configure(context);
+    OpenSession session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    for (std::uint32_t step = 0; step < 50; ++step) {
+      std::vector<float> values = contribution(context.rank, 1000, step);
+      std::string& word = words[static_cast<std::size_t>(context.rank)];
+      word = reduce(**session, *id, values);
+      if (!word.empty()) return "";
+      if (const Result<StepResult> done = (*session)->step(); !done) {
+        word = done.status().text();
+        return "";
+      }
+    }
+    return "it did not fail";
+  });
+  REQUIRE(complaints == "");
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("session failure: a damaged payload that one rank sees is DataLoss on all, by rank and gradient") {
+  const std::vector<std::string> words = words_of([](RankContext& context) {
+    if (context.rank != 1) return;
+    context.options.open_transport = [](const TransportOptions& options) {
+      return make_loopback(options, {.fault = [](Rank, std::uint64_t number) {
+                             return number == 2 ? WireFault::kCorruptPayload : WireFault::kNone;
+                           }});
+    };
+  });
+  CHECK_THAT(words[0], Catch::StartsWith("DataLoss: message from rank 1 (gradient weight, step 2"));
+  CHECK(words[1] == words[0]);
+  CHECK(words[2] == words[0]);
+}
+
+TEST_CASE("session failure: a payload that its codec did not make is DataLoss on all, by rank and gradient") {
+  const std::vector<std::string> words = words_of([](RankContext& context) {
+    if (context.rank != 1) return;
+    context.options.open_transport = open_wrapped({.on_message = [](Message& message, auto& payload) {
+      if (message.key.step == 3) payload[0] ^= std::byte{0xff};
+    }});
+  });
+  CHECK_THAT(words[0], Catch::StartsWith("DataLoss: message from rank 1 (gradient weight, step 3"));
+  CHECK(words[1] == words[0]);
+  CHECK(words[2] == words[0]);
+}
+
+TEST_CASE("session failure: a message that is refused is DataLoss on all, and names its sender once") {
+  const std::vector<std::string> words = words_of([](RankContext& context) {
+    if (context.rank != 1) return;
+    context.options.open_transport = open_wrapped({.on_message = [](Message& message, auto&) { ++message.elements; }});
+  });
+  CHECK_THAT(words[0],
+             Catch::StartsWith("DataLoss: rank 1 (") && Catch::EndsWith("is refused: 1001 elements, expected 1000"));
+  CHECK(count_of(words[0], "rank 1") == 1);
+  CHECK(words[1] == words[0]);
+  CHECK(words[2] == words[0]);
+}
+
+TEST_CASE("session failure: an endpoint that broke while idle is told to all by the next submission") {
+  std::atomic<bool> broken = false;
+  std::vector<std::string> words(3);
+  std::atomic<int> idle = 0;
+  const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
+    bool told = false;
+    if (context.rank == 0) {
+      context.options.open_transport = open_wrapped({.in_progress = [&, told](TransportClient& client) mutable {
+        if (idle < 3 || std::exchange(told, true)) return;
+        client.failed(1, peer_failure("its endpoint is closed"));
+        broken = true;
+      }});
+    }
+    OpenSession session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    std::vector<float> values(1000);
+    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    if (!(*session)->step()) return "step";
+    ++idle;
+    while (!broken) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    words[static_cast<std::size_t>(context.rank)] = reduce(**session, *id, values);
+    return "";
+  });
+  REQUIRE(complaints == "");
+  CHECK_THAT(words[0], Catch::StartsWith("PeerFailure: rank 1 (") && Catch::EndsWith("): its endpoint is closed"));
+  CHECK(words[1] == words[0]);
+  CHECK(words[2] == words[0]);
+}
+
+TEST_CASE("session failure: an exception on the progress thread is Internal on all ranks") {
+  const std::vector<std::string> words = words_of([](RankContext& context) {
+    if (context.rank != 2) return;
+    context.options.open_transport = open_wrapped({.in_progress = [rounds = 0](TransportClient&) mutable {
+      if (++rounds == 30) throw std::runtime_error("out of luck");
+    }});
+  });
+  CHECK_THAT(words[0], Catch::StartsWith("Internal: ") && Catch::EndsWith("out of luck"));
+  CHECK(words[1] == words[0]);
+  CHECK(words[2] == words[0]);
+}
+
+TEST_CASE("session failure: of several causes one wins, on all ranks") {
+  std::vector<std::string> words(3);
+  const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
+    OpenSession session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    std::vector<float> values(1000);
+    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    (*session)->abort("reason " + std::to_string(context.rank));
+    words[static_cast<std::size_t>(context.rank)] = (*session)->step().status().text();
+    return "";
+  });
+  REQUIRE(complaints == "");
+  CHECK_THAT(words[0], Catch::Contains("aborted the job: reason "));
+  CHECK(words[1] == words[0]);
+  CHECK(words[2] == words[0]);
+}
+
+TEST_CASE("session failure: abort reaches every rank with its reason") {
+  const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
+    OpenSession session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    if (context.rank == 2) {
+      (*session)->abort("the loss went up");
+      return "";
+    }
+    std::vector<float> values(1000);
+    const std::string text = reduce(**session, *id, values);
+    return text.find("rank 2 aborted the job: the loss went up") != std::string::npos ? "" : "wrong words: " + text;
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session failure: leaving without the others ends their step, and names who left once") {
+  const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
+    OpenSession session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    std::vector<float> values(1000);
+    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    if (!(*session)->step()) return "step";
+    if (context.rank == 1) return "";  // the session goes out of scope
+    const std::string text = reduce(**session, *id, values);
+    return text.find("PeerFailure: rank 1 (") == 0 && count_of(text, "rank 1") == 1 ? "" : "wrong words: " + text;
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session failure: a rank that never submits is a Timeout that names it, and ends the job for all") {
+  for (const double slice : {-1.0, 0.05}) {
+    std::vector<std::string> words(2);
+    const std::string complaints = run_ranks(2, [&](RankContext& context) -> std::string {
+      context.options.timeout_s = 1;
+      OpenSession session = Session::open(context.options);
+      if (!session) return session.status().text();
+      const Result<GradientId> id = declare(**session, "weight", 1000);
+      std::vector<float> values(1000);
+      if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+      if (!(*session)->step()) return "step";
+      if (context.rank == 1) {
+        std::this_thread::sleep_for(std::chrono::seconds(3));
+        words[1] = (*session)->step().status().text();
+        return "";
+      }
+      const Submission one{*id, view_of(values)};
+      const Result<std::vector<Handle>> handles = (*session)->submit({&one, 1});
+      if (!handles) return handles.status().text();
+      int waits = 0;
+      for (bool over = false; !over && waits < 100; ++waits) {
+        const auto begin = Clock::now();
+        words[0] = (*session)->wait((*handles)[0], slice).text();
+        over = slice < 0 || Clock::now() - begin < Seconds(slice / 2);  // a failure is told at once
+      }
+      return slice < 0 || (waits > 5 && waits < 100) ? "" : "over after " + std::to_string(waits) + " slices";
+    });
+    INFO("slices of " << slice);
+    CHECK(complaints == "");
+    CHECK_THAT(words[0], Catch::StartsWith("Timeout: gradient weight, step 1: not done 1.") &&
+                             Catch::Contains("nothing came from rank 1"));
+    CHECK(words[1] == words[0]);
+  }
+}

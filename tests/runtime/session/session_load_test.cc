@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// States that are saved and loaded: what goes on from them, and what is refused.
+#include <spdlog/sinks/ostream_sink.h>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <sstream>
+#include <thread>
+
+#include "base/log.h"
+#include "runtime/session/session.h"
+#include "tests/runtime/session/gradients.h"
+#include "tests/support/ranks.h"
+
+using namespace casync;        // NOLINT(google-build-using-namespace)
+using namespace casync::test;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr int kRanks = 2;
+constexpr std::size_t kElements = 9000;
+
+/// Steps [from, to) of one gradient; `last` is what the last of them gave.
+std::string train(Session& session, int rank, std::uint32_t from, std::uint32_t to, std::vector<float>& last) {
+  const Result<GradientId> id = declare(session, "weight", kElements);
+  if (!id) return id.status().text();
+  for (std::uint32_t step = from; step < to; ++step) {
+    last = contribution(rank, kElements, step);
+    if (std::string bad = reduce(session, *id, last); !bad.empty()) return bad;
+    const Result<StepResult> done = session.step();
+    if (!done) return done.status().text();
+    if (done->step != step) return "that was step " + std::to_string(done->step);
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("session state: saved and loaded it continues with the same bytes") {
+  SessionState saved[kRanks];
+  std::vector<float> straight[kRanks], resumed[kRanks];
+  REQUIRE(with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
+            std::string bad = train(session, context.rank, 0, 3, straight[context.rank]);
+            saved[context.rank] = *session.state();
+            return bad.empty() ? train(session, context.rank, 3, 6, straight[context.rank]) : bad;
+          }) == "");
+  REQUIRE(with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
+            const Status loaded = session.load_state(saved[context.rank]);
+            return loaded.is_ok() ? train(session, context.rank, 3, 6, resumed[context.rank]) : loaded.text();
+          }) == "");
+  for (int rank = 0; rank < kRanks; ++rank) CHECK(straight[rank] == resumed[rank]);
+
+  const std::string refused = with_sessions(kRanks, codec("int8"), [&](Session& session, RankContext& context) {
+    const Result<GradientId> id = declare(session, "weight", kElements);
+    std::vector<float> values = contribution(context.rank, kElements, 0);
+    if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+    if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+    return session.load_state(saved[context.rank]).text();
+  });
+  CHECK_THAT(refused, Catch::Contains("gradient weight: the state is of int4"));
+}
+
+TEST_CASE("session state: a way back on a live session gives the same bytes again") {
+  std::vector<float> straight[kRanks], again[kRanks];
+  const std::string complaints = with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
+    const int rank = context.rank;
+    if (std::string bad = train(session, rank, 0, 3, straight[rank]); !bad.empty()) return bad;
+    const SessionState saved = *session.state();
+    if (std::string bad = train(session, rank, 3, 5, straight[rank]); !bad.empty()) return bad;
+    for (int round = 0; round < 20; ++round) {  // one rank is back before the other knows of it
+      if (rank == round % 2) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (Status status = session.load_state(saved); !status) return status.text();
+      if (std::string bad = train(session, rank, 3, 5, again[rank]); !bad.empty()) return bad;
+      if (again[rank] != straight[rank]) return "other bytes in round " + std::to_string(round);
+    }
+    return std::string();
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session state: loading what was just saved changes nothing") {
+  std::vector<float> straight[kRanks], reloaded[kRanks];
+  for (const bool reload : {false, true}) {
+    const std::string complaints = with_sessions(kRanks, codec("int4"), [&](Session& session, RankContext& context) {
+      std::vector<float>& last = (reload ? reloaded : straight)[context.rank];
+      if (std::string bad = train(session, context.rank, 0, 2, last); !bad.empty()) return bad;
+      if (reload) {
+        if (Status status = session.load_state(*session.state()); !status) return status.text();
+      }
+      return train(session, context.rank, 2, 4, last);
+    });
+    REQUIRE(complaints == "");
+  }
+  for (int rank = 0; rank < kRanks; ++rank) CHECK(reloaded[rank] == straight[rank]);
+}
+
+TEST_CASE("session state: ranks that loaded different steps learn it at once, all of them") {
+  const std::string all = run_ranks(kRanks, [&](RankContext& context) -> std::string {
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    SessionState state;
+    state.step = context.rank == 0 ? 9 : 10;
+    state.ranks = kRanks;
+    state.rank = context.rank;
+    if (Status status = (*session)->load_state(state); !status) return status.text();
+    std::vector<float> last;
+    return train(**session, context.rank, state.step, state.step + 1, last);
+  });
+  CHECK_THAT(all, Catch::Contains("rank 0: InvalidArgument") && Catch::Contains("rank 1: InvalidArgument") &&
+                      Catch::Contains("step: rank 0 has 9, rank 1 has 10"));
+}
+
+TEST_CASE("session state: one rank that goes back alone is refused on all, long before the timeout") {
+  for (const int alone : {0, 1}) {  // the owner of the only partition, and the one that sends to it
+    for (const bool idle : {true, false}) {
+      std::atomic<bool> submitted = false, loaded = false;
+      const std::string all = run_ranks(kRanks, [&](RankContext& context) -> std::string {
+        context.options.timeout_s = 300;
+        Result<std::unique_ptr<Session>> session = Session::open(context.options);
+        if (!session) return session.status().text();
+        std::vector<float> last;
+        if (std::string bad = train(**session, context.rank, 0, 1, last); !bad.empty()) return bad;
+        const SessionState saved = *(*session)->state();
+        if (std::string bad = train(**session, context.rank, 1, 2, last); !bad.empty()) return bad;
+        if (context.rank == alone) {
+          while (!idle && !submitted) std::this_thread::yield();
+          if (Status status = (*session)->load_state(saved); !status) return status.text();
+          loaded = true;
+          return train(**session, context.rank, 1, 3, last);
+        }
+        while (idle && !loaded) std::this_thread::yield();
+        if (idle) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until it has been told
+        const Submission one{GradientId(0), view_of(last)};
+        const Result<std::vector<Handle>> handles = (*session)->submit({&one, 1});
+        if (!handles) return handles.status().text();
+        submitted = true;
+        return (*session)->wait((*handles)[0], -1).text();
+      });
+      INFO("rank " << alone << " alone, the other " << (idle ? "idle" : "in a step"));
+      CHECK_THAT(all, Catch::Contains("rank 0: InvalidArgument") && Catch::Contains("rank 1: InvalidArgument"));
+      CHECK_THAT(all, idle ? Catch::Contains("step: rank 0 has " + std::to_string(2 - (alone == 0)))
+                           : Catch::Contains("has loaded a state"));
+    }
+  }
+}
+
+TEST_CASE("session state: a state that does not fit is refused before any of it is loaded") {
+  const std::string complaints = with_sessions(1, codec("int4"), [&](Session& session, RankContext&) -> std::string {
+    const GradientId ids[] = {*declare(session, "a", 500), *declare(session, "b", 500)};
+    for (const GradientId id : ids) {
+      std::vector<float> values = contribution(0, 500, 1);
+      if (std::string bad = reduce(session, id, values); !bad.empty()) return bad;
+    }
+    if (!session.step()) return "step";
+    const SessionState before = *session.state();
+    SessionState wrong = before;
+    wrong.step = 40;
+    std::fill(wrong.gradients["a"].residual.begin(), wrong.gradients["a"].residual.end(), 1.0f);
+    wrong.gradients["b"].residual.pop_back();
+    const Status refused = session.load_state(wrong);
+    if (refused.text() != "InvalidArgument: gradient b: a residual of 499 elements, the gradient has 500") {
+      return "wrong words: " + refused.text();
+    }
+    const SessionState after = *session.state();
+    if (after.step != before.step) return "the step changed";
+    return after.gradients.at("a").residual == before.gradients.at("a").residual ? "" : "a residual changed";
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session state: a gradient that the state does not name begins without a residual") {
+  const std::string complaints = with_sessions(1, codec("int4"), [&](Session& session, RankContext&) -> std::string {
+    const SessionState empty = *session.state();
+    std::vector<float> last;
+    if (std::string bad = train(session, 0, 0, 1, last); !bad.empty()) return bad;
+    if (Status status = session.load_state(empty); !status) return status.text();
+    const SessionState after = *session.state();
+    const std::vector<float>& residual = after.gradients.at("weight").residual;
+    return residual == std::vector<float>(kElements, 0.0f) ? "" : "a residual of the future";
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session state: names that nobody declares are warned of once, and saved again") {
+  std::ostringstream words;
+  auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(words);
+  log().sinks().push_back(sink);
+  const std::string complaints = with_sessions(1, codec("int4"), [&](Session& session, RankContext&) -> std::string {
+    SessionState state;
+    state.ranks = 1;
+    state.gradients["gone"] = {"int4 / int4, ps, 1 partitions", {1.0f, 2.0f}};
+    if (Status status = session.load_state(state); !status) return status.text();
+    std::vector<float> last;
+    if (std::string bad = train(session, 0, 0, 1, last); !bad.empty()) return bad;
+    if (!declare(session, "late", 10)) return "late";
+    if (std::string bad = train(session, 0, 1, 2, last); !bad.empty()) return bad;
+    return session.state()->gradients.count("gone") == 1 ? "" : "forgotten";
+  });
+  log().sinks().pop_back();
+  CHECK(complaints == "");
+  const std::string text = words.str();
+  CHECK(text.find("1 gradients that are not declared here, the first is gone") != std::string::npos);
+  CHECK(text.find("not declared here") == text.rfind("not declared here"));
+}
