@@ -15,7 +15,7 @@ namespace casync {
 /// large enough that a message's fixed cost does not show.
 inline constexpr Bytes kDefaultPartitionBytes = 1_MiB;
 /// Less than this is not worth a partition of its own: a round trip costs more than splitting it saves.
-inline constexpr Bytes kLeastOwnedBytes = 32_KiB;
+inline constexpr Bytes kLeastOwnedBytes = 64_KiB;
 /// However small a plan's partition_bytes.
 inline constexpr int kMostPartitions = 65536;
 

@@ -99,10 +99,10 @@ TEST_CASE("decide: a number of partitions is stronger than partition_bytes of th
 
 TEST_CASE("choose_partitions: small gradients have one, then as many as are worth owning, then multiples of ranks") {
   CHECK(choose_partitions(0, 4, 1_MiB) == 1);
-  CHECK(choose_partitions(63_KiB, 4, 1_MiB) == 1);
-  CHECK(choose_partitions(64_KiB, 4, 1_MiB) == 2);
-  CHECK(choose_partitions(127_KiB, 4, 1_MiB) == 3);
-  CHECK(choose_partitions(128_KiB, 4, 1_MiB) == 4);
+  CHECK(choose_partitions(127_KiB, 4, 1_MiB) == 1);
+  CHECK(choose_partitions(128_KiB, 4, 1_MiB) == 2);
+  CHECK(choose_partitions(255_KiB, 4, 1_MiB) == 3);
+  CHECK(choose_partitions(256_KiB, 4, 1_MiB) == 4);
   CHECK(choose_partitions(4_MiB, 4, 1_MiB) == 4);
   CHECK(choose_partitions(4_MiB + 1, 4, 1_MiB) == 8);
   CHECK(choose_partitions(100_MiB, 3, 1_MiB) == 102);

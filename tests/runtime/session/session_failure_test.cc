@@ -2,6 +2,7 @@
 //
 // What one rank sees ends the job on all of them, in the same words.
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <stdexcept>
@@ -134,12 +135,14 @@ TEST_CASE("session failure: an exception on the progress thread is Internal on a
 
 TEST_CASE("session failure: of several causes one wins, on all ranks") {
   std::vector<std::string> words(3);
+  std::atomic<int> reduced = 0;
   const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
     OpenSession session = Session::open(context.options);
     if (!session) return session.status().text();
     const Result<GradientId> id = declare(**session, "weight", 1000);
     std::vector<float> values(1000);
     if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    for (++reduced; reduced < 3;) std::this_thread::yield();
     (*session)->abort("reason " + std::to_string(context.rank));
     words[static_cast<std::size_t>(context.rank)] = (*session)->step().status().text();
     return "";
