@@ -118,7 +118,7 @@ bool GroupThread::run_requests() {
 
 void GroupThread::turn(Clock::time_point latest) {
   notice_stall(awake_);
-  const Clock::time_point due = std::min(role_->tend(Clock::now()), latest);
+  const Clock::time_point due = std::min(role_->tend(awake_), latest);
   set_.clear();
   set_.add(wake_.get(), false, [this] {
     eventfd_t count = 0;
@@ -127,8 +127,7 @@ void GroupThread::turn(Clock::time_point latest) {
   role_->watch(set_);
   set_.sleep(due);
   notice_stall(due);
-  set_.run_handlers();
-  awake_ = Clock::now();
+  set_.run_handlers();  // a stop in here is noticed by the next turn
 }
 
 /// Running on past `expected` means that this process was stopped, or its machine. What the others said meanwhile has

@@ -16,7 +16,7 @@ TORCHRUN = pathlib.Path(sys.executable).with_name("torchrun")
 
 
 def sum_before_torch():
-    """A session of a program that never made a process group: the store is the agent's, by its address."""
+    """A session of a program that never made a process group: the store is torchrun's own, by its address."""
     with casync.Session(codec="none", op="sum") as session:
         array = torch.full((8,), session.rank + 1.0).numpy()
         session.submit(session.declare("fc", 8), array)
