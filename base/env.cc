@@ -32,8 +32,10 @@ std::string plain(double value) {
 
 }  // namespace
 
-std::optional<std::string> env_text(const char* name) {
-  const char* value = std::getenv(variable(name).name);
+std::optional<std::string> env_text(const char* name) { return foreign_env_text(variable(name).name); }
+
+std::optional<std::string> foreign_env_text(const char* name) {
+  const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
   return value;
 }

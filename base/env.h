@@ -27,7 +27,10 @@ std::span<const EnvironmentVariable> environment_table();
 /// The variable's value. Set to nothing is the same as unset.
 std::optional<std::string> env_text(const char* name);
 
-/// The same as a number. InvalidArgument: not a number, or out of the table's range.
+/// The same of somebody else's variable, a launcher's or the system's, which is not in the table.
+std::optional<std::string> foreign_env_text(const char* name);
+
+/// CASYNC_* as a number. InvalidArgument: not a number, or out of the table's range.
 Result<std::optional<double>> env_number(const char* name);
 
 /// 1, true, yes, on; 0, false, no, off. `initial` when unset. InvalidArgument: anything else.

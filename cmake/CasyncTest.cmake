@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # casync_test(NAME SOURCES ... DEPS ... LABELS ... [TIMEOUT seconds] [SERIAL])
 # The only way a C++ test is made: one Catch2 program, one CTest entry of that name.
+set(CASYNC_TEST_PATIENCE 1 CACHE STRING "Every C++ test's timeout is multiplied by this: sanitizers make them slow")
+
 function(casync_test name)
   cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT TARGET casync_catch_main)
@@ -13,6 +15,7 @@ function(casync_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${CASYNC_TEST_PATIENCE}")
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)

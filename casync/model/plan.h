@@ -4,20 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "casync/model/codec_choice.h"
 
 namespace casync {
-
-/// A codec by name with the parameters that were written down; what was not takes the codec's default.
-struct CodecChoice {
-  std::string name = "none";
-  std::vector<std::pair<std::string, double>> parameters;  ///< in the order written; names are unique
-
-  bool operator==(const CodecChoice&) const = default;
-};
 
 enum class StrategyKind : std::uint8_t { kPs, kRing };
 

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
-#include "compll/codec/codec.h"
+#include "compll/codec/codec_json.h"
 #include "plugins/c_api/error.h"
 #include "plugins/c_api/options.h"
 #include "plugins/c_api/text.h"
@@ -111,31 +110,6 @@ Status merge(const casync_codec* codec, std::size_t count, const void* const* pa
   return Status::ok();
 }
 
-nlohmann::json to_json(const compll::CodecInfo& info) {
-  nlohmann::json parameters = nlohmann::json::array();
-  for (std::size_t i = 0; i < info.parameters.size(); ++i) {
-    const compll::CodecParameter& parameter = info.parameters[i];
-    parameters.push_back({{"name", parameter.name},
-                          {"initial", parameter.initial},
-                          {"least", parameter.least},
-                          {"most", parameter.most},
-                          {"meaning", parameter.meaning},
-                          {"value", info.values.at(i)}});
-  }
-  return {{"name", info.name},
-          {"summary", info.summary},
-          {"source", info.source},
-          {"number", info.number},
-          {"version", info.version},
-          {"identity", info.identity},
-          {"exact_merge", info.exact_merge},
-          {"contractive", info.contractive},
-          {"feedback", info.feedback},
-          {"block", info.block},
-          {"bits_per_element", info.bits_per_element},
-          {"parameters", std::move(parameters)}};
-}
-
 }  // namespace
 
 casync_status casync_codec_open(const char* name, const casync_parameter* parameters, size_t count,
@@ -199,7 +173,7 @@ casync_status casync_codec_merge(const casync_codec* codec, size_t count, const 
 casync_status casync_codec_info(const casync_codec* codec, char* json, size_t capacity, size_t* length) {
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
-    return give_text(to_json(codec->codec->info()).dump(), json, capacity, length);
+    return give_text(compll::json_of(codec->codec->info()).dump(), json, capacity, length);
   });
 }
 

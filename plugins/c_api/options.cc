@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/env.h"
-#include "base/named_numbers.h"
 #include "plugins/c_api/error.h"
 #include "plugins/c_api/store.h"
 
@@ -84,10 +83,10 @@ Result<runtime::ReduceOp> op_from(const char* text) {
 }  // namespace
 
 Result<CodecChoice> codec_choice(std::string_view text, const casync_parameter* parameters, std::size_t count) {
-  Result<NamedNumbers> named = parse_named_numbers(text);
-  if (!named) return named.status();
+  Result<CodecChoice> parsed = parse_codec_choice(text);
+  if (!parsed) return parsed.status();
   CASYNC_RETURN_IF_ERROR(need_array(parameters, count, "parameters"));
-  CodecChoice choice{std::move(named->name), std::move(named->numbers)};
+  CodecChoice choice = std::move(*parsed);
   for (std::size_t i = 0; i < count; ++i) {
     CASYNC_RETURN_IF_ERROR(need(parameters[i].name, ("parameters[" + std::to_string(i) + "].name").c_str()));
     const std::string name = parameters[i].name;

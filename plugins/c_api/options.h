@@ -4,14 +4,14 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "casync/model/plan.h"
+#include "casync/model/codec_choice.h"
 #include "plugins/c_api/casync.h"
 #include "runtime/session/session.h"
 
 namespace casync::c_api {
 
 /// A codec as C names it: "int4" or "int4:block=64", and parameters beside it.
-/// InvalidArgument: as parse_named_numbers; a parameter without a name, twice or not finite.
+/// InvalidArgument: as parse_codec_choice; a parameter without a name, twice or not finite.
 Result<CodecChoice> codec_choice(std::string_view text, const casync_parameter* parameters, std::size_t count);
 
 /// The options of a session: each from the arguments, else from the environment, else the default. Variables without

@@ -3,8 +3,6 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 
@@ -15,6 +13,7 @@
 #include <memory>
 #include <set>
 
+#include "base/network_interface.h"
 #include "runtime/control/fd.h"
 
 namespace casync::runtime {
@@ -30,20 +29,12 @@ struct Interface {
   SocketAddress address;
 };
 
-/// Addresses of interfaces that are up. Link-local ones mean nothing on another machine without a zone.
+/// Addresses of interfaces that are up, IPv4 first.
 std::vector<Interface> all_interfaces() {
   std::vector<Interface> found;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return found;
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
-  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
-    if (i->ifa_addr == nullptr || (i->ifa_flags & IFF_UP) == 0) continue;
-    const int kind = i->ifa_addr->sa_family;
-    if (kind != AF_INET && kind != AF_INET6) continue;
-    if (kind == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(i->ifa_addr)->sin6_addr)) {
-      continue;
-    }
-    found.push_back({i->ifa_name, SocketAddress(i->ifa_addr, size_of(kind))});
+  for (const InterfaceAddress& each : casync::interface_addresses()) {
+    const auto* address = reinterpret_cast<const sockaddr*>(&each.address);
+    found.push_back({each.name, SocketAddress(address, size_of(address->sa_family))});
   }
   std::stable_sort(found.begin(), found.end(), [](const Interface& a, const Interface& b) {
     return a.address.family() == AF_INET && b.address.family() != AF_INET;

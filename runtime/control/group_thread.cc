@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/control/group_thread.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <exception>
-#include <system_error>
 
+#include "base/thread.h"
 #include "runtime/control/socket.h"
 
 namespace casync::runtime {
@@ -37,19 +35,10 @@ Status GroupThread::start(std::unique_ptr<Role> role, RoleEvents& events, Second
   beat_ = std::chrono::duration_cast<Clock::duration>(beat);
   wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return unavailable("cannot make an event descriptor: " + error_text(errno));
-  // Signals are the program's: its handlers run on its threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status status;
-  try {
-    thread_ = std::thread([this] { run(); });
-    pthread_setname_np(thread_.native_handle(), "casync-group");
-  } catch (const std::system_error& error) {
-    status = unavailable(std::string("cannot start the group's thread: ") + error.what());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return status;
+  Result<std::thread> thread = start_thread("casync-group", [this] { run(); });
+  if (!thread) return thread.status();
+  thread_ = std::move(*thread);
+  return Status::ok();
 }
 
 void GroupThread::post(std::function<void(Role&)> request) {

@@ -2,19 +2,12 @@
 #include "runtime/session/agreement.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "casync/strategies/strategy.h"
 
 namespace casync::runtime {
 namespace {
-
-/// The shortest text that reads back as the same number.
-std::string number(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
-}
 
 std::string value_of(const Facts& facts, const std::string& name) {
   for (const auto& [fact, value] : facts) {
@@ -33,16 +26,6 @@ void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
 }
 
 }  // namespace
-
-std::string text_of(const CodecChoice& codec) {
-  if (codec.parameters.empty()) return codec.name;
-  std::string text = codec.name + "(";
-  for (const auto& [name, value] : codec.parameters) {
-    if (text.back() != '(') text += ", ";
-    text += name + "=" + number(value);
-  }
-  return text + ")";
-}
 
 std::string text_of(const Decision& decision) {
   std::string text = text_of(decision.codec);

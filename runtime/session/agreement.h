@@ -24,8 +24,7 @@ Status agree(Group& group, const std::string& what, const Facts& facts, Clock::t
 /// The first difference between rank 0's facts and another's, "" when there is none.
 std::string first_difference(std::span<const Facts> of_rank);
 
-/// A codec with its parameters, "int4(block=64)"; a decision, "int4 / bf16, ps, 4 partitions, priority 3".
-std::string text_of(const CodecChoice& codec);
+/// A decision, "int4:block=64 / bf16, ps, 4 partitions, priority 3".
 std::string text_of(const Decision& decision);
 
 /// What a plan says, line by line, as facts.

@@ -30,7 +30,7 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
 /// on all ranks: it spreads owners.
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, int ranks, Rank self, std::size_t position);
 
-/// What a residual belongs to: "int4(block=128) / int4(block=128), ps": state of another codec is refused.
+/// What a residual belongs to: "int4:block=128 / int4:block=128, ps": state of another codec is refused.
 std::string state_label(const Decision& decision);
 
 /// Codec traits from the codecs themselves.

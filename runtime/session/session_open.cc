@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/env.h"
 #include "base/log.h"
@@ -17,13 +16,6 @@ namespace casync::runtime {
 namespace {
 
 constexpr const char* kWireVersion = "1";
-
-// Launchers' own variables are not in our table.
-std::optional<std::string> any_variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
 
 int usable_cores() {
   cpu_set_t set;
@@ -58,7 +50,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) { 
 Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options) {
   LaunchArguments arguments = options.launch;
   if (options.store.get && !arguments.rendezvous) arguments.rendezvous = "torch";  // the program's own store
-  Result<Launch> launch = read_launch(arguments, any_variable);
+  Result<Launch> launch = read_launch(arguments, foreign_env_text);
   if (!launch) return launch.status();
   Result<Plan> plan = plan_of(options);
   if (!plan) return plan.status();

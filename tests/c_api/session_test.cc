@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "plugins/c_api/casync.h"
+#include "tests/support/temporary_directory.h"
 
 namespace {
 
@@ -66,7 +66,7 @@ struct Session {
 
 /// CASYNC_TRACE while it lives.
 struct TraceFolder {
-  explicit TraceFolder(const char* folder) { setenv("CASYNC_TRACE", folder, 1); }
+  explicit TraceFolder(const std::string& folder) { setenv("CASYNC_TRACE", folder.c_str(), 1); }
   ~TraceFolder() { unsetenv("CASYNC_TRACE"); }
 };
 
@@ -282,10 +282,9 @@ TEST_CASE("c session: a forked child gets Unavailable from everything and frees 
 }
 
 TEST_CASE("c session: what is exposed is what the program stood still for") {
-  char folder[] = "/tmp/casync-test-XXXXXX";
-  REQUIRE(mkdtemp(folder) != nullptr);
+  const casync::test::TemporaryDirectory folder;
   {
-    const TraceFolder variable(folder);
+    const TraceFolder variable(folder.path());
     const Session session("none");
     const uint32_t id = session.declare("w", 100);
     std::vector<float> values(100, 1.0f);
@@ -299,8 +298,7 @@ TEST_CASE("c session: what is exposed is what the program stood still for") {
     REQUIRE(casync_session_step(session.handle, &finite, nullptr, 0) == CASYNC_OK);
     REQUIRE(casync_session_close(session.handle) == CASYNC_OK);
   }
-  std::ifstream file(std::string(folder) + "/rank0.trace.json");
+  std::ifstream file(folder.path() + "/rank0.trace.json");
   const nlohmann::json trace = nlohmann::json::parse(file);
   CHECK(trace.at("casync").at("gradients").at(0).at("exposed_ms") == 250.0);
-  std::filesystem::remove_all(folder);
 }

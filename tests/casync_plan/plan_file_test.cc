@@ -7,29 +7,24 @@
 #include <fstream>
 
 #include "casync/planner/plan_file.h"
+#include "tests/support/temporary_directory.h"
 
 namespace casync {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of this test's own, gone when it ends.
+/// A folder of this test's own, to write files into.
 class Folder {
  public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "casync_plan_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
   std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return (path_ / name).string();
+    std::ofstream(path() / name, std::ios::binary) << text;
+    return (path() / name).string();
   }
-  const fs::path& path() const { return path_; }
+  fs::path path() const { return directory_.path(); }
 
  private:
-  fs::path path_;
+  test::TemporaryDirectory directory_;
 };
 
 /// Sets CASYNC_LIB_DIR for a scope.

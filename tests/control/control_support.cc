@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/control/control_support.h"
 
-#include <cstdlib>
-#include <filesystem>
-
 namespace casync::runtime::testing {
-
-TemporaryDirectory::TemporaryDirectory() : path_("/tmp/casync-test-XXXXXX") {
-  CASYNC_CHECK(mkdtemp(path_.data()) != nullptr);
-}
-
-TemporaryDirectory::~TemporaryDirectory() { std::filesystem::remove_all(path_); }
 
 StoreFunctions SharedMap::functions() {
   StoreFunctions functions;

@@ -12,21 +12,13 @@
 
 #include "runtime/control/group.h"
 #include "runtime/control/rendezvous.h"
+#include "tests/support/temporary_directory.h"
 
 namespace casync::runtime::testing {
 
 using Joined = Result<std::unique_ptr<Group>>;
 
-/// A directory of its own, gone with the object.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using test::TemporaryDirectory;
 
 /// A program's own store: a map that all threads share.
 class SharedMap {

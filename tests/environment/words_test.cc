@@ -2,7 +2,6 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "base/named_numbers.h"
 #include "base/nearest.h"
 
 namespace casync {
@@ -31,33 +30,6 @@ TEST_CASE("nearest: a close word is found, a distant one is not offered") {
 TEST_CASE("nearest: of equally close words the first is taken") {
   constexpr std::array<std::string_view, 2> known = {"int4", "int8"};
   CHECK(nearest("int3", known) == "int4");
-}
-
-TEST_CASE("named numbers: a name alone, and one with numbers in their order") {
-  CHECK(parse_named_numbers("int4")->name == "int4");
-  CHECK(parse_named_numbers("int4")->numbers.empty());
-  const Result<NamedNumbers> named = parse_named_numbers("int4:block=64,feedback=0,x=-1.5e-3");
-  REQUIRE(named.status().text() == "OK");
-  CHECK(named->name == "int4");
-  CHECK(named->numbers == std::vector<std::pair<std::string, double>>{{"block", 64}, {"feedback", 0}, {"x", -1.5e-3}});
-}
-
-TEST_CASE("named numbers: what is none is refused with the part that is wrong") {
-  const std::pair<const char*, const char*> wrong[] = {{"", "no name"},
-                                                       {":block=1", "no name"},
-                                                       {"int4:", "`` is no key=number"},
-                                                       {"int4:block", "`block` is no key=number"},
-                                                       {"int4:=4", "`=4` is no key=number"},
-                                                       {"int4:block=", "`` is no number"},
-                                                       {"int4:block=64x", "`64x` is no number"},
-                                                       {"int4:block=nan", "`nan` is no number"},
-                                                       {"int4:block=64,", "`` is no key=number"},
-                                                       {"int4:block=64,block=32", "`block` twice"}};
-  for (const auto& [text, why] : wrong) {
-    CAPTURE(text);
-    CHECK(parse_named_numbers(text).status().text() ==
-          "InvalidArgument: \"" + std::string(text) + "\": " + why + ", expected a form like int4:block=64,feedback=0");
-  }
 }
 
 }  // namespace casync

@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "base/env.h"
+#include "casync/model/codec_choice.h"
 #include "casync/strategies/strategy.h"
 #include "runtime/control/launch.h"
 #include "tools/casync/bench/all_reduce.h"
 #include "tools/casync/bench/codec_table.h"
 #include "tools/casync/bench/sizes.h"
 #include "tools/casync/bench/transport_table.h"
-#include "tools/casync/codec_choice.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
 #include "tools/casync/subcommands.h"
@@ -41,12 +41,6 @@ std::shared_ptr<SizeFlags> add_sizes(CLI::App* command, const char* first, const
 int usage(const Status& status) {
   std::fprintf(stderr, "casync bench: %s\n", status.message().c_str());
   return kExitUsage;
-}
-
-std::optional<std::string> variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
 }
 
 /// Runs this same command line as the ranks of a job of its own.
@@ -87,7 +81,7 @@ int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<
   flags.options.codec = *codec;
   flags.options.check = flags.check != 0;
   flags.options.format = sizes.format();
-  const Result<runtime::Launch> launch = runtime::read_launch({}, variable);
+  const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
   if (!launch) return fail("bench", launch.status());
   if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
   const Result<bool> right = bench_all_reduce(flags.options);

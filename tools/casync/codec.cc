@@ -2,10 +2,9 @@
 // casync codec: the codecs known here and what each declares about itself.
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "compll/codec/codec.h"
-#include "tools/casync/codec_choice.h"
+#include "casync/model/codec_choice.h"
+#include "compll/codec/codec_json.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/subcommands.h"
 
@@ -15,32 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using compll::Codec;
 using compll::CodecInfo;
-
-Json to_json(const CodecInfo& info) {
-  Json json{{"name", info.name},
-            {"summary", info.summary},
-            {"source", info.source},
-            {"number", info.number},
-            {"version", info.version},
-            {"identity", info.identity},
-            {"exact_merge", info.exact_merge},
-            {"contractive", info.contractive},
-            {"feedback", info.feedback},
-            {"block", info.block},
-            {"bits_per_element", info.bits_per_element},
-            {"ratio", 32 / info.bits_per_element},
-            {"parameters", Json::array()}};
-  for (std::size_t i = 0; i < info.parameters.size(); ++i) {
-    const compll::CodecParameter& parameter = info.parameters[i];
-    json["parameters"].push_back({{"name", parameter.name},
-                                  {"value", info.values[i]},
-                                  {"initial", parameter.initial},
-                                  {"least", parameter.least},
-                                  {"most", parameter.most},
-                                  {"meaning", parameter.meaning}});
-  }
-  return json;
-}
+using compll::json_of;
 
 const char* yes_no(bool value) { return value ? "yes" : "no"; }
 
@@ -69,7 +43,7 @@ int list(bool as_json) {
     if (!codec) return fail("codec", codec.status());
     const CodecInfo& info = (*codec)->info();
     if (!as_json) std::printf("%-8s %6.3g bits  %s\n", name.c_str(), info.bits_per_element, info.summary.c_str());
-    all.push_back(to_json(info));
+    all.push_back(json_of(info));
   }
   if (as_json) std::printf("%s\n", all.dump(2).c_str());
   return kExitOk;
@@ -83,7 +57,7 @@ int show(const std::string& name, const std::vector<std::string>& settings, bool
   const Result<std::unique_ptr<Codec>> codec = compll::make_codec(choice->name, choice->parameters);
   if (!codec) return fail("codec", codec.status());
   if (as_json) {
-    std::printf("%s\n", to_json((*codec)->info()).dump(2).c_str());
+    std::printf("%s\n", json_of((*codec)->info()).dump(2).c_str());
   } else {
     print((*codec)->info());
   }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/ucx/interface.h"
 
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <vector>
 
 #include <fmt/core.h>
+
+#include "base/network_interface.h"
 
 namespace casync::runtime {
 namespace {
@@ -21,28 +19,13 @@ struct Found {
   bool has_ipv4 = false;
 };
 
-bool usable(const ifaddrs& entry) {
-  if (entry.ifa_addr == nullptr || (entry.ifa_flags & IFF_UP) == 0) return false;
-  if (entry.ifa_addr->sa_family == AF_INET) return true;
-  if (entry.ifa_addr->sa_family != AF_INET6) return false;
-  // A link-local address means nothing without its interface, on the other side too.
-  const auto* address = reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr);
-  return !IN6_IS_ADDR_LINKLOCAL(&address->sin6_addr);
-}
-
 std::vector<Found> interfaces_with_address() {
   std::vector<Found> found;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return found;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (!usable(*entry)) continue;
-    auto known = std::find_if(found.begin(), found.end(), [&](const Found& f) { return f.name == entry->ifa_name; });
-    if (known == found.end()) {
-      known = found.insert(found.end(), {entry->ifa_name, (entry->ifa_flags & IFF_LOOPBACK) != 0});
-    }
-    known->has_ipv4 = known->has_ipv4 || entry->ifa_addr->sa_family == AF_INET;
+  for (const InterfaceAddress& each : interface_addresses()) {
+    auto known = std::find_if(found.begin(), found.end(), [&](const Found& f) { return f.name == each.name; });
+    if (known == found.end()) known = found.insert(found.end(), {each.name, each.is_loopback});
+    known->has_ipv4 = known->has_ipv4 || each.address.ss_family == AF_INET;
   }
-  freeifaddrs(list);
   return found;
 }
 

@@ -28,8 +28,8 @@ TEST_CASE("agreement: decisions and codecs read as a person would write them") {
   decision.codec = {"int4", {{"block", 64}, {"feedback", 0}}};
   decision.second_hop = decision.codec;
   decision.partitions = 4;
-  CHECK(text_of(decision) == "int4(block=64, feedback=0), ps, 4 partitions, priority 0");
+  CHECK(text_of(decision) == "int4:block=64,feedback=0, ps, 4 partitions, priority 0");
   decision.second_hop = {"bf16", {}};
-  CHECK(text_of(decision) == "int4(block=64, feedback=0) / bf16, ps, 4 partitions, priority 0");
-  CHECK(text_of(CodecChoice{"topk", {{"ratio", 0.01}}}) == "topk(ratio=0.01)");
+  CHECK(text_of(decision) == "int4:block=64,feedback=0 / bf16, ps, 4 partitions, priority 0");
+  CHECK(text_of(CodecChoice{"topk", {{"ratio", 0.01}}}) == "topk:ratio=0.01");
 }

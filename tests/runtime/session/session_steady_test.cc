@@ -32,7 +32,7 @@ struct Streams {
   ~Streams() { unsetenv("CASYNC_THREADS"); }
 };
 
-constexpr int kFirstSteps = 50;
+constexpr int kFirstSteps = 3;
 
 struct Model {
   std::vector<GradientId> ids;
@@ -81,7 +81,7 @@ TEST_CASE("session steady: no thread of ours allocates, and no caller's submit, 
                 if (Status status = session.wait(handle, -1); !status) return status.text();
               }
               if (const Result<StepResult> done = session.step(); !done) return done.status().text();
-              if (step < kFirstSteps) {  // a thread's first merge takes memory that it keeps
+              if (step < kFirstSteps) {
                 first = allocations[context.rank];
               } else {
                 callers += allocations_of_this_thread() - before;

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
+#include "base/env.h"
+#include "casync/model/codec_choice.h"
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_file.h"
 #include "casync/strategies/strategy.h"
@@ -15,7 +16,6 @@
 #include "runtime/session/session.h"
 #include "tools/casync/bench/inputs.h"
 #include "tools/casync/bench/replay.h"
-#include "tools/casync/codec_choice.h"
 #include "tools/casync/launch/private_directory.h"
 
 namespace casync::tools {
@@ -130,8 +130,8 @@ class Worker {
 Table make_table(const AllReduceOptions& options, const Session& session) {
   std::vector<std::string> about = about_this_machine();
   about.push_back(std::to_string(session.ranks()) + " ranks, " + session.stats().transport);
-  if (const char* link = std::getenv("CASYNC_LINK"); link != nullptr && *link != '\0') {
-    about.push_back(std::string("PACED by CASYNC_LINK=") + link + ": not the speed of this machine's network");
+  if (const std::optional<std::string> link = env_text("CASYNC_LINK")) {
+    about.push_back("PACED by CASYNC_LINK=" + *link + ": not the speed of this machine's network");
   }
   about.push_back(std::to_string(options.iterations) + " iterations after " + std::to_string(options.warm_up) +
                   ", in place, from submit to the end of the step on rank 0");
@@ -155,8 +155,8 @@ void print(Table& table, const AllReduceOptions& options, const Decision& decisi
   std::sort(row.seconds.begin(), row.seconds.end());
   const double median = row.seconds[row.seconds.size() / 2], bytes = static_cast<double>(size);
   const double share = 2.0 * (ranks - 1) / ranks;
-  const std::string second = decision.second_hop == decision.codec ? "" : ">" + codec_text(decision.second_hop);
-  table.add({size, size / sizeof(float), "float32", codec_text(decision.codec) + second,
+  const std::string second = decision.second_hop == decision.codec ? "" : ">" + text_of(decision.second_hop);
+  table.add({size, size / sizeof(float), "float32", text_of(decision.codec) + second,
              std::string(name_of(decision.strategy)), row.seconds.front() * 1e6, median * 1e6, bytes / median / 1e9,
              bytes / median / 1e9 * share, row.wire_bytes,
              row.payload_bytes > 0 ? bytes * share / row.payload_bytes : 0.0,

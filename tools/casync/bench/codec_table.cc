@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "tools/casync/codec_choice.h"
+#include "casync/model/codec_choice.h"
 
 namespace casync::tools {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/named_numbers.h"
+#include "casync/model/codec_choice.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/number.h"
 
@@ -12,13 +13,19 @@ Status refuse(std::string_view text, const std::string& what) {
   return invalid_argument("\"" + std::string(text) + "\": " + what + ", expected a form like int4:block=64,feedback=0");
 }
 
+/// The shortest text that reads back as the same number.
+std::string shortest(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
 }  // namespace
 
-Result<NamedNumbers> parse_named_numbers(std::string_view text) {
+Result<CodecChoice> parse_codec_choice(std::string_view text) {
   const std::size_t colon = text.find(':');
-  NamedNumbers named{std::string(text.substr(0, colon)), {}};
-  if (named.name.empty()) return refuse(text, "no name");
-  if (colon == std::string_view::npos) return named;
+  CodecChoice choice{std::string(text.substr(0, colon)), {}};
+  if (choice.name.empty()) return refuse(text, "no name");
+  if (colon == std::string_view::npos) return choice;
   std::string_view rest = text.substr(colon + 1);
   for (bool more = true; more;) {
     const std::size_t comma = rest.find(',');
@@ -33,11 +40,23 @@ Result<NamedNumbers> parse_named_numbers(std::string_view text) {
     }
     const std::optional<double> value = number_from(item.substr(equals + 1));
     if (!value) return refuse(text, "`" + std::string(item.substr(equals + 1)) + "` is no number");
-    const auto same = [&](const auto& number) { return number.first == key; };
-    if (std::any_of(named.numbers.begin(), named.numbers.end(), same)) return refuse(text, "`" + key + "` twice");
-    named.numbers.emplace_back(key, *value);
+    const auto same = [&](const auto& parameter) { return parameter.first == key; };
+    if (std::any_of(choice.parameters.begin(), choice.parameters.end(), same)) {
+      return refuse(text, "`" + key + "` twice");
+    }
+    choice.parameters.emplace_back(key, *value);
   }
-  return named;
+  return choice;
+}
+
+std::string text_of(const CodecChoice& choice) {
+  std::string text = choice.name;
+  char separator = ':';
+  for (const auto& [name, value] : choice.parameters) {
+    text += separator + name + "=" + shortest(value);
+    separator = ',';
+  }
+  return text;
 }
 
 }  // namespace casync
