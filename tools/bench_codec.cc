@@ -100,7 +100,8 @@ class Bench {
 
   CodecBenchResult run() {
     CodecBenchResult result;
-    const double code = static_cast<double>(codec_.encoded_bound(options_.partition)) / options_.partition;
+    const double code =
+        static_cast<double>(codec_.encoded_bound(options_.partition)) / static_cast<double>(options_.partition);
     const double residual = codec_.info().feedback ? 2 * sizeof(float) : 0;
     result.codec = codec_.info().name;
     result.options = options_;

@@ -30,7 +30,7 @@ struct MessageId {
   std::uint32_t partition = 0;
   std::uint32_t hop = 0;  ///< 0, 1, ... along the partition's way
   bool operator==(const MessageId&) const = default;
-  auto operator<=>(const MessageId&) const = default;
+  auto operator<=>(const MessageId&) const = default;  // NOLINT(modernize-use-nullptr): what the compiler writes
 };
 
 /// Encodes this rank's gradient elements `from` with the codec of `to`, feedback included.

@@ -38,7 +38,7 @@ float* tile_memory(Elements count) {
     memory.floats.reset(static_cast<float*>(::operator new (count * sizeof(float), std::align_val_t{kAlignment})));
     memory.size = count;
   }
-  return memory.floats.get();
+  return memory.floats.get();  // NOLINT(clang-analyzer-cplusplus.NewDelete): the thread's, not this call's
 }
 
 Write residual_mode(const float* out, Elements n) { return mode_of(out, n, kStreamedResidual); }

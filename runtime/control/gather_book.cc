@@ -50,9 +50,9 @@ GatherAnswer GatherBook::fail(Entry& entry, const Status& why) {
   std::vector<Rank> to;
   for (const auto& [rank, blob] : entry.blobs) to.push_back(rank);
   entry.blobs.clear();
-  const Status failure = why;  // `why` may be the entry's own
+  Status failure = why;  // `why` may be the entry's own
   entry.failure = failure;
-  return GatherAnswer{std::move(to), failure};
+  return GatherAnswer{std::move(to), std::move(failure)};
 }
 
 std::vector<GatherAnswer> GatherBook::expire(Clock::time_point now) {

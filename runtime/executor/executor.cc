@@ -200,6 +200,7 @@ void Executor::prepare_threads(std::span<const std::unique_ptr<GradientRun>> run
 
 Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   std::vector<const TaskGraph*> graphs;
+  graphs.reserve(runs.size());
   for (const std::unique_ptr<GradientRun>& run : runs) graphs.push_back(&run->graph);
   CASYNC_RETURN_IF_ERROR(arena_.add(lay_out(graphs, [&](std::size_t which, const Buffer& buffer) -> Bytes {
     const GradientRun& run = *runs[which];

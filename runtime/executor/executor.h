@@ -173,7 +173,7 @@ class Executor final : private TransportClient {
                            Clock::time_point from);
   bool lacks_contribution(const GradientRun& run) const;
   std::string missing(const GradientRun& run) const;
-  static void run_on_stream(void* context, std::uint64_t slot);
+  static void run_on_stream(void* context, std::uint64_t at);
 
   const ExecutorOptions options_;
   std::unique_ptr<Transport> transport_;

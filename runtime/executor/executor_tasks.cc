@@ -13,7 +13,7 @@ namespace casync::runtime {
 namespace {
 
 // Below this a task is over before another thread has woken up.
-constexpr Elements kStreamElements = 32 * 1024;
+constexpr Elements kStreamElements = Elements{32} * 1024;
 
 // Small tasks run one after the other for so long before the network is looked at again: what they made leaves
 // fused then, and a message that comes in meanwhile waits no longer than a wake-up would take.

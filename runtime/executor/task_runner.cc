@@ -25,7 +25,7 @@ Status check_arrived(GradientRun& run, BufferId id) {
   GradientRun::BufferState& state = run.state(id);
   if (!state.unchecked) return Status::ok();
   state.unchecked = false;
-  const Status status = run.codec_of(id).check({state.memory.data, state.bytes}, run.slice_of(id).count);
+  Status status = run.codec_of(id).check({state.memory.data, state.bytes}, run.slice_of(id).count);
   if (status.is_ok()) return status;
   return data_loss("message from rank " + std::to_string(run.sender_of(id)) + " (gradient " + run.spec.name +
                    ", step " + std::to_string(run.step) + ", partition " + std::to_string(run.partition_of(id)) +

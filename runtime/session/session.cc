@@ -169,7 +169,7 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
     last = submitted.waited_since + std::chrono::duration_cast<Clock::duration>(Seconds(options_.timeout_s));
   }
   const bool own = timeout_s >= 0 && timeout_s < options_.timeout_s;
-  const Status status = wait_for(*run, step_of(handle), own ? std::min(last, after(Seconds(timeout_s))) : last, since);
+  Status status = wait_for(*run, step_of(handle), own ? std::min(last, after(Seconds(timeout_s))) : last, since);
   if (waiter == Waiter::kProgram) add_exposed(*run, Seconds(Clock::now() - now).count());
   if (status.code() == StatusCode::kTimeout && Clock::now() >= last) return end_late(*run, status);
   return status;
@@ -177,7 +177,7 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
 
 Status SessionImpl::wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline,
                              Clock::time_point since) {
-  const Status status = executor_->wait(run, step, deadline);
+  Status status = executor_->wait(run, step, deadline);
   if (status.code() != StatusCode::kTimeout || executor_->failing()) return status;
   return timeout_error(fmt::format("gradient {}, step {}: not done {:.1f} s after it was submitted: {}", run.spec.name,
                                    step, Seconds(Clock::now() - since).count(), status.message()));
@@ -211,7 +211,7 @@ Status SessionImpl::wait_for_step() {
     if (status.code() == StatusCode::kTimeout) return end_late(*last, status);
     CASYNC_RETURN_IF_ERROR(status);
   }
-  const Status status = executor_->wait_all(until);
+  Status status = executor_->wait_all(until);
   if (status.code() != StatusCode::kTimeout || executor_->failing()) return status;
   return timeout_error(fmt::format("step {}: not done after {} s: {}", step, options_.timeout_s, status.message()));
 }
@@ -246,14 +246,14 @@ Status SessionImpl::close() {
     closed_ = true;
   }
   const bool healthy = !executor_->failing();
-  const Status status = healthy ? say_goodbye() : Status::ok();  // a failure has been told, or nobody asked
+  Status status = healthy ? say_goodbye() : Status::ok();  // a failure has been told, or nobody asked
   executor_->stop(after(Seconds(healthy ? 1.0 : 0.1)));
   if (timeline_) write_trace();
   return status;
 }
 
 Status SessionImpl::say_goodbye() {
-  const Status status = group_->close(after(kGoodbye));
+  Status status = group_->close(after(kGoodbye));
   if (const int active = executor_->active(); active > 0) {
     return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
   }

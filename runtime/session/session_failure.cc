@@ -47,15 +47,15 @@ std::string SessionImpl::named(Rank peer) const {
 
 /// Ends the job with `cause`, on a thread of the program. Returns what all ranks end with, which an earlier cause may
 /// explain better.
-Status SessionImpl::end_with(Status cause) {
+Status SessionImpl::end_with(const Status& cause) {
   if (!executor_->failing()) end_here(cause);
   return failure();
 }
 
 /// Ends the job because `run` is late.
-Status SessionImpl::end_late(const GradientRun& run, Status cause) {
+Status SessionImpl::end_late(const GradientRun& run, const Status& cause) {
   if (!executor_->knows_who_is_late(run)) static_cast<void>(executor_->wait_for_end(after(kTheirWord)));
-  return end_with(std::move(cause));
+  return end_with(cause);
 }
 
 /// The same on the progress thread, which must go on to end it.

@@ -63,8 +63,8 @@ class SessionImpl final : public Session {
   void peer_compares(std::uint64_t comparisons);
   void end_here(const Status& cause);
   bool note_gone(const Status& why);
-  Status end_with(Status cause);
-  Status end_late(const GradientRun& run, Status cause);
+  Status end_with(const Status& cause);
+  Status end_late(const GradientRun& run, const Status& cause);
 
   bool sealed() const { return runs_.size() == declared_.size() && executor_->comparisons() >= comparisons_due_; }
   Status seal();

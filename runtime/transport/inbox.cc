@@ -220,7 +220,7 @@ void Inbox::finish_with(InboxRecord* record, const FrameHeader& header, ConstVie
 
 // Forgets the record, and reports it when it was placed.
 void Inbox::end(InboxRecord& record, const Status& status) {
-  const Status result = status;  // may live in the record
+  const Status result = status;  // NOLINT(performance-unnecessary-copy-initialization): it may live in the record
   const Rank from = record.from;
   const Message message = record.message;
   const bool placed = record.placed;

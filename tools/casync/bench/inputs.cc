@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/bench/inputs.h"
 
+#include <bit>
 #include <cstdint>
-#include <cstring>
 
 namespace casync::tools {
 namespace {
@@ -44,7 +44,7 @@ std::vector<float> plain_average(int ranks, Elements count) {
 Elements count_different(std::span<const float> got, std::span<const float> expected) {
   Elements different = 0;
   for (Elements i = 0; i < got.size(); ++i) {
-    different += std::memcmp(&got[i], &expected[i], sizeof(float)) != 0 ? 1 : 0;
+    different += std::bit_cast<std::uint32_t>(got[i]) != std::bit_cast<std::uint32_t>(expected[i]) ? 1 : 0;
   }
   return different;
 }

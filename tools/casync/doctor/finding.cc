@@ -25,7 +25,7 @@ std::string findings_text(const Findings& findings) {
     state.resize(7, ' ');
     std::string name = finding.name;
     if (name.size() < 22) name.resize(22, ' ');
-    text += "  " + state + name + " " + finding.value + "\n";
+    text.append("  ").append(state).append(name).append(" ").append(finding.value).append("\n");
     if (!finding.hint.empty()) text += "           -> " + finding.hint + "\n";
   }
   return text;

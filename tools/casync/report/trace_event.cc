@@ -67,7 +67,7 @@ double FieldReader::number(const char* name, double least, double most, std::opt
   return least;
 }
 
-std::string FieldReader::text(const char* name, std::optional<std::string> missing) {
+std::string FieldReader::text(const char* name, const std::optional<std::string>& missing) {
   const nlohmann::json* value = find(name, !missing);
   if (value == nullptr) return missing.value_or("");
   if (value->is_string()) return value->get<std::string>();

@@ -47,7 +47,7 @@ class FieldReader {
   FieldReader(const nlohmann::json& object, std::string place) : object_(object), place_(std::move(place)) {}
 
   double number(const char* name, double least, double most, std::optional<double> missing = {});
-  std::string text(const char* name, std::optional<std::string> missing = {});
+  std::string text(const char* name, const std::optional<std::string>& missing = {});
   /// InvalidArgument: the first field that was wrong.
   const Status& status() const { return status_; }
   void refuse(const std::string& what);
