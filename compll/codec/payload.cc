@@ -39,13 +39,17 @@ PayloadLayout PayloadLayout::of(std::uint8_t codec, std::uint8_t version, Elemen
   return layout;
 }
 
-void write_frame(const PayloadLayout& layout, bool finite, std::byte* payload) {
+void write_header(const PayloadLayout& layout, bool finite, std::byte* payload) {
   const Header header = header_of(layout, finite);
   std::memcpy(payload, &header, sizeof header);
+}
+
+void write_frame(const PayloadLayout& layout, bool finite, std::byte* payload) {
+  write_header(layout, finite, payload);
   std::memset(payload + layout.scales_end, 0, layout.codes - layout.scales_end);
 }
 
-Result<PayloadFlags> check_frame(const PayloadLayout& layout, ConstView payload) {
+Result<PayloadFlags> check_header(const PayloadLayout& layout, ConstView payload) {
   if (payload.size != layout.size) return differs("its size in bytes", payload.size, layout.size);
   Header seen;
   std::memcpy(&seen, payload.data, sizeof seen);
@@ -57,10 +61,16 @@ Result<PayloadFlags> check_frame(const PayloadLayout& layout, ConstView payload)
   if (seen.n != expected.n) return differs("the number of elements", seen.n, expected.n);
   if ((seen.flags & ~kNonFinite) != 0) return differs("an unknown flag", seen.flags, 0);
   if (seen.zero != 0) return differs("a reserved field", seen.zero, 0);
+  return PayloadFlags{(seen.flags & kNonFinite) == 0};
+}
+
+Result<PayloadFlags> check_frame(const PayloadLayout& layout, ConstView payload) {
+  Result<PayloadFlags> flags = check_header(layout, payload);
+  if (!flags) return flags;
   const bool zeros = std::all_of(payload.data + layout.scales_end, payload.data + layout.codes,
                                  [](std::byte b) { return b == std::byte{0}; });
   if (!zeros) return data_loss("payload: the bytes between scales and codes are not zero");
-  return PayloadFlags{(seen.flags & kNonFinite) == 0};
+  return flags;
 }
 
 Status check_padding(const PayloadLayout& layout, ConstView payload, std::size_t code_bits) {

@@ -30,6 +30,9 @@ struct PayloadLayout {
                           unsigned bits_per_code);
 };
 
+/// Writes the header alone.
+void write_header(const PayloadLayout& layout, bool finite, std::byte* payload);
+
 /// Writes the header and the zeros between the sections.
 void write_frame(const PayloadLayout& layout, bool finite, std::byte* payload);
 
@@ -37,6 +40,9 @@ void write_frame(const PayloadLayout& layout, bool finite, std::byte* payload);
 struct PayloadFlags {
   bool finite = true;
 };
+
+/// DataLoss unless the size and the header are those of `layout`. Reads nothing beyond the payload.
+Result<PayloadFlags> check_header(const PayloadLayout& layout, ConstView payload);
 
 /// DataLoss unless the header, the size and the zeros are those of `layout`. Reads nothing beyond the payload.
 Result<PayloadFlags> check_frame(const PayloadLayout& layout, ConstView payload);

@@ -109,8 +109,8 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
         return Status::ok();
       }
     }
-    if (!gone.is_ok()) return end_with(std::move(gone));
-    if (Status status = seal(); !status) return end_with(std::move(status));  // and look again: others submit, too
+    if (!gone.is_ok()) return end_with(gone);
+    if (Status status = seal(); !status) return end_with(status);  // and look again: others submit, too
   }
 }
 
@@ -186,7 +186,7 @@ Status SessionImpl::wait_for(GradientRun& run, std::uint32_t step, Clock::time_p
 Result<StepResult> SessionImpl::step() {
   CASYNC_RETURN_IF_ERROR(usable());
   if (executor_->failing()) return failure();
-  if (Status status = wait_for_step(); !status) return end_with(std::move(status));
+  if (Status status = wait_for_step(); !status) return end_with(status);
   return commit();
 }
 

@@ -21,8 +21,8 @@ struct Unit {
 constexpr Unit kRates[] = {{"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}, {"bit", 1}};
 constexpr Unit kTimes[] = {{"us", 1e-6}, {"ms", 1e-3}};
 
-template <std::size_t N>
-std::optional<double> quantity(std::string_view text, const Unit (&units)[N]) {
+template <std::size_t kUnits>
+std::optional<double> quantity(std::string_view text, const Unit (&units)[kUnits]) {
   for (const Unit& unit : units) {
     if (!text.ends_with(unit.name)) continue;
     const auto number = number_from(text.substr(0, text.size() - unit.name.size()));

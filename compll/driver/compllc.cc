@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// compllc: from a codec's source to what each stage makes of it.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/number.h"
+#include "compll/lang/checker.h"
+#include "compll/lang/lexer.h"
+#include "compll/lang/parser.h"
+
+namespace casync::compll {
+namespace {
+
+struct Options {
+  std::string file;
+  std::vector<std::string> stages;
+  std::vector<std::string> settings;
+};
+
+constexpr int kRefused = 1, kUsage = 2;
+
+int report(const Diagnostics& diagnostics) {
+  std::fprintf(stderr, "%s\n", diagnostics.status().message().c_str());
+  return kRefused;
+}
+
+/// `bits=2`, as parameters that are known.
+std::optional<KnownParameters> known_parameters(const std::vector<std::string>& settings) {
+  KnownParameters known;
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    const auto value = equals == setting.npos ? std::nullopt : number_from(setting.substr(equals + 1));
+    if (!value) {
+      std::fprintf(stderr, "compllc: `%s` is no PARAMETER=NUMBER\n", setting.c_str());
+      return std::nullopt;
+    }
+    known[setting.substr(0, equals)] = *value;
+  }
+  return known;
+}
+
+int run(const Options& options) {
+  std::ifstream file(options.file, std::ios::binary);
+  if (!file) {
+    std::fprintf(stderr, "compllc: cannot read %s\n", options.file.c_str());
+    return kUsage;
+  }
+  const std::optional<KnownParameters> known = known_parameters(options.settings);
+  if (!known) return kUsage;
+  const std::set<std::string> wanted(options.stages.begin(), options.stages.end());
+  const Source source(options.file, {std::istreambuf_iterator<char>(file), {}});
+  Diagnostics diagnostics(source);
+  const Tokens tokens = read_tokens(diagnostics);
+  if (wanted.count("tokens") != 0) std::fputs(text_of(source, tokens).c_str(), stdout);
+  const Tree tree = parse(tokens, diagnostics);
+  if (!diagnostics.empty()) return report(diagnostics);
+  if (wanted.count("tree") != 0) std::fputs(text_of(tree).c_str(), stdout);
+  const std::optional<Program> program = check(tree, *known, diagnostics);
+  if (!program) return report(diagnostics);
+  if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+}  // namespace casync::compll
+
+int main(int argc, char** argv) {
+  casync::compll::Options options;
+  CLI::App app("Compiles a codec written in CompLL (docs/language.md)", "compllc");
+  app.add_option("file", options.file, "The codec's source")->required();
+  app.add_option("--emit", options.stages, "Print what these stages make: tokens, tree, typed")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"tokens", "tree", "typed"}));
+  app.add_option("--param", options.settings, "PARAMETER=NUMBER: a value that is known when the program is compiled");
+  CLI11_PARSE(app, argc, argv);
+  return casync::compll::run(options);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/interpreter/interpreter.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "compll/interpreter/reductions.h"
+
+namespace casync::compll {
+
+Interpreter::Interpreter(const Program& program, std::span<const double> parameters)
+    : program_(program), parameters_(parameters.begin(), parameters.end()), values_(program.variables.size()) {
+  CASYNC_CHECK(parameters.size() == program.parameters.size());
+}
+
+std::size_t Interpreter::constant(const Constant& constant) const {
+  return constant.parameter ? static_cast<std::size_t>(parameters_[*constant.parameter]) : constant.value;
+}
+
+Elements Interpreter::count(const Type& type, Elements n) const {
+  if (!type.extent) return 1;
+  switch (type.extent->kind) {
+    case Extent::Kind::kElements: return n;
+    case Extent::Kind::kBlocks: return (n + constant(type.extent->count) - 1) / constant(type.extent->count);
+    case Extent::Kind::kFixed: return constant(type.extent->count);
+  }
+  return 0;
+}
+
+std::vector<Values> Interpreter::encode(std::span<const float> gradient, const RandomStream& stream) {
+  n_ = gradient.size();
+  stream_ = stream;
+  Values elements(gradient.size());
+  std::transform(gradient.begin(), gradient.end(), elements.begin(), Scalar::of_float);
+  assign(program_.encode.gradient, std::move(elements));
+  run(program_.encode.steps);
+  std::vector<Values> sections;
+  for (const TermPtr& section : program_.encode.sections) sections.push_back(evaluate(*section));
+  return sections;
+}
+
+std::vector<float> Interpreter::decode(Elements n, std::vector<Values> sections) {
+  n_ = n;
+  for (std::size_t i = 0; i < sections.size(); ++i) assign(program_.decode.extracted[i], std::move(sections[i]));
+  run(program_.decode.steps);
+  const Values result = evaluate(*program_.decode.result);
+  std::vector<float> floats(result.size());
+  std::transform(result.begin(), result.end(), floats.begin(), [](Scalar value) { return value.as_float(); });
+  return floats;
+}
+
+void Interpreter::run(const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    std::vector<Values> values = evaluate_all(*step.value);
+    for (std::size_t i = 0; i < values.size(); ++i) assign(step.variables[i], std::move(values[i]));
+  }
+}
+
+std::vector<Values> Interpreter::evaluate_all(const Term& term) {
+  if (term.op == Op::kMap) return map(term);
+  std::vector<Values> one;
+  one.push_back(evaluate(term));
+  return one;
+}
+
+Values Interpreter::evaluate(const Term& term) {
+  switch (term.op) {
+    case Op::kMap: return std::move(map(term).front());
+    case Op::kReduce: return reduce(term);
+    case Op::kBlockReduce: return block_reduce(term);
+    case Op::kSpread: return spread(term);
+    case Op::kVariable: return values_[term.variable];
+    case Op::kRange: {
+      Values values(count(term.type(), n_));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = Scalar::of_uint(static_cast<std::uint32_t>(i));
+      return values;
+    }
+    default: return {element(term)};
+  }
+}
+
+std::vector<Values> Interpreter::map(const Term& term) {
+  std::vector<Values> arrays;
+  for (const TermPtr& argument : term.arguments) arrays.push_back(evaluate(*argument));
+  std::vector<Values> results(term.types.size());
+  std::vector<Scalar> arguments(arrays.size());
+  for (std::size_t i = 0; i < arrays.front().size(); ++i) {
+    index_ = i;
+    for (std::size_t a = 0; a < arrays.size(); ++a) arguments[a] = arrays[a][i];
+    const std::vector<Scalar> of_element = apply(*term.function, arguments);
+    for (std::size_t r = 0; r < results.size(); ++r) results[r].push_back(of_element[r]);
+  }
+  return results;
+}
+
+Scalar Interpreter::reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial) {
+  if (term.reducer != Reducer::kUser) return reduced_by(term.reducer, type, elements);
+  return reduced_by(
+      [&](Scalar a, Scalar b) {
+        return apply(*term.function, std::array{a, b}).front();
+      },
+      initial, elements);
+}
+
+Values Interpreter::reduce(const Term& term) {
+  const Values elements = evaluate(*term.arguments.front());
+  const Scalar initial = term.arguments.size() > 1 ? element(*term.arguments[1]) : Scalar();
+  return {reduced(term, elements, term.arguments.front()->type().element, initial)};
+}
+
+Values Interpreter::block_reduce(const Term& term) {
+  const Values elements = evaluate(*term.arguments.front());
+  const Scalar initial = term.arguments.size() > 1 ? element(*term.arguments[1]) : Scalar();
+  const std::size_t block = constant(term.block);
+  Values results;
+  for (std::size_t begin = 0; begin < elements.size(); begin += block) {
+    const std::size_t size = std::min(block, elements.size() - begin);
+    results.push_back(
+        reduced(term, std::span(elements).subspan(begin, size), term.arguments.front()->type().element, initial));
+  }
+  return results;
+}
+
+Values Interpreter::spread(const Term& term) {
+  const Values blocks = evaluate(*term.arguments.front());
+  Values values(n_);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = blocks[i / constant(term.block)];
+  return values;
+}
+
+std::vector<Scalar> Interpreter::apply(const Body& body, std::span<const Scalar> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) values_[body.parameters[i]].assign(1, arguments[i]);
+  for (const Step& step : body.steps) values_[step.variables.front()].assign(1, element(*step.value));
+  std::vector<Scalar> results;
+  for (const TermPtr& result : body.results) results.push_back(element(*result));
+  return results;
+}
+
+Scalar Interpreter::element(const Term& term) {
+  const auto argument = [&](std::size_t i) { return element(*term.arguments[i]); };
+  switch (term.op) {
+    case Op::kConstant: return Scalar::of(term.type().element, term.number);
+    case Op::kParameter: return Scalar::of(term.type().element, parameters_[term.parameter]);
+    case Op::kVariable: return values_[term.variable].front();
+    case Op::kSize: return Scalar::of_uint(static_cast<std::uint32_t>(count(term.arguments.front()->type(), n_)));
+    case Op::kElement: {
+      const Term& array = *term.arguments.front();
+      const Values computed_here = array.op == Op::kVariable ? Values() : evaluate(array);
+      const Values& elements = array.op == Op::kVariable ? values_[array.variable] : computed_here;
+      const std::uint32_t at = argument(1).as_uint();
+      return at < elements.size() ? elements[at] : Scalar();
+    }
+    case Op::kConvert: return converted(argument(0), term.arguments.front()->type().element, term.type().element);
+    case Op::kSelect: return argument(0).as_bool() ? argument(1) : argument(2);
+    case Op::kRandomBits: return Scalar::of_uint(random_bits(stream_, index_, term.purpose));
+    case Op::kRandomUniform: return Scalar::of_float(uniform_from(random_bits(stream_, index_, term.purpose)));
+    case Op::kReduce: return reduce(term).front();
+    default: break;
+  }
+  std::array<Scalar, 2> operands;
+  for (std::size_t i = 0; i < term.arguments.size(); ++i) operands[i] = argument(i);
+  return computed(term.op, term.arguments.front()->type().element, std::span(operands).first(term.arguments.size()));
+}
+
+}  // namespace casync::compll

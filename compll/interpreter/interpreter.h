@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a program element by element, in the plainest way there is: what a program means. Everything that is generated
+// from a program has to give the same bytes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "compll/lang/arithmetic.h"
+#include "compll/lang/program.h"
+#include "compll/ops/random.h"
+
+namespace casync::compll {
+
+/// A section's elements.
+using Values = std::vector<Scalar>;
+
+class Interpreter {
+ public:
+  /// `parameters` has a value for each of the program's parameters, in their order. The program outlives this.
+  Interpreter(const Program& program, std::span<const double> parameters);
+
+  /// What `encode` hands out, section by section.
+  std::vector<Values> encode(std::span<const float> gradient, const RandomStream& stream);
+
+  /// What `decode` makes of sections for n elements.
+  std::vector<float> decode(Elements n, std::vector<Values> sections);
+
+  /// How many elements a section has for n elements of the gradient.
+  Elements count(const Type& type, Elements n) const;
+
+ private:
+  std::size_t constant(const Constant& constant) const;
+  void run(const std::vector<Step>& steps);
+  void assign(VariableId id, Values values) { values_[id] = std::move(values); }
+
+  // Whole values: one element, or all of an array.
+  Values evaluate(const Term& term);
+  std::vector<Values> evaluate_all(const Term& term);
+  std::vector<Values> map(const Term& term);
+  Values reduce(const Term& term);
+  Values block_reduce(const Term& term);
+  Values spread(const Term& term);
+  Scalar reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial);
+
+  // One element at a time, inside of a body.
+  std::vector<Scalar> apply(const Body& body, std::span<const Scalar> arguments);
+  Scalar element(const Term& term);
+
+  const Program& program_;
+  std::vector<double> parameters_;
+  std::vector<Values> values_;  ///< of each variable
+  Elements n_ = 0;
+  Elements index_ = 0;  ///< the element a body is applied to
+  RandomStream stream_;
+};
+
+}  // namespace casync::compll

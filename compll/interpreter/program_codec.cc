@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/interpreter/program_codec.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/nearest.h"
+#include "compll/codec/payload.h"
+#include "compll/interpreter/bit_sections.h"
+#include "compll/interpreter/interpreter.h"
+
+namespace casync::compll {
+namespace {
+
+constexpr const char* kFeedback = "feedback";
+
+/// Which elements of the program share statistics: its smallest block, else all.
+Elements block_of(const Program& program, std::span<const double> values) {
+  Elements least = 0;
+  for (const Section& section : program.sections) {
+    if (!section.type.extent || section.type.extent->kind != Extent::Kind::kBlocks) continue;
+    const Constant& count = section.type.extent->count;
+    const auto block = count.parameter ? static_cast<Elements>(values[*count.parameter]) : count.value;
+    least = least == 0 ? block : std::min(least, block);
+  }
+  return std::max<Elements>(least, 1);
+}
+
+double bits_per_element(const Program& program, std::span<const double> values) {
+  double bits = 0;
+  for (const Section& section : program.sections) {
+    if (!section.type.extent || section.type.extent->kind == Extent::Kind::kFixed) continue;
+    const Constant& count = section.type.extent->count;
+    const bool blocks = section.type.extent->kind == Extent::Kind::kBlocks;
+    const double per = !blocks ? 1 : count.parameter ? values[*count.parameter] : count.value;
+    bits += section.type.element.bits / per;
+  }
+  return bits;
+}
+
+CodecInfo info_of(const Program& program, std::vector<double> values, bool feedback) {
+  const Declarations& declares = program.declares;
+  CodecInfo info;
+  info.name = declares.name;
+  info.summary = declares.summary;
+  info.source = declares.source;
+  info.number = declares.number;
+  info.version = declares.version;
+  info.contractive = declares.contractive;
+  info.feedback = feedback;
+  info.block = block_of(program, values);
+  info.bits_per_element = bits_per_element(program, values);
+  for (const ProgramParameter& parameter : program.parameters) {
+    info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
+  }
+  info.values = std::move(values);
+  if (declares.feedback) {
+    info.parameters.push_back({kFeedback, 1, 0, 1, "1 keeps what a step did not send and adds it to the next"});
+    info.values.push_back(feedback ? 1 : 0);
+  }
+  return info;
+}
+
+class ProgramCodec final : public Codec {
+ public:
+  ProgramCodec(std::shared_ptr<const Program> program, std::vector<double> values, bool feedback)
+      : program_(std::move(program)), values_(values), info_(info_of(*program_, std::move(values), feedback)) {}
+
+  const CodecInfo& info() const override { return info_; }
+  void prepare_thread() const override {}
+  Bytes encoded_bound(Elements n) const override {
+    return n == 0 || places(n).empty() ? kHeaderBytes : places(n).back().end();
+  }
+
+  Status check(ConstView payload, Elements n) const override {
+    const Result<PayloadFlags> flags = check_header(layout(n), payload);
+    if (!flags) return flags.status();
+    Bytes end = kHeaderBytes;
+    const std::vector<SectionPlace> all = places(n);
+    for (const SectionPlace& place : all) {
+      const bool zeros =
+          std::all_of(payload.data + end, payload.data + place.begin, [](std::byte b) { return b == std::byte{0}; });
+      if (!zeros) return data_loss("payload: the bytes between two sections are not zero");
+      if (!ends_in_zeros(place, payload)) return data_loss("payload: the bits behind a section are not zero");
+      end = place.end();
+    }
+    return Status::ok();
+  }
+
+  Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
+                 std::byte* payload) const override {
+    std::vector<float> p(in, in + n);
+    for (Elements i = 0; i < n && residual.in != nullptr; ++i) p[i] += residual.in[i];
+    const bool finite = std::all_of(p.begin(), p.end(), [](float value) { return std::isfinite(value); });
+    write_header(layout(n), finite, payload);
+    if (n == 0) return {kHeaderBytes, true};
+    Interpreter interpreter(*program_, values_);
+    const std::vector<Values> sections =
+        interpreter.encode(p, {context.seed, context.gradient, context.step, context.first});
+    Bytes end = kHeaderBytes;
+    const std::vector<SectionPlace> all = places(n);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      std::fill(payload + end, payload + all[i].begin, std::byte{0});
+      write_section(all[i], sections[i], payload);
+      end = all[i].end();
+    }
+    if (residual.out != nullptr) {
+      const std::vector<float> given = decoded({payload, end}, n);
+      for (Elements i = 0; i < n; ++i) residual.out[i] = p[i] - given[i];
+    }
+    return {end, finite};
+  }
+
+  void decode(ConstView payload, Elements n, float* out) const override {
+    const std::vector<float> given = decoded(payload, n);
+    std::copy(given.begin(), given.end(), out);
+  }
+  void decode_add(ConstView payload, Elements n, float* out) const override {
+    const std::vector<float> given = decoded(payload, n);
+    for (Elements i = 0; i < n; ++i) out[i] += given[i];
+  }
+
+  Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                Residual residual, const EncodeContext& context, std::byte* payload) const override {
+    CASYNC_CHECK(!contributions.empty());
+    std::vector<float> sum(n);
+    for (std::size_t c = 0; c < contributions.size(); ++c) {
+      const float* raw = contributions[c].raw;
+      const std::vector<float> own =
+          raw != nullptr ? std::vector<float>(raw, raw + n) : decoded(contributions[c].code, n);
+      for (Elements i = 0; i < n; ++i) sum[i] = c == 0 ? own[i] : sum[i] + own[i];
+    }
+    for (float& value : sum) value *= scale;
+    return second.encode(sum.data(), n, residual, context, payload);
+  }
+
+ private:
+  PayloadLayout layout(Elements n) const {
+    PayloadLayout layout;
+    layout.codec = info_.number;
+    layout.version = info_.version;
+    layout.n = n;
+    layout.block = info_.block;
+    layout.size = encoded_bound(n);
+    return layout;
+  }
+
+  std::vector<SectionPlace> places(Elements n) const {
+    const Interpreter interpreter(*program_, values_);
+    std::vector<SectionPlace> all;
+    Bytes end = kHeaderBytes;
+    for (const Section& section : program_->sections) {
+      all.push_back({section.type.element.bits, interpreter.count(section.type, n), round_up(end, kSectionAlignment)});
+      end = all.back().end();
+    }
+    return all;
+  }
+
+  std::vector<float> decoded(ConstView payload, Elements n) const {
+    if (n == 0) return {};
+    std::vector<Values> sections;
+    const std::vector<SectionPlace> all = places(n);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      sections.push_back(read_section(all[i], program_->sections[i].type.element, payload));
+    }
+    return Interpreter(*program_, values_).decode(n, std::move(sections));
+  }
+
+  std::shared_ptr<const Program> program_;
+  std::vector<double> values_;
+  CodecInfo info_;
+};
+
+Status refuse(const Program& program, const ProgramParameter& parameter, double value) {
+  std::ostringstream text;
+  text << "codec `" << program.declares.name << "`: parameter `" << parameter.name << "` is " << value
+       << ", expected a value from " << parameter.least << " to " << parameter.most;
+  return invalid_argument(text.str());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Codec>> make_program_codec(std::shared_ptr<const Program> program,
+                                                  std::span<const std::pair<std::string, double>> parameters) {
+  std::vector<double> values;
+  for (const ProgramParameter& parameter : program->parameters) values.push_back(parameter.initial);
+  bool feedback = program->declares.feedback;
+  for (const auto& [name, value] : parameters) {
+    if (name == kFeedback && program->declares.feedback) {
+      feedback = value != 0;
+      continue;
+    }
+    const auto known = std::find_if(program->parameters.begin(), program->parameters.end(),
+                                    [&, &wanted = name](const ProgramParameter& p) { return p.name == wanted; });
+    if (known == program->parameters.end()) {
+      return invalid_argument("codec `" + program->declares.name + "` has no parameter `" + name + "`");
+    }
+    if (!known->allows(value)) return refuse(*program, *known, value);
+    values[static_cast<std::size_t>(known - program->parameters.begin())] = value;
+  }
+  return std::unique_ptr<Codec>(std::make_unique<ProgramCodec>(std::move(program), std::move(values), feedback));
+}
+
+}  // namespace casync::compll

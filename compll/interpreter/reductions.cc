@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/interpreter/reductions.h"
+
+#include <limits>
+#include <vector>
+
+#include "base/check.h"
+
+namespace casync::compll {
+namespace {
+
+Scalar sum_of(ScalarType type, std::span<const Scalar> elements) {
+  if (type.is_integer()) {
+    std::uint32_t sum = 0;  // wraps around, so the order is of no account
+    for (const Scalar element : elements) sum += element.as_uint();
+    return Scalar::of_uint(sum);
+  }
+  std::vector<double> wide(elements.size());
+  for (std::size_t i = 0; i < elements.size(); ++i) wide[i] = elements[i].as_number(type);
+  const auto add = [](double a, double b) { return a + b; };
+  return Scalar::of_double(reduced_in_lanes<double>(wide, 0.0, add));
+}
+
+/// The greatest value of a type, or the least one.
+Scalar end_of(ScalarType type, bool greatest) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (type.is_float()) return Scalar::of(type, greatest ? infinity : -infinity);
+  return Scalar::of(type, static_cast<double>(greatest ? most_of(type) : least_of(type)));
+}
+
+Scalar end_found(Op op, ScalarType type, std::span<const Scalar> elements) {
+  const auto combine = [&](Scalar a, Scalar b) { return computed(op, type, std::array{a, b}); };
+  return reduced_in_lanes<Scalar>(elements, end_of(type, op == Op::kMin), combine);
+}
+
+}  // namespace
+
+Scalar reduced_by(Reducer reducer, ScalarType type, std::span<const Scalar> elements) {
+  switch (reducer) {
+    case Reducer::kSum: return sum_of(type, elements);
+    case Reducer::kMin: return end_found(Op::kMin, type, elements);
+    case Reducer::kMax: return end_found(Op::kMax, type, elements);
+    case Reducer::kMagnitude: {
+      std::uint32_t top = 0;
+      for (const Scalar element : elements) top = std::max(top, element.as_uint() & 0x7fffffff);
+      return Scalar::of_uint(top);
+    }
+    case Reducer::kCount: {
+      std::uint32_t count = 0;
+      for (const Scalar element : elements) count += converted(element, type, kBoolType).as_uint();
+      return Scalar::of_uint(count);
+    }
+    case Reducer::kUser: break;
+  }
+  CASYNC_CHECK(false);
+  return {};
+}
+
+}  // namespace casync::compll

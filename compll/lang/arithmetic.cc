@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/lang/arithmetic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace casync::compll {
+namespace {
+
+Scalar of_real(float value) { return Scalar::of_float(value); }
+Scalar of_real(double value) { return Scalar::of_double(value); }
+
+template <class Real>
+Scalar of_reals(Op op, Real a, Real b) {
+  switch (op) {
+    case Op::kNegate: return of_real(-a);
+    case Op::kAbs: return of_real(std::fabs(a));
+    case Op::kFloor: return of_real(std::floor(a));
+    case Op::kCeil: return of_real(std::ceil(a));
+    case Op::kRound: return of_real(std::nearbyint(a));
+    case Op::kSqrt: return of_real(std::sqrt(a));
+    case Op::kBits: return of_real(a);
+    case Op::kIsFinite: return Scalar::of_bool(std::isfinite(a));
+    case Op::kAdd: return of_real(a + b);
+    case Op::kSubtract: return of_real(a - b);
+    case Op::kMultiply: return of_real(a * b);
+    case Op::kDivide: return of_real(a / b);
+    case Op::kEqual: return Scalar::of_bool(a == b);
+    case Op::kUnequal: return Scalar::of_bool(a != b);
+    case Op::kLess: return Scalar::of_bool(a < b);
+    case Op::kLessEqual: return Scalar::of_bool(a <= b);
+    case Op::kMin: return of_real(b < a ? b : a);
+    case Op::kMax: return of_real(a < b ? b : a);
+    default: break;
+  }
+  CASYNC_CHECK(false);
+  return {};
+}
+
+// What int and uint share: the bits that wrap around.
+Scalar of_bits(Op op, std::uint32_t a, std::uint32_t b) {
+  switch (op) {
+    case Op::kNegate: return Scalar::of_uint(0 - a);
+    case Op::kComplement: return Scalar::of_uint(~a);
+    case Op::kFromBits: return Scalar::of_uint(a);
+    case Op::kAdd: return Scalar::of_uint(a + b);
+    case Op::kSubtract: return Scalar::of_uint(a - b);
+    case Op::kMultiply: return Scalar::of_uint(a * b);
+    case Op::kAnd: return Scalar::of_uint(a & b);
+    case Op::kOr: return Scalar::of_uint(a | b);
+    case Op::kXor: return Scalar::of_uint(a ^ b);
+    case Op::kShiftLeft: return Scalar::of_uint(a << (b & 31));
+    case Op::kEqual: return Scalar::of_bool(a == b);
+    case Op::kUnequal: return Scalar::of_bool(a != b);
+    default: break;
+  }
+  CASYNC_CHECK(false);
+  return {};
+}
+
+// The ends of int's range wrap around too: -2^31 / -1 is -2^31.
+template <class Integer>
+Scalar of_integer(Op op, Integer a, Integer b) {
+  const auto bits = [](auto value) { return Scalar::of_uint(static_cast<std::uint32_t>(value)); };
+  const auto wide_a = static_cast<std::int64_t>(a), wide_b = static_cast<std::int64_t>(b);
+  switch (op) {
+    case Op::kAbs: return bits(wide_a < 0 ? -wide_a : wide_a);
+    case Op::kDivide: return bits(wide_b == 0 ? 0 : wide_a / wide_b);
+    case Op::kRemainder: return bits(wide_b == 0 ? 0 : wide_a % wide_b);
+    case Op::kShiftRight: return bits(a >> (static_cast<std::uint32_t>(b) & 31));
+    case Op::kLess: return Scalar::of_bool(a < b);
+    case Op::kLessEqual: return Scalar::of_bool(a <= b);
+    case Op::kMin: return bits(b < a ? b : a);
+    case Op::kMax: return bits(a < b ? b : a);
+    default: return of_bits(op, static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b));
+  }
+}
+
+Scalar of_bools(Op op, bool a, bool b) {
+  switch (op) {
+    case Op::kNot: return Scalar::of_bool(!a);
+    case Op::kAnd: return Scalar::of_bool(a && b);
+    case Op::kOr: return Scalar::of_bool(a || b);
+    case Op::kXor:
+    case Op::kUnequal: return Scalar::of_bool(a != b);
+    case Op::kEqual: return Scalar::of_bool(a == b);
+    default: break;
+  }
+  CASYNC_CHECK(false);
+  return {};
+}
+
+}  // namespace
+
+Scalar Scalar::of(ScalarType type, double number) {
+  switch (type.kind) {
+    case ScalarType::Kind::kFloat:
+      return type == kDoubleType ? of_double(number) : of_float(static_cast<float>(number));
+    case ScalarType::Kind::kBool: return of_bool(number != 0);
+    case ScalarType::Kind::kInt: return of_int(static_cast<std::int32_t>(number));
+    case ScalarType::Kind::kUint: return of_uint(static_cast<std::uint32_t>(number));
+    case ScalarType::Kind::kVoid: break;
+  }
+  return {};
+}
+
+double Scalar::as_number(ScalarType type) const {
+  switch (type.kind) {
+    case ScalarType::Kind::kFloat: return type == kDoubleType ? as_double() : static_cast<double>(as_float());
+    case ScalarType::Kind::kInt: return as_int();
+    default: return as_uint();
+  }
+}
+
+Scalar converted(Scalar value, ScalarType from, ScalarType to) {
+  if (to.kind == ScalarType::Kind::kBool) return Scalar::of_bool(value.as_number(from) != 0);
+  const double number = value.as_number(from);
+  if (to.is_float()) return Scalar::of(to, number);
+  if (std::isnan(number)) return {};
+  const double least = static_cast<double>(least_of(to)), most = static_cast<double>(most_of(to));
+  return Scalar::of(to, std::clamp(std::trunc(number), least, most));
+}
+
+Scalar computed(Op op, ScalarType type, std::span<const Scalar> operands) {
+  const Scalar a = operands.front(), b = operands.size() > 1 ? operands[1] : Scalar();
+  switch (type.kind) {
+    case ScalarType::Kind::kFloat:
+      return type == kDoubleType ? of_reals(op, a.as_double(), b.as_double())
+                                 : of_reals(op, a.as_float(), b.as_float());
+    case ScalarType::Kind::kInt: return of_integer(op, a.as_int(), b.as_int());
+    case ScalarType::Kind::kUint: return of_integer(op, a.as_uint(), b.as_uint());
+    case ScalarType::Kind::kBool: return of_bools(op, a.as_bool(), b.as_bool());
+    case ScalarType::Kind::kVoid: break;
+  }
+  return {};
+}
+
+}  // namespace casync::compll

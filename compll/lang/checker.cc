@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/lang/checker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "base/nearest.h"
+#include "compll/lang/code_checker.h"
+#include "compll/lang/prelude.h"
+
+namespace casync::compll {
+namespace {
+
+/// What stands outside of functions, and which functions are encode and decode.
+class FileChecker {
+ public:
+  FileChecker(const Tree& tree, const KnownParameters& known, Diagnostics& diagnostics)
+      : tree_(tree), known_(known), diagnostics_(diagnostics), code_(program_, diagnostics) {}
+
+  std::optional<Program> run() {
+    try {
+      check_properties();
+      code_.names().enter();
+      for (const Function& function : prelude().functions) declare(function);
+      code_.names().enter();
+      check_parameters();
+      check_functions();
+    } catch (const CheckMistake&) {
+      return std::nullopt;
+    }
+    if (!diagnostics_.empty()) return std::nullopt;
+    return std::move(program_);
+  }
+
+ private:
+  // The codec's declarations.
+
+  void check_properties() {
+    static constexpr std::string_view kKnown[] = {"summary", "source", "number", "version", "class", "feedback"};
+    program_.declares.name = tree_.codec.text;
+    for (const Property& property : tree_.properties) {
+      const std::string name = "`" + std::string(property.name.text) + "`";
+      if (std::count_if(tree_.properties.begin(), tree_.properties.end(),
+                        [&](const Property& other) { return other.name.text == property.name.text; }) > 1) {
+        code_.refuse(property.name.at, name + " is declared twice");
+      }
+      if (std::find(std::begin(kKnown), std::end(kKnown), property.name.text) == std::end(kKnown)) {
+        code_.refuse(property.name.at, "a codec does not declare " + name + hint(property.name.text, kKnown),
+                     "it declares summary, source, number, version, class and feedback");
+      }
+      take(property);
+    }
+  }
+
+  void take(const Property& property) {
+    Declarations& declares = program_.declares;
+    const std::string_view name = property.name.text;
+    if (name == "summary") declares.summary = property.value;
+    if (name == "source") declares.source = property.value;
+    if (name == "number") declares.number = small_number(property);
+    if (name == "version") declares.version = small_number(property);
+    if (name == "class") {
+      declares.contractive = property.value == "contractive";
+      declares.unbiased = property.value == "unbiased";
+      if (!declares.contractive && !declares.unbiased) {
+        code_.refuse(property.value_at, "there is no class `" + std::string(property.value) + "`",
+                     "a codec is `contractive` (its error is smaller than its input) or `unbiased` (right on average)");
+      }
+    }
+    if (name == "feedback") {
+      declares.feedback = true;
+      if (!property.value.empty()) code_.refuse(property.value_at, "`feedback` has no value", "write `feedback;`");
+    }
+  }
+
+  std::uint8_t small_number(const Property& property) {
+    int value = 0;
+    for (const char c : property.value) value = c >= '0' && c <= '9' && value < 1000 ? 10 * value + (c - '0') : 1000;
+    if (property.value.empty() || value < 1 || value > 255) {
+      code_.refuse(property.value_at, "`" + std::string(property.name.text) + "` is a number from 1 to 255");
+    }
+    return static_cast<std::uint8_t>(value);
+  }
+
+  // Parameters: of `param` blocks, and those of encode that are no block.
+
+  void check_parameters() {
+    for (const ParameterList& block : tree_.parameters) {
+      for (const Parameter& parameter : block.list) add(parameter);
+    }
+    for (const auto& [name, value] : known_) {
+      if (!is_parameter(name)) {
+        code_.refuse(tree_.codec.at, "there is no parameter `" + name + "`");
+      }
+    }
+  }
+
+  bool is_parameter(std::string_view name) const {
+    return std::any_of(program_.parameters.begin(), program_.parameters.end(),
+                       [&](const ProgramParameter& parameter) { return parameter.name == name; });
+  }
+
+  void add(const Parameter& parameter) {
+    const DeclaredType type = code_.type_of(parameter.variable.type);
+    const Word& word = parameter.variable.name;
+    if (type.array || !type.element.is_number()) {
+      code_.refuse(parameter.variable.type.at, "a parameter of type " + text_of(type.element) + (type.array ? "*" : ""),
+                   "parameters are single numbers");
+    }
+    ProgramParameter added;
+    added.name = word.text;
+    added.type = type.element;
+    added.meaning = parameter.meaning;
+    const auto number = [&](const ExpressionPtr& expression, double otherwise) {
+      return expression == nullptr ? otherwise : code_.constant(*expression, "a parameter's range");
+    };
+    const bool is_float = type.element == kFloatType;
+    added.least = number(parameter.least, is_float ? -3.4028234e38 : static_cast<double>(least_of(type.element)));
+    added.most = number(parameter.most, is_float ? 3.4028234e38 : static_cast<double>(most_of(type.element)));
+    added.step = number(parameter.step, 0);
+    for (const ExpressionPtr& choice : parameter.choices) added.choices.push_back(number(choice, 0));
+    if (!added.choices.empty()) {
+      added.least = *std::min_element(added.choices.begin(), added.choices.end());
+      added.most = *std::max_element(added.choices.begin(), added.choices.end());
+    }
+    added.initial = number(parameter.initial, added.choices.empty() ? added.least : added.choices.front());
+    check_range(added, parameter);
+    const auto id = static_cast<ParameterId>(program_.parameters.size());
+    code_.declare(word, Declared::ParameterName{id});
+    const auto known = known_.find(added.name);
+    values_[word.text] = known != known_.end() ? known->second : added.initial;
+    check_value(added, values_[word.text], word.at);
+    program_.parameters.push_back(std::move(added));
+    code_.know(values_);
+  }
+
+  void check_range(const ProgramParameter& added, const Parameter& parameter) {
+    const Span at = parameter.variable.name.at;
+    if (!(added.least <= added.most)) code_.refuse(at, "the least value of `" + added.name + "` is above the most");
+    check_value(added, added.initial, at);
+  }
+
+  void check_value(const ProgramParameter& parameter, double value, Span at) {
+    if (parameter.allows(value)) return;
+    code_.refuse(at, "`" + parameter.name + "` cannot be " + std::to_string(value),
+                 "it is what its declaration allows");
+  }
+
+  // Functions.
+
+  void check_functions() {
+    for (const State& state : tree_.states) {
+      code_.refuse(state.at, "state of one's own is not part of this compiler", "`feedback;` keeps a residual");
+    }
+    for (const Statement& global : tree_.globals) check_global(global);
+    const Function* encode = nullptr;
+    const Function* decode = nullptr;
+    for (const Function& function : tree_.functions) {
+      if (is_routine(function, "float", "uint8")) {
+        keep_one(function, encode, "encode");
+      } else if (is_routine(function, "uint8", "float")) {
+        keep_one(function, decode, "decode");
+      } else {
+        declare(function);
+      }
+    }
+    need(encode, "void encode(float* gradient, uint8* compressed)");
+    need(decode, "void decode(uint8* compressed, float* gradient)");
+    check_encode(*encode);
+    if (diagnostics_.empty()) check_decode(*decode);
+  }
+
+  void declare(const Function& function) {
+    code_.declare(function.name, Declared::Callable{&function, nullptr, code_.names().depth()});
+  }
+
+  void check_global(const Statement& statement) {
+    const auto& node = std::get<Declare>(statement.node);
+    if (node.value != nullptr) {
+      code_.refuse(statement.at, "a variable outside of functions has no value yet", "assign it in `encode`");
+    }
+    for (const Variable& variable : node.variables) {
+      code_.declare_variable(variable.name, code_.type_of(variable.type), {});
+    }
+  }
+
+  static bool is_array_of(const Variable& variable, std::string_view type) {
+    return variable.type.array && variable.type.name.text == type;
+  }
+  static bool is_routine(const Function& function, std::string_view from, std::string_view to) {
+    return function.results.size() == 1 && function.results.front().name.text == "void" &&
+           function.parameters.size() >= 2 && is_array_of(function.parameters[0], from) &&
+           is_array_of(function.parameters[1], to);
+  }
+
+  void keep_one(const Function& function, const Function*& kept, const std::string& what) {
+    if (kept != nullptr) code_.refuse(function.at, "a second function that is " + what + " by its parameters");
+    kept = &function;
+  }
+
+  void need(const Function* function, const std::string& form) {
+    if (function != nullptr) return;
+    const std::size_t end = diagnostics_.source().text().size();
+    code_.refuse({end, end}, "there is no `" + form + "`", "write it: those parameters are how it is known");
+  }
+
+  void check_encode(const Function& function) {
+    declare_rest(function);
+    const Word& gradient = function.parameters[0].name;
+    program_.encode.gradient = code_.new_variable(gradient.text, {kFloatType, Extent{}}, gradient.at);
+    begin(function);
+    code_.declare_variable(gradient, {kFloatType, true}, program_.encode.gradient);
+    code_.declare(function.parameters[1].name, Declared::Bytes{});
+    code_.check_routine(function, function.parameters[1].name.text, false, program_.encode);
+    code_.names().leave(2);
+  }
+
+  void check_decode(const Function& function) {
+    begin(function);
+    code_.declare(function.parameters[0].name, Declared::Bytes{});
+    const Word& gradient = function.parameters[1].name;
+    code_.declare_variable(gradient, {kFloatType, true}, {});
+    know_extracted(function);
+    code_.check_routine(function, gradient.text, true, program_.decode);
+    code_.names().leave(2);
+  }
+
+  /// `encode(float* gradient, uint8* compressed, uint8 bits)` or with a block's name as type: parameters, too.
+  void declare_rest(const Function& function) {
+    for (std::size_t i = 2; i < function.parameters.size(); ++i) {
+      const Variable& variable = function.parameters[i];
+      if (block_of(variable) != nullptr || is_parameter(variable.name.text)) continue;
+      Parameter parameter;
+      parameter.variable.type = {variable.type.name, nullptr, variable.type.array, variable.type.at};
+      parameter.variable.name = variable.name;
+      add(parameter);
+    }
+  }
+
+  const ParameterList* block_of(const Variable& variable) const {
+    for (const ParameterList& block : tree_.parameters) {
+      if (!block.name.text.empty() && block.name.text == variable.type.name.text) return &block;
+    }
+    return nullptr;
+  }
+
+  void begin(const Function& function) {
+    code_.names().enter();
+    for (std::size_t i = 2; i < function.parameters.size(); ++i) {
+      if (const ParameterList* block = block_of(function.parameters[i])) {
+        code_.declare(function.parameters[i].name, Declared::ParameterBlock{block});
+      }
+    }
+  }
+
+  /// A section that is a parameter, like a width, is known in decode before it is extracted: types are made of it.
+  void know_extracted(const Function& function) {
+    for (const StatementPtr& statement : function.body) {
+      const auto* evaluate = std::get_if<Evaluate>(&statement->node);
+      const auto* call = evaluate == nullptr ? nullptr : std::get_if<Call>(&evaluate->value->node);
+      if (call == nullptr || call->callee.text != "extract") continue;
+      for (std::size_t i = 0; i < program_.encode.sections.size() && i + 1 < call->arguments.size(); ++i) {
+        const Term& section = *program_.encode.sections[i];
+        const auto* name = std::get_if<Name>(&call->arguments[i + 1]->node);
+        if (section.op != Op::kParameter || name == nullptr) continue;
+        values_[name->text] = values_.find(program_.parameters[section.parameter].name)->second;
+      }
+    }
+    code_.know(values_);
+  }
+
+  const Tree& tree_;
+  const KnownParameters& known_;
+  Diagnostics& diagnostics_;
+  Program program_;
+  std::map<std::string_view, double> values_;
+  CodeChecker code_;
+};
+
+}  // namespace
+
+bool ProgramParameter::allows(double value) const {
+  const bool chosen = choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
+  const bool whole = type == kFloatType || value == std::floor(value);
+  const bool on_step = step == 0 || std::fmod(value, step) == 0;
+  return value >= least && value <= most && chosen && whole && on_step;
+}
+
+std::optional<Program> check(const Tree& tree, const KnownParameters& known, Diagnostics& diagnostics) {
+  return FileChecker(tree, known, diagnostics).run();
+}
+
+}  // namespace casync::compll

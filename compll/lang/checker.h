@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "compll/lang/diagnostic.h"
+#include "compll/lang/program.h"
+#include "compll/lang/tree.h"
+
+namespace casync::compll {
+
+/// Values of parameters that are known when a program is compiled: those that types are made of have to be, and take
+/// their initial value where nothing is said here.
+using KnownParameters = std::map<std::string, double, std::less<>>;
+
+/// Resolves names, finds types, puts functions where they are called and branches into kSelect. What is wrong goes to
+/// `diagnostics`; nothing is returned then.
+std::optional<Program> check(const Tree& tree, const KnownParameters& known, Diagnostics& diagnostics);
+
+}  // namespace casync::compll

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compll/lang/diagnostic.h"
+#include "compll/lang/names.h"
+#include "compll/lang/program.h"
+#include "compll/lang/tree.h"
+
+namespace casync::compll {
+
+/// Thrown and caught inside the checker only, after the mistake has been reported.
+struct CheckMistake {};
+
+/// Several terms where most have one: what a function of several results gives.
+using Terms = std::vector<TermPtr>;
+
+/// Checks what stands inside functions. Statements run in order; what a variable holds is one of the program's
+/// variables, each of which is given its value once, so that a branch is a choice between two of them.
+class CodeChecker {
+ public:
+  CodeChecker(Program& program, Diagnostics& diagnostics) : program_(program), diagnostics_(diagnostics) {}
+
+  Names& names() { return names_; }
+
+  /// Declares a name in the innermost scope.
+  void declare(const Word& word, decltype(Declared::what) what);
+  void declare_variable(const Word& word, DeclaredType type, std::optional<VariableId> value);
+  VariableId new_variable(std::string_view name, Type type, Span at);
+
+  /// `known` are the values types may be made of; `sections` what `extract` hands out, null outside of decode.
+  void know(const std::map<std::string_view, double>& known) { known_ = known; }
+
+  /// The body of encode or decode. What it assigns to `output` arrives in `assigned`.
+  void check_routine(const Function& function, std::string_view output, bool decodes, Routine& routine);
+
+  DeclaredType type_of(const TypeName& name);
+  /// A number that is known before the program runs, from numbers, known parameters and arithmetic.
+  double constant(const Expression& expression, const std::string& what);
+
+  [[noreturn]] void refuse(Span at, std::string message, std::string hint = "");
+
+ private:
+  struct Control;
+  friend struct OperatorChecker;
+
+  // Statements (statement_checker.cc).
+  void check_block(const Block& block);
+  void check_statement(const Statement& statement);
+  void check_node(const Statement& at, const Declare& node);
+  void check_node(const Statement& at, const Assign& node);
+  void check_node(const Statement& at, const If& node);
+  void check_node(const Statement& at, const Repeat& node);
+  void check_node(const Statement& at, const Return& node);
+  void check_node(const Statement& at, const Evaluate& node);
+  void extract(const Statement& at, const Call& call);
+  void assign_output(const Statement& at, const Word& name, const Expression& value);
+  void store(const Declared& declared, TermPtr value, Span at);
+  TermPtr fit(TermPtr value, DeclaredType type, const std::string& name, Span at);
+  void choose(VariableId condition, const std::vector<std::optional<VariableId>>& yes,
+              const std::vector<std::optional<VariableId>>& no, Span at);
+  std::vector<VariableId> keep(Terms values, std::string_view name, Span at);
+
+  // Expressions (expression_checker.cc).
+  TermPtr check_one(const Expression& expression);
+  TermPtr check_element(const Expression& expression, const std::string& of);
+  TermPtr check_condition(const Expression& expression, const std::string& of);
+  TermPtr check_array(const Expression& expression, const std::string& of);
+  Terms check_terms(const Expression& expression);
+  TermPtr check_node(const Expression& at, const Number& node);
+  TermPtr check_node(const Expression& at, const Name& node);
+  TermPtr check_node(const Expression& at, const Unary& node);
+  TermPtr check_node(const Expression& at, const Binary& node);
+  TermPtr check_node(const Expression& at, const Conditional& node);
+  TermPtr check_node(const Expression& at, const Index& node);
+  TermPtr check_node(const Expression& at, const Member& node);
+  Terms check_call(const Expression& at, const Call& call);
+  TermPtr check_conversion(const Expression& at, const Call& call);
+  TermPtr check_scalar_function(const Expression& at, const Call& call);
+  TermPtr random(const Expression& at, const Call& call);
+  void need_arguments(const Expression& at, const Call& call, std::size_t least, std::size_t most,
+                      const std::string& form);
+
+  // Functions (function_checker.cc).
+  const Declared::Callable* callable(std::string_view name) const;
+  Terms call(const Declared::Callable& what, std::string_view name, Terms arguments, Span at);
+  std::unique_ptr<Body> body_of(const Expression& function, const std::vector<ScalarType>& elements,
+                                const std::string& of);
+  Terms run_body(const std::vector<Variable>& parameters, const std::vector<TypeName>& results, const Block& block,
+                 std::string_view name, Terms arguments, Span at);
+
+  // Operators on arrays (operator_checker.cc).
+  bool is_operator(std::string_view name) const;
+  Terms check_operator(const Expression& at, const Call& call);
+  Terms check_map(const Expression& at, const Call& call);
+  TermPtr check_reduce(const Expression& at, const Call& call, bool blocks);
+  TermPtr check_spread(const Expression& at, const Call& call);
+  TermPtr check_range(const Expression& at, const Call& call);
+  Constant block_size(const Expression& expression);
+  void apply_reducer(Term& term, const Expression& reducer, const Call& call, std::size_t at_argument);
+
+  Program& program_;
+  Diagnostics& diagnostics_;
+  Names names_;
+  std::map<std::string_view, double> known_;
+  std::vector<std::optional<VariableId>> values_;  ///< of each slot, now
+  std::vector<Step>* steps_ = nullptr;             ///< where assignments go
+  Control* control_ = nullptr;                     ///< of the function whose body is checked
+  Routine* routine_ = nullptr;
+  std::string_view output_;
+  bool decodes_ = false;
+  int level_ = 0;  ///< functions applied to elements, around this place
+  int calls_ = 0;  ///< functions being checked, one inside of the other
+  std::uint32_t purposes_ = 0;
+};
+
+}  // namespace casync::compll

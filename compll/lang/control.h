@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "compll/lang/code_checker.h"
+
+namespace casync::compll {
+
+/// Where a function's body is: in how many branches, and what it has returned by now. Both branches of an `if` are
+/// computed, so `return` is a value that later ones do not replace.
+struct CodeChecker::Control {
+  enum class Returned { kNever, kSometimes, kAlways };
+
+  std::vector<DeclaredType> types;  ///< of the results
+  int conditions = 0;               ///< branches around this place
+  Returned returned = Returned::kNever;
+  VariableId when = 0;  ///< of kSometimes: a bool
+  std::vector<VariableId> results;
+
+  bool always_returned() const { return returned == Returned::kAlways; }
+
+  /// `return values;`
+  void give_back(CodeChecker& checker, Terms values, const Expression& at);
+  /// Behind `if (condition) {yes} else {no}`.
+  void join(CodeChecker& checker, VariableId condition, const Control& yes, const Control& no, Span at);
+
+ private:
+  /// What holds when both, in this order, may have returned.
+  void then(CodeChecker& checker, Returned returned_later, VariableId when_later,
+            const std::vector<VariableId>& results_later, Span at);
+};
+
+}  // namespace casync::compll

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compll/lang/source.h"
+
+namespace casync::compll {
+
+/// What is wrong with a program: starts in lower case, quotes code in backticks, says what was seen. `hint` says what
+/// to write instead, and may be empty.
+struct Diagnostic {
+  Span at;
+  std::string message;
+  std::string hint;
+};
+
+/// FILE:LINE:COLUMN: error: MESSAGE, the line, a caret below what is meant, the hint.
+std::string render(const Source& source, const Diagnostic& diagnostic);
+
+/// All that was found in one source, in the order of the text. Beyond kMost nothing is kept: one mistake makes many.
+class Diagnostics {
+ public:
+  static constexpr std::size_t kMost = 20;
+
+  explicit Diagnostics(const Source& source) : source_(source) {}
+  Diagnostics(const Diagnostics&) = delete;
+  Diagnostics& operator=(const Diagnostics&) = delete;
+
+  const Source& source() const { return source_; }
+  void add(Span at, std::string message, std::string hint = "");
+  bool empty() const { return found_.empty(); }
+  bool full() const { return found_.size() >= kMost; }
+  const std::vector<Diagnostic>& found() const { return found_; }
+
+  /// OK where nothing was found. InvalidArgument: the rendered diagnostics, one below the other.
+  Status status() const;
+
+ private:
+  const Source& source_;
+  std::vector<Diagnostic> found_;
+};
+
+}  // namespace casync::compll

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "compll/lang/program.h"
+#include "compll/lang/tree.h"
+
+namespace casync::compll {
+
+/// A type as it is declared: how many elements an array has is its value's affair.
+struct DeclaredType {
+  ScalarType element;
+  bool array = false;
+};
+
+/// A name that has been declared: what it stands for, and where. What a variable holds at a place of the program is
+/// kept apart (CodeChecker), because branches change it.
+struct Declared {
+  struct Variable {
+    DeclaredType type;
+    std::size_t slot = 0;  ///< its place among the values
+    int level = 0;         ///< how many functions applied to elements it is inside of
+  };
+  /// A function of the file, or one that a `lambda_func` names.
+  struct Callable {
+    const Function* function = nullptr;
+    const Lambda* lambda = nullptr;
+    std::size_t scope = 0;  ///< what its body sees: the scopes before this one
+  };
+  struct ParameterName {
+    ParameterId id = 0;
+  };
+  /// The `params` of `encode(float* gradient, uint8* compressed, Params params)`.
+  struct ParameterBlock {
+    const ParameterList* block = nullptr;
+  };
+  /// The `compressed` of either function: bytes, which only `concat` and `extract` know.
+  struct Bytes {};
+
+  std::string_view name;
+  Span at;
+  std::variant<Variable, Callable, ParameterName, ParameterBlock, Bytes> what;
+};
+
+/// Names by scope. A name may hide one of an outer scope, never one of its own.
+class Names {
+ public:
+  /// How many scopes there are. `leave` goes back to so many.
+  std::size_t depth() const { return ends_.size(); }
+  void enter() { ends_.push_back(names_.size()); }
+  void leave(std::size_t depth) {
+    while (ends_.size() > depth) {
+      names_.erase(names_.begin() + static_cast<std::ptrdiff_t>(ends_.back()), names_.end());
+      ends_.pop_back();
+    }
+  }
+
+  /// Null, or the one of the same name in the same scope.
+  const Declared* declared_here(std::string_view name) const {
+    const std::size_t begin = ends_.empty() ? 0 : ends_.back();
+    for (std::size_t i = begin; i < names_.size(); ++i) {
+      if (names_[i].name == name) return &names_[i];
+    }
+    return nullptr;
+  }
+  void add(Declared declared) { names_.push_back(std::move(declared)); }
+
+  /// Null where there is no such name. Inside of a function's body, what the caller's scopes declare is not seen.
+  const Declared* find(std::string_view name) const {
+    for (std::size_t i = names_.size(); i-- > 0;) {
+      if (names_[i].name == name && is_visible(i)) return &names_[i];
+    }
+    return nullptr;
+  }
+  std::vector<std::string_view> all() const {
+    std::vector<std::string_view> visible;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (is_visible(i)) visible.push_back(names_[i].name);
+    }
+    return visible;
+  }
+
+  /// While a body is checked that was written in the first `scopes` scopes: those between are hidden.
+  class Hidden {
+   public:
+    Hidden(Names& names, std::size_t scopes) : names_(names) {
+      const std::size_t begin = scopes < names.ends_.size() ? names.ends_[scopes] : names.names_.size();
+      names_.hidden_.push_back({begin, names.names_.size()});
+    }
+    ~Hidden() { names_.hidden_.pop_back(); }
+    Hidden(const Hidden&) = delete;
+    Hidden& operator=(const Hidden&) = delete;
+
+   private:
+    Names& names_;
+  };
+
+ private:
+  bool is_visible(std::size_t index) const {
+    for (const auto& [begin, end] : hidden_) {
+      if (index >= begin && index < end) return false;
+    }
+    return true;
+  }
+
+  std::deque<Declared> names_;     ///< a name stays where it is while others come and go
+  std::vector<std::size_t> ends_;  ///< where each scope's names begin
+  std::vector<std::pair<std::size_t, std::size_t>> hidden_;
+};
+
+}  // namespace casync::compll

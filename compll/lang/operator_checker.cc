@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/nearest.h"
+#include "compll/lang/code_checker.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+namespace {
+
+constexpr std::array<std::string_view, 5> kOperators = {"map", "reduce", "block_reduce", "spread", "range"};
+
+struct NamedReducer {
+  std::string_view name;
+  Reducer reducer;
+};
+constexpr std::array<NamedReducer, 5> kReducers = {{{"sum", Reducer::kSum},
+                                                    {"min", Reducer::kMin},
+                                                    {"max", Reducer::kMax},
+                                                    {"magnitude", Reducer::kMagnitude},
+                                                    {"count", Reducer::kCount}}};
+constexpr const char* kReducerHint = "give it sum, min, max, magnitude, count or a function of two elements";
+
+}  // namespace
+
+bool CodeChecker::is_operator(std::string_view name) const {
+  return std::find(kOperators.begin(), kOperators.end(), name) != kOperators.end();
+}
+
+Terms CodeChecker::check_operator(const Expression& at, const Call& node) {
+  const std::string_view name = node.callee.text;
+  if (level_ != 0) {
+    refuse(at.at, "`" + std::string(name) + "` in a function that is applied to elements",
+           "operators work on whole arrays: apply it outside, and use its result here");
+  }
+  if (name == "map") return check_map(at, node);
+  if (name == "reduce") return terms(check_reduce(at, node, false));
+  if (name == "block_reduce") return terms(check_reduce(at, node, true));
+  return terms(name == "spread" ? check_spread(at, node) : check_range(at, node));
+}
+
+/// map(x, y, ..., f): f of the elements at each place.
+Terms CodeChecker::check_map(const Expression& at, const Call& node) {
+  if (node.arguments.size() < 2) need_arguments(at, node, 2, 2, "map(x, [&](float x) -> float { return 2 * x; })");
+  Terms arrays;
+  std::vector<ScalarType> elements;
+  for (std::size_t i = 0; i + 1 < node.arguments.size(); ++i) {
+    arrays.push_back(check_array(*node.arguments[i], "`map`"));
+    const Type& type = arrays.back()->type();
+    if (*type.extent != *arrays.front()->type().extent) {
+      refuse(
+          node.arguments[i]->at,
+          "`map` over " + text_of(*arrays.front()->type().extent) + " and over " + text_of(*type.extent) + " elements",
+          "one value for each block is repeated by `spread(x, block)`");
+    }
+    elements.push_back(type.element);
+  }
+  const Extent extent = *arrays.front()->type().extent;
+  TermPtr term = make_term(Op::kMap, at.at, {}, std::move(arrays));
+  term->function = body_of(*node.arguments.back(), elements, "`map`");
+  term->types.clear();
+  for (const TermPtr& result : term->function->results) term->types.push_back({result->type().element, extent});
+  return terms(std::move(term));
+}
+
+/// reduce(x, sum), reduce(x, initial, f), and the same for each block: block_reduce(x, block, ...).
+TermPtr CodeChecker::check_reduce(const Expression& at, const Call& node, bool blocks) {
+  const std::string form = blocks ? "block_reduce(x, block, max)" : "reduce(x, max)";
+  const std::size_t own = blocks ? 2 : 1;
+  if (node.arguments.size() == own)
+    refuse(at.at, "`" + std::string(node.callee.text) + "` needs to know how", kReducerHint);
+  need_arguments(at, node, own + 1, own + 2, form);
+  TermPtr array = check_array(*node.arguments[0], "`" + std::string(node.callee.text) + "`");
+  const ScalarType element = array->type().element;
+  if (!element.is_number()) refuse(node.arguments[0]->at, "a reduction of " + text_of(element) + "s", "reduce numbers");
+  std::optional<Extent> extent;
+  Constant block;
+  if (blocks) {
+    if (array->type().extent->kind != Extent::Kind::kElements) {
+      refuse(node.arguments[0]->at, "blocks of what has " + text_of(*array->type().extent) + " elements, not n");
+    }
+    block = block_size(*node.arguments[1]);
+    extent = Extent{Extent::Kind::kBlocks, block};
+  }
+  TermPtr term = make_term(blocks ? Op::kBlockReduce : Op::kReduce, at.at, {element, extent}, terms(std::move(array)));
+  term->block = block;
+  apply_reducer(*term, *node.arguments.back(), node, own);
+  return term;
+}
+
+void CodeChecker::apply_reducer(Term& term, const Expression& reducer, const Call& node, std::size_t at_argument) {
+  const ScalarType element = term.type().element;
+  const auto* name = std::get_if<Name>(&reducer.node);
+  const bool initial = node.arguments.size() == at_argument + 2;
+  if (name != nullptr && callable(name->text) == nullptr) {
+    const auto* known =
+        std::find_if(kReducers.begin(), kReducers.end(), [&](const auto& r) { return r.name == name->text; });
+    if (known == kReducers.end())
+      refuse(reducer.at, "there is no way to reduce called `" + std::string(name->text) + "`", kReducerHint);
+    if (initial)
+      refuse(node.arguments[at_argument]->at, "`" + std::string(name->text) + "` begins by itself",
+             "leave the initial value out");
+    term.reducer = known->reducer;
+    if (known->reducer == Reducer::kMagnitude && element != kFloatType)
+      refuse(reducer.at, "`magnitude` of " + text_of(element) + "s", "it is for floats; use `max`");
+    if (known->reducer == Reducer::kCount) term.types.front().element = kUintType;
+    if (known->reducer == Reducer::kSum) {
+      term.types.front().element = element.is_float() ? kDoubleType : common_type(element, element);
+    }
+    return;
+  }
+  if (!initial) {
+    refuse(node.callee.at, "a reduction by a function needs the value it begins with", "write `reduce(x, 0, f)`");
+  }
+  term.reducer = Reducer::kUser;
+  term.function = body_of(reducer, {element, element}, "`" + std::string(node.callee.text) + "`");
+  if (term.function->results.size() != 1) refuse(reducer.at, "a reduction by a function of several results");
+  if (term.function->results.front()->type().element != element) {
+    refuse(reducer.at,
+           "the function gives " + text_of(term.function->results.front()->type().element) + ", the array has " +
+               text_of(element),
+           "two elements become one of the same type");
+  }
+  term.arguments.push_back(
+      convert(check_element(*node.arguments[at_argument], "the value a reduction begins with"), element));
+}
+
+/// spread(x, block): one value for each block, repeated for its elements.
+TermPtr CodeChecker::check_spread(const Expression& at, const Call& node) {
+  need_arguments(at, node, 2, 2, "spread(scale, block)");
+  TermPtr array = check_array(*node.arguments[0], "`spread`");
+  const Constant block = block_size(*node.arguments[1]);
+  const Extent wanted{Extent::Kind::kBlocks, block};
+  if (*array->type().extent != wanted) {
+    refuse(node.arguments[0]->at,
+           "`spread` of " + text_of(*array->type().extent) + " elements, for blocks there are " + text_of(wanted));
+  }
+  const Type type{array->type().element, Extent{}};
+  TermPtr term = make_term(Op::kSpread, at.at, type, terms(std::move(array)));
+  term->block = block;
+  return term;
+}
+
+/// range(x.size): 0, 1, 2, ...
+TermPtr CodeChecker::check_range(const Expression& at, const Call& node) {
+  need_arguments(at, node, 1, 1, "range(gradient.size)");
+  TermPtr size = check_element(*node.arguments[0], "`range`");
+  if (size->op == Op::kConvert) size = std::move(size->arguments.front());
+  if (size->op == Op::kSize) return make_term(Op::kRange, at.at, {kIntType, size->arguments.front()->type().extent});
+  if (size->op == Op::kConstant && size->number >= 0 && size->number <= 65536) {
+    const Extent extent{Extent::Kind::kFixed, {static_cast<std::uint32_t>(size->number), {}}};
+    return make_term(Op::kRange, at.at, {kIntType, extent});
+  }
+  refuse(node.arguments[0]->at, "`range` of a size that is computed",
+         "write `range(x.size)`: an array has no elements behind its last one, whatever its width in bits");
+}
+
+Constant CodeChecker::block_size(const Expression& expression) {
+  TermPtr size = check_element(expression, "the size of a block");
+  if (size->op == Op::kParameter) return {0, size->parameter};
+  if (size->op == Op::kConstant && size->number >= 1 && size->number <= 65536 &&
+      size->number == std::floor(size->number)) {
+    return {static_cast<std::uint32_t>(size->number), {}};
+  }
+  refuse(expression.at, "the size of a block is a parameter or a number from 1 to 65536");
+}
+
+}  // namespace casync::compll

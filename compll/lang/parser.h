@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compll/lang/diagnostic.h"
+#include "compll/lang/token.h"
+#include "compll/lang/tree.h"
+
+namespace casync::compll {
+
+/// How deep a program may nest: far beyond what people write, and less than any stack holds.
+inline constexpr int kMostNesting = 64;
+
+/// Makes a tree of tokens. After a mistake it goes on at the next statement or item, so that one run finds several;
+/// the tree is of use only where `diagnostics` is empty.
+Tree parse(const Tokens& tokens, Diagnostics& diagnostics);
+
+}  // namespace casync::compll

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The typed tree: a program whose names are resolved, whose types are known and whose user functions are where they
+// are called. What the interpreter runs and what is lowered to IR.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compll/lang/source.h"
+#include "compll/lang/type.h"
+
+namespace casync::compll {
+
+/// The index of a variable among a program's variables.
+using VariableId = std::uint32_t;
+
+/// What a term does. Arithmetic is that of IEEE 754 and of integers of 32 bits that wrap around; nothing is contracted.
+enum class Op : std::uint8_t {
+  // One value.
+  kConstant,   ///< `number`
+  kVariable,   ///< `variable`, one element or an array
+  kParameter,  ///< `parameter`
+  kSize,       ///< of the array type `of`
+  kElement,    ///< arguments: an array, an index. An index outside gives 0
+  kConvert,    ///< to the term's type: floats become integers towards zero; what does not fit takes the nearest end of
+               ///< the range, NaN becomes 0
+  kSelect,     ///< arguments: a condition, the value if it holds, the value if not. Both are computed
+  kTuple,      ///< several values, one type each
+
+  // One operand.
+  kNegate,
+  kNot,         ///< of a bool
+  kComplement,  ///< of an integer's bits
+  kAbs,
+  kFloor,
+  kCeil,
+  kRound,  ///< to the nearest whole number, ties to the even one
+  kSqrt,
+  kBits,      ///< a float's bits as uint
+  kFromBits,  ///< and back
+  kIsFinite,
+
+  // Two operands.
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,     ///< of integers: towards zero, 0 where the divisor is 0
+  kRemainder,  ///< of integers: 0 where the divisor is 0
+  kAnd,
+  kOr,
+  kXor,
+  kShiftLeft,   ///< by the count's lowest five bits
+  kShiftRight,  ///< of int with the sign
+  kEqual,
+  kUnequal,
+  kLess,
+  kLessEqual,
+  kMin,  ///< the second where it is less, else the first
+  kMax,
+
+  // Random numbers: a function of (seed, gradient, step, element, `purpose`).
+  kRandomBits,     ///< uint, all 32 bits
+  kRandomUniform,  ///< float from 0 to below 1, a multiple of 2^-24
+
+  // Arrays.
+  kMap,          ///< arguments: arrays of one extent. `function` for each element
+  kReduce,       ///< arguments: an array, and the initial value where `function` is the user's. One element
+  kBlockReduce,  ///< the same for each block of `block` elements
+  kSpread,       ///< argument: one element for each block. Each is repeated for its block's elements
+  kRange,        ///< argument: none. 0, 1, 2, ...
+};
+
+/// How a reduction combines. All orders are fixed: lane i of 16 takes the elements i, i + 16, ... in turn; then the
+/// lanes are combined in halves, the one eight further up to the first eight, and so on.
+enum class Reducer : std::uint8_t {
+  kSum,        ///< of floats: a double; of integers: int or uint, wrapping around
+  kMin,        ///< of nothing: the greatest value there is, infinity for floats
+  kMax,        ///< of nothing: the least
+  kMagnitude,  ///< the largest |x|, by its bits: infinity and NaN are on top. 0 of nothing
+  kCount,      ///< of what is not zero, uint
+  kUser,       ///< `function` of two elements, from the initial value on
+};
+
+struct Term;
+using TermPtr = std::unique_ptr<Term>;
+
+/// A function applied to elements: its parameters and its results, each result a term over them and over variables
+/// outside. Branches have become kSelect.
+struct Body {
+  std::vector<VariableId> parameters;
+  std::vector<struct Step> steps;  ///< its own variables, each given its value once, in order
+  std::vector<TermPtr> results;
+};
+
+struct Term {
+  Op op = Op::kConstant;
+  Span at;
+  std::vector<Type> types;  ///< one, but for several results
+  std::vector<TermPtr> arguments;
+  double number = 0;
+  VariableId variable = 0;
+  ParameterId parameter = 0;
+  std::uint32_t purpose = 0;
+  Constant block;
+  Reducer reducer = Reducer::kSum;
+  std::unique_ptr<Body> function;
+
+  const Type& type() const { return types.front(); }
+};
+
+/// One assignment: the variables get the term's values.
+struct Step {
+  std::vector<VariableId> variables;
+  TermPtr value;
+};
+
+struct ProgramVariable {
+  std::string name;  ///< as written
+  Type type;
+  Span at;
+};
+
+/// A parameter with its range.
+struct ProgramParameter {
+  std::string name;
+  ScalarType type;
+  double initial = 0, least = 0, most = 0, step = 0;
+  std::vector<double> choices;  ///< empty: any value in the range
+  std::string meaning;
+
+  /// Whether it is in the range, on a step, and whole where the type is.
+  bool allows(double value) const;
+};
+
+/// A section of a payload: what `concat` was given, in its order.
+struct Section {
+  std::string name;
+  Type type;
+};
+
+/// `encode` or `decode`: from the gradient or the sections to the sections or the gradient.
+struct Routine {
+  std::vector<Step> steps;
+  VariableId gradient = 0;            ///< read by encode, written by decode
+  std::vector<TermPtr> sections;      ///< encode: what it hands out
+  std::vector<VariableId> extracted;  ///< decode: where the sections arrive
+  TermPtr result;                     ///< decode: the gradient
+};
+
+/// What a codec declares.
+struct Declarations {
+  std::string name, summary, source;
+  std::uint8_t number = 0, version = 1;
+  bool contractive = false, unbiased = false;
+  bool feedback = false;
+};
+
+struct Program {
+  Declarations declares;
+  std::vector<ProgramParameter> parameters;
+  std::vector<ProgramVariable> variables;
+  std::vector<Section> sections;
+  Routine encode, decode;
+};
+
+/// The typed tree as text: what `compllc --emit=typed` prints.
+std::string text_of(const Program& program);
+
+}  // namespace casync::compll

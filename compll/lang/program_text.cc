@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <charconv>
+
+#include "compll/lang/program.h"
+
+namespace casync::compll {
+namespace {
+
+constexpr std::array<std::string_view, 45> kOpNames = {
+    "constant",    "variable",       "parameter", "size",       "element",      "convert", "select",
+    "tuple",       "negate",         "not",       "complement", "abs",          "floor",   "ceil",
+    "round",       "sqrt",           "bits",      "from_bits",  "is_finite",    "add",     "subtract",
+    "multiply",    "divide",         "remainder", "and",        "or",           "xor",     "shift_left",
+    "shift_right", "equal",          "unequal",   "less",       "less_equal",   "min",     "max",
+    "random_bits", "random_uniform", "map",       "reduce",     "block_reduce", "spread",  "range"};
+constexpr std::array<std::string_view, 6> kReducerNames = {"sum", "min", "max", "magnitude", "count", "user"};
+
+std::string number(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
+/// Terms in brackets, the operation first; variables with their number, because each is given its value once.
+class ProgramWriter {
+ public:
+  explicit ProgramWriter(const Program& program) : program_(program) {}
+
+  std::string run() {
+    const Declarations& declares = program_.declares;
+    line("codec " + declares.name + (declares.contractive ? " contractive" : "") +
+         (declares.unbiased ? " unbiased" : "") + (declares.feedback ? " feedback" : ""));
+    for (const ProgramParameter& parameter : program_.parameters) {
+      line("parameter " + text_of(parameter.type) + " " + parameter.name + " = " + number(parameter.initial));
+    }
+    for (const Section& section : program_.sections) line("section " + sized(section.type) + " " + section.name);
+    line("encode " + name(program_.encode.gradient));
+    write(program_.encode.steps);
+    for (const TermPtr& section : program_.encode.sections) line("  send " + text(*section));
+    std::string extracted;
+    for (const VariableId id : program_.decode.extracted) extracted += " " + name(id);
+    line("decode" + extracted);
+    write(program_.decode.steps);
+    if (program_.decode.result) line("  give " + text(*program_.decode.result));
+    return std::move(text_);
+  }
+
+ private:
+  void line(const std::string& what) { text_.append(2 * depth_, ' ').append(what).append("\n"); }
+
+  std::string name(VariableId id) const { return program_.variables[id].name + "." + std::to_string(id); }
+  std::string parameter(ParameterId id) const { return program_.parameters[id].name; }
+  static std::string sized(const Type& type) {
+    return text_of(type) + (type.extent ? "[" + text_of(*type.extent) + "]" : "");
+  }
+
+  void write(const std::vector<Step>& steps) {
+    ++depth_;
+    for (const Step& step : steps) {
+      std::string to;
+      for (const VariableId id : step.variables)
+        to += (to.empty() ? "" : ", ") + sized(program_.variables[id].type) + " " + name(id);
+      line(to + " = " + text(*step.value));
+      if (step.value->function) write(*step.value->function);
+    }
+    --depth_;
+  }
+  void write(const Body& body) {
+    std::string to, results;
+    for (const VariableId id : body.parameters) to += " " + name(id);
+    for (const TermPtr& result : body.results) results += " " + text(*result);
+    line("  for" + to);
+    ++depth_;
+    write(body.steps);
+    --depth_;
+    line("  give" + results);
+  }
+
+  std::string text(const Term& term) const {
+    if (term.op == Op::kConstant) return number(term.number) + (term.type().element == kFloatType ? "r" : "");
+    if (term.op == Op::kVariable) return name(term.variable);
+    if (term.op == Op::kParameter) return parameter(term.parameter);
+    std::string inside(kOpNames[static_cast<std::size_t>(term.op)]);
+    if (term.op == Op::kConvert) inside += " " + text_of(term.type().element);
+    if (term.op == Op::kReduce || term.op == Op::kBlockReduce) {
+      inside += " " + std::string(kReducerNames[static_cast<std::size_t>(term.reducer)]);
+    }
+    if (term.op == Op::kBlockReduce || term.op == Op::kSpread) {
+      inside += " " + (term.block.parameter ? parameter(*term.block.parameter) : std::to_string(term.block.value));
+    }
+    if (term.op == Op::kRandomBits || term.op == Op::kRandomUniform) inside += " " + std::to_string(term.purpose);
+    for (const TermPtr& argument : term.arguments) inside += " " + text(*argument);
+    return "(" + inside + ")";
+  }
+
+  const Program& program_;
+  std::string text_;
+  std::size_t depth_ = 0;
+};
+
+}  // namespace
+
+std::string text_of(const Program& program) { return ProgramWriter(program).run(); }
+
+}  // namespace casync::compll

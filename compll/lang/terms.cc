@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/lang/terms.h"
+
+#include "compll/lang/arithmetic.h"
+
+namespace casync::compll {
+
+TermPtr make_term(Op op, Span at, Type type, std::vector<TermPtr> arguments) {
+  auto term = std::make_unique<Term>();
+  term->op = op;
+  term->at = at;
+  term->types = {type};
+  term->arguments = std::move(arguments);
+  return term;
+}
+
+TermPtr make_constant(Span at, ScalarType type, double number) {
+  TermPtr term = make_term(Op::kConstant, at, {type, {}});
+  term->number = number;
+  return term;
+}
+
+TermPtr make_variable(Span at, VariableId variable, Type type) {
+  TermPtr term = make_term(Op::kVariable, at, type);
+  term->variable = variable;
+  return term;
+}
+
+TermPtr make_select(Span at, TermPtr condition, TermPtr yes, TermPtr no) {
+  const Type type = yes->type();
+  return make_term(Op::kSelect, at, type, terms(std::move(condition), std::move(yes), std::move(no)));
+}
+
+ScalarType common_type(ScalarType a, ScalarType b) {
+  if (a == kDoubleType || b == kDoubleType) return kDoubleType;
+  if (a == kFloatType || b == kFloatType) return kFloatType;
+  return a == kUintType || b == kUintType ? kUintType : kIntType;
+}
+
+TermPtr convert(TermPtr term, ScalarType to) {
+  const ScalarType from = term->type().element;
+  if (from == to) return term;
+  if (term->op == Op::kConstant) {
+    return make_constant(term->at, to, converted(Scalar::of(from, term->number), from, to).as_number(to));
+  }
+  const Type type{to, term->type().extent};
+  const Span at = term->at;
+  return make_term(Op::kConvert, at, type, terms(std::move(term)));
+}
+
+}  // namespace casync::compll

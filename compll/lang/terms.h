@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How terms are made: with the conversions of C where two types meet.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "compll/lang/program.h"
+
+namespace casync::compll {
+
+TermPtr make_term(Op op, Span at, Type type, std::vector<TermPtr> arguments = {});
+TermPtr make_constant(Span at, ScalarType type, double number);
+TermPtr make_variable(Span at, VariableId variable, Type type);
+TermPtr make_select(Span at, TermPtr condition, TermPtr yes, TermPtr no);
+
+/// Arguments in a row; initializer lists cannot move.
+template <class... Each>
+std::vector<TermPtr> terms(Each... each) {
+  std::vector<TermPtr> all;
+  (all.push_back(std::move(each)), ...);
+  return all;
+}
+
+/// The type both sides of an arithmetic sign take: double if one is, else float if one is, else uint if one is, else
+/// int. Fewer bits than 32 count as int.
+ScalarType common_type(ScalarType a, ScalarType b);
+
+/// The term itself where it has the type, else its conversion. Constants are converted at once.
+TermPtr convert(TermPtr term, ScalarType to);
+
+}  // namespace casync::compll

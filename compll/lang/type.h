@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace casync::compll {
+
+/// The type of one element. `float` is IEEE 754 binary32, `double` binary64; integers have 1 to 32 bits, signed ones in
+/// two's complement.
+struct ScalarType {
+  enum class Kind : std::uint8_t { kVoid, kBool, kInt, kUint, kFloat };
+  Kind kind = Kind::kVoid;
+  std::uint8_t bits = 0;
+
+  bool is_number() const { return kind != Kind::kVoid && kind != Kind::kBool; }
+  bool is_float() const { return kind == Kind::kFloat; }
+  bool is_integer() const { return kind == Kind::kInt || kind == Kind::kUint; }
+  bool operator==(const ScalarType&) const = default;
+};
+
+inline constexpr ScalarType kVoidType{ScalarType::Kind::kVoid, 0};
+inline constexpr ScalarType kBoolType{ScalarType::Kind::kBool, 1};
+inline constexpr ScalarType kIntType{ScalarType::Kind::kInt, 32};
+inline constexpr ScalarType kUintType{ScalarType::Kind::kUint, 32};
+inline constexpr ScalarType kFloatType{ScalarType::Kind::kFloat, 32};
+inline constexpr ScalarType kDoubleType{ScalarType::Kind::kFloat, 64};
+
+/// The range of an integer type.
+std::int64_t least_of(ScalarType type);
+std::int64_t most_of(ScalarType type);
+
+/// The index of a parameter among a program's parameters, in their order.
+using ParameterId = std::uint32_t;
+
+/// A whole number that is known before a program runs: written down, or a parameter.
+struct Constant {
+  std::uint32_t value = 0;
+  std::optional<ParameterId> parameter;  ///< when set, it is that parameter's value
+
+  bool operator==(const Constant&) const = default;
+};
+
+/// How many elements an array has, as a formula: two arrays fit together where the formulas are the same.
+struct Extent {
+  enum class Kind : std::uint8_t {
+    kElements,  ///< n, as many as the gradient
+    kBlocks,    ///< ceil(n / count): one for each block of the gradient
+    kFixed,     ///< count
+  };
+  Kind kind = Kind::kElements;
+  Constant count;
+
+  bool operator==(const Extent&) const = default;
+};
+
+/// A value's type: one element, or an array of them.
+struct Type {
+  ScalarType element;
+  std::optional<Extent> extent;  ///< of an array
+
+  bool is_array() const { return extent.has_value(); }
+  bool operator==(const Type&) const = default;
+};
+
+/// As programs write it: `uint4`, `float*`.
+std::string text_of(ScalarType type);
+std::string text_of(const Type& type);
+/// `n`, `ceil(n / 128)`, `ceil(n / #0)` for parameter 0.
+std::string text_of(const Extent& extent);
+
+}  // namespace casync::compll

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random numbers that are a function of where they are used: Philox4x32-10 of Salmon, Moraes, Dror, Shaw 2011,
+// Parallel Random Numbers: As Easy as 1, 2, 3. The same on every machine, in any order, and again when asked again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace casync::compll {
+
+/// What the numbers of one encoding depend on, besides element and purpose.
+struct RandomStream {
+  std::uint64_t seed = 0;      ///< of the run
+  std::uint64_t gradient = 0;  ///< the gradient's key
+  std::uint32_t step = 0;
+  std::uint64_t first = 0;  ///< position of element 0 in the gradient
+};
+
+using PhiloxBlock = std::array<std::uint32_t, 4>;
+
+constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t a = std::uint64_t{0xd2511f53} * counter[0], b = std::uint64_t{0xcd9e8d57} * counter[2];
+    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
+               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
+    key = {key[0] + 0x9e3779b9, key[1] + 0xbb67ae85};
+  }
+  return counter;
+}
+
+/// Seed and gradient as one key: two seeds, or two gradients, never share one for the same other half.
+constexpr std::array<std::uint32_t, 2> philox_key(const RandomStream& stream) {
+  std::uint64_t mixed = stream.gradient * 0x9e3779b97f4a7c15;  // odd: no two gradients become one
+  mixed ^= mixed >> 32;
+  mixed += stream.seed;
+  return {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
+}
+
+/// 32 random bits for an element of the encoding. Four neighbours share one block of Philox.
+constexpr std::uint32_t random_bits(const RandomStream& stream, std::uint64_t element, std::uint32_t purpose) {
+  const std::uint64_t at = stream.first + element;
+  const PhiloxBlock counter{static_cast<std::uint32_t>(at / 4), static_cast<std::uint32_t>(at / 4 >> 32), stream.step,
+                            purpose};
+  return philox(counter, philox_key(stream))[at % 4];
+}
+
+/// From 0 to below 1, a multiple of 2^-24.
+constexpr float uniform_from(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+
+}  // namespace casync::compll

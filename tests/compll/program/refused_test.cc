@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs that are no programs, each with the first thing that is said about it.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "compll/lang/front_end.h"
+
+namespace casync::compll {
+namespace {
+
+struct Refused {
+  const char* source;
+  const char* said;  ///< LINE:COLUMN: MESSAGE, of the first diagnostic
+};
+
+/// The first diagnostic of a program, without the lines that show it.
+std::string first_said(const std::string& text) {
+  const Source source("x.cll", text);
+  const std::string all = compile(source).status().message();
+  const std::string first = all.substr(0, all.find('\n'));
+  const std::string prefix = "x.cll:";
+  if (!first.starts_with(prefix)) return first;
+  std::string said = first.substr(prefix.size());
+  const std::size_t error = said.find(" error: ");
+  return error == said.npos ? said : said.substr(0, error) + said.substr(error + 7);
+}
+
+const std::string kDecode =
+    "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
+    "gradient = map(y, [&](float x) -> float { return x; }); }\n";
+
+/// `text` as lines 2 and on of encode, with everything else as it should be.
+std::string in_encode(const std::string& text) {
+  return "void encode(float* g, uint8* compressed) {\n" + text + "\ncompressed = concat(g);\n}\n" + kDecode;
+}
+
+/// `text` in a function that is applied to each element, from line 2 on.
+std::string in_map(const std::string& text) {
+  return in_encode("float* y = map(g, [&](float x) -> float {" + text + "});");
+}
+
+}  // namespace
+
+TEST_CASE("refused: what is no word of the language") {
+  const Refused all[] = {
+      {"@", "1:1: `@` means nothing here"},
+      {"/* no end", "1:1: this comment has no end"},
+      {"codec x { summary \"no end\n; }", "1:19: this text has no end"},
+      {"codec x { number 12ab; }", "1:18: `12ab` is no number this language has"},
+      {"codec x { number 99999999999; }", "1:18: `99999999999` is no number this language has"},
+      {"codec x { number 1e999; }", "1:18: `1e999` is no number this language has"},
+      {"codec x { number 0x; }", "1:18: `0x` is no number this language has"},
+      {"\xc3\xa9", "1:1: `\xc3\xa9` means nothing here"},
+      {"\x01", "1:1: a byte that is no text"},
+  };
+  for (const Refused& each : all) CHECK(first_said(each.source) == each.said);
+}
+
+TEST_CASE("refused: what is no sentence of the language") {
+  const Refused all[] = {
+      {"", "1:1: there is no `void encode(float* gradient, uint8* compressed)`"},
+      {"12;", "1:1: expected `codec`, `param`, `state` or a function, found `12`"},
+      {"codec { }", "1:7: expected a name behind `codec`, found `{`"},
+      {"codec a { } codec b { }", "1:13: a second `codec` block"},
+      {"codec a { summary = 1; }", "1:19: expected a text, a word or a number, found `=`"},
+      {"codec a { summary \"x\" }", "1:23: expected `;` behind `summary`, found `}`"},
+      {"param { uint x = 1 }", "1:20: expected `;` behind a parameter, found `}`"},
+      {"param { uint x = 1 in 1 2; }", "1:25: expected `..` between the least and the most, found `2`"},
+      {"param { uint x = 1 in {1, 2; }", "1:28: expected `}` behind the values of a parameter, found `;`"},
+      {"float f(float x { return x; }", "1:17: expected `)` behind the parameters of `f`, found `{`"},
+      {"float f(float x) { return x }", "1:29: expected `;` behind `return`, found `}`"},
+      {"float f(float x) { return x;", "1:29: expected `}` behind the body of `f`, found the end of the file"},
+      {"float f(float x) { for (;;) {} }", "1:20: this language has no such loop, found `for`"},
+      {"float f(float x) { return (); }", "1:27: there is no value between `(` and `)`"},
+      {"float f(float x) { return x[1; }", "1:30: expected `]` behind an index, found `;`"},
+      {"float f(float x) { return x ? 1; }", "1:32: expected `:` between the two values of `?`, found `;`"},
+      {"float f(float x) { return x.; }", "1:29: expected a name behind `.`, found `;`"},
+      {"float f(float x) { x + ; }", "1:24: expected a value, found `;`"},
+      {"float f(float x) { lambda_func h = 1; }", "1:36: expected a function, found `1`"},
+      {"float f(float x) { float y = [&](float z) { return z; }; }",
+       "1:43: expected `->` behind the function's parameters, found `{`"},
+      {"float f(float x) { uint<4 y; }", "1:27: expected `>` behind the width of a type, found `y`"},
+  };
+  for (const Refused& each : all) CHECK(first_said(each.source) == each.said);
+}
+
+TEST_CASE("refused: nesting beyond what any program needs") {
+  const std::string deep(100000, '(');
+  CHECK(first_said("float f(float x) { return " + deep + "; }").ends_with("this nests too deeply"));
+  const std::string minus(100000, '-');
+  CHECK(first_said("float f(float x) { return " + minus + "x; }").ends_with("this nests too deeply"));
+  std::string blocks;
+  for (int i = 0; i < 20000; ++i) blocks += "if (x > 0) {";
+  CHECK(first_said("float f(float x) { " + blocks + " }").ends_with("this nests too deeply"));
+}
+
+TEST_CASE("refused: declarations that do not hold") {
+  const Refused all[] = {
+      {"codec a { sumary \"x\"; }", "1:11: a codec does not declare `sumary` (did you mean `summary`?)"},
+      {"codec a { number 1; number 2; }", "1:11: `number` is declared twice"},
+      {"codec a { number 300; }", "1:18: `number` is a number from 1 to 255"},
+      {"codec a { class lossy; }", "1:17: there is no class `lossy`"},
+      {"codec a { feedback 1; }", "1:20: `feedback` has no value"},
+      {"param { float* x = 1; }", "1:9: a parameter of type float*"},
+      {"param { uint x = 1; uint x = 2; }", "1:26: `x` is declared twice"},
+      {"param { uint x = 9 in 1..8; }", "1:14: `x` cannot be 9.000000"},
+      {"param { uint x = 1.5; }", "1:14: `x` cannot be 1.500000"},
+      {"param { uint x = 24 in 16..64 step 16; }", "1:14: `x` cannot be 24.000000"},
+      {"param { uint x = 3 in {2, 4}; }", "1:14: `x` cannot be 3.000000"},
+      {"param { uint x = 4 in 8..1; }", "1:14: the least value of `x` is above the most"},
+      {"param { uint x = y; }", "1:18: a parameter's range has to be known before the program runs, `y` is not"},
+      {"float a = 1;", "1:1: a variable outside of functions has no value yet"},
+      {"flaot f(flaot x) { return x; }", "1:31: there is no `void encode(float* gradient, uint8* compressed)`"},
+  };
+  for (const Refused& each : all) CHECK(first_said(each.source) == each.said);
+}
+
+TEST_CASE("refused: statements that mean nothing") {
+  const Refused all[] = {
+      {"flaot x = 1;", "2:1: there is no type `flaot`"},
+      {"uint33 x = 1;", "2:1: there is no type `uint33`"},
+      {"uint<40> x = 1;", "2:6: a width of 40.000000 bits"},
+      {"float x = 1; float x = 2;", "2:20: `x` is declared twice"},
+      {"x = 1;", "2:1: there is no variable `x`"},
+      {"float x; float y = x;", "2:20: `x` has no value here"},
+      {"float x = g;", "2:11: `x` is one element, this is an array"},
+      {"float* x = 1;", "2:12: `x` is an array, this is one element"},
+      {"uint8* x = g;", "2:12: `x` has elements of type uint8, this has float"},
+      {"g + 1;", "2:1: `+` works on one element, this is an array"},
+      {"1 + 1;", "2:1: this statement changes nothing"},
+      {"return 1;", "2:1: this function has no result to return"},
+      {"repeat (1000) { }", "2:9: `repeat` runs 0 to 256 times"},
+      {"repeat (g.size) { }", "2:9: the count of `repeat` is no number that is known before the program runs"},
+      {"compressed = g;", "2:14: `compressed` is what `concat` makes"},
+      {"compressed = concat();", "2:14: `concat` of nothing"},
+      {"compressed = concat(g);", "3:1: `compressed` is assigned twice"},
+      {"if (1 < 2) { compressed = concat(g); }", "2:14: `compressed` is assigned in a branch"},
+      {"float* y = compressed;", "2:12: `compressed` is no value"},
+      {"extract(compressed, g);", "2:1: `extract` belongs into `decode`"},
+      {"float x = 1.5 % 2;", "2:15: `%` of a float"},
+      {"float x = ~1.5;", "2:11: `~` of a float"},
+      {"float x = g[1.5];", "2:13: an index that is no integer"},
+      {"float x = g.length;", "2:13: there is no `.length`"},
+      {"float x = random<float>(0, 1);", "2:11: `random` outside of a function that is applied to elements"},
+      {"float x = floor(1, 2);", "2:11: `floor` with 2 arguments"},
+      {"float x = flor(1);", "2:11: there is no function `flor` (did you mean `floor`?)"},
+      {"float x = compresed;", "2:11: there is no `compresed` (did you mean `compressed`?)"},
+      {"(float a, float b) = 1;", "2:1: 2 variables for 1 values"},
+  };
+  for (const Refused& each : all) CHECK(first_said(in_encode(each.source)) == each.said);
+}
+
+TEST_CASE("refused: operators that are given what they cannot take") {
+  const Refused all[] = {
+      {"float* y = map(g);", "2:12: `map` with 1 arguments"},
+      {"float* y = map(1, [&](float x) -> float { return x; });", "2:16: `map` needs an array, this is one element"},
+      {"float* y = map(g, 1);", "2:19: `map` needs a function here"},
+      {"float* y = map(g, [&](float x, float z) -> float { return x; });",
+       "2:19: `the function` takes 2 arguments, here are 1"},
+      {"float m = reduce(g);", "2:11: `reduce` needs to know how"},
+      {"float m = reduce(g, summ);", "2:21: there is no way to reduce called `summ`"},
+      {"float m = reduce(g, 0, sum);", "2:21: `sum` begins by itself"},
+      {"float m = reduce(g, [&](float a, float b) -> float { return a + b; });",
+       "2:11: a reduction by a function needs the value it begins with"},
+      {"float m = reduce(g, 0, [&](float a, float b) -> uint { return 1; });",
+       "2:24: the function gives uint, the array has float"},
+      {"float* m = block_reduce(g, 0, max);", "2:28: the size of a block is a parameter or a number from 1 to 65536"},
+      {"float* y = spread(g, 16);", "2:19: `spread` of n elements, for blocks there are ceil(n / 16)"},
+      {"float* s = block_reduce(g, 16, max);\nfloat* y = map(g, s, [&](float a, float b) -> float { return a; });",
+       "3:19: `map` over n and over ceil(n / 16) elements"},
+      {"float* s = block_reduce(g, 16, max); float* y = spread(s, 32);",
+       "2:56: `spread` of ceil(n / 16) elements, for blocks there are ceil(n / 32)"},
+      {"int* r = range(g.size - 1);", "2:16: `range` of a size that is computed"},
+  };
+  for (const Refused& each : all) CHECK(first_said(in_encode(each.source)) == each.said);
+}
+
+TEST_CASE("refused: functions of elements that do more than that") {
+  const Refused all[] = {
+      {"if (x > 0) { return x; }", "2:19: `the function` does not return on every way through it"},
+      {"return g;", "2:49: the function's result is one element, this is an array"},
+      {"return (x, x);", "2:49: the function has 1 results, this returns 2"},
+      {"return reduce(g, sum);", "2:49: `reduce` in a function that is applied to elements"},
+      {"return x; x = 2;", "2:52: this comes after `return` and never runs"},
+      {"return;", "2:42: `return` without a value"},
+  };
+  for (const Refused& each : all) CHECK(first_said(in_map(each.source)) == each.said);
+  CHECK(first_said(in_encode("float s = 0;\nfloat* y = map(g, [&](float x) -> float { s = x; return x; });")) ==
+        "3:47: a function that is applied to elements changes `s` outside of it");
+  CHECK(first_said("float f(float x) { return f(x); }\n" + in_encode("float y = f(1);"))
+            .ends_with("functions call each other more than 32 deep here"));
+  std::string doubling = "float f0(float x) { return x; }\n";
+  for (int i = 1; i < 30; ++i) {
+    const std::string inner = "f" + std::to_string(i - 1);
+    doubling += "float f" + std::to_string(i) + "(float x) { return " + inner + "(x) + " + inner + "(x); }\n";
+  }
+  CHECK(first_said(doubling + in_encode("float y = f29(1);")) == "2:28: the program becomes too large here");
+}
+
+TEST_CASE("refused: what decode cannot extract") {
+  const std::string encode = "void encode(float* g, uint8* compressed) { compressed = concat(g, g.size); }\n";
+  const auto decode = [&](const std::string& body) {
+    return first_said(encode + "void decode(uint8* compressed, float* g) {\n" + body + "\n}");
+  };
+  CHECK(decode("") == "2:1: `decode` never assigns `g`");
+  CHECK(decode("float* y; extract(compressed, y);") ==
+        "3:11: `extract` into 1 variables, `concat` in `encode` has 2 sections");
+  CHECK(decode("float* y; float n; extract(compressed, y, n);") == "3:43: `n` is float, the section `section` is uint");
+  CHECK(decode("extract(compressed, a, b);") == "3:21: `extract` into what is no variable");
+  CHECK(decode("extract(g, a);") == "3:1: `extract` takes the compressed bytes first");
+  CHECK(decode("float* y; uint n; extract(compressed, y, n); float* z; uint m; extract(compressed, z, m);") ==
+        "3:64: a second `extract`");
+  CHECK(decode("float* y; uint n; extract(compressed, y, n); g = block_sums(y);") ==
+        "3:50: there is no function `block_sums`");
+  CHECK(decode("float* y; uint n; extract(compressed, y, n); g = block_reduce(y, 16, max);") ==
+        "3:50: `g` has n elements, this has ceil(n / 16)");
+}
+
+TEST_CASE("refused: a message shows the line, the place and a hint") {
+  const Source source("topk.cll", in_encode("\tfloat m = reduce(g);"));
+  CHECK(compile(source).status().message() ==
+        "topk.cll:2:12: error: `reduce` needs to know how\n"
+        " 2 | \tfloat m = reduce(g);\n"
+        "   | \t          ^~~~~~~~~\n"
+        "   = hint: give it sum, min, max, magnitude, count or a function of two elements");
+}
+
+TEST_CASE("refused: several mistakes are reported in one go, and not for ever") {
+  const Source three("x.cll", in_encode("float a = b;\nfloat c = d;\nfloat e = f;"));
+  const std::string said = compile(three).status().message();
+  for (const char* place : {"x.cll:2:11", "x.cll:3:11", "x.cll:4:11"}) CHECK(said.find(place) != said.npos);
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "float v" + std::to_string(i) + " = nothing;\n";
+  const Source thousand("x.cll", in_encode(many));
+  const std::string limited = compile(thousand).status().message();
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = limited.find("error:", at)) != limited.npos; ++at) ++count;
+  CHECK(count == Diagnostics::kMost);
+}
+
+}  // namespace casync::compll
