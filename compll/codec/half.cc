@@ -21,7 +21,7 @@ class Half final : public TileCodec {
   Bytes encoded_bound(Elements n) const override { return layout(n).size; }
   Status check(ConstView payload, Elements n) const override { return check_frame(layout(n), payload).status(); }
 
-  bool encode_tile(const Tile& tile, const Scaled& source, float*, std::byte* payload, float* residual_out,
+  bool encode_tile(EncodePass&, const Tile& tile, const Scaled& source, float*, std::byte* payload, float* residual_out,
                    Write mode) const override {
     return encode_half(kType, source, tile.count, payload + codes_of(tile), residual_out, mode);
   }

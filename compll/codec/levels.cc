@@ -39,8 +39,8 @@ class Levels final : public TileCodec {
     return check_padding(expected, payload, n * kBitsPerCode);
   }
 
-  bool encode_tile(const Tile& tile, const Scaled& source, float* scratch, std::byte* payload, float* residual_out,
-                   Write mode) const override {
+  bool encode_tile(EncodePass&, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
+                   float* residual_out, Write mode) const override {
     const PayloadLayout at = layout(tile.n);
     const LevelTile to{tile.count, info_.block, payload + scales_of(tile), payload + at.codes + codes_of(tile)};
     return encode_levels(kBits, to, source, scratch, residual_out, mode);

@@ -37,7 +37,7 @@ class None final : public TileCodec {
                      std::to_string(encoded_bound(n)));
   }
 
-  bool encode_tile(const Tile& tile, const Scaled& source, float*, std::byte* payload, float* residual_out,
+  bool encode_tile(EncodePass&, const Tile& tile, const Scaled& source, float*, std::byte* payload, float* residual_out,
                    Write) const override {
     if (residual_out != nullptr) std::fill_n(residual_out, tile.count, 0.0f);
     return store_scaled(source, tile.count, floats(payload + tile.first * sizeof(float)), Write::kPlain);

@@ -43,8 +43,8 @@ class OneBit final : public TileCodec {
     return check_padding(expected, payload, n);
   }
 
-  bool encode_tile(const Tile& tile, const Scaled& source, float* scratch, std::byte* payload, float* residual_out,
-                   Write mode) const override {
+  bool encode_tile(EncodePass&, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
+                   float* residual_out, Write mode) const override {
     const SignTile to{tile.count, info_.block, payload + means_of(tile), payload + codes_of(tile)};
     return encode_signs(to, source, scratch, residual_out, mode);
   }

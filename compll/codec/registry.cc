@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <sstream>
 
 #include "base/nearest.h"
 #include "compll/codec/declaration.h"
+#include "compll/codec/generated_codec.h"
 #include "compll/codec/half.h"
 #include "compll/codec/levels.h"
 #include "compll/codec/none.h"
 #include "compll/codec/onebit.h"
+#include "compll/codec/written.h"
 
 namespace casync::compll {
 namespace {
@@ -77,12 +80,20 @@ Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
     apply_parameters(info);
     return declaration.make(info);
   }
+  for (const GeneratedCodec* written : written_codecs()) {
+    if (written->declares.name == name) return make_generated_codec(*written, parameters);
+  }
   return unknown_codec(name);
 }
 
 std::vector<std::string> codec_names() {
   std::vector<std::string> names;
   for (const Declaration& declaration : declarations()) names.push_back(declaration.info.name);
+  for (const GeneratedCodec* written : written_codecs()) {
+    const std::string name = written->declares.name;
+    // What is also written by hand is faster that way.
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
   return names;
 }
 

@@ -39,18 +39,31 @@ Elements TileCodec::tile_elements() const {
 
 void TileCodec::prepare_thread() const { tile_memory(tile_elements()); }
 
-Encoded TileCodec::encode(const float* in, Elements n, Residual residual, const EncodeContext&,
+template <class TileDone>
+bool TileCodec::run_passes(Elements n, Elements step, const EncodeContext& context, std::byte* payload,
+                           const TileDone& tile_done) const {
+  EncodePass pass;
+  pass.context = context;
+  bool finite = true;
+  for (; pass.number < passes(); ++pass.number) {
+    begin_pass(pass, n, payload);
+    for_tiles(n, step, [&](const Tile& tile) { finite &= tile_done(pass, tile); });
+  }
+  begin_pass(pass, n, payload);
+  finish(n, finite, payload);
+  return finite;
+}
+
+Encoded TileCodec::encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                           std::byte* payload) const {
   const Scaled source{in, 1, residual.in};
   const Write mode = residual_mode(residual.out, n);
   // Without statistics to wait for there is nothing to keep in the cache, and one long loop is best.
   const Elements step = info().block == 1 ? std::max<Elements>(n, 1) : tile_elements();
   float* scratch = info().block == 1 ? nullptr : tile_memory(step);
-  bool finite = true;
-  for_tiles(n, step, [&](const Tile& tile) {
-    finite &= encode_tile(tile, source.from(tile.first), scratch, payload, offset(residual.out, tile.first), mode);
+  const bool finite = run_passes(n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
+    return encode_tile(pass, tile, source.from(tile.first), scratch, payload, offset(residual.out, tile.first), mode);
   });
-  finish(n, finite, payload);
   finish_writes(mode);
   return {encoded_bound(n), finite};
 }
@@ -88,7 +101,7 @@ void TileCodec::sum_tile(const Tile& tile, std::span<const Contribution> contrib
 }
 
 Encoded TileCodec::merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
-                         Residual residual, const EncodeContext&, std::byte* payload) const {
+                         Residual residual, const EncodeContext& context, std::byte* payload) const {
   CASYNC_CHECK(!contributions.empty());
   for (const Contribution& c : contributions)
     CASYNC_CHECK(n == 0 || c.raw != nullptr || c.code.size == encoded_bound(n));
@@ -96,13 +109,11 @@ Encoded TileCodec::merge(std::span<const Contribution> contributions, Elements n
   const Elements step = std::max(tile_elements(), encoder.tile_elements());
   const Write mode = residual_mode(residual.out, n);
   float* sum = tile_memory(step);
-  bool finite = true;
-  for_tiles(n, step, [&](const Tile& tile) {
+  const bool finite = encoder.run_passes(n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
     sum_tile(tile, contributions, sum);
     const Scaled source{sum, scale, residual.in == nullptr ? nullptr : residual.in + tile.first};
-    finite &= encoder.encode_tile(tile, source, sum, payload, offset(residual.out, tile.first), mode);
+    return encoder.encode_tile(pass, tile, source, sum, payload, offset(residual.out, tile.first), mode);
   });
-  encoder.finish(n, finite, payload);
   finish_writes(mode);
   return {encoder.encoded_bound(n), finite};
 }

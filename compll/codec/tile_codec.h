@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compll/codec/codec.h"
+#include "compll/ops/generated.h"
 #include "compll/ops/scaled.h"
 
 namespace casync::compll {
@@ -11,6 +12,13 @@ struct Tile {
   Elements n = 0;      ///< of the whole payload
   Elements first = 0;  ///< a multiple of tile_elements()
   Elements count = 0;
+};
+
+/// What an encoding keeps between its passes, and what its random numbers depend on.
+struct EncodePass {
+  EncodeContext context;
+  unsigned number = 0;                             ///< 0, 1, ...
+  alignas(64) std::byte tensor[kMostTensorBytes];  ///< the codec's own
 };
 
 /// A codec that encodes and decodes tile by tile. Every codec of make_codec is one, which is what lets encode, decode
@@ -28,9 +36,15 @@ class TileCodec : public Codec {
   /// Elements of a tile: a power of two, a multiple of the block.
   virtual Elements tile_elements() const;
 
+  /// How often the vector is gone through: more than once where a statistic of all elements is needed before the first
+  /// code. What encode_tile is given is the same each time.
+  virtual unsigned passes() const { return 1; }
+  /// Called before each pass and, with `number` == passes(), behind the last one.
+  virtual void begin_pass(EncodePass&, Elements, std::byte*) const {}
+
   /// Encodes the tile into its place in the payload; residual_out, when not null, has the tile's residual after.
   /// `scratch` holds the tile's elements and may be source.values. Says whether all of it is finite.
-  virtual bool encode_tile(const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
+  virtual bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
                            float* residual_out, Write mode) const = 0;
 
   /// Writes what a payload has besides its tiles: the header and the zeros between sections.
@@ -40,6 +54,10 @@ class TileCodec : public Codec {
   virtual void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const = 0;
 
  private:
+  /// All passes, over tiles of `step` elements: tile_done(pass, tile) for each. Says whether all is finite.
+  template <class TileDone>
+  bool run_passes(Elements n, Elements step, const EncodeContext& context, std::byte* payload,
+                  const TileDone& tile_done) const;
   void sum_tile(const Tile& tile, std::span<const Contribution> contributions, float* out) const;
   void decode_tiles(ConstView payload, Elements n, float* out, Write mode) const;
 };

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/number.h"
+#include "compll/codegen/cpu.h"
+#include "compll/ir/lower.h"
 #include "compll/lang/checker.h"
 #include "compll/lang/lexer.h"
 #include "compll/lang/parser.h"
@@ -18,6 +20,7 @@ namespace {
 
 struct Options {
   std::string file;
+  std::string output, include;
   std::vector<std::string> stages;
   std::vector<std::string> settings;
 };
@@ -63,6 +66,28 @@ int run(const Options& options) {
   const std::optional<Program> program = check(tree, *known, diagnostics);
   if (!program) return report(diagnostics);
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
+  const Result<Lowered> lowered = lower(*program, source);
+  if (!lowered) {
+    std::fprintf(stderr, "%s\n", lowered.status().message().c_str());
+    return kRefused;
+  }
+  if (wanted.count("ir") != 0) {
+    std::printf("encode\n%sdecode\n%s", text_of(lowered->encode.graph, *program).c_str(),
+                text_of(lowered->decode.graph, *program).c_str());
+  }
+  if (wanted.count("cpu") != 0 || !options.output.empty()) {
+    const std::string& include = options.include.empty() ? options.output : options.include;
+    const Result<std::string> text = cpu_text(*program, *lowered, source, include);
+    if (!text) {
+      std::fprintf(stderr, "%s\n", text.status().message().c_str());
+      return kRefused;
+    }
+    if (wanted.count("cpu") != 0) std::fputs(text->c_str(), stdout);
+    if (!options.output.empty() && !(std::ofstream(options.output, std::ios::binary) << *text)) {
+      std::fprintf(stderr, "compllc: cannot write %s\n", options.output.c_str());
+      return kUsage;
+    }
+  }
   return 0;
 }
 
@@ -73,9 +98,11 @@ int main(int argc, char** argv) {
   casync::compll::Options options;
   CLI::App app("Compiles a codec written in CompLL (docs/language.md)", "compllc");
   app.add_option("file", options.file, "The codec's source")->required();
-  app.add_option("--emit", options.stages, "Print what these stages make: tokens, tree, typed")
+  app.add_option("--emit", options.stages, "Print what these stages make: tokens, tree, typed, ir, cpu")
       ->delimiter(',')
-      ->check(CLI::IsMember({"tokens", "tree", "typed"}));
+      ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu"}));
+  app.add_option("-o,--output", options.output, "Write the CPU's text here");
+  app.add_option("--include", options.include, "The path by which that text includes itself (--output's)");
   app.add_option("--param", options.settings, "PARAMETER=NUMBER: a value that is known when the program is compiled");
   CLI11_PARSE(app, argc, argv);
   return casync::compll::run(options);

@@ -79,7 +79,7 @@ class ProgramCodec final : public Codec {
 
   Status check(ConstView payload, Elements n) const override {
     const Result<PayloadFlags> flags = check_header(layout(n), payload);
-    if (!flags) return flags.status();
+    if (!flags || n == 0) return flags.status();
     Bytes end = kHeaderBytes;
     const std::vector<SectionPlace> all = places(n);
     for (const SectionPlace& place : all) {
@@ -201,6 +201,12 @@ Result<std::unique_ptr<Codec>> make_program_codec(std::shared_ptr<const Program>
       return invalid_argument("codec `" + program->declares.name + "` has no parameter `" + name + "`");
     }
     if (!known->allows(value)) return refuse(*program, *known, value);
+    if (known->fixed && value != known->initial) {
+      std::ostringstream text;
+      text << "codec `" << program->declares.name << "`: parameter `" << name << "` is " << value
+           << ", but the program was compiled for " << known->initial;
+      return invalid_argument(text.str());
+    }
     values[static_cast<std::size_t>(known - program->parameters.begin())] = value;
   }
   return std::unique_ptr<Codec>(std::make_unique<ProgramCodec>(std::move(program), std::move(values), feedback));

@@ -90,11 +90,6 @@ class FileChecker {
     for (const ParameterList& block : tree_.parameters) {
       for (const Parameter& parameter : block.list) add(parameter);
     }
-    for (const auto& [name, value] : known_) {
-      if (!is_parameter(name)) {
-        code_.refuse(tree_.codec.at, "there is no parameter `" + name + "`");
-      }
-    }
   }
 
   bool is_parameter(std::string_view name) const {
@@ -116,7 +111,7 @@ class FileChecker {
     const auto number = [&](const ExpressionPtr& expression, double otherwise) {
       return expression == nullptr ? otherwise : code_.constant(*expression, "a parameter's range");
     };
-    const bool is_float = type.element == kFloatType;
+    const bool is_float = type.element.is_float();
     added.least = number(parameter.least, is_float ? -3.4028234e38 : static_cast<double>(least_of(type.element)));
     added.most = number(parameter.most, is_float ? 3.4028234e38 : static_cast<double>(most_of(type.element)));
     added.step = number(parameter.step, 0);
@@ -132,6 +127,7 @@ class FileChecker {
     const auto known = known_.find(added.name);
     values_[word.text] = known != known_.end() ? known->second : added.initial;
     check_value(added, values_[word.text], word.at);
+    added.initial = values_[word.text];
     program_.parameters.push_back(std::move(added));
     code_.know(values_);
   }
@@ -169,6 +165,11 @@ class FileChecker {
     need(encode, "void encode(float* gradient, uint8* compressed)");
     need(decode, "void decode(uint8* compressed, float* gradient)");
     check_encode(*encode);
+    for (const auto& [name, value] : known_) {
+      if (!is_parameter(name)) {
+        code_.refuse(tree_.codec.at, "there is no parameter `" + name + "`");
+      }
+    }
     if (diagnostics_.empty()) check_decode(*decode);
   }
 
@@ -218,6 +219,7 @@ class FileChecker {
   }
 
   void check_decode(const Function& function) {
+    code_.forget_values();
     begin(function);
     code_.declare(function.parameters[0].name, Declared::Bytes{});
     const Word& gradient = function.parameters[1].name;
@@ -283,7 +285,7 @@ class FileChecker {
 
 bool ProgramParameter::allows(double value) const {
   const bool chosen = choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
-  const bool whole = type == kFloatType || value == std::floor(value);
+  const bool whole = type.is_float() || value == std::floor(value);
   const bool on_step = step == 0 || std::fmod(value, step) == 0;
   return value >= least && value <= most && chosen && whole && on_step;
 }

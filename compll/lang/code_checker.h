@@ -34,6 +34,8 @@ class CodeChecker {
 
   /// `known` are the values types may be made of; `sections` what `extract` hands out, null outside of decode.
   void know(const std::map<std::string_view, double>& known) { known_ = known; }
+  /// Before decode: what encode has assigned is another run's.
+  void forget_values() { values_.assign(values_.size(), std::nullopt); }
 
   /// The body of encode or decode. What it assigns to `output` arrives in `assigned`.
   void check_routine(const Function& function, std::string_view output, bool decodes, Routine& routine);
@@ -116,6 +118,7 @@ class CodeChecker {
   int level_ = 0;  ///< functions applied to elements, around this place
   int calls_ = 0;  ///< functions being checked, one inside of the other
   std::uint32_t purposes_ = 0;
+  std::size_t repeats_ = 0;  ///< bodies of `repeat` that were written out
 };
 
 }  // namespace casync::compll

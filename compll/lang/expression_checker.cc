@@ -107,7 +107,10 @@ DeclaredType CodeChecker::type_of(const TypeName& name) {
 double CodeChecker::constant(const Expression& expression, const std::string& what) {
   if (const auto* number = std::get_if<Number>(&expression.node)) return number->value;
   if (const auto* name = std::get_if<Name>(&expression.node)) {
-    if (const auto known = known_.find(name->text); known != known_.end()) return known->second;
+    if (const auto known = known_.find(name->text); known != known_.end()) {
+      for (ProgramParameter& parameter : program_.parameters) parameter.fixed |= parameter.name == name->text;
+      return known->second;
+    }
     refuse(expression.at, what + " has to be known before the program runs, `" + std::string(name->text) + "` is not",
            "use a number or a parameter");
   }
@@ -211,7 +214,11 @@ TermPtr CodeChecker::check_node(const Expression& at, const Unary& node) {
     refuse(at.at, "`~` of a float", "`bits(x)` gives a float's bits");
   }
   operand = convert(std::move(operand), type);
-  if (operand->op == Op::kConstant && node.sign == "-") return make_constant(at.at, type, -operand->number);
+  if (operand->op == Op::kConstant && node.sign == "-") {
+    if (operand->number == 2147483648.0) return make_constant(at.at, kIntType, -2147483648.0);
+    const Scalar value = Scalar::of(type, operand->number);
+    return make_constant(at.at, type, computed(Op::kNegate, type, {&value, 1}).as_number(type));
+  }
   return make_term(node.sign == "-" ? Op::kNegate : Op::kComplement, at.at, {type, {}}, terms(std::move(operand)));
 }
 
@@ -269,7 +276,11 @@ TermPtr CodeChecker::check_node(const Expression& at, const Member& node) {
   if (node.name.text != "size") {
     refuse(node.name.at, "there is no `." + std::string(node.name.text) + "`", "an array has `.size`");
   }
-  TermPtr array = check_array(*node.of, "`.size`");
+  // How long the output is is known before it is.
+  const auto* output = std::get_if<Name>(&node.of->node);
+  const bool known = decodes_ && output != nullptr && output->text == output_;
+  TermPtr array =
+      known ? make_variable(at.at, program_.encode.gradient, {kFloatType, Extent{}}) : check_array(*node.of, "`.size`");
   TermPtr size = make_term(Op::kSize, at.at, {kUintType, {}});
   size->arguments = terms(std::move(array));
   return size;

@@ -64,8 +64,9 @@ ExpressionPtr CodeParser::read_conditional() {
 ExpressionPtr CodeParser::read_binary(int least) {
   const Nesting nesting(tokens_, depth_);
   ExpressionPtr left = read_unary();
-  while (const int binds = binding(tokens_.now())) {
+  for (int links = 0; const int binds = binding(tokens_.now()); ++links) {
     if (binds < least) break;
+    if (links == kMostChain) tokens_.refuse("a chain of operations that is too long", "give parts of it names");
     const Token& sign = tokens_.take();
     ExpressionPtr right = read_binary(binds + 1);
     const Span at = between(left->at, right->at);

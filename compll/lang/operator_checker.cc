@@ -159,7 +159,12 @@ TermPtr CodeChecker::check_range(const Expression& at, const Call& node) {
 
 Constant CodeChecker::block_size(const Expression& expression) {
   TermPtr size = check_element(expression, "the size of a block");
-  if (size->op == Op::kParameter) return {0, size->parameter};
+  if (size->op == Op::kParameter) {
+    const ProgramParameter& parameter = program_.parameters[size->parameter];
+    if (parameter.type.is_integer() && parameter.least >= 1 && parameter.most <= 65536) return {0, size->parameter};
+    refuse(expression.at, "`" + parameter.name + "` may be no size of a block",
+           "declare it like `uint " + parameter.name + " = 128 in 16..65536 step 16`");
+  }
   if (size->op == Op::kConstant && size->number >= 1 && size->number <= 65536 &&
       size->number == std::floor(size->number)) {
     return {static_cast<std::uint32_t>(size->number), {}};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compll/lang/source.h"
@@ -84,6 +85,10 @@ enum class Reducer : std::uint8_t {
   kUser,       ///< `function` of two elements, from the initial value on
 };
 
+/// As texts of programs have them: `block_reduce`, `magnitude`.
+std::string_view name_of(Op op);
+std::string_view name_of(Reducer reducer);
+
 struct Term;
 using TermPtr = std::unique_ptr<Term>;
 
@@ -130,6 +135,7 @@ struct ProgramParameter {
   double initial = 0, least = 0, most = 0, step = 0;
   std::vector<double> choices;  ///< empty: any value in the range
   std::string meaning;
+  bool fixed = false;  ///< types are made of it: another value is another program
 
   /// Whether it is in the range, on a step, and whole where the type is.
   bool allows(double value) const;

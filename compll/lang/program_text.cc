@@ -80,10 +80,10 @@ class ProgramWriter {
     if (term.op == Op::kConstant) return number(term.number) + (term.type().element == kFloatType ? "r" : "");
     if (term.op == Op::kVariable) return name(term.variable);
     if (term.op == Op::kParameter) return parameter(term.parameter);
-    std::string inside(kOpNames[static_cast<std::size_t>(term.op)]);
+    std::string inside(name_of(term.op));
     if (term.op == Op::kConvert) inside += " " + text_of(term.type().element);
     if (term.op == Op::kReduce || term.op == Op::kBlockReduce) {
-      inside += " " + std::string(kReducerNames[static_cast<std::size_t>(term.reducer)]);
+      inside += " " + std::string(name_of(term.reducer));
     }
     if (term.op == Op::kBlockReduce || term.op == Op::kSpread) {
       inside += " " + (term.block.parameter ? parameter(*term.block.parameter) : std::to_string(term.block.value));
@@ -99,6 +99,10 @@ class ProgramWriter {
 };
 
 }  // namespace
+
+std::string_view name_of(Op op) { return kOpNames[static_cast<std::size_t>(op)]; }
+
+std::string_view name_of(Reducer reducer) { return kReducerNames[static_cast<std::size_t>(reducer)]; }
 
 std::string text_of(const Program& program) { return ProgramWriter(program).run(); }
 

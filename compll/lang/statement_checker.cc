@@ -248,6 +248,7 @@ void CodeChecker::check_node(const Statement&, const Repeat& node) {
     refuse(node.times->at, "`repeat` runs 0 to 256 times");
   }
   for (int i = 0; i < static_cast<int>(times); ++i) {
+    if (++repeats_ > kMostSteps) refuse(node.times->at, "the program becomes too large here", "repeat less often");
     const std::size_t depth = names_.depth();
     names_.enter();
     check_block(node.body);

@@ -61,13 +61,14 @@ TEST_CASE("c codec: every codec named encodes and decodes through C, and describ
       error += std::pow(out[i] - in[i], 2);
       norm += std::pow(in[i], 2);
     }
-    CHECK(error < 0.5 * norm);
     char text[8192];
     std::size_t length = 0;
     REQUIRE(casync_codec_info(codec.handle, text, sizeof text, &length) == CASYNC_OK);
     REQUIRE(length == std::strlen(text));
     const auto info = nlohmann::json::parse(text);
     CHECK(info.at("name") == name);
+    CHECK(std::isfinite(error));
+    if (info.at("contractive")) CHECK(error < 0.5 * norm);
     CHECK(info.at("bits_per_element") > 0);
     CHECK(info.at("parameters").is_array());
   }

@@ -13,9 +13,11 @@ std::unique_ptr<Codec> codec_of(const std::string& name, const Parameters& param
   return std::move(codec).value();
 }
 
+std::vector<std::string> hand_written_names() { return {"none", "bf16", "fp16", "int8", "int4", "onebit"}; }
+
 std::vector<std::unique_ptr<Codec>> all_codecs() {
   std::vector<std::unique_ptr<Codec>> codecs;
-  for (const std::string& name : codec_names()) {
+  for (const std::string& name : hand_written_names()) {
     codecs.push_back(codec_of(name));
     if (codecs.back()->info().block == 1) continue;
     for (double block : {64.0, 512.0, 65536.0}) codecs.push_back(codec_of(name, {{"block", block}}));
@@ -27,12 +29,13 @@ std::vector<std::unique_ptr<Codec>> all_codecs() {
 
 std::string title(const Codec& codec) { return codec.info().name + ", block " + std::to_string(codec.info().block); }
 
-Coded encode(const Codec& codec, std::span<const float> in, std::span<const float> residual_in) {
+Coded encode(const Codec& codec, std::span<const float> in, std::span<const float> residual_in,
+             const EncodeContext& context) {
   Coded coded;
   coded.payload.resize(codec.encoded_bound(in.size()));
   coded.residual.resize(in.size());
   const Residual residual{residual_in.empty() ? nullptr : residual_in.data(), coded.residual.data()};
-  const Encoded encoded = codec.encode(in.data(), in.size(), residual, {}, coded.payload.data());
+  const Encoded encoded = codec.encode(in.data(), in.size(), residual, context, coded.payload.data());
   CASYNC_CHECK(encoded.size == coded.payload.size());
   coded.finite = encoded.finite;
   return coded;

@@ -17,7 +17,11 @@ using Parameters = std::vector<std::pair<std::string, double>>;
 /// A codec that exists.
 std::unique_ptr<Codec> codec_of(const std::string& name, const Parameters& parameters = {});
 
-/// Every codec with its defaults, and those with blocks also with their smallest, an odd-sized and their largest one.
+/// The codecs whose loops are written by hand: those that reference_encode knows.
+std::vector<std::string> hand_written_names();
+
+/// Every one of them with its defaults, and those with blocks also with their smallest, an odd-sized and their largest
+/// one.
 std::vector<std::unique_ptr<Codec>> all_codecs();
 
 /// The codec and its block, for a test's messages.
@@ -32,7 +36,8 @@ struct Coded {
 };
 
 /// Encodes in + residual_in (none when empty).
-Coded encode(const Codec& codec, std::span<const float> in, std::span<const float> residual_in = {});
+Coded encode(const Codec& codec, std::span<const float> in, std::span<const float> residual_in = {},
+             const EncodeContext& context = {});
 
 std::vector<float> decode(const Codec& codec, const Coded& coded, Elements n);
 

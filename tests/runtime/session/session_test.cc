@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 
+#include "compll/codec/codec.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/support/ranks.h"
 
@@ -82,6 +83,30 @@ TEST_CASE("session: a ring by plan file gives the same average") {
     REQUIRE(complaints == "");
     for (const std::vector<float>& one : results) CHECK(one == results[0]);
     CHECK(relative_error(results[0], average(ranks, 30011, 5)) < 0.005);
+  }
+}
+
+TEST_CASE("session: with every codec all ranks end with the same finite bytes, step after step") {
+  constexpr int kRanks = 3;
+  constexpr std::size_t kElements = 5003;
+  for (const std::string& name : compll::codec_names()) {
+    std::vector<std::vector<float>> results[kRanks];
+    const std::string complaints = with_sessions(kRanks, codec(name), [&](Session& session, RankContext& context) {
+      const Result<GradientId> id = declare(session, "weight", kElements);
+      if (!id) return id.status().text();
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        std::vector<float> values = contribution(context.rank, kElements, step);
+        if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+        results[context.rank].push_back(values);
+        const Result<StepResult> done = session.step();
+        if (!done) return done.status().text();
+        if (!done->finite) return "step " + std::to_string(step) + " is not finite";
+      }
+      return std::string();
+    });
+    INFO(name);
+    REQUIRE(complaints == "");
+    for (int rank = 1; rank < kRanks; ++rank) CHECK(results[rank] == results[0]);
   }
 }
 

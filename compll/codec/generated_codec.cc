@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codec/generated_codec.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "base/check.h"
+#include "base/nearest.h"
+#include "compll/codec/declaration.h"
+#include "compll/codec/payload.h"
+#include "compll/codec/tile_codec.h"
+
+namespace casync::compll {
+namespace {
+
+/// Where the sections of a payload for n elements begin, and where the last one ends.
+struct SectionPlaces {
+  std::array<Bytes, kMostSections> begin{}, end{};
+  Bytes size = kHeaderBytes;
+};
+
+class Generated final : public TileCodec {
+ public:
+  Generated(CodecInfo info, const GeneratedCodec& functions) : info_(std::move(info)), functions_(functions) {
+    CASYNC_CHECK(functions.section_count <= kMostSections);
+  }
+
+  const CodecInfo& info() const override { return info_; }
+  Bytes encoded_bound(Elements n) const override { return places(n).size; }
+  unsigned passes() const override { return functions_.passes; }
+
+  Status check(ConstView payload, Elements n) const override {
+    const SectionPlaces at = places(n);
+    const Result<PayloadFlags> flags = check_header(layout(n), payload);
+    if (!flags) return flags.status();
+    Bytes last = kHeaderBytes;
+    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
+      const bool zeros =
+          std::all_of(payload.data + last, payload.data + at.begin[i], [](std::byte b) { return b == std::byte{0}; });
+      if (!zeros) return data_loss("payload: the bytes before section " + std::to_string(i) + " are not zero");
+      const unsigned used = entries(i, n) * functions_.sections[i].bits % 8;
+      if (used != 0 && std::to_integer<unsigned>(payload.data[at.end[i] - 1]) >> used != 0) {
+        return data_loss("payload: the bits behind section " + std::to_string(i) + " are not zero");
+      }
+      last = at.end[i];
+    }
+    return Status::ok();
+  }
+
+  void begin_pass(EncodePass& pass, Elements n, std::byte* payload) const override {
+    if (n == 0) return;
+    const Pointers<std::byte> sections = pointers(payload, Tile{n, 0, n});
+    functions_.begin_pass(pass.number, tile_of(Tile{n, 0, n}, pass.context), pass.tensor, sections.data());
+  }
+
+  bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
+                   float* residual_out, Write mode) const override {
+    const Pointers<std::byte> sections = pointers(payload, tile);
+    return functions_.encode_tile(pass.number, tile_of(tile, pass.context), pass.tensor, source, scratch,
+                                  sections.data(), residual_out, mode);
+  }
+
+  void finish(Elements n, bool finite, std::byte* payload) const override {
+    write_header(layout(n), finite, payload);
+    const SectionPlaces at = places(n);
+    Bytes last = kHeaderBytes;
+    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
+      std::fill(payload + last, payload + at.begin[i], std::byte{0});
+      last = at.end[i];
+    }
+  }
+
+  void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
+    constexpr std::size_t kSome = 8;  // on the stack
+    std::array<const std::byte*, kSome * kMostSections> sections;
+    for (std::size_t i = 0; i < payloads.size(); i += kSome) {
+      const std::size_t some = std::min(kSome, payloads.size() - i);
+      for (std::size_t k = 0; k < some; ++k) {
+        const Pointers<const std::byte> own = pointers(payloads[i + k].data, tile);
+        std::copy_n(own.begin(), functions_.section_count, sections.begin() + k * functions_.section_count);
+      }
+      functions_.decode_tile(tile_of(tile, {}), sections.data(), some, out, i == 0 ? mode : Write::kAdd);
+    }
+  }
+
+ private:
+  template <class Byte>
+  using Pointers = std::array<Byte*, kMostSections>;
+
+  GeneratedTile tile_of(const Tile& tile, const EncodeContext& context) const {
+    return {info_.values.data(),
+            tile.n,
+            tile.first,
+            tile.count,
+            {context.seed, context.gradient, context.step, context.first}};
+  }
+
+  Elements entries(std::size_t section, Elements n) const {
+    switch (functions_.sections[section].over) {
+      case GeneratedSection::Over::kTensor: return 1;
+      case GeneratedSection::Over::kBlock: return ceil_div(n, info_.block);
+      case GeneratedSection::Over::kElement: break;
+    }
+    return n;
+  }
+
+  SectionPlaces places(Elements n) const {
+    SectionPlaces at;
+    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
+      at.begin[i] = round_up(at.size, kSectionAlignment);
+      at.end[i] = at.begin[i] + ceil_div(entries(i, n) * functions_.sections[i].bits, 8);
+      at.size = at.end[i];
+    }
+    return at;
+  }
+
+  /// The tile's own part of each section.
+  template <class Byte>
+  Pointers<Byte> pointers(Byte* payload, const Tile& tile) const {
+    const SectionPlaces at = places(tile.n);
+    Pointers<Byte> sections{};
+    for (std::size_t i = 0; i < functions_.section_count; ++i) {
+      const GeneratedSection& section = functions_.sections[i];
+      const Elements before = section.over == GeneratedSection::Over::kTensor  ? 0
+                              : section.over == GeneratedSection::Over::kBlock ? tile.first / info_.block
+                                                                               : tile.first;
+      sections[i] = payload + at.begin[i] + before * section.bits / 8;
+    }
+    return sections;
+  }
+
+  PayloadLayout layout(Elements n) const {
+    PayloadLayout layout;
+    layout.codec = info_.number;
+    layout.version = info_.version;
+    layout.n = n;
+    layout.block = info_.block;
+    layout.size = encoded_bound(n);
+    return layout;
+  }
+
+  CodecInfo info_;
+  const GeneratedCodec& functions_;
+};
+
+Status unknown_parameter(const CodecInfo& info, const std::string& name) {
+  std::vector<std::string_view> names;
+  std::string list;
+  for (const CodecParameter& parameter : info.parameters) {
+    names.push_back(parameter.name);
+    list += (list.empty() ? "; it takes " : ", ") + parameter.name;
+  }
+  return invalid_argument("codec `" + info.name + "` has no parameter `" + name + "`" + hint(name, names) +
+                          (list.empty() ? "; it takes none" : list));
+}
+
+Status set_value(const GeneratedDeclaration& declares, CodecInfo& info, const std::string& name, double value) {
+  for (std::size_t i = 0; i < info.parameters.size(); ++i) {
+    const CodecParameter& parameter = info.parameters[i];
+    if (parameter.name != name) continue;
+    const bool own = i < declares.parameter_count;  // else `feedback`
+    const double step = own ? declares.parameters[i].step : 0;
+    const bool whole = !own || declares.parameters[i].whole;
+    const bool block = own && static_cast<std::int32_t>(i) == declares.block_parameter;
+    const bool power = !block || std::has_single_bit(static_cast<std::uint64_t>(std::max(value, 0.0)));
+    const bool fits = power && value >= parameter.least && value <= parameter.most &&
+                      (!whole || value == std::floor(value)) && (step == 0 || std::fmod(value, step) == 0);
+    if (!fits) {
+      std::ostringstream text;
+      text << "codec `" << info.name << "`: parameter `" << name << "` is " << value << ", expected "
+           << (block   ? "a power of two"
+               : whole ? "a whole number"
+                       : "a number")
+           << " from " << parameter.least << " to " << parameter.most;
+      if (step > 1 && !block) text << ", a multiple of " << step;
+      return invalid_argument(text.str());
+    }
+    info.values[i] = value;
+    return Status::ok();
+  }
+  return unknown_parameter(info, name);
+}
+
+}  // namespace
+
+CodecInfo info_of(const GeneratedDeclaration& declares) {
+  CodecInfo info;
+  info.name = declares.name;
+  info.summary = declares.summary;
+  info.source = declares.source;
+  info.number = declares.number;
+  info.version = declares.version;
+  info.contractive = declares.contractive;
+  info.feedback = declares.feedback;
+  for (std::uint32_t i = 0; i < declares.parameter_count; ++i) {
+    const GeneratedParameter& parameter = declares.parameters[i];
+    info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
+  }
+  if (declares.feedback) info.parameters.push_back(feedback_parameter(true));
+  for (const CodecParameter& parameter : info.parameters) info.values.push_back(parameter.initial);
+  return info;
+}
+
+Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
+                                                    std::span<const std::pair<std::string, double>> parameters) {
+  CASYNC_CHECK(generated.version == kGeneratedVersion);
+  const GeneratedDeclaration& declares = generated.declares;
+  CodecInfo info = info_of(declares);
+  for (const auto& [name, value] : parameters) CASYNC_RETURN_IF_ERROR(set_value(declares, info, name, value));
+  if (declares.feedback) info.feedback = info.values.back() == 1;
+  if (declares.block_parameter >= 0) {
+    info.block = static_cast<Elements>(info.values[static_cast<std::size_t>(declares.block_parameter)]);
+  } else if (declares.block != 0) {
+    info.block = declares.block;
+  }
+  info.bits_per_element = 0;
+  for (std::uint32_t i = 0; i < generated.section_count; ++i) {
+    const GeneratedSection& section = generated.sections[i];
+    if (section.over == GeneratedSection::Over::kElement) info.bits_per_element += section.bits;
+    if (section.over == GeneratedSection::Over::kBlock) {
+      info.bits_per_element += section.bits / static_cast<double>(info.block);
+    }
+  }
+  return std::unique_ptr<Codec>(std::make_unique<Generated>(std::move(info), generated));
+}
+
+}  // namespace casync::compll

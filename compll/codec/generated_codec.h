@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "compll/codec/codec.h"
+#include "compll/ops/generated.h"
+
+namespace casync::compll {
+
+/// What a codec that was written in the language declares; `values` are the parameters' initial ones. Where it keeps a
+/// residual it has the parameter `feedback` behind its own.
+CodecInfo info_of(const GeneratedDeclaration& declares);
+
+/// A codec that was written in the language and compiled, with these parameters; the others take their initial
+/// values. `generated` lives as long as the program runs.
+/// InvalidArgument: no such parameter, or a value out of its range.
+Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
+                                                    std::span<const std::pair<std::string, double>> parameters = {});
+
+}  // namespace casync::compll

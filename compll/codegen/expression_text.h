@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compll/ir/graph.h"
+
+namespace casync::compll {
+
+/// How values are written: names, literals, operations. The same text serves one element and sixteen; only the names
+/// of types differ.
+class ExpressionText {
+ public:
+  explicit ExpressionText(const Graph& graph);
+
+  /// The type's name: of one element (`float`), or of sixteen (`Float`).
+  static std::string type(ScalarType type, bool group);
+
+  /// The program's own word with the value's number, `scale_27`, or `v27`.
+  std::string name(ValueId id) const;
+
+  /// What the value is where it is used: its name, a literal, or, for what is used once, its operation.
+  std::string use(ValueId id, bool group) const;
+
+  /// The operation itself, for the right side of its definition.
+  std::string definition(ValueId id) const;
+
+  /// Whether the value gets a line of its own.
+  bool has_line(ValueId id) const;
+
+  /// Marks a value as one that has a name although it is used once: what is loaded, stored or reduced.
+  void keep(ValueId id) { kept_[id] = true; }
+
+ private:
+  std::string operation(const Value& value) const;
+  std::string conversion(const Value& value, const std::string& operand) const;
+  std::string literal(const Value& value) const;
+
+  const Graph& graph_;
+  std::vector<int> uses_;
+  std::vector<bool> kept_;
+};
+
+}  // namespace casync::compll

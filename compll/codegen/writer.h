@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "compll/lang/source.h"
+
+namespace casync::compll {
+
+/// Text with indentation, and the source's lines above what became of them.
+class Writer {
+ public:
+  explicit Writer(const Source& source) : source_(source) {}
+
+  void line(const std::string& text) {
+    if (!text.empty()) text_.append(2 * depth_, ' ').append(text);
+    text_ += '\n';
+  }
+  /// `text {`, and indents what follows.
+  void open(const std::string& text) {
+    line(text + " {");
+    ++depth_;
+  }
+  void close(const std::string& behind = "") {
+    --depth_;
+    line("}" + behind);
+  }
+  /// The source's line at this place, once while it stays the same.
+  void source_line(Span at) {
+    if (at.end == 0 || at.begin >= source_.text().size()) return;  // ours, or the prelude's
+    const std::size_t number = source_.position(at.begin).line;
+    if (number == last_) return;
+    last_ = number;
+    std::string_view text = source_.line(number);
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    line("// " + std::to_string(number) + ": " + std::string(text));
+  }
+  void forget_line() { last_ = 0; }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  const Source& source_;
+  std::string text_;
+  std::size_t depth_ = 0;
+  std::size_t last_ = 0;
+};
+
+}  // namespace casync::compll

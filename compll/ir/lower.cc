@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/ir/lower.h"
+
+#include <utility>
+
+#include "compll/lang/diagnostic.h"
+
+namespace casync::compll {
+namespace {
+
+/// Thrown and caught in this file, after the reason has been noted.
+struct CannotLower {};
+
+/// Follows a routine's steps and notes for each variable which value it is.
+class Lowering {
+ public:
+  Lowering(const Program& program, Graph& graph, std::optional<Constant>& block, Diagnostics& diagnostics)
+      : program_(program), graph_(graph), block_(block), diagnostics_(diagnostics), values_(program.variables.size()) {}
+
+  void bind(VariableId variable, ValueId value) {
+    values_[variable] = value;
+    graph_.name(value, program_.variables[variable].name);
+  }
+  void run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      const std::vector<ValueId> values = all_of(*step.value);
+      for (std::size_t i = 0; i < values.size(); ++i) bind(step.variables[i], values[i]);
+    }
+  }
+  ValueId value_of(const Term& term) { return all_of(term).front(); }
+
+  /// Where an array's elements are computed.
+  Domain domain_of(const Type& type, Span at) {
+    if (!type.extent) return Domain::kTensor;
+    if (type.extent->kind == Extent::Kind::kElements) return Domain::kElement;
+    if (type.extent->kind == Extent::Kind::kFixed) refuse(at, "an array of a fixed size");
+    use_block(type.extent->count, at);
+    return Domain::kBlock;
+  }
+
+ private:
+  [[noreturn]] void refuse(Span at, const std::string& what) {
+    diagnostics_.add(at, what + " cannot be compiled, only interpreted");
+    throw CannotLower();
+  }
+
+  void use_block(const Constant& block, Span at) {
+    if (block_ && *block_ != block) refuse(at, "a second size of blocks");
+    block_ = block;
+  }
+
+  std::vector<ValueId> all_of(const Term& term) {
+    switch (term.op) {
+      case Op::kMap: return map(term);
+      case Op::kReduce:
+      case Op::kBlockReduce: return {reduce(term)};
+      case Op::kSpread: return {spread(term)};
+      case Op::kRange: return {index(domain_of(term.type(), term.at), term)};
+      case Op::kVariable: return {values_[term.variable]};
+      case Op::kConstant: return {graph_.constant(term.type().element, term.number, term.at)};
+      case Op::kParameter: return {leaf(Value::Kind::kParameter, term)};
+      case Op::kSize: return {count(term)};
+      case Op::kElement: return {element(term)};
+      case Op::kRandomBits:
+      case Op::kRandomUniform: return {random(term)};
+      default: break;
+    }
+    std::vector<ValueId> arguments;
+    for (const TermPtr& argument : term.arguments) arguments.push_back(value_of(*argument));
+    return {graph_.compute(term.op, term.type().element, std::move(arguments), term.at)};
+  }
+
+  ValueId leaf(Value::Kind kind, const Term& term) {
+    Value value;
+    value.kind = kind;
+    value.type = term.type().element;
+    value.parameter = term.parameter;
+    value.at = term.at;
+    return graph_.add(std::move(value));
+  }
+
+  ValueId index(Domain domain, const Term& term) {
+    Value value;
+    value.kind = Value::Kind::kIndex;
+    value.domain = domain;
+    value.type = term.type().element;
+    value.at = term.at;
+    return graph_.add(std::move(value));
+  }
+
+  ValueId count(const Term& term) {
+    Value value;
+    value.kind = Value::Kind::kCount;
+    value.type = kUintType;
+    value.over = domain_of(term.arguments.front()->type(), term.at);
+    value.at = term.at;
+    return graph_.add(std::move(value));
+  }
+
+  std::vector<ValueId> map(const Term& term) {
+    const Body& body = *term.function;
+    for (std::size_t i = 0; i < term.arguments.size(); ++i) bind(body.parameters[i], value_of(*term.arguments[i]));
+    const Domain around = std::exchange(domain_, domain_of(term.type(), term.at));
+    run(body.steps);
+    std::vector<ValueId> results;
+    for (const TermPtr& result : body.results) results.push_back(value_of(*result));
+    domain_ = around;
+    return results;
+  }
+
+  ValueId reduce(const Term& term) {
+    Value value;
+    const bool blocks = term.op == Op::kBlockReduce;
+    value.kind = blocks ? Value::Kind::kBlockReduce : Value::Kind::kReduce;
+    value.over = domain_of(term.arguments.front()->type(), term.at);
+    value.domain = blocks ? Domain::kBlock : Domain::kTensor;
+    if (blocks) use_block(term.block, term.at);
+    value.type = term.type().element;
+    value.reducer = term.reducer;
+    value.at = term.at;
+    for (const TermPtr& argument : term.arguments) value.arguments.push_back(value_of(*argument));
+    if (term.reducer == Reducer::kUser) value.function = function(*term.function, value.type);
+    return graph_.add(std::move(value));
+  }
+
+  std::uint32_t function(const Body& body, ScalarType type) {
+    ReducerFunction made;
+    Lowering inner(program_, made.graph, block_, diagnostics_);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      Value argument;
+      argument.kind = Value::Kind::kInput;
+      argument.domain = Domain::kElement;
+      argument.type = type;
+      argument.section = i;  // which of the two
+      inner.bind(body.parameters[i], made.graph.add(std::move(argument)));
+    }
+    inner.run(body.steps);
+    made.result = inner.value_of(*body.results.front());
+    return graph_.add(std::move(made));
+  }
+
+  ValueId spread(const Term& term) {
+    use_block(term.block, term.at);
+    Value value;
+    value.kind = Value::Kind::kSpread;
+    value.domain = Domain::kElement;
+    value.type = term.type().element;
+    value.arguments = {value_of(*term.arguments.front())};
+    value.at = term.at;
+    if (graph_[value.arguments.front()].domain == Domain::kTensor) return value.arguments.front();
+    return graph_.add(std::move(value));
+  }
+
+  /// x[i] for the element i itself. Anything else is not where the loop is.
+  ValueId element(const Term& term) {
+    const ValueId array = value_of(*term.arguments[0]);
+    ValueId at = value_of(*term.arguments[1]);
+    while (graph_[at].kind == Value::Kind::kCompute && graph_[at].op == Op::kConvert) at = graph_[at].arguments.front();
+    const bool own =
+        graph_[at].kind == Value::Kind::kIndex && graph_[at].domain == domain_of(term.arguments[0]->type(), term.at);
+    if (!own) refuse(term.at, "an element that is picked by a computed index");
+    return array;
+  }
+
+  ValueId random(const Term& term) {
+    Value value;
+    value.kind = Value::Kind::kCompute;
+    value.op = term.op;
+    value.domain = domain_;
+    value.type = term.type().element;
+    value.purpose = term.purpose;
+    value.at = term.at;
+    return graph_.add(std::move(value));
+  }
+
+  const Program& program_;
+  Graph& graph_;
+  std::optional<Constant>& block_;
+  Diagnostics& diagnostics_;
+  std::vector<ValueId> values_;      ///< of each variable
+  Domain domain_ = Domain::kTensor;  ///< of the map whose function is followed
+};
+
+ValueId add_input(Graph& graph, const Program& program) {
+  Value input;
+  input.kind = Value::Kind::kInput;
+  input.domain = Domain::kElement;
+  input.type = kFloatType;
+  input.name = program.variables[program.encode.gradient].name;
+  return graph.add(std::move(input));
+}
+
+void lower_encode(const Program& program, Lowered& lowered, Diagnostics& diagnostics) {
+  EncodeGraph& encode = lowered.encode;
+  Lowering steps(program, encode.graph, lowered.block, diagnostics);
+  encode.input = add_input(encode.graph, program);
+  steps.bind(program.encode.gradient, encode.input);
+  steps.run(program.encode.steps);
+  for (std::size_t i = 0; i < program.encode.sections.size(); ++i) {
+    encode.sections.push_back(steps.value_of(*program.encode.sections[i]));
+    encode.graph.name(encode.sections.back(), program.sections[i].name);
+  }
+  Lowering back(program, encode.graph, lowered.block, diagnostics);
+  for (std::size_t i = 0; i < encode.sections.size(); ++i) {
+    back.bind(program.decode.extracted[i], encode.sections[i]);
+  }
+  back.run(program.decode.steps);
+  const ValueId given = back.value_of(*program.decode.result);
+  encode.residual = encode.graph.compute(Op::kSubtract, kFloatType, {encode.input, given}, program.decode.result->at);
+}
+
+void lower_decode(const Program& program, Lowered& lowered, Diagnostics& diagnostics) {
+  DecodeGraph& decode = lowered.decode;
+  Lowering steps(program, decode.graph, lowered.block, diagnostics);
+  for (std::uint32_t i = 0; i < program.sections.size(); ++i) {
+    Value section;
+    section.kind = Value::Kind::kSection;
+    section.section = i;
+    section.type = program.sections[i].type.element;
+    section.domain = steps.domain_of(program.sections[i].type, {});
+    steps.bind(program.decode.extracted[i], decode.graph.add(std::move(section)));
+  }
+  steps.run(program.decode.steps);
+  decode.result = steps.value_of(*program.decode.result);
+}
+
+}  // namespace
+
+Result<Lowered> lower(const Program& program, const Source& source) {
+  Diagnostics diagnostics(source);
+  Lowered lowered;
+  try {
+    lower_encode(program, lowered, diagnostics);
+    lower_decode(program, lowered, diagnostics);
+  } catch (const CannotLower&) {
+    return unimplemented(diagnostics.status().message());
+  }
+  return lowered;
+}
+
+}  // namespace casync::compll

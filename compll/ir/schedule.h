@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When values are computed. A pass reads all of memory once; a reduction to one value for the tensor ends it. Within a
+// pass a block is in the cache, and goes through phases: one loop over its elements each, because a reduction to one
+// value for the block has to be over before the next loop can use it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compll/ir/graph.h"
+
+namespace casync::compll {
+
+/// Where a value goes to.
+struct Output {
+  enum class Kind : std::uint8_t { kSection, kResidual, kResult };
+  Kind kind = Kind::kSection;
+  std::uint32_t section = 0;  ///< of kSection
+  ValueId value = 0;
+};
+
+struct Phase {
+  std::vector<ValueId> of_block;     ///< computed once for the block, before the loop, in order
+  std::vector<Output> block_stores;  ///< of these
+  std::vector<ValueId> elements;     ///< computed in the loop, in order
+  std::vector<ValueId> reductions;   ///< fed by the loop
+  std::vector<Output> stores;        ///< done in the loop
+};
+
+struct Pass {
+  std::vector<ValueId> of_tensor;  ///< computed before the pass, in order
+  std::vector<Phase> phases;       ///< the last one may have no loop, only what follows the one before
+};
+
+struct Schedule {
+  std::vector<Pass> passes;
+  std::vector<ValueId> of_tensor;     ///< computed behind the last pass
+  std::vector<Output> tensor_stores;  ///< of what is one for the tensor
+};
+
+/// What is needed for these outputs, and nothing else.
+Schedule schedule(const Graph& graph, const std::vector<Output>& outputs);
+
+}  // namespace casync::compll

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sixteen elements at a time, whatever the width of the machine's vectors: what generated codecs compute with. The
+// meaning of every operation is compll/lang/arithmetic.h. Included after hwy/foreach_target.h only.
+#if defined(COMPLL_OPS_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef COMPLL_OPS_CPU_LANES_INL_H_
+#undef COMPLL_OPS_CPU_LANES_INL_H_
+#else
+#define COMPLL_OPS_CPU_LANES_INL_H_
+#endif
+
+#include "compll/ops/cpu/simd-inl.h"
+#include "compll/ops/scalar.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace casync::compll::HWY_NAMESPACE {
+
+// The same names serve one element.
+using compll::abs;
+using compll::bits;
+using compll::ceil;
+using compll::floor;
+using compll::from_bits;
+using compll::is_finite;
+using compll::max;
+using compll::min;
+using compll::quotient;
+using compll::remainder;
+using compll::round_even;
+using compll::select;
+using compll::shift_left;
+using compll::shift_right;
+using compll::sqrt;
+using compll::to_bool;
+using compll::to_double;
+using compll::to_float;
+using compll::to_int;
+using compll::to_uint;
+
+inline constexpr size_t kGroup = 16;               // elements that are worked on together
+inline constexpr size_t kParts = kGroup / kLanes;  // vectors they take
+
+#if HWY_TARGET == HWY_SCALAR
+using F64 = hn::CappedTag<double, 1>;
+#else
+using F64 = hn::CappedTag<double, 8>;
+#endif
+using VecD = hn::Vec<F64>;
+inline constexpr size_t kDoubleLanes = hn::MaxLanes(F64());
+inline constexpr size_t kDoubleParts = kGroup / kDoubleLanes;
+using MaskF = hn::Mask<F32>;
+
+#define COMPLL_EACH for (size_t k = 0; k < kParts; ++k)
+
+struct Bool {
+  MaskF v[kParts];
+  Bool() = default;
+  HWY_INLINE Bool(bool value) {  // NOLINT(google-explicit-constructor): the same for all lanes
+    COMPLL_EACH v[k] = hn::RebindMask(F32(), hn::Eq(hn::Set(I32(), value ? 1 : 0), hn::Set(I32(), 1)));
+  }
+};
+
+struct Float {
+  VecF v[kParts];
+  Float() = default;
+  HWY_INLINE Float(float value) { COMPLL_EACH v[k] = hn::Set(F32(), value); }  // NOLINT(google-explicit-constructor)
+};
+
+struct Int {
+  VecI v[kParts];
+  Int() = default;
+  HWY_INLINE Int(int32_t value) { COMPLL_EACH v[k] = hn::Set(I32(), value); }  // NOLINT(google-explicit-constructor)
+};
+
+struct Uint {
+  VecU v[kParts];
+  Uint() = default;
+  HWY_INLINE Uint(uint32_t value) { COMPLL_EACH v[k] = hn::Set(U32(), value); }  // NOLINT(google-explicit-constructor)
+};
+
+struct Double {
+  VecD v[kDoubleParts];
+  Double() = default;
+  HWY_INLINE Double(double value) {  // NOLINT(google-explicit-constructor)
+    for (size_t k = 0; k < kDoubleParts; ++k) v[k] = hn::Set(F64(), value);
+  }
+};
+
+// What the three kinds of 32 bits share. `Type` is Float, Int or Uint.
+#define COMPLL_BINARY(Type, sign, op)             \
+  HWY_INLINE Type operator sign(Type a, Type b) { \
+    Type r;                                       \
+    COMPLL_EACH r.v[k] = hn::op(a.v[k], b.v[k]);  \
+    return r;                                     \
+  }
+#define COMPLL_COMPARE(Type, sign, op)                                  \
+  HWY_INLINE Bool operator sign(Type a, Type b) {                       \
+    Bool r;                                                             \
+    COMPLL_EACH r.v[k] = hn::RebindMask(F32(), hn::op(a.v[k], b.v[k])); \
+    return r;                                                           \
+  }
+#define COMPLL_ORDERED(Type, Tag)                                                           \
+  COMPLL_COMPARE(Type, ==, Eq)                                                              \
+  HWY_INLINE Bool operator!=(Type a, Type b) { /* Highway's Ne is false where one is NaN */ \
+    Bool r;                                                                                 \
+    COMPLL_EACH r.v[k] = hn::Not(hn::RebindMask(F32(), hn::Eq(a.v[k], b.v[k])));            \
+    return r;                                                                               \
+  }                                                                                         \
+  HWY_INLINE Type select(Bool c, Type yes, Type no) {                                       \
+    Type r;                                                                                 \
+    COMPLL_EACH r.v[k] = hn::IfThenElse(hn::RebindMask(Tag(), c.v[k]), yes.v[k], no.v[k]);  \
+    return r;                                                                               \
+  }                                                                                         \
+  COMPLL_COMPARE(Type, <, Lt)                                                               \
+  HWY_INLINE Bool operator>(Type a, Type b) { return b < a; }                               \
+  HWY_INLINE Type min(Type a, Type b) { return select(b < a, b, a); }                       \
+  HWY_INLINE Type max(Type a, Type b) { return select(a < b, b, a); }
+
+COMPLL_ORDERED(Float, F32)
+COMPLL_BINARY(Float, +, Add)
+COMPLL_BINARY(Float, -, Sub)
+COMPLL_BINARY(Float, *, Mul)
+COMPLL_BINARY(Float, /, Div)
+COMPLL_COMPARE(Float, <=, Le)
+COMPLL_ORDERED(Int, I32)
+COMPLL_BINARY(Int, +, Add)
+COMPLL_BINARY(Int, -, Sub)
+COMPLL_BINARY(Int, *, Mul)
+COMPLL_BINARY(Int, &, And)
+COMPLL_BINARY(Int, |, Or)
+COMPLL_BINARY(Int, ^, Xor)
+COMPLL_BINARY(Uint, +, Add)
+COMPLL_BINARY(Uint, -, Sub)
+COMPLL_BINARY(Uint, *, Mul)
+COMPLL_BINARY(Uint, &, And)
+COMPLL_BINARY(Uint, |, Or)
+COMPLL_BINARY(Uint, ^, Xor)
+
+HWY_INLINE Int as_int(Uint a) {
+  Int r;
+  COMPLL_EACH r.v[k] = hn::BitCast(I32(), a.v[k]);
+  return r;
+}
+HWY_INLINE Uint as_uint(Int a) {
+  Uint r;
+  COMPLL_EACH r.v[k] = hn::BitCast(U32(), a.v[k]);
+  return r;
+}
+// Vectors of older machines compare signed numbers only: the order of unsigned ones is that with the top bit turned.
+HWY_INLINE Bool operator<(Uint a, Uint b) { return as_int(a ^ Uint(0x80000000u)) < as_int(b ^ Uint(0x80000000u)); }
+HWY_INLINE Bool operator>(Uint a, Uint b) { return b < a; }
+COMPLL_COMPARE(Uint, ==, Eq)
+COMPLL_COMPARE(Uint, !=, Ne)
+HWY_INLINE Uint select(Bool c, Uint yes, Uint no) {
+  Uint r;
+  COMPLL_EACH r.v[k] = hn::IfThenElse(hn::RebindMask(U32(), c.v[k]), yes.v[k], no.v[k]);
+  return r;
+}
+HWY_INLINE Uint min(Uint a, Uint b) { return select(b < a, b, a); }
+HWY_INLINE Uint max(Uint a, Uint b) { return select(a < b, b, a); }
+
+HWY_INLINE Bool operator!(Bool a) {
+  COMPLL_EACH a.v[k] = hn::Not(a.v[k]);
+  return a;
+}
+HWY_INLINE Bool operator&&(Bool a, Bool b) {
+  COMPLL_EACH a.v[k] = hn::And(a.v[k], b.v[k]);
+  return a;
+}
+HWY_INLINE Bool operator||(Bool a, Bool b) {
+  COMPLL_EACH a.v[k] = hn::Or(a.v[k], b.v[k]);
+  return a;
+}
+HWY_INLINE Bool operator!=(Bool a, Bool b) {
+  COMPLL_EACH a.v[k] = hn::Xor(a.v[k], b.v[k]);
+  return a;
+}
+HWY_INLINE Bool operator==(Bool a, Bool b) { return !(a != b); }
+HWY_INLINE Bool select(Bool c, Bool yes, Bool no) { return (c && yes) || (!c && no); }
+HWY_INLINE Bool operator<=(Int a, Int b) { return !(b < a); }
+HWY_INLINE Bool operator<=(Uint a, Uint b) { return !(b < a); }
+
+#define COMPLL_UNARY(name, op)           \
+  HWY_INLINE Float name(Float a) {       \
+    COMPLL_EACH a.v[k] = hn::op(a.v[k]); \
+    return a;                            \
+  }
+COMPLL_UNARY(operator-, Neg)
+COMPLL_UNARY(abs, Abs)
+COMPLL_UNARY(floor, Floor)
+COMPLL_UNARY(ceil, Ceil)
+COMPLL_UNARY(round_even, Round)
+COMPLL_UNARY(sqrt, Sqrt)
+
+HWY_INLINE Uint bits(Float a) {
+  Uint r;
+  COMPLL_EACH r.v[k] = hn::BitCast(U32(), a.v[k]);
+  return r;
+}
+HWY_INLINE Float from_bits(Uint a) {
+  Float r;
+  COMPLL_EACH r.v[k] = hn::BitCast(F32(), a.v[k]);
+  return r;
+}
+HWY_INLINE Bool is_finite(Float a) { return as_int(bits(a) & Uint(0x7fffffffu)) < Int(0x7f800000); }
+
+HWY_INLINE Int operator-(Int a) { return Int(0) - a; }
+HWY_INLINE Uint operator-(Uint a) { return Uint(0) - a; }
+HWY_INLINE Int operator~(Int a) { return a ^ Int(-1); }
+HWY_INLINE Uint operator~(Uint a) { return a ^ Uint(0xffffffffu); }
+HWY_INLINE Int abs(Int a) { return max(a, -a); }
+HWY_INLINE Uint abs(Uint a) { return a; }
+
+// What vectors have no instruction for, one element after the other.
+template <class Group, class Function>
+HWY_INLINE Group element_by_element(Group a, Group b, const Function& function) {
+  using T = decltype(function(0, 0));
+  HWY_ALIGN T left[kGroup], right[kGroup];
+  const hn::CappedTag<T, 16> tag;
+  COMPLL_EACH hn::Store(a.v[k], tag, left + k * kLanes);
+  COMPLL_EACH hn::Store(b.v[k], tag, right + k * kLanes);
+  for (size_t i = 0; i < kGroup; ++i) left[i] = function(left[i], right[i]);
+  COMPLL_EACH a.v[k] = hn::Load(tag, left + k * kLanes);
+  return a;
+}
+#define COMPLL_ELEMENTWISE(Type, T, name)                                         \
+  HWY_INLINE Type name(Type a, Type b) {                                          \
+    return element_by_element(a, b, [](T x, T y) { return compll::name(x, y); }); \
+  }
+COMPLL_ELEMENTWISE(Int, int32_t, quotient)
+COMPLL_ELEMENTWISE(Uint, uint32_t, quotient)
+COMPLL_ELEMENTWISE(Int, int32_t, remainder)
+COMPLL_ELEMENTWISE(Uint, uint32_t, remainder)
+COMPLL_ELEMENTWISE(Int, int32_t, shift_left)
+COMPLL_ELEMENTWISE(Uint, uint32_t, shift_left)
+COMPLL_ELEMENTWISE(Int, int32_t, shift_right)
+COMPLL_ELEMENTWISE(Uint, uint32_t, shift_right)
+
+// Shifts by a number that is known.
+template <int kBits>
+HWY_INLINE Uint shift_left(Uint a) {
+  COMPLL_EACH a.v[k] = hn::ShiftLeft<kBits>(a.v[k]);
+  return a;
+}
+template <int kBits>
+HWY_INLINE Int shift_left(Int a) {
+  COMPLL_EACH a.v[k] = hn::ShiftLeft<kBits>(a.v[k]);
+  return a;
+}
+template <int kBits>
+HWY_INLINE Uint shift_right(Uint a) {
+  COMPLL_EACH a.v[k] = hn::ShiftRight<kBits>(a.v[k]);
+  return a;
+}
+template <int kBits>
+HWY_INLINE Int shift_right(Int a) {
+  COMPLL_EACH a.v[k] = hn::ShiftRight<kBits>(a.v[k]);
+  return a;
+}
+
+// Conversions.
+HWY_INLINE Float to_float(Float a) { return a; }
+HWY_INLINE Float to_float(Int a) {
+  Float r;
+  COMPLL_EACH r.v[k] = hn::ConvertTo(F32(), a.v[k]);
+  return r;
+}
+/// Both halves are exact, and so is their sum but for one rounding.
+HWY_INLINE Float to_float(Uint a) {
+  const Float low = to_float(as_int(a & Uint(0xffffu))), high = to_float(as_int(shift_right<16>(a)));
+  return high * Float(65536.0f) + low;
+}
+HWY_INLINE Int to_int(Int a) { return a; }
+HWY_INLINE Int to_int(Uint a) { return as_int(min(a, Uint(0x7fffffffu))); }
+HWY_INLINE Int to_int(Bool a) { return select(a, Int(1), Int(0)); }
+HWY_INLINE Uint to_uint(Uint a) { return a; }
+HWY_INLINE Uint to_uint(Int a) { return as_uint(max(a, Int(0))); }
+HWY_INLINE Uint to_uint(Bool a) { return select(a, Uint(1), Uint(0)); }
+HWY_INLINE Float to_float(Bool a) { return select(a, Float(1.0f), Float(0.0f)); }
+HWY_INLINE Bool to_bool(Bool a) { return a; }
+HWY_INLINE Bool to_bool(Float a) { return a != Float(0.0f); }
+HWY_INLINE Bool to_bool(Int a) { return a != Int(0); }
+HWY_INLINE Bool to_bool(Uint a) { return a != Uint(0u); }
+
+/// Towards zero, of what is in the range of int.
+HWY_INLINE Int truncated(Float a) {
+  Int r;
+  COMPLL_EACH r.v[k] = hn::ConvertTo(I32(), a.v[k]);
+  return r;
+}
+HWY_INLINE Int to_int(Float a) {
+  const Int inside = truncated(select(a < Float(2147483648.0f), max(a, Float(-2147483648.0f)), Float(0.0f)));
+  return select(a < Float(2147483648.0f), inside, select(a == a, Int(0x7fffffff), Int(0)));
+}
+HWY_INLINE Uint to_uint(Float a) {
+  const Float clamped = select(a > Float(0.0f), min(a, Float(4294967040.0f)), Float(0.0f));  // and NaN becomes 0
+  const Bool high = !(clamped < Float(2147483648.0f));
+  const Int rest = truncated(select(high, clamped - Float(2147483648.0f), clamped));
+  const Uint inside = as_uint(rest) + select(high, Uint(0x80000000u), Uint(0u));
+  return select(a < Float(4294967296.0f), inside, select(a == a, Uint(0xffffffffu), Uint(0u)));
+}
+/// To an integer of `kBits` < 25 bits, whose ends a float holds exactly.
+template <int kBits>
+HWY_INLINE Int to_int(Float a) {
+  constexpr float kMost = static_cast<float>((1 << (kBits - 1)) - 1), kLeast = -kMost - 1;
+  return truncated(select(a == a, min(max(a, Float(kLeast)), Float(kMost)), Float(0.0f)));
+}
+template <int kBits>
+HWY_INLINE Uint to_uint(Float a) {
+  constexpr float kMost = static_cast<float>((1 << kBits) - 1);
+  return as_uint(truncated(select(a > Float(0.0f), min(a, Float(kMost)), Float(0.0f))));
+}
+template <int kBits>
+HWY_INLINE Int to_int(Int a) {
+  constexpr int32_t kMost = static_cast<int32_t>((uint32_t{1} << (kBits - 1)) - 1);
+  return min(max(a, Int(-kMost - 1)), Int(kMost));
+}
+template <int kBits>
+HWY_INLINE Int to_int(Uint a) {
+  return as_int(min(a, Uint((uint32_t{1} << (kBits - 1)) - 1)));
+}
+template <int kBits>
+HWY_INLINE Uint to_uint(Int a) {
+  return min(as_uint(max(a, Int(0))), Uint(static_cast<uint32_t>((uint64_t{1} << kBits) - 1)));
+}
+template <int kBits>
+HWY_INLINE Uint to_uint(Uint a) {
+  return min(a, Uint(static_cast<uint32_t>((uint64_t{1} << kBits) - 1)));
+}
+template <int kBits>
+HWY_INLINE Int to_int(Bool a) {
+  return kBits == 1 ? Int(0) : to_int(a);
+}
+template <int kBits>
+HWY_INLINE Uint to_uint(Bool a) {
+  return to_uint(a);
+}
+
+// Doubles: sums of squares and the like.
+HWY_INLINE Double to_double(Float a) {
+  HWY_ALIGN float lanes[kGroup];
+  COMPLL_EACH hn::Store(a.v[k], F32(), lanes + k * kLanes);
+  Double r;
+  const hn::Rebind<float, F64> half;
+  for (size_t k = 0; k < kDoubleParts; ++k) r.v[k] = hn::PromoteTo(F64(), hn::LoadU(half, lanes + k * kDoubleLanes));
+  return r;
+}
+HWY_INLINE Double to_double(Int a) {
+  HWY_ALIGN int32_t lanes[kGroup];
+  COMPLL_EACH hn::Store(a.v[k], I32(), lanes + k * kLanes);
+  Double r;
+  const hn::Rebind<int32_t, F64> half;
+  for (size_t k = 0; k < kDoubleParts; ++k) r.v[k] = hn::PromoteTo(F64(), hn::LoadU(half, lanes + k * kDoubleLanes));
+  return r;
+}
+HWY_INLINE Float to_float(Double a) {
+  HWY_ALIGN float lanes[kGroup];
+  const hn::Rebind<float, F64> half;
+  for (size_t k = 0; k < kDoubleParts; ++k) hn::StoreU(hn::DemoteTo(half, a.v[k]), half, lanes + k * kDoubleLanes);
+  Float r;
+  COMPLL_EACH r.v[k] = hn::Load(F32(), lanes + k * kLanes);
+  return r;
+}
+#define COMPLL_DOUBLE(sign, op)                                                \
+  HWY_INLINE Double operator sign(Double a, Double b) {                        \
+    for (size_t k = 0; k < kDoubleParts; ++k) a.v[k] = hn::op(a.v[k], b.v[k]); \
+    return a;                                                                  \
+  }
+COMPLL_DOUBLE(+, Add)
+COMPLL_DOUBLE(-, Sub)
+COMPLL_DOUBLE(*, Mul)
+COMPLL_DOUBLE(/, Div)
+
+/// Both halves are exact.
+HWY_INLINE Double to_double(Uint a) {
+  return to_double(as_int(shift_right<16>(a))) * Double(65536.0) + to_double(as_int(a & Uint(0xffffu)));
+}
+
+#undef COMPLL_DOUBLE
+#undef COMPLL_ELEMENTWISE
+#undef COMPLL_UNARY
+#undef COMPLL_ORDERED
+#undef COMPLL_COMPARE
+#undef COMPLL_BINARY
+
+}  // namespace casync::compll::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggle above

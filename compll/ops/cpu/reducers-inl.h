@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): sixteen lanes, then halves.
+// `rest` is how many of the sixteen elements count. Included after hwy/foreach_target.h only.
+#if defined(COMPLL_OPS_CPU_REDUCERS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef COMPLL_OPS_CPU_REDUCERS_INL_H_
+#undef COMPLL_OPS_CPU_REDUCERS_INL_H_
+#else
+#define COMPLL_OPS_CPU_REDUCERS_INL_H_
+#endif
+
+#include <algorithm>
+#include <limits>
+
+#include "compll/ops/cpu/packing-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace casync::compll::HWY_NAMESPACE {
+
+/// The first `rest` lanes.
+HWY_INLINE Bool first_lanes(size_t rest) {
+  HWY_ALIGN static constexpr int32_t kIndex[kGroup] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  Int index;
+  COMPLL_EACH index.v[k] = hn::Load(I32(), kIndex + k * kLanes);
+  return index < Int(static_cast<int32_t>(rest));
+}
+
+/// What the elements behind the last one are taken for.
+template <class Group>
+HWY_INLINE Group or_else(Group values, Group otherwise, size_t rest) {
+  return rest >= kGroup ? values : select(first_lanes(rest), values, otherwise);
+}
+
+HWY_INLINE void store_lanes(Float a, float* to) { store_floats(a, to); }
+HWY_INLINE void store_lanes(Int a, int32_t* to) { COMPLL_EACH hn::StoreU(a.v[k], I32(), to + k * kLanes); }
+HWY_INLINE void store_lanes(Uint a, uint32_t* to) { COMPLL_EACH hn::StoreU(a.v[k], U32(), to + k * kLanes); }
+
+// Constructors are written out: a compiler's own would be of no instruction set.
+class Magnitude {
+ public:
+  HWY_INLINE Magnitude() : top_(0) {}
+  HWY_INLINE void take(Float values, size_t rest) {
+    top_ = max(top_, as_int(bits(or_else(values, Float(0.0f), rest)) & Uint(0x7fffffffu)));
+  }
+  HWY_INLINE float result() const {
+    VecI top = top_.v[0];
+    for (size_t k = 1; k < kParts; ++k) top = hn::Max(top, top_.v[k]);
+    return from_bits(max_of_lanes(top));
+  }
+
+ private:
+  Int top_;
+};
+
+template <class Group, class T>
+class Maximum {
+ public:
+  HWY_INLINE Maximum() : top_(kLeast) {}
+  HWY_INLINE void take(Group values, size_t rest) { top_ = max(top_, or_else(values, Group(kLeast), rest)); }
+  HWY_INLINE T result() const {
+    T lanes[kGroup];
+    store_lanes(top_, lanes);
+    for (size_t half = kGroup / 2; half != 0; half /= 2) {
+      for (size_t i = 0; i < half; ++i) lanes[i] = compll::max(lanes[i], lanes[i + half]);
+    }
+    return lanes[0];
+  }
+
+ private:
+  static constexpr T kLeast =
+      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  Group top_;
+};
+
+template <class Group, class T>
+class Minimum {
+ public:
+  HWY_INLINE Minimum() : least_(kMost) {}
+  HWY_INLINE void take(Group values, size_t rest) { least_ = min(least_, or_else(values, Group(kMost), rest)); }
+  HWY_INLINE T result() const {
+    T lanes[kGroup];
+    store_lanes(least_, lanes);
+    for (size_t half = kGroup / 2; half != 0; half /= 2) {
+      for (size_t i = 0; i < half; ++i) lanes[i] = compll::min(lanes[i], lanes[i + half]);
+    }
+    return lanes[0];
+  }
+
+ private:
+  static constexpr T kMost =
+      std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  Group least_;
+};
+
+/// Of floats and doubles.
+class Sum {
+ public:
+  HWY_INLINE Sum() : sum_(0.0) {}
+  HWY_INLINE void take(Double values, size_t rest) {
+    if (rest < kGroup) {
+      HWY_ALIGN double lanes[kGroup];
+      for (size_t k = 0; k < kDoubleParts; ++k) hn::Store(values.v[k], F64(), lanes + k * kDoubleLanes);
+      std::fill(lanes + rest, lanes + kGroup, 0.0);
+      for (size_t k = 0; k < kDoubleParts; ++k) values.v[k] = hn::Load(F64(), lanes + k * kDoubleLanes);
+    }
+    sum_ = sum_ + values;
+  }
+  HWY_INLINE void take(Float values, size_t rest) { take(to_double(values), rest); }
+  HWY_INLINE double result() const {
+    HWY_ALIGN double lanes[kGroup];
+    for (size_t k = 0; k < kDoubleParts; ++k) hn::Store(sum_.v[k], F64(), lanes + k * kDoubleLanes);
+    for (size_t half = kGroup / 2; half != 0; half /= 2) {
+      for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+    }
+    return lanes[0];
+  }
+
+ private:
+  Double sum_;
+};
+
+/// Of integers, which wrap around.
+template <class Group, class T>
+class IntegerSum {
+ public:
+  HWY_INLINE IntegerSum() : sum_(T{0}) {}
+  HWY_INLINE void take(Group values, size_t rest) { sum_ = sum_ + or_else(values, Group(T{0}), rest); }
+  HWY_INLINE T result() const {
+    T lanes[kGroup];
+    store_lanes(sum_, lanes);
+    uint32_t sum = 0;
+    for (const T lane : lanes) sum += static_cast<uint32_t>(lane);
+    return static_cast<T>(sum);
+  }
+
+ private:
+  Group sum_;
+};
+
+/// How many are not zero.
+class Count {
+ public:
+  HWY_INLINE Count() {}
+  template <class Group>
+  HWY_INLINE void take(Group values, size_t rest) {
+    sum_.take(to_uint(to_bool(values)), rest);
+  }
+  HWY_INLINE uint32_t result() const { return sum_.result(); }
+
+ private:
+  IntegerSum<Uint, uint32_t> sum_;
+};
+
+}  // namespace casync::compll::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggle above

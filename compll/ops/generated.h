@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the text that is generated from a program hands over once it is compiled: plain functions on tiles of a vector.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "compll/ops/random.h"
+#include "compll/ops/scaled.h"
+
+namespace casync::compll {
+
+/// Changes with anything in this file: text compiled for another version is refused.
+inline constexpr std::uint32_t kGeneratedVersion = 1;
+/// The most sections a payload has.
+inline constexpr std::size_t kMostSections = 16;
+/// The most parameters a codec has.
+inline constexpr std::size_t kMostParameters = 16;
+/// What a pass hands to the next one, at most.
+inline constexpr std::size_t kMostTensorBytes = 4096;
+
+/// What generated functions are told of the tile they work on. Sections point to the tile's own part.
+struct GeneratedTile {
+  const double* parameters = nullptr;
+  Elements n = 0;      ///< of the tensor
+  Elements first = 0;  ///< of the tile; a multiple of the block and of 16
+  Elements count = 0;
+  RandomStream random;
+};
+
+/// A section of the payload.
+struct GeneratedSection {
+  enum class Over : std::uint8_t { kTensor, kBlock, kElement };
+  Over over = Over::kElement;
+  std::uint8_t bits = 0;
+};
+
+/// A parameter as its program declares it.
+struct GeneratedParameter {
+  const char* name = "";
+  const char* meaning = "";
+  double initial = 0, least = 0, most = 0;
+  double step = 0;     ///< values are multiples of it; 0: any
+  bool whole = false;  ///< values are whole numbers
+};
+
+/// What a program says about its codec.
+struct GeneratedDeclaration {
+  const char* name = "";
+  const char* summary = "";
+  const char* source = "";
+  std::uint8_t number = 0, version = 1;
+  bool contractive = false, unbiased = false, feedback = false;
+  std::uint32_t block = 0;            ///< elements that share statistics; 0: see block_parameter
+  std::int32_t block_parameter = -1;  ///< the parameter that says it; -1: there are no blocks, or `block` says it
+  std::uint32_t parameter_count = 0;
+  GeneratedParameter parameters[kMostParameters];
+};
+
+struct GeneratedCodec {
+  std::uint32_t version = kGeneratedVersion;
+  GeneratedDeclaration declares;
+  std::uint32_t passes = 1;
+  std::uint32_t section_count = 0;
+  bool keeps_input = false;  ///< needs scratch: its blocks are read more than once
+  GeneratedSection sections[kMostSections];
+
+  /// Before pass 0, 1, ..., and behind the last one: computes what is one for the tensor. `tensor` is 64-byte aligned
+  /// memory of kMostTensorBytes, for this encoding alone.
+  void (*begin_pass)(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections);
+  /// One pass over a tile. False: something in it is infinite or NaN. `scratch` holds the tile and may be
+  /// source.values; `residual` is null where none is wanted.
+  bool (*encode_tile)(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source,
+                      float* scratch, std::byte* const* sections, float* residual, Write mode);
+  /// out = the sum of so many payloads' tiles in their order, or out += each. `sections` has section_count pointers for
+  /// each payload.
+  void (*decode_tile)(const GeneratedTile& tile, const std::byte* const* sections, std::size_t payloads, float* out,
+                      Write mode);
+};
+
+}  // namespace casync::compll

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/compll/codecs/promises.h"
+#include "tests/compll/support/inputs.h"
+
+namespace casync::compll {
+namespace {
+
+constexpr Elements kElements = 67;
+constexpr int kSteps = 1000;
+
+/// ||sum of gradients - (sum of what was applied + residual)|| / ||sum of gradients|| after kSteps steps.
+double lost(const Codec& codec, bool feedback) {
+  std::vector<double> given(kElements, 0), applied(kElements, 0);
+  std::vector<float> residual(kElements, 0.0f);
+  const std::vector<float> mean = gaussian(kElements, 1);
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<float> gradient = laplace(kElements, static_cast<std::uint32_t>(step + 2));
+    for (Elements i = 0; i < kElements; ++i) gradient[i] += mean[i];
+    const Coded coded = encode(codec, gradient, feedback ? std::span<const float>(residual) : std::span<const float>());
+    const std::vector<float> out = decode(codec, coded, kElements);
+    if (feedback) residual = coded.residual;
+    for (Elements i = 0; i < kElements; ++i) {
+      given[i] += gradient[i];
+      applied[i] += out[i];
+    }
+  }
+  double difference = 0, norm = 0;
+  for (Elements i = 0; i < kElements; ++i) {
+    difference += std::pow(given[i] - applied[i] - residual[i], 2);
+    norm += given[i] * given[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace
+
+TEST_CASE("codecs: what was applied and the residual are together what was given, over 1000 steps") {
+  for (const std::string& name : written_names()) {
+    const Written written = from_source(name);
+    if (!written.program->declares.feedback) continue;
+    INFO(name);
+    CHECK(written.codec->info().feedback);
+    CHECK(lost(*written.codec, true) < 1e-5);
+  }
+}
+
+TEST_CASE("codecs: without feedback the same measure notices the loss") {
+  for (const std::string& name : written_names()) {
+    if (!from_source(name).program->declares.feedback) continue;
+    INFO(name);
+    const Written written = from_source(name, {{"feedback", 0}});
+    CHECK_FALSE(written.codec->info().feedback);
+    CHECK(lost(*written.codec, false) > 1e-4);
+  }
+}
+
+TEST_CASE("codecs: the residual of what is contractive stays bounded") {
+  for (const std::string& name : written_names()) {
+    const Written written = from_source(name);
+    if (!written.codec->info().feedback || !written.program->declares.contractive) continue;
+    std::vector<float> residual(kElements, 0.0f);
+    for (int step = 0; step < kSteps / 2; ++step) {
+      residual = encode(*written.codec, gaussian(kElements, static_cast<std::uint32_t>(step)), residual).residual;
+    }
+    INFO(name);
+    CHECK(std::sqrt(norm_squared(residual) / kElements) < 8);
+  }
+}
+
+TEST_CASE("codecs: tbq keeps less than its threshold of gradients that never exceed it") {
+  const float tau = 0.25f;
+  const Written written = from_source("tbq", {{"tau", tau}});
+  std::vector<float> residual(kElements, 0.0f);
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<float> gradient = gaussian(kElements, static_cast<std::uint32_t>(step));
+    for (float& value : gradient) value = std::clamp(value * tau / 2, -tau, tau);
+    residual = encode(*written.codec, gradient, residual).residual;
+    const float most = *std::max_element(residual.begin(), residual.end(),
+                                         [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+    REQUIRE(std::fabs(most) < tau);
+  }
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each format's own rules, at the values where they change.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "tests/compll/codecs/promises.h"
+#include "tests/compll/support/inputs.h"
+
+namespace casync::compll {
+namespace {
+
+constexpr float kLargest = std::numeric_limits<float>::max();
+
+/// The numbers of a format with `fraction` bits behind the point and exponents from 1 - bias on, by their codes.
+std::vector<float> numbers(int fraction, int bias, int count) {
+  std::vector<float> all;
+  for (int code = 0; code < count; ++code) {
+    const int field = code >> fraction, part = code & ((1 << fraction) - 1);
+    const int units = field == 0 ? part : part + (1 << fraction);
+    all.push_back(std::ldexp(static_cast<float>(units), std::max(field, 1) - bias - fraction));
+  }
+  return all;
+}
+
+/// The nearest of them, of two equally near ones the one with the even code.
+float nearest_of(const std::vector<float>& all, float x) {
+  std::size_t best = 0;
+  for (std::size_t code = 1; code < all.size(); ++code) {
+    const double now = std::fabs(static_cast<double>(x) - all[code]),
+                 before = std::fabs(static_cast<double>(x) - all[best]);
+    if (now < before || (now == before && code % 2 == 0)) best = code;
+  }
+  return all[best];
+}
+
+/// Every number, every midpoint between neighbours and what is one step beside each; all with both signs.
+std::vector<float> delicate(const std::vector<float>& all) {
+  std::vector<float> values;
+  for (std::size_t code = 0; code + 1 < all.size(); ++code) {
+    for (const float value : {all[code], all[code] / 2 + all[code + 1] / 2}) {
+      for (const float near : {value, std::nextafter(value, kLargest), std::nextafter(value, 0.0f)}) {
+        values.push_back(near);
+        values.push_back(-near);
+      }
+    }
+  }
+  return values;
+}
+
+/// How many of these a codec does not round to the nearest number, in blocks that begin with the largest number, for
+/// which their scale is 1.
+std::size_t rounded_wrongly(const Codec& codec, const std::vector<float>& all, Elements block) {
+  const std::vector<float> values = delicate(all);
+  std::size_t wrong = 0;
+  for (Elements begin = 0; begin < values.size(); begin += block - 1) {
+    std::vector<float> x = {all.back()};
+    x.insert(x.end(), &values[begin], &values[begin] + std::min(block - 1, values.size() - begin));
+    const std::vector<float> decoded = round_trip(codec, x);
+    for (Elements i = 0; i < x.size(); ++i) {
+      wrong += decoded[i] != std::copysign(nearest_of(all, std::fabs(x[i])), x[i]);
+    }
+  }
+  return wrong;
+}
+
+std::vector<float> decoded_by(const std::string& name, const std::vector<float>& x, const Parameters& parameters = {}) {
+  return round_trip(*from_source(name, parameters).codec, x);
+}
+
+}  // namespace
+
+TEST_CASE("codecs: fp8 and mxfp4 round every number, midpoint and neighbour to nearest even") {
+  CHECK(rounded_wrongly(*from_source("fp8_e4m3").codec, numbers(3, 7, 0x7f), 256) == 0);
+  CHECK(rounded_wrongly(*from_source("fp8_e5m2").codec, numbers(2, 15, 0x7c), 256) == 0);
+  CHECK(rounded_wrongly(*from_source("mxfp4").codec, numbers(1, 1, 8), 32) == 0);
+  CHECK(numbers(3, 7, 0x7f).back() == 448);
+  CHECK(numbers(2, 15, 0x7c).back() == 57344);
+  CHECK(numbers(1, 1, 8) == std::vector<float>{0, 0.5f, 1, 1.5f, 2, 3, 4, 6});
+}
+
+TEST_CASE("codecs: rounding halves up instead of to even would be noticed") {
+  const std::string wrong = changed(source_of("fp8_e4m3"), "- 1 + (magnitude >> rest & 1)", "");
+  CHECK(rounded_wrongly(*from_text("fp8_e4m3", wrong).codec, numbers(3, 7, 0x7f), 256) > 50);
+}
+
+TEST_CASE("codecs: fp8 has the codes of its formats") {
+  const std::vector<float> x = {448, 1, -1, 0.0625f, 0.001953125f, 0};
+  const Coded coded = encode(*from_source("fp8_e4m3").codec, x);
+  const std::vector<std::byte> codes(coded.payload.begin() + 32, coded.payload.end());
+  CHECK(codes == std::vector<std::byte>{std::byte{0x7e}, std::byte{0x38}, std::byte{0xb8}, std::byte{0x18},
+                                        std::byte{0x01}, std::byte{0x00}});
+}
+
+TEST_CASE("codecs: the scale of mxfp4 is the least power of two for which no element exceeds 6") {
+  const auto code_of = [](float top) {
+    return std::to_integer<int>(encode(*from_source("mxfp4").codec, std::vector<float>{top}).payload[16]);
+  };
+  CHECK(code_of(6) == 127);
+  CHECK(code_of(std::nextafter(6.0f, 7.0f)) == 128);
+  CHECK(code_of(-4) == 127);
+  CHECK(code_of(3) == 126);
+  CHECK(code_of(3.5f) == 127);
+  CHECK(code_of(0) == 0);
+  CHECK(code_of(1e-40f) == 0);
+  CHECK(code_of(0x1p-125f) == 0);
+  CHECK(code_of(0x1.9p-125f) == 1);
+  CHECK(code_of(0x1.8p127f) == 252);
+  CHECK(code_of(kLargest) == 252);  // 4 times the next scale would be infinite
+  CHECK(code_of(std::nanf("")) == 255);
+  CHECK(code_of(std::numeric_limits<float>::infinity()) == 255);
+  CHECK(decoded_by("mxfp4", {kLargest})[0] == 0x1.8p127f);
+}
+
+TEST_CASE("codecs: natural sends powers of two as they are, up to 65536 and down to 2^-109") {
+  for (int power = -109; power <= 16; ++power) {
+    const float x = std::ldexp(1.0f, power);
+    CHECK(decoded_by("natural", {x, -x}) == std::vector<float>{x, -x});
+  }
+  CHECK(decoded_by("natural", {65537, -1e30f}) == std::vector<float>{65536, -65536});
+  int sent = 0;
+  for (const float value : decoded_by("natural", std::vector<float>(4096, 0x1p-111f))) {
+    REQUIRE((value == 0 || value == 0x1p-109f));
+    sent += value != 0;
+  }
+  CHECK(std::abs(sent - 1024) < 6 * 28);  // a quarter of them, by 6 standard deviations
+}
+
+TEST_CASE("codecs: tbq sends what equals its threshold, and signsgd sends zero as 1") {
+  const std::vector<float> x = {0.5f, -0.5f, 0.49f, -0.49f, 7, -7, 0};
+  CHECK(decoded_by("tbq", x) == std::vector<float>{0.5f, -0.5f, 0, 0, 0.5f, -0.5f, 0});
+  CHECK(decoded_by("tbq", x, {{"tau", 7}}) == std::vector<float>{0, 0, 0, 0, 7, -7, 0});
+  CHECK(decoded_by("signsgd", {3, -1e-30f, 0, -0.0f}) == std::vector<float>{1, -1, 1, 1});
+  CHECK_THROWS(from_source("tbq", {{"tau", 0}}));
+  CHECK_THROWS(from_source("tbq", {{"tau", std::nan("")}}));
+}
+
+TEST_CASE("codecs: terngrad cuts off at its standard deviations, but not where all elements are the same") {
+  const std::vector<float> x = gaussian(4000, 1);
+  double sum = 0;
+  for (const float value : x) sum += value;
+  const double mean = sum / 4000, sigma = std::sqrt(norm_squared(x) / 4000 - mean * mean);
+  const std::vector<float> decoded = decoded_by("terngrad", x, {{"clip", 2.5}});
+  CHECK(*std::max_element(decoded.begin(), decoded.end()) == Approx(2.5 * sigma).epsilon(1e-5));
+  const std::vector<float> constant(301, 0.1f);
+  CHECK(decoded_by("terngrad", constant, {{"clip", 2.5}}) == constant);
+}
+
+TEST_CASE("codecs: minmax gives the ends of a block and constants as they were, also at the ends of float's range") {
+  const std::vector<std::vector<float>> all = {
+      {kLargest, -kLargest}, {-1, -3, -1, -3}, {1, 0x1.000002p0f}, {-1, 1e-20f}, std::vector<float>(700, 0.1f)};
+  for (const std::vector<float>& x : all) {
+    for (const double bits : {1.0, 2.0, 4.0, 8.0}) CHECK(decoded_by("minmax", x, {{"bits", bits}}) == x);
+  }
+}
+
+TEST_CASE("codecs: qsgd keeps what is as large as its norm, and norms beyond float's range decode to finite numbers") {
+  for (const double bits : {2.0, 4.0, 8.0}) {
+    CHECK(decoded_by("qsgd", {0, -3, 0}, {{"bits", bits}}) == std::vector<float>{0, -3, 0});
+    for (const float value : decoded_by("qsgd", std::vector<float>(128, kLargest), {{"bits", bits}})) {
+      CHECK(value == kLargest);
+    }
+  }
+}
+
+TEST_CASE("codecs: int2 sends what is more than half of the largest magnitude") {
+  CHECK(decoded_by("int2", {-4, 2, 2.1f, -2.1f, 1}) == std::vector<float>{-4, 0, 4, -4, 0});
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compll/codecs/grids.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/compll/codecs/promises.h"
+
+namespace casync::compll {
+namespace {
+
+/// The step around x, of steps of this width from `origin` on.
+Cell step_around(double x, double width, double origin = 0) {
+  if (width == 0) return {x, x};
+  const double low = origin + width * std::floor((x - origin) / width);
+  return {low, low + width};
+}
+
+template <class OfBlock>
+std::vector<Cell> by_blocks(std::span<const float> x, Elements block, const OfBlock& of_block) {
+  std::vector<Cell> cells;
+  for (Elements begin = 0; begin < x.size(); begin += block) {
+    const std::span<const float> part = x.subspan(begin, std::min(block, x.size() - begin));
+    const auto cell_of = of_block(part);
+    for (const float value : part) cells.push_back(cell_of(value));
+  }
+  return cells;
+}
+
+double largest(std::span<const float> x) {
+  double top = 0;
+  for (const float value : x) top = std::max(top, std::fabs(static_cast<double>(value)));
+  return top;
+}
+
+Rounding terngrad() {
+  const auto cells = [](std::span<const float> x) {
+    return by_blocks(x, x.size(), [](std::span<const float> all) {
+      return [top = largest(all)](double value) { return value < 0 ? Cell{-top, 0} : Cell{0, top}; };
+    });
+  };
+  const auto bound = [](std::span<const float> x) {
+    double sum = 0;
+    for (const float value : x) sum += std::fabs(static_cast<double>(value));
+    return largest(x) * sum - norm_squared(x);
+  };
+  return {"terngrad", {}, cells, bound};
+}
+
+Rounding qsgd(int bits, Elements block) {
+  const double most = (1 << (bits - 1)) - 1;
+  const auto cells = [=](std::span<const float> x) {
+    return by_blocks(x, block, [=](std::span<const float> part) {
+      // The norm is sent as a float.
+      const double width = static_cast<double>(static_cast<float>(std::sqrt(norm_squared(part)))) / most;
+      return [=](double value) { return step_around(value, width); };
+    });
+  };
+  const auto bound = [=](std::span<const float> x) {
+    const auto size = static_cast<double>(block);
+    return std::min(size / (most * most), std::sqrt(size) / most) * norm_squared(x);
+  };
+  return {"qsgd", {{"bits", bits}, {"block", static_cast<double>(block)}}, cells, bound};
+}
+
+Rounding minmax(int bits, Elements block) {
+  const double most = (1 << bits) - 1;
+  const auto ends = [](std::span<const float> part) { return std::minmax_element(part.begin(), part.end()); };
+  const auto cells = [=](std::span<const float> x) {
+    return by_blocks(x, block, [=](std::span<const float> part) {
+      const double low = *ends(part).first, high = *ends(part).second;
+      return [=](double value) {
+        const Cell cell = step_around(value, (high - low) / most, low);
+        return value == high ? Cell{high, high} : cell;
+      };
+    });
+  };
+  const auto bound = [=](std::span<const float> x) {
+    double sum = 0;
+    for (Elements begin = 0; begin < x.size(); begin += block) {
+      const std::span<const float> part = x.subspan(begin, std::min(block, x.size() - begin));
+      const double gap = (static_cast<double>(*ends(part).second) - *ends(part).first) / most;
+      sum += gap * gap / 4 * static_cast<double>(part.size());
+    }
+    return sum;
+  };
+  return {"minmax", {{"bits", bits}, {"block", static_cast<double>(block)}}, cells, bound};
+}
+
+Rounding natural() {
+  const auto cells = [](std::span<const float> x) {
+    return by_blocks(x, x.size(), [](std::span<const float>) {
+      return [](double value) {
+        const double power = std::ldexp(1.0, std::ilogb(value));
+        if (std::fabs(value) < 0x1p-109) return step_around(value, 0x1p-109);
+        return value < 0 ? Cell{-2 * power, -power} : Cell{power, 2 * power};
+      };
+    });
+  };
+  return {"natural", {}, cells, [](std::span<const float> x) { return norm_squared(x) / 8; }};
+}
+
+}  // namespace
+
+std::vector<Rounding> roundings() {
+  return {terngrad(),     qsgd(2, 128),   qsgd(4, 128),   qsgd(8, 512), minmax(1, 512),
+          minmax(2, 512), minmax(4, 512), minmax(8, 512), natural()};
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is generated from a program gives the bytes of the interpreter, on every instruction set.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "compll/codec/generated_codec.h"
+#include "compll/codec/written.h"
+#include "tests/compll/support/inputs.h"
+#include "tests/compll/support/instruction_sets.h"
+#include "tests/compll/support/programs.h"
+#include "tests/compll/support/run_codec.h"
+
+namespace casync::compll {
+
+namespace {
+
+void check_same(const Codec& meaning, const Codec& generated, const std::vector<float>& values) {
+  const Elements n = values.size();
+  const std::vector<float> before(n, 0.125f);
+  const Coded a = encode(meaning, values, before), b = encode(generated, values, before);
+  CHECK(a.payload == b.payload);
+  CHECK(a.finite == b.finite);
+  CHECK((!a.finite || same_bytes(a.residual, b.residual)));
+  CHECK(generated.check(b.view(), n).text() == "OK");
+  CHECK((!a.finite || same_bytes(decode(meaning, a, n), decode(generated, b, n))));
+}
+
+/// The codec with its initial parameters, and where it has blocks also with small ones.
+std::vector<Parameters> settings(const GeneratedCodec& codec) {
+  std::vector<Parameters> all = {{}};
+  if (codec.declares.block_parameter >= 0) {
+    const GeneratedParameter& block = codec.declares.parameters[codec.declares.block_parameter];
+    all.push_back({{block.name, std::max(block.least, 64.0)}});
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("generated: the bytes are the interpreter's, on every instruction set") {
+  for (const std::string& set : instruction_sets()) {
+    const UseInstructionSet used(set);
+    for (const GeneratedCodec* codec : written_codecs()) {
+      for (const Parameters& parameters : settings(*codec)) {
+        const std::string name = codec->declares.name;
+        const std::unique_ptr<Codec> meaning = from_source(name, parameters).codec;
+        const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec, parameters);
+        REQUIRE(generated.status().text() == "OK");
+        CHECK((*generated)->info().values == meaning->info().values);
+        CHECK((*generated)->info().block == meaning->info().block);
+        CHECK((*generated)->info().bits_per_element == meaning->info().bits_per_element);
+        for (const Elements n : {0, 1, 15, 16, 17, 63, 64, 65, 127, 129, 300}) {
+          for (const Input& input : inputs(n)) {
+            INFO(set << ", " << name << ", " << n << " elements, " << input.name);
+            check_same(*meaning, **generated, input.values);
+          }
+        }
+        INFO(set << ", " << name << ", several tiles");
+        check_same(*meaning, **generated, gaussian(20011, 5));
+      }
+    }
+  }
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compll/support/programs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+#include "base/check.h"
+#include "compll/interpreter/program_codec.h"
+#include "compll/lang/front_end.h"
+
+namespace casync::compll {
+namespace {
+
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result) throw std::runtime_error(result.status().text());
+  return std::move(result).value();
+}
+
+}  // namespace
+
+std::vector<std::string> written_names() {
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(CASYNC_CODECS)) {
+    if (file.path().extension() == ".cll") names.push_back(file.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string source_of(const std::string& name) {
+  const std::string path = std::string(CASYNC_CODECS) + "/" + name + ".cll";
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Written from_text(const std::string& name, const std::string& text, const Parameters& parameters) {
+  // `feedback` belongs to the codec, not to its program.
+  KnownParameters known(parameters.begin(), parameters.end());
+  known.erase("feedback");
+  const Source source(name + ".cll", text);
+  const auto program = std::make_shared<const Program>(value_or_throw(compile(source, known)));
+  return {program, value_or_throw(make_program_codec(program, parameters))};
+}
+
+Written from_source(const std::string& name, const Parameters& parameters) {
+  return from_text(name, source_of(name), parameters);
+}
+
+std::string changed(std::string text, const std::string& before, const std::string& after) {
+  std::size_t at = text.find(before);
+  CASYNC_CHECK(at != text.npos);
+  for (; at != text.npos; at = text.find(before, at + after.size())) text.replace(at, before.size(), after);
+  return text;
+}
+
+}  // namespace casync::compll

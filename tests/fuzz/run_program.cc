@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/run_program.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "compll/interpreter/program_codec.h"
+#include "compll/lang/front_end.h"
+#include "compll/lang/lexer.h"
+#include "compll/lang/parser.h"
+
+namespace casync::compll {
+namespace {
+
+// A program costs what it says, and the interpreter is slow by design. What is large is compiled only.
+constexpr std::size_t kMostVariables = 2000;
+constexpr std::size_t kMostElements = std::size_t{1} << 20;
+
+std::vector<float> elements(Elements n) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kValues[] = {0.5f, -1.25f, 0, -0.0f, 3e38f, -3e38f, 1e-45f, -7, kInfinity, -kInfinity, 2e9f};
+  std::vector<float> values(n);
+  for (Elements i = 0; i < n; ++i) values[i] = kValues[i % std::size(kValues)];
+  if (n > 30) values[30] = std::numeric_limits<float>::quiet_NaN();
+  return values;
+}
+
+bool is_small(const Program& program) {
+  std::size_t held = 0;
+  for (const ProgramVariable& variable : program.variables) {
+    const bool fixed = variable.type.extent && variable.type.extent->kind == Extent::Kind::kFixed;
+    held += fixed ? variable.type.extent->count.value : 1;
+  }
+  return program.variables.size() <= kMostVariables && held <= kMostElements;
+}
+
+void decode(const Codec& codec, const std::vector<std::byte>& payload, Elements n) {
+  std::vector<float> given(n);
+  codec.decode({payload.data(), payload.size()}, n, given.data());
+}
+
+/// A header with sections that nobody wrote.
+void decode_made_up(const Codec& codec, std::vector<std::byte> payload, Elements n) {
+  constexpr std::size_t kHeader = 16;
+  for (std::size_t i = kHeader; i < payload.size(); ++i) payload[i] ^= static_cast<std::byte>(0x9d * i + 0xff);
+  if (codec.check({payload.data(), payload.size()}, n).is_ok()) decode(codec, payload, n);
+  std::fill(payload.begin() + std::min(kHeader, payload.size()), payload.end(), std::byte{0xff});
+  if (codec.check({payload.data(), payload.size()}, n).is_ok()) decode(codec, payload, n);
+}
+
+void run(const Codec& codec, Elements n) {
+  const std::vector<float> gradient = elements(n);
+  std::vector<float> residual(n);
+  std::vector<std::byte> payload(codec.encoded_bound(n)), again(payload.size());
+  const EncodeContext context{17, 4, 9, 0};
+  const Encoded encoded = codec.encode(gradient.data(), n, {gradient.data(), residual.data()}, context, payload.data());
+  CASYNC_CHECK(encoded.size == payload.size());
+  CASYNC_CHECK(codec.check({payload.data(), payload.size()}, n).is_ok());
+  codec.encode(gradient.data(), n, {gradient.data(), nullptr}, context, again.data());
+  CASYNC_CHECK(payload == again);
+  decode(codec, payload, n);
+  decode_made_up(codec, std::move(payload), n);
+}
+
+void run(Program program, const std::vector<std::pair<std::string, double>>& parameters) {
+  if (!is_small(program)) return;
+  const auto codec = make_program_codec(std::make_shared<const Program>(std::move(program)), parameters);
+  CASYNC_CHECK(codec.is_ok());
+  for (const Elements n : {0, 1, 40}) run(**codec, n);
+}
+
+/// With each parameter at its least value, where its step allows that.
+void run_with_least(const Source& source, const std::vector<ProgramParameter>& parameters) {
+  std::vector<std::pair<std::string, double>> least;
+  for (const ProgramParameter& parameter : parameters) {
+    least.emplace_back(parameter.name, parameter.allows(parameter.least) ? parameter.least : parameter.initial);
+  }
+  Result<Program> program = compile(source, KnownParameters(least.begin(), least.end()));
+  if (program.is_ok()) run(std::move(*program), least);
+}
+
+void print_stages(const Source& source, const Program& program) {
+  Diagnostics diagnostics(source);
+  const Tokens tokens = read_tokens(diagnostics);
+  CASYNC_CHECK(!text_of(source, tokens).empty());
+  CASYNC_CHECK(!text_of(parse(tokens, diagnostics)).empty());
+  CASYNC_CHECK(!text_of(program).empty());
+}
+
+}  // namespace
+
+bool run_program(const std::string& text) {
+  const Source source("fuzzed.cll", text);
+  Result<Program> program = compile(source);
+  if (!program.is_ok()) return false;
+  print_stages(source, *program);
+  run_with_least(source, program->parameters);
+  run(std::move(*program), {});
+  return true;
+}
+
+}  // namespace casync::compll
