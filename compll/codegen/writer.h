@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,7 @@ class Writer {
     last_ = number;
     std::string_view text = source_.line(number);
     text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    text = text.substr(0, text.find_last_not_of("\\ \t") + 1);  // a backslash would take the next line into the comment
     line("// " + std::to_string(number) + ": " + std::string(text));
   }
   void forget_line() { last_ = 0; }

@@ -2,6 +2,7 @@
 // compllc: from a codec's source to what each stage makes of it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -63,8 +64,9 @@ int run(const Options& options) {
   const Tree tree = parse(tokens, diagnostics);
   if (!diagnostics.empty()) return report(diagnostics);
   if (wanted.count("tree") != 0) std::fputs(text_of(tree).c_str(), stdout);
-  const std::optional<Program> program = check(tree, *known, diagnostics);
+  std::optional<Program> program = check(tree, *known, diagnostics);
   if (!program) return report(diagnostics);
+  if (program->declares.name.empty()) program->declares.name = std::filesystem::path(options.file).stem();
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
   const Result<Lowered> lowered = lower(*program, source);
   if (!lowered) {

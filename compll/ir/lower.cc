@@ -56,7 +56,7 @@ class Lowering {
       case Op::kBlockReduce: return {reduce(term)};
       case Op::kSpread: return {spread(term)};
       case Op::kRange: return {index(domain_of(term.type(), term.at), term)};
-      case Op::kVariable: return {values_[term.variable]};
+      case Op::kVariable: return {variable(term)};
       case Op::kConstant: return {graph_.constant(term.type().element, term.number, term.at)};
       case Op::kParameter: return {leaf(Value::Kind::kParameter, term)};
       case Op::kSize: return {count(term)};
@@ -68,6 +68,11 @@ class Lowering {
     std::vector<ValueId> arguments;
     for (const TermPtr& argument : term.arguments) arguments.push_back(value_of(*argument));
     return {graph_.compute(term.op, term.type().element, std::move(arguments), term.at)};
+  }
+
+  ValueId variable(const Term& term) {
+    if (!values_[term.variable]) refuse(term.at, "a reduction by a function that looks at variables outside of it");
+    return *values_[term.variable];
   }
 
   ValueId leaf(Value::Kind kind, const Term& term) {
@@ -136,6 +141,11 @@ class Lowering {
     }
     inner.run(body.steps);
     made.result = inner.value_of(*body.results.front());
+    for (const Value& value : made.graph.values()) {
+      const bool own = value.kind == Value::Kind::kInput || value.kind == Value::Kind::kConstant ||
+                       (value.kind == Value::Kind::kCompute && !value.arguments.empty());
+      if (!own) refuse(value.at, "a reduction by a function of more than its two elements");
+    }
     return graph_.add(std::move(made));
   }
 
@@ -177,8 +187,8 @@ class Lowering {
   Graph& graph_;
   std::optional<Constant>& block_;
   Diagnostics& diagnostics_;
-  std::vector<ValueId> values_;      ///< of each variable
-  Domain domain_ = Domain::kTensor;  ///< of the map whose function is followed
+  std::vector<std::optional<ValueId>> values_;  ///< of each variable
+  Domain domain_ = Domain::kTensor;             ///< of the map whose function is followed
 };
 
 ValueId add_input(Graph& graph, const Program& program) {

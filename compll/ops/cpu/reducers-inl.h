@@ -34,6 +34,14 @@ HWY_INLINE void store_lanes(Float a, float* to) { store_floats(a, to); }
 HWY_INLINE void store_lanes(Int a, int32_t* to) { COMPLL_EACH hn::StoreU(a.v[k], I32(), to + k * kLanes); }
 HWY_INLINE void store_lanes(Uint a, uint32_t* to) { COMPLL_EACH hn::StoreU(a.v[k], U32(), to + k * kLanes); }
 
+template <class Group, class T>
+HWY_INLINE Group load_lanes(const T* from) {
+  Group group;
+  const hn::CappedTag<T, 16> tag;
+  COMPLL_EACH group.v[k] = hn::LoadU(tag, from + k * kLanes);
+  return group;
+}
+
 // Constructors are written out: a compiler's own would be of no instruction set.
 class Magnitude {
  public:
@@ -148,6 +156,38 @@ class Count {
 
  private:
   IntegerSum<Uint, uint32_t> sum_;
+};
+
+/// By the user's function, which has no identity: lanes begin with their first element, lanes without one are left out,
+/// and the initial value comes first of all.
+template <class Group, class T, class Function>
+class Fold {
+ public:
+  HWY_INLINE Fold() : lanes_(T{0}), used_(0) {}
+  HWY_INLINE void take(Group values, size_t rest) {
+    if (used_ == 0) {
+      lanes_ = values;
+      used_ = std::min(rest, kGroup);
+    } else {
+      const Group both = Function()(lanes_, values);
+      lanes_ = rest >= kGroup ? both : select(first_lanes(rest), both, lanes_);
+    }
+  }
+  HWY_INLINE T result(T initial) const {
+    if (used_ == 0) return initial;
+    T lanes[kGroup + kGroup / 2] = {}, combined[kGroup];
+    store_lanes(lanes_, lanes);
+    for (size_t half = kGroup / 2; half != 0; half /= 2) {
+      store_lanes(Function()(load_lanes<Group>(lanes), load_lanes<Group>(lanes + half)), combined);
+      for (size_t i = 0; i < half && i + half < used_; ++i) lanes[i] = combined[i];
+    }
+    store_lanes(Function()(Group(initial), load_lanes<Group>(lanes)), combined);
+    return combined[0];
+  }
+
+ private:
+  Group lanes_;
+  size_t used_;  ///< lanes that have an element
 };
 
 }  // namespace casync::compll::HWY_NAMESPACE

@@ -3,6 +3,8 @@
 // What is generated from a program gives the bytes of the interpreter, on every instruction set.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/written.h"
@@ -58,6 +60,30 @@ TEST_CASE("generated: the bytes are the interpreter's, on every instruction set"
         }
         INFO(set << ", " << name << ", several tiles");
         check_same(*meaning, **generated, gaussian(20011, 5));
+      }
+    }
+  }
+}
+
+TEST_CASE("generated: programs with branches, several results, functions to reduce by and the published spelling") {
+  struct Golden {
+    const char* name;
+    const GeneratedCodec* (*codec)();
+  };
+  constexpr Golden all[] = {
+      {"branches", generated_branches}, {"published", generated_published}, {"several", generated_several}};
+  for (const std::string& set : instruction_sets()) {
+    const UseInstructionSet used(set);
+    for (const Golden& golden : all) {
+      std::ifstream file(std::string(CASYNC_GOLDEN_DIR) + "/" + golden.name + ".cll");
+      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      const std::unique_ptr<Codec> meaning = from_text(golden.name, text).codec;
+      const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*golden.codec());
+      REQUIRE(generated.status().text() == "OK");
+      for (const Elements n : {0, 1, 7, 16, 17, 31, 64, 129, 300, 5003}) {
+        INFO(set << ", " << golden.name << ", " << n << " elements");
+        check_same(*meaning, **generated, gaussian(n, 7));
+        check_same(*meaning, **generated, laplace(n, 8));
       }
     }
   }

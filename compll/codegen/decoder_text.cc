@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/decoder_text.h"
+
+#include "compll/codegen/routine_text.h"
+#include "compll/ir/schedule.h"
+
+namespace casync::compll {
+namespace {
+
+/// struct Decoder: from the sections of one payload to sixteen elements.
+class DecoderText : RoutineText {
+ public:
+  DecoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
+      : RoutineText(program, lowered.decode.graph, lowered, out, diagnostics) {}
+
+  void write() {
+    const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, lowered_.decode.result}});
+    if (plan.passes.size() != 1 || plan.passes[0].phases.size() != 1 || !plan.passes[0].phases[0].reductions.empty()) {
+      refuse(graph_[lowered_.decode.result].at, "a `decode` that reduces");
+    }
+    const Phase& phase = plan.passes[0].phases[0];
+    std::vector<bool> needed(graph_.values().size(), false);
+    for (const ValueId id : phase.elements) needed[id] = true;
+    for (const ValueId id : phase.of_block) needed[id] = true;
+    needed[lowered_.decode.result] = true;
+    needed = below(needed);
+    text_.keep(lowered_.decode.result);
+    out_.open("struct Decoder");
+    out_.line("static constexpr size_t kSections = " + std::to_string(program_.sections.size()) + ";");
+    out_.line("static size_t block([[maybe_unused]] const GeneratedTile& tile) { return " + block_size() + "; }");
+    out_.line("");
+    write_begin(needed);
+    write_enter(phase);
+    write_fetch(phase);
+    write_at(phase);
+    write_members(phase, needed);
+    out_.close(";");
+  }
+
+ private:
+  void write_begin(const std::vector<bool>& needed) {
+    out_.open("HWY_INLINE void begin(const GeneratedTile& tile, const std::byte* const* sections)");
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+      out_.line(section(i) + " = sections[" + std::to_string(i) + "];");
+    }
+    for (ValueId id = 0; id < graph_.values().size(); ++id) {
+      const Value& value = graph_[id];
+      if (!needed[id] || value.domain != Domain::kTensor || !text_.has_line(id)) continue;
+      const bool section_value = value.kind == Value::Kind::kSection;
+      out_.line(text_.name(id) + " = " +
+                (section_value                           ? load_one(value, "0")
+                 : value.kind == Value::Kind::kParameter ? parameter(value)
+                 : value.kind == Value::Kind::kCount     ? count(value)
+                                                         : text_.definition(id)) +
+                ";");
+    }
+    out_.line("static_cast<void>(tile);");
+    out_.close();
+    out_.line("");
+  }
+
+  void write_enter(const Phase& phase) {
+    out_.line("/// Before the elements of a block.");
+    out_.open("HWY_INLINE void enter(const GeneratedTile& tile, size_t entry)");
+    for (const ValueId id : phase.of_block) {
+      if (!text_.has_line(id)) continue;
+      const Value& value = graph_[id];
+      out_.source_line(value.at);
+      const std::string right =
+          value.kind == Value::Kind::kSection ? load_one(value, "entry")
+          : value.kind == Value::Kind::kIndex
+              ? "static_cast<" + ExpressionText::type(value.type, false) + ">(tile.first / block(tile) + entry)"
+              : text_.definition(id);
+      out_.line(text_.name(id) + " = " + right + ";");
+    }
+    out_.line("static_cast<void>(tile), static_cast<void>(entry);");
+    out_.close();
+    out_.line("");
+    out_.forget_line();
+  }
+
+  void write_fetch(const Phase& phase) {
+    out_.open("HWY_INLINE void fetch(size_t i) const");
+    for (const ValueId id : phase.elements) {
+      const Value& value = graph_[id];
+      if (value.kind != Value::Kind::kSection) continue;
+      out_.line("fetch_section<" + std::to_string(value.type.bits) + ">(" + section(value.section) + ", i);");
+    }
+    out_.close();
+    out_.line("");
+  }
+
+  void write_at(const Phase& phase) {
+    out_.open("HWY_INLINE Float at(const GeneratedTile& tile, size_t i, size_t rest) const");
+    for (const ValueId id : phase.elements) {
+      const Value& value = graph_[id];
+      check_element(value);
+      if (!text_.has_line(id)) continue;
+      if (value.kind == Value::Kind::kSection)
+        define(id, load_group(value));
+      else if (value.kind == Value::Kind::kIndex)
+        define(id, index(value));
+      else if (value.arguments.empty())
+        define(id, random(value));
+      else
+        define(id, text_.definition(id));
+    }
+    out_.line("static_cast<void>(tile), static_cast<void>(i), static_cast<void>(rest);");
+    out_.line("return " + text_.use(lowered_.decode.result, true) + ";");
+    out_.close();
+    out_.line("");
+  }
+
+  void write_members(const Phase& phase, const std::vector<bool>& needed) {
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) out_.line("const std::byte* " + section(i) + ";");
+    for (ValueId id = 0; id < graph_.values().size(); ++id) {
+      const Value& value = graph_[id];
+      const bool block = std::find(phase.of_block.begin(), phase.of_block.end(), id) != phase.of_block.end();
+      if (!text_.has_line(id) || !(block || (needed[id] && value.domain == Domain::kTensor))) continue;
+      out_.line(ExpressionText::type(value.type, false) + " " + text_.name(id) + ";");
+    }
+  }
+};
+
+}  // namespace
+
+void write_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
+  DecoderText(program, lowered, out, diagnostics).write();
+}
+
+}  // namespace casync::compll

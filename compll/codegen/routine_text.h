@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "compll/codegen/expression_text.h"
+#include "compll/codegen/writer.h"
+#include "compll/ir/lower.h"
+#include "compll/lang/diagnostic.h"
+
+namespace casync::compll {
+
+/// Thrown and caught inside the back end only, after the reason has been noted.
+struct CannotWrite {};
+
+/// What the texts of encode and decode share.
+class RoutineText {
+ protected:
+  RoutineText(const Program& program, const Graph& graph, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
+      : program_(program), graph_(graph), lowered_(lowered), out_(out), diagnostics_(diagnostics), text_(graph) {}
+
+  [[noreturn]] void refuse(Span at, const std::string& what) {
+    diagnostics_.add(at, what + " cannot be compiled for the CPU, only interpreted");
+    throw CannotWrite();
+  }
+
+  std::string block_size() const {
+    if (!lowered_.block) return "tile.count";
+    const Constant& block = *lowered_.block;
+    return block.parameter ? "static_cast<size_t>(tile.parameters[" + std::to_string(*block.parameter) + "])"
+                           : "size_t{" + std::to_string(block.value) + "}";
+  }
+
+  /// A value's line: `const float scale_27 = ...;`.
+  void define(ValueId id, const std::string& right) {
+    const Value& value = graph_[id];
+    out_.source_line(value.at);
+    out_.line("const " + ExpressionText::type(value.type, value.domain == Domain::kElement) + " " + text_.name(id) +
+              " = " + right + ";");
+  }
+
+  /// `.result()`, or with the value that a reduction by a function begins with.
+  std::string result_of(const Value& value) const {
+    return ".result(" + (value.arguments.size() > 1 ? text_.use(value.arguments[1], false) : "") + ")";
+  }
+
+  /// The values of the tensor that `needed` are made of, in their order, whatever pass has made them.
+  void define_tensor_values(const std::vector<bool>& needed) {
+    for (ValueId id = 0; id < graph_.values().size(); ++id) {
+      const Value& value = graph_[id];
+      if (!needed[id] || value.domain != Domain::kTensor || !text_.has_line(id)) continue;
+      switch (value.kind) {
+        case Value::Kind::kParameter: define(id, parameter(value)); break;
+        case Value::Kind::kCount: define(id, count(value)); break;
+        case Value::Kind::kReduce: define(id, "tensor." + text_.name(id) + result_of(value)); break;
+        case Value::Kind::kSection: define(id, load_one(value, "0")); break;
+        default: define(id, text_.definition(id)); break;
+      }
+    }
+  }
+
+  /// All that these are made of.
+  std::vector<bool> below(std::vector<bool> needed) const {
+    for (std::size_t id = needed.size(); id-- > 0;) {
+      if (!needed[id]) continue;
+      for (const ValueId argument : graph_[static_cast<ValueId>(id)].arguments) needed[argument] = true;
+    }
+    return needed;
+  }
+
+  std::string parameter(const Value& value) const {
+    return "static_cast<" + ExpressionText::type(value.type, false) + ">(tile.parameters[" +
+           std::to_string(value.parameter) + "])";
+  }
+  std::string count(const Value& value) const {
+    if (value.over == Domain::kElement) return "static_cast<uint32_t>(tile.n)";
+    return "static_cast<uint32_t>((tile.n + " + block_size() + " - 1) / " + block_size() + ")";
+  }
+  /// The pointer to a section; `concat` may name one thing twice.
+  std::string section(std::uint32_t index) const {
+    const std::string& name = program_.sections[index].name;
+    const auto same = [&](const Section& other) { return other.name == name; };
+    const bool once = std::count_if(program_.sections.begin(), program_.sections.end(), same) == 1;
+    return name + "_at" + (once ? "" : std::to_string(index));
+  }
+  std::string load_one(const Value& value, const std::string& index) const {
+    const std::string at = "(" + section(value.section) + ", " + index + ")";
+    if (value.type == kFloatType) return "load_one_float" + at;
+    const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
+    return "load_one_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;
+  }
+  std::string load_group(const Value& value) const {
+    const std::string at = "(" + section(value.section) + ", i, rest)";
+    if (value.type == kFloatType) return "load_float" + at;
+    const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
+    return "load_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;
+  }
+  std::string random(const Value& value) const {
+    const std::string function = value.op == Op::kRandomUniform ? "uniform_group" : "random_group";
+    return function + "(tile.random, tile.first + i, " + std::to_string(value.purpose) + ")";
+  }
+  std::string index(const Value& value) const {
+    return "index_group<" + ExpressionText::type(value.type, true) + ">(tile.first + i)";
+  }
+
+  void check_element(const Value& value) {
+    if (value.type != kDoubleType && !uses_double(value)) return;
+    if (value.kind != Value::Kind::kCompute) return;
+    const bool arithmetic =
+        value.op == Op::kAdd || value.op == Op::kSubtract || value.op == Op::kMultiply || value.op == Op::kDivide;
+    const bool widens =
+        value.op == Op::kConvert && value.type == kDoubleType && graph_[value.arguments[0]].type != kBoolType;
+    const bool narrows = value.op == Op::kConvert && value.type == kFloatType;
+    if (!arithmetic && !widens && !narrows) refuse(value.at, "this operation on a double of each element");
+  }
+  bool uses_double(const Value& value) const {
+    return std::any_of(value.arguments.begin(), value.arguments.end(), [&](ValueId id) {
+      return graph_[id].type == kDoubleType && graph_[id].domain == Domain::kElement;
+    });
+  }
+
+  const Program& program_;
+  const Graph& graph_;
+  const Lowered& lowered_;
+  Writer& out_;
+  Diagnostics& diagnostics_;
+  ExpressionText text_;
+};
+
+}  // namespace casync::compll

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text that is generated: what it may not contain, and what the back end says it cannot write.
+#include <catch2/catch.hpp>
+
+#include "compll/codegen/cpu.h"
+#include "compll/lang/front_end.h"
+
+namespace casync::compll {
+namespace {
+
+Result<std::string> text_for(const std::string& program_text) {
+  const Source source("x.cll", program_text);
+  Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<Lowered> lowered = lower(*program, source);
+  if (!lowered) return lowered.status();
+  return cpu_text(*program, *lowered, source, "x.cc");
+}
+
+const std::string kDecode =
+    "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
+    "gradient = map(y, [&](float x) -> float { return x; }); }\n";
+
+std::string in_encode(const std::string& text) {
+  return "void encode(float* g, uint8* compressed) {\n" + text + "\ncompressed = concat(g);\n}\n" + kDecode;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("codegen: a source line that ends in a backslash does not take the next line into its comment") {
+  const Result<std::string> text = text_for(
+      "void encode(float* g, uint8* compressed) {\n"
+      "float* twice = map(g, [&](float x) -> float { return 2 * x; });  // \\\n"
+      "compressed = concat(twice);\n}\n" +
+      kDecode);
+  REQUIRE(text.status().text() == "OK");
+  CHECK(text->find("return 2 * x") != text->npos);
+  CHECK(text->find("\\\n") == text->npos);
+}
+
+TEST_CASE("codegen: a section that is named twice gets two names") {
+  const Result<std::string> text = text_for(
+      "void encode(float* g, uint8* compressed) { compressed = concat(g, g); }\n"
+      "void decode(uint8* compressed, float* gradient) { float* y, z; extract(compressed, y, z);\n"
+      "gradient = map(y, z, [&](float a, float b) -> float { return a + b; }); }\n");
+  REQUIRE(text.status().text() == "OK");
+  CHECK(count(*text, "const std::byte* g_at0;") == 1);
+  CHECK(count(*text, "const std::byte* g_at1;") == 1);
+}
+
+TEST_CASE("codegen: operators that feed each other become one pass over memory") {
+  const auto passes = [](const std::string& text) { return count(text, "HWY_INLINE bool pass_"); };
+  const std::string scaled =
+      "float* y = map(g, [&](float x) -> float { return x * x; });\nfloat* z = map(y, [&](float x) "
+      "-> float { return x + 1; });\n";
+  CHECK(passes(*text_for("void encode(float* g, uint8* compressed) {\n" + scaled + "compressed = concat(z);\n}\n" +
+                         kDecode)) == 1);
+  CHECK(passes(*text_for("void encode(float* g, uint8* compressed) {\nfloat top = reduce(g, magnitude);\n"
+                         "float* z = map(g, [&](float x) -> float { return x / top; });\ncompressed = concat(z);\n}\n" +
+                         kDecode)) == 2);
+}
+
+TEST_CASE("codegen: what cannot be generated yet is named with its place") {
+  const auto refused = [](const std::string& text) {
+    const Result<std::string> made = text_for(text);
+    REQUIRE_FALSE(made.is_ok());
+    CHECK(made.status().code() == StatusCode::kUnimplemented);
+    return made.status().message().substr(0, made.status().message().find('\n'));
+  };
+  CHECK(refused("void encode(float* g, uint8* compressed) {\n"
+                "float one = 1;\n"
+                "float m = reduce(g, 0, [&](float a, float b) -> float { return a + b * one; });\n"
+                "compressed = concat(g, m);\n}\n"
+                "void decode(uint8* compressed, float* gradient) { float* y; float m; extract(compressed, y, m);\n"
+                "gradient = map(y, [&](float x) -> float { return x; }); }\n") ==
+        "x.cll:3:72: error: a reduction by a function that looks at variables outside of it cannot be compiled, only "
+        "interpreted");
+  CHECK(refused("void encode(float* g, uint8* compressed) {\n"
+                "float* y = map(g, [&](float x) -> float { return g[0]; });\ncompressed = concat(y);\n}\n" +
+                kDecode) ==
+        "x.cll:2:50: error: an element that is picked by a computed index cannot be compiled, only interpreted");
+  CHECK(
+      refused("void encode(float* g, uint8* compressed) {\nfloat* a = block_reduce(g, 16, max);\n"
+              "float* b = block_reduce(g, 32, max);\ncompressed = concat(a, b);\n}\n"
+              "void decode(uint8* compressed, float* gradient) { float* a, b; extract(compressed, a, b);\n"
+              "gradient = map(spread(a, 16), spread(b, 32), [&](float x, float y) -> float { return x + y; }); }\n") ==
+      "x.cll:3:12: error: a second size of blocks cannot be compiled, only interpreted");
+}
+
+}  // namespace casync::compll
