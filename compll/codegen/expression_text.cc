@@ -112,11 +112,15 @@ std::string ExpressionText::literal(const Value& value) const {
     case ScalarType::Kind::kInt: return value.number == -2147483648.0 ? "(-2147483647 - 1)" : shortest(value.number);
     default: break;
   }
-  std::string text =
-      std::isinf(value.number) ? std::string(value.number < 0 ? "-" : "") + "HUGE_VAL" : shortest(value.number);
-  if (text.find_first_of(".eH") == text.npos) text += ".0";
-  if (std::signbit(value.number)) text = "(" + text + ")";
-  return value.type == kFloatType ? (std::isinf(value.number) ? "float(" + text + ")" : text + "f") : text;
+  const bool is_float = value.type == kFloatType;
+  std::string text = std::isinf(value.number) ? "HUGE_VAL" : shortest(std::fabs(value.number));
+  if (std::isinf(value.number)) {
+    if (is_float) text = "float(HUGE_VAL)";
+  } else {
+    if (text.find_first_of(".e") == text.npos) text += ".0";
+    if (is_float) text += "f";
+  }
+  return std::signbit(value.number) ? "(-" + text + ")" : text;
 }
 
 std::string ExpressionText::operation(const Value& value) const {

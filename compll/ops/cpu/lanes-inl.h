@@ -49,7 +49,13 @@ inline constexpr size_t kDoubleLanes = hn::MaxLanes(F64());
 inline constexpr size_t kDoubleParts = kGroup / kDoubleLanes;
 using MaskF = hn::Mask<F32>;
 
+// Sixteen vectors of one element are a loop; unrolled they would only take long to compile.
+#undef COMPLL_EACH
+#if HWY_TARGET == HWY_SCALAR
+#define COMPLL_EACH _Pragma("GCC unroll 1") for (size_t k = 0; k < kParts; ++k)
+#else
 #define COMPLL_EACH for (size_t k = 0; k < kParts; ++k)
+#endif
 
 struct Bool {
   MaskF v[kParts];

@@ -77,13 +77,21 @@ HWY_INLINE void fetch_section(const std::byte* section, size_t i) {
   }
 }
 
+// What happens at the end of a vector is out of line: it is rare, and everything else would be compiled twice.
+template <int kBits>
+HWY_NOINLINE void load_tail(const std::byte* from, size_t rest, Uint& codes) {
+  HWY_ALIGN std::byte padded[kGroupBytes<kBits>] = {};
+  std::memcpy(padded, from, (rest * kBits + 7) / 8);
+  codes = load_uint<kBits>(padded);
+}
+
 /// Elements i and on of a section of the tile.
 template <int kBits>
 HWY_INLINE Uint load_uint(const std::byte* section, size_t i, size_t rest) {
   if (rest >= kGroup) return load_uint<kBits>(section + i * kBits / 8);
-  HWY_ALIGN std::byte padded[kGroupBytes<kBits>] = {};
-  std::memcpy(padded, section + i * kBits / 8, (rest * kBits + 7) / 8);
-  return load_uint<kBits>(padded);
+  Uint codes;
+  load_tail<kBits>(section + i * kBits / 8, rest, codes);
+  return codes;
 }
 template <int kBits>
 HWY_INLINE Int load_int(const std::byte* section, size_t i, size_t rest) {
@@ -95,20 +103,27 @@ HWY_INLINE Float load_float(const std::byte* section, size_t i, size_t rest) {
 }
 
 template <int kBits, class Group>
-HWY_INLINE void store_section(Group codes, std::byte* section, size_t i, size_t rest) {
-  if (rest >= kGroup) return store_codes<kBits>(codes, section + i * kBits / 8);
+HWY_NOINLINE void store_tail(const Group& codes, std::byte* to, size_t rest) {
   HWY_ALIGN std::byte padded[kGroupBytes<kBits>];
   store_codes<kBits>(or_else(codes, Group(0), rest), padded);
-  std::memcpy(section + i * kBits / 8, padded, (rest * kBits + 7) / 8);
+  std::memcpy(to, padded, (rest * kBits + 7) / 8);
+}
+template <int kBits, class Group>
+HWY_INLINE void store_section(Group codes, std::byte* section, size_t i, size_t rest) {
+  if (rest >= kGroup) return store_codes<kBits>(codes, section + i * kBits / 8);
+  store_tail<kBits>(codes, section + i * kBits / 8, rest);
 }
 
 template <Write kWrite>
+HWY_NOINLINE void write_tail(const Float& values, float* to, size_t rest) {
+  HWY_ALIGN float lanes[kGroup];
+  store_floats(values, lanes);
+  for (size_t i = 0; i < rest; ++i) to[i] = kWrite == Write::kAdd ? to[i] + lanes[i] : lanes[i];
+}
+template <Write kWrite>
 HWY_INLINE void write_floats(Float values, float* to, size_t rest) {
-  if (rest < kGroup) {
-    HWY_ALIGN float lanes[kGroup];
-    store_floats(values, lanes);
-    for (size_t i = 0; i < rest; ++i) to[i] = kWrite == Write::kAdd ? to[i] + lanes[i] : lanes[i];
-  } else if constexpr (kWrite == Write::kAdd) {
+  if (rest < kGroup) return write_tail<kWrite>(values, to, rest);
+  if constexpr (kWrite == Write::kAdd) {
     store_floats(load_floats(to) + values, to);
   } else if constexpr (kWrite == Write::kStream) {
     stream_floats(values, to);

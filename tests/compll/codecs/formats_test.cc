@@ -82,7 +82,7 @@ TEST_CASE("codecs: fp8 and mxfp4 round every number, midpoint and neighbour to n
 }
 
 TEST_CASE("codecs: rounding halves up instead of to even would be noticed") {
-  const std::string wrong = changed(source_of("fp8_e4m3"), "- 1 + (magnitude >> rest & 1)", "");
+  const std::string wrong = changed(whole_source_of("fp8_e4m3"), "- 1 + (magnitude >> rest & 1)", "");
   CHECK(rounded_wrongly(*from_text("fp8_e4m3", wrong).codec, numbers(3, 7, 0x7f), 256) > 50);
 }
 

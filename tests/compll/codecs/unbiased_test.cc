@@ -116,7 +116,7 @@ TEST_CASE(
 TEST_CASE("codecs: rounding that favours one side by a twentieth, and rounding to nearest, would be noticed") {
   const std::vector<float> x = gaussian(1000, 4);
   for (const Rounding& rounding : roundings()) {
-    const std::string source = source_of(rounding.name);
+    const std::string source = whole_source_of(rounding.name);
     const bool by_bits = source.find("random<uint>()") != source.npos;
     const std::string drawn = by_bits ? "random<uint>() >> 9" : "random<float>(0, 1)";
     const std::string favoured = by_bits ? "(random<uint>() >> 9) / 20 * 19" : "0.95 * random<float>(0, 1)";

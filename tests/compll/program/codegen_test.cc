@@ -22,10 +22,6 @@ const std::string kDecode =
     "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
     "gradient = map(y, [&](float x) -> float { return x; }); }\n";
 
-std::string in_encode(const std::string& text) {
-  return "void encode(float* g, uint8* compressed) {\n" + text + "\ncompressed = concat(g);\n}\n" + kDecode;
-}
-
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++found;

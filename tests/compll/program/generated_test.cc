@@ -15,6 +15,10 @@
 
 namespace casync::compll {
 
+extern "C" const GeneratedCodec* generated_branches();
+extern "C" const GeneratedCodec* generated_published();
+extern "C" const GeneratedCodec* generated_several();
+
 namespace {
 
 void check_same(const Codec& meaning, const Codec& generated, const std::vector<float>& values) {

@@ -21,23 +21,28 @@ T value_or_throw(Result<T> result) {
   return std::move(result).value();
 }
 
+/// `codecs/int8` or `lang/prelude`, below compll.
+std::string text_of_file(const std::string& name) {
+  const std::string path = std::string(CASYNC_COMPLL) + "/" + name + ".cll";
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 std::vector<std::string> written_names() {
   std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(CASYNC_CODECS)) {
+  for (const auto& file : std::filesystem::directory_iterator(std::string(CASYNC_COMPLL) + "/codecs")) {
     if (file.path().extension() == ".cll") names.push_back(file.path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-std::string source_of(const std::string& name) {
-  const std::string path = std::string(CASYNC_CODECS) + "/" + name + ".cll";
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot read " + path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::string source_of(const std::string& name) { return text_of_file("codecs/" + name); }
+
+std::string whole_source_of(const std::string& name) { return text_of_file("lang/prelude") + source_of(name); }
 
 Written from_text(const std::string& name, const std::string& text, const Parameters& parameters) {
   // `feedback` belongs to the codec, not to its program.
