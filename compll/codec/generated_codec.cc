@@ -166,9 +166,10 @@ Status set_value(const GeneratedDeclaration& declares, CodecInfo& info, const st
     const double step = own ? declares.parameters[i].step : 0;
     const bool whole = !own || declares.parameters[i].whole;
     const bool block = own && static_cast<std::int32_t>(i) == declares.block_parameter;
-    const bool power = !block || std::has_single_bit(static_cast<std::uint64_t>(std::max(value, 0.0)));
-    const bool fits = power && value >= parameter.least && value <= parameter.most &&
-                      (!whole || value == std::floor(value)) && (step == 0 || std::fmod(value, step) == 0);
+    // In the range first: only then is it a number that an integer can hold.
+    const bool fits = value >= parameter.least && value <= parameter.most && (!whole || value == std::floor(value)) &&
+                      (step == 0 || std::fmod(value, step) == 0) &&
+                      (!block || std::has_single_bit(static_cast<std::uint64_t>(value)));
     if (!fits) {
       std::ostringstream text;
       text << "codec `" << info.name << "`: parameter `" << name << "` is " << value << ", expected "

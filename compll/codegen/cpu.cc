@@ -98,6 +98,15 @@ Result<std::string> cpu_text(const Program& program, const Lowered& lowered, con
     return unimplemented(source.name() + ": more than " + std::to_string(kMostSections) + " sections or " +
                          std::to_string(kMostParameters - 1) + " parameters cannot be compiled for the CPU");
   }
+  for (const Section& section : program.sections) {
+    const bool blocks = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
+    // A tile's entries have to begin with a byte of their own.
+    if (blocks && section.type.element.bits % 8 != 0) {
+      return unimplemented(
+          source.name() + ": section `" + section.name + "` has entries of " + text_of(section.type.element) +
+          " for each block, which cannot be compiled for the CPU: " + "only interpreted; widen them to whole bytes");
+    }
+  }
   Diagnostics diagnostics(source);
   Writer out(source);
   out.line("// Written by compllc from codec " + program.declares.name + ". Changes belong into its file.");
@@ -111,12 +120,12 @@ Result<std::string> cpu_text(const Program& program, const Lowered& lowered, con
   out.line("namespace casync::compll::HWY_NAMESPACE {");
   out.line("namespace {");
   out.line("");
-  EncoderShape shape;
+  std::size_t passes = 0;
   try {
     write_decoder(program, lowered, out, diagnostics);
     out.line("");
-    shape = write_encoder(program, lowered, out, diagnostics);
-    write_entry_points(out, shape.passes);
+    passes = write_encoder(program, lowered, out, diagnostics);
+    write_entry_points(out, passes);
   } catch (const CannotWrite&) {
     return unimplemented(diagnostics.status().message());
   }
@@ -135,8 +144,8 @@ Result<std::string> cpu_text(const Program& program, const Lowered& lowered, con
   out.line("  static const GeneratedCodec codec = {");
   out.line("      kGeneratedVersion,");
   write_declaration(out, program, lowered);
-  out.line("      " + std::to_string(shape.passes) + ", " + std::to_string(program.sections.size()) + ", " +
-           flag(shape.keeps_input) + ", {" + section_list(program) + "},");
+  out.line("      " + std::to_string(passes) + ", " + std::to_string(program.sections.size()) + ", {" +
+           section_list(program) + "},");
   out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(begin_pass)(all...); },");
   out.line("      [](auto... all) { return HWY_DYNAMIC_DISPATCH(encode_tile)(all...); },");
   out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(decode_tile)(all...); }};");

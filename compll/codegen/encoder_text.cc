@@ -16,15 +16,13 @@ class EncoderText : RoutineText {
       : RoutineText(program, lowered.encode.graph, lowered, out, diagnostics),
         plan_(schedule(graph_, outputs(lowered))) {}
 
-  EncoderShape write() {
+  std::size_t write() {
     for (const Output& output : outputs(lowered_)) text_.keep(output.value);
     write_functions();
     write_tensor();
     for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) write_pass(pass);
     write_end();
-    const bool keeps =
-        std::any_of(plan_.passes.begin(), plan_.passes.end(), [&](const Pass& pass) { return keeps_input(pass); });
-    return {plan_.passes.size(), keeps};
+    return plan_.passes.size();
   }
 
  private:
@@ -281,7 +279,7 @@ class EncoderText : RoutineText {
 
 }  // namespace
 
-EncoderShape write_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
+std::size_t write_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
   return EncoderText(program, lowered, out, diagnostics).write();
 }
 

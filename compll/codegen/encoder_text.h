@@ -9,13 +9,8 @@
 
 namespace casync::compll {
 
-/// What of encode the text around it has to know.
-struct EncoderShape {
-  std::size_t passes = 1;
-  bool keeps_input = false;  ///< needs scratch for a tile
-};
-
-/// struct Tensor, a function for each pass of encode, and what comes behind the last one. Throws CannotWrite.
-EncoderShape write_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
+/// struct Tensor, a function for each pass of encode, and what comes behind the last one. Returns how many passes.
+/// Throws CannotWrite.
+std::size_t write_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

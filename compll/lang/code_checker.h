@@ -32,7 +32,7 @@ class CodeChecker {
   void declare_variable(const Word& word, DeclaredType type, std::optional<VariableId> value);
   VariableId new_variable(std::string_view name, Type type, Span at);
 
-  /// `known` are the values types may be made of; `sections` what `extract` hands out, null outside of decode.
+  /// The values that types may be made of.
   void know(const std::map<std::string_view, double>& known) { known_ = known; }
   /// Before decode: what encode has assigned is another run's.
   void forget_values() { values_.assign(values_.size(), std::nullopt); }
@@ -48,7 +48,6 @@ class CodeChecker {
 
  private:
   struct Control;
-  friend struct OperatorChecker;
 
   // Statements (statement_checker.cc).
   void check_block(const Block& block);

@@ -29,7 +29,6 @@ enum class Op : std::uint8_t {
   kConvert,    ///< to the term's type: floats become integers towards zero; what does not fit takes the nearest end of
                ///< the range, NaN becomes 0
   kSelect,     ///< arguments: a condition, the value if it holds, the value if not. Both are computed
-  kTuple,      ///< several values, one type each
 
   // One operand.
   kNegate,

@@ -7,13 +7,14 @@
 namespace casync::compll {
 namespace {
 
-constexpr std::array<std::string_view, 45> kOpNames = {
-    "constant",    "variable",       "parameter", "size",       "element",      "convert", "select",
-    "tuple",       "negate",         "not",       "complement", "abs",          "floor",   "ceil",
-    "round",       "sqrt",           "bits",      "from_bits",  "is_finite",    "add",     "subtract",
-    "multiply",    "divide",         "remainder", "and",        "or",           "xor",     "shift_left",
-    "shift_right", "equal",          "unequal",   "less",       "less_equal",   "min",     "max",
-    "random_bits", "random_uniform", "map",       "reduce",     "block_reduce", "spread",  "range"};
+constexpr std::array kOpNames = std::to_array<std::string_view>(
+    {"constant",       "variable",  "parameter",  "size",         "element", "convert",    "select",
+     "negate",         "not",       "complement", "abs",          "floor",   "ceil",       "round",
+     "sqrt",           "bits",      "from_bits",  "is_finite",    "add",     "subtract",   "multiply",
+     "divide",         "remainder", "and",        "or",           "xor",     "shift_left", "shift_right",
+     "equal",          "unequal",   "less",       "less_equal",   "min",     "max",        "random_bits",
+     "random_uniform", "map",       "reduce",     "block_reduce", "spread",  "range"});
+static_assert(kOpNames.size() == static_cast<std::size_t>(Op::kRange) + 1);
 constexpr std::array<std::string_view, 6> kReducerNames = {"sum", "min", "max", "magnitude", "count", "user"};
 
 std::string number(double value) {

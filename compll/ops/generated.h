@@ -13,7 +13,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 1;
+inline constexpr std::uint32_t kGeneratedVersion = 2;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most parameters a codec has.
@@ -64,7 +64,6 @@ struct GeneratedCodec {
   GeneratedDeclaration declares;
   std::uint32_t passes = 1;
   std::uint32_t section_count = 0;
-  bool keeps_input = false;  ///< needs scratch: its blocks are read more than once
   GeneratedSection sections[kMostSections];
 
   /// Before pass 0, 1, ..., and behind the last one: computes what is one for the tensor. `tensor` is 64-byte aligned

@@ -63,6 +63,7 @@ TEST_CASE("registry: an unknown parameter and values out of range are named") {
   for (double block : {8.0, 131072.0, 64.5, -64.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     INFO(block);
     CHECK_THAT(refusal("int4", {{"block", block}}), Catch::Contains("from 16 to 65536"));
+    CHECK_THAT(refusal("int2", {{"block", block}}), Catch::Contains("from 16 to 65536"));
   }
   CHECK_THAT(refusal("onebit", {{"block", 32}}), Catch::Contains("from 64 to 65536"));
   CHECK_THAT(refusal("int4", {{"feedback", 0.5}}), Catch::Contains("a whole number from 0 to 1"));

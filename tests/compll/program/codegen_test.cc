@@ -63,6 +63,19 @@ TEST_CASE("codegen: operators that feed each other become one pass over memory")
                          kDecode)) == 2);
 }
 
+TEST_CASE("codegen: entries of a block that are no whole bytes are refused: tiles could not write them apart") {
+  const Result<std::string> text = text_for(
+      "void encode(float* g, uint8* compressed) {\n"
+      "float* top = block_reduce(g, 16, max);\n"
+      "uint4* t = map(top, [&](float x) -> uint4 { return x; });\n"
+      "compressed = concat(t, g);\n}\n"
+      "void decode(uint8* compressed, float* gradient) { uint4* t; float* y; extract(compressed, t, y);\n"
+      "gradient = map(y, spread(t, 16), [&](float x, uint4 u) -> float { return x + u; }); }\n");
+  REQUIRE_FALSE(text.is_ok());
+  CHECK(text.status().code() == StatusCode::kUnimplemented);
+  CHECK_THAT(text.status().message(), Catch::Contains("section `t` has entries of uint4 for each block"));
+}
+
 TEST_CASE("codegen: what cannot be generated yet is named with its place") {
   const auto refused = [](const std::string& text) {
     const Result<std::string> made = text_for(text);
