@@ -33,17 +33,21 @@ struct CodecInfo {
   bool exact_merge = false;      ///< decode-add-encode adds no error
   bool contractive = false;      ///< ||D(E(x)) - x||^2 <= (1 - d) ||x||^2 with d > 0: safe under feedback
   bool feedback = false;         ///< keeps a residual (parameter `feedback` 0 turns it off)
+  std::uint32_t states = 0;      ///< arrays of n floats kept from step to step; the residual is the first of them
+  bool coded_terms = false;      ///< what a rank contributes is its code, never its raw elements: each encodes its own
+  bool has_result = false;       ///< what was decoded becomes the gradient by result()
   Elements block = 1;            ///< elements that share statistics
   double bits_per_element = 32;  ///< on the wire for large n, scales included
   std::vector<CodecParameter> parameters;
   std::vector<double> values;  ///< of `parameters`, in the same order
 };
 
-/// The memory of error feedback: n floats read, n floats written, both null when there is none. `out` may not
-/// overlap `in`: the caller keeps `in` until the step is committed.
+/// What a codec keeps from step to step: info().states arrays of n floats read, as many written, both null when there
+/// are none or they are not wanted. `out` may not overlap `in`: the caller keeps `in` until the step is committed.
 struct Residual {
   const float* in = nullptr;
   float* out = nullptr;
+  Elements stride = 0;  ///< from the beginning of one array to the next
 };
 
 /// What random codecs draw from, so that a result is a function of (inputs, plan, seed, step).
@@ -88,6 +92,17 @@ class Codec {
   virtual Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                          std::byte* payload) const = 0;
 
+  /// The same for a sum of what was decoded. Few codecs tell it from a gradient: those do that put momentum or a shift
+  /// on a rank's own gradient.
+  virtual Encoded encode_sum(const float* sum, Elements n, Residual residual, const EncodeContext& context,
+                             std::byte* payload) const {
+    return encode(sum, n, residual, context, payload);
+  }
+
+  /// The gradient from what decode gave for the result of all ranks, with states of its own; of codecs that say
+  /// has_result. `out` may be `decoded`.
+  virtual void result(const float* decoded, Elements n, Residual state, const EncodeContext& context, float* out) const;
+
   /// DataLoss: these bytes are not an encoding of n elements by this codec with these parameters; says what
   /// differs. Reads nothing beyond the payload.
   virtual Status check(ConstView payload, Elements n) const = 0;
@@ -97,9 +112,10 @@ class Codec {
   virtual void decode_add(ConstView payload, Elements n, float* out) const = 0;
 
   /// p = scale * (sum of the contributions, encoded by this codec, in their order) + residual.in; payload is
-  /// E(p) by `second`, residual.out = p - D(payload). One pass: no float32 image of a contribution touches
-  /// memory. At least one contribution. `payload` overlaps nothing, but where `second` is an identity it may be the
-  /// memory of one contribution that is raw or of an identity: a sum straight into gradient memory.
+  /// E(p) by `second`, residual.out = p - D(payload). One pass where both codecs work on tiles: no float32 image of a
+  /// contribution touches memory. At least one contribution. `payload` overlaps nothing, but where `second` is an
+  /// identity it may be the memory of one contribution that is raw or of an identity: a sum straight into gradient
+  /// memory.
   virtual Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                         Residual residual, const EncodeContext& context, std::byte* payload) const = 0;
 };

@@ -213,6 +213,7 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
   CodecInfo info = info_of(declares);
   for (const auto& [name, value] : parameters) CASYNC_RETURN_IF_ERROR(set_value(declares, info, name, value));
   if (declares.feedback) info.feedback = info.values.back() == 1;
+  info.states = info.feedback ? 1 : 0;
   if (declares.block_parameter >= 0) {
     info.block = static_cast<Elements>(info.values[static_cast<std::size_t>(declares.block_parameter)]);
   } else if (declares.block != 0) {

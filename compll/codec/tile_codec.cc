@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "compll/codec/merge_whole.h"
 #include "compll/codec/tile_memory.h"
 #include "compll/ops/cpu/linear.h"
 
@@ -26,12 +27,6 @@ void for_tiles(Elements n, Elements step, const Body& body) {
 float* offset(float* floats, Elements first) { return floats == nullptr ? nullptr : floats + first; }
 
 }  // namespace
-
-const TileCodec& tile_codec(const Codec& codec) {
-  const auto* tiles = dynamic_cast<const TileCodec*>(&codec);
-  CASYNC_CHECK(tiles != nullptr);
-  return *tiles;
-}
 
 Elements TileCodec::tile_elements() const {
   return info().block == 1 ? kElementwiseTile : std::max(kTileElements, info().block);
@@ -105,7 +100,9 @@ Encoded TileCodec::merge(std::span<const Contribution> contributions, Elements n
   CASYNC_CHECK(!contributions.empty());
   for (const Contribution& c : contributions)
     CASYNC_CHECK(n == 0 || c.raw != nullptr || c.code.size == encoded_bound(n));
-  const TileCodec& encoder = tile_codec(second);
+  const auto* tiles = dynamic_cast<const TileCodec*>(&second);
+  if (tiles == nullptr) return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+  const TileCodec& encoder = *tiles;
   const Elements step = std::max(tile_elements(), encoder.tile_elements());
   const Write mode = residual_mode(residual.out, n);
   float* sum = tile_memory(step);

@@ -21,8 +21,8 @@ struct EncodePass {
   alignas(64) std::byte tensor[kMostTensorBytes];  ///< the codec's own
 };
 
-/// A codec that encodes and decodes tile by tile. Every codec of make_codec is one, which is what lets encode, decode
-/// and merge be written once, for all pairs of codecs, with one pass over memory.
+/// A codec that encodes and decodes tile by tile, which is what lets encode, decode and merge be written once, for all
+/// pairs of such codecs, with one pass over memory.
 class TileCodec : public Codec {
  public:
   void prepare_thread() const override;
@@ -61,8 +61,5 @@ class TileCodec : public Codec {
   void sum_tile(const Tile& tile, std::span<const Contribution> contributions, float* out) const;
   void decode_tiles(ConstView payload, Elements n, float* out, Write mode) const;
 };
-
-/// `codec` as what it is. A check failure for a codec that make_codec did not make.
-const TileCodec& tile_codec(const Codec& codec);
 
 }  // namespace casync::compll

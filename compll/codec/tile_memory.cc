@@ -19,7 +19,7 @@ struct Free {
   void operator()(float* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
 };
 
-struct TileMemory {
+struct ThreadMemory {
   std::unique_ptr<float, Free> floats;
   Elements size = 0;
 };
@@ -29,16 +29,25 @@ Write mode_of(const float* out, Elements n, Bytes least) {
   return aligned && n * sizeof(float) >= least ? Write::kStream : Write::kPlain;
 }
 
-}  // namespace
-
-float* tile_memory(Elements count) {
-  thread_local TileMemory memory;
+float* sized(ThreadMemory& memory, Elements count) {
   if (memory.size < count) {
     // Of the operator new that is counted, so that a test sees when it is called.
     memory.floats.reset(static_cast<float*>(::operator new (count * sizeof(float), std::align_val_t{kAlignment})));
     memory.size = count;
   }
   return memory.floats.get();  // NOLINT(clang-analyzer-cplusplus.NewDelete): the thread's, not this call's
+}
+
+}  // namespace
+
+float* tile_memory(Elements count) {
+  thread_local ThreadMemory memory;
+  return sized(memory, count);
+}
+
+float* partition_memory(Elements count) {
+  thread_local ThreadMemory memory;
+  return sized(memory, count);
 }
 
 Write residual_mode(const float* out, Elements n) { return mode_of(out, n, kStreamedResidual); }

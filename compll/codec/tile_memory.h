@@ -10,6 +10,9 @@ namespace casync::compll {
 /// thread's first allocates.
 float* tile_memory(Elements count);
 
+/// The same for all elements of a partition, where a codec has to see them at once.
+float* partition_memory(Elements count);
+
 /// How to write floats that nobody reads for a while. kStream when `out` is aligned for it and n is so large that
 /// plain stores would push out of the caches what is read sooner: a residual is read in the next step, when the whole
 /// model has passed by; what is decoded may be read at once.

@@ -7,8 +7,31 @@
 
 #include "base/check.h"
 #include "compll/interpreter/reductions.h"
+#include "compll/interpreter/selection.h"
 
 namespace casync::compll {
+namespace {
+
+Values values_of(std::span<const float> floats) {
+  Values values(floats.size());
+  std::transform(floats.begin(), floats.end(), values.begin(), Scalar::of_float);
+  return values;
+}
+
+std::vector<float> floats_of(const Values& values) {
+  std::vector<float> floats(values.size());
+  std::transform(values.begin(), values.end(), floats.begin(), [](Scalar value) { return value.as_float(); });
+  return floats;
+}
+
+/// a + b as the program would compute it, then as an element of this type again.
+Scalar sum_of(ScalarType type, Scalar a, Scalar b) {
+  if (type.is_float()) return computed(Op::kAdd, type, std::array{a, b});
+  const ScalarType wide = type == kUintType ? kUintType : kIntType;
+  return converted(computed(Op::kAdd, wide, std::array{a, b}), wide, type);
+}
+
+}  // namespace
 
 Interpreter::Interpreter(const Program& program, std::span<const double> parameters)
     : program_(program), parameters_(parameters.begin(), parameters.end()), values_(program.variables.size()) {
@@ -25,30 +48,57 @@ Elements Interpreter::count(const Type& type, Elements n) const {
     case Extent::Kind::kElements: return n;
     case Extent::Kind::kBlocks: return (n + constant(type.extent->count) - 1) / constant(type.extent->count);
     case Extent::Kind::kFixed: return constant(type.extent->count);
+    case Extent::Kind::kSized: {
+      Interpreter own(program_, parameters_);
+      own.n_ = n;
+      return std::min<Elements>(own.element(*program_.sizes[type.extent->count.value].value).as_uint(), n);
+    }
   }
   return 0;
 }
 
-std::vector<Values> Interpreter::encode(std::span<const float> gradient, const RandomStream& stream) {
+void Interpreter::begin(const Routine& routine, std::span<const float> gradient, const RandomStream& stream,
+                        const States& states) {
   n_ = gradient.size();
   stream_ = stream;
-  Values elements(gradient.size());
-  std::transform(gradient.begin(), gradient.end(), elements.begin(), Scalar::of_float);
-  assign(program_.encode.gradient, std::move(elements));
-  run(program_.encode.steps);
+  assign(routine.gradient, values_of(gradient));
+  for (std::size_t i = 0; i < states.size(); ++i) assign(routine.states[i], values_of(states[i]));
+  run(routine.steps);
+}
+
+void Interpreter::end(const Routine& routine, States& states) const {
+  for (std::size_t i = 0; i < states.size(); ++i) states[i] = floats_of(values_[routine.states_then[i]]);
+}
+
+std::vector<Values> Interpreter::sections_of(const Routine& routine, std::span<const float> gradient,
+                                             const RandomStream& stream, States& states) {
+  begin(routine, gradient, stream, states);
   std::vector<Values> sections;
-  for (const TermPtr& section : program_.encode.sections) sections.push_back(evaluate(*section));
+  for (const TermPtr& section : routine.sections) sections.push_back(evaluate(*section));
+  end(routine, states);
   return sections;
+}
+
+std::vector<Values> Interpreter::encode(std::span<const float> gradient, const RandomStream& stream, States& states) {
+  return sections_of(program_.encode, gradient, stream, states);
+}
+
+std::vector<Values> Interpreter::merge(std::span<const float> sum, const RandomStream& stream, States& states) {
+  return sections_of(program_.merge ? *program_.merge : program_.encode, sum, stream, states);
 }
 
 std::vector<float> Interpreter::decode(Elements n, std::vector<Values> sections) {
   n_ = n;
   for (std::size_t i = 0; i < sections.size(); ++i) assign(program_.decode.extracted[i], std::move(sections[i]));
   run(program_.decode.steps);
-  const Values result = evaluate(*program_.decode.result);
-  std::vector<float> floats(result.size());
-  std::transform(result.begin(), result.end(), floats.begin(), [](Scalar value) { return value.as_float(); });
-  return floats;
+  return floats_of(evaluate(*program_.decode.result));
+}
+
+std::vector<float> Interpreter::result(std::span<const float> decoded, const RandomStream& stream, States& states) {
+  begin(*program_.result, decoded, stream, states);
+  std::vector<float> gradient = floats_of(evaluate(*program_.result->result));
+  end(*program_.result, states);
+  return gradient;
 }
 
 void Interpreter::run(const std::vector<Step>& steps) {
@@ -72,6 +122,14 @@ Values Interpreter::evaluate(const Term& term) {
     case Op::kBlockReduce: return block_reduce(term);
     case Op::kSpread: return spread(term);
     case Op::kVariable: return values_[term.variable];
+    case Op::kLargest:
+      return largest(evaluate(*term.arguments.front()), term.arguments.front()->type().element, count(term.type(), n_));
+    case Op::kWhere: return where(evaluate(*term.arguments.front()), count(term.type(), n_));
+    case Op::kSort: return sort(term);
+    case Op::kScatter:
+    case Op::kScatterAdd: return scatter(term);
+    case Op::kHistogram: return histogram(evaluate(*term.arguments.front()), count(term.type(), n_));
+    case Op::kHadamard: return hadamard(evaluate(*term.arguments.front()), constant(term.block));
     case Op::kRange: {
       Values values(count(term.type(), n_));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = Scalar::of_uint(static_cast<std::uint32_t>(i));
@@ -128,6 +186,26 @@ Values Interpreter::spread(const Term& term) {
   Values values(n_);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = blocks[i / constant(term.block)];
   return values;
+}
+
+Values Interpreter::scatter(const Term& term) {
+  const Values places = evaluate(*term.arguments[0]), values = evaluate(*term.arguments[1]);
+  Values into = term.arguments.size() > 2 ? evaluate(*term.arguments[2]) : Values(count(term.type(), n_));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint32_t place = places[i].as_uint();
+    if (place >= into.size()) continue;
+    const Scalar value = term.arguments[1]->type().is_array() ? values[i] : values.front();
+    into[place] = term.op == Op::kScatter ? value : sum_of(term.type().element, into[place], value);
+  }
+  return into;
+}
+
+Values Interpreter::sort(const Term& term) {
+  const ScalarType type = term.type().element;
+  return sorted(evaluate(*term.arguments.front()), [&](Scalar a, Scalar b) {
+    if (term.function) return apply(*term.function, std::array{a, b}).front().as_bool();
+    return computed(Op::kLess, type, std::array{a, b}).as_bool();
+  });
 }
 
 std::vector<Scalar> Interpreter::apply(const Body& body, std::span<const Scalar> arguments) {

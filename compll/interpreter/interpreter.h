@@ -16,14 +16,22 @@ namespace casync::compll {
 
 /// A section's elements.
 using Values = std::vector<Scalar>;
+/// A program's states, each of n floats.
+using States = std::vector<std::vector<float>>;
 
 class Interpreter {
  public:
   /// `parameters` has a value for each of the program's parameters, in their order. The program outlives this.
   Interpreter(const Program& program, std::span<const double> parameters);
 
-  /// What `encode` hands out, section by section.
-  std::vector<Values> encode(std::span<const float> gradient, const RandomStream& stream);
+  /// What `encode` hands out, section by section. `states` has an array for each of the program's; they become what
+  /// they are after it.
+  std::vector<Values> encode(std::span<const float> gradient, const RandomStream& stream, States& states);
+  /// The same by `merge`, where the program has one.
+  std::vector<Values> merge(std::span<const float> sum, const RandomStream& stream, States& states);
+
+  /// What `result` makes of what decode gave. The program has one.
+  std::vector<float> result(std::span<const float> decoded, const RandomStream& stream, States& states);
 
   /// What `decode` makes of sections for n elements.
   std::vector<float> decode(Elements n, std::vector<Values> sections);
@@ -32,6 +40,12 @@ class Interpreter {
   Elements count(const Type& type, Elements n) const;
 
  private:
+  void begin(const Routine& routine, std::span<const float> gradient, const RandomStream& stream, const States& states);
+  void end(const Routine& routine, States& states) const;
+  std::vector<Values> sections_of(const Routine& routine, std::span<const float> gradient, const RandomStream& stream,
+                                  States& states);
+  std::vector<float> result_of(const Routine& routine);
+
   std::size_t constant(const Constant& constant) const;
   void run(const std::vector<Step>& steps);
   void assign(VariableId id, Values values) { values_[id] = std::move(values); }
@@ -43,6 +57,8 @@ class Interpreter {
   Values reduce(const Term& term);
   Values block_reduce(const Term& term);
   Values spread(const Term& term);
+  Values scatter(const Term& term);
+  Values sort(const Term& term);
   Scalar reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial);
 
   // One element at a time, inside of a body.

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "compll/codec/merge_whole.h"
 #include "compll/codec/payload.h"
 #include "compll/interpreter/bit_sections.h"
 #include "compll/interpreter/interpreter.h"
@@ -32,13 +33,12 @@ Elements block_of(const Program& program, std::span<const double> values) {
 }
 
 double bits_per_element(const Program& program, std::span<const double> values) {
+  constexpr Elements kMany = Elements{1} << 26;
+  const Interpreter interpreter(program, values);
   double bits = 0;
   for (const Section& section : program.sections) {
     if (!section.type.extent || section.type.extent->kind == Extent::Kind::kFixed) continue;
-    const Constant& count = section.type.extent->count;
-    const bool blocks = section.type.extent->kind == Extent::Kind::kBlocks;
-    const double per = !blocks ? 1 : count.parameter ? values[*count.parameter] : count.value;
-    bits += section.type.element.bits / per;
+    bits += section.type.element.bits * static_cast<double>(interpreter.count(section.type, kMany)) / kMany;
   }
   return bits;
 }
@@ -63,6 +63,9 @@ CodecInfo info_of(const Program& program, std::vector<double> values, bool feedb
     info.parameters.push_back({kFeedback, 1, 0, 1, "1 keeps what a step did not send and adds it to the next"});
     info.values.push_back(feedback ? 1 : 0);
   }
+  info.states = static_cast<std::uint32_t>(program.states.size()) + (feedback ? 1 : 0);
+  info.coded_terms = !program.states.empty();
+  info.has_result = program.result.has_value();
   return info;
 }
 
@@ -94,26 +97,20 @@ class ProgramCodec final : public Codec {
 
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
-    std::vector<float> p(in, in + n);
-    for (Elements i = 0; i < n && residual.in != nullptr; ++i) p[i] += residual.in[i];
-    const bool finite = std::all_of(p.begin(), p.end(), [](float value) { return std::isfinite(value); });
-    write_header(layout(n), finite, payload);
-    if (n == 0) return {kHeaderBytes, true};
-    Interpreter interpreter(*program_, values_);
-    const std::vector<Values> sections =
-        interpreter.encode(p, {context.seed, context.gradient, context.step, context.first});
-    Bytes end = kHeaderBytes;
-    const std::vector<SectionPlace> all = places(n);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      std::fill(payload + end, payload + all[i].begin, std::byte{0});
-      write_section(all[i], sections[i], payload);
-      end = all[i].end();
-    }
-    if (residual.out != nullptr) {
-      const std::vector<float> given = decoded({payload, end}, n);
-      for (Elements i = 0; i < n; ++i) residual.out[i] = p[i] - given[i];
-    }
-    return {end, finite};
+    return encode_by(&Interpreter::encode, in, n, residual, context, payload);
+  }
+  Encoded encode_sum(const float* sum, Elements n, Residual residual, const EncodeContext& context,
+                     std::byte* payload) const override {
+    return encode_by(&Interpreter::merge, sum, n, residual, context, payload);
+  }
+
+  void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
+              float* out) const override {
+    CASYNC_CHECK(info_.has_result);
+    States states = own_states(state, n);
+    const std::vector<float> made = Interpreter(*program_, values_).result({decoded, n}, stream_of(context), states);
+    keep(states, state);
+    std::copy(made.begin(), made.end(), out);
   }
 
   void decode(ConstView payload, Elements n, float* out) const override {
@@ -127,19 +124,59 @@ class ProgramCodec final : public Codec {
 
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {
-    CASYNC_CHECK(!contributions.empty());
-    std::vector<float> sum(n);
-    for (std::size_t c = 0; c < contributions.size(); ++c) {
-      const float* raw = contributions[c].raw;
-      const std::vector<float> own =
-          raw != nullptr ? std::vector<float>(raw, raw + n) : decoded(contributions[c].code, n);
-      for (Elements i = 0; i < n; ++i) sum[i] = c == 0 ? own[i] : sum[i] + own[i];
-    }
-    for (float& value : sum) value *= scale;
-    return second.encode(sum.data(), n, residual, context, payload);
+    return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
   }
 
  private:
+  using Encoder = std::vector<Values> (Interpreter::*)(std::span<const float>, const RandomStream&, States&);
+
+  static RandomStream stream_of(const EncodeContext& context) {
+    return {context.seed, context.gradient, context.step, context.first};
+  }
+
+  /// The program's own states lie behind the residual, where there is one. None given: they begin anew.
+  States own_states(Residual state, Elements n) const {
+    States states;
+    for (const ProgramState& declared : program_->states) {
+      const float* in = state.in == nullptr ? nullptr : state.in + place_of(states.size(), state);
+      states.push_back(in == nullptr ? std::vector<float>(n, declared.initial) : std::vector<float>(in, in + n));
+    }
+    return states;
+  }
+  void keep(const States& states, Residual state) const {
+    for (std::size_t i = 0; i < states.size() && state.out != nullptr; ++i) {
+      std::copy(states[i].begin(), states[i].end(), state.out + place_of(i, state));
+    }
+  }
+  /// A caller may give a residual to any codec that has no states instead.
+  bool adds_residual() const { return info_.feedback || program_->states.empty(); }
+  Elements place_of(std::size_t own, Residual state) const { return (own + (info_.feedback ? 1 : 0)) * state.stride; }
+
+  Encoded encode_by(Encoder encoder, const float* in, Elements n, Residual residual, const EncodeContext& context,
+                    std::byte* payload) const {
+    std::vector<float> p(in, in + n);
+    for (Elements i = 0; i < n && adds_residual() && residual.in != nullptr; ++i) p[i] += residual.in[i];
+    const bool finite = std::all_of(p.begin(), p.end(), [](float value) { return std::isfinite(value); });
+    write_header(layout(n), finite, payload);
+    if (n == 0) return {kHeaderBytes, true};
+    Interpreter interpreter(*program_, values_);
+    States states = own_states(residual, n);
+    const std::vector<Values> sections = (interpreter.*encoder)(p, stream_of(context), states);
+    Bytes end = kHeaderBytes;
+    const std::vector<SectionPlace> all = places(n);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      std::fill(payload + end, payload + all[i].begin, std::byte{0});
+      write_section(all[i], sections[i], payload);
+      end = all[i].end();
+    }
+    keep(states, residual);
+    if (adds_residual() && residual.out != nullptr) {
+      const std::vector<float> given = decoded({payload, end}, n);
+      for (Elements i = 0; i < n; ++i) residual.out[i] = p[i] - given[i];
+    }
+    return {end, finite};
+  }
+
   PayloadLayout layout(Elements n) const {
     PayloadLayout layout;
     layout.codec = info_.number;

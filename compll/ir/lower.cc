@@ -34,6 +34,7 @@ class Lowering {
     if (!type.extent) return Domain::kTensor;
     if (type.extent->kind == Extent::Kind::kElements) return Domain::kElement;
     if (type.extent->kind == Extent::Kind::kFixed) refuse(at, "an array of a fixed size");
+    if (type.extent->kind == Extent::Kind::kSized) refuse(at, "an array of a computed size");
     use_block(type.extent->count, at);
     return Domain::kBlock;
   }
@@ -63,6 +64,13 @@ class Lowering {
       case Op::kElement: return {element(term)};
       case Op::kRandomBits:
       case Op::kRandomUniform: return {random(term)};
+      case Op::kLargest:
+      case Op::kWhere:
+      case Op::kSort:
+      case Op::kScatter:
+      case Op::kScatterAdd:
+      case Op::kHistogram:
+      case Op::kHadamard: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
       default: break;
     }
     std::vector<ValueId> arguments;
@@ -237,6 +245,9 @@ void lower_decode(const Program& program, Lowered& lowered, Diagnostics& diagnos
 }  // namespace
 
 Result<Lowered> lower(const Program& program, const Source& source) {
+  if (!program.states.empty() || program.merge || program.result) {
+    return unimplemented(source.name() + ": states, `merge` and `result` cannot be compiled, only interpreted");
+  }
   Diagnostics diagnostics(source);
   Lowered lowered;
   try {

@@ -147,30 +147,37 @@ class FileChecker {
   // Functions.
 
   void check_functions() {
-    for (const State& state : tree_.states) {
-      code_.refuse(state.at, "state of one's own is not part of this compiler", "`feedback;` keeps a residual");
-    }
+    for (const State& state : tree_.states) code_.declare_state(state);
     for (const Statement& global : tree_.globals) check_global(global);
     const Function* encode = nullptr;
+    const Function* merge = nullptr;
     const Function* decode = nullptr;
+    const Function* result = nullptr;
     for (const Function& function : tree_.functions) {
       if (is_routine(function, "float", "uint8")) {
-        keep_one(function, encode, "encode");
+        const bool merges = function.name.text == "merge";
+        keep_one(function, merges ? merge : encode, merges ? "merge" : "encode");
       } else if (is_routine(function, "uint8", "float")) {
         keep_one(function, decode, "decode");
+      } else if (is_routine(function, "float", "float")) {
+        keep_one(function, result, "result");
       } else {
         declare(function);
       }
     }
     need(encode, "void encode(float* gradient, uint8* compressed)");
     need(decode, "void decode(uint8* compressed, float* gradient)");
-    check_encode(*encode);
+    check_encode(*encode, RoutineKind::kEncode, program_.encode);
+    if (merge != nullptr && diagnostics_.empty()) {
+      check_encode(*merge, RoutineKind::kMerge, program_.merge.emplace());
+    }
     for (const auto& [name, value] : known_) {
       if (!is_parameter(name)) {
         code_.refuse(tree_.codec.at, "there is no parameter `" + name + "`");
       }
     }
     if (diagnostics_.empty()) check_decode(*decode);
+    if (result != nullptr && diagnostics_.empty()) check_result(*result);
   }
 
   void declare(const Function& function) {
@@ -207,14 +214,13 @@ class FileChecker {
     code_.refuse({end, end}, "there is no `" + form + "`", "write it: those parameters are how it is known");
   }
 
-  void check_encode(const Function& function) {
-    declare_rest(function);
-    const Word& gradient = function.parameters[0].name;
-    program_.encode.gradient = code_.new_variable(gradient.text, {kFloatType, Extent{}}, gradient.at);
+  void check_encode(const Function& function, RoutineKind kind, Routine& routine) {
+    if (kind == RoutineKind::kEncode) declare_rest(function);
+    code_.forget_values();
     begin(function);
-    code_.declare_variable(gradient, {kFloatType, true}, program_.encode.gradient);
+    read_gradient(function, routine);
     code_.declare(function.parameters[1].name, Declared::Bytes{});
-    code_.check_routine(function, function.parameters[1].name.text, false, program_.encode);
+    code_.check_routine(function, function.parameters[1].name.text, kind, routine);
     code_.names().leave(2);
   }
 
@@ -222,10 +228,30 @@ class FileChecker {
     code_.forget_values();
     begin(function);
     code_.declare(function.parameters[0].name, Declared::Bytes{});
+    know_extracted(function);
+    write_gradient(function, RoutineKind::kDecode, program_.decode);
+  }
+
+  void check_result(const Function& function) {
+    code_.forget_values();
+    begin(function);
+    Routine& routine = program_.result.emplace();
+    read_gradient(function, routine);
+    write_gradient(function, RoutineKind::kResult, routine);
+  }
+
+  /// The first parameter is what the routine reads.
+  void read_gradient(const Function& function, Routine& routine) {
+    const Word& gradient = function.parameters[0].name;
+    routine.gradient = code_.new_variable(gradient.text, {kFloatType, Extent{}}, gradient.at);
+    code_.declare_variable(gradient, {kFloatType, true}, routine.gradient);
+  }
+
+  /// The second one is what it gives.
+  void write_gradient(const Function& function, RoutineKind kind, Routine& routine) {
     const Word& gradient = function.parameters[1].name;
     code_.declare_variable(gradient, {kFloatType, true}, {});
-    know_extracted(function);
-    code_.check_routine(function, gradient.text, true, program_.decode);
+    code_.check_routine(function, gradient.text, kind, routine);
     code_.names().leave(2);
   }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ struct CheckMistake {};
 
 /// Several terms where most have one: what a function of several results gives.
 using Terms = std::vector<TermPtr>;
+
+/// What a function of the file is for. Encode and merge make sections of a gradient, decode a gradient of sections, and
+/// result a gradient of what decode gave.
+enum class RoutineKind : std::uint8_t { kEncode, kMerge, kDecode, kResult };
 
 /// Checks what stands inside functions. Statements run in order; what a variable holds is one of the program's
 /// variables, each of which is given its value once, so that a branch is a choice between two of them.
@@ -37,8 +42,10 @@ class CodeChecker {
   /// Before decode: what encode has assigned is another run's.
   void forget_values() { values_.assign(values_.size(), std::nullopt); }
 
-  /// The body of encode or decode. What it assigns to `output` arrives in `assigned`.
-  void check_routine(const Function& function, std::string_view output, bool decodes, Routine& routine);
+  /// The body of one of the codec's functions. What it assigns to `output` arrives in `routine`.
+  void check_routine(const Function& function, std::string_view output, RoutineKind kind, Routine& routine);
+  /// A state, whose name is a variable of every routine but decode.
+  void declare_state(const State& state);
 
   DeclaredType type_of(const TypeName& name);
   /// A number that is known before the program runs, from numbers, known parameters and arithmetic.
@@ -60,6 +67,11 @@ class CodeChecker {
   void check_node(const Statement& at, const Evaluate& node);
   void extract(const Statement& at, const Call& call);
   void assign_output(const Statement& at, const Word& name, const Expression& value);
+  void assign_gradient(const Word& name, const Expression& value);
+  void assign_sections(const Word& name, const Expression& value);
+  bool makes_gradient() const { return kind_ == RoutineKind::kDecode || kind_ == RoutineKind::kResult; }
+  void begin_states();
+  void end_states(const Function& function);
   void store(const Declared& declared, TermPtr value, Span at);
   TermPtr fit(TermPtr value, DeclaredType type, const std::string& name, Span at);
   void choose(VariableId condition, const std::vector<std::optional<VariableId>>& yes,
@@ -95,13 +107,33 @@ class CodeChecker {
                  std::string_view name, Terms arguments, Span at);
 
   // Operators on arrays (operator_checker.cc).
-  bool is_operator(std::string_view name) const;
+  static std::span<const std::string_view> operators();
   Terms check_operator(const Expression& at, const Call& call);
   Terms check_map(const Expression& at, const Call& call);
   TermPtr check_reduce(const Expression& at, const Call& call, bool blocks);
   TermPtr check_spread(const Expression& at, const Call& call);
   TermPtr check_range(const Expression& at, const Call& call);
   Constant block_size(const Expression& expression);
+
+  // Operators that pick and move elements (selection_checker.cc).
+  TermPtr check_selection(const Expression& at, const Call& call);
+  TermPtr check_largest(const Expression& at, const Call& call);
+  TermPtr check_where(const Expression& at, const Call& call);
+  TermPtr check_filter(const Expression& at, const Call& call);
+  TermPtr check_sort(const Expression& at, const Call& call);
+  TermPtr check_gather(const Expression& at, const Call& call);
+  TermPtr check_scatter(const Expression& at, const Call& call);
+  TermPtr check_histogram(const Expression& at, const Call& call);
+  TermPtr check_hadamard(const Expression& at, const Call& call);
+  TermPtr mapped(TermPtr array, const Expression& function, const std::string& of);
+  TermPtr picked(TermPtr array, TermPtr places, Span at);
+  TermPtr check_places(const Expression& expression, const std::string& of);
+
+  // How many elements an array has (size_checker.cc).
+  Extent size_of(const Expression& expression, const std::string& of);
+  std::string text_of(const Extent& extent) const;
+  std::string text_of(ScalarType type) const { return compll::text_of(type); }
+  std::string text_of(const Type& type) const { return compll::text_of(type); }
   void apply_reducer(Term& term, const Expression& reducer, const Call& call, std::size_t at_argument);
 
   Program& program_;
@@ -113,9 +145,11 @@ class CodeChecker {
   Control* control_ = nullptr;                     ///< of the function whose body is checked
   Routine* routine_ = nullptr;
   std::string_view output_;
-  bool decodes_ = false;
-  int level_ = 0;  ///< functions applied to elements, around this place
-  int calls_ = 0;  ///< functions being checked, one inside of the other
+  RoutineKind kind_ = RoutineKind::kEncode;
+  std::vector<std::size_t> states_;             ///< the slot of each
+  std::map<VariableId, const Term*> elements_;  ///< what each variable of one element was given
+  int level_ = 0;                               ///< functions applied to elements, around this place
+  int calls_ = 0;                               ///< functions being checked, one inside of the other
   std::uint32_t purposes_ = 0;
   std::size_t repeats_ = 0;  ///< bodies of `repeat` that were written out
 };

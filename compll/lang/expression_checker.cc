@@ -278,7 +278,7 @@ TermPtr CodeChecker::check_node(const Expression& at, const Member& node) {
   }
   // How long the output is is known before it is.
   const auto* output = std::get_if<Name>(&node.of->node);
-  const bool known = decodes_ && output != nullptr && output->text == output_;
+  const bool known = makes_gradient() && output != nullptr && output->text == output_;
   TermPtr array =
       known ? make_variable(at.at, program_.encode.gradient, {kFloatType, Extent{}}) : check_array(*node.of, "`.size`");
   TermPtr size = make_term(Op::kSize, at.at, {kUintType, {}});
@@ -301,16 +301,16 @@ Terms CodeChecker::check_call(const Expression& at, const Call& node) {
     return call(*what, name, std::move(arguments), at.at);
   }
   if (name == "random") return terms(random(at, node));
-  if (is_operator(name)) return check_operator(at, node);
+  const auto known_operators = operators();
+  if (std::find(known_operators.begin(), known_operators.end(), name) != known_operators.end())
+    return check_operator(at, node);
   if (scalar_function(name) != nullptr) return terms(check_scalar_function(at, node));
   if (named_type(name)) return terms(check_conversion(at, node));
   if (name == "concat") refuse(at.at, "`concat` anywhere but in `compressed = concat(...);`");
   if (name == "extract") refuse(at.at, "`extract` gives no value", "write `extract(compressed, a, b);`");
   std::vector<std::string_view> known = names_.all();
   for (const ScalarFunction& function : kFunctions) known.push_back(function.name);
-  for (const std::string_view each : {"map", "reduce", "block_reduce", "spread", "range", "concat", "extract"}) {
-    known.push_back(each);
-  }
+  for (const std::string_view each : operators()) known.push_back(each);
   refuse(node.callee.at, "there is no function `" + std::string(name) + "`" + hint(name, known));
 }
 

@@ -10,7 +10,9 @@
 namespace casync::compll {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOperators = {"map", "reduce", "block_reduce", "spread", "range"};
+constexpr std::array kOperators =
+    std::to_array<std::string_view>({"map", "reduce", "block_reduce", "spread", "range", "largest", "where", "filter",
+                                     "sort", "gather", "scatter", "scatter_add", "histogram", "hadamard"});
 
 struct NamedReducer {
   std::string_view name;
@@ -25,9 +27,7 @@ constexpr const char* kReducerHint = "give it sum, min, max, magnitude, count or
 
 }  // namespace
 
-bool CodeChecker::is_operator(std::string_view name) const {
-  return std::find(kOperators.begin(), kOperators.end(), name) != kOperators.end();
-}
+std::span<const std::string_view> CodeChecker::operators() { return kOperators; }
 
 Terms CodeChecker::check_operator(const Expression& at, const Call& node) {
   const std::string_view name = node.callee.text;
@@ -38,7 +38,8 @@ Terms CodeChecker::check_operator(const Expression& at, const Call& node) {
   if (name == "map") return check_map(at, node);
   if (name == "reduce") return terms(check_reduce(at, node, false));
   if (name == "block_reduce") return terms(check_reduce(at, node, true));
-  return terms(name == "spread" ? check_spread(at, node) : check_range(at, node));
+  if (name == "spread") return terms(check_spread(at, node));
+  return terms(name == "range" ? check_range(at, node) : check_selection(at, node));
 }
 
 /// map(x, y, ..., f): f of the elements at each place.
@@ -146,15 +147,7 @@ TermPtr CodeChecker::check_spread(const Expression& at, const Call& node) {
 /// range(x.size): 0, 1, 2, ...
 TermPtr CodeChecker::check_range(const Expression& at, const Call& node) {
   need_arguments(at, node, 1, 1, "range(gradient.size)");
-  TermPtr size = check_element(*node.arguments[0], "`range`");
-  if (size->op == Op::kConvert) size = std::move(size->arguments.front());
-  if (size->op == Op::kSize) return make_term(Op::kRange, at.at, {kIntType, size->arguments.front()->type().extent});
-  if (size->op == Op::kConstant && size->number >= 0 && size->number <= 65536) {
-    const Extent extent{Extent::Kind::kFixed, {static_cast<std::uint32_t>(size->number), {}}};
-    return make_term(Op::kRange, at.at, {kIntType, extent});
-  }
-  refuse(node.arguments[0]->at, "`range` of a size that is computed",
-         "write `range(x.size)`: an array has no elements behind its last one, whatever its width in bits");
+  return make_term(Op::kRange, at.at, {kIntType, size_of(*node.arguments[0], "`range`")});
 }
 
 Constant CodeChecker::block_size(const Expression& expression) {

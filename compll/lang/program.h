@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,7 +72,24 @@ enum class Op : std::uint8_t {
   kBlockReduce,  ///< the same for each block of `block` elements
   kSpread,       ///< argument: one element for each block. Each is repeated for its block's elements
   kRange,        ///< argument: none. 0, 1, 2, ...
+
+  // Arrays whose elements are picked or moved.
+  kLargest,  ///< argument: an array. The places of its largest elements above zero, as many as the term's extent says
+             ///< or as there are, in ascending order; of equal ones the first. Then kNowhere. Floats go by their bits:
+             ///< infinity and NaN are on top
+  kWhere,    ///< argument: an array of bools. The first places that hold, in ascending order; then kNowhere
+  kSort,     ///< argument: an array. Stable; `function` says whether the first goes before the second, without one
+             ///< the lesser goes first
+  kScatter,  ///< arguments: places, one element for each or one for all, and an array to copy where there is one, else
+             ///< zeros. The elements are set in their order; a place outside changes nothing
+  kScatterAdd,  ///< the same, added
+  kHistogram,   ///< argument: an array of integers. How often each of 0, 1, ... is among them
+  kHadamard,    ///< argument: an array of floats. Each block of `block` elements, a power of two, times the orthonormal
+                ///< Walsh-Hadamard matrix. A short block is cut into the largest powers of two, the largest first
 };
+
+/// The place that is in no array.
+inline constexpr std::uint32_t kNowhere = 0xffffffff;
 
 /// How a reduction combines. All orders are fixed: lane i of 16 takes the elements i, i + 16, ... in turn; then the
 /// lanes are combined in halves, the one eight further up to the first eight, and so on.
@@ -146,13 +164,27 @@ struct Section {
   Type type;
 };
 
-/// `encode` or `decode`: from the gradient or the sections to the sections or the gradient.
+/// One function of a codec: from the gradient or the sections to the sections or the gradient.
 struct Routine {
   std::vector<Step> steps;
-  VariableId gradient = 0;            ///< read by encode, written by decode
-  std::vector<TermPtr> sections;      ///< encode: what it hands out
-  std::vector<VariableId> extracted;  ///< decode: where the sections arrive
-  TermPtr result;                     ///< decode: the gradient
+  VariableId gradient = 0;              ///< what it reads, but for decode
+  std::vector<TermPtr> sections;        ///< encode, merge: what it hands out
+  std::vector<VariableId> extracted;    ///< decode: where the sections arrive
+  TermPtr result;                       ///< decode, result: the gradient
+  std::vector<VariableId> states;       ///< but for decode: where each state arrives
+  std::vector<VariableId> states_then;  ///< and what it is afterwards
+};
+
+/// An array of n floats that a codec keeps from step to step.
+struct ProgramState {
+  std::string name;
+  float initial = 0;  ///< of each element
+};
+
+/// How many elements an array has, computed from n and parameters; above n it counts as n.
+struct ProgramSize {
+  TermPtr value;     ///< uint, of constants, parameters and sizes of arrays
+  std::string text;  ///< as the program has it where it is first used
 };
 
 /// What a codec declares.
@@ -168,7 +200,11 @@ struct Program {
   std::vector<ProgramParameter> parameters;
   std::vector<ProgramVariable> variables;
   std::vector<Section> sections;
+  std::vector<ProgramState> states;
+  std::vector<ProgramSize> sizes;
   Routine encode, decode;
+  std::optional<Routine> merge;   ///< encodes the sum of what was decoded; without it encode does
+  std::optional<Routine> result;  ///< from the decoded result of all ranks to the gradient
 };
 
 /// The typed tree as text: what `compllc --emit=typed` prints.

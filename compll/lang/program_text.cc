@@ -8,13 +8,14 @@ namespace casync::compll {
 namespace {
 
 constexpr std::array kOpNames = std::to_array<std::string_view>(
-    {"constant",       "variable",  "parameter",  "size",         "element", "convert",    "select",
-     "negate",         "not",       "complement", "abs",          "floor",   "ceil",       "round",
-     "sqrt",           "bits",      "from_bits",  "is_finite",    "add",     "subtract",   "multiply",
-     "divide",         "remainder", "and",        "or",           "xor",     "shift_left", "shift_right",
-     "equal",          "unequal",   "less",       "less_equal",   "min",     "max",        "random_bits",
-     "random_uniform", "map",       "reduce",     "block_reduce", "spread",  "range"});
-static_assert(kOpNames.size() == static_cast<std::size_t>(Op::kRange) + 1);
+    {"constant",       "variable",  "parameter",  "size",         "element",   "convert",    "select",
+     "negate",         "not",       "complement", "abs",          "floor",     "ceil",       "round",
+     "sqrt",           "bits",      "from_bits",  "is_finite",    "add",       "subtract",   "multiply",
+     "divide",         "remainder", "and",        "or",           "xor",       "shift_left", "shift_right",
+     "equal",          "unequal",   "less",       "less_equal",   "min",       "max",        "random_bits",
+     "random_uniform", "map",       "reduce",     "block_reduce", "spread",    "range",      "largest",
+     "where",          "sort",      "scatter",    "scatter_add",  "histogram", "hadamard"});
+static_assert(kOpNames.size() == static_cast<std::size_t>(Op::kHadamard) + 1);
 constexpr std::array<std::string_view, 6> kReducerNames = {"sum", "min", "max", "magnitude", "count", "user"};
 
 std::string number(double value) {
@@ -90,8 +91,20 @@ class ProgramWriter {
       inside += " " + (term.block.parameter ? parameter(*term.block.parameter) : std::to_string(term.block.value));
     }
     if (term.op == Op::kRandomBits || term.op == Op::kRandomUniform) inside += " " + std::to_string(term.purpose);
-    for (const TermPtr& argument : term.arguments) inside += " " + text(*argument);
+    for (const TermPtr& argument : term.arguments) {
+      inside += " " + text(*argument);
+      if (argument->function) inside += " " + text(*argument->function);
+    }
     return "(" + inside + ")";
+  }
+  /// A function that has no line of its own, because what it is applied to has none.
+  std::string text(const Body& body) const {
+    std::string inside = "{for";
+    for (const VariableId id : body.parameters) inside += " " + name(id);
+    for (const Step& step : body.steps) inside += "; " + name(step.variables.front()) + " = " + text(*step.value);
+    inside += "; give";
+    for (const TermPtr& result : body.results) inside += " " + text(*result);
+    return inside + "}";
   }
 
   const Program& program_;

@@ -13,6 +13,7 @@ namespace {
 // keeps a small file from becoming a large program.
 constexpr std::size_t kMostSteps = 20000;
 constexpr double kMostRepeats = 256;
+constexpr std::size_t kMostStates = 8;
 
 }  // namespace
 
@@ -49,6 +50,8 @@ std::vector<VariableId> CodeChecker::keep(Terms values, std::string_view name, S
     for (const Type& type : value->types) step.variables.push_back(new_variable(name, type, at));
     kept.insert(kept.end(), step.variables.begin(), step.variables.end());
     step.value = std::move(value);
+    if (level_ == 0 && step.variables.size() == 1 && !step.value->type().is_array())
+      elements_[step.variables.front()] = step.value.get();
     steps_->push_back(std::move(step));
   }
   return kept;
@@ -165,31 +168,51 @@ void CodeChecker::assign_output(const Statement& at, const Word& name, const Exp
   if (control_ != nullptr && control_->conditions != 0) {
     refuse(at.at, "`" + std::string(name.text) + "` is assigned in a branch", "assign it once, behind the branches");
   }
-  const bool again = decodes_ ? routine_->result != nullptr : !program_.sections.empty();
+  const bool again = makes_gradient() ? routine_->result != nullptr : !routine_->sections.empty();
   if (again) refuse(at.at, "`" + std::string(name.text) + "` is assigned twice");
-  if (decodes_) {
-    TermPtr result = check_array(value, "`" + std::string(name.text) + "`");
-    if (result->type().element != kFloatType) {
-      refuse(value.at, "`" + std::string(name.text) + "` has elements of type float, this has " +
-                           text_of(result->type().element));
-    }
-    if (result->type().extent->kind != Extent::Kind::kElements) {
-      refuse(value.at, "`" + std::string(name.text) + "` has n elements, this has " + text_of(*result->type().extent));
-    }
-    routine_->result = std::move(result);
-    return;
+  makes_gradient() ? assign_gradient(name, value) : assign_sections(name, value);
+}
+
+void CodeChecker::assign_gradient(const Word& name, const Expression& value) {
+  TermPtr result = check_array(value, "`" + std::string(name.text) + "`");
+  if (result->type().element != kFloatType) {
+    refuse(value.at,
+           "`" + std::string(name.text) + "` has elements of type float, this has " + text_of(result->type().element));
   }
+  if (result->type().extent->kind != Extent::Kind::kElements) {
+    refuse(value.at, "`" + std::string(name.text) + "` has n elements, this has " + text_of(*result->type().extent));
+  }
+  routine_->result = std::move(result);
+}
+
+void CodeChecker::assign_sections(const Word& name, const Expression& value) {
   const auto* call = std::get_if<Call>(&value.node);
   if (call == nullptr || call->callee.text != "concat") {
     refuse(value.at, "`" + std::string(name.text) + "` is what `concat` makes",
            "write `" + std::string(name.text) + " = concat(scale, codes);`");
   }
   if (call->arguments.empty()) refuse(value.at, "`concat` of nothing");
-  for (const ExpressionPtr& argument : call->arguments) {
-    TermPtr section = check_one(*argument);
-    const auto* word = std::get_if<Name>(&argument->node);
-    if (section->type().element == kVoidType) refuse(argument->at, "this has no value");
-    program_.sections.push_back({word != nullptr ? std::string(word->text) : "section", section->type()});
+  if (kind_ == RoutineKind::kMerge && call->arguments.size() != program_.sections.size()) {
+    refuse(value.at,
+           "`concat` of " + std::to_string(call->arguments.size()) + " sections, in `encode` it has " +
+               std::to_string(program_.sections.size()),
+           "decode reads what either function makes");
+  }
+  for (std::size_t i = 0; i < call->arguments.size(); ++i) {
+    const Expression& argument = *call->arguments[i];
+    TermPtr section = check_one(argument);
+    const auto* word = std::get_if<Name>(&argument.node);
+    if (section->type().element == kVoidType) refuse(argument.at, "this has no value");
+    if (kind_ == RoutineKind::kEncode) {
+      program_.sections.push_back({word != nullptr ? std::string(word->text) : "section", section->type()});
+    } else if (section->type() != program_.sections[i].type) {
+      const Section& wanted = program_.sections[i];
+      const auto sized = [&](const Type& type) {
+        return text_of(type) + (type.extent ? " of " + text_of(*type.extent) : "");
+      };
+      refuse(argument.at, "this is " + sized(section->type()) + ", the section `" + wanted.name + "` of `encode` is " +
+                              sized(wanted.type));
+    }
     routine_->sections.push_back(std::move(section));
   }
 }
@@ -275,7 +298,7 @@ void CodeChecker::check_node(const Statement& at, const Evaluate& node) {
 
 /// `extract(compressed, a, b);`: the variables get the sections, in their order.
 void CodeChecker::extract(const Statement& at, const Call& call) {
-  if (!decodes_ || level_ != 0 || calls_ != 0) refuse(at.at, "`extract` belongs into `decode`");
+  if (kind_ != RoutineKind::kDecode || level_ != 0 || calls_ != 0) refuse(at.at, "`extract` belongs into `decode`");
   if (!routine_->extracted.empty()) refuse(at.at, "a second `extract`", "take all sections at once");
   const auto* bytes = call.arguments.empty() ? nullptr : std::get_if<Name>(&call.arguments.front()->node);
   const Declared* from = bytes == nullptr ? nullptr : names_.find(bytes->text);
@@ -306,21 +329,59 @@ void CodeChecker::extract(const Statement& at, const Call& call) {
   }
 }
 
-void CodeChecker::check_routine(const Function& function, std::string_view output, bool decodes, Routine& routine) {
+void CodeChecker::declare_state(const State& state) {
+  const Word& name = state.variable.name;
+  const DeclaredType type = type_of(state.variable.type);
+  if (!type.array || type.element != kFloatType) {
+    refuse(state.variable.type.at,
+           "a state of type " + text_of(Type{type.element, type.array ? std::optional(Extent{}) : std::nullopt}),
+           "a state has a float for each element of the gradient: `state float* velocity;`");
+  }
+  if (program_.states.size() == kMostStates) {
+    refuse(state.at, "more than " + std::to_string(kMostStates) + " states");
+  }
+  const double initial = state.initial == nullptr ? 0 : constant(*state.initial, "what a state begins with");
+  states_.push_back(values_.size());
+  declare_variable(name, type, {});
+  program_.states.push_back({std::string(name.text), static_cast<float>(initial)});
+}
+
+void CodeChecker::begin_states() {
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    routine_->states.push_back(new_variable(program_.states[i].name, {kFloatType, Extent{}}, {}));
+    values_[states_[i]] = routine_->states.back();
+  }
+}
+
+void CodeChecker::end_states(const Function& function) {
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const VariableId then = *values_[states_[i]];
+    const Extent& extent = *program_.variables[then].type.extent;
+    if (extent.kind != Extent::Kind::kElements) {
+      refuse(function.at,
+             "the state `" + program_.states[i].name + "` has n elements, here it becomes " + text_of(extent));
+    }
+    routine_->states_then.push_back(then);
+  }
+}
+
+void CodeChecker::check_routine(const Function& function, std::string_view output, RoutineKind kind, Routine& routine) {
   routine_ = &routine;
   output_ = output;
-  decodes_ = decodes;
+  kind_ = kind;
   steps_ = &routine.steps;
+  if (kind != RoutineKind::kDecode) begin_states();
   check_block(function.body);
-  const bool assigned = decodes ? routine.result != nullptr : !program_.sections.empty();
+  const bool assigned = makes_gradient() ? routine.result != nullptr : !routine.sections.empty();
   if (!assigned && diagnostics_.empty()) {
     refuse(function.at, "`" + std::string(function.name.text) + "` never assigns `" + std::string(output) + "`",
-           decodes ? "write `gradient = map(...);`" : "write `compressed = concat(...);`");
+           makes_gradient() ? "write `gradient = map(...);`" : "write `compressed = concat(...);`");
   }
-  if (decodes && diagnostics_.empty() && routine.extracted.empty()) {
+  if (kind == RoutineKind::kDecode && diagnostics_.empty() && routine.extracted.empty()) {
     refuse(function.at, "`" + std::string(function.name.text) + "` extracts nothing",
            "write `extract(compressed, ...);`");
   }
+  if (kind != RoutineKind::kDecode && diagnostics_.empty()) end_states(function);
 }
 
 }  // namespace casync::compll

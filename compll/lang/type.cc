@@ -32,6 +32,7 @@ std::string text_of(const Extent& extent) {
     case Extent::Kind::kElements: return "n";
     case Extent::Kind::kBlocks: return "ceil(n / " + number + ")";
     case Extent::Kind::kFixed: return number;
+    case Extent::Kind::kSized: return "size " + number;
   }
   return "?";
 }

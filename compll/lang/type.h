@@ -48,6 +48,7 @@ struct Extent {
     kElements,  ///< n, as many as the gradient
     kBlocks,    ///< ceil(n / count): one for each block of the gradient
     kFixed,     ///< count
+    kSized,     ///< the program's size number `count`
   };
   Kind kind = Kind::kElements;
   Constant count;

@@ -47,6 +47,23 @@ Rounding terngrad() {
   return {"terngrad", {}, cells, bound};
 }
 
+Rounding diana(Elements block) {
+  const auto cells = [=](std::span<const float> x) {
+    return by_blocks(x, block, [](std::span<const float> part) {
+      return [top = largest(part)](double value) { return value < 0 ? Cell{-top, 0} : Cell{0, top}; };
+    });
+  };
+  const auto bound = [=](std::span<const float> x) {
+    double sum = 0;
+    for (Elements begin = 0; begin < x.size(); begin += block) {
+      const std::span<const float> part = x.subspan(begin, std::min(block, x.size() - begin));
+      for (const float value : part) sum += std::fabs(static_cast<double>(value)) * largest(part);
+    }
+    return sum - norm_squared(x);
+  };
+  return {"diana", {{"block", static_cast<double>(block)}}, cells, bound};
+}
+
 Rounding qsgd(int bits, Elements block) {
   const double most = (1 << (bits - 1)) - 1;
   const auto cells = [=](std::span<const float> x) {
@@ -104,7 +121,7 @@ Rounding natural() {
 
 std::vector<Rounding> roundings() {
   return {terngrad(),     qsgd(2, 128),   qsgd(4, 128),   qsgd(8, 512), minmax(1, 512),
-          minmax(2, 512), minmax(4, 512), minmax(8, 512), natural()};
+          minmax(2, 512), minmax(4, 512), minmax(8, 512), natural(),    diana(128)};
 }
 
 }  // namespace casync::compll

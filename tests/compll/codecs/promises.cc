@@ -5,18 +5,14 @@
 #include <cmath>
 #include <map>
 
+#include "compll/interpreter/interpreter.h"
+
 namespace casync::compll {
 namespace {
 
-Elements value_of(const Constant& constant, const Written& written) {
-  return constant.parameter ? static_cast<Elements>(written.codec->info().values[*constant.parameter]) : constant.value;
-}
-
-Elements count_of(const Type& type, const Written& written, Elements n) {
-  if (!type.extent) return 1;
-  if (type.extent->kind == Extent::Kind::kElements) return n;
-  const Elements count = value_of(type.extent->count, written);
-  return type.extent->kind == Extent::Kind::kBlocks ? (n + count - 1) / count : count;
+Interpreter meaning(const Written& written) {
+  std::span<const double> values = written.codec->info().values;
+  return Interpreter(*written.program, values.first(written.program->parameters.size()));
 }
 
 }  // namespace
@@ -31,7 +27,12 @@ Promises promises_of(const std::string& name) {
     table["natural"].least = 0x1p-109;
     table["natural"].most = 65536;
     table["signsgd"].scales = table["signsgd"].keeps_zeros = false;
-    table["tbq"].scales = false;
+    table["tbq"].scales = table["twobit"].scales = table["threshold"].scales = false;
+    table["mstopk"].scales = false;    // it searches among the bits of floats
+    table["adacomp"].repeats = false;  // a mean of what is compared is sent for what is compared
+    table["rht4"].repeats = false;     // a rotation rounds
+    table["rht4"].most = 1e37;         // and sums
+    table["randomk"].on_average = true;
     return table;
   }();
   const auto found = kTable.find(name);
@@ -53,8 +54,12 @@ Elements sharing(const Written& written, Elements n) {
   Elements shared = 1;
   for (const Section& section : written.program->sections) {
     if (!section.type.extent) return n;
-    if (section.type.extent->kind != Extent::Kind::kBlocks) continue;
-    shared = std::max(shared, value_of(section.type.extent->count, written));
+    const Extent::Kind kind = section.type.extent->kind;
+    if (kind == Extent::Kind::kSized || kind == Extent::Kind::kFixed) return n;  // which elements are chosen
+    const Constant& count = section.type.extent->count;
+    const auto block =
+        count.parameter ? static_cast<Elements>(written.codec->info().values[*count.parameter]) : Elements{count.value};
+    if (kind == Extent::Kind::kBlocks) shared = std::max(shared, block);
   }
   return shared;
 }
@@ -65,7 +70,7 @@ Bytes size_of_sections(const Written& written, Elements n) {
   for (const Section& section : written.program->sections) {
     if (n == 0) break;
     end = (end + kAlignment - 1) / kAlignment * kAlignment;
-    end += (count_of(section.type, written, n) * section.type.element.bits + 7) / 8;
+    end += (meaning(written).count(section.type, n) * section.type.element.bits + 7) / 8;
   }
   return end;
 }

@@ -19,6 +19,8 @@ struct Promises {
   bool scales = true;       ///< D(E(2^k x)) = 2^k D(E(x))
   bool odd = true;          ///< D(E(-x)) = -D(E(x)) where no element is zero
   bool keeps_zeros = true;  ///< D(E(0)) = 0
+  bool repeats = true;      ///< D(E(D(E(x)))) = D(E(x)), where no random numbers are drawn
+  bool on_average = false;  ///< the class holds in the mean of many encodings; of one it may be that nothing is gained
 };
 
 Promises promises_of(const std::string& name);

@@ -80,7 +80,7 @@ TEST_CASE("codecs: levels that are rounded down instead of to nearest would be n
 TEST_CASE("codecs: what a deterministic codec has decoded decodes to itself") {
   for (const std::string& name : written_names()) {
     const Written written = from_source(name);
-    if (!is_deterministic(written)) continue;
+    if (!is_deterministic(written) || !promises_of(name).repeats) continue;
     for (const Elements n : {1, 2, 3, 7, 31, 32, 33, 129, 1000, 4099}) {
       for (const Input& input : inputs(n)) {
         if (!input.finite || !holds_for(promises_of(name), input.values)) continue;
@@ -113,8 +113,9 @@ TEST_CASE("codecs: an element that is not finite shows in what is decoded, and n
         CHECK_FALSE(coded.finite);
         CHECK(written.codec->check(coded.view(), n).is_ok());
         const std::vector<float> decoded = decode(*written.codec, coded, n);
-        CHECK_FALSE(std::isfinite(decoded[at]));
-        std::size_t changed_elsewhere = 0;
+        std::size_t shown = 0, changed_elsewhere = 0;
+        for (Elements i = 0; i < n; ++i) shown += i / shared == at / shared && !std::isfinite(decoded[i]);
+        CHECK(shown > 0);
         for (Elements i = 0; i < n; ++i) changed_elsewhere += i / shared != at / shared && decoded[i] != clean[i];
         CHECK(changed_elsewhere == 0);
       }

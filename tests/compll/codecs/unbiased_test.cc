@@ -132,7 +132,8 @@ TEST_CASE("codecs: rounding that favours one side by a twentieth, and rounding t
 }
 
 TEST_CASE("codecs: the same step draws the same numbers, another step, seed or gradient draws others") {
-  const std::vector<float> x = gaussian(129, 1);
+  std::vector<float> x = gaussian(129, 1);
+  std::fill(x.begin() + 64, x.end(), 30.0f);  // where some of many have to be chosen
   for (const std::string& name : written_names()) {
     const Written written = from_source(name);
     const auto payload = [&](const EncodeContext& context) { return encode(*written.codec, x, {}, context).payload; };

@@ -74,7 +74,8 @@ std::size_t check_claims(const Example& example) {
   for (const Claim& claim : claims) sent.push_back(claim.declaration);
   const Result<Program> program = compiled(codec_around(example, sent));
   REQUIRE(program.status().text() == "OK");
-  const std::vector<Values> sections = Interpreter(*program, initial_values(*program)).encode(kGradient, {});
+  States no_states;
+  const std::vector<Values> sections = Interpreter(*program, initial_values(*program)).encode(kGradient, {}, no_states);
   REQUIRE(sections.size() == claims.size() + 1);
   for (std::size_t i = 0; i < claims.size(); ++i) {
     INFO(claims[i].declaration);

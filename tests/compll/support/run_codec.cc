@@ -33,8 +33,9 @@ Coded encode(const Codec& codec, std::span<const float> in, std::span<const floa
              const EncodeContext& context) {
   Coded coded;
   coded.payload.resize(codec.encoded_bound(in.size()));
-  coded.residual.resize(in.size());
-  const Residual residual{residual_in.empty() ? nullptr : residual_in.data(), coded.residual.data()};
+  coded.residual.resize(std::max<std::size_t>(codec.info().states, 1) * in.size());
+  CASYNC_CHECK(residual_in.empty() || residual_in.size() == coded.residual.size());
+  const Residual residual{residual_in.empty() ? nullptr : residual_in.data(), coded.residual.data(), in.size()};
   const Encoded encoded = codec.encode(in.data(), in.size(), residual, context, coded.payload.data());
   CASYNC_CHECK(encoded.size == coded.payload.size());
   coded.finite = encoded.finite;

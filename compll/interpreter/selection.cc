@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/interpreter/selection.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace casync::compll {
+namespace {
+
+/// What `largest` goes by: 0 for what is not above zero.
+std::uint32_t key_of(Scalar element, ScalarType type) {
+  if (type.kind == ScalarType::Kind::kUint) return element.as_uint();
+  return element.as_int() > 0 ? element.as_uint() : 0;
+}
+
+std::vector<Scalar> places(std::vector<std::uint32_t> found, Elements count) {
+  found.resize(count, kNowhere);
+  std::vector<Scalar> values;
+  for (const std::uint32_t place : found) values.push_back(Scalar::of_uint(place));
+  return values;
+}
+
+/// `size` elements, a power of two, times the matrix of ones and minus ones, then times 1 / sqrt(size).
+void transform(float* x, std::size_t size) {
+  for (std::size_t half = 1; half < size; half *= 2) {
+    for (std::size_t first = 0; first < size; first += 2 * half) {
+      for (std::size_t i = first; i < first + half; ++i) {
+        const float a = x[i], b = x[i + half];
+        x[i] = a + b;
+        x[i + half] = a - b;
+      }
+    }
+  }
+  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
+  for (std::size_t i = 0; i < size; ++i) x[i] *= scale;
+}
+
+}  // namespace
+
+std::vector<Scalar> largest(std::span<const Scalar> keys, ScalarType type, Elements count) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> above;  // the key's complement, the place
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::uint32_t key = key_of(keys[i], type);
+    if (key != 0) above.emplace_back(~key, static_cast<std::uint32_t>(i));
+  }
+  std::sort(above.begin(), above.end());
+  std::vector<std::uint32_t> found;
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, above.size()); ++i) found.push_back(above[i].second);
+  std::sort(found.begin(), found.end());
+  return places(std::move(found), count);
+}
+
+std::vector<Scalar> where(std::span<const Scalar> holds, Elements count) {
+  std::vector<std::uint32_t> found;
+  for (std::size_t i = 0; i < holds.size() && found.size() < count; ++i) {
+    if (holds[i].as_bool()) found.push_back(static_cast<std::uint32_t>(i));
+  }
+  return places(std::move(found), count);
+}
+
+std::vector<Scalar> sorted(std::vector<Scalar> elements, const std::function<bool(Scalar, Scalar)>& goes_before) {
+  std::vector<Scalar> merged(elements.size());
+  for (std::size_t run = 1; run < elements.size(); run *= 2) {
+    for (std::size_t begin = 0; begin < elements.size(); begin += 2 * run) {
+      std::size_t left = begin, right = std::min(begin + run, elements.size());
+      const std::size_t middle = right, end = std::min(begin + 2 * run, elements.size());
+      for (std::size_t to = begin; to < end; ++to) {
+        const bool take_right = left == middle || (right != end && goes_before(elements[right], elements[left]));
+        merged[to] = elements[take_right ? right++ : left++];
+      }
+    }
+    elements.swap(merged);
+  }
+  return elements;
+}
+
+std::vector<Scalar> histogram(std::span<const Scalar> bins, Elements count) {
+  std::vector<std::uint32_t> counts(count);
+  for (const Scalar bin : bins) {
+    if (bin.as_uint() < count) ++counts[bin.as_uint()];
+  }
+  std::vector<Scalar> values;
+  for (const std::uint32_t each : counts) values.push_back(Scalar::of_uint(each));
+  return values;
+}
+
+std::vector<Scalar> hadamard(std::span<const Scalar> elements, std::size_t block) {
+  std::vector<float> x;
+  for (const Scalar element : elements) x.push_back(element.as_float());
+  for (std::size_t begin = 0; begin < x.size(); begin += block) {
+    std::size_t left = std::min(block, x.size() - begin);
+    for (float* at = x.data() + begin; left != 0;) {
+      const std::size_t size = std::bit_floor(left);
+      transform(at, size);
+      at += size;
+      left -= size;
+    }
+  }
+  std::vector<Scalar> values;
+  for (const float each : x) values.push_back(Scalar::of_float(each));
+  return values;
+}
+
+}  // namespace casync::compll

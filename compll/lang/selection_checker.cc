@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
+#include "compll/lang/code_checker.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+namespace {
+
+const Expression& last(const Call& node) { return *node.arguments.back(); }
+
+}  // namespace
+
+TermPtr CodeChecker::check_selection(const Expression& at, const Call& node) {
+  const std::string_view name = node.callee.text;
+  if (name == "largest") return check_largest(at, node);
+  if (name == "where") return check_where(at, node);
+  if (name == "filter") return check_filter(at, node);
+  if (name == "sort") return check_sort(at, node);
+  if (name == "gather") return check_gather(at, node);
+  if (name == "histogram") return check_histogram(at, node);
+  if (name == "hadamard") return check_hadamard(at, node);
+  return check_scatter(at, node);
+}
+
+/// map(array, function), for operators that take a function of each element.
+TermPtr CodeChecker::mapped(TermPtr array, const Expression& function, const std::string& of) {
+  const Type type = array->type();
+  TermPtr term = make_term(Op::kMap, function.at, type, terms(std::move(array)));
+  term->function = body_of(function, {type.element}, of);
+  if (term->function->results.size() != 1) refuse(function.at, of + " needs a function with one result");
+  term->types.front().element = term->function->results.front()->type().element;
+  return term;
+}
+
+/// largest(x, count) and largest(x, count, key): the places of the largest elements above zero.
+TermPtr CodeChecker::check_largest(const Expression& at, const Call& node) {
+  need_arguments(at, node, 2, 3, "largest(gradient, count, [&](float x) -> float { return abs(x); })");
+  TermPtr keys = check_array(*node.arguments[0], "`largest`");
+  const Extent count = size_of(*node.arguments[1], "`largest`");
+  if (node.arguments.size() == 3) keys = mapped(std::move(keys), last(node), "`largest`");
+  const ScalarType element = keys->type().element;
+  if (!element.is_number() || element == kDoubleType) {
+    refuse(node.arguments[0]->at, "`largest` of " + text_of(element) + "s", "it goes by floats or integers");
+  }
+  return make_term(Op::kLargest, at.at, {kUintType, count}, terms(std::move(keys)));
+}
+
+/// where(x, count, condition): the places of the first elements for which it holds.
+TermPtr CodeChecker::check_where(const Expression& at, const Call& node) {
+  need_arguments(at, node, 3, 3, "where(gradient, count, [&](float x) -> bool { return x > 1; })");
+  TermPtr array = check_array(*node.arguments[0], "`where`");
+  const Extent count = size_of(*node.arguments[1], "`where`");
+  TermPtr holds = mapped(std::move(array), last(node), "`where`");
+  if (holds->type().element != kBoolType) {
+    refuse(last(node).at, "`where` needs a function that returns bool, this returns " + text_of(holds->type().element));
+  }
+  return make_term(Op::kWhere, at.at, {kUintType, count}, terms(std::move(holds)));
+}
+
+/// filter(x, count, condition): those elements; zeros behind them.
+TermPtr CodeChecker::check_filter(const Expression& at, const Call& node) {
+  need_arguments(at, node, 3, 3, "filter(gradient, count, [&](float x) -> bool { return x > 1; })");
+  TermPtr places = check_where(at, node);
+  return picked(check_array(*node.arguments[0], "`filter`"), std::move(places), at.at);
+}
+
+/// sort(x) and sort(x, goes_before), which is stable.
+TermPtr CodeChecker::check_sort(const Expression& at, const Call& node) {
+  need_arguments(at, node, 1, 2, "sort(x, [&](float a, float b) -> bool { return a < b; })");
+  TermPtr array = check_array(*node.arguments[0], "`sort`");
+  const Type type = array->type();
+  TermPtr term = make_term(Op::kSort, at.at, type, terms(std::move(array)));
+  if (node.arguments.size() == 1) {
+    if (!type.element.is_number()) refuse(at.at, "`sort` of " + text_of(type.element) + "s needs to know how");
+    return term;
+  }
+  term->function = body_of(last(node), {type.element, type.element}, "`sort`");
+  const auto& results = term->function->results;
+  if (results.size() != 1 || results.front()->type().element != kBoolType) {
+    refuse(last(node).at, "`sort` needs a function of two elements that returns bool",
+           "it says whether the first goes before the second");
+  }
+  return term;
+}
+
+TermPtr CodeChecker::check_places(const Expression& expression, const std::string& of) {
+  TermPtr places = check_array(expression, of);
+  const ScalarType element = places->type().element;
+  if (!element.is_integer()) refuse(expression.at, of + " goes to places, these are " + text_of(element) + "s");
+  return places;
+}
+
+/// map(places, [&](uint i) -> { return array[i]; })
+TermPtr CodeChecker::picked(TermPtr array, TermPtr places, Span at) {
+  const Type type{array->type().element, places->type().extent};
+  const ScalarType place = places->type().element;
+  const Type array_type = array->type();
+  const VariableId kept = keep(terms(std::move(array)), "array", at).front();
+  TermPtr term = make_term(Op::kMap, at, type, terms(std::move(places)));
+  term->function = std::make_unique<Body>();
+  term->function->parameters.push_back(new_variable("place", {place, {}}, at));
+  TermPtr index = convert(make_variable(at, term->function->parameters.front(), {place, {}}), kUintType);
+  term->function->results.push_back(
+      make_term(Op::kElement, at, {type.element, {}}, terms(make_variable(at, kept, array_type), std::move(index))));
+  return term;
+}
+
+/// gather(x, places): the elements at these places; 0 for a place outside.
+TermPtr CodeChecker::check_gather(const Expression& at, const Call& node) {
+  need_arguments(at, node, 2, 2, "gather(gradient, places)");
+  TermPtr array = check_array(*node.arguments[0], "`gather`");
+  return picked(std::move(array), check_places(*node.arguments[1], "`gather`"), at.at);
+}
+
+/// scatter(places, values, x.size): zeros, with these values at these places; scatter(places, values, x): a copy of x
+/// with them. scatter_add adds them.
+TermPtr CodeChecker::check_scatter(const Expression& at, const Call& node) {
+  const std::string of = "`" + std::string(node.callee.text) + "`";
+  need_arguments(at, node, 3, 3, std::string(node.callee.text) + "(places, values, gradient.size)");
+  TermPtr places = check_places(*node.arguments[0], of);
+  TermPtr values = check_one(*node.arguments[1]);
+  if (values->type().is_array() && *values->type().extent != *places->type().extent) {
+    refuse(node.arguments[1]->at,
+           of + " of " + text_of(*values->type().extent) + " values to " + text_of(*places->type().extent) + " places");
+  }
+  TermPtr into = check_one(*node.arguments[2]);
+  const bool zeros = !into->type().is_array();
+  const ScalarType element = zeros ? values->type().element : into->type().element;
+  if (!element.is_number()) refuse(node.arguments[1]->at, of + " of " + text_of(element) + "s");
+  if (values->type().is_array() && values->type().element != element) {
+    refuse(node.arguments[1]->at,
+           of + " of " + text_of(values->type().element) + "s into an array of " + text_of(element) + "s");
+  }
+  if (!values->type().is_array()) values = convert(std::move(values), element);
+  const Extent extent = zeros ? size_of(*node.arguments[2], of) : *into->type().extent;
+  TermPtr term = make_term(node.callee.text == "scatter" ? Op::kScatter : Op::kScatterAdd, at.at, {element, extent},
+                           terms(std::move(places), std::move(values)));
+  if (!zeros) term->arguments.push_back(std::move(into));
+  return term;
+}
+
+/// histogram(x, bins) and histogram(x, bins, bin): how many elements are in bin 0, 1, ...
+TermPtr CodeChecker::check_histogram(const Expression& at, const Call& node) {
+  need_arguments(at, node, 2, 3, "histogram(gradient, 256, [&](float x) -> uint { return bits(x) >> 24; })");
+  TermPtr bins = check_array(*node.arguments[0], "`histogram`");
+  const Extent count = size_of(*node.arguments[1], "`histogram`");
+  if (count.kind != Extent::Kind::kFixed) {
+    refuse(node.arguments[1]->at, "the bins of `histogram` are a number from 0 to 65536");
+  }
+  if (node.arguments.size() == 3) bins = mapped(std::move(bins), last(node), "`histogram`");
+  const ScalarType element = bins->type().element;
+  if (!element.is_integer()) {
+    refuse(last(node).at, "a bin is an integer, this is " + text_of(element),
+           "give `histogram` a function that says which bin");
+  }
+  return make_term(Op::kHistogram, at.at, {kUintType, count}, terms(std::move(bins)));
+}
+
+/// hadamard(x, block): each block times the orthonormal Walsh-Hadamard matrix, which is its own inverse.
+TermPtr CodeChecker::check_hadamard(const Expression& at, const Call& node) {
+  need_arguments(at, node, 2, 2, "hadamard(gradient, 64)");
+  TermPtr array = check_array(*node.arguments[0], "`hadamard`");
+  if (array->type().element != kFloatType) {
+    refuse(node.arguments[0]->at, "`hadamard` of " + text_of(array->type().element) + "s", "it is for floats");
+  }
+  const Constant block = block_size(*node.arguments[1]);
+  if (!block.parameter && !std::has_single_bit(block.value)) {
+    refuse(node.arguments[1]->at, "the size of a block of `hadamard` is a power of two");
+  }
+  const Type type = array->type();
+  TermPtr term = make_term(Op::kHadamard, at.at, type, terms(std::move(array)));
+  term->block = block;
+  return term;
+}
+
+}  // namespace casync::compll
