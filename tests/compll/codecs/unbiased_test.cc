@@ -133,7 +133,8 @@ TEST_CASE("codecs: rounding that favours one side by a twentieth, and rounding t
 
 TEST_CASE("codecs: the same step draws the same numbers, another step, seed or gradient draws others") {
   std::vector<float> x = gaussian(129, 1);
-  std::fill(x.begin() + 64, x.end(), 30.0f);  // where some of many have to be chosen
+  for (float& value : x) value = std::clamp(value, -2.0f, 2.0f);
+  std::fill(x.begin() + 64, x.end(), 2.5f);  // where some of many have to be chosen
   for (const std::string& name : written_names()) {
     const Written written = from_source(name);
     const auto payload = [&](const EncodeContext& context) { return encode(*written.codec, x, {}, context).payload; };
@@ -141,7 +142,7 @@ TEST_CASE("codecs: the same step draws the same numbers, another step, seed or g
     INFO(name);
     CHECK(first == payload({1, 2, 3, 0}));
     for (const EncodeContext& other :
-         {EncodeContext{9, 2, 3, 0}, EncodeContext{1, 9, 3, 0}, EncodeContext{1, 2, 9, 0}}) {
+         {EncodeContext{8, 2, 3, 0}, EncodeContext{1, 9, 3, 0}, EncodeContext{1, 2, 9, 0}}) {
       CHECK((first == payload(other)) == is_deterministic(written));
     }
   }
