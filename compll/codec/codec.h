@@ -25,15 +25,16 @@ struct CodecParameter {
 /// What a codec declares about itself, with its parameters filled in.
 struct CodecInfo {
   std::string name;
-  std::string summary;           ///< one sentence
-  std::string source;            ///< where the algorithm is published
-  std::uint8_t number = 0;       ///< on the wire; never reused
-  std::uint8_t version = 1;      ///< of the payload layout
-  bool identity = false;         ///< the payload is the float32 elements themselves, without a header
-  bool exact_merge = false;      ///< decode-add-encode adds no error
-  bool contractive = false;      ///< ||D(E(x)) - x||^2 <= (1 - d) ||x||^2 with d > 0: safe under feedback
-  bool feedback = false;         ///< keeps a residual (parameter `feedback` 0 turns it off)
-  std::uint32_t states = 0;      ///< arrays of n floats kept from step to step; the residual is the first of them
+  std::string summary;               ///< one sentence
+  std::string source;                ///< where the algorithm is published
+  std::uint8_t number = 0;           ///< on the wire; never reused
+  std::uint8_t version = 1;          ///< of the payload layout
+  bool identity = false;             ///< the payload is the float32 elements themselves, without a header
+  bool exact_merge = false;          ///< decode-add-encode adds no error
+  bool contractive = false;          ///< ||D(E(x)) - x||^2 <= (1 - d) ||x||^2 with d > 0: safe under feedback
+  bool feedback = false;             ///< keeps a residual (parameter `feedback` 0 turns it off)
+  std::uint32_t states = 0;          ///< arrays of n floats kept from step to step; the residual is the first of them
+  std::vector<float> state_initial;  ///< what the elements of each of them begin with
   bool coded_terms = false;      ///< what a rank contributes is its code, never its raw elements: each encodes its own
   bool has_result = false;       ///< what was decoded becomes the gradient by result()
   Elements block = 1;            ///< elements that share statistics

@@ -35,6 +35,7 @@ CodecParameter block_parameter(Elements initial, Elements least) {
 void apply_parameters(CodecInfo& info) {
   if (const double* feedback = find_value(info, "feedback")) info.feedback = *feedback == 1;
   info.states = info.feedback ? 1 : 0;
+  info.state_initial.assign(info.states, 0.0f);
   if (const double* block = find_value(info, "block")) info.block = static_cast<Elements>(*block);
 }
 

@@ -13,6 +13,7 @@
 #include "compll/codec/declaration.h"
 #include "compll/codec/payload.h"
 #include "compll/codec/tile_codec.h"
+#include "compll/codec/whole_codec.h"
 
 namespace casync::compll {
 namespace {
@@ -103,9 +104,11 @@ class Generated final : public TileCodec {
     switch (functions_.sections[section].over) {
       case GeneratedSection::Over::kTensor: return 1;
       case GeneratedSection::Over::kBlock: return ceil_div(n, info_.block);
-      case GeneratedSection::Over::kElement: break;
+      case GeneratedSection::Over::kElement: return n;
+      case GeneratedSection::Over::kSized: break;
     }
-    return n;
+    CASYNC_CHECK(false);  // the text for tiles has none
+    return 0;
   }
 
   SectionPlaces places(Elements n) const {
@@ -158,18 +161,24 @@ Status unknown_parameter(const CodecInfo& info, const std::string& name) {
                           (list.empty() ? "; it takes none" : list));
 }
 
-Status set_value(const GeneratedDeclaration& declares, CodecInfo& info, const std::string& name, double value) {
+/// `tiles`: the codec works on tiles, whose sizes are powers of two.
+Status set_value(const GeneratedDeclaration& declares, bool tiles, CodecInfo& info, const std::string& name,
+                 double value) {
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     const CodecParameter& parameter = info.parameters[i];
     if (parameter.name != name) continue;
     const bool own = i < declares.parameter_count;  // else `feedback`
     const double step = own ? declares.parameters[i].step : 0;
     const bool whole = !own || declares.parameters[i].whole;
-    const bool block = own && static_cast<std::int32_t>(i) == declares.block_parameter;
+    const bool block = own && tiles && static_cast<std::int32_t>(i) == declares.block_parameter;
+    const auto* const choices = own ? declares.parameters[i].choices : nullptr;
+    const std::uint32_t choice_count = own ? declares.parameters[i].choice_count : 0;
     // In the range first: only then is it a number that an integer can hold.
-    const bool fits = value >= parameter.least && value <= parameter.most && (!whole || value == std::floor(value)) &&
-                      (step == 0 || std::fmod(value, step) == 0) &&
-                      (!block || std::has_single_bit(static_cast<std::uint64_t>(value)));
+    const bool fits =
+        value >= parameter.least && value <= parameter.most && (!whole || value == std::floor(value)) &&
+        (step == 0 || std::fmod(value, step) == 0) &&
+        (!block || std::has_single_bit(static_cast<std::uint64_t>(value))) &&
+        (choice_count == 0 || std::find(choices, choices + choice_count, value) != choices + choice_count);
     if (!fits) {
       std::ostringstream text;
       text << "codec `" << info.name << "`: parameter `" << name << "` is " << value << ", expected "
@@ -178,6 +187,7 @@ Status set_value(const GeneratedDeclaration& declares, CodecInfo& info, const st
                        : "a number")
            << " from " << parameter.least << " to " << parameter.most;
       if (step > 1 && !block) text << ", a multiple of " << step;
+      for (std::uint32_t c = 0; c < choice_count; ++c) text << (c == 0 ? ": " : ", ") << choices[c];
       return invalid_argument(text.str());
     }
     info.values[i] = value;
@@ -211,9 +221,16 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
   CASYNC_CHECK(generated.version == kGeneratedVersion);
   const GeneratedDeclaration& declares = generated.declares;
   CodecInfo info = info_of(declares);
-  for (const auto& [name, value] : parameters) CASYNC_RETURN_IF_ERROR(set_value(declares, info, name, value));
+  for (const auto& [name, value] : parameters) {
+    CASYNC_RETURN_IF_ERROR(set_value(declares, generated.whole.encode == nullptr, info, name, value));
+  }
   if (declares.feedback) info.feedback = info.values.back() == 1;
-  info.states = info.feedback ? 1 : 0;
+  if (info.feedback) info.state_initial.push_back(0);
+  info.state_initial.insert(info.state_initial.end(), declares.state_initial,
+                            declares.state_initial + declares.state_count);
+  info.states = static_cast<std::uint32_t>(info.state_initial.size());
+  info.coded_terms = declares.state_count != 0;
+  info.has_result = generated.whole.result != nullptr;
   if (declares.block_parameter >= 0) {
     info.block = static_cast<Elements>(info.values[static_cast<std::size_t>(declares.block_parameter)]);
   } else if (declares.block != 0) {
@@ -226,6 +243,16 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
     if (section.over == GeneratedSection::Over::kBlock) {
       info.bits_per_element += section.bits / static_cast<double>(info.block);
     }
+  }
+  if (generated.whole.encode != nullptr) {
+    for (std::uint32_t i = 0; i < generated.section_count; ++i) {
+      const GeneratedSection& section = generated.sections[i];
+      if (section.over != GeneratedSection::Over::kSized) continue;
+      constexpr Elements kMany = Elements{1} << 26;
+      const GeneratedVector vector{info.values.data(), kMany, {}, nullptr};
+      info.bits_per_element += section.bits * static_cast<double>(generated.whole.sized(i, vector)) / kMany;
+    }
+    return make_whole_codec(std::move(info), generated);
   }
   return std::unique_ptr<Codec>(std::make_unique<Generated>(std::move(info), generated));
 }

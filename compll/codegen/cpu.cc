@@ -2,10 +2,15 @@
 #include "compll/codegen/cpu.h"
 
 #include <charconv>
+#include <optional>
+#include <vector>
 
 #include "compll/codegen/decoder_text.h"
 #include "compll/codegen/encoder_text.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/codegen/routine_text.h"
+#include "compll/codegen/whole_text.h"
+#include "compll/ir/lower.h"
 #include "compll/ops/generated.h"
 
 namespace casync::compll {
@@ -45,7 +50,9 @@ std::string section_list(const Program& program) {
   std::string list;
   for (const Section& section : program.sections) {
     const bool block = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
-    const std::string over = !section.type.extent ? "kTensor" : block ? "kBlock" : "kElement";
+    const bool sized = section.type.extent && (section.type.extent->kind == Extent::Kind::kFixed ||
+                                               section.type.extent->kind == Extent::Kind::kSized);
+    const std::string over = !section.type.extent ? "kTensor" : block ? "kBlock" : sized ? "kSized" : "kElement";
     list += (list.empty() ? "" : ", ") + ("{GeneratedSection::Over::" + over) + ", " +
             std::to_string(section.type.element.bits) + "}";
   }
@@ -68,58 +75,108 @@ std::string number(double value) {
 
 std::string flag(bool value) { return value ? "true" : "false"; }
 
+std::string choices_of(const ProgramParameter& parameter) {
+  if (parameter.choices.empty() || parameter.fixed) return "";
+  std::string all;
+  for (const double choice : parameter.choices) all += (all.empty() ? "" : ", ") + number(choice);
+  return ", " + std::to_string(parameter.choices.size()) + ", {" + all + "}";
+}
+
 /// What the program says about its codec, as the declaration's fields.
-void write_declaration(Writer& out, const Program& program, const Lowered& lowered) {
+void write_declaration(Writer& out, const Program& program, const std::optional<Constant>& shared) {
   const Declarations& says = program.declares;
-  const std::string block = lowered.block && !lowered.block->parameter ? std::to_string(lowered.block->value) : "0";
-  const std::string parameter =
-      lowered.block && lowered.block->parameter ? std::to_string(*lowered.block->parameter) : "-1";
+  const std::string block = shared && !shared->parameter ? std::to_string(shared->value) : "0";
+  const std::string parameter = shared && shared->parameter ? std::to_string(*shared->parameter) : "-1";
+  std::string states;
+  for (const ProgramState& state : program.states)
+    states += (states.empty() ? "" : ", ") + literal_text(kFloatType, state.initial);
   out.line("{" + quoted(says.name) + ", " + quoted(says.summary) + ",");
   out.line(" " + quoted(says.source) + ",");
   out.line(" " + std::to_string(says.number) + ", " + std::to_string(says.version) + ", " + flag(says.contractive) +
-           ", " + flag(says.unbiased) + ", " + flag(says.feedback) + ", " + block + ", " + parameter + ", " +
-           std::to_string(program.parameters.size()) + ", {");
+           ", " + flag(says.unbiased) + ", " + flag(says.feedback) + ", " + std::to_string(program.states.size()) +
+           ", {" + states + "}, " + block + ", " + parameter + ", " + std::to_string(program.parameters.size()) +
+           ", {");
   for (const ProgramParameter& each : program.parameters) {
     const double least = each.fixed ? each.initial : each.least, most = each.fixed ? each.initial : each.most;
     out.line("  {" + quoted(each.name) + ", " + quoted(each.meaning) + ", " + number(each.initial) + ", " +
              number(least) + ", " + number(most) + ", " + number(each.step) + ", " + flag(!each.type.is_float()) +
-             "},");
+             choices_of(each) + "},");
   }
   out.line(" }},");
 }
 
-}  // namespace
-
-std::string generated_name(const std::string& codec) { return "generated_" + codec; }
-
-Result<std::string> cpu_text(const Program& program, const Lowered& lowered, const Source& source,
-                             const std::string& include) {
-  if (program.sections.size() > kMostSections || program.parameters.size() >= kMostParameters) {
-    return unimplemented(source.name() + ": more than " + std::to_string(kMostSections) + " sections or " +
-                         std::to_string(kMostParameters - 1) + " parameters cannot be compiled for the CPU");
+Status check_limits(const Program& program, const Source& source) {
+  const auto too_many = [&](std::size_t count, std::size_t most, const char* of) {
+    return unimplemented(source.name() + ": " + std::to_string(count) + " " + of + " cannot be compiled, only " +
+                         std::to_string(most));
+  };
+  if (program.sections.size() > kMostSections) return too_many(program.sections.size(), kMostSections, "sections");
+  if (program.parameters.size() >= kMostParameters) {
+    return too_many(program.parameters.size(), kMostParameters - 1, "parameters");
   }
-  for (const Section& section : program.sections) {
-    const bool blocks = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
-    // A tile's entries have to begin with a byte of their own.
-    if (blocks && section.type.element.bits % 8 != 0) {
-      return unimplemented(
-          source.name() + ": section `" + section.name + "` has entries of " + text_of(section.type.element) +
-          " for each block, which cannot be compiled for the CPU: " + "only interpreted; widen them to whole bytes");
-    }
+  for (const ProgramParameter& parameter : program.parameters) {
+    if (parameter.choices.size() > kMostChoices) return too_many(parameter.choices.size(), kMostChoices, "choices");
   }
-  Diagnostics diagnostics(source);
-  Writer out(source);
+  return Status::ok();
+}
+
+void begin_text(Writer& out, const Program& program, const std::string& include, const char* header) {
   out.line("// Written by compllc from codec " + program.declares.name + ". Changes belong into its file.");
   out.line("#undef HWY_TARGET_INCLUDE");
   out.line("#define HWY_TARGET_INCLUDE \"" + include + "\"");
   out.line("#include <hwy/foreach_target.h>");
   out.line("");
-  out.line("#include \"compll/ops/cpu/program-inl.h\"");
+  out.line("#include \"compll/ops/cpu/" + std::string(header) + "\"");
   out.line("");
   out.line("HWY_BEFORE_NAMESPACE();");
   out.line("namespace casync::compll::HWY_NAMESPACE {");
   out.line("namespace {");
   out.line("");
+}
+
+/// The functions of every instruction set end here; what follows exists once.
+void end_targets(Writer& out, const std::vector<std::string>& functions) {
+  out.line("");
+  out.line("}  // namespace");
+  out.line("}  // namespace casync::compll::HWY_NAMESPACE");
+  out.line("HWY_AFTER_NAMESPACE();");
+  out.line("");
+  out.line("#if HWY_ONCE");
+  out.line("namespace casync::compll {");
+  for (const std::string& function : functions) out.line("HWY_EXPORT(" + function + ");");
+  out.line("");
+}
+
+void begin_codec(Writer& out, const Program& program, const std::optional<Constant>& block, std::size_t passes) {
+  out.line("extern \"C\" const GeneratedCodec* " + generated_name(program.declares.name) + "() {");
+  out.line("  static const GeneratedCodec codec = {");
+  out.line("      kGeneratedVersion,");
+  write_declaration(out, program, block);
+  out.line("      " + std::to_string(passes) + ", " + std::to_string(program.sections.size()) + ", {" +
+           section_list(program) + "},");
+}
+
+void end_codec(Writer& out) {
+  out.line("  return &codec;");
+  out.line("}");
+  out.line("}  // namespace casync::compll");
+  out.line("#endif  // HWY_ONCE");
+}
+
+/// For programs whose every loop can be one over the elements of a tile.
+Result<std::string> tile_text(const Program& program, const Lowered& lowered, const Source& source,
+                              const std::string& include) {
+  for (const Section& section : program.sections) {
+    const bool blocks = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
+    // A tile's entries have to begin with a byte of their own.
+    if (blocks && section.type.element.bits % 8 != 0) {
+      return unimplemented(source.name() + ": section `" + section.name + "` has entries of " +
+                           text_of(section.type.element) + " for each block, which begin within a byte");
+    }
+  }
+  Diagnostics diagnostics(source);
+  Writer out(source);
+  begin_text(out, program, include, "program-inl.h");
   std::size_t passes = 0;
   try {
     write_decoder(program, lowered, out, diagnostics);
@@ -129,31 +186,71 @@ Result<std::string> cpu_text(const Program& program, const Lowered& lowered, con
   } catch (const CannotWrite&) {
     return unimplemented(diagnostics.status().message());
   }
-  out.line("");
-  out.line("}  // namespace");
-  out.line("}  // namespace casync::compll::HWY_NAMESPACE");
-  out.line("HWY_AFTER_NAMESPACE();");
-  out.line("");
-  out.line("#if HWY_ONCE");
-  out.line("namespace casync::compll {");
-  out.line("HWY_EXPORT(begin_pass);");
-  out.line("HWY_EXPORT(encode_tile);");
-  out.line("HWY_EXPORT(decode_tile);");
-  out.line("");
-  out.line("extern \"C\" const GeneratedCodec* " + generated_name(program.declares.name) + "() {");
-  out.line("  static const GeneratedCodec codec = {");
-  out.line("      kGeneratedVersion,");
-  write_declaration(out, program, lowered);
-  out.line("      " + std::to_string(passes) + ", " + std::to_string(program.sections.size()) + ", {" +
-           section_list(program) + "},");
+  end_targets(out, {"begin_pass", "encode_tile", "decode_tile"});
+  begin_codec(out, program, lowered.block, passes);
   out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(begin_pass)(all...); },");
   out.line("      [](auto... all) { return HWY_DYNAMIC_DISPATCH(encode_tile)(all...); },");
-  out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(decode_tile)(all...); }};");
-  out.line("  return &codec;");
-  out.line("}");
-  out.line("}  // namespace casync::compll");
-  out.line("#endif  // HWY_ONCE");
+  out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(decode_tile)(all...); },");
+  out.line("      {}};");
+  end_codec(out);
   return out.take();
+}
+
+/// The size of blocks that sections are made of; InvalidArgument: there are two.
+Result<std::optional<Constant>> shared_block(const Program& program, const Source& source) {
+  std::optional<Constant> shared;
+  for (const Section& section : program.sections) {
+    if (!section.type.extent || section.type.extent->kind != Extent::Kind::kBlocks) continue;
+    if (shared && *shared != section.type.extent->count) {
+      return unimplemented(source.name() + ": sections for blocks of two sizes cannot be compiled, only interpreted");
+    }
+    shared = section.type.extent->count;
+  }
+  return shared;
+}
+
+/// For all others.
+Result<std::string> whole_text(const Program& program, const Source& source, const std::string& include) {
+  const Result<std::optional<Constant>> block = shared_block(program, source);
+  if (!block) return block.status();
+  Diagnostics diagnostics(source);
+  Writer out(source);
+  begin_text(out, program, include, "whole-inl.h");
+  try {
+    write_whole(program, out, diagnostics);
+  } catch (const CannotWrite&) {
+    return unimplemented(diagnostics.status().message());
+  }
+  std::vector<std::string> functions = {"sized", "encode", "decode"};
+  if (program.merge) functions.push_back("merge");
+  if (program.result) functions.push_back("result");
+  end_targets(out, functions);
+  begin_codec(out, program, *block, 1);
+  out.line("      nullptr, nullptr, nullptr,");
+  const auto entry = [](const std::string& function) {
+    return "[](auto... all) { return HWY_DYNAMIC_DISPATCH(" + function + ")(all...); }";
+  };
+  out.line("      {" + entry("sized") + ",");
+  out.line("       " + entry("encode") + ",");
+  out.line("       " + (program.merge ? entry("merge") : "nullptr") + ",");
+  out.line("       " + entry("decode") + ",");
+  out.line("       " + (program.result ? entry("result") : "nullptr") + "}};");
+  end_codec(out);
+  return out.take();
+}
+
+}  // namespace
+
+std::string generated_name(const std::string& codec) { return "generated_" + codec; }
+
+Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include) {
+  CASYNC_RETURN_IF_ERROR(check_limits(program, source));
+  const Result<Lowered> lowered = lower(program, source);
+  if (lowered) {
+    Result<std::string> text = tile_text(program, *lowered, source, include);
+    if (text) return text;
+  }
+  return whole_text(program, source, include);
 }
 
 }  // namespace casync::compll

@@ -68,18 +68,18 @@ int run(const Options& options) {
   if (!program) return report(diagnostics);
   if (program->declares.name.empty()) program->declares.name = std::filesystem::path(options.file).stem();
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
-  const Result<Lowered> lowered = lower(*program, source);
-  if (!lowered) {
-    std::fprintf(stderr, "%s\n", lowered.status().message().c_str());
-    return kRefused;
-  }
   if (wanted.count("ir") != 0) {
+    const Result<Lowered> lowered = lower(*program, source);
+    if (!lowered) {
+      std::fprintf(stderr, "%s\n", lowered.status().message().c_str());
+      return kRefused;
+    }
     std::printf("encode\n%sdecode\n%s", text_of(lowered->encode.graph, *program).c_str(),
                 text_of(lowered->decode.graph, *program).c_str());
   }
   if (wanted.count("cpu") != 0 || !options.output.empty()) {
     const std::string& include = options.include.empty() ? options.output : options.include;
-    const Result<std::string> text = cpu_text(*program, *lowered, source, include);
+    const Result<std::string> text = cpu_text(*program, source, include);
     if (!text) {
       std::fprintf(stderr, "%s\n", text.status().message().c_str());
       return kRefused;

@@ -7,20 +7,10 @@
 
 #include "base/units.h"
 #include "base/view.h"
+#include "compll/codec/sections.h"
 #include "compll/lang/arithmetic.h"
 
 namespace casync::compll {
-
-/// Where a section of a payload lies: `count` elements of `bits` bits, the lowest bits of a byte first, from a multiple
-/// of 16 bytes on.
-struct SectionPlace {
-  unsigned bits = 0;
-  Elements count = 0;
-  Bytes begin = 0;
-
-  Bytes bytes() const { return (count * bits + 7) / 8; }
-  Bytes end() const { return begin + bytes(); }
-};
 
 /// Writes elements, whose bits above `bits` are left out, and zeros behind the last one.
 void write_section(const SectionPlace& place, std::span<const Scalar> elements, std::byte* payload);

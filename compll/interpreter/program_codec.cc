@@ -63,7 +63,9 @@ CodecInfo info_of(const Program& program, std::vector<double> values, bool feedb
     info.parameters.push_back({kFeedback, 1, 0, 1, "1 keeps what a step did not send and adds it to the next"});
     info.values.push_back(feedback ? 1 : 0);
   }
-  info.states = static_cast<std::uint32_t>(program.states.size()) + (feedback ? 1 : 0);
+  if (feedback) info.state_initial.push_back(0);
+  for (const ProgramState& state : program.states) info.state_initial.push_back(state.initial);
+  info.states = static_cast<std::uint32_t>(info.state_initial.size());
   info.coded_terms = !program.states.empty();
   info.has_result = program.result.has_value();
   return info;
@@ -76,24 +78,8 @@ class ProgramCodec final : public Codec {
 
   const CodecInfo& info() const override { return info_; }
   void prepare_thread() const override {}
-  Bytes encoded_bound(Elements n) const override {
-    return n == 0 || places(n).empty() ? kHeaderBytes : places(n).back().end();
-  }
-
-  Status check(ConstView payload, Elements n) const override {
-    const Result<PayloadFlags> flags = check_header(layout(n), payload);
-    if (!flags || n == 0) return flags.status();
-    Bytes end = kHeaderBytes;
-    const std::vector<SectionPlace> all = places(n);
-    for (const SectionPlace& place : all) {
-      const bool zeros =
-          std::all_of(payload.data + end, payload.data + place.begin, [](std::byte b) { return b == std::byte{0}; });
-      if (!zeros) return data_loss("payload: the bytes between two sections are not zero");
-      if (!ends_in_zeros(place, payload)) return data_loss("payload: the bits behind a section are not zero");
-      end = place.end();
-    }
-    return Status::ok();
-  }
+  Bytes encoded_bound(Elements n) const override { return places(n).size(); }
+  Status check(ConstView payload, Elements n) const override { return places(n).check(layout(n), payload); }
 
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
@@ -162,19 +148,15 @@ class ProgramCodec final : public Codec {
     Interpreter interpreter(*program_, values_);
     States states = own_states(residual, n);
     const std::vector<Values> sections = (interpreter.*encoder)(p, stream_of(context), states);
-    Bytes end = kHeaderBytes;
-    const std::vector<SectionPlace> all = places(n);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      std::fill(payload + end, payload + all[i].begin, std::byte{0});
-      write_section(all[i], sections[i], payload);
-      end = all[i].end();
-    }
+    const SectionPlaces at = places(n);
+    at.write_gaps(payload);
+    for (std::size_t i = 0; i < sections.size(); ++i) write_section(at[i], sections[i], payload);
     keep(states, residual);
     if (adds_residual() && residual.out != nullptr) {
-      const std::vector<float> given = decoded({payload, end}, n);
+      const std::vector<float> given = decoded({payload, at.size()}, n);
       for (Elements i = 0; i < n; ++i) residual.out[i] = p[i] - given[i];
     }
-    return {end, finite};
+    return {at.size(), finite};
   }
 
   PayloadLayout layout(Elements n) const {
@@ -187,23 +169,21 @@ class ProgramCodec final : public Codec {
     return layout;
   }
 
-  std::vector<SectionPlace> places(Elements n) const {
+  SectionPlaces places(Elements n) const {
     const Interpreter interpreter(*program_, values_);
-    std::vector<SectionPlace> all;
-    Bytes end = kHeaderBytes;
+    SectionPlaces at;
     for (const Section& section : program_->sections) {
-      all.push_back({section.type.element.bits, interpreter.count(section.type, n), round_up(end, kSectionAlignment)});
-      end = all.back().end();
+      if (n != 0) at.add(section.type.element.bits, interpreter.count(section.type, n));
     }
-    return all;
+    return at;
   }
 
   std::vector<float> decoded(ConstView payload, Elements n) const {
     if (n == 0) return {};
     std::vector<Values> sections;
-    const std::vector<SectionPlace> all = places(n);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      sections.push_back(read_section(all[i], program_->sections[i].type.element, payload));
+    const SectionPlaces at = places(n);
+    for (std::size_t i = 0; i < program_->sections.size(); ++i) {
+      sections.push_back(read_section(at[i], program_->sections[i].type.element, payload));
     }
     return Interpreter(*program_, values_).decode(n, std::move(sections));
   }

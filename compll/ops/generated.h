@@ -13,9 +13,13 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 2;
+inline constexpr std::uint32_t kGeneratedVersion = 3;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
+/// The most arrays a codec keeps.
+inline constexpr std::size_t kMostStates = 8;
+/// The most values a parameter is chosen from.
+inline constexpr std::size_t kMostChoices = 16;
 /// The most parameters a codec has.
 inline constexpr std::size_t kMostParameters = 16;
 /// What a pass hands to the next one, at most.
@@ -30,9 +34,52 @@ struct GeneratedTile {
   RandomStream random;
 };
 
+/// Memory for what lies between two loops over a whole vector: zeros are not promised, 64-byte alignment is. All of it
+/// is given back at once, by whoever made it.
+class Workspace {
+ public:
+  virtual std::byte* take(std::size_t bytes) = 0;
+
+ protected:
+  ~Workspace() = default;
+};
+
+/// What generated functions are told of the vector they work on.
+struct GeneratedVector {
+  const double* parameters = nullptr;
+  Elements n = 0;  ///< not 0
+  RandomStream random;
+  Workspace* memory = nullptr;
+};
+
+/// The arrays that a program keeps: each of n floats, `stride` floats from the one before. `in` null: they begin anew;
+/// `out` null: they are not wanted afterwards. The two do not overlap.
+struct GeneratedStates {
+  const float* in = nullptr;
+  float* out = nullptr;
+  Elements stride = 0;
+};
+
+/// What happens to the floats that are decoded into memory.
+enum class Give : std::uint8_t { kSet, kAdd, kSubtract };
+
+/// The functions of a program that needs the whole vector at once.
+struct GeneratedWhole {
+  /// How many elements a section of Over::kSized has.
+  Elements (*sized)(std::uint32_t section, const GeneratedVector& vector);
+  void (*encode)(const GeneratedVector& vector, const float* gradient, const GeneratedStates& states,
+                 std::byte* const* sections);
+  /// Of a sum of what was decoded; null where encode does it.
+  void (*merge)(const GeneratedVector& vector, const float* sum, const GeneratedStates& states,
+                std::byte* const* sections);
+  void (*decode)(const GeneratedVector& vector, const std::byte* const* sections, float* out, Give how);
+  /// Null where what is decoded is the gradient. `out` may be `decoded`.
+  void (*result)(const GeneratedVector& vector, const float* decoded, const GeneratedStates& states, float* out);
+};
+
 /// A section of the payload.
 struct GeneratedSection {
-  enum class Over : std::uint8_t { kTensor, kBlock, kElement };
+  enum class Over : std::uint8_t { kTensor, kBlock, kElement, kSized };
   Over over = Over::kElement;
   std::uint8_t bits = 0;
 };
@@ -44,6 +91,8 @@ struct GeneratedParameter {
   double initial = 0, least = 0, most = 0;
   double step = 0;     ///< values are multiples of it; 0: any
   bool whole = false;  ///< values are whole numbers
+  std::uint32_t choice_count = 0;
+  double choices[kMostChoices] = {};  ///< values are one of these, where there are any
 };
 
 /// What a program says about its codec.
@@ -53,8 +102,10 @@ struct GeneratedDeclaration {
   const char* source = "";
   std::uint8_t number = 0, version = 1;
   bool contractive = false, unbiased = false, feedback = false;
-  std::uint32_t block = 0;            ///< elements that share statistics; 0: see block_parameter
-  std::int32_t block_parameter = -1;  ///< the parameter that says it; -1: there are no blocks, or `block` says it
+  std::uint32_t state_count = 0;          ///< arrays of its own that it keeps from step to step
+  float state_initial[kMostStates] = {};  ///< what their elements begin with
+  std::uint32_t block = 0;                ///< elements that share statistics; 0: see block_parameter
+  std::int32_t block_parameter = -1;      ///< the parameter that says it; -1: there are no blocks, or `block` says it
   std::uint32_t parameter_count = 0;
   GeneratedParameter parameters[kMostParameters];
 };
@@ -77,6 +128,9 @@ struct GeneratedCodec {
   /// each payload.
   void (*decode_tile)(const GeneratedTile& tile, const std::byte* const* sections, std::size_t payloads, float* out,
                       Write mode);
+
+  /// Instead of the functions above, where these are null.
+  GeneratedWhole whole;
 };
 
 }  // namespace casync::compll

@@ -68,7 +68,8 @@ TEST_CASE("c codec: every codec named encodes and decodes through C, and describ
     const auto info = nlohmann::json::parse(text);
     CHECK(info.at("name") == name);
     CHECK(std::isfinite(error));
-    if (info.at("contractive")) CHECK(error < 0.5 * norm);
+    // One in a hundred elements is all that some codecs send.
+    if (info.at("contractive")) CHECK(error < (info.at("bits_per_element") < 1 ? 1 : 0.5) * norm);
     CHECK(info.at("bits_per_element") > 0);
     CHECK(info.at("parameters").is_array());
   }

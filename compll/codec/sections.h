@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the sections of a payload lie (docs/payloads.md): one behind the other, each from a multiple of 16 bytes on,
+// with zeros between them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "base/view.h"
+#include "compll/codec/payload.h"
+#include "compll/ops/generated.h"
+
+namespace casync::compll {
+
+/// `count` elements of `bits` bits, the lowest bits of a byte first.
+struct SectionPlace {
+  unsigned bits = 0;
+  Elements count = 0;
+  Bytes begin = 0;
+
+  Bytes bytes() const { return (count * bits + 7) / 8; }
+  Bytes end() const { return begin + bytes(); }
+};
+
+/// Those of one payload; none where it has no elements.
+class SectionPlaces {
+ public:
+  /// At most kMostSections.
+  void add(unsigned bits, Elements count);
+  /// Of the whole payload, header included.
+  Bytes size() const { return count_ == 0 ? kHeaderBytes : places_[count_ - 1].end(); }
+  std::span<const SectionPlace> all() const { return {places_.data(), count_}; }
+  const SectionPlace& operator[](std::size_t i) const { return places_[i]; }
+
+  /// DataLoss: the header is not that of `layout`, or bits that belong to no element are not zero.
+  Status check(const PayloadLayout& layout, ConstView payload) const;
+  /// Zeros between the sections.
+  void write_gaps(std::byte* payload) const;
+
+ private:
+  std::array<SectionPlace, kMostSections> places_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace casync::compll

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codec/whole_codec.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "compll/codec/merge_whole.h"
+#include "compll/codec/sections.h"
+#include "compll/codec/tile_memory.h"
+#include "compll/ops/cpu/linear.h"
+
+namespace casync::compll {
+namespace {
+
+/// The calling thread's memory between loops. It grows while a codec finds out how much it needs; then no call asks for
+/// any.
+class ThreadWorkspace final : public Workspace {
+ public:
+  /// What was taken is free again; several pieces become one.
+  void begin() {
+    if (pieces_.size() > 1) {
+      Bytes all = 0;
+      for (const Piece& piece : pieces_) all += piece.size;
+      pieces_.clear();
+      add_piece(all);
+    }
+    used_ = 0;
+  }
+
+  std::byte* take(std::size_t bytes) override {
+    const Bytes size = round_up(bytes, kAlignment);
+    if (pieces_.empty() || used_ + size > pieces_.back().size) {
+      add_piece(std::max<Bytes>(size, kLeastPiece));
+      used_ = 0;
+    }
+    std::byte* const taken = pieces_.back().bytes.get() + used_;
+    used_ += size;
+    return taken;
+  }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;
+  static constexpr Bytes kLeastPiece = 64_KiB;
+
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
+  };
+  struct Piece {
+    std::unique_ptr<std::byte, Free> bytes;
+    Bytes size = 0;
+  };
+
+  void add_piece(Bytes size) {
+    pieces_.push_back(
+        {std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}))),
+         size});
+  }
+
+  std::vector<Piece> pieces_;
+  Bytes used_ = 0;  ///< of the last piece
+};
+
+ThreadWorkspace& workspace() {
+  thread_local ThreadWorkspace memory;
+  return memory;
+}
+
+bool is_all_finite(const float* values, Elements n) {
+  std::uint32_t top = 0;
+  for (Elements i = 0; i < n; ++i) top = std::max(top, std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffff);
+  return top < kFloat32Infinity;
+}
+
+template <class Byte>
+using Pointers = std::array<Byte*, kMostSections>;
+
+class Whole final : public Codec {
+ public:
+  Whole(CodecInfo info, const GeneratedCodec& generated) : info_(std::move(info)), generated_(generated) {}
+
+  const CodecInfo& info() const override { return info_; }
+  void prepare_thread() const override {}
+  Bytes encoded_bound(Elements n) const override { return places(n).size(); }
+
+  Status check(ConstView payload, Elements n) const override { return places(n).check(layout(n), payload); }
+
+  Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
+                 std::byte* payload) const override {
+    return encode_by(functions().encode, in, n, residual, context, payload);
+  }
+  Encoded encode_sum(const float* sum, Elements n, Residual residual, const EncodeContext& context,
+                     std::byte* payload) const override {
+    return encode_by(functions().merge != nullptr ? functions().merge : functions().encode, sum, n, residual, context,
+                     payload);
+  }
+
+  void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, Give::kSet); }
+  void decode_add(ConstView payload, Elements n, float* out) const override {
+    decode_into(payload, n, out, Give::kAdd);
+  }
+
+  Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                Residual residual, const EncodeContext& context, std::byte* payload) const override {
+    return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+  }
+
+  void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
+              float* out) const override {
+    CASYNC_CHECK(functions().result != nullptr);
+    if (n == 0) return;
+    workspace().begin();
+    functions().result(vector(n, context), decoded, states(state, n), out);
+  }
+
+ private:
+  const GeneratedWhole& functions() const { return generated_.whole; }
+
+  GeneratedVector vector(Elements n, const EncodeContext& context) const {
+    return {info_.values.data(), n, {context.seed, context.gradient, context.step, context.first}, &workspace()};
+  }
+
+  /// A caller may give a residual to any codec that has no states instead.
+  bool adds_residual() const { return info_.feedback || generated_.declares.state_count == 0; }
+
+  /// The program's own states lie behind the residual, where there is one. None given: they begin anew.
+  GeneratedStates states(Residual residual, Elements n) const {
+    const std::uint32_t count = generated_.declares.state_count;
+    if (count == 0) return {};
+    const Elements first = info_.feedback ? residual.stride : 0;
+    if (residual.in != nullptr) {
+      return {residual.in + first, residual.out == nullptr ? nullptr : residual.out + first, residual.stride};
+    }
+    auto* anew = reinterpret_cast<float*>(workspace().take(count * n * sizeof(float)));
+    for (std::uint32_t i = 0; i < count; ++i) std::fill_n(anew + i * n, n, generated_.declares.state_initial[i]);
+    CASYNC_CHECK(residual.out == nullptr || residual.stride == n || count == 1);
+    return {anew, residual.out == nullptr ? nullptr : residual.out + first, n};
+  }
+
+  Encoded encode_by(decltype(GeneratedWhole::encode) encoder, const float* in, Elements n, Residual residual,
+                    const EncodeContext& context, std::byte* payload) const {
+    const SectionPlaces at = places(n);
+    if (n == 0) {
+      write_header(layout(n), true, payload);
+      return {kHeaderBytes, true};
+    }
+    workspace().begin();
+    float* const left = adds_residual() ? residual.out : nullptr;
+    const float* const before = adds_residual() ? residual.in : nullptr;
+    // What is encoded lies where the residual will be, or is the input itself.
+    const float* p = in;
+    bool finite = true;
+    if (left != nullptr || before != nullptr) {
+      float* sum = left != nullptr ? left : reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
+      finite = store_scaled({in, 1, before}, n, sum, Write::kPlain);
+      p = sum;
+    } else {
+      finite = is_all_finite(in, n);
+    }
+    write_header(layout(n), finite, payload);
+    at.write_gaps(payload);
+    const Pointers<std::byte> sections = pointers(at, payload);
+    encoder(vector(n, context), p, states(residual, n), sections.data());
+    if (left != nullptr) decode_into({payload, at.size()}, n, left, Give::kSubtract);
+    return {at.size(), finite};
+  }
+
+  void decode_into(ConstView payload, Elements n, float* out, Give how) const {
+    if (n == 0) return;
+    const SectionPlaces at = places(n);
+    CASYNC_CHECK(payload.size == at.size());
+    const Pointers<const std::byte> sections = pointers(at, payload.data);
+    workspace().begin();
+    functions().decode(vector(n, {}), sections.data(), out, how);
+  }
+
+  Elements entries(std::uint32_t section, Elements n) const {
+    switch (generated_.sections[section].over) {
+      case GeneratedSection::Over::kTensor: return 1;
+      case GeneratedSection::Over::kBlock: return ceil_div(n, info_.block);
+      case GeneratedSection::Over::kElement: return n;
+      case GeneratedSection::Over::kSized: break;
+    }
+    return functions().sized(section, vector(n, {}));
+  }
+
+  SectionPlaces places(Elements n) const {
+    SectionPlaces at;
+    for (std::uint32_t i = 0; i < generated_.section_count && n != 0; ++i) {
+      at.add(generated_.sections[i].bits, entries(i, n));
+    }
+    return at;
+  }
+
+  template <class Byte>
+  Pointers<Byte> pointers(const SectionPlaces& at, Byte* payload) const {
+    Pointers<Byte> sections{};
+    for (std::uint32_t i = 0; i < generated_.section_count; ++i) sections[i] = payload + at[i].begin;
+    return sections;
+  }
+
+  PayloadLayout layout(Elements n) const {
+    PayloadLayout layout;
+    layout.codec = info_.number;
+    layout.version = info_.version;
+    layout.n = n;
+    layout.block = info_.block;
+    layout.size = encoded_bound(n);
+    return layout;
+  }
+
+  CodecInfo info_;
+  const GeneratedCodec& generated_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> make_whole_codec(CodecInfo info, const GeneratedCodec& generated) {
+  return std::make_unique<Whole>(std::move(info), generated);
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "compll/codec/codec.h"
+#include "compll/ops/generated.h"
+
+namespace casync::compll {
+
+/// A generated codec that encodes a whole partition at once (GeneratedCodec::whole). `info` has its parameters.
+std::unique_ptr<Codec> make_whole_codec(CodecInfo info, const GeneratedCodec& generated);
+
+}  // namespace casync::compll

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/operation_text.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace casync::compll {
+namespace {
+
+std::string shortest(double value) {
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
+/// Between its two operands, or "" where the operation is a function.
+std::string sign_of(Op op, ScalarType type) {
+  const bool is_bool = type.kind == ScalarType::Kind::kBool;
+  switch (op) {
+    case Op::kAdd: return "+";
+    case Op::kSubtract: return "-";
+    case Op::kMultiply: return "*";
+    case Op::kDivide: return type.is_float() ? "/" : "";
+    case Op::kEqual: return "==";
+    case Op::kUnequal: return "!=";
+    case Op::kLess: return "<";
+    case Op::kLessEqual: return "<=";
+    case Op::kAnd: return is_bool ? "&&" : "&";
+    case Op::kOr: return is_bool ? "||" : "|";
+    case Op::kXor: return is_bool ? "!=" : "^";
+    default: return "";
+  }
+}
+
+std::string function_of(Op op) {
+  switch (op) {
+    case Op::kNegate: return "-";
+    case Op::kNot: return "!";
+    case Op::kComplement: return "~";
+    case Op::kAbs: return "abs";
+    case Op::kFloor: return "floor";
+    case Op::kCeil: return "ceil";
+    case Op::kRound: return "round_even";
+    case Op::kSqrt: return "sqrt";
+    case Op::kBits: return "bits";
+    case Op::kFromBits: return "from_bits";
+    case Op::kIsFinite: return "is_finite";
+    case Op::kDivide: return "quotient";
+    case Op::kRemainder: return "remainder";
+    case Op::kShiftLeft: return "shift_left";
+    case Op::kShiftRight: return "shift_right";
+    case Op::kMin: return "min";
+    case Op::kMax: return "max";
+    case Op::kSelect: return "select";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+std::string type_text(ScalarType type) {
+  switch (type.kind) {
+    case ScalarType::Kind::kBool: return "bool";
+    case ScalarType::Kind::kInt: return "int32_t";
+    case ScalarType::Kind::kUint: return "uint32_t";
+    case ScalarType::Kind::kFloat: return type == kDoubleType ? "double" : "float";
+    case ScalarType::Kind::kVoid: break;
+  }
+  return "void";
+}
+
+std::string literal_text(ScalarType type, double number) {
+  switch (type.kind) {
+    case ScalarType::Kind::kBool: return number != 0 ? "true" : "false";
+    case ScalarType::Kind::kUint: return shortest(number) + "u";
+    case ScalarType::Kind::kInt: return number == -2147483648.0 ? "(-2147483647 - 1)" : shortest(number);
+    default: break;
+  }
+  const bool is_float = type == kFloatType;
+  std::string text = std::isinf(number) ? "HUGE_VAL" : shortest(std::fabs(number));
+  if (std::isinf(number)) {
+    if (is_float) text = "float(HUGE_VAL)";
+  } else {
+    if (text.find_first_of(".e") == text.npos) text += ".0";
+    if (is_float) text += "f";
+  }
+  return std::signbit(number) ? "(-" + text + ")" : text;
+}
+
+/// Integers of fewer bits lie in 32: where the range fits, nothing has to be done.
+std::string conversion_text(ScalarType from, ScalarType to, const std::string& operand) {
+  if (to == kBoolType) return "to_bool(" + operand + ")";
+  if (to == kDoubleType) return "to_double(" + operand + ")";
+  if (to == kFloatType) return "to_float(" + operand + ")";
+  const bool fits = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);
+  if (fits && from.kind == to.kind) return operand;
+  if (fits) return "static_cast<" + type_text(to) + ">(" + operand + ")";
+  const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
+  return (to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint") + width + "(" + operand + ")";
+}
+
+std::string operation_text(Op op, ScalarType from, const std::vector<std::string>& operands) {
+  const std::string sign = operands.size() == 2 ? sign_of(op, from) : "";
+  if (!sign.empty()) return "(" + operands[0] + " " + sign + " " + operands[1] + ")";
+  std::string text = function_of(op) + "(";
+  for (std::size_t i = 0; i < operands.size(); ++i) text += (i == 0 ? "" : ", ") + operands[i];
+  return text + ")";
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compll/lang/program.h"
+
+namespace casync::compll {
+
+/// The C++ type that holds one element; integers of fewer bits lie in 32.
+std::string type_text(ScalarType type);
+
+/// A number that the type can hold.
+std::string literal_text(ScalarType type, double number);
+
+/// Op::kConvert of one element, or an operation with operands of type `from`, by the names of compll/ops/scalar.h.
+std::string conversion_text(ScalarType from, ScalarType to, const std::string& operand);
+std::string operation_text(Op op, ScalarType from, const std::vector<std::string>& operands);
+
+}  // namespace casync::compll

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/whole_text.h"
+
+#include <algorithm>
+
+#include "compll/codegen/whole_routine.h"
+
+namespace casync::compll {
+namespace {
+
+class WholeText {
+ public:
+  WholeText(const Program& program, Writer& out, Diagnostics& diagnostics)
+      : program_(program), out_(out), diagnostics_(diagnostics) {}
+
+  void write() {
+    write_sized();
+    write_encoder("encode", program_.encode);
+    if (program_.merge) write_encoder("merge", *program_.merge);
+    write_decoder();
+    if (program_.result) write_result();
+  }
+
+ private:
+  void begin(WholeRoutine& text) {
+    out_.line("const size_t n = v.n;");
+    out_.line("Workspace& memory = *v.memory;");
+    text.define_sizes();
+  }
+  void end() {
+    out_.line("static_cast<void>(n), static_cast<void>(memory);");
+    out_.close();
+    out_.line("");
+  }
+
+  void write_sized() {
+    out_.open("Elements sized(uint32_t section, const GeneratedVector& v)");
+    out_.line("const size_t n = v.n;");
+    Routine nothing;
+    WholeRoutine(program_, nothing, out_, diagnostics_).define_sizes();
+    for (std::size_t i = 0; i < program_.sections.size(); ++i) {
+      const Type& type = program_.sections[i].type;
+      const bool sized =
+          type.extent && (type.extent->kind == Extent::Kind::kSized || type.extent->kind == Extent::Kind::kFixed);
+      if (sized) out_.line("if (section == " + std::to_string(i) + ") return " + WholeRoutine::size(type) + ";");
+    }
+    out_.line("static_cast<void>(section);");
+    out_.line("return n;");
+    out_.close();
+    out_.line("");
+  }
+
+  void write_encoder(const std::string& name, const Routine& routine) {
+    WholeRoutine text(program_, routine, out_, diagnostics_);
+    out_.open("void " + name +
+              "(const GeneratedVector& v, const float* values, const GeneratedStates& states,\n"
+              "            std::byte* const* sections)");
+    begin(text);
+    text.bind_memory(routine.gradient, "values");
+    bind_states(text, routine);
+    text.write_steps();
+    for (std::size_t i = 0; i < routine.sections.size(); ++i) {
+      const Type& type = program_.sections[i].type;
+      const std::string bits = std::to_string(type.element.bits);
+      const std::string array = type.is_array()
+                                    ? text.array(*routine.sections[i])
+                                    : "[&](size_t) HWY_ATTR { return " + text.scalar(*routine.sections[i]) + "; }";
+      out_.line("store_section<" + bits + ">(" + WholeRoutine::size(type) + ", " + array + ", sections[" +
+                std::to_string(i) + "]);");
+    }
+    keep_states(text, routine);
+    end();
+  }
+
+  void bind_states(WholeRoutine& text, const Routine& routine) {
+    for (std::size_t i = 0; i < routine.states.size(); ++i) {
+      text.bind_memory(routine.states[i], "states.in + " + std::to_string(i) + " * states.stride");
+    }
+    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
+      text.want_at(routine.states_then[i], "state_memory(n, states, " + std::to_string(i) + ", memory)");
+    }
+    out_.line("static_cast<void>(states);");
+  }
+  void keep_states(WholeRoutine& text, const Routine& routine) {
+    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
+      const VariableId then = routine.states_then[i];
+      const bool first =
+          std::find(routine.states_then.begin(), routine.states_then.end(), then) - routine.states_then.begin() ==
+          static_cast<std::ptrdiff_t>(i);
+      if (first && text.is_at_place(then)) continue;
+      out_.line("if (states.out != nullptr) fill(n, " + text.name(then) + ", states.out + " + std::to_string(i) +
+                " * states.stride);");
+    }
+  }
+
+  void write_decoder() {
+    const Routine& routine = program_.decode;
+    WholeRoutine text(program_, routine, out_, diagnostics_);
+    out_.open("void decode(const GeneratedVector& v, const std::byte* const* sections, float* out, Give how)");
+    begin(text);
+    for (std::size_t i = 0; i < routine.extracted.size(); ++i) {
+      text.bind_section(routine.extracted[i], program_.sections[i].type, "sections[" + std::to_string(i) + "]");
+    }
+    text.write_steps();
+    const Term& given = *routine.result;
+    if (given.op == Op::kScatter && given.arguments.size() == 2) {
+      const std::string places = text.array(*given.arguments[0]), values = text.values(given);
+      out_.line(std::string("give_scattered<") + (is_distinct(*given.arguments[0]) ? "true" : "false") + ">(n, " +
+                WholeRoutine::size(given.arguments[0]->type()) + ", " + places + ", " + values +
+                ", out, how, memory);");
+    } else {
+      out_.line("give(n, " + text.array(given) + ", out, how);");
+    }
+    end();
+  }
+
+  /// Whether none of these places is there twice: they come from a section that an operator has made so.
+  bool is_distinct(const Term& places) const {
+    if (places.op != Op::kVariable) return false;
+    for (std::size_t i = 0; i < program_.decode.extracted.size(); ++i) {
+      if (program_.decode.extracted[i] != places.variable) continue;
+      return picks(program_.encode, *program_.encode.sections[i]) &&
+             (!program_.merge || picks(*program_.merge, *program_.merge->sections[i]));
+    }
+    return false;
+  }
+  static bool picks(const Routine& routine, const Term& term) {
+    if (term.op == Op::kLargest || term.op == Op::kWhere) return true;
+    if (term.op != Op::kVariable) return false;
+    for (const Step& step : routine.steps) {
+      if (step.variables.size() == 1 && step.variables.front() == term.variable) return picks(routine, *step.value);
+    }
+    return false;
+  }
+
+  void write_result() {
+    const Routine& routine = *program_.result;
+    WholeRoutine text(program_, routine, out_, diagnostics_);
+    out_.open("void result(const GeneratedVector& v, const float* values, const GeneratedStates& states, float* out)");
+    begin(text);
+    text.bind_memory(routine.gradient, "values");
+    bind_states(text, routine);
+    text.write_steps();
+    out_.line("const Array<float> made = kept<float>(n, " + text.array(*routine.result) + ", memory);");
+    keep_states(text, routine);
+    out_.line("fill(n, made, out);  // last: it may be what was read");
+    end();
+  }
+
+  const Program& program_;
+  Writer& out_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void write_whole(const Program& program, Writer& out, Diagnostics& diagnostics) {
+  WholeText(program, out, diagnostics).write();
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text for programs that need a whole vector at once: that select, sort, rotate or keep states. Each statement becomes
+// one line or one function of an element; the compiler puts together what is used once.
+#pragma once
+
+#include "compll/codegen/writer.h"
+#include "compll/lang/diagnostic.h"
+#include "compll/lang/program.h"
+
+namespace casync::compll {
+
+/// The functions of GeneratedWhole that the program has. Throws CannotWrite.
+void write_whole(const Program& program, Writer& out, Diagnostics& diagnostics);
+
+}  // namespace casync::compll
