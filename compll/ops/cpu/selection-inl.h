@@ -196,17 +196,27 @@ HWY_INLINE Array<uint32_t> histogram(size_t count, const A& array, size_t bins, 
   return {out};
 }
 
-/// `size` elements, a power of two, times the orthonormal Walsh-Hadamard matrix.
-HWY_INLINE void transform(float* x, size_t size) {
-  for (size_t half = 1; half < size; half *= 2) {
-    for (size_t first = 0; first < size; first += 2 * half) {
-      for (size_t i = first; i < first + half; ++i) {
-        const float a = x[i], b = x[i + half];
-        x[i] = a + b;
-        x[i + half] = a - b;
-      }
+/// Sums and differences of elements `half` apart, within groups of twice as many.
+template <size_t kHalf>
+HWY_INLINE void butterflies(float* x, size_t size, size_t half) {
+  for (size_t first = 0; first < size; first += 2 * half) {
+    for (size_t i = first; i < first + half; i += kHalf) {
+      float a[kHalf], b[kHalf];
+      for (size_t k = 0; k < kHalf; ++k) a[k] = x[i + k], b[k] = x[i + half + k];
+      for (size_t k = 0; k < kHalf; ++k) x[i + k] = a[k] + b[k], x[i + half + k] = a[k] - b[k];
     }
   }
+}
+
+/// `size` elements, a power of two, times the orthonormal Walsh-Hadamard matrix.
+HWY_INLINE void transform(float* x, size_t size) {
+  size_t half = 1;
+  for (; half < 8 && half < size; half *= 2) {
+    if (half == 1) butterflies<1>(x, size, 1);
+    if (half == 2) butterflies<2>(x, size, 2);
+    if (half == 4) butterflies<4>(x, size, 4);
+  }
+  for (; half < size; half *= 2) butterflies<8>(x, size, half);
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
   for (size_t i = 0; i < size; ++i) x[i] *= scale;
 }

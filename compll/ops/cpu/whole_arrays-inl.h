@@ -93,7 +93,17 @@ HWY_INLINE void store_section(size_t count, const A& array, std::byte* at) {
   } else {
     uint64_t window = 0;
     int held = 0;
-    for (size_t i = 0; i < count; ++i) {
+    size_t i = 0;
+    if constexpr (kBits <= 8) {  // eight elements are kBits bytes
+      for (; i + 8 <= count; i += 8, at += kBits) {
+        uint64_t group = 0;
+        for (size_t k = 0; k < 8; ++k) {
+          group |= static_cast<uint64_t>(static_cast<uint32_t>(array(i + k)) & ((1u << kBits) - 1)) << (k * kBits);
+        }
+        std::memcpy(at, &group, kBits);
+      }
+    }
+    for (; i < count; ++i) {
       window |= static_cast<uint64_t>(static_cast<uint32_t>(array(i)) & ((1u << kBits) - 1)) << held;
       for (held += kBits; held >= 8; held -= 8, window >>= 8) *at++ = static_cast<std::byte>(window);
     }

@@ -107,6 +107,32 @@ TEST_CASE("generated: the bytes are the interpreter's, on every instruction set"
   }
 }
 
+TEST_CASE("generated: selection among so many elements that a sample says which are looked at") {
+  constexpr Elements kMany = 70001;
+  std::vector<float> outliers(kMany, 0.5f), few(kMany, 0.0f), rising(kMany), mostly_equal = gaussian(kMany, 3);
+  for (Elements i = 5; i < kMany; i += 137) outliers[i] = static_cast<float>(i);  // most of them between samples
+  for (Elements i = 0; i < 40; ++i) few[i * 1733 + 9] = -1.0f - static_cast<float>(i % 3);
+  for (Elements i = 0; i < kMany; ++i) rising[i] = static_cast<float>(i) - 100;
+  for (Elements i = 0; i < kMany; ++i) mostly_equal[i] = i % 50 == 0 ? mostly_equal[i] : 3.0f;
+  const std::vector<std::vector<float>> all = {
+      laplace(kMany, 1), outliers, few, rising, mostly_equal, std::vector<float>(kMany, 1.0f)};
+  const GeneratedCodec* const* topk = std::find_if(written_codecs().begin(), written_codecs().end(), [](const auto* c) {
+                                        return std::string(c->declares.name) == "topk";
+                                      }).base();
+  for (const std::string& set : instruction_sets()) {
+    const UseInstructionSet used(set);
+    for (const double ratio : {1e-6, 0.001, 0.01, 0.3, 1.0}) {
+      const std::unique_ptr<Codec> meaning = from_source("topk", {{"ratio", ratio}}).codec;
+      const Result<std::unique_ptr<Codec>> generated = make_generated_codec(**topk, Parameters{{"ratio", ratio}});
+      REQUIRE(generated.status().text() == "OK");
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        INFO(set << ", ratio " << ratio << ", input " << i);
+        CHECK(encode(*meaning, all[i]).payload == encode(**generated, all[i]).payload);
+      }
+    }
+  }
+}
+
 TEST_CASE("generated: programs with branches, several results, functions to reduce by and the published spelling") {
   struct Golden {
     const char* name;
