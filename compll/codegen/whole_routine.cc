@@ -85,17 +85,28 @@ std::string WholeRoutine::name(VariableId id) const {
 }
 
 void WholeRoutine::bind_memory(VariableId id, const std::string& place) {
-  if (uses_[id] != 0) out_.line("const Array<float> " + name(id) + "{" + place + "};");
+  if (uses_[id] == 0) return;
+  out_.line("const Array<float> " + name(id) + "{" + place + "};");
+  read_[name(id)][name(id)] = 4;
 }
 
 void WholeRoutine::bind_section(VariableId id, const Type& type, const std::string& place) {
   if (uses_[id] == 0) return;
+  if (type.is_array() && type.extent->kind == Extent::Kind::kElements)
+    read_[name(id)][name(id)] = type.element.bits / 8.0;
   const std::string element = type_text(type.element);
   const std::string section = "Section<" + element + ", " + std::to_string(type.element.bits) + ">{" + place + "}";
   out_.line(
       "const " +
       (type.is_array() ? "auto " + name(id) + " = " + section : element + " " + name(id) + " = " + section + "(0)") +
       ";");
+}
+
+void WholeRoutine::note_loop(const std::string& what, const std::string& array, const Type& over, double written) {
+  if (!over.extent || over.extent->kind != Extent::Kind::kElements) return;
+  double read = 0;
+  for (const auto& [memory, bytes] : read_[array]) read += bytes;
+  loops_.push_back({what, read, written});
 }
 
 void WholeRoutine::write_steps() {
@@ -137,6 +148,8 @@ void WholeRoutine::write_step(const Step& step) {
     const std::string one = kOfElement + type + " { return std::get<" + std::to_string(i) + ">(" + all + "(i)); }";
     const bool keep = costly && (uses_[id] > 1 || uses > 1);
     cost_[id] = keep ? 0 : cost(term);
+    read_[name(id)] = read_[all];
+    if (keep) note_kept(name(id), name(id), term.type());
     out_.line("const auto " + name(id) + " = " +
               (keep ? "kept<" + type + ">(" + size(term.type()) + ", " + one + ", memory)" : one) + ";");
   }
@@ -158,10 +171,18 @@ std::size_t WholeRoutine::cost(const Term& term) const {
   return all;
 }
 
+/// The array is in memory from here on, made of `from`.
+void WholeRoutine::note_kept(const std::string& array, const std::string& from, const Type& type) {
+  note_loop("`" + array.substr(0, array.rfind('_')) + "` is kept", from, type, 4);
+  read_[array].clear();
+  if (type.extent->kind == Extent::Kind::kElements) read_[array][array] = 4;
+}
+
 std::string WholeRoutine::array(const Term& term) {
   if (term.op == Op::kVariable) return name(term.variable);
   const std::string to = temporary(std::string(name_of(term.op)));
   define_array(to, term, false, {});
+  last_array_ = to;
   return to;
 }
 
@@ -172,6 +193,7 @@ void WholeRoutine::define_array(const std::string& to, const Term& term, bool ke
       const std::string from = keep ? temporary("each") : to;
       define_map(from, term);
       if (!keep) return;
+      note_kept(to, from, term.type());
       const std::string count = size(term.type()), place = id ? place_for(*id) : "";
       if (place.empty()) {
         return out_.line("const auto " + to + " = kept<" + type + ">(" + count + ", " + from + ", memory);");
@@ -186,6 +208,11 @@ void WholeRoutine::define_array(const std::string& to, const Term& term, bool ke
     case Op::kScatterAdd: return define_scatter(to, term, id ? place_for(*id) : "");
     default: {
       const std::string made = taken(term);
+      const Term& of = *term.arguments.front();
+      const std::string from = of.op == Op::kVariable ? name(of.variable) : last_array_;
+      const bool stays = term.type().extent->kind == Extent::Kind::kElements;
+      note_loop("`" + std::string(name_of(term.op)) + "`", from, stays ? term.type() : of.type(), stays ? 4 : 0);
+      if (stays) read_[to][to] = 4;
       return out_.line("const auto " + to + " = " + made + ";");
     }
   }
@@ -195,7 +222,12 @@ void WholeRoutine::define_map(const std::string& to, const Term& term) {
   std::vector<std::string> arguments;
   for (std::size_t i = 0; i < term.arguments.size(); ++i) {
     const bool used = uses_[term.function->parameters[i]] != 0;
-    arguments.push_back(used ? array(*term.arguments[i]) + "(i)" : "");
+    arguments.push_back("");
+    if (!used) continue;
+    const std::string from = array(*term.arguments[i]);
+    arguments.back() = from + "(i)";
+    const std::map<std::string, double> read = read_[from];
+    read_[to].insert(read.begin(), read.end());
   }
   std::string result = type_text(term.type().element);
   if (term.types.size() > 1) {
@@ -248,6 +280,7 @@ void WholeRoutine::define_scatter(const std::string& to, const Term& term, const
   out_.line(type + "* const " + memory + " = " +
             (place.empty() ? "taken<" + type + ">(" + count + ", memory)" : place) + ";");
   out_.line("fill(" + count + ", " + into + ", " + memory + ");");
+  note_kept(to, into, term.type());
   const std::string to_all =
       size(term.arguments[0]->type()) + ", " + places + ", " + values_of + ", " + count + ", " + memory;
   if (term.op == Op::kScatter) {
@@ -340,6 +373,7 @@ void WholeRoutine::hoist(const Term& term) {
   if (term.op != Op::kReduce) return;
   const std::string from = array(*term.arguments[0]);
   const std::string value = reduction(term, size(term.arguments[0]->type()), from);
+  note_loop("`reduce`", from, term.arguments[0]->type(), 0);
   const std::string to = temporary("reduced");
   out_.line("const " + type_text(term.type().element) + " " + to + " = " + value + ";");
   hoisted_[&term] = to;

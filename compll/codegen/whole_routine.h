@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compll/codegen/loops.h"
 #include "compll/codegen/writer.h"
 #include "compll/lang/diagnostic.h"
 #include "compll/lang/program.h"
@@ -26,6 +27,9 @@ class WholeRoutine {
   /// The variable is what a section holds.
   void bind_section(VariableId id, const Type& type, const std::string& place);
   void write_steps();
+  /// Notes a loop over this array, if it is one over all elements, that writes so many bytes for each.
+  void note_loop(const std::string& what, const std::string& array, const Type& over, double written);
+  const std::vector<Loop>& loops() const { return loops_; }
   /// The array of this variable is wanted in memory: where it is made there is the place for it.
   void want_at(VariableId id, const std::string& place);
   /// Whether it was made there.
@@ -52,6 +56,7 @@ class WholeRoutine {
   std::string place_for(VariableId id);
   void define_map(const std::string& to, const Term& term);
   void define_scatter(const std::string& to, const Term& term, const std::string& place);
+  void note_kept(const std::string& array, const std::string& from, const Type& type);
   std::string taken(const Term& term);  ///< an operator that makes an array in memory
   std::string reduction(const Term& term, const std::string& size, const std::string& array);
   std::string temporary(const std::string& word) { return word + "_t" + std::to_string(temporaries_++); }
@@ -73,6 +78,9 @@ class WholeRoutine {
   std::map<VariableId, std::string> other_names_;  ///< of what is another variable, or an argument
   std::map<VariableId, std::string> places_;       ///< memory that a variable's array is to be made in
   std::set<VariableId> made_at_place_;
+  std::map<std::string, std::map<std::string, double>> read_;  ///< of each array: the memory its element is made of
+  std::string last_array_;
+  std::vector<Loop> loops_;
   std::size_t temporaries_ = 0;
 };
 

@@ -13,12 +13,13 @@ class WholeText {
   WholeText(const Program& program, Writer& out, Diagnostics& diagnostics)
       : program_(program), out_(out), diagnostics_(diagnostics) {}
 
-  void write() {
+  std::vector<FunctionLoops> write() {
     write_sized();
     write_encoder("encode", program_.encode);
     if (program_.merge) write_encoder("merge", *program_.merge);
     write_decoder();
     if (program_.result) write_result();
+    return std::move(functions_);
   }
 
  private:
@@ -27,7 +28,8 @@ class WholeText {
     out_.line("Workspace& memory = *v.memory;");
     text.define_sizes();
   }
-  void end() {
+  void end(const std::string& name, const WholeRoutine& text) {
+    functions_.push_back({name, text.loops()});
     out_.line("static_cast<void>(n), static_cast<void>(memory);");
     out_.close();
     out_.line("");
@@ -67,9 +69,10 @@ class WholeText {
                                     : "[&](size_t) HWY_ATTR { return " + text.scalar(*routine.sections[i]) + "; }";
       out_.line("store_section<" + bits + ">(" + WholeRoutine::size(type) + ", " + array + ", sections[" +
                 std::to_string(i) + "]);");
+      text.note_loop("section `" + program_.sections[i].name + "`", array, type, type.element.bits / 8.0);
     }
     keep_states(text, routine);
-    end();
+    end(name, text);
   }
 
   void bind_states(WholeRoutine& text, const Routine& routine) {
@@ -90,6 +93,7 @@ class WholeText {
       if (first && text.is_at_place(then)) continue;
       out_.line("if (states.out != nullptr) fill(n, " + text.name(then) + ", states.out + " + std::to_string(i) +
                 " * states.stride);");
+      text.note_loop("state `" + program_.states[i].name + "`", text.name(then), {kFloatType, Extent{}}, 4);
     }
   }
 
@@ -108,10 +112,13 @@ class WholeText {
       out_.line(std::string("give_scattered<") + (is_distinct(*given.arguments[0]) ? "true" : "false") + ">(n, " +
                 WholeRoutine::size(given.arguments[0]->type()) + ", " + places + ", " + values +
                 ", out, how, memory);");
+      text.note_loop("zeros, then values at their places", places, given.type(), 4);
     } else {
-      out_.line("give(n, " + text.array(given) + ", out, how);");
+      const std::string array = text.array(given);
+      out_.line("give(n, " + array + ", out, how);");
+      text.note_loop("elements are given", array, given.type(), 4);
     }
-    end();
+    end("decode", text);
   }
 
   /// Whether none of these places is there twice: they come from a section that an operator has made so.
@@ -141,21 +148,25 @@ class WholeText {
     text.bind_memory(routine.gradient, "values");
     bind_states(text, routine);
     text.write_steps();
-    out_.line("const Array<float> made = kept<float>(n, " + text.array(*routine.result) + ", memory);");
+    const std::string array = text.array(*routine.result);
+    out_.line("const Array<float> made = kept<float>(n, " + array + ", memory);");
+    text.note_loop("elements are made", array, routine.result->type(), 4);
     keep_states(text, routine);
     out_.line("fill(n, made, out);  // last: it may be what was read");
-    end();
+    text.note_loop("elements are copied", "made", routine.result->type(), 4);
+    end("result", text);
   }
 
   const Program& program_;
   Writer& out_;
   Diagnostics& diagnostics_;
+  std::vector<FunctionLoops> functions_;
 };
 
 }  // namespace
 
-void write_whole(const Program& program, Writer& out, Diagnostics& diagnostics) {
-  WholeText(program, out, diagnostics).write();
+std::vector<FunctionLoops> write_whole(const Program& program, Writer& out, Diagnostics& diagnostics) {
+  return WholeText(program, out, diagnostics).write();
 }
 
 }  // namespace casync::compll

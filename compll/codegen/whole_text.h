@@ -4,13 +4,17 @@
 // one line or one function of an element; the compiler puts together what is used once.
 #pragma once
 
+#include <vector>
+
+#include "compll/codegen/loops.h"
 #include "compll/codegen/writer.h"
 #include "compll/lang/diagnostic.h"
 #include "compll/lang/program.h"
 
 namespace casync::compll {
 
-/// The functions of GeneratedWhole that the program has. Throws CannotWrite.
-void write_whole(const Program& program, Writer& out, Diagnostics& diagnostics);
+/// The functions of GeneratedWhole that the program has; returns the loops over all elements of each. Throws
+/// CannotWrite.
+std::vector<FunctionLoops> write_whole(const Program& program, Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

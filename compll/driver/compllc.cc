@@ -11,6 +11,7 @@
 
 #include "base/number.h"
 #include "compll/codegen/cpu.h"
+#include "compll/codegen/explain.h"
 #include "compll/ir/lower.h"
 #include "compll/lang/checker.h"
 #include "compll/lang/lexer.h"
@@ -24,6 +25,7 @@ struct Options {
   std::string output, include;
   std::vector<std::string> stages;
   std::vector<std::string> settings;
+  bool explain = false;
 };
 
 constexpr int kRefused = 1, kUsage = 2;
@@ -77,6 +79,14 @@ int run(const Options& options) {
     std::printf("encode\n%sdecode\n%s", text_of(lowered->encode.graph, *program).c_str(),
                 text_of(lowered->decode.graph, *program).c_str());
   }
+  if (options.explain) {
+    const Result<std::string> text = explanation(*program, source);
+    if (!text) {
+      std::fprintf(stderr, "%s\n", text.status().message().c_str());
+      return kRefused;
+    }
+    std::fputs(text->c_str(), stdout);
+  }
   if (wanted.count("cpu") != 0 || !options.output.empty()) {
     const std::string& include = options.include.empty() ? options.output : options.include;
     const Result<std::string> text = cpu_text(*program, source, include);
@@ -103,6 +113,8 @@ int main(int argc, char** argv) {
   app.add_option("--emit", options.stages, "Print what these stages make: tokens, tree, typed, ir, cpu")
       ->delimiter(',')
       ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu"}));
+  app.add_flag("--explain", options.explain,
+               "Print the passes over memory and the bytes they move, and the least there is");
   app.add_option("-o,--output", options.output, "Write the CPU's text here");
   app.add_option("--include", options.include, "The path by which that text includes itself (--output's)");
   app.add_option("--param", options.settings, "PARAMETER=NUMBER: a value that is known when the program is compiled");

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "compll/interpreter/reductions.h"
 #include "compll/interpreter/selection.h"
+#include "compll/lang/element_count.h"
 
 namespace casync::compll {
 namespace {
@@ -43,18 +44,7 @@ std::size_t Interpreter::constant(const Constant& constant) const {
 }
 
 Elements Interpreter::count(const Type& type, Elements n) const {
-  if (!type.extent) return 1;
-  switch (type.extent->kind) {
-    case Extent::Kind::kElements: return n;
-    case Extent::Kind::kBlocks: return (n + constant(type.extent->count) - 1) / constant(type.extent->count);
-    case Extent::Kind::kFixed: return constant(type.extent->count);
-    case Extent::Kind::kSized: {
-      Interpreter own(program_, parameters_);
-      own.n_ = n;
-      return std::min<Elements>(own.element(*program_.sizes[type.extent->count.value].value).as_uint(), n);
-    }
-  }
-  return 0;
+  return element_count(program_, type, parameters_, n);
 }
 
 void Interpreter::begin(const Routine& routine, std::span<const float> gradient, const RandomStream& stream,

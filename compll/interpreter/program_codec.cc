@@ -14,6 +14,7 @@
 #include "compll/codec/payload.h"
 #include "compll/interpreter/bit_sections.h"
 #include "compll/interpreter/interpreter.h"
+#include "compll/lang/element_count.h"
 
 namespace casync::compll {
 namespace {
@@ -32,16 +33,7 @@ Elements block_of(const Program& program, std::span<const double> values) {
   return std::max<Elements>(least, 1);
 }
 
-double bits_per_element(const Program& program, std::span<const double> values) {
-  constexpr Elements kMany = Elements{1} << 26;
-  const Interpreter interpreter(program, values);
-  double bits = 0;
-  for (const Section& section : program.sections) {
-    if (!section.type.extent || section.type.extent->kind == Extent::Kind::kFixed) continue;
-    bits += section.type.element.bits * static_cast<double>(interpreter.count(section.type, kMany)) / kMany;
-  }
-  return bits;
-}
+constexpr Elements kMany = Elements{1} << 26;
 
 CodecInfo info_of(const Program& program, std::vector<double> values, bool feedback) {
   const Declarations& declares = program.declares;
@@ -54,7 +46,7 @@ CodecInfo info_of(const Program& program, std::vector<double> values, bool feedb
   info.contractive = declares.contractive;
   info.feedback = feedback;
   info.block = block_of(program, values);
-  info.bits_per_element = bits_per_element(program, values);
+  info.bits_per_element = payload_bits(program, values, kMany);
   for (const ProgramParameter& parameter : program.parameters) {
     info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
   }
@@ -170,10 +162,9 @@ class ProgramCodec final : public Codec {
   }
 
   SectionPlaces places(Elements n) const {
-    const Interpreter interpreter(*program_, values_);
     SectionPlaces at;
     for (const Section& section : program_->sections) {
-      if (n != 0) at.add(section.type.element.bits, interpreter.count(section.type, n));
+      if (n != 0) at.add(section.type.element.bits, element_count(*program_, section.type, values_, n));
     }
     return at;
   }

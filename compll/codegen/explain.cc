@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/explain.h"
+
+#include <cstdio>
+#include <set>
+
+#include "compll/codegen/routine_text.h"
+#include "compll/codegen/whole_text.h"
+#include "compll/ir/lower.h"
+#include "compll/ir/schedule.h"
+#include "compll/lang/element_count.h"
+
+namespace casync::compll {
+namespace {
+
+constexpr Elements kMany = Elements{1} << 26;
+constexpr int kMerged = 4;
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+double sum_of(const std::vector<Loop>& loops) {
+  double sum = 0;
+  for (const Loop& loop : loops) sum += loop.read + loop.written;
+  return sum;
+}
+
+void add(std::string& text, const FunctionLoops& function, double least, const std::string& why) {
+  const double bytes = sum_of(function.loops);
+  const std::size_t passes = function.loops.size();
+  text += function.name + ": " + std::to_string(passes) + (passes == 1 ? " pass, " : " passes, ") + number(bytes) +
+          " bytes per element, the least is " + number(least) + "\n";
+  for (const Loop& loop : function.loops) {
+    text += "  reads " + number(loop.read) + ", writes " + number(loop.written) + ": " + loop.what + "\n";
+  }
+  if (bytes > least + 0.005 && !why.empty()) text += "  " + why + "\n";
+}
+
+/// Functions that work on tiles: each pass brings all elements in once.
+class TileExplanation {
+ public:
+  TileExplanation(const Program& program, const Lowered& lowered, const Source& source, double payload)
+      : program_(program), graph_(lowered.encode.graph), lowered_(lowered), source_(source), payload_(payload) {
+    std::vector<Output> outputs;
+    for (std::uint32_t i = 0; i < lowered.encode.sections.size(); ++i) {
+      outputs.push_back({Output::Kind::kSection, i, lowered.encode.sections[i]});
+    }
+    if (program.declares.feedback) outputs.push_back({Output::Kind::kResidual, 0, lowered.encode.residual});
+    plan_ = schedule(graph_, outputs);
+  }
+
+  std::string text() const {
+    const bool feedback = program_.declares.feedback;
+    std::string all;
+    add(all, {feedback ? "encode with feedback" : "encode", passes(feedback ? 8 : 4)},
+        (feedback ? 12 : 4) + payload_ + (waits() ? 4 + (feedback ? 4 : 0) : 0), reason());
+    add(all, {"decode", {{"codes become elements", payload_, 4}}}, payload_ + 4, "");
+    add(all, {"decode and add", {{"codes become elements", payload_ + 4, 4}}}, payload_ + 8, "");
+    const double codes = kMerged * payload_;
+    add(all, {"merge of " + std::to_string(kMerged), passes(codes + (feedback ? 4 : 0))},
+        codes + payload_ + (feedback ? 8 : 0) + (waits() ? codes + (feedback ? 4 : 0) : 0), reason());
+    return all;
+  }
+
+ private:
+  /// What each pass reads of the input, and the last one writes.
+  std::vector<Loop> passes(double read) const {
+    std::vector<Loop> loops;
+    for (std::size_t i = 0; i < plan_.passes.size(); ++i) {
+      const bool last = i + 1 == plan_.passes.size();
+      loops.push_back({last ? "sections" + std::string(program_.declares.feedback ? ", residual" : "") : names(i), read,
+                       last ? payload_ + (program_.declares.feedback ? 4 : 0) : 0});
+    }
+    return loops;
+  }
+
+  std::string word(ValueId id) const {
+    const Value& value = graph_[id];
+    const std::string line = "line " + std::to_string(source_.position(value.at.begin).line);
+    return value.name.empty() ? "what is reduced in " + line : "`" + value.name + "` (" + line + ")";
+  }
+
+  /// What the pass reduces over the whole tensor.
+  std::string names(std::size_t pass) const {
+    std::string all;
+    for (const Phase& phase : plan_.passes[pass].phases) {
+      for (const ValueId id : phase.reductions) {
+        if (graph_[id].kind == Value::Kind::kReduce) all += (all.empty() ? "" : ", ") + word(id);
+      }
+    }
+    return all;
+  }
+
+  /// Whether codes have to wait for what is reduced over the whole tensor.
+  bool waits() const {
+    for (std::size_t i = 0; i < lowered_.encode.sections.size(); ++i) {
+      const ValueId id = lowered_.encode.sections[i];
+      if (graph_[id].domain != Domain::kTensor && depends(id)) return true;
+    }
+    return false;
+  }
+  bool depends(ValueId id) const {
+    if (graph_[id].kind == Value::Kind::kReduce) return true;
+    for (const ValueId argument : graph_[id].arguments) {
+      if (depends(argument)) return true;
+    }
+    return false;
+  }
+
+  std::string reason() const {
+    if (plan_.passes.size() < 2) return "";
+    if (!waits()) {
+      return "only the residual waits for " + names(0) +
+             ": kept as it is and taken apart in the next step it would not";
+    }
+    return "codes wait for " + names(0) + ", and that for a pass of its own";
+  }
+
+  const Program& program_;
+  const Graph& graph_;
+  const Lowered& lowered_;
+  const Source& source_;
+  double payload_;
+  Schedule plan_;
+};
+
+bool uses(const Routine& routine, Op op) {
+  for (const Step& step : routine.steps) {
+    if (step.value->op == op) return true;
+  }
+  return false;
+}
+
+/// The least that encoding needs: to read the gradient and what is kept, to write what is kept, and a second look at
+/// what is selected from.
+double least_of_encode(const Program& program, double payload) {
+  const double kept = 8.0 * static_cast<double>(program.states.size()) + (program.declares.feedback ? 8 : 0);
+  const bool selects = uses(program.encode, Op::kLargest) || uses(program.encode, Op::kSort);
+  return 4 + kept + payload + (selects ? 4 : 0);
+}
+
+Result<std::string> whole_explanation(const Program& program, const Source& source, double payload) {
+  Diagnostics diagnostics(source);
+  Writer text(source);
+  std::vector<FunctionLoops> functions;
+  try {
+    functions = write_whole(program, text, diagnostics);
+  } catch (const CannotWrite&) {
+    return unimplemented(diagnostics.status().message());
+  }
+  std::string all;
+  for (FunctionLoops& function : functions) {
+    const bool encodes = function.name == "encode" || function.name == "merge";
+    if (encodes && program.declares.feedback) {
+      function.name += " with feedback";
+      function.loops.insert(function.loops.begin(), {"gradient and residual are added", 8, 4});
+      if (program.decode.result->op != Op::kScatter) {
+        function.loops.push_back({"the residual, less what is decoded", 4 + payload, 4});
+      }
+    }
+    const double least = encodes                     ? least_of_encode(program, payload)
+                         : function.name == "decode" ? 4 + payload
+                                                     : 8 + 8.0 * static_cast<double>(program.states.size());
+    add(all, function, least, encodes ? "each loop above reads what the one before has made" : "");
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::string> explanation(const Program& program, const Source& source) {
+  std::vector<double> parameters;
+  for (const ProgramParameter& parameter : program.parameters) parameters.push_back(parameter.initial);
+  const double payload = payload_bits(program, parameters, kMany) / 8;
+  std::string text = "payload: " + number(8 * payload) + " bits per element\n";
+  const Result<Lowered> lowered = lower(program, source);
+  if (lowered) return text + TileExplanation(program, *lowered, source, payload).text();
+  const Result<std::string> whole = whole_explanation(program, source, payload);
+  if (!whole) return whole.status();
+  return text + *whole;
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How often a codec's functions go through memory: what --explain says of each codec of compll/codecs.
+#include <catch2/catch.hpp>
+#include <map>
+#include <sstream>
+
+#include "compll/codegen/explain.h"
+#include "compll/lang/front_end.h"
+#include "tests/compll/support/programs.h"
+
+namespace casync::compll {
+namespace {
+
+struct Counts {
+  int passes = 0;
+  double bytes = 0, least = 0;
+};
+
+/// `decode: 1 pass, 4.53 bytes per element, the least is 4.53`, by the word before the colon.
+std::map<std::string, Counts> counts_of(const std::string& name) {
+  const Source source(name + ".cll", source_of(name));
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<std::string> text = explanation(*program, source);
+  REQUIRE(text.status().text() == "OK");
+  std::map<std::string, Counts> counts;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.front() == ' ' || line.find(" pass") == line.npos) continue;
+    Counts& each = counts[line.substr(0, colon)];
+    REQUIRE(std::sscanf(line.c_str() + colon, ": %d pass%*[^0-9]%lf bytes per element, the least is %lf", &each.passes,
+                        &each.bytes, &each.least) == 3);
+  }
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("explain: codecs of blocks go through memory once, and move no byte more than they must") {
+  for (const char* name : {"bf16", "fp16", "int8", "int4", "int2", "onebit", "efsign", "signsgd", "tbq", "twobit",
+                           "minmax", "qsgd", "natural", "fp8_e4m3", "fp8_e5m2", "mxfp4"}) {
+    const auto counts = counts_of(name);
+    CHECK(counts.size() == 4);
+    for (const auto& [function, each] : counts) {
+      INFO(name << ", " << function);
+      CHECK(each.passes == 1);
+      CHECK(each.bytes == each.least);
+    }
+  }
+}
+
+TEST_CASE("explain: statistics of the tensor take a pass each, selection two") {
+  const auto terngrad = counts_of("terngrad");
+  CHECK(terngrad.at("encode").passes == 3);
+  CHECK(terngrad.at("encode").bytes == Approx(12.25));
+  CHECK(terngrad.at("encode").least == Approx(8.25));
+  CHECK(terngrad.at("decode").passes == 1);
+  for (const char* name : {"topk", "stc", "threshold", "graddrop", "randomk"}) {
+    INFO(name);
+    const auto counts = counts_of(name);
+    CHECK(counts.at("encode with feedback").passes == 2);
+    CHECK(counts.at("encode with feedback").bytes == Approx(16));
+    CHECK(counts.at("decode").passes == 1);
+  }
+}
+
+TEST_CASE("explain: what a codec keeps is read and written, and what it computes twice is counted twice") {
+  const auto dgc = counts_of("dgc");
+  CHECK(dgc.at("encode").least == Approx(4 + 2 * 8 + 4).epsilon(0.01));
+  CHECK(dgc.at("encode").bytes > dgc.at("encode").least);
+  CHECK(dgc.count("merge") == 1);
+  CHECK(counts_of("ef21").count("result") == 1);
+}
+
+TEST_CASE("explain: a pass that a program adds is seen") {
+  const std::string source_text =
+      changed(source_of("int4"), "float* scale = map(block_reduce(gradient, block, magnitude), scale_of);",
+              "float top = reduce(gradient, magnitude);\n"
+              "  float* scale = map(block_reduce(gradient, block, magnitude), [&](float t) -> float { "
+              "return scale_of(min(t, top)); });");
+  const Source source("int4.cll", source_text);
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<std::string> text = explanation(*program, source);
+  REQUIRE(text.status().text() == "OK");
+  CHECK(text->find("encode with feedback: 2 passes, 20.53 bytes per element, the least is 20.53") != text->npos);
+}
+
+}  // namespace casync::compll
