@@ -14,6 +14,7 @@ nlohmann::ordered_json json_of(const CodecInfo& info) {
             {"exact_merge", info.exact_merge},
             {"contractive", info.contractive},
             {"feedback", info.feedback},
+            {"states", info.state_initial},
             {"block", info.block},
             {"bits_per_element", info.bits_per_element},
             {"ratio", 32 / info.bits_per_element},

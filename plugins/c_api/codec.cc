@@ -52,6 +52,11 @@ Status check_payload(const compll::Codec& codec, const void* payload, std::size_
   return codec.check({static_cast<const std::byte*>(payload), bytes}, elements);
 }
 
+/// The floats of what a codec keeps for so many elements; a residual may be given to any.
+std::size_t kept_floats(const casync_codec* codec, std::size_t elements) {
+  return std::max<std::size_t>(codec->codec->info().states, 1) * elements;
+}
+
 struct EncodeArguments {
   const float* in;
   std::size_t elements;
@@ -67,7 +72,8 @@ Status check_encode(const casync_codec* codec, const EncodeArguments& a) {
   if ((a.residual_in == nullptr) != (a.residual_out == nullptr)) {
     return invalid_argument("residual_in and residual_out belong together: only one of them is set");
   }
-  const std::size_t bytes = a.elements * sizeof(float), residual_bytes = a.residual_in == nullptr ? 0 : bytes;
+  const std::size_t bytes = a.elements * sizeof(float);
+  const std::size_t residual_bytes = a.residual_in == nullptr ? 0 : kept_floats(codec, a.elements) * sizeof(float);
   CASYNC_RETURN_IF_ERROR(apart(a.in, bytes, a.payload, a.capacity, "in and payload"));
   CASYNC_RETURN_IF_ERROR(apart(a.in, bytes, a.residual_out, residual_bytes, "in and residual_out"));
   CASYNC_RETURN_IF_ERROR(
@@ -80,10 +86,12 @@ Status encode(const casync_codec* codec, const EncodeArguments& a, const compll:
               size_t* bytes) {
   CASYNC_RETURN_IF_ERROR(check_encode(codec, a));
   CASYNC_RETURN_IF_ERROR(need(bytes, "bytes"));
-  const compll::Encoded encoded = codec->codec->encode(a.in, a.elements, {a.residual_in, a.residual_out}, context,
-                                                       static_cast<std::byte*>(a.payload));
+  const compll::Encoded encoded = codec->codec->encode(a.in, a.elements, {a.residual_in, a.residual_out, a.elements},
+                                                       context, static_cast<std::byte*>(a.payload));
   // What is left over of NaN is NaN, and would stay in the residual for ever: the old one stays instead.
-  if (!encoded.finite && a.residual_out != nullptr) std::copy_n(a.residual_in, a.elements, a.residual_out);
+  if (!encoded.finite && a.residual_out != nullptr) {
+    std::copy_n(a.residual_in, kept_floats(codec, a.elements), a.residual_out);
+  }
   *bytes = encoded.size;
   return Status::ok();
 }

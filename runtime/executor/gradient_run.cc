@@ -16,7 +16,6 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
       first_codec(std::move(first)),
       second_codec(std::move(second)),
       elements(spec.elements()),
-      keeps_residual(first_codec->info().feedback || second_codec->info().feedback),
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
       buffers(graph.buffers().size()) {
@@ -29,6 +28,7 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
       if (graph.buffers()[to].hop == Hop::kFirst) lies_in_gradient[to] = false;
     }
   }
+  lay_out_kept();
   find_traits();
   for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
     if (const Recv* recv = std::get_if<Recv>(&graph.tasks()[i])) {
@@ -58,7 +58,8 @@ void GradientRun::find_traits() {
     for_each_read(task,
                   [&](BufferId from) { traits[i].hop = std::max(traits[i].hop, hop_of[TaskGraph::index(from)]); });
     if (const Encode* encode = std::get_if<Encode>(&task)) traits[i].instant = in_place(encode->to);
-    if (const Decode* decode = std::get_if<Decode>(&task)) traits[i].instant = in_place(decode->from);
+    const Decode* decode = std::get_if<Decode>(&task);
+    if (decode != nullptr) traits[i].instant = in_place(decode->from) && !codec(Hop::kFirst).info().has_result;
   }
 }
 
@@ -70,14 +71,41 @@ Rank GradientRun::sender_of(BufferId buffer) const {
   return -1;
 }
 
-Status GradientRun::allocate_residuals(Device& device) {
-  if (!keeps_residual) return Status::ok();
-  for (std::unique_ptr<DeviceBuffer>& one : residuals) {
-    Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(elements * sizeof(float));
+/// A residual belongs to a slice: a rank encodes its gradient there or, as the owner, the sum, and one array does for
+/// both. States of a codec's own belong to what it does: the owner encodes its own gradient, too.
+void GradientRun::lay_out_kept() {
+  const compll::CodecInfo& first = codec(Hop::kFirst).info();
+  const compll::CodecInfo& second = codec(Hop::kSecond).info();
+  const auto add = [&](KeptBy use, const compll::CodecInfo& info) {
+    kept_at[static_cast<std::size_t>(use)] = kept_initial.size();
+    kept_initial.insert(kept_initial.end(), info.state_initial.begin(), info.state_initial.end());
+  };
+  if (!first.coded_terms && !second.coded_terms) {
+    add(KeptBy::kEncode, first.states != 0 ? first : second);
+    return;
+  }
+  add(KeptBy::kEncode, first);
+  add(KeptBy::kMerge, second);
+  if (first.has_result) add(KeptBy::kResult, first);
+}
+
+Status GradientRun::allocate_kept(Device& device) {
+  if (kept_initial.empty()) return Status::ok();
+  for (std::unique_ptr<DeviceBuffer>& one : kept_memory) {
+    Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float));
     if (!memory) return memory.status();
     one = std::move(*memory);
   }
+  reset_kept();
   return Status::ok();
+}
+
+void GradientRun::reset_kept() {
+  for (const std::unique_ptr<DeviceBuffer>& one : kept_memory) {
+    for (std::size_t array = 0; array < kept_initial.size(); ++array) {
+      std::fill_n(reinterpret_cast<float*>(one->view().data) + array * elements, elements, kept_initial[array]);
+    }
+  }
 }
 
 View GradientRun::memory(Slice slice) const {
@@ -85,14 +113,17 @@ View GradientRun::memory(Slice slice) const {
   return data.slice(slice.first * width, slice.count * width);
 }
 
-compll::Residual GradientRun::residual(const compll::Codec& codec, Slice slice) const {
-  if (!codec.info().feedback) return {};
-  const auto at = [&](int which) { return reinterpret_cast<float*>(residuals[which]->view().data) + slice.first; };
-  return {at(committed), at(1 - committed)};
+compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
+  if (codec.info().states == 0) return {};
+  const auto at = [&](int which) {
+    return reinterpret_cast<float*>(kept_memory[which]->view().data) +
+           kept_at[static_cast<std::size_t>(use)] * elements + slice.first;
+  };
+  return {at(committed), at(1 - committed), elements};
 }
 
-float* GradientRun::committed_residual() const {
-  return keeps_residual ? reinterpret_cast<float*>(residuals[committed]->view().data) : nullptr;
+float* GradientRun::committed_kept() const {
+  return kept_initial.empty() ? nullptr : reinterpret_cast<float*>(kept_memory[committed]->view().data);
 }
 
 GradientRun::Arrival* GradientRun::arrival(MessageId id, Rank from) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -16,7 +17,7 @@
 
 namespace casync::runtime {
 
-/// One gradient as the executor sees it: its graph, codecs and residuals, and how far the current step is.
+/// One gradient as the executor sees it: its graph, codecs and what they keep, and how far the current step is.
 ///
 /// Threads: the constructor's until Executor::adopt(); then the progress thread's, except for what says
 /// otherwise. Tasks of one gradient that run on streams touch disjoint buffers and slices.
@@ -31,6 +32,7 @@ struct GradientRun {
     bool finite = true;
   };
   static constexpr int kTaskDone = -1;
+  enum class KeptBy : std::uint8_t { kEncode, kMerge, kResult };
 
   struct TaskTraits {
     std::uint32_t hop = 0;  ///< how far along its partition's way it stands
@@ -47,8 +49,11 @@ struct GradientRun {
   GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, std::unique_ptr<compll::Codec> first,
               std::unique_ptr<compll::Codec> second);
 
-  /// Memory of the two residuals, where a codec keeps one. Unavailable: no memory.
-  Status allocate_residuals(Device& device);
+  /// Memory of what codecs keep from step to step, twice: as the last step left it, and for the one under way.
+  /// Unavailable: no memory.
+  Status allocate_kept(Device& device);
+  /// As it is before the first step.
+  void reset_kept();
 
   const compll::Codec& codec(Hop hop) const { return hop == Hop::kFirst ? *first_codec : *second_codec; }
   const compll::Codec& codec_of(BufferId buffer) const { return codec(graph.buffers()[TaskGraph::index(buffer)].hop); }
@@ -61,9 +66,13 @@ struct GradientRun {
   /// nothing is copied. Not what arrives to be merged: this rank's own elements are there.
   bool in_place(BufferId buffer) const { return lies_in_gradient[TaskGraph::index(buffer)]; }
   std::uint32_t partition_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].partition; }
-  /// The residual of `slice` for a codec, empty where it keeps none.
-  compll::Residual residual(const compll::Codec& codec, Slice slice) const;
-  float* committed_residual() const;
+  /// What `codec` keeps for `slice` where it encodes gradients, encodes sums or makes the result; empty where it keeps
+  /// nothing.
+  compll::Residual kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
+  /// All of it, as the last committed step left it: `kept_arrays` arrays of `elements` floats. Null where there are
+  /// none.
+  float* committed_kept() const;
+  Elements kept_floats() const { return kept_initial.size() * elements; }
   Arrival* arrival(MessageId id, Rank from);
   /// Who sent what is in `buffer`; -1: it was made here.
   Rank sender_of(BufferId buffer) const;
@@ -78,9 +87,10 @@ struct GradientRun {
   std::uint64_t key = 0;    ///< names it in messages: a hash of its name, the same on all ranks
   std::uint32_t index = 0;  ///< GradientId here
   Elements elements = 0;
-  bool keeps_residual = false;
-  std::vector<bool> lies_in_gradient;  ///< per buffer
-  std::vector<TaskTraits> traits;      ///< per task
+  std::vector<float> kept_initial;       ///< of each array of `elements` floats: what its elements begin with
+  std::array<std::size_t, 3> kept_at{};  ///< the first array of each KeptBy
+  std::vector<bool> lies_in_gradient;    ///< per buffer
+  std::vector<TaskTraits> traits;        ///< per task
 
   // The step under way.
   View data;
@@ -95,7 +105,7 @@ struct GradientRun {
   Clock::time_point begun;
 
   // Between steps; the session writes these while no step is under way.
-  std::unique_ptr<DeviceBuffer> residuals[2];
+  std::unique_ptr<DeviceBuffer> kept_memory[2];
   int committed = 0;  ///< which of the two the last committed step left
 
   /// 1 + the last step whose result is complete; 0: none. Any thread.
@@ -107,6 +117,7 @@ struct GradientRun {
   std::atomic<double> exposed_s{0};  ///< the program stood still for it
 
  private:
+  void lay_out_kept();
   void find_traits();
 };
 

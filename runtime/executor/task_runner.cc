@@ -35,9 +35,9 @@ Status check_arrived(GradientRun& run, BufferId id) {
 TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
   const compll::Codec& codec = run.codec_of(encode.to);
   GradientRun::BufferState& out = run.state(encode.to);
-  const compll::Encoded made =
-      codec.encode(float_values(run, encode.from, scratch), encode.from.count, run.residual(codec, encode.from),
-                   context_of(run, encode.from, seed), out.memory.data);
+  const compll::Encoded made = codec.encode(float_values(run, encode.from, scratch), encode.from.count,
+                                            run.kept(codec, GradientRun::KeptBy::kEncode, encode.from),
+                                            context_of(run, encode.from, seed), out.memory.data);
   return {Status::ok(), made.size, made.finite};
 }
 
@@ -56,22 +56,26 @@ TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, 
   }
   const Slice slice = run.slice_of(merge.to);
   const compll::Codec& out_codec = run.codec_of(merge.to);
-  const compll::Encoded made = run.first_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f,
-                                                      out_codec, run.residual(out_codec, slice),
-                                                      context_of(run, slice, seed), run.state(merge.to).memory.data);
+  const compll::Encoded made =
+      run.first_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
+                             run.kept(out_codec, GradientRun::KeptBy::kMerge, slice), context_of(run, slice, seed),
+                             run.state(merge.to).memory.data);
   return {Status::ok(), made.size, finite && made.finite};
 }
 
-TaskOutcome run_decode(GradientRun& run, const Decode& decode, Scratch& scratch) {
+TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
   GradientRun::BufferState& state = run.state(decode.from);
   if (Status status = check_arrived(run, decode.from); !status) return {std::move(status), 0, true};
   const ConstView payload(state.memory.data, state.bytes);
   const compll::Codec& codec = run.codec_of(decode.from);
   const View out = run.memory(decode.to);
-  if (run.is_float32()) {
-    codec.decode(payload, decode.to.count, reinterpret_cast<float*>(out.data));
-  } else {
-    codec.decode(payload, decode.to.count, scratch.values.data());
+  float* const values = run.is_float32() ? reinterpret_cast<float*>(out.data) : scratch.values.data();
+  codec.decode(payload, decode.to.count, values);
+  if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
+    first.result(values, decode.to.count, run.kept(first, GradientRun::KeptBy::kResult, decode.to),
+                 context_of(run, decode.to, seed), values);
+  }
+  if (!run.is_float32()) {
     compll::from_float32(scratch.values.data(), decode.to.count, run.spec.dtype, out.data);
   }
   return {Status::ok(), state.bytes, state.finite};
@@ -94,7 +98,7 @@ TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float sc
   if (const auto* merge = std::get_if<Merge>(&primitive)) return run_merge(run, *merge, seed, scale, scratch);
   const auto* decode = std::get_if<Decode>(&primitive);
   CASYNC_CHECK(decode != nullptr);
-  return run_decode(run, *decode, scratch);
+  return run_decode(run, *decode, seed, scratch);
 }
 
 void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch) {

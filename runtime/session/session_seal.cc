@@ -59,7 +59,7 @@ Status SessionImpl::add_runs(std::span<const Declared> declared, std::span<const
     Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], launch_.ranks, launch_.rank, position[i]);
     if (!run) return run.status();
     (*run)->index = static_cast<std::uint32_t>(i);
-    CASYNC_RETURN_IF_ERROR((*run)->allocate_residuals(*device_));
+    CASYNC_RETURN_IF_ERROR((*run)->allocate_kept(*device_));
     borrowed.push_back(run->get());
     runs.push_back(std::move(*run));
   }

@@ -18,7 +18,7 @@ Result<SessionState> SessionImpl::state() const {
   for (const GradientRun* run : runs_) {
     GradientState one;
     one.codec = state_label(run->decision);
-    if (const float* residual = run->committed_residual()) one.residual.assign(residual, residual + run->elements);
+    if (const float* kept = run->committed_kept()) one.residual.assign(kept, kept + run->kept_floats());
     state.gradients.emplace(run->spec.name, std::move(one));
   }
   for (const auto& [name, one] : waiting_state_) state.gradients.emplace(name, one);
@@ -62,20 +62,21 @@ Status SessionImpl::check_state(const GradientRun& run, const GradientState& sta
   if (state.codec != label) {
     return invalid_argument("gradient " + run.spec.name + ": the state is of " + state.codec + ", here it is " + label);
   }
-  if (!run.keeps_residual || state.residual.size() == run.elements) return Status::ok();
-  return invalid_argument("gradient " + run.spec.name + ": a residual of " + std::to_string(state.residual.size()) +
-                          " elements, the gradient has " + std::to_string(run.elements));
+  if (state.residual.size() == run.kept_floats()) return Status::ok();
+  return invalid_argument(
+      "gradient " + run.spec.name + ": a residual of " + std::to_string(state.residual.size()) +
+      " elements, the gradient has " + std::to_string(run.elements) +
+      (run.kept_initial.size() > 1 ? " in each of " + std::to_string(run.kept_initial.size()) + " arrays" : ""));
 }
 
 /// `state`: null where the gradient was not there yet.
 void SessionImpl::adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step) {
   run.completed.store(step);
-  float* const residual = run.committed_residual();
-  if (residual == nullptr) return;
+  if (run.kept_initial.empty()) return;
   if (state == nullptr) {
-    std::fill(residual, residual + run.elements, 0.0f);
+    run.reset_kept();
   } else {
-    std::copy(state->residual.begin(), state->residual.end(), residual);
+    std::copy(state->residual.begin(), state->residual.end(), run.committed_kept());
   }
 }
 

@@ -64,7 +64,7 @@ def test_a_payload_of_another_length_is_data_loss():
 
 def test_an_unknown_codec_is_refused_with_those_there_are():
     with pytest.raises(casync.InvalidArgument, match="onebit"):
-        casync.Codec("twobit")
+        casync.Codec("threebit")
 
 
 def test_an_unknown_parameter_is_refused():

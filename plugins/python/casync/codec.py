@@ -15,10 +15,20 @@ def codecs():
 
 
 class CodecState:
-    """The memory of error feedback for n elements: what earlier encodings left out, added to the next."""
+    """What a codec keeps of n elements from one encoding to the next: with error feedback what earlier encodings left
+    out, which is added to the next. Codecs with several such arrays make them with their first encoding: `residual` then
+    has a row for each."""
 
     def __init__(self, elements):
         self.residual = numpy.zeros(elements, numpy.float32)
+        self._fresh = True
+
+    def _begin(self, initial):
+        if self._fresh and len(initial) > 1:
+            self.residual = numpy.repeat(numpy.array(initial, numpy.float32)[:, None], self.residual.size, axis=1)
+        elif self._fresh and initial and not self.residual.any():
+            self.residual.fill(initial[0])
+        self._fresh = False
 
 
 class Codec:
@@ -49,9 +59,9 @@ class Codec:
         return size.value
 
     def encode(self, x, state=None, seed=0, step=0):
-        """The payload of x, any array of float32. `state` (a CodecState, or a float32 array as long as x, contiguous
-        and writable) is added to x first and then holds what the payload leaves out; it stays as it was when x is not
-        finite."""
+        """The payload of x, any array of float32. `state` is a CodecState, or a float32 array as long as x, contiguous
+        and writable, with a row for each of `info()["states"]` where there are several. Error feedback adds it to x first
+        and leaves in it what the payload leaves out. It stays as it was when x is not finite."""
         x = numpy.ascontiguousarray(x, numpy.float32).reshape(-1)
         before, after = self._residuals(x, state)
         payload = ctypes.create_string_buffer(max(self.bound(x.size), 1))
@@ -106,20 +116,24 @@ class Codec:
         """What the codec declares about itself, as a dict."""
         return json.loads(_library.text("casync_codec_info", self._handle))
 
-    @staticmethod
-    def _residuals(x, state):
-        """The residual and where the next one is written: the codec reads one while it writes the other."""
+    def _residuals(self, x, state):
+        """What is kept, and where the next of it is written: the codec reads one while it writes the other."""
         if state is None:
             return None, None
+        initial = self.info()["states"]
+        if isinstance(state, CodecState) and state._fresh and state.residual.shape == x.shape:
+            state._begin(initial)
         residual = state.residual if isinstance(state, CodecState) else state
         if not isinstance(residual, numpy.ndarray) or residual.dtype != numpy.float32:
             raise errors.InvalidArgument("state must be a casync.CodecState or a float32 array")
-        if residual.shape != x.shape:
-            raise errors.InvalidArgument(f"state holds {residual.size} elements, x has {x.size}")
+        wanted = (len(initial), x.size) if len(initial) > 1 else (x.size,)
+        if residual.shape != wanted:
+            rows = f" for each of {len(initial)} rows" if len(initial) > 1 else ""
+            raise errors.InvalidArgument(f"state holds {residual.size} elements, x has {x.size}{rows}")
         if not residual.flags.c_contiguous or not residual.flags.writeable:
             fault = "read-only" if residual.flags.c_contiguous else "not contiguous"
             raise errors.InvalidArgument(f"state is {fault}, and has to be contiguous and writable")
-        return residual, numpy.empty_like(x)
+        return residual, numpy.empty_like(residual)
 
 
 def _address(array):
