@@ -65,7 +65,8 @@ class WholeRoutine {
   void hoist(const Term& term);
   void write_body(const Body& body, const std::vector<std::string>& arguments, const std::string& result);
   std::string expression(const Term& term);
-  std::string constant(const Constant& constant) const;
+  static std::string in_parameters(ParameterId id);
+  static std::string block_size(const Constant& constant);
   std::string function(const Term& term);  ///< of two elements, as an argument
 
   const Program& program_;
