@@ -13,6 +13,7 @@ struct Exchange {
   int ranks = 1;
   Rank self = 0;
   std::size_t first_owner = 0;
+  bool coded_terms = false;  ///< only a code says what a rank contributes: the owner encodes its own elements, too
 
   Rank owner(std::size_t partition) const { return partition_owner(partition, first_owner, ranks); }
 };

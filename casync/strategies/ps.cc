@@ -15,6 +15,11 @@ void add_owned(TaskGraph::Builder& graph, const Exchange& exchange, std::uint32_
     graph.add(Recv{peer, theirs, {partition, star::kToHub}});
     contributions[static_cast<std::size_t>(peer)] = theirs;
   }
+  if (exchange.coded_terms) {
+    const BufferId mine = graph.buffer({slice, Hop::kFirst, partition});
+    graph.add(Encode{slice, mine});
+    contributions[static_cast<std::size_t>(exchange.self)] = mine;
+  }
   const BufferId merged = graph.buffer({slice, Hop::kSecond, partition});
   graph.add(Merge{.contributions = std::move(contributions), .local = slice, .to = merged, .last = true});
   for (int k = 0; k < star::spokes(exchange.ranks); ++k) {

@@ -57,11 +57,14 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
   }
   const Strategy& strategy = strategy_of(decision.strategy);
   CASYNC_RETURN_IF_ERROR(can_carry(strategy, decision, traits_of));
+  const Result<CodecTraits> traits = traits_of(decision.codec);
+  if (!traits) return traits.status();
   return strategy.graph({.elements = elements,
                          .partitions = static_cast<std::size_t>(decision.partitions),
                          .ranks = topology.ranks,
                          .self = self,
-                         .first_owner = first_owner});
+                         .first_owner = first_owner,
+                         .coded_terms = traits->coded_terms});
 }
 
 std::string_view name_of(StrategyKind kind) { return strategy_of(kind).name; }

@@ -16,6 +16,7 @@ namespace casync {
 struct CodecTraits {
   bool exact_merge = false;      ///< merging again at each hop adds no error
   double bits_per_element = 32;  ///< on the wire, scales included
+  bool coded_terms = false;      ///< what a rank contributes is its code, never its raw elements
 };
 using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
 

@@ -68,9 +68,6 @@ Status set_parameter(CodecInfo& info, const std::string& name, double value) {
   return unknown_parameter(info, name);
 }
 
-/// Sessions have no memory for states of a codec's own.
-bool is_served(const GeneratedCodec& codec) { return codec.declares.state_count == 0; }
-
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
@@ -84,7 +81,7 @@ Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
     return declaration.make(info);
   }
   for (const GeneratedCodec* written : written_codecs()) {
-    if (written->declares.name == name && is_served(*written)) return make_generated_codec(*written, parameters);
+    if (written->declares.name == name) return make_generated_codec(*written, parameters);
   }
   return unknown_codec(name);
 }
@@ -95,7 +92,7 @@ std::vector<std::string> codec_names() {
   for (const GeneratedCodec* written : written_codecs()) {
     const std::string name = written->declares.name;
     // What is also written by hand is faster that way.
-    if (is_served(*written) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }

@@ -41,7 +41,7 @@ Result<CodecTraits> traits_of(const CodecChoice& choice) {
   Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
   if (!codec) return codec.status();
   const compll::CodecInfo& info = (*codec)->info();
-  return CodecTraits{info.exact_merge, info.bits_per_element};
+  return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms};
 }
 
 Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, int ranks) {

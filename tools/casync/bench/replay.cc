@@ -19,7 +19,8 @@ using Code = std::vector<std::byte>;
 Result<CodecTraits> traits_of(const CodecChoice& choice) {
   const Result<std::unique_ptr<Codec>> codec = compll::make_codec(choice.name, choice.parameters);
   CASYNC_RETURN_IF_ERROR(codec.status());
-  return CodecTraits{(*codec)->info().exact_merge, (*codec)->info().bits_per_element};
+  const compll::CodecInfo& info = (*codec)->info();
+  return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms};
 }
 
 /// One rank's graph under way.
