@@ -93,12 +93,10 @@ class Codec {
   virtual Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                          std::byte* payload) const = 0;
 
-  /// The same for a sum of what was decoded. Few codecs tell it from a gradient: those do that put momentum or a shift
-  /// on a rank's own gradient.
-  virtual Encoded encode_sum(const float* sum, Elements n, Residual residual, const EncodeContext& context,
-                             std::byte* payload) const {
-    return encode(sum, n, residual, context, payload);
-  }
+  /// The same for scale * sum, the sum being of what was decoded. Few codecs tell it from a gradient: those do that put
+  /// momentum or a shift on a rank's own gradient.
+  virtual Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
+                             std::byte* payload) const = 0;
 
   /// The gradient from what decode gave for the result of all ranks, with states of its own; of codecs that say
   /// has_result. `out` may be `decoded`.

@@ -54,13 +54,13 @@ class Generated final : public TileCodec {
 
   void begin_pass(EncodePass& pass, Elements n, std::byte* payload) const override {
     if (n == 0) return;
-    const Pointers<std::byte> sections = pointers(payload, Tile{n, 0, n});
+    const auto sections = pointers(payload, Tile{n, 0, n});
     functions_.begin_pass(pass.number, tile_of(Tile{n, 0, n}, pass.context), pass.tensor, sections.data());
   }
 
   bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
                    float* residual_out, Write mode) const override {
-    const Pointers<std::byte> sections = pointers(payload, tile);
+    const auto sections = pointers(payload, tile);
     return functions_.encode_tile(pass.number, tile_of(tile, pass.context), pass.tensor, source, scratch,
                                   sections.data(), residual_out, mode);
   }
@@ -78,19 +78,19 @@ class Generated final : public TileCodec {
   void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
     constexpr std::size_t kSome = 8;  // on the stack
     std::array<const std::byte*, kSome * kMostSections> sections;
+    const Offsets at = offsets(tile);
     for (std::size_t i = 0; i < payloads.size(); i += kSome) {
       const std::size_t some = std::min(kSome, payloads.size() - i);
+      const std::byte** next = sections.data();
       for (std::size_t k = 0; k < some; ++k) {
-        const Pointers<const std::byte> own = pointers(payloads[i + k].data, tile);
-        std::copy_n(own.begin(), functions_.section_count, sections.begin() + k * functions_.section_count);
+        for (std::size_t s = 0; s < functions_.section_count; ++s) *next++ = payloads[i + k].data + at[s];
       }
       functions_.decode_tile(tile_of(tile, {}), sections.data(), some, out, i == 0 ? mode : Write::kAdd);
     }
   }
 
  private:
-  template <class Byte>
-  using Pointers = std::array<Byte*, kMostSections>;
+  using Offsets = std::array<Bytes, kMostSections>;  ///< as many are set as there are sections
 
   GeneratedTile tile_of(const Tile& tile, const EncodeContext& context) const {
     return {info_.values.data(),
@@ -121,18 +121,27 @@ class Generated final : public TileCodec {
     return at;
   }
 
-  /// The tile's own part of each section.
-  template <class Byte>
-  Pointers<Byte> pointers(Byte* payload, const Tile& tile) const {
-    const SectionPlaces at = places(tile.n);
-    Pointers<Byte> sections{};
+  /// Where the tile's own part of each section begins in a payload. Not more than that is computed: a tile of few bits
+  /// takes no longer than a few hundred instructions.
+  Offsets offsets(const Tile& tile) const {
+    Offsets at;
+    Bytes end = kHeaderBytes;
     for (std::size_t i = 0; i < functions_.section_count; ++i) {
       const GeneratedSection& section = functions_.sections[i];
-      const Elements before = section.over == GeneratedSection::Over::kTensor  ? 0
-                              : section.over == GeneratedSection::Over::kBlock ? tile.first / info_.block
-                                                                               : tile.first;
-      sections[i] = payload + at.begin[i] + before * section.bits / 8;
+      const bool block = section.over == GeneratedSection::Over::kBlock;
+      const Elements before = section.over == GeneratedSection::Over::kTensor ? 0
+                              : block                                         ? tile.first / info_.block
+                                                                              : tile.first;
+      const Bytes begin = round_up(end, kSectionAlignment);
+      at[i] = begin + before * section.bits / 8;
+      end = begin + ceil_div(entries(i, tile.n) * section.bits, 8);
     }
+    return at;
+  }
+  std::array<std::byte*, kMostSections> pointers(std::byte* payload, const Tile& tile) const {
+    const Offsets at = offsets(tile);
+    std::array<std::byte*, kMostSections> sections;
+    for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload + at[i];
     return sections;
   }
 

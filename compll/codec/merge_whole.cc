@@ -20,8 +20,7 @@ Encoded merge_whole(const Codec& first, std::span<const Contribution> contributi
     }
     begun = true;
   }
-  if (scale != 1) store_scaled({sum, scale, nullptr}, n, sum, Write::kPlain);
-  return second.encode_sum(sum, n, residual, context, payload);
+  return second.encode_sum(sum, scale, n, residual, context, payload);
 }
 
 void Codec::result(const float*, Elements, Residual, const EncodeContext&, float*) const { CASYNC_CHECK(false); }

@@ -51,13 +51,22 @@ bool TileCodec::run_passes(Elements n, Elements step, const EncodeContext& conte
 
 Encoded TileCodec::encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                           std::byte* payload) const {
-  const Scaled source{in, 1, residual.in};
-  const Write mode = residual_mode(residual.out, n);
+  return encode_scaled({in, 1, residual.in}, n, residual.out, context, payload);
+}
+
+Encoded TileCodec::encode_sum(const float* sum, float scale, Elements n, Residual residual,
+                              const EncodeContext& context, std::byte* payload) const {
+  return encode_scaled({sum, scale, residual.in}, n, residual.out, context, payload);
+}
+
+Encoded TileCodec::encode_scaled(const Scaled& source, Elements n, float* residual_out, const EncodeContext& context,
+                                 std::byte* payload) const {
+  const Write mode = residual_mode(residual_out, n);
   // Without statistics to wait for there is nothing to keep in the cache, and one long loop is best.
   const Elements step = info().block == 1 ? std::max<Elements>(n, 1) : tile_elements();
   float* scratch = info().block == 1 ? nullptr : tile_memory(step);
   const bool finite = run_passes(n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
-    return encode_tile(pass, tile, source.from(tile.first), scratch, payload, offset(residual.out, tile.first), mode);
+    return encode_tile(pass, tile, source.from(tile.first), scratch, payload, offset(residual_out, tile.first), mode);
   });
   finish_writes(mode);
   return {encoded_bound(n), finite};

@@ -28,6 +28,8 @@ class TileCodec : public Codec {
   void prepare_thread() const override;
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override;
+  Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
+                     std::byte* payload) const override;
   void decode(ConstView payload, Elements n, float* out) const override;
   void decode_add(ConstView payload, Elements n, float* out) const override;
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
@@ -54,6 +56,8 @@ class TileCodec : public Codec {
   virtual void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const = 0;
 
  private:
+  Encoded encode_scaled(const Scaled& source, Elements n, float* residual_out, const EncodeContext& context,
+                        std::byte* payload) const;
   /// All passes, over tiles of `step` elements: tile_done(pass, tile) for each. Says whether all is finite.
   template <class TileDone>
   bool run_passes(Elements n, Elements step, const EncodeContext& context, std::byte* payload,

@@ -91,12 +91,12 @@ class Whole final : public Codec {
 
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
-    return encode_by(functions().encode, in, n, residual, context, payload);
+    return encode_by(functions().encode, in, 1, n, residual, context, payload);
   }
-  Encoded encode_sum(const float* sum, Elements n, Residual residual, const EncodeContext& context,
+  Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override {
-    return encode_by(functions().merge != nullptr ? functions().merge : functions().encode, sum, n, residual, context,
-                     payload);
+    return encode_by(functions().merge != nullptr ? functions().merge : functions().encode, sum, scale, n, residual,
+                     context, payload);
   }
 
   void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, Give::kSet); }
@@ -141,8 +141,8 @@ class Whole final : public Codec {
     return {anew, residual.out == nullptr ? nullptr : residual.out + first, n};
   }
 
-  Encoded encode_by(decltype(GeneratedWhole::encode) encoder, const float* in, Elements n, Residual residual,
-                    const EncodeContext& context, std::byte* payload) const {
+  Encoded encode_by(decltype(GeneratedWhole::encode) encoder, const float* in, float scale, Elements n,
+                    Residual residual, const EncodeContext& context, std::byte* payload) const {
     const SectionPlaces at = places(n);
     if (n == 0) {
       write_header(layout(n), true, payload);
@@ -154,9 +154,9 @@ class Whole final : public Codec {
     // What is encoded lies where the residual will be, or is the input itself.
     const float* p = in;
     bool finite = true;
-    if (left != nullptr || before != nullptr) {
+    if (left != nullptr || before != nullptr || scale != 1) {
       float* sum = left != nullptr ? left : reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
-      finite = store_scaled({in, 1, before}, n, sum, Write::kPlain);
+      finite = store_scaled({in, scale, before}, n, sum, Write::kPlain);
       p = sum;
     } else {
       finite = is_all_finite(in, n);

@@ -16,26 +16,31 @@
 namespace casync::compll {
 namespace {
 
-void write_entry_points(Writer& out, std::size_t passes) {
+void write_entry_points(Writer& out, const std::vector<PassInput>& passes) {
   out.open(
       "void begin_pass(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections)");
   out.line("if (pass == 0) new (tensor) Tensor;");
-  out.line("if (pass == " + std::to_string(passes) + ") end(all, *reinterpret_cast<Tensor*>(tensor), sections);");
+  out.line("if (pass == " + std::to_string(passes.size()) +
+           ") end(all, *reinterpret_cast<Tensor*>(tensor), sections);");
   out.close();
   out.line("");
   out.open(
       "bool encode_tile(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source,\n"
       "                 float* scratch, std::byte* const* sections, float* residual, Write mode)");
   out.line("Tensor& known = *reinterpret_cast<Tensor*>(tensor);");
-  out.open("return with_input(source, tile.count, scratch, [&](const auto& input) HWY_ATTR");
-  for (std::size_t pass = passes - 1; pass > 0; --pass) {
-    const std::string number = std::to_string(pass);
-    out.line("if (pass == " + number + ") return pass_" + number +
-             "(tile, known, input, scratch, sections, residual, mode);");
+  out.line("static_cast<void>(pass), static_cast<void>(scratch);");
+  for (std::size_t pass = passes.size(); pass-- > 0;) {
+    const std::string call = "return pass_" + std::to_string(pass) + "(tile, known, ";
+    if (pass != 0) out.open("if (pass == " + std::to_string(pass) + ")");
+    if (passes[pass] == PassInput::kGathered) {
+      out.line(call + "source, scratch, sections, residual, mode);");
+    } else {
+      out.open("return with_input(source, [&](const auto& input) HWY_ATTR");
+      out.line(call + "input, sections, residual, mode);");
+      out.close(");");
+    }
+    if (pass != 0) out.close();
   }
-  out.line("static_cast<void>(pass);");
-  out.line("return pass_0(tile, known, input, scratch, sections, residual, mode);");
-  out.close(");");
   out.close();
   out.line("");
   out.open(
@@ -177,7 +182,7 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   Diagnostics diagnostics(source);
   Writer out(source);
   begin_text(out, program, include, "program-inl.h");
-  std::size_t passes = 0;
+  std::vector<PassInput> passes;
   try {
     write_decoder(program, lowered, out, diagnostics);
     out.line("");
@@ -187,7 +192,7 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
     return unimplemented(diagnostics.status().message());
   }
   end_targets(out, {"begin_pass", "encode_tile", "decode_tile"});
-  begin_codec(out, program, lowered.block, passes);
+  begin_codec(out, program, lowered.block, passes.size());
   out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(begin_pass)(all...); },");
   out.line("      [](auto... all) { return HWY_DYNAMIC_DISPATCH(encode_tile)(all...); },");
   out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(decode_tile)(all...); },");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/decoder_text.h"
 
+#include <optional>
+
 #include "compll/codegen/routine_text.h"
 #include "compll/ir/schedule.h"
 
@@ -11,7 +13,7 @@ namespace {
 class DecoderText : RoutineText {
  public:
   DecoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : RoutineText(program, lowered.decode.graph, lowered, out, diagnostics) {}
+      : RoutineText(program, lowered.decode.graph, {lowered.decode.result}, lowered, out, diagnostics) {}
 
   void write() {
     const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, lowered_.decode.result}});
@@ -29,15 +31,32 @@ class DecoderText : RoutineText {
     out_.line("static constexpr size_t kSections = " + std::to_string(program_.sections.size()) + ";");
     out_.line("static size_t block([[maybe_unused]] const GeneratedTile& tile) { return " + block_size() + "; }");
     out_.line("");
+    table_ = code_of(phase);
     write_begin(needed);
     write_enter(phase);
     write_fetch(phase);
+    if (table_) write_value(phase);
     write_at(phase);
     write_members(phase, needed);
     out_.close(";");
   }
 
  private:
+  /// The code that an element is made of, where it is made of nothing else of its own and a vector could hold what all
+  /// codes stand for.
+  std::optional<ValueId> code_of(const Phase& phase) const {
+    std::optional<ValueId> code;
+    for (const ValueId id : phase.elements) {
+      const Value& value = graph_[id];
+      if (value.kind == Value::Kind::kSpread || !(value.kind != Value::Kind::kCompute || value.arguments.empty()))
+        continue;
+      if (code || value.kind != Value::Kind::kSection || value.type.bits > 4 || !value.type.is_integer())
+        return std::nullopt;
+      code = id;
+    }
+    return code;
+  }
+
   void write_begin(const std::vector<bool>& needed) {
     out_.open("HWY_INLINE void begin(const GeneratedTile& tile, const std::byte* const* sections)");
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
@@ -73,6 +92,7 @@ class DecoderText : RoutineText {
               : text_.definition(id);
       out_.line(text_.name(id) + " = " + right + ";");
     }
+    if (table_) out_.line("table.set(*this);");
     out_.line("static_cast<void>(tile), static_cast<void>(entry);");
     out_.close();
     out_.line("");
@@ -90,10 +110,26 @@ class DecoderText : RoutineText {
     out_.line("");
   }
 
+  /// The element from its code alone.
+  void write_value(const Phase& phase) {
+    const Value& code = graph_[*table_];
+    out_.line("/// What a code stands for in this block.");
+    out_.open("HWY_INLINE Float value(" + ExpressionText::type(code.type, true) + " " + text_.name(*table_) +
+              ") const");
+    for (const ValueId id : phase.elements) {
+      check_element(graph_[id]);
+      if (id != *table_ && text_.has_line(id)) define(id, text_.definition(id));
+    }
+    out_.line("return " + text_.use(lowered_.decode.result, true) + ";");
+    out_.close();
+    out_.line("");
+  }
+
   void write_at(const Phase& phase) {
     out_.open("HWY_INLINE Float at(const GeneratedTile& tile, size_t i, size_t rest) const");
     for (const ValueId id : phase.elements) {
       const Value& value = graph_[id];
+      if (table_) break;
       check_element(value);
       if (!text_.has_line(id)) continue;
       if (value.kind == Value::Kind::kSection)
@@ -101,12 +137,15 @@ class DecoderText : RoutineText {
       else if (value.kind == Value::Kind::kIndex)
         define(id, index(value));
       else if (value.arguments.empty())
-        define(id, random(value));
+        define(id, random(value, "Random" + random_stream(value)));
       else
         define(id, text_.definition(id));
     }
     out_.line("static_cast<void>(tile), static_cast<void>(i), static_cast<void>(rest);");
-    out_.line("return " + text_.use(lowered_.decode.result, true) + ";");
+    out_.line("return " +
+              (table_ ? "table.at(" + section(graph_[*table_].section) + ", i, rest, *this)"
+                      : text_.use(lowered_.decode.result, true)) +
+              ";");
     out_.close();
     out_.line("");
   }
@@ -119,7 +158,12 @@ class DecoderText : RoutineText {
       if (!text_.has_line(id) || !(block || (needed[id] && value.domain == Domain::kTensor))) continue;
       out_.line(ExpressionText::type(value.type, false) + " " + text_.name(id) + ";");
     }
+    if (!table_) return;
+    const ScalarType type = graph_[*table_].type;
+    out_.line("CodeTable<" + std::to_string(type.bits) + ", " + ExpressionText::type(type, true) + "> table;");
   }
+
+  std::optional<ValueId> table_;  ///< the code, where elements are picked from a table
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "compll/codegen/block_values.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/ir/schedule.h"
 
@@ -13,19 +14,32 @@ namespace {
 class EncoderText : RoutineText {
  public:
   EncoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : RoutineText(program, lowered.encode.graph, lowered, out, diagnostics),
+      : RoutineText(program, lowered.encode.graph, results(lowered), lowered, out, diagnostics),
         plan_(schedule(graph_, outputs(lowered))) {}
 
-  std::size_t write() {
-    for (const Output& output : outputs(lowered_)) text_.keep(output.value);
+  std::vector<PassInput> write() {
+    for (const Output& output : outputs(lowered_)) text_.keep(written_as(output));
+    text_.keep(lowered_.encode.input);
+    for (const Value& value : graph_.values()) {
+      if (is_count(value)) text_.use_instead(value.arguments.front(), as_bool(value.arguments.front()));
+    }
     write_functions();
     write_tensor();
     for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) write_pass(pass);
     write_end();
-    return plan_.passes.size();
+    std::vector<PassInput> inputs;
+    for (const Pass& pass : plan_.passes) {
+      inputs.push_back(has_blocks(pass) ? PassInput::kGathered : PassInput::kStreamed);
+    }
+    return inputs;
   }
 
  private:
+  static std::vector<ValueId> results(const Lowered& lowered) {
+    std::vector<ValueId> all = lowered.encode.sections;
+    all.push_back(lowered.encode.residual);
+    return all;
+  }
   static std::vector<Output> outputs(const Lowered& lowered) {
     std::vector<Output> all;
     for (std::uint32_t i = 0; i < lowered.encode.sections.size(); ++i) {
@@ -96,13 +110,6 @@ class EncoderText : RoutineText {
     out_.line("");
   }
 
-  /// What a reduction was fed with is over when its result is asked for; the value it begins with is not.
-  static void need_arguments(const Value& value, std::vector<bool>& needed) {
-    for (std::size_t i = value.kind == Value::Kind::kReduce ? 1 : 0; i < value.arguments.size(); ++i) {
-      needed[value.arguments[i]] = true;
-    }
-  }
-
   void define_sections() {
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
       out_.line("std::byte* const " + section(i) + " = sections[" + std::to_string(i) + "];");
@@ -111,46 +118,57 @@ class EncoderText : RoutineText {
 
   void write_pass(std::size_t number) {
     const Pass& pass = plan_.passes[number];
-    out_.forget_line();
-    out_.line("template <class Input>");
-    out_.open("HWY_INLINE bool pass_" + std::to_string(number) +
-              "(const GeneratedTile& tile, Tensor& tensor, const Input& input, float* scratch,\n"
-              "    std::byte* const* sections, float* residual, Write mode)");
-    std::vector<bool> needed(graph_.values().size(), false);
+    const bool blocks = has_blocks(pass);
     for (const Phase& phase : pass.phases) {
-      for (const ValueId id : phase.elements) needed[id] = true;
-      for (const ValueId id : phase.of_block) needed[id] = true;
-      for (const ValueId id : phase.reductions) needed[graph_[id].arguments.front()] = true;
-      for (const Output& output : phase.stores) needed[output.value] = true;
-    }
-    for (ValueId id = 0; id < needed.size(); ++id) {  // not below what the tensor has reduced: that is over
-      if (needed[id] && graph_[id].domain != Domain::kTensor) {
-        for (const ValueId argument : graph_[id].arguments) needed[argument] = true;
+      for (const ValueId id : phase.of_block) {
+        if (graph_[id].kind == Value::Kind::kBlockReduce) text_.keep(id);
       }
     }
-    for (std::size_t id = needed.size(); id-- > 0;) {
-      const Value& value = graph_[static_cast<ValueId>(id)];
-      if (!needed[id] || value.domain != Domain::kTensor) continue;
-      need_arguments(value, needed);
-    }
+    const BlockValues values(graph_, text_, pass);
+    if (!values.handed_on().empty()) write_block_struct(number, values);
+    out_.forget_line();
+    if (!blocks) out_.line("template <class Input>");
+    out_.open("HWY_INLINE bool pass_" + std::to_string(number) + "(const GeneratedTile& tile, Tensor& tensor, const " +
+              (blocks ? "Scaled& source, float* scratch," : "Input& input,") +
+              "\n    std::byte* const* sections, float* residual, Write mode)");
     define_sections();
-    define_tensor_values(needed);
-    out_.line("const size_t block = " + block_size() + ";");
-    if (!top_of_block(pass)) out_.line("Magnitude top;  // of everything: says whether all is finite");
-    if (top_of_block(pass)) out_.line("bool finite = true;");
-    out_.open("for (size_t b = 0, entry = 0; b < tile.count; b += block, ++entry)");
-    out_.line("const size_t end = std::min(b + block, tile.count);");
-    const bool scratch = keeps_input(pass);
-    for (std::size_t phase = 0; phase < pass.phases.size(); ++phase) {
-      write_phase(pass.phases[phase], phase, scratch, top_of_block(pass), phase + 1 == pass.phases.size());
+    define_tensor_values(needed_of_tensor(pass));
+    for (const Phase& phase : pass.phases) {
+      for (const ValueId id : phase.elements) {
+        if (is_random(graph_[id])) out_.line("Random random_" + std::to_string(id) + random_stream(graph_[id]) + ";");
+      }
     }
-    out_.close();
+    for_tensor_reductions(pass, [&](ValueId id) {
+      out_.line(reducer(graph_[id]) + " reduced_" + std::to_string(id) + " = tensor." + text_.name(id) + ";");
+    });
+    const bool checks = number == 0;  // later passes see the same elements
+    if (checks) {
+      out_.line(top_of_block(pass) ? "bool finite = true;"
+                                   : "Magnitude top;  // of everything: says whether all is finite");
+    }
+    if (blocks) {
+      write_blocks(pass, number, checks, values);
+    } else {
+      write_loop(pass.phases.front(), {"0", "tile.count", "input.load(i, rest)", "", checks});
+    }
+    for_tensor_reductions(
+        pass, [&](ValueId id) { out_.line("tensor." + text_.name(id) + " = reduced_" + std::to_string(id) + ";"); });
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) out_.line("static_cast<void>(" + section(i) + ");");
-    out_.line("static_cast<void>(tensor), static_cast<void>(scratch), static_cast<void>(residual);");
-    out_.line("static_cast<void>(mode);");
-    out_.line(top_of_block(pass) ? "return finite;" : "return top.result() <= std::numeric_limits<float>::max();");
+    out_.line("static_cast<void>(tensor), static_cast<void>(residual), static_cast<void>(mode);");
+    out_.line(!checks              ? "return true;"
+              : top_of_block(pass) ? "return finite;"
+                                   : "return top.result() <= std::numeric_limits<float>::max();");
     out_.close();
     out_.line("");
+  }
+
+  template <class Body>
+  void for_tensor_reductions(const Pass& pass, const Body& body) {
+    for (const Phase& phase : pass.phases) {
+      for (const ValueId id : phase.reductions) {
+        if (graph_[id].kind == Value::Kind::kReduce) body(id);
+      }
+    }
   }
 
   /// The largest magnitude of each block of the input, where the program itself asks for it: that says, too, whether
@@ -159,34 +177,105 @@ class EncoderText : RoutineText {
     for (const ValueId id : pass.phases.front().reductions) {
       const Value& value = graph_[id];
       const bool magnitude = value.kind == Value::Kind::kBlockReduce && value.reducer == Reducer::kMagnitude;
-      if (magnitude && is_input(value.arguments.front())) return id;
+      if (magnitude && graph_[value.arguments.front()].kind == Value::Kind::kInput) return id;
     }
     return std::nullopt;
   }
-  bool is_input(ValueId id) const { return graph_[id].kind == Value::Kind::kInput; }
+  static bool has_blocks(const Pass& pass) { return pass.phases.size() > 1 || !pass.phases.front().of_block.empty(); }
   static bool has_loop(const Phase& phase) {
     return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty();
   }
 
-  /// Whether a later phase of the pass needs the input again.
-  bool keeps_input(const Pass& pass) const {
-    for (std::size_t i = 1; i < pass.phases.size(); ++i) {
-      for (const ValueId id : pass.phases[i].elements) {
-        if (is_input(id)) return true;
-      }
+  /// A loop over elements: from where to where, how one gets sixteen of the input, and what is fetched beside.
+  struct Loop {
+    std::string begin, end, input, fetch;
+    bool top = false;  ///< takes the largest magnitude of everything
+  };
+
+  // Values of a block are computed behind the loop that reduces them: the loops over the elements of all blocks that
+  // are worked on together come one after the other.
+
+  void write_block_struct(std::size_t pass, const BlockValues& values) {
+    out_.line("/// What is known of a block when its elements are gone through again.");
+    out_.open("struct Block" + std::to_string(pass));
+    for (const ValueId id : values.handed_on()) {
+      out_.line(ExpressionText::type(graph_[id].type, false) + " " + text_.name(id) + ";");
     }
-    return false;
+    out_.close(";");
+    out_.line("");
   }
 
-  void write_phase(const Phase& phase, std::size_t number, bool scratch, std::optional<ValueId> top, bool last) {
+  void write_blocks(const Pass& pass, std::size_t number, bool checks, const BlockValues& values) {
+    const std::optional<ValueId> top = checks ? top_of_block(pass) : std::nullopt;
+    out_.line("const size_t block = " + block_size() + ";");
+    out_.line("const Ahead ahead(source, tile.count, scratch);");
+    if (!values.handed_on().empty()) out_.line("Block" + std::to_string(number) + " blocks[kBlocksTogether];");
+    out_.open(
+        "for (size_t first = 0, entry = 0; first < tile.count; first += kBlocksTogether * block, entry += "
+        "kBlocksTogether)");
+    out_.line("const size_t last = std::min(first + kBlocksTogether * block, tile.count);");
+    out_.line("const float* const input = gather(source.from(first), last - first, scratch + first) - first;");
+    const std::size_t longest = longest_loop(pass);
+    for (std::size_t i = 0; i < pass.phases.size(); ++i) {
+      const Phase* next = i + 1 < pass.phases.size() ? &pass.phases[i + 1] : nullptr;
+      if (!has_loop(pass.phases[i])) continue;
+      out_.open("for (size_t b = first, k = 0; b < last; b += block, ++k)");
+      out_.line("const size_t end = std::min(b + block, last);");
+      for (const ValueId id : values.handed_on()) {
+        if (values.is_computed_in(id, i) || !values.is_used_in(id, i)) continue;
+        out_.line("const " + ExpressionText::type(graph_[id].type, false) + " " + text_.name(id) + " = blocks[k]." +
+                  text_.name(id) + ";");
+      }
+      if (i == 0) write_of_block(pass.phases[i], top);
+      for (const ValueId id : pass.phases[i].reductions) {
+        if (graph_[id].kind == Value::Kind::kBlockReduce && !is_count_of_all(id))
+          out_.line(reducer(graph_[id]) + " reduced_" + std::to_string(id) + ";");
+      }
+      write_loop(pass.phases[i], {"b", "end", "load_floats(input + i)", i == longest ? "ahead.fetch_line(i);" : "",
+                                  i == 0 && checks && !top});
+      if (next != nullptr) write_of_block(*next, top);
+      for (const ValueId id : values.handed_on()) {
+        if (values.is_computed_in(id, i)) out_.line("blocks[k]." + text_.name(id) + " = " + text_.name(id) + ";");
+      }
+      out_.close();
+      out_.forget_line();
+    }
+    out_.close();
+  }
+
+  /// The loop with most to compute: the memory is idle there longest.
+  static std::size_t longest_loop(const Pass& pass) {
+    std::size_t longest = 0;
+    const auto length = [](const Phase& phase) {
+      return phase.elements.size() + phase.reductions.size() + phase.stores.size();
+    };
+    for (std::size_t i = 1; i < pass.phases.size(); ++i) {
+      if (length(pass.phases[i]) >= length(pass.phases[longest])) longest = i;
+    }
+    return longest;
+  }
+
+  static bool is_count(const Value& value) {
+    const bool reduces = value.kind == Value::Kind::kReduce || value.kind == Value::Kind::kBlockReduce;
+    return reduces && value.reducer == Reducer::kCount;
+  }
+  /// How many elements a block has: nothing to be counted.
+  bool is_count_of_all(ValueId id) const {
+    const Value& value = graph_[id];
+    const Value& counted = graph_[value.arguments.front()];
+    return is_count(value) && counted.kind == Value::Kind::kConstant && counted.number != 0;
+  }
+
+  void write_of_block(const Phase& phase, std::optional<ValueId> top) {
     for (const ValueId id : phase.of_block) {
-      if (graph_[id].kind == Value::Kind::kBlockReduce) text_.keep(id);
       if (!text_.has_line(id)) continue;
       const Value& value = graph_[id];
-      if (value.kind == Value::Kind::kBlockReduce)
+      if (value.kind == Value::Kind::kBlockReduce && is_count_of_all(id))
+        define(id, "static_cast<uint32_t>(end - b)");
+      else if (value.kind == Value::Kind::kBlockReduce)
         define(id, "reduced_" + std::to_string(id) + result_of(value));
       else if (value.kind == Value::Kind::kIndex)
-        define(id, "static_cast<" + ExpressionText::type(value.type, false) + ">(tile.first / block + entry)");
+        define(id, "static_cast<" + ExpressionText::type(value.type, false) + ">(tile.first / block + entry + k)");
       else if (value.arguments.empty())
         refuse(value.at, "a random number for each block");
       else
@@ -195,66 +284,81 @@ class EncoderText : RoutineText {
     }
     for (const Output& output : phase.block_stores) {
       out_.line("store_one<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +
-                text_.use(output.value, false) + ", " + section(output.section) + ", entry);");
+                text_.use(output.value, false) + ", " + section(output.section) + ", entry + k);");
     }
-    if (!has_loop(phase)) return;
-    for (const ValueId id : phase.reductions) {
-      if (graph_[id].kind == Value::Kind::kBlockReduce)
-        out_.line(reducer(graph_[id]) + " reduced_" + std::to_string(id) + ";");
-    }
-    out_.open("for (size_t i = b; i < end; i += kGroup)");
-    out_.line("const size_t rest = std::min(end - i, kGroup);");
-    write_loop(phase, number, scratch, top.has_value(), last);
-    out_.close();
-    out_.forget_line();
   }
 
-  void write_loop(const Phase& phase, std::size_t number, bool scratch, bool top, bool last) {
+  /// The first loop of a pass goes through every element of the input, whether it computes with it or not: all have to
+  /// be finite.
+  void write_loop(const Phase& phase, const Loop& loop) {
     const ValueId input = lowered_.encode.input;
-    const bool reads = std::find(phase.elements.begin(), phase.elements.end(), input) != phase.elements.end();
-    text_.keep(input);
-    if (number == 0) {
-      // The first loop of a pass brings every element in, whether it computes with it or not: all have to be finite.
-      define(input, "input.load(i, rest)");
-      if (!top) out_.line("top.take(" + text_.name(input) + ", rest);");
-      if (scratch) out_.line("store_floats(" + text_.name(input) + ", scratch + i);");
-    } else if (reads) {
-      define(input, scratch ? "load_floats(scratch + i)" : "input.load(i, rest)");
+    out_.open("for_groups(" + loop.begin + ", " + loop.end + ", [&](size_t i, auto rest) HWY_ATTR");
+    if (loop.top || std::find(phase.elements.begin(), phase.elements.end(), input) != phase.elements.end()) {
+      define(input, loop.input);
     }
-    if (scratch && last) out_.line("input.fetch_next(i);");
+    if (loop.top) out_.line("top.take(" + text_.name(input) + ", rest);");
+    if (!loop.fetch.empty()) out_.line(loop.fetch);
     for (const Output& output : phase.stores) {
       if (output.kind != Output::Kind::kSection) continue;
       out_.line("fetch_section<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +
                 section(output.section) + ", i);");
     }
+    const std::vector<bool> always = needed_without_residual(phase);
     for (const ValueId id : phase.elements) {
-      const Value& value = graph_[id];
-      check_element(value);
-      if (id == input || !text_.has_line(id)) continue;
-      if (value.kind == Value::Kind::kIndex)
-        define(id, index(value));
-      else if (value.arguments.empty())
-        define(id, random(value));
-      else
-        define(id, text_.definition(id));
+      if (always[id]) define_element(id);
     }
     for (const ValueId id : phase.reductions) {
       const Value& value = graph_[id];
-      const std::string to =
-          value.kind == Value::Kind::kReduce ? "tensor." + text_.name(id) : "reduced_" + std::to_string(id);
-      out_.line(to + ".take(" + text_.use(value.arguments.front(), true) + ", rest);");
+      if (value.kind == Value::Kind::kBlockReduce && is_count_of_all(id)) continue;
+      const ValueId taken = is_count(value) ? as_bool(value.arguments.front()) : value.arguments.front();
+      out_.line("reduced_" + std::to_string(id) + ".take(" + text_.use(taken, true) + ", rest);");
     }
     for (const Output& output : phase.stores) {
-      const std::string value = text_.use(output.value, true);
-      if (output.kind == Output::Kind::kResidual) {
-        out_.line("write_residual(" + value + ", residual, i, rest, mode);");
-      } else {
-        out_.line("store_section<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +
-                  value + ", " + section(output.section) + ", i, rest);");
-      }
+      if (output.kind != Output::Kind::kSection) continue;
+      out_.line("store_section<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +
+                text_.use(written_as(output), true) + ", " + section(output.section) + ", i, rest);");
     }
+    for (const Output& output : phase.stores) {
+      if (output.kind != Output::Kind::kResidual) continue;
+      out_.open("if (residual != nullptr)");
+      for (const ValueId id : phase.elements) {
+        if (!always[id]) define_element(id);
+      }
+      out_.line("write_residual(" + text_.use(output.value, true) + ", residual, i, rest, mode);");
+      out_.close();
+    }
+    out_.line("static_cast<void>(rest);");
+    out_.close(");");
   }
 
+  void define_element(ValueId id) {
+    const Value& value = graph_[id];
+    check_element(value);
+    if (id == lowered_.encode.input || !text_.has_line(id) || (text_.uses(id) == 0 && as_bool(id) != id)) return;
+    if (value.kind == Value::Kind::kIndex)
+      define(id, index(value));
+    else if (is_random(value))
+      define(id, random(value, "random_" + std::to_string(id)));
+    else
+      define(id, text_.definition(id));
+  }
+
+  /// What a loop computes whether a residual is kept or not.
+  std::vector<bool> needed_without_residual(const Phase& phase) const {
+    std::vector<bool> needed(graph_.values().size(), false);
+    for (const ValueId id : phase.reductions) needed[graph_[id].arguments.front()] = true;
+    for (const Output& output : phase.stores) {
+      if (output.kind == Output::Kind::kSection) needed[output.value] = true;
+    }
+    return below(needed);
+  }
+
+  /// A single bit is stored as the condition it comes from.
+  ValueId written_as(const Output& output) const {
+    const bool bit = output.kind == Output::Kind::kSection && graph_[output.value].domain == Domain::kElement &&
+                     program_.sections[output.section].type.element.bits == 1;
+    return bit ? as_bool(output.value) : output.value;
+  }
   /// Behind the last pass: sections with one entry for the tensor.
   void write_end() {
     out_.open("HWY_INLINE void end(const GeneratedTile& tile, Tensor& tensor, std::byte* const* sections)");
@@ -279,7 +383,8 @@ class EncoderText : RoutineText {
 
 }  // namespace
 
-std::size_t write_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
+std::vector<PassInput> write_encoder(const Program& program, const Lowered& lowered, Writer& out,
+                                     Diagnostics& diagnostics) {
   return EncoderText(program, lowered, out, diagnostics).write();
 }
 

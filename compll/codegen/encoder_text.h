@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
+#include <vector>
 
 #include "compll/codegen/writer.h"
 #include "compll/ir/lower.h"
@@ -9,8 +9,13 @@
 
 namespace casync::compll {
 
-/// struct Tensor, a function for each pass of encode, and what comes behind the last one. Returns how many passes.
-/// Throws CannotWrite.
-std::size_t write_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
+/// How a pass gets the elements of a tile: one after the other, or all of them in the first-level cache, where it goes
+/// through blocks several times.
+enum class PassInput { kStreamed, kGathered };
+
+/// struct Tensor, a function for each pass of encode, and what comes behind the last one. Returns the passes. Throws
+/// CannotWrite.
+std::vector<PassInput> write_encoder(const Program& program, const Lowered& lowered, Writer& out,
+                                     Diagnostics& diagnostics);
 
 }  // namespace casync::compll

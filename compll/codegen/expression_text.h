@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compll/codegen/idioms.h"
 #include "compll/ir/graph.h"
 
 namespace casync::compll {
@@ -12,7 +13,7 @@ namespace casync::compll {
 /// of types differ.
 class ExpressionText {
  public:
-  explicit ExpressionText(const Graph& graph);
+  explicit ExpressionText(const Graph& graph, Idioms idioms = {});
 
   /// The type's name: of one element (`float`), or of sixteen (`Float`).
   static std::string type(ScalarType type, bool group);
@@ -29,17 +30,29 @@ class ExpressionText {
   /// Whether the value gets a line of its own.
   bool has_line(ValueId id) const;
 
+  /// How many operations are made of the value.
+  int uses(ValueId id) const { return uses_[id]; }
+
+  /// Says that one of them is made of `other` in its place.
+  void use_instead(ValueId id, ValueId other) {
+    --uses_[id];
+    ++uses_[other];
+  }
+
   /// Marks a value as one that has a name although it is used once: what is loaded, stored or reduced.
   void keep(ValueId id) { kept_[id] = true; }
 
  private:
-  std::string operation(const Value& value) const;
+  double greatest(const Value& value) const;
+  std::string operation(ValueId id) const;
   std::string conversion(const Value& value, const std::string& operand) const;
   std::string literal(const Value& value) const;
 
   const Graph& graph_;
+  Idioms idioms_;
   std::vector<int> uses_;
   std::vector<bool> kept_;
+  std::vector<double> greatest_;  ///< no value of an integer is above it; -1: it may be below zero
 };
 
 }  // namespace casync::compll

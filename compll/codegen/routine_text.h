@@ -8,6 +8,7 @@
 #include "compll/codegen/expression_text.h"
 #include "compll/codegen/writer.h"
 #include "compll/ir/lower.h"
+#include "compll/ir/schedule.h"
 #include "compll/lang/diagnostic.h"
 
 namespace casync::compll {
@@ -18,8 +19,15 @@ struct CannotWrite {};
 /// What the texts of encode and decode share.
 class RoutineText {
  protected:
-  RoutineText(const Program& program, const Graph& graph, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : program_(program), graph_(graph), lowered_(lowered), out_(out), diagnostics_(diagnostics), text_(graph) {}
+  /// Of what `results` are made of.
+  RoutineText(const Program& program, const Graph& graph, const std::vector<ValueId>& results, const Lowered& lowered,
+              Writer& out, Diagnostics& diagnostics)
+      : program_(program),
+        graph_(graph),
+        lowered_(lowered),
+        out_(out),
+        diagnostics_(diagnostics),
+        text_(graph, idioms_of(graph, results)) {}
 
   [[noreturn]] void refuse(Span at, const std::string& what) {
     diagnostics_.add(at, what + " cannot be compiled for the CPU, only interpreted");
@@ -70,6 +78,34 @@ class RoutineText {
     return needed;
   }
 
+  /// What a reduction was fed with is over when its result is asked for; the value it begins with is not.
+  static void need_arguments(const Value& value, std::vector<bool>& needed) {
+    for (std::size_t i = value.kind == Value::Kind::kReduce ? 1 : 0; i < value.arguments.size(); ++i) {
+      needed[value.arguments[i]] = true;
+    }
+  }
+
+  /// What a pass needs of the tensor.
+  std::vector<bool> needed_of_tensor(const Pass& pass) const {
+    std::vector<bool> needed(graph_.values().size(), false);
+    for (const Phase& phase : pass.phases) {
+      for (const ValueId id : phase.elements) needed[id] = true;
+      for (const ValueId id : phase.of_block) needed[id] = true;
+      for (const ValueId id : phase.reductions) needed[graph_[id].arguments.front()] = true;
+      for (const Output& output : phase.stores) needed[output.value] = true;
+    }
+    for (ValueId id = 0; id < needed.size(); ++id) {  // not below what the tensor has reduced: that is over
+      if (needed[id] && graph_[id].domain != Domain::kTensor) {
+        for (const ValueId argument : graph_[id].arguments) needed[argument] = true;
+      }
+    }
+    for (std::size_t id = needed.size(); id-- > 0;) {
+      const Value& value = graph_[static_cast<ValueId>(id)];
+      if (needed[id] && value.domain == Domain::kTensor) need_arguments(value, needed);
+    }
+    return needed;
+  }
+
   std::string parameter(const Value& value) const {
     return "static_cast<" + ExpressionText::type(value.type, false) + ">(tile.parameters[" +
            std::to_string(value.parameter) + "])";
@@ -97,12 +133,27 @@ class RoutineText {
     const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
     return "load_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;
   }
-  std::string random(const Value& value) const {
-    const std::string function = value.op == Op::kRandomUniform ? "uniform_group" : "random_group";
-    return function + "(tile.random, tile.first + i, " + std::to_string(value.purpose) + ")";
+  /// The numbers of one place in the program.
+  std::string random_stream(const Value& value) const {
+    return "(tile.random, tile.first, " + std::to_string(value.purpose) + ")";
+  }
+  std::string random(const Value& value, const std::string& stream) const {
+    return stream + (value.op == Op::kRandomUniform ? ".uniform(i)" : ".bits(i)");
+  }
+  static bool is_random(const Value& value) {
+    return value.kind == Value::Kind::kCompute && value.domain == Domain::kElement && value.arguments.empty();
   }
   std::string index(const Value& value) const {
     return "index_group<" + ExpressionText::type(value.type, true) + ">(tile.first + i)";
+  }
+
+  /// The condition that this is 1 for and else 0, or the value itself.
+  ValueId as_bool(ValueId id) const {
+    const Value& value = graph_[id];
+    const bool of_bool = value.kind == Value::Kind::kCompute && value.op == Op::kConvert &&
+                         value.type.kind == ScalarType::Kind::kUint &&
+                         graph_[value.arguments.front()].type == kBoolType;
+    return of_bool ? value.arguments.front() : id;
   }
 
   void check_element(const Value& value) {

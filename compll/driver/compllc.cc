@@ -11,6 +11,7 @@
 
 #include "base/number.h"
 #include "compll/codegen/cpu.h"
+#include "compll/codegen/cuda.h"
 #include "compll/codegen/explain.h"
 #include "compll/ir/lower.h"
 #include "compll/lang/checker.h"
@@ -50,6 +51,17 @@ std::optional<KnownParameters> known_parameters(const std::vector<std::string>& 
   return known;
 }
 
+int print_cuda(const Program& program, const Source& source) {
+  const Result<Lowered> lowered = lower(program, source);
+  const Result<CudaText> text = lowered ? cuda_text(program, *lowered, source) : lowered.status();
+  if (!text) {
+    std::fprintf(stderr, "%s\n", text.status().message().c_str());
+    return kRefused;
+  }
+  std::fputs(text->text.c_str(), stdout);
+  return 0;
+}
+
 int run(const Options& options) {
   std::ifstream file(options.file, std::ios::binary);
   if (!file) {
@@ -70,6 +82,7 @@ int run(const Options& options) {
   if (!program) return report(diagnostics);
   if (program->declares.name.empty()) program->declares.name = std::filesystem::path(options.file).stem();
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
+  if (wanted.count("cuda") != 0 && print_cuda(*program, source) != 0) return kRefused;
   if (wanted.count("ir") != 0) {
     const Result<Lowered> lowered = lower(*program, source);
     if (!lowered) {
@@ -110,9 +123,9 @@ int main(int argc, char** argv) {
   casync::compll::Options options;
   CLI::App app("Compiles a codec written in CompLL (docs/language.md)", "compllc");
   app.add_option("file", options.file, "The codec's source")->required();
-  app.add_option("--emit", options.stages, "Print what these stages make: tokens, tree, typed, ir, cpu")
+  app.add_option("--emit", options.stages, "Print what these stages make: tokens, tree, typed, ir, cpu, cuda")
       ->delimiter(',')
-      ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu"}));
+      ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu", "cuda"}));
   app.add_flag("--explain", options.explain,
                "Print the passes over memory and the bytes they move, and the least there is");
   app.add_option("-o,--output", options.output, "Write the CPU's text here");

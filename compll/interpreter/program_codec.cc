@@ -75,11 +75,11 @@ class ProgramCodec final : public Codec {
 
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
-    return encode_by(&Interpreter::encode, in, n, residual, context, payload);
+    return encode_by(&Interpreter::encode, in, 1, n, residual, context, payload);
   }
-  Encoded encode_sum(const float* sum, Elements n, Residual residual, const EncodeContext& context,
+  Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override {
-    return encode_by(&Interpreter::merge, sum, n, residual, context, payload);
+    return encode_by(&Interpreter::merge, sum, scale, n, residual, context, payload);
   }
 
   void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
@@ -130,9 +130,10 @@ class ProgramCodec final : public Codec {
   bool adds_residual() const { return info_.feedback || program_->states.empty(); }
   Elements place_of(std::size_t own, Residual state) const { return (own + (info_.feedback ? 1 : 0)) * state.stride; }
 
-  Encoded encode_by(Encoder encoder, const float* in, Elements n, Residual residual, const EncodeContext& context,
-                    std::byte* payload) const {
+  Encoded encode_by(Encoder encoder, const float* in, float scale, Elements n, Residual residual,
+                    const EncodeContext& context, std::byte* payload) const {
     std::vector<float> p(in, in + n);
+    for (float& value : p) value *= scale;
     for (Elements i = 0; i < n && adds_residual() && residual.in != nullptr; ++i) p[i] += residual.in[i];
     const bool finite = std::all_of(p.begin(), p.end(), [](float value) { return std::isfinite(value); });
     write_header(layout(n), finite, payload);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -33,6 +34,16 @@ Terms make_terms(const Codec& codec, std::size_t count, std::size_t raw_at, Elem
   return terms;
 }
 
+Coded room(const Codec& codec, Elements n) {
+  Coded coded;
+  coded.payload.resize(codec.encoded_bound(n));
+  coded.residual.resize(std::max<Elements>(codec.info().states, 1) * n);
+  return coded;
+}
+Residual kept(std::span<const float> residual, Coded& coded, Elements n) {
+  return {residual.empty() ? nullptr : residual.data(), coded.residual.data(), n};
+}
+
 // The same by the definition: decode each, add in order, scale, add the residual, encode.
 Coded one_after_another(const Codec& codec, const Terms& terms, float scale, const Codec& second,
                         std::span<const float> residual, Elements n) {
@@ -42,18 +53,17 @@ Coded one_after_another(const Codec& codec, const Terms& terms, float scale, con
     for (Elements k = 0; k < n; ++k) sum[k] = i == 0 ? term[k] : sum[k] + term[k];
   }
   for (float& value : sum) value *= scale;
-  return encode(second, sum, residual);
+  Coded coded = room(second, n);
+  coded.finite = second.encode_sum(sum.data(), 1, n, kept(residual, coded, n), {}, coded.payload.data()).finite;
+  return coded;
 }
 
 Coded merged(const Codec& codec, const Terms& terms, float scale, const Codec& second, std::span<const float> residual,
              Elements n) {
-  Coded coded;
-  coded.payload.resize(second.encoded_bound(n));
-  coded.residual.resize(n);
+  Coded coded = room(second, n);
   const std::vector<Contribution> contributions = terms.contributions();
   const Encoded encoded =
-      codec.merge(contributions, n, scale, second,
-                  {residual.empty() ? nullptr : residual.data(), coded.residual.data()}, {}, coded.payload.data());
+      codec.merge(contributions, n, scale, second, kept(residual, coded, n), {}, coded.payload.data());
   coded.finite = encoded.finite;
   CHECK(encoded.size == coded.payload.size());
   return coded;

@@ -54,7 +54,10 @@ class Ahead {
 
   /// To be called once for every vector of the tile.
   HWY_INLINE void fetch(size_t i) const {
-    if (i % kPadding != 0) return;  // one line of 64 bytes
+    if (i % kPadding == 0) fetch_line(i);
+  }
+  /// To be called once for every 16 elements, a line of 64 bytes.
+  HWY_INLINE void fetch_line(size_t i) const {
     if (values_ != nullptr) hwy::Prefetch(values_ + i);
     if (residual_ != nullptr) hwy::Prefetch(residual_ + i);
   }

@@ -48,6 +48,11 @@ using VecD = hn::Vec<F64>;
 inline constexpr size_t kDoubleLanes = hn::MaxLanes(F64());
 inline constexpr size_t kDoubleParts = kGroup / kDoubleLanes;
 using MaskF = hn::Mask<F32>;
+using U16 = hn::Rebind<uint16_t, F32>;
+
+// Whether vectors are those of x86, whose instructions go further than Highway's contract.
+#undef COMPLL_IS_X86
+#define COMPLL_IS_X86 (HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
 // Sixteen vectors of one element are a loop; unrolled they would only take long to compile.
 #undef COMPLL_EACH
@@ -117,23 +122,39 @@ struct Double {
     return r;                                                                               \
   }                                                                                         \
   COMPLL_COMPARE(Type, <, Lt)                                                               \
-  HWY_INLINE Bool operator>(Type a, Type b) { return b < a; }                               \
-  HWY_INLINE Type min(Type a, Type b) { return select(b < a, b, a); }                       \
-  HWY_INLINE Type max(Type a, Type b) { return select(a < b, b, a); }
+  HWY_INLINE Bool operator>(Type a, Type b) { return b < a; }
+
+#define COMPLL_EXTREMES(Type)                     \
+  HWY_INLINE Type min(Type a, Type b) {           \
+    COMPLL_EACH a.v[k] = hn::Min(b.v[k], a.v[k]); \
+    return a;                                     \
+  }                                               \
+  HWY_INLINE Type max(Type a, Type b) {           \
+    COMPLL_EACH a.v[k] = hn::Max(b.v[k], a.v[k]); \
+    return a;                                     \
+  }
 
 COMPLL_ORDERED(Float, F32)
+#if COMPLL_IS_X86
+COMPLL_EXTREMES(Float)  // gives its second operand for NaN and for two zeros: just what `b < a ? b : a` means
+#else
+HWY_INLINE Float min(Float a, Float b) { return select(b < a, b, a); }
+HWY_INLINE Float max(Float a, Float b) { return select(a < b, b, a); }
+#endif
 COMPLL_BINARY(Float, +, Add)
 COMPLL_BINARY(Float, -, Sub)
 COMPLL_BINARY(Float, *, Mul)
 COMPLL_BINARY(Float, /, Div)
 COMPLL_COMPARE(Float, <=, Le)
 COMPLL_ORDERED(Int, I32)
+COMPLL_EXTREMES(Int)
 COMPLL_BINARY(Int, +, Add)
 COMPLL_BINARY(Int, -, Sub)
 COMPLL_BINARY(Int, *, Mul)
 COMPLL_BINARY(Int, &, And)
 COMPLL_BINARY(Int, |, Or)
 COMPLL_BINARY(Int, ^, Xor)
+COMPLL_EXTREMES(Uint)
 COMPLL_BINARY(Uint, +, Add)
 COMPLL_BINARY(Uint, -, Sub)
 COMPLL_BINARY(Uint, *, Mul)
@@ -151,8 +172,16 @@ HWY_INLINE Uint as_uint(Int a) {
   COMPLL_EACH r.v[k] = hn::BitCast(U32(), a.v[k]);
   return r;
 }
+#if COMPLL_IS_X86 && HWY_TARGET <= HWY_AVX3
+HWY_INLINE Bool operator<(Uint a, Uint b) {
+  Bool r;
+  COMPLL_EACH r.v[k] = MaskF{_mm512_cmplt_epu32_mask(a.v[k].raw, b.v[k].raw)};
+  return r;
+}
+#else
 // Vectors of older machines compare signed numbers only: the order of unsigned ones is that with the top bit turned.
 HWY_INLINE Bool operator<(Uint a, Uint b) { return as_int(a ^ Uint(0x80000000u)) < as_int(b ^ Uint(0x80000000u)); }
+#endif
 HWY_INLINE Bool operator>(Uint a, Uint b) { return b < a; }
 COMPLL_COMPARE(Uint, ==, Eq)
 COMPLL_COMPARE(Uint, !=, Ne)
@@ -161,8 +190,6 @@ HWY_INLINE Uint select(Bool c, Uint yes, Uint no) {
   COMPLL_EACH r.v[k] = hn::IfThenElse(hn::RebindMask(U32(), c.v[k]), yes.v[k], no.v[k]);
   return r;
 }
-HWY_INLINE Uint min(Uint a, Uint b) { return select(b < a, b, a); }
-HWY_INLINE Uint max(Uint a, Uint b) { return select(a < b, b, a); }
 
 HWY_INLINE Bool operator!(Bool a) {
   COMPLL_EACH a.v[k] = hn::Not(a.v[k]);
@@ -263,127 +290,9 @@ HWY_INLINE Int shift_right(Int a) {
   return a;
 }
 
-// Conversions.
-HWY_INLINE Float to_float(Float a) { return a; }
-HWY_INLINE Float to_float(Int a) {
-  Float r;
-  COMPLL_EACH r.v[k] = hn::ConvertTo(F32(), a.v[k]);
-  return r;
-}
-/// Both halves are exact, and so is their sum but for one rounding.
-HWY_INLINE Float to_float(Uint a) {
-  const Float low = to_float(as_int(a & Uint(0xffffu))), high = to_float(as_int(shift_right<16>(a)));
-  return high * Float(65536.0f) + low;
-}
-HWY_INLINE Int to_int(Int a) { return a; }
-HWY_INLINE Int to_int(Uint a) { return as_int(min(a, Uint(0x7fffffffu))); }
-HWY_INLINE Int to_int(Bool a) { return select(a, Int(1), Int(0)); }
-HWY_INLINE Uint to_uint(Uint a) { return a; }
-HWY_INLINE Uint to_uint(Int a) { return as_uint(max(a, Int(0))); }
-HWY_INLINE Uint to_uint(Bool a) { return select(a, Uint(1), Uint(0)); }
-HWY_INLINE Float to_float(Bool a) { return select(a, Float(1.0f), Float(0.0f)); }
-HWY_INLINE Bool to_bool(Bool a) { return a; }
-HWY_INLINE Bool to_bool(Float a) { return a != Float(0.0f); }
-HWY_INLINE Bool to_bool(Int a) { return a != Int(0); }
-HWY_INLINE Bool to_bool(Uint a) { return a != Uint(0u); }
-
-/// Towards zero, of what is in the range of int.
-HWY_INLINE Int truncated(Float a) {
-  Int r;
-  COMPLL_EACH r.v[k] = hn::ConvertTo(I32(), a.v[k]);
-  return r;
-}
-HWY_INLINE Int to_int(Float a) {
-  const Int inside = truncated(select(a < Float(2147483648.0f), max(a, Float(-2147483648.0f)), Float(0.0f)));
-  return select(a < Float(2147483648.0f), inside, select(a == a, Int(0x7fffffff), Int(0)));
-}
-HWY_INLINE Uint to_uint(Float a) {
-  const Float clamped = select(a > Float(0.0f), min(a, Float(4294967040.0f)), Float(0.0f));  // and NaN becomes 0
-  const Bool high = !(clamped < Float(2147483648.0f));
-  const Int rest = truncated(select(high, clamped - Float(2147483648.0f), clamped));
-  const Uint inside = as_uint(rest) + select(high, Uint(0x80000000u), Uint(0u));
-  return select(a < Float(4294967296.0f), inside, select(a == a, Uint(0xffffffffu), Uint(0u)));
-}
-/// To an integer of `kBits` < 25 bits, whose ends a float holds exactly.
-template <int kBits>
-HWY_INLINE Int to_int(Float a) {
-  constexpr float kMost = static_cast<float>((1 << (kBits - 1)) - 1), kLeast = -kMost - 1;
-  return truncated(select(a == a, min(max(a, Float(kLeast)), Float(kMost)), Float(0.0f)));
-}
-template <int kBits>
-HWY_INLINE Uint to_uint(Float a) {
-  constexpr float kMost = static_cast<float>((1 << kBits) - 1);
-  return as_uint(truncated(select(a > Float(0.0f), min(a, Float(kMost)), Float(0.0f))));
-}
-template <int kBits>
-HWY_INLINE Int to_int(Int a) {
-  constexpr int32_t kMost = static_cast<int32_t>((uint32_t{1} << (kBits - 1)) - 1);
-  return min(max(a, Int(-kMost - 1)), Int(kMost));
-}
-template <int kBits>
-HWY_INLINE Int to_int(Uint a) {
-  return as_int(min(a, Uint((uint32_t{1} << (kBits - 1)) - 1)));
-}
-template <int kBits>
-HWY_INLINE Uint to_uint(Int a) {
-  return min(as_uint(max(a, Int(0))), Uint(static_cast<uint32_t>((uint64_t{1} << kBits) - 1)));
-}
-template <int kBits>
-HWY_INLINE Uint to_uint(Uint a) {
-  return min(a, Uint(static_cast<uint32_t>((uint64_t{1} << kBits) - 1)));
-}
-template <int kBits>
-HWY_INLINE Int to_int(Bool a) {
-  return kBits == 1 ? Int(0) : to_int(a);
-}
-template <int kBits>
-HWY_INLINE Uint to_uint(Bool a) {
-  return to_uint(a);
-}
-
-// Doubles: sums of squares and the like.
-HWY_INLINE Double to_double(Float a) {
-  HWY_ALIGN float lanes[kGroup];
-  COMPLL_EACH hn::Store(a.v[k], F32(), lanes + k * kLanes);
-  Double r;
-  const hn::Rebind<float, F64> half;
-  for (size_t k = 0; k < kDoubleParts; ++k) r.v[k] = hn::PromoteTo(F64(), hn::LoadU(half, lanes + k * kDoubleLanes));
-  return r;
-}
-HWY_INLINE Double to_double(Int a) {
-  HWY_ALIGN int32_t lanes[kGroup];
-  COMPLL_EACH hn::Store(a.v[k], I32(), lanes + k * kLanes);
-  Double r;
-  const hn::Rebind<int32_t, F64> half;
-  for (size_t k = 0; k < kDoubleParts; ++k) r.v[k] = hn::PromoteTo(F64(), hn::LoadU(half, lanes + k * kDoubleLanes));
-  return r;
-}
-HWY_INLINE Float to_float(Double a) {
-  HWY_ALIGN float lanes[kGroup];
-  const hn::Rebind<float, F64> half;
-  for (size_t k = 0; k < kDoubleParts; ++k) hn::StoreU(hn::DemoteTo(half, a.v[k]), half, lanes + k * kDoubleLanes);
-  Float r;
-  COMPLL_EACH r.v[k] = hn::Load(F32(), lanes + k * kLanes);
-  return r;
-}
-#define COMPLL_DOUBLE(sign, op)                                                \
-  HWY_INLINE Double operator sign(Double a, Double b) {                        \
-    for (size_t k = 0; k < kDoubleParts; ++k) a.v[k] = hn::op(a.v[k], b.v[k]); \
-    return a;                                                                  \
-  }
-COMPLL_DOUBLE(+, Add)
-COMPLL_DOUBLE(-, Sub)
-COMPLL_DOUBLE(*, Mul)
-COMPLL_DOUBLE(/, Div)
-
-/// Both halves are exact.
-HWY_INLINE Double to_double(Uint a) {
-  return to_double(as_int(shift_right<16>(a))) * Double(65536.0) + to_double(as_int(a & Uint(0xffffu)));
-}
-
-#undef COMPLL_DOUBLE
 #undef COMPLL_ELEMENTWISE
 #undef COMPLL_UNARY
+#undef COMPLL_EXTREMES
 #undef COMPLL_ORDERED
 #undef COMPLL_COMPARE
 #undef COMPLL_BINARY

@@ -11,14 +11,13 @@
 #include <cstddef>
 #include <cstring>
 
-#include "compll/ops/cpu/lanes-inl.h"
+#include "compll/ops/cpu/conversions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
 using U8 = hn::Rebind<uint8_t, F32>;
 using I8 = hn::Rebind<int8_t, F32>;
-using U16 = hn::Rebind<uint16_t, F32>;
 using I16 = hn::Rebind<int16_t, F32>;
 
 /// Bytes that sixteen codes take.
@@ -47,6 +46,41 @@ HWY_INLINE void unpack_bits(const std::byte* from, uint32_t* codes) {
   }
 }
 
+/// Sixteen bits, the lowest one first.
+HWY_INLINE Bool load_bits(const std::byte* from) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(from);
+  Bool bits;
+  if constexpr (kLanes >= 8) {
+    COMPLL_EACH bits.v[k] = hn::LoadMaskBits(F32(), bytes + k * kLanes / 8);
+  } else {
+    const unsigned group = bytes[0] | static_cast<unsigned>(bytes[1]) << 8;
+    COMPLL_EACH {
+      const uint8_t some[8] = {static_cast<uint8_t>(group >> (k * kLanes))};
+      bits.v[k] = hn::LoadMaskBits(F32(), some);
+    }
+  }
+  return bits;
+}
+
+/// Writes a bit for each of sixteen, the first one lowest.
+template <int kBits>
+HWY_INLINE void store_codes(Bool codes, std::byte* to) {
+  static_assert(kBits == 1);
+  auto* bytes = reinterpret_cast<uint8_t*>(to);
+  if constexpr (kLanes >= 8) {
+    COMPLL_EACH hn::StoreMaskBits(F32(), codes.v[k], bytes + k * kLanes / 8);
+  } else {
+    unsigned group = 0;
+    COMPLL_EACH {
+      uint8_t bits[8];
+      hn::StoreMaskBits(F32(), codes.v[k], bits);
+      group |= static_cast<unsigned>(bits[0]) << (k * kLanes);
+    }
+    bytes[0] = static_cast<uint8_t>(group);
+    bytes[1] = static_cast<uint8_t>(group >> 8);
+  }
+}
+
 /// Writes sixteen codes. Of each the lowest `kBits` bits count.
 template <int kBits>
 HWY_INLINE void store_codes(Uint codes, std::byte* to) {
@@ -68,9 +102,20 @@ HWY_INLINE void store_codes(Uint codes, std::byte* to) {
       hn::StoreU(hn::TruncateTo(Packed(), hn::Or(low, high)), Packed(),
                  reinterpret_cast<uint8_t*>(to) + k * kLanes / 2);
     }
-  } else if constexpr (kBits == 1 && kLanes >= 8) {
-    COMPLL_EACH hn::StoreMaskBits(U32(), hn::Ne(hn::And(codes.v[k], hn::Set(U32(), 1u)), hn::Zero(U32())),
-                                  reinterpret_cast<uint8_t*>(to) + k * kLanes / 8);
+  } else if constexpr (kBits == 2 && kLanes >= 8) {
+    // As for 4 bits, and then once more: four codes are one lane of 32 bits.
+    using Fours = hn::Repartition<uint32_t, U8>;
+    using Packed = hn::Rebind<uint8_t, Fours>;
+    COMPLL_EACH {
+      const auto bytes = hn::BitCast(Fours(), hn::TruncateTo(U8(), codes.v[k]));
+      const auto clean = hn::And(bytes, hn::Set(Fours(), 0x03030303u));
+      const auto pairs = hn::Or(clean, hn::ShiftRight<6>(clean));
+      const auto fours =
+          hn::Or(hn::And(pairs, hn::Set(Fours(), 0x0fu)), hn::And(hn::ShiftRight<12>(pairs), hn::Set(Fours(), 0xf0u)));
+      hn::StoreU(hn::TruncateTo(Packed(), fours), Packed(), reinterpret_cast<uint8_t*>(to) + k * kLanes / 4);
+    }
+  } else if constexpr (kBits == 1) {
+    store_codes<1>(to_bool(codes & Uint(1u)), to);
 #endif
   } else {
     HWY_ALIGN uint32_t each[kGroup];
@@ -88,11 +133,46 @@ HWY_INLINE void store_codes(Float values, std::byte* to) {
   store_codes<32>(bits(values), to);
 }
 
+// A word that many codes share is shifted for each lane by its own distance.
 template <int kBits>
-HWY_INLINE Uint load_uint(const std::byte* from) {
+inline constexpr bool kShared = (kBits == 2 || kBits == 4) && HWY_TARGET != HWY_SCALAR&& kLanes >= 8;
+
+template <int kBits>
+struct Shifts {
+  alignas(64) uint32_t down[kGroup] = {};  ///< to the lowest bits
+  alignas(64) uint32_t up[kGroup] = {};    ///< to the highest bits
+  constexpr Shifts() {
+    for (uint32_t i = 0; i < kGroup; ++i) {
+      down[i] = i * kBits % 32;
+      up[i] = 32 - kBits - down[i];
+    }
+  }
+};
+template <int kBits>
+inline constexpr Shifts<kBits> kShifts;
+
+/// In each lane the word that its code is a part of.
+template <int kBits>
+HWY_INLINE VecU load_words(const std::byte* from, size_t part) {
+  const std::byte* at = from + part * kLanes * kBits / 32 * 4;
+  if constexpr (kLanes * kBits <= 32) {
+    uint32_t word;
+    std::memcpy(&word, at, sizeof word);
+    return hn::Set(U32(), word);
+  } else {
+    uint64_t words;
+    std::memcpy(&words, at, sizeof words);
+    HWY_ALIGN static constexpr int32_t kSecond[16] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
+    const auto both = hn::BitCast(U32(), hn::Set(hn::Repartition<uint64_t, U32>(), words));
+    return hn::TableLookupLanes(both, hn::SetTableIndices(U32(), kSecond));
+  }
+}
+/// Sixteen codes in the lowest bits; above them is anything.
+template <int kBits>
+HWY_INLINE Uint load_low(const std::byte* from) {
   Uint codes;
-  if constexpr (kBits == 32) {
-    COMPLL_EACH codes.v[k] = hn::LoadU(U32(), reinterpret_cast<const uint32_t*>(from) + k * kLanes);
+  if constexpr (kShared<kBits>) {
+    COMPLL_EACH codes.v[k] = hn::Shr(load_words<kBits>(from, k), hn::Load(U32(), kShifts<kBits>.down + k * kLanes));
 #if HWY_TARGET != HWY_SCALAR
   } else if constexpr (kBits == 16) {
     COMPLL_EACH codes.v[k] =
@@ -108,10 +188,11 @@ HWY_INLINE Uint load_uint(const std::byte* from) {
       const auto both = hn::And(hn::Or(bytes, hn::ShiftLeft<4>(bytes)), hn::Set(Pairs(), uint16_t{0x0f0f}));
       codes.v[k] = hn::PromoteTo(U32(), hn::BitCast(U8(), both));
     }
-  } else if constexpr (kBits == 1 && kLanes >= 8) {
-    COMPLL_EACH codes.v[k] = hn::IfThenElseZero(
-        hn::LoadMaskBits(U32(), reinterpret_cast<const uint8_t*>(from) + k * kLanes / 8), hn::Set(U32(), 1u));
 #endif
+  } else if constexpr (kBits == 32) {
+    COMPLL_EACH codes.v[k] = hn::LoadU(U32(), reinterpret_cast<const uint32_t*>(from) + k * kLanes);
+  } else if constexpr (kBits == 1) {
+    codes = to_uint(load_bits(from));
   } else {
     HWY_ALIGN uint32_t each[kGroup];
     unpack_bits<kBits>(from, each);
@@ -120,11 +201,37 @@ HWY_INLINE Uint load_uint(const std::byte* from) {
   return codes;
 }
 
+template <int kBits>
+HWY_INLINE Uint load_uint(const std::byte* from) {
+  const Uint codes = load_low<kBits>(from);
+  return kShared<kBits> ? codes & Uint((uint32_t{1} << (kBits % 32)) - 1) : codes;
+}
+
 /// With the sign.
 template <int kBits>
 HWY_INLINE Int load_int(const std::byte* from) {
-  const Int codes = as_int(load_uint<kBits>(from));
-  return kBits == 32 ? codes : shift_right<32 - kBits>(shift_left<32 - kBits>(codes));
+  if constexpr (kBits == 32) return as_int(load_low<kBits>(from));
+  if constexpr (kShared<kBits>) {
+    Int codes;
+    COMPLL_EACH {
+      const VecU high = hn::Shl(load_words<kBits>(from, k), hn::Load(U32(), kShifts<kBits>.up + k * kLanes));
+      codes.v[k] = hn::ShiftRight<32 - kBits>(hn::BitCast(I32(), high));
+    }
+    return codes;
+#if HWY_TARGET != HWY_SCALAR
+  } else if constexpr (kBits == 16) {
+    Int codes;
+    COMPLL_EACH codes.v[k] =
+        hn::PromoteTo(I32(), hn::LoadU(I16(), reinterpret_cast<const int16_t*>(from) + k * kLanes));
+    return codes;
+  } else if constexpr (kBits == 8) {
+    Int codes;
+    COMPLL_EACH codes.v[k] = hn::PromoteTo(I32(), hn::LoadU(I8(), reinterpret_cast<const int8_t*>(from) + k * kLanes));
+    return codes;
+#endif
+  } else {
+    return shift_right<32 - kBits>(shift_left<32 - kBits>(as_int(load_low<kBits>(from))));
+  }
 }
 
 HWY_INLINE Float load_float(const std::byte* from) { return from_bits(load_uint<32>(from)); }

@@ -13,6 +13,8 @@
 #include <new>
 #include <type_traits>
 
+#include "compll/ops/cpu/gather-inl.h"
+#include "compll/ops/cpu/half-inl.h"
 #include "compll/ops/cpu/random-inl.h"
 #include "compll/ops/cpu/reducers-inl.h"
 #include "compll/ops/generated.h"
@@ -20,53 +22,60 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-/// scale * values + residual, sixteen at a time; zeros behind the last element. Which of the three there are is known
-/// when a loop is compiled.
-template <bool kScale, bool kResidual>
+/// How many of sixteen elements there are, where that is all of them.
+using Whole = std::integral_constant<size_t, kGroup>;
+
+/// body(i, how many there are) for each sixteen elements of a range: known when the loop is compiled, but for the last.
+template <class Body>
+HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
+  size_t i = begin;
+  for (; i + kGroup <= end; i += kGroup) body(i, Whole());
+  if (i < end) body(i, end - i);
+}
+
+/// Blocks of a tile that are worked on together: the computing between the loops over a block's elements, a chain of
+/// divisions, then has other blocks to overlap with.
+inline constexpr size_t kBlocksTogether = 64;
+
+/// scale * values + residual, sixteen at a time; zeros behind the last element.
+template <bool kPlain>
 class Input {
  public:
-  HWY_INLINE Input(const Scaled& source, size_t count, const float* scratch)
-      : source_(source),
-        next_values_(source.values == scratch ? nullptr : source.values + count),
-        next_residual_(kResidual ? source.residual + count : nullptr) {}
+  HWY_INLINE explicit Input(const Scaled& source)
+      : values_(source.values),
+        residual_(source.residual != nullptr ? source.residual : kNothing),
+        scale_(source.scale),
+        step_(source.residual != nullptr ? ~size_t{0} : 0) {}
 
   HWY_INLINE Float load(size_t i, size_t rest) const {
     if (rest < kGroup) return load_tail(i, rest);
-    Float values = load_floats(source_.values + i);
-    if constexpr (kScale) values = values * Float(source_.scale);
-    if constexpr (kResidual) values = values + load_floats(source_.residual + i);
-    return values;
-  }
-
-  /// Fetches what the next tile will load while this one is computed: computing alone leaves the memory idle.
-  HWY_INLINE void fetch_next(size_t i) const {
-    if (next_values_ != nullptr) hwy::Prefetch(next_values_ + i);
-    if constexpr (kResidual) hwy::Prefetch(next_residual_ + i);
+    const Float values = load_floats(values_ + i);
+    if constexpr (kPlain) return values;
+    return values * Float(scale_) + load_floats(residual_ + (i & step_));
   }
 
  private:
   HWY_NOINLINE Float load_tail(size_t i, size_t rest) const {
     HWY_ALIGN float values[kGroup] = {}, residual[kGroup] = {};
-    std::memcpy(values, source_.values + i, rest * sizeof(float));
-    if (kResidual) std::memcpy(residual, source_.residual + i, rest * sizeof(float));
-    Float sum = load_floats(values);
-    if constexpr (kScale) sum = sum * Float(source_.scale);
-    if constexpr (kResidual) sum = sum + load_floats(residual);
-    return sum;
+    std::memcpy(values, values_ + i, rest * sizeof(float));
+    if (!kPlain) std::memcpy(residual, residual_ + (i & step_), rest * sizeof(float));
+    if constexpr (kPlain) return load_floats(values);
+    return load_floats(values) * Float(scale_) + load_floats(residual);
   }
 
-  Scaled source_;
-  const float* next_values_;
-  const float* next_residual_;
+  // What can be added to any number and leaves it as it is.
+  HWY_ALIGN static constexpr float kNothing[kGroup] = {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f,
+                                                       -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f};
+  const float* values_;
+  const float* residual_;
+  float scale_;
+  size_t step_;  ///< all bits, or none: then there is no residual
 };
 
 /// Calls run(Input) with what this source needs.
 template <class Run>
-HWY_INLINE bool with_input(const Scaled& source, size_t count, const float* scratch, const Run& run) {
-  if (source.is_plain()) return run(Input<false, false>(source, count, scratch));
-  if (source.residual == nullptr) return run(Input<true, false>(source, count, scratch));
-  if (source.scale == 1) return run(Input<false, true>(source, count, scratch));
-  return run(Input<true, true>(source, count, scratch));
+HWY_INLINE bool with_input(const Scaled& source, const Run& run) {
+  return source.is_plain() ? run(Input<true>(source)) : run(Input<false>(source));
 }
 
 /// Once for each line of a section's memory: fetches what is far ahead.
@@ -79,24 +88,22 @@ HWY_INLINE void fetch_section(const std::byte* section, size_t i) {
 
 // What happens at the end of a vector is out of line: it is rare, and everything else would be compiled twice.
 template <int kBits>
-HWY_NOINLINE void load_tail(const std::byte* from, size_t rest, Uint& codes) {
+HWY_NOINLINE Uint load_tail(const std::byte* from, size_t rest) {
   HWY_ALIGN std::byte padded[kGroupBytes<kBits>] = {};
   std::memcpy(padded, from, (rest * kBits + 7) / 8);
-  codes = load_uint<kBits>(padded);
+  return load_uint<kBits>(padded);
 }
 
 /// Elements i and on of a section of the tile.
 template <int kBits>
 HWY_INLINE Uint load_uint(const std::byte* section, size_t i, size_t rest) {
   if (rest >= kGroup) return load_uint<kBits>(section + i * kBits / 8);
-  Uint codes;
-  load_tail<kBits>(section + i * kBits / 8, rest, codes);
-  return codes;
+  return load_tail<kBits>(section + i * kBits / 8, rest);
 }
 template <int kBits>
 HWY_INLINE Int load_int(const std::byte* section, size_t i, size_t rest) {
-  const Int codes = as_int(load_uint<kBits>(section, i, rest));
-  return kBits == 32 ? codes : shift_right<32 - kBits>(shift_left<32 - kBits>(codes));
+  if (rest >= kGroup) return load_int<kBits>(section + i * kBits / 8);
+  return shift_right<32 - kBits>(shift_left<32 - kBits>(as_int(load_tail<kBits>(section + i * kBits / 8, rest))));
 }
 HWY_INLINE Float load_float(const std::byte* section, size_t i, size_t rest) {
   return from_bits(load_uint<32>(section, i, rest));
@@ -132,9 +139,8 @@ HWY_INLINE void write_floats(Float values, float* to, size_t rest) {
   }
 }
 
-/// What feedback keeps, where it is wanted.
+/// What feedback keeps.
 HWY_INLINE void write_residual(Float values, float* residual, size_t i, size_t rest, Write mode) {
-  if (residual == nullptr) return;
   mode == Write::kStream ? write_floats<Write::kStream>(values, residual + i, rest)
                          : write_floats<Write::kPlain>(values, residual + i, rest);
 }
@@ -153,27 +159,105 @@ HWY_INLINE Group index_group(uint64_t first) {
   }
 }
 
+/// What each code of a few bits stands for in a block, where a vector can hold that: then elements are picked, not
+/// computed. `Group` is Int or Uint, as the codes are.
+template <int kBits, class Group>
+class CodeTable {
+ public:
+  /// `block.value` gives what codes stand for.
+  template <class Block>
+  HWY_INLINE void set(const Block& block) {
+    if constexpr (kBits == 1) {
+      table_ = block.value(Group(0));
+      ones_ = block.value(std::is_same_v<Group, Int> ? Group(-1) : Group(1));
+    } else if constexpr (kHolds) {
+      HWY_ALIGN static constexpr int32_t kIndex[kGroup] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+      constexpr int kAbove = std::is_same_v<Group, Int> ? 32 - kBits : 0;
+      Int codes;
+      COMPLL_EACH codes.v[k] = hn::Load(I32(), kIndex + k * kLanes);
+      codes = shift_right<kAbove>(shift_left<kAbove>(codes));
+      if constexpr (std::is_same_v<Group, Int>) {
+        table_ = block.value(codes);
+      } else {
+        table_ = block.value(as_uint(codes));
+      }
+    }
+  }
+
+  /// What the sixteen codes of a section from `i` on stand for.
+  template <class Block>
+  HWY_INLINE Float at(const std::byte* section, size_t i, size_t rest, const Block& block) const {
+    if constexpr (kBits == 1 || kHolds) {
+      if (rest >= kGroup) return pick(section + i * kBits / 8);
+      return pick_tail(section + i * kBits / 8, rest);
+    } else if constexpr (std::is_same_v<Group, Int>) {
+      return block.value(load_int<kBits>(section, i, rest));
+    } else {
+      return block.value(load_uint<kBits>(section, i, rest));
+    }
+  }
+
+ private:
+  static constexpr bool kHolds = (size_t{1} << kBits) <= kLanes;
+
+  HWY_INLINE Float pick(const std::byte* from) const {
+    if constexpr (kBits == 1) return select(load_bits(from), ones_, table_);
+    const Uint codes = load_low<kBits>(from);
+    Float values;
+    COMPLL_EACH {
+      // A vector of all sixteen needs but the low bits of an index.
+      const VecU index =
+          kLanes == size_t{1} << kBits ? codes.v[k] : hn::And(codes.v[k], hn::Set(U32(), (1u << kBits) - 1));
+      values.v[k] = hn::TableLookupLanes(table_.v[0], hn::IndicesFromVec(F32(), index));
+    }
+    return values;
+  }
+  HWY_NOINLINE Float pick_tail(const std::byte* from, size_t rest) const {
+    HWY_ALIGN std::byte padded[kGroupBytes<kBits>] = {};
+    std::memcpy(padded, from, (rest * kBits + 7) / 8);
+    return pick(padded);
+  }
+
+  Float table_, ones_;
+};
+
+/// The elements behind the last whole sixteen of a tile, as decode_sum has them.
+template <class Decoder>
+HWY_NOINLINE void decode_tail(const GeneratedTile& tile, const std::byte* const* sections, size_t terms, float* out,
+                              bool add) {
+  const size_t i = tile.count / kGroup * kGroup, rest = tile.count - i;
+  Float sum;
+  for (size_t t = 0; t < terms; ++t) {
+    Decoder decoder;
+    decoder.begin(tile, sections + t * Decoder::kSections);
+    decoder.enter(tile, i / Decoder::block(tile));
+    const Float value = decoder.at(tile, i, rest);
+    sum = t == 0 ? value : sum + value;
+  }
+  add ? write_tail<Write::kAdd>(sum, out + i, rest) : write_tail<Write::kPlain>(sum, out + i, rest);
+}
+
 /// out = the sum of kTerms decoded tiles, in their order.
 template <size_t kTerms, Write kWrite, class Decoder>
 HWY_INLINE void decode_sum(const GeneratedTile& tile, const std::byte* const* sections, float* out) {
   Decoder decoders[kTerms];
   for (size_t t = 0; t < kTerms; ++t) decoders[t].begin(tile, sections + t * Decoder::kSections);
-  const size_t block = Decoder::block(tile);
-  for (size_t b = 0; b < tile.count; b += block) {
-    for (size_t t = 0; t < kTerms; ++t) decoders[t].enter(tile, b / block);
-    const size_t end = std::min(b + block, tile.count);
+  const size_t block = Decoder::block(tile), whole = tile.count / kGroup * kGroup;
+  for (size_t b = 0, entry = 0; b < whole; b += block, ++entry) {
+    for (size_t t = 0; t < kTerms; ++t) decoders[t].enter(tile, entry);
+    const size_t end = std::min(b + block, whole);
     for (size_t i = b; i < end; i += kGroup) {
-      const size_t rest = std::min(end - i, kGroup);
       if constexpr (kTerms > 1) {
         for (size_t t = 0; t < kTerms; ++t) decoders[t].fetch(i);
       }
-      Float sum = decoders[0].at(tile, i, rest);
+      Float sum = decoders[0].at(tile, i, Whole());
       if constexpr (kTerms > 1) {
-        for (size_t t = 1; t < kTerms; ++t) sum = sum + decoders[t].at(tile, i, rest);
+        for (size_t t = 1; t < kTerms; ++t) sum = sum + decoders[t].at(tile, i, Whole());
       }
-      write_floats<kWrite>(sum, out + i, rest);
+      write_floats<kWrite>(sum, out + i, Whole());
     }
   }
+  if (whole < tile.count) decode_tail<Decoder>(tile, sections, kTerms, out, kWrite == Write::kAdd);
 }
 
 template <class Decoder>

@@ -114,9 +114,13 @@ class Sum {
   }
   HWY_INLINE void take(Float values, size_t rest) { take(to_double(values), rest); }
   HWY_INLINE double result() const {
-    HWY_ALIGN double lanes[kGroup];
-    for (size_t k = 0; k < kDoubleParts; ++k) hn::Store(sum_.v[k], F64(), lanes + k * kDoubleLanes);
-    for (size_t half = kGroup / 2; half != 0; half /= 2) {
+    Double sum = sum_;
+    for (size_t half = kDoubleParts / 2; half != 0; half /= 2) {
+      for (size_t k = 0; k < half; ++k) sum.v[k] = hn::Add(sum.v[k], sum.v[k + half]);
+    }
+    HWY_ALIGN double lanes[kDoubleLanes];
+    hn::Store(sum.v[0], F64(), lanes);
+    for (size_t half = kDoubleLanes / 2; half != 0; half /= 2) {
       for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
     }
     return lanes[0];
@@ -148,14 +152,30 @@ class IntegerSum {
 class Count {
  public:
   HWY_INLINE Count() {}
+  HWY_INLINE void take(Bool values, size_t rest) {
+    if (rest < kGroup) values = values && first_lanes(rest);
+    // One instruction where sums have masks; elsewhere the mask is -1.
+    ones_ = kLanes == 16 ? select(values, ones_ + Int(1), ones_) : ones_ - as_mask(values);
+  }
   template <class Group>
   HWY_INLINE void take(Group values, size_t rest) {
-    sum_.take(to_uint(to_bool(values)), rest);
+    take(to_bool(values), rest);
   }
-  HWY_INLINE uint32_t result() const { return sum_.result(); }
+  HWY_INLINE uint32_t result() const {
+    int32_t lanes[kGroup];
+    store_lanes(ones_, lanes);
+    int32_t sum = 0;
+    for (const int32_t lane : lanes) sum += lane;
+    return static_cast<uint32_t>(sum);
+  }
 
  private:
-  IntegerSum<Uint, uint32_t> sum_;
+  static HWY_INLINE Int as_mask(Bool values) {
+    Int mask;
+    COMPLL_EACH mask.v[k] = hn::VecFromMask(I32(), hn::RebindMask(I32(), values.v[k]));
+    return mask;
+  }
+  Int ones_ = Int(0);
 };
 
 /// By the user's function, which has no identity: lanes begin with their first element, lanes without one are left out,

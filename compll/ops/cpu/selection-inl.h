@@ -63,6 +63,23 @@ HWY_INLINE size_t places_from(size_t n, const Key& key, uint32_t least, size_t r
   return found;
 }
 
+/// The k-th largest of so many keys, 1 <= k <= count: digit by digit, by counting.
+inline uint32_t kth_largest(const uint32_t* keys, size_t count, size_t k, Workspace& memory) {
+  constexpr size_t kBins = 2048;
+  uint32_t* bins = taken<uint32_t>(kBins, memory);
+  uint32_t known = 0, mask = 0;
+  for (const auto& [shift, width] : {std::pair{21, 11}, std::pair{10, 11}, std::pair{0, 10}}) {
+    std::fill(bins, bins + kBins, 0u);
+    const uint32_t digit = (1u << width) - 1;
+    for (size_t i = 0; i < count; ++i) bins[keys[i] >> shift & digit] += (keys[i] & mask) == known;
+    uint32_t bin = digit;
+    for (; bins[bin] < k; --bin) k -= bins[bin];
+    known |= bin << shift;
+    mask |= digit << shift;
+  }
+  return known;
+}
+
 /// The key above which a sample suggests that there are a few more than `wanted`: 1 where it cannot say.
 template <class Key>
 HWY_INLINE uint32_t guessed_least(size_t n, size_t wanted, const Key& key, Workspace& memory) {
@@ -76,8 +93,7 @@ HWY_INLINE uint32_t guessed_least(size_t n, size_t wanted, const Key& key, Works
   const double expected = static_cast<double>(wanted) / static_cast<double>(n) * (kRun * kRuns);
   const auto rank = static_cast<size_t>(expected + 4 * std::sqrt(expected) + 8);
   if (rank >= kRun * kRuns) return 1;
-  std::nth_element(sample, sample + rank, sample + kRun * kRuns, [](uint32_t a, uint32_t b) { return a > b; });
-  return std::max(sample[rank], 1u);
+  return std::max(kth_largest(sample, kRun * kRuns, rank + 1, memory), 1u);
 }
 
 /// The largest key of which there are at least `wanted` in bins of its upper bits, or 1.
@@ -119,12 +135,9 @@ HWY_INLINE Array<uint32_t> largest(size_t n, size_t wanted, const Key& key, Work
   if (found <= wanted) {
     for (; given < found; ++given) out[given] = places[given];
   } else if (wanted != 0) {
-    uint32_t* order = taken<uint32_t>(found, memory);
-    std::copy(keys, keys + found, order);
-    std::nth_element(order, order + wanted - 1, order + found, [](uint32_t a, uint32_t b) { return a > b; });
-    const uint32_t last = order[wanted - 1];
+    const uint32_t last = kth_largest(keys, found, wanted, memory);
     size_t equal =
-        wanted - static_cast<size_t>(std::count_if(order, order + wanted, [=](uint32_t k) { return k > last; }));
+        wanted - static_cast<size_t>(std::count_if(keys, keys + found, [=](uint32_t k) { return k > last; }));
     for (size_t i = 0; i < found; ++i) {
       const bool takes = keys[i] > last || (keys[i] == last && equal != 0);
       equal -= takes && keys[i] == last;

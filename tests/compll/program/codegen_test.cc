@@ -5,6 +5,7 @@
 
 #include "compll/codegen/cpu.h"
 #include "compll/lang/front_end.h"
+#include "tests/compll/support/programs.h"
 
 namespace casync::compll {
 namespace {
@@ -47,6 +48,111 @@ TEST_CASE("codegen: a section that is named twice gets two names") {
   REQUIRE(text.status().text() == "OK");
   CHECK(count(*text, "const std::byte* g_at0;") == 1);
   CHECK(count(*text, "const std::byte* g_at1;") == 1);
+}
+
+TEST_CASE("codegen: what is known of a block is handed from one loop to the next, and nothing else") {
+  const Result<std::string> text = text_for(
+      "void encode(float* g, uint8* compressed) {\n"
+      "float* low = block_reduce(g, 16, min);\n"
+      "float* high = block_reduce(g, 16, max);\n"
+      "int8* y = map(g, spread(low, 16), spread(high, 16), [&](float x, float l, float h) -> int8 {\n"
+      "  return x * (l + h);\n});\n"
+      "compressed = concat(low, y);\n}\n"
+      "void decode(uint8* compressed, float* gradient) { float* s; int8* y; extract(compressed, s, y);\n"
+      "gradient = map(y, spread(s, 16), [&](int q, float x) -> float { return q * x; }); }\n");
+  REQUIRE(text.status().text() == "OK");
+  const std::size_t begin = text->find("struct Block0 {");
+  REQUIRE(begin != text->npos);
+  const std::string kept = text->substr(begin, text->find("};", begin) - begin);
+  CHECK(count(kept, "float ") == 2);  // low for the residual, and the sum: high is used in the sum only
+  CHECK(count(*text, "= blocks[k].") == 2);
+  CHECK(count(*text, "for_groups(b, end,") == 2);
+}
+
+TEST_CASE("codegen: codes of up to four bits are looked up, where the element is made of nothing else of its own") {
+  const auto text = [](const std::string& bits, const std::string& value) {
+    return *text_for(
+        "void encode(float* g, uint8* compressed) {\nuint" + bits + "* y = map(g, [&](float x) -> uint" + bits +
+        " { return x; });\ncompressed = concat(y);\n}\nvoid decode(uint8* compressed, float* gradient) {\nuint" + bits +
+        "* y; extract(compressed, y);\ngradient = map(y, range(gradient.size), [&](uint q, int i) -> float {" +
+        " return " + value + "; });\n}\n");
+  };
+  CHECK(count(text("4", "q * 2.5"), "CodeTable<4, Uint> table;") == 1);
+  CHECK(count(text("1", "q * 2.5"), "CodeTable<1, Uint> table;") == 1);
+  CHECK(count(text("5", "q * 2.5"), "CodeTable") == 0);
+  CHECK(count(text("4", "q * i"), "CodeTable") == 0);
+}
+
+TEST_CASE("codegen: what only a residual needs is computed where one is kept") {
+  const std::string text = *text_for(
+      "codec x { number 200; feedback; }\n"
+      "void encode(float* g, uint8* compressed) {\n"
+      "uint8* y = map(g, [&](float x) -> uint8 { return x; });\ncompressed = concat(y);\n}\n"
+      "void decode(uint8* compressed, float* gradient) { uint8* y; extract(compressed, y);\n"
+      "gradient = map(y, [&](uint q) -> float { return sqrt(q); }); }\n");
+  const std::size_t asked = text.find("if (residual != nullptr) {");
+  REQUIRE(asked != text.npos);
+  const std::string encode = text.substr(text.find("bool pass_0("));
+  CHECK(count(encode, "sqrt(to_float(") == 1);
+  CHECK(text.find("sqrt(to_float(", asked) != text.npos);
+}
+
+TEST_CASE("codegen: a bit is stored and counted as its condition, and the elements of a block are not counted") {
+  const std::string text = *text_for(
+      "void encode(float* g, uint8* compressed) {\n"
+      "(uint1* below, uint1* one) = map(g, [&](float x) -> (uint1, uint1) { return (x < 0, 1); });\n"
+      "uint* downs = block_reduce(below, 64, count);\n"
+      "uint* all = block_reduce(one, 64, count);\n"
+      "compressed = concat(downs, all, below);\n}\n"
+      "void decode(uint8* compressed, float* gradient) { uint* d, a; uint1* b; extract(compressed, d, a, b);\n"
+      "gradient = map(b, spread(d, 64), spread(a, 64), [&](uint x, uint y, uint z) -> float { return x + y + z; }); "
+      "}\n");
+  const std::string encode = text.substr(text.find("bool pass_0("));
+  CHECK(count(encode, "to_uint<1>(") == 0);
+  CHECK(count(encode, "Count reduced_") == 1);
+  CHECK(count(encode, "static_cast<uint32_t>(end - b)") == 1);
+}
+
+TEST_CASE("codegen: a conversion of what fits is nothing") {
+  const auto line = [](const std::string& value) {
+    const std::string text = *text_for(
+        "void encode(float* g, uint8* compressed) {\nuint8* y = map(g, [&](float x) -> uint8 { return " + value +
+        "; });\ncompressed = concat(y);\n}\nvoid decode(uint8* compressed, float* gradient) { uint8* y;\n"
+        "extract(compressed, y); gradient = map(y, [&](uint q) -> float { return q; }); }\n");
+    return count(text, "to_uint<8>(");
+  };
+  CHECK(line("bits(x) >> 24") == 0);
+  CHECK(line("bits(x) & 0xff") == 0);
+  CHECK(line("min(bits(x), 200)") == 0);
+  CHECK(line("(bits(x) & 0x7f) | (x < 0 ? 0x80 : 0)") == 0);
+  CHECK(line("x > 0 ? bits(x) & 3 : 255") == 0);
+  CHECK(line("bits(x) >> 23") == 1);
+  CHECK(line("(bits(x) & 0x80) + (bits(x) & 0x80)") == 1);
+  CHECK(line("bits(x) & 0x1ff") == 1);
+}
+
+TEST_CASE("codegen: float16 in the words of the codec fp16 is the machine's own") {
+  const std::string fp16 = source_of("fp16");
+  const std::string text = *text_for(fp16);
+  CHECK(count(text, "to_half(gradient_0)") == 1);
+  CHECK(count(text, "from_half(") == 2);  // in decode, and for the residual
+  CHECK(count(text, "select(") == 0);
+  CHECK(count(text, "shift_left<") == 0);
+  // Anything else is computed as it is written.
+  CHECK(count(*text_for(changed(fp16, "0x7e00", "0x7c01")), "to_half(") == 0);
+  CHECK(count(*text_for(changed(fp16, "0x400000", "0x200000")), "from_half(") == 0);
+}
+
+TEST_CASE("codegen: what an idiom replaces is computed where something else needs it") {
+  const std::string also =
+      changed(changed(source_of("fp16"), "compressed = concat(halves);",
+                      "uint16* signs = map(gradient, [&](float x) -> uint16 { return bits(x) >> 16 & 0x8000; });\n"
+                      "  compressed = concat(halves, signs);"),
+              "  uint16* halves;\n  extract(compressed, halves);",
+              "  uint16* halves, signs;\n  extract(compressed, halves, signs);");
+  const std::string text = *text_for(also);
+  CHECK(count(text, "to_half(gradient_0)") == 1);
+  CHECK(count(text, "shift_right<16>(bits(gradient_0)) & Uint(32768u)") == 1);
 }
 
 TEST_CASE("codegen: operators that feed each other become one pass over memory") {

@@ -17,6 +17,7 @@
 namespace casync::compll {
 
 extern "C" const GeneratedCodec* generated_branches();
+extern "C" const GeneratedCodec* generated_conversions();
 extern "C" const GeneratedCodec* generated_published();
 extern "C" const GeneratedCodec* generated_several();
 
@@ -57,8 +58,7 @@ bool same_numbers(std::span<const float> a, std::span<const float> b) {
                     [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
 
-void check_same(const Codec& meaning, const Codec& generated, const std::vector<float>& values) {
-  const Made a = made_by(meaning, values), b = made_by(generated, values);
+void check_same(const Made& a, const Made& b) {
   CHECK(a.coded.payload == b.coded.payload);
   CHECK(a.coded.finite == b.coded.finite);
   if (!a.coded.finite) return;
@@ -68,6 +68,10 @@ void check_same(const Codec& meaning, const Codec& generated, const std::vector<
   CHECK(a.merged.payload == b.merged.payload);
   CHECK(same_bytes(a.merged.residual, b.merged.residual));
   CHECK(same_bytes(a.result, b.result));
+}
+
+void check_same(const Codec& meaning, const Codec& generated, const std::vector<float>& values) {
+  check_same(made_by(meaning, values), made_by(generated, values));
 }
 
 /// The codec with its initial parameters, and where it has blocks also with small ones.
@@ -103,6 +107,85 @@ TEST_CASE("generated: the bytes are the interpreter's, on every instruction set"
         INFO(set << ", " << name << ", several tiles");
         check_same(*meaning, **generated, gaussian(20011, 5));
       }
+    }
+  }
+}
+
+TEST_CASE("generated: blocks of every size, the last one short, many of them together") {
+  for (const GeneratedCodec* codec : written_codecs()) {
+    if (codec->declares.block_parameter < 0 || codec->encode_tile == nullptr) continue;
+    const GeneratedParameter& block = codec->declares.parameters[codec->declares.block_parameter];
+    for (const double size : {block.least, 256.0, 4096.0, block.most}) {
+      const Parameters parameters = {{block.name, size}};
+      const std::unique_ptr<Codec> meaning = from_source(codec->declares.name, parameters).codec;
+      const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec, parameters);
+      REQUIRE(generated.status().text() == "OK");
+      const auto block_size = static_cast<Elements>(size);
+      // 64 blocks are worked on together; a tile has 4096 elements, or one block.
+      for (const Elements n : {block_size - 1, block_size + 5, std::min<Elements>(65 * block_size + 17, 9001)}) {
+        const std::vector<float> values = laplace(n, 11);
+        const Made expected = made_by(*meaning, values);
+        for (const std::string& set : instruction_sets()) {
+          const UseInstructionSet used(set);
+          INFO(set << ", " << codec->declares.name << ", blocks of " << size << ", " << n << " elements");
+          check_same(expected, made_by(**generated, values));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("generated: without a residual the payload is the same") {
+  const std::vector<float> values = gaussian(5003, 21);
+  for (const GeneratedCodec* codec : written_codecs()) {
+    const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec);
+    REQUIRE(generated.status().text() == "OK");
+    if ((*generated)->info().states > 1) continue;
+    for (const std::string& set : instruction_sets()) {
+      const UseInstructionSet used(set);
+      INFO(set << ", " << codec->declares.name);
+      std::vector<std::byte> payload((*generated)->encoded_bound(values.size()));
+      (*generated)->encode(values.data(), values.size(), {}, {}, payload.data());
+      CHECK(payload == encode(**generated, values).payload);
+    }
+  }
+}
+
+TEST_CASE("generated: random numbers of a partition that begins within a block of Philox") {
+  const std::vector<float> values = gaussian(1500, 31);
+  for (const GeneratedCodec* codec : written_codecs()) {
+    if (!codec->declares.unbiased || codec->encode_tile == nullptr) continue;
+    const std::unique_ptr<Codec> meaning = from_source(codec->declares.name).codec;
+    const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec);
+    REQUIRE(generated.status().text() == "OK");
+    for (const std::uint64_t first : {1, 2, 3, 6}) {
+      // The block's number needs more than 32 bits in the middle of the second one.
+      for (const std::uint64_t before : {std::uint64_t{0}, (std::uint64_t{1} << 34) - 64}) {
+        const EncodeContext context{7, 8, 9, before + first};
+        const Coded expected = encode(*meaning, values, {}, context);
+        for (const std::string& set : instruction_sets()) {
+          const UseInstructionSet used(set);
+          INFO(set << ", " << codec->declares.name << ", from element " << context.first);
+          CHECK(encode(**generated, values, {}, context).payload == expected.payload);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("generated: conversions of what no integer holds, and codes of all widths") {
+  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/conversions.cll");
+  const std::unique_ptr<Codec> meaning =
+      from_text("conversions", std::string{std::istreambuf_iterator<char>(file), {}}).codec;
+  REQUIRE(generated_conversions()->encode_tile != nullptr);
+  const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_conversions());
+  REQUIRE(generated.status().text() == "OK");
+  for (const std::string& set : instruction_sets()) {
+    const UseInstructionSet used(set);
+    for (const Elements n : {1, 7, 16, 29, 300}) {
+      INFO(set << ", " << n << " elements");
+      check_same(*meaning, **generated, laplace(n, 41));
+      check_same(*meaning, **generated, std::vector<float>(n, -0.0f));
     }
   }
 }

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# CUDA, where there is a compiler for it: CASYNC_WITH_CUDA. A GPU is not needed to build.
+#
+# casync_cuda_text(OUTPUT SOURCE [PARAMETERS name=value ...]): from a codec's .cll file to its kernels' text in the
+# build folder, whose path arrives in OUTPUT.
+if(CASYNC_WITH_CUDA)
+  include(CheckLanguage)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(CASYNC_NVCC nvcc PATHS /usr/local/cuda/bin)
+    if(CASYNC_NVCC)
+      set(CMAKE_CUDA_COMPILER ${CASYNC_NVCC})
+    endif()
+  endif()
+  # As cubin for the H100 and H200, and as PTX for what comes after them.
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90)
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+  endif()
+  if(NOT CMAKE_CUDA_COMPILER OR CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.4)
+    if(CASYNC_WITH_CUDA STREQUAL "ON")
+      message(FATAL_ERROR "CASYNC_WITH_CUDA=ON, but no nvcc of CUDA 12.4 or later was found: put it on the PATH, or set "
+        "CUDACXX to its path")
+    endif()
+    message(STATUS "nvcc not found: built without CUDA (CASYNC_WITH_CUDA=AUTO)")
+    set(CASYNC_WITH_CUDA OFF)
+  else()
+    # CMake 3.25 does not know that nvcc has C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    if(CASYNC_CCACHE)
+      set(CMAKE_CUDA_COMPILER_LAUNCHER ${CASYNC_CCACHE} CACHE STRING "what runs nvcc")
+    endif()
+  endif()
+endif()
+
+function(casync_cuda_text output source)
+  cmake_parse_arguments(ARG "" "" "PARAMETERS" ${ARGN})
+  get_filename_component(name ${source} NAME_WE)
+  set(text ${CMAKE_CURRENT_BINARY_DIR}/codecs/${name}.cu)
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/codecs)
+  set(parameters)
+  foreach(parameter IN LISTS ARG_PARAMETERS)
+    list(APPEND parameters --param ${parameter})
+  endforeach()
+  add_custom_command(OUTPUT ${text}
+    COMMAND compllc ${source} --emit=cuda ${parameters} > ${text}.new
+    COMMAND ${CMAKE_COMMAND} -E rename ${text}.new ${text}
+    DEPENDS compllc ${source}
+    COMMENT "Writing the kernels of the codec ${name}")
+  set(${output} ${text} PARENT_SCOPE)
+endfunction()

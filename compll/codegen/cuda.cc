@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda.h"
+
+#include <bit>
+
+#include "compll/codegen/cuda_decoder.h"
+#include "compll/codegen/cuda_encoder.h"
+#include "compll/codegen/cuda_routine.h"
+
+namespace casync::compll {
+namespace {
+
+bool is_of_blocks(const Section& section) {
+  return section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
+}
+
+std::string entries(const Section& section) {
+  return !section.type.extent ? "1" : is_of_blocks(section) ? "entries_of_blocks(n, log2_block)" : "n";
+}
+
+/// Where each section begins, and the zeros between them.
+void write_sections(Writer& out, const Program& program) {
+  std::string names, ends;
+  for (std::uint32_t i = 0; i < program.sections.size(); ++i) {
+    const std::string word = CudaRoutine::section_word(program, i);
+    names += (i == 0 ? "" : ", ") + word;
+    ends += (i == 0 ? "" : ", ") + word + "_end";
+  }
+  out.line("/// Where a payload's sections lie.");
+  out.open("struct Sections");
+  if (program.sections.empty()) {
+    out.line("COMPLL_BOTH Sections(uint64_t, uint32_t) {}");
+    out.line("COMPLL_BOTH void clear_gaps(unsigned char*) const {}");
+    out.close(";");
+    return;
+  }
+  out.line("uint64_t " + names + ";");
+  out.line("uint64_t " + ends + ";");
+  out.line("");
+  out.open("COMPLL_BOTH Sections(uint64_t n, [[maybe_unused]] uint32_t log2_block)");
+  std::string before = "kHeaderBytes";
+  for (std::uint32_t i = 0; i < program.sections.size(); ++i) {
+    const Section& section = program.sections[i];
+    const std::string word = CudaRoutine::section_word(program, i);
+    out.line(word + " = " + (i == 0 ? before : "section_behind(" + before + ")") + ";");
+    before = word + "_end";
+    out.line(before + " = end_of_section(" + word + ", " + entries(section) + ", " +
+             std::to_string(section.type.element.bits) + ");");
+  }
+  out.line("static_cast<void>(n);");
+  out.close();
+  out.open("COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const");
+  for (std::uint32_t i = 1; i < program.sections.size(); ++i) {
+    const std::string end = CudaRoutine::section_word(program, i - 1) + "_end";
+    out.line("for (uint64_t b = " + end + "; b < " + CudaRoutine::section_word(program, i) + "; ++b) payload[b] = 0;");
+  }
+  out.close();
+  out.close(";");
+}
+
+/// The functions that the program reduces by.
+void write_functions(Writer& out, const Graph& graph) {
+  for (std::size_t i = 0; i < graph.functions().size(); ++i) {
+    const ReducerFunction& function = graph.functions()[i];
+    const CudaExpression text(function.graph, {function.result});
+    const std::string type = CudaExpression::type(function.graph[0].type);
+    out.open("struct Function" + std::to_string(i));
+    out.open("COMPLL_BOTH " + type + " operator()(" + type + " " + text.name(0) + ", " + type + " " + text.name(1) +
+             ") const");
+    for (ValueId id = 2; id < function.graph.values().size(); ++id) {
+      const Value& value = function.graph[id];
+      if (!text.has_line(id)) continue;
+      out.source_line(value.at);
+      out.line("const " + CudaExpression::type(value.type) + " " + text.name(id) + " = " + text.definition(id) + ";");
+    }
+    out.line("return " + text.bare(function.result) + ";");
+    out.close();
+    out.close(";");
+    out.line("");
+    out.forget_line();
+  }
+}
+
+struct KernelText {
+  std::string operation, body;
+};
+
+std::vector<KernelText> kernels_of(const cuda::Shape& shape) {
+  const std::string statistics = shape.serial ? "statistics_of_segment" : "statistics_of_tile";
+  std::vector<KernelText> all = {{"encode", "encode_tile<Codec, Gradient>(launch);"},
+                                 {"merge", "encode_tile<Codec, Merged<Decoder>>(launch);"},
+                                 {"decode", "decode_tile<Codec>(launch);"}};
+  if (!shape.statistics) return all;
+  all.push_back({"encode_statistics", statistics + "<Codec, Gradient>(launch);"});
+  all.push_back({"merge_statistics", statistics + "<Codec, Merged<Decoder>>(launch);"});
+  return all;
+}
+
+void write_kernels(Writer& out, const std::string& codec, CudaText& made) {
+  std::string members;
+  for (const KernelText& kernel : kernels_of(made.shape)) {
+    made.kernels.push_back("casync_" + codec + "_" + kernel.operation);
+    const std::string threads = made.shape.serial && kernel.operation.ends_with("statistics") ? "kLanes" : "kThreads";
+    out.open("extern \"C\" __global__ void __launch_bounds__(" + threads + ") " + made.kernels.back() +
+             "(const __grid_constant__ Launch launch)");
+    out.line(kernel.body);
+    out.close();
+    out.line("");
+    members += ",\n      ." + kernel.operation + " = " + made.kernels.back();
+  }
+  const cuda::Shape& shape = made.shape;
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  out.line("#ifndef __CUDACC_RTC__");
+  out.line("/// For whoever is linked with this text.");
+  out.open("extern \"C\" const Kernels* casync_" + codec + "_kernels()");
+  out.line("static const Kernels kernels = {");
+  out.line("    .name = \"" + codec + "\",");
+  out.line("    .shape = {" + std::to_string(shape.slots) + ", " + std::to_string(shape.fixed_block) + ", " +
+           std::to_string(shape.block_parameter) + ", " + flag(shape.has_blocks) + ", " + flag(shape.ordered) + ", " +
+           flag(shape.statistics) + ", " + flag(shape.serial) + "}" + members + "};");
+  out.line("return &kernels;");
+  out.close();
+  out.line("#endif  // __CUDACC_RTC__");
+}
+
+std::optional<std::string> refused(const Program& program, const Lowered& lowered) {
+  if (program.parameters.size() >= cuda::kMostParameters) {
+    return "more than " + std::to_string(cuda::kMostParameters - 1) + " parameters cannot be compiled for CUDA";
+  }
+  const bool fixed = lowered.block && !lowered.block->parameter;
+  if (fixed && (lowered.block->value < 16 || !std::has_single_bit(lowered.block->value))) {
+    return "blocks of " + std::to_string(lowered.block->value) +
+           " elements cannot be compiled for CUDA, only interpreted; take a power of two from 16 on";
+  }
+  for (const Section& section : program.sections) {
+    // Entries of two blocks may not share a byte: two threads would write it.
+    if (is_of_blocks(section) && section.type.element.bits % 8 != 0) {
+      return "section `" + section.name + "` has entries of " + text_of(section.type.element) +
+             " for each block, which cannot be compiled for CUDA, only interpreted; widen them to whole bytes";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source) {
+  if (const std::optional<std::string> reason = refused(program, lowered)) {
+    return unimplemented(source.name() + ": " + *reason);
+  }
+  const std::string codec = program.declares.name;
+  Diagnostics diagnostics(source);
+  Writer out(source);
+  CudaText made;
+  out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
+  out.line("#include \"compll/ops/cuda/program.cuh\"");
+  out.line("");
+  out.line("namespace casync::compll::cuda::codec_" + codec + " {");
+  out.line("namespace codec = codec_" + codec + ";");
+  out.line("");
+  try {
+    write_sections(out, program);
+    out.line("");
+    write_cuda_decoder(program, lowered, out, diagnostics);
+    out.line("");
+    write_functions(out, lowered.encode.graph);
+    out.open("struct Codec");
+    made.shape = write_cuda_encoder(program, lowered, out, diagnostics);
+    out.close(";");
+    out.line("");
+    write_kernels(out, codec, made);
+  } catch (const CannotWriteCuda&) {
+    return unimplemented(diagnostics.status().message());
+  }
+  out.line("");
+  out.line("}  // namespace casync::compll::cuda::codec_" + codec);
+  made.text = out.take();
+  return made;
+}
+
+}  // namespace casync::compll

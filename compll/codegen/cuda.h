@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compll/ir/lower.h"
+#include "compll/ops/cuda/launch.h"
+
+namespace casync::compll {
+
+/// Kernels as text, and how they are launched: an encoding or a merge takes one launch, or two where the codec has
+/// statistics of the whole tensor; a decoding one.
+struct CudaText {
+  std::string text;
+  cuda::Shape shape;
+  std::vector<std::string> kernels;  ///< their names: casync_int4_encode
+};
+
+/// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).
+/// Unimplemented: what this back end cannot say yet the interpreter can; with its place.
+Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source);
+
+}  // namespace casync::compll

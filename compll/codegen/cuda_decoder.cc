@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda_decoder.h"
+
+#include "compll/codegen/cuda_routine.h"
+#include "compll/ir/schedule.h"
+
+namespace casync::compll {
+namespace {
+
+class CudaDecoderText : CudaRoutine {
+ public:
+  CudaDecoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
+      : CudaRoutine(program, lowered.decode.graph, {lowered.decode.result}, out, diagnostics),
+        result_(lowered.decode.result) {}
+
+  void write() {
+    const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, result_}});
+    if (plan.passes.size() != 1 || plan.passes[0].phases.size() != 1 || !plan.passes[0].phases[0].reductions.empty()) {
+      refuse(graph_[result_].at, "a `decode` that reduces");
+    }
+    const Phase& phase = plan.passes[0].phases[0];
+    out_.line("/// From one payload to four neighbours.");
+    out_.open("struct Decoder");
+    out_.open(
+        "__device__ __forceinline__ Decoder(const Launch& of, const unsigned char* payload, uint64_t elements)\n"
+        "      : launch(of), n(elements)");
+    out_.line("const Sections at(n, launch.log2_block);");
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+      out_.line(section(i) + " = payload + at." + section_word(program_, i) + ";");
+    }
+    out_.close();
+    out_.line("");
+    out_.open("__device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const");
+    write_tensor(plan);
+    write_block(phase);
+    write_elements(phase);
+    out_.close();
+    out_.line("");
+    out_.line("const Launch& launch;");
+    out_.line("uint64_t n;");
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+      out_.line("const unsigned char* " + section(i) + ";");
+    }
+    out_.close(";");
+  }
+
+ private:
+  void write_tensor(const Schedule& plan) {
+    for (const ValueId id : plan.passes[0].of_tensor) {
+      const Value& value = graph_[id];
+      if (!text_.has_line(id)) continue;
+      define(id, value.kind == Value::Kind::kSection     ? load_one(value, "0")
+                 : value.kind == Value::Kind::kParameter ? parameter(value)
+                 : value.kind == Value::Kind::kCount     ? count(value)
+                                                         : text_.definition(id));
+    }
+  }
+
+  void write_block(const Phase& phase) {
+    if (!phase.of_block.empty()) out_.line("const uint64_t entry = i >> launch.log2_block;");
+    for (const ValueId id : phase.of_block) {
+      const Value& value = graph_[id];
+      if (!text_.has_line(id)) continue;
+      if (value.kind == Value::Kind::kCompute && value.arguments.empty()) {
+        refuse(value.at, "a random number in `decode`");
+      }
+      define(id, value.kind == Value::Kind::kSection ? load_one(value, "entry")
+                 : value.kind == Value::Kind::kIndex ? CudaExpression::type(value.type) + "(entry)"
+                                                     : text_.definition(id));
+    }
+  }
+
+  void write_elements(const Phase& phase) {
+    for (const ValueId id : phase.elements) {
+      const Value& value = graph_[id];
+      if (value.kind != Value::Kind::kSection) continue;
+      if (value.type == kDoubleType) refuse(value.at, "a section of doubles");
+      out_.line("const Quad<uint32_t> code_" + std::to_string(id) + " = load_quad<" + std::to_string(value.type.bits) +
+                ">(" + section(value.section) + ", i, rest);");
+    }
+    const std::string gradient = program_.variables[program_.decode.gradient].name;
+    out_.line("Quad<float> " + gradient + ";");
+    out_.line("#pragma unroll");
+    out_.open("for (uint32_t k = 0; k < 4; ++k)");
+    for (const ValueId id : phase.elements) {
+      const Value& value = graph_[id];
+      if (!text_.has_line(id)) continue;
+      if (value.kind == Value::Kind::kSection)
+        define(id, from_code(value.type, "code_" + std::to_string(id) + "[k]"));
+      else if (value.kind == Value::Kind::kIndex)
+        define(id, CudaExpression::type(value.type) + "(i + k)");
+      else if (value.arguments.empty())
+        refuse(value.at, "a random number in `decode`");
+      else
+        define(id, text_.definition(id));
+    }
+    out_.line(gradient + "[k] = " + text_.bare(result_) + ";");
+    out_.close();
+    out_.line("return " + gradient + ";");
+    out_.forget_line();
+  }
+
+  ValueId result_;
+};
+
+}  // namespace
+
+void write_cuda_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
+  CudaDecoderText(program, lowered, out, diagnostics).write();
+}
+
+}  // namespace casync::compll

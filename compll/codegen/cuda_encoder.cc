@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda_encoder.h"
+
+#include "compll/codegen/cuda_loops.h"
+
+namespace casync::compll {
+namespace {
+
+std::vector<Output> outputs_of(const Lowered& lowered) {
+  std::vector<Output> all;
+  for (std::uint32_t i = 0; i < lowered.encode.sections.size(); ++i) {
+    all.push_back({Output::Kind::kSection, i, lowered.encode.sections[i]});
+  }
+  all.push_back({Output::Kind::kResidual, 0, lowered.encode.residual});
+  return all;
+}
+
+class CudaEncoderText : CudaLoops {
+ public:
+  CudaEncoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
+      : CudaLoops(program, lowered, out, diagnostics), plan_(schedule(graph_, outputs_of(lowered))) {}
+
+  cuda::Shape write() {
+    for (const Output& output : outputs_of(lowered_)) text_.keep(output.value);
+    survey();
+    write_constants();
+    if (statistics_ != 0) write_passes("statistics", 0, statistics_);
+    write_passes("encode", statistics_, plan_.passes.size());
+    write_end();
+    return shape_;
+  }
+
+ private:
+  /// Which passes come before the last launch, and which words of the workspace their results go to.
+  void survey() {
+    bool last_is_serial = false;
+    for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) {
+      for (const Phase& phase : plan_.passes[pass].phases) {
+        for (const ValueId id : phase.reductions) {
+          const Value& value = graph_[id];
+          if (!cuda_reducer(graph_, value)) refuse(value.at, "this reduction");
+          text_.keep(id);
+          if (value.kind == Value::Kind::kBlockReduce) shape_.ordered = shape_.ordered || is_ordered(graph_, value);
+          if (value.kind != Value::Kind::kReduce) continue;
+          slots_[id] = shape_.slots++;
+          if (!is_ordered(graph_, value)) continue;
+          shape_.serial = true;
+          last_is_serial = last_is_serial || pass + 1 == plan_.passes.size();
+        }
+      }
+    }
+    statistics_ = plan_.passes.size() - (last_is_serial ? 0 : 1);
+    shape_.statistics = statistics_ != 0;
+    // A second pass begins when the first one is over everywhere.
+    shape_.serial = shape_.serial || statistics_ > 1;
+    if (!lowered_.block) return;
+    shape_.has_blocks = true;
+    const Constant& block = *lowered_.block;
+    if (block.parameter) {
+      shape_.block_parameter = static_cast<std::int32_t>(*block.parameter);
+    } else {
+      shape_.fixed_block = block.value;
+    }
+  }
+
+  void write_constants() {
+    const auto flag = [](bool value) { return value ? "true" : "false"; };
+    out_.line("static constexpr uint32_t kNumber = " + std::to_string(program_.declares.number) +
+              ", kVersion = " + std::to_string(program_.declares.version) + ";");
+    out_.line("static constexpr uint32_t kSlots = " + std::to_string(shape_.slots) + ";");
+    out_.line(std::string("static constexpr bool kHasBlocks = ") + flag(shape_.has_blocks) +
+              ", kOrdered = " + flag(shape_.ordered) + ";");
+    out_.line("using Decoder = codec::Decoder;");
+    out_.line("");
+  }
+
+  void write_passes(const std::string& function, std::size_t begin, std::size_t end) {
+    out_.forget_line();
+    out_.line("template <class Source>");
+    out_.open("__device__ __forceinline__ static void " + function +
+              "([[maybe_unused]] Work& work, [[maybe_unused]] const Source& source)");
+    for (std::size_t pass = begin; pass < end; ++pass) {
+      if (end - begin > 1) out_.open("");
+      write_pass(plan_.passes[pass]);
+      if (end - begin > 1) out_.close();
+      out_.forget_line();
+    }
+    out_.close();
+    out_.line("");
+  }
+
+  /// What is one for the tensor.
+  void write_end() {
+    out_.open("__device__ __forceinline__ static void end(const Work& work)");
+    std::vector<ValueId> needed;
+    for (const Output& output : plan_.tensor_stores) needed.push_back(output.value);
+    write_preamble(needed, plan_.tensor_stores);
+    for (const Output& output : plan_.tensor_stores) {
+      out_.line("store_one<" + entry_bits(output.section) + ">(" + text_.bare(output.value) + ", " +
+                section(output.section) + ", 0);");
+    }
+    out_.line("Sections(n, launch.log2_block).clear_gaps(work.segment.payload);");
+    out_.close();
+    out_.forget_line();
+  }
+
+  Schedule plan_;
+  std::size_t statistics_ = 0;  ///< passes of the first launch
+};
+
+}  // namespace
+
+cuda::Shape write_cuda_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
+  return CudaEncoderText(program, lowered, out, diagnostics).write();
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda_expression.h"
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+namespace casync::compll {
+namespace {
+
+std::string shortest(double value) {
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
+std::string literal(const Value& value) {
+  switch (value.type.kind) {
+    case ScalarType::Kind::kBool: return value.number != 0 ? "true" : "false";
+    case ScalarType::Kind::kUint: return shortest(value.number) + "u";
+    case ScalarType::Kind::kInt: return value.number == -2147483648.0 ? "(-2147483647 - 1)" : shortest(value.number);
+    default: break;
+  }
+  const bool is_float = value.type == kFloatType;
+  std::string text = is_float ? "from_bits(0x7f800000u)" : "widened(from_bits(0x7f800000u))";
+  if (!std::isinf(value.number)) {
+    text = shortest(std::fabs(value.number));
+    if (text.find_first_of(".e") == text.npos) text += ".0";
+    if (is_float) text += "f";
+  }
+  return std::signbit(value.number) ? "(-" + text + ")" : text;
+}
+
+/// Between its two operands, or "" where the operation is a function.
+std::string_view sign_of(Op op, ScalarType type) {
+  const bool is_bool = type.kind == ScalarType::Kind::kBool;
+  const bool wraps = type.kind == ScalarType::Kind::kInt;  // which the operators of int may not
+  switch (op) {
+    case Op::kAdd: return wraps ? "" : "+";
+    case Op::kSubtract: return wraps ? "" : "-";
+    case Op::kMultiply: return wraps ? "" : "*";
+    case Op::kDivide: return type.is_float() ? "/" : "";
+    case Op::kEqual: return "==";
+    case Op::kUnequal: return "!=";
+    case Op::kLess: return "<";
+    case Op::kLessEqual: return "<=";
+    case Op::kAnd: return is_bool ? "&&" : "&";
+    case Op::kOr: return is_bool ? "||" : "|";
+    case Op::kXor: return is_bool ? "!=" : "^";
+    default: return "";
+  }
+}
+
+std::string function_of(Op op, bool is_float) {
+  switch (op) {
+    case Op::kNegate: return "negated";
+    case Op::kAdd: return "add";
+    case Op::kSubtract: return "subtract";
+    case Op::kMultiply: return "multiply";
+    case Op::kDivide: return is_float ? "divide" : "quotient";
+    case Op::kRemainder: return "remainder";
+    case Op::kAbs: return "abs";
+    case Op::kFloor: return "floor";
+    case Op::kCeil: return "ceil";
+    case Op::kRound: return "round_even";
+    case Op::kSqrt: return "sqrt";
+    case Op::kBits: return "bits";
+    case Op::kFromBits: return "from_bits";
+    case Op::kIsFinite: return "is_finite";
+    case Op::kShiftLeft: return "shift_left";
+    case Op::kShiftRight: return "shift_right";
+    case Op::kMin: return "min";
+    case Op::kMax: return "max";
+    default: return "";
+  }
+}
+
+/// Whether it binds as a name does: one word, or one call.
+bool is_closed(const std::string& text) {
+  if (text.find_first_of(" -!~") == text.npos) return true;
+  const std::size_t open = text.find('(');
+  if (open == text.npos || text.find_first_of(" -!~") < open) return false;
+  int depth = 0;
+  for (std::size_t i = open; i < text.size(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0) return i + 1 == text.size();
+  }
+  return false;
+}
+
+bool is_arithmetic(Op op) {
+  return op == Op::kAdd || op == Op::kSubtract || op == Op::kMultiply || op == Op::kDivide || op == Op::kNegate;
+}
+bool is_rounding(Op op) { return op == Op::kFloor || op == Op::kCeil || op == Op::kRound || op == Op::kSqrt; }
+
+}  // namespace
+
+CudaExpression::CudaExpression(const Graph& graph, const std::vector<ValueId>& seen)
+    : graph_(graph), uses_(graph.values().size(), 0), kept_(graph.values().size(), false) {
+  for (const Value& value : graph.values()) {
+    for (const ValueId id : value.arguments) {
+      ++uses_[id];
+      if (graph[id].domain != value.domain) kept_[id] = true;  // computed outside of the loop it is used in
+    }
+  }
+  mark_seen(seen);
+}
+
+/// A NaN's bits are seen where they are stored or asked for, and so are those of what that was made of.
+void CudaExpression::mark_seen(const std::vector<ValueId>& seen) {
+  seen_.assign(graph_.values().size(), false);
+  for (const ValueId id : seen) seen_[id] = graph_[id].type.is_float();
+  for (std::size_t id = seen_.size(); id-- > 0;) {
+    const Value& value = graph_[static_cast<ValueId>(id)];
+    const bool asked = value.kind == Value::Kind::kCompute && value.op == Op::kBits;
+    if (!seen_[id] && !asked) continue;
+    for (const ValueId argument : value.arguments) {
+      seen_[argument] = seen_[argument] || graph_[argument].type.is_float();
+    }
+  }
+}
+
+std::string CudaExpression::type(ScalarType type) {
+  switch (type.kind) {
+    case ScalarType::Kind::kBool: return "bool";
+    case ScalarType::Kind::kInt: return "int32_t";
+    case ScalarType::Kind::kUint: return "uint32_t";
+    case ScalarType::Kind::kFloat: return type == kDoubleType ? "double" : "float";
+    case ScalarType::Kind::kVoid: break;
+  }
+  return "void";
+}
+
+std::string CudaExpression::name(ValueId id) const {
+  const std::string& word = graph_[id].name;
+  return (word.empty() ? "v" : word + "_") + std::to_string(id);
+}
+
+bool CudaExpression::has_line(ValueId id) const {
+  const Value& value = graph_[id];
+  if (value.kind == Value::Kind::kConstant || value.kind == Value::Kind::kSpread) return false;
+  return value.kind != Value::Kind::kCompute || kept_[id] || uses_[id] != 1 || value.arguments.empty();
+}
+
+std::string CudaExpression::use(ValueId id) const {
+  const std::string text = bare(id);
+  return is_closed(text) || graph_[id].kind == Value::Kind::kConstant ? text : "(" + text + ")";
+}
+
+std::string CudaExpression::bare(ValueId id) const {
+  const Value& value = graph_[id];
+  if (value.kind == Value::Kind::kSpread) return bare(value.arguments.front());
+  if (value.kind == Value::Kind::kConstant) return literal(value);
+  return has_line(id) ? name(id) : operation(id);
+}
+
+std::string CudaExpression::operation(ValueId id) const {
+  const Value& value = graph_[id];
+  const auto operand = [&](std::size_t i) { return use(value.arguments[i]); };
+  const ScalarType from = graph_[value.arguments.front()].type;
+  const bool is_seen = seen_[id] && value.type.is_float();
+  switch (value.op) {
+    case Op::kNot: return "!" + operand(0);
+    case Op::kComplement: return "~" + operand(0);
+    case Op::kConvert: return conversion(id);
+    case Op::kSelect: return operand(0) + " ? " + operand(1) + " : " + operand(2);
+    case Op::kNegate:
+      if (from.is_float() && !is_seen) return "-" + operand(0);
+      break;
+    default: break;
+  }
+  const std::string_view sign = is_seen && is_arithmetic(value.op) ? "" : sign_of(value.op, from);
+  if (!sign.empty()) return operand(0) + " " + std::string(sign) + " " + operand(1);
+  std::string call = function_of(value.op, from.is_float()) + "(" + bare(value.arguments[0]);
+  for (std::size_t i = 1; i < value.arguments.size(); ++i) call += ", " + bare(value.arguments[i]);
+  call += ")";
+  return is_seen && is_rounding(value.op) ? "or_nan(" + call + ", " + bare(value.arguments[0]) + ")" : call;
+}
+
+/// Integers of fewer bits lie in 32: where the range fits, nothing has to be done.
+std::string CudaExpression::conversion(ValueId id) const {
+  const Value& value = graph_[id];
+  const std::string operand = bare(value.arguments.front());
+  const ScalarType from = graph_[value.arguments.front()].type, to = value.type;
+  if (to == kBoolType) return "to_bool(" + operand + ")";
+  if (to.is_float() && from.is_float()) {
+    const bool kept = seen_[id];
+    if (to == kDoubleType) return (kept ? "widened(" : "double(") + operand + ")";
+    return (kept ? "narrowed(" : "float(") + operand + ")";
+  }
+  if (to.is_float()) return type(to) + "(" + operand + ")";
+  const bool fits = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);
+  if (fits && from.kind == to.kind) return use(value.arguments.front());
+  if (fits) return type(to) + "(" + operand + ")";
+  const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
+  return (to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint") + width + "(" + operand + ")";
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compll/ir/graph.h"
+
+namespace casync::compll {
+
+/// How values are written for CUDA: all of them are single elements. Operators are those of C++ where they mean the
+/// same; the functions are those of compll/ops/cuda/scalar.cuh, and of nan.cuh where a NaN's bits can be seen.
+class CudaExpression {
+ public:
+  /// The bits of `seen` leave the kernel, if they are floats.
+  CudaExpression(const Graph& graph, const std::vector<ValueId>& seen);
+
+  static std::string type(ScalarType type);
+
+  /// The program's own word with the value's number, `scale_27`, or `v27`.
+  std::string name(ValueId id) const;
+
+  /// What the value is where it is used: its name, a literal, or, for what is used once, its operation.
+  std::string use(ValueId id) const;
+
+  /// The same where nothing binds stronger: between parentheses, behind `=`.
+  std::string bare(ValueId id) const;
+
+  /// The operation itself, for the right side of its definition.
+  std::string definition(ValueId id) const { return operation(id); }
+
+  /// Whether the value gets a line of its own.
+  bool has_line(ValueId id) const;
+
+  /// Marks a value as one that has a name although it is used once.
+  void keep(ValueId id) { kept_[id] = true; }
+
+ private:
+  void mark_seen(const std::vector<ValueId>& seen);
+  std::string operation(ValueId id) const;
+  std::string conversion(ValueId id) const;
+
+  const Graph& graph_;
+  std::vector<int> uses_;
+  std::vector<bool> kept_;
+  std::vector<bool> seen_;  ///< floats whose bits can be seen
+};
+
+}  // namespace casync::compll

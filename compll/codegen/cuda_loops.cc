@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda_loops.h"
+
+namespace casync::compll {
+namespace {
+
+std::vector<ValueId> seen_of(const Lowered& lowered) { return lowered.encode.sections; }
+
+bool is_random(const Value& value) { return value.kind == Value::Kind::kCompute && value.arguments.empty(); }
+
+bool has_loop(const Phase& phase) {
+  return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty();
+}
+
+}  // namespace
+
+CudaLoops::CudaLoops(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
+    : CudaRoutine(program, lowered.encode.graph, seen_of(lowered), out, diagnostics), lowered_(lowered) {
+  text_.keep(lowered.encode.input);
+}
+
+void CudaLoops::write_pass(const Pass& pass) {
+  write_preamble(targets_of(pass), stores_of(pass));
+  if (uses_random(pass)) out_.line("const RandomStream random = work.random();");
+  for (const Phase& phase : pass.phases) {
+    for (const ValueId id : phase.reductions) {
+      if (is_of_tensor(id)) out_.line(*cuda_reducer(graph_, graph_[id]) + " " + reducer(id) + ";");
+    }
+  }
+  out_.open("for (uint64_t first = work.begin; first < work.end; first += work.stride)");
+  out_.line("const uint32_t size = work.size_at(first);");
+  if (shape_.has_blocks) out_.line("[[maybe_unused]] const uint64_t entry = work.block_at(first);");
+  for (std::size_t i = 0; i < pass.phases.size(); ++i) write_phase(pass.phases[i], i == 0);
+  out_.close();
+  write_tensor_results(pass);
+}
+
+/// What a pass computes and stores, for which the tensor's values have to be there.
+std::vector<ValueId> CudaLoops::targets_of(const Pass& pass) const {
+  std::vector<ValueId> targets;
+  for (const Phase& phase : pass.phases) {
+    targets.insert(targets.end(), phase.elements.begin(), phase.elements.end());
+    targets.insert(targets.end(), phase.of_block.begin(), phase.of_block.end());
+    for (const Output& output : phase.stores) targets.push_back(output.value);
+    for (const ValueId id : phase.reductions) {
+      targets.insert(targets.end(), graph_[id].arguments.begin(), graph_[id].arguments.end());
+    }
+  }
+  return targets;
+}
+
+/// The sections that a pass writes.
+std::vector<Output> CudaLoops::stores_of(const Pass& pass) const {
+  std::vector<Output> all;
+  for (const Phase& phase : pass.phases) {
+    all.insert(all.end(), phase.block_stores.begin(), phase.block_stores.end());
+    for (const Output& output : phase.stores) {
+      if (output.kind == Output::Kind::kSection) all.push_back(output);
+    }
+  }
+  return all;
+}
+
+/// Of the tensor, and not below what it has reduced: that is over. But the value that a reduction begins with is here.
+ValueFlags CudaLoops::tensor_values(const std::vector<ValueId>& needed) const {
+  ValueFlags in(graph_.values().size(), false);
+  for (const ValueId id : needed) in[id] = true;
+  for (std::size_t id = in.size(); id-- > 0;) {
+    const Value& value = graph_[static_cast<ValueId>(id)];
+    if (!in[id]) continue;
+    for (std::size_t i = value.kind == Value::Kind::kReduce ? 1 : 0; i < value.arguments.size(); ++i) {
+      in[value.arguments[i]] = true;
+    }
+  }
+  for (std::size_t id = 0; id < in.size(); ++id) {
+    in[id] = in[id] && graph_[static_cast<ValueId>(id)].domain == Domain::kTensor;
+  }
+  return in;
+}
+
+bool CudaLoops::uses_random(const Pass& pass) const {
+  for (const Phase& phase : pass.phases) {
+    for (const ValueId id : phase.elements) {
+      if (is_random(graph_[id])) return true;
+    }
+    for (const ValueId id : phase.of_block) {
+      if (is_random(graph_[id])) return true;
+    }
+  }
+  return false;
+}
+
+void CudaLoops::write_preamble(const std::vector<ValueId>& needed, const std::vector<Output>& stores) {
+  out_.line("[[maybe_unused]] const Launch& launch = work.launch;");
+  out_.line("[[maybe_unused]] const uint64_t n = work.segment.n;");
+  if (!stores.empty()) out_.line("const Sections at(n, launch.log2_block);");
+  for (const Output& output : stores) {
+    out_.line("unsigned char* const " + section(output.section) + " = work.segment.payload + at." +
+              section_word(program_, output.section) + ";");
+  }
+  const ValueFlags in = tensor_values(needed);
+  for (ValueId id = 0; id < in.size(); ++id) {
+    const Value& value = graph_[id];
+    if (!in[id] || !text_.has_line(id)) continue;
+    if (is_random(value)) refuse(value.at, "a random number for the tensor");
+    switch (value.kind) {
+      case Value::Kind::kParameter: define(id, parameter(value)); break;
+      case Value::Kind::kCount: define(id, count(value)); break;
+      case Value::Kind::kReduce: {
+        const std::string word = "load_slot(work.slots + " + std::to_string(slots_.at(id)) + ")";
+        define(id, is_ordered(graph_, value) ? "out_of_slot<" + CudaExpression::type(value.type) + ">(" + word + ")"
+                                             : *cuda_reducer(graph_, value) + "::value_of(" + word + ")");
+        break;
+      }
+      default: define(id, text_.definition(id)); break;
+    }
+  }
+}
+
+void CudaLoops::write_phase(const Phase& phase, bool first) {
+  write_block_values(phase);
+  if (!has_loop(phase)) return;
+  std::vector<ValueId> in_quads, in_lanes;
+  for (const ValueId id : phase.reductions) {
+    (is_ordered(graph_, graph_[id]) ? in_lanes : in_quads).push_back(id);
+    if (!is_of_tensor(id)) out_.line(*cuda_reducer(graph_, graph_[id]) + " " + reducer(id) + ";");
+  }
+  out_.open("for (uint32_t at_piece = 0; at_piece < size; at_piece += kPiece)");
+  out_.line(std::string("const Piece piece = work.") + (first ? "load" : "again") + "(source, first, at_piece, size);");
+  if (!phase.stores.empty() || !in_quads.empty()) write_quads(phase, in_quads);
+  if (!in_lanes.empty()) write_lanes(phase, in_lanes);
+  out_.close();
+  out_.forget_line();
+}
+
+/// `.result()`, or with the value that a reduction by a function begins with.
+std::string CudaLoops::result_of(ValueId id) const {
+  const Value& value = graph_[id];
+  if (!is_ordered(graph_, value)) return "of_block(" + reducer(id) + ", launch.block)";
+  return reducer(id) + ".result(" + (value.arguments.size() > 1 ? text_.bare(value.arguments[1]) : "") + ")";
+}
+
+void CudaLoops::write_block_values(const Phase& phase) {
+  for (const ValueId id : phase.of_block) {
+    if (!text_.has_line(id)) continue;
+    const Value& value = graph_[id];
+    if (value.kind == Value::Kind::kBlockReduce) {
+      define(id, result_of(id));
+    } else if (value.kind == Value::Kind::kIndex) {
+      define(id, CudaExpression::type(value.type) + "(entry)");
+    } else if (is_random(value)) {
+      const std::string drawn = "random_bits(random, entry, " + std::to_string(value.purpose) + ")";
+      define(id, value.op == Op::kRandomUniform ? "uniform(" + drawn + ")" : drawn);
+    } else {
+      define(id, text_.definition(id));
+    }
+  }
+  if (phase.block_stores.empty()) return;
+  out_.open("if (work.begins_block(size))");
+  for (const Output& output : phase.block_stores) {
+    out_.line("store_one<" + entry_bits(output.section) + ">(" + text_.bare(output.value) + ", " +
+              section(output.section) + ", entry);");
+  }
+  out_.close();
+}
+
+void CudaLoops::write_draws(const Phase& phase, const ValueFlags& here) {
+  for (const ValueId id : phase.elements) {
+    if (!here[id] || !is_random(graph_[id])) continue;
+    out_.line("const Quad<uint32_t> drawn_" + std::to_string(id) + " = random_quad(random, i, " +
+              std::to_string(graph_[id].purpose) + ");");
+  }
+}
+
+/// A value of the loop's element.
+void CudaLoops::write_element(ValueId id, Loop loop) {
+  const Value& value = graph_[id];
+  if (!text_.has_line(id)) return;
+  const bool quads = loop == Loop::kQuads;
+  if (value.kind == Value::Kind::kInput) {
+    define(id, quads ? "x[k]" : "work.kept[j]");
+  } else if (value.kind == Value::Kind::kIndex) {
+    define(id, CudaExpression::type(value.type) + (quads ? "(i + k)" : "(i)"));
+  } else if (is_random(value)) {
+    const std::string drawn =
+        quads ? "drawn_" + std::to_string(id) + "[k]" : "random_bits(random, i, " + std::to_string(value.purpose) + ")";
+    define(id, value.op == Op::kRandomUniform ? "uniform(" + drawn + ")" : drawn);
+  } else {
+    define(id, text_.definition(id));
+  }
+}
+
+void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& reductions) {
+  std::optional<Output> residual;
+  out_.open("for (uint32_t row = 0; row < piece.size; row += kRow)");
+  out_.line("const uint32_t j = row + 4 * work.lane, rest = piece.rest(j);");
+  out_.line("[[maybe_unused]] const uint64_t i = piece.first + j;");
+  out_.line("const Quad<float> x = work.quad(j);");
+  for (const Output& output : phase.stores) {
+    if (output.kind == Output::Kind::kResidual) {
+      residual = output;
+    } else if (graph_[output.value].type == kDoubleType) {
+      refuse(graph_[output.value].at, "a section of doubles");
+    } else {
+      out_.line("Quad<uint32_t> " + section_word(program_, output.section) + "_codes;");
+    }
+  }
+  if (residual) {
+    out_.line("Quad<float> kept_back;");
+    out_.line("const bool keeps_back = work.segment.residual_out != nullptr;");
+  }
+  write_quad_body(phase, reductions, residual);
+  for (const Output& output : phase.stores) {
+    if (output.kind == Output::Kind::kResidual) continue;
+    out_.line("store_quad<" + entry_bits(output.section) + ">(" + section_word(program_, output.section) + "_codes, " +
+              section(output.section) + ", i, rest);");
+  }
+  if (residual) out_.line("if (keeps_back) store_floats(kept_back, work.segment.residual_out + i, rest);");
+  out_.close();
+}
+
+void CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
+                                const std::optional<Output>& residual) {
+  std::vector<ValueId> targets;
+  for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
+  for (const Output& output : phase.stores) {
+    if (output.kind == Output::Kind::kSection) targets.push_back(output.value);
+  }
+  const ValueFlags always = below(targets, Domain::kElement);
+  if (residual) targets.push_back(residual->value);
+  const ValueFlags here = below(targets, Domain::kElement);
+  write_draws(phase, here);
+  out_.line("#pragma unroll");
+  out_.open("for (uint32_t k = 0; k < 4; ++k)");
+  for (const ValueId id : phase.elements) {
+    if (always[id]) write_element(id, Loop::kQuads);
+  }
+  for (const Output& output : phase.stores) {
+    if (output.kind != Output::Kind::kSection) continue;
+    out_.line(section_word(program_, output.section) + "_codes[k] = code_of(" + text_.bare(output.value) + ");");
+  }
+  for (const ValueId id : reductions) {
+    out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ", i + k);");
+  }
+  if (residual) {
+    out_.open("if (keeps_back)");
+    for (const ValueId id : phase.elements) {
+      if (here[id] && !always[id]) write_element(id, Loop::kQuads);
+    }
+    out_.line("kept_back[k] = " + text_.bare(residual->value) + ";");
+    out_.close();
+  }
+  out_.close();
+}
+
+void CudaLoops::write_lanes(const Phase& phase, const std::vector<ValueId>& reductions) {
+  std::vector<ValueId> targets;
+  for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
+  const ValueFlags here = below(targets, Domain::kElement);
+  out_.forget_line();
+  out_.line("__syncwarp();");
+  out_.open("for (uint32_t j = work.lane % kReductionLanes; j < piece.size; j += kReductionLanes)");
+  out_.line("[[maybe_unused]] const uint64_t i = piece.first + j;");
+  for (const ValueId id : phase.elements) {
+    if (here[id]) write_element(id, Loop::kLanes);
+  }
+  for (const ValueId id : reductions) {
+    out_.line(reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ");");
+  }
+  out_.close();
+  out_.line("__syncwarp();");
+}
+
+/// Behind a pass: what it has reduced goes to the workspace.
+void CudaLoops::write_tensor_results(const Pass& pass) {
+  for (const Phase& phase : pass.phases) {
+    for (const ValueId id : phase.reductions) {
+      if (!is_of_tensor(id)) continue;
+      const std::string slot = "work.slots + " + std::to_string(slots_.at(id));
+      if (!is_ordered(graph_, graph_[id])) {
+        out_.line("join_tensor(" + reducer(id) + ", " + slot + ");");
+      } else {
+        const std::string word = "word_" + std::to_string(id);
+        out_.line("const uint64_t " + word + " = in_slot(" + result_of(id) + ");");
+        out_.line("if (work.lane == 0) *(" + slot + ") = " + word + ";");
+      }
+    }
+  }
+  if (shape_.serial) out_.line("__syncwarp();  // the next pass reads it");
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "compll/codegen/cuda_reducer.h"
+#include "compll/codegen/cuda_routine.h"
+#include "compll/ir/schedule.h"
+#include "compll/ops/cuda/launch.h"
+
+namespace casync::compll {
+
+/// One pass of encode over a warp's units: the loops that its reductions divide. A loop goes over four neighbours for
+/// each thread; where a reduction has an order a second one follows, over the 16 lanes of reductions.
+class CudaLoops : protected CudaRoutine {
+ protected:
+  CudaLoops(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
+
+  /// Everything of one pass.
+  void write_pass(const Pass& pass);
+
+  /// At a function's begin: what these need of the tensor, and pointers to the sections that are stored.
+  void write_preamble(const std::vector<ValueId>& needed, const std::vector<Output>& stores);
+
+  const Lowered& lowered_;
+  cuda::Shape shape_;
+  std::map<ValueId, std::uint32_t> slots_;  ///< of reductions to one for the tensor
+
+ private:
+  /// Whose text a loop's body is: four neighbours, or one element of a lane.
+  enum class Loop { kQuads, kLanes };
+
+  std::vector<ValueId> targets_of(const Pass& pass) const;
+  std::vector<Output> stores_of(const Pass& pass) const;
+  ValueFlags tensor_values(const std::vector<ValueId>& needed) const;
+  bool uses_random(const Pass& pass) const;
+  bool is_of_tensor(ValueId id) const { return graph_[id].kind == Value::Kind::kReduce; }
+  std::string reducer(ValueId id) const { return "reduced_" + std::to_string(id); }
+  std::string result_of(ValueId id) const;
+
+  void write_phase(const Phase& phase, bool first);
+  void write_block_values(const Phase& phase);
+  void write_quads(const Phase& phase, const std::vector<ValueId>& reductions);
+  void write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
+                       const std::optional<Output>& residual);
+  void write_lanes(const Phase& phase, const std::vector<ValueId>& reductions);
+  void write_element(ValueId id, Loop loop);
+  void write_draws(const Phase& phase, const ValueFlags& here);
+  void write_tensor_results(const Pass& pass);
+};
+
+}  // namespace casync::compll

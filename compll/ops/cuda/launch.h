@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of generated CUDA text are told: plain structs, the same for nvcc, NVRTC and a host's compiler. A
+// launch works on a batch of segments, so that many small gradients are one launch.
+#pragma once
+
+// NVRTC takes no function that is the host's alone.
+#ifdef __CUDACC__
+#define COMPLL_ANYWHERE __host__ __device__
+#else
+#define COMPLL_ANYWHERE
+#endif
+
+namespace casync::compll::cuda {
+
+// NVRTC has no <cstdint>.
+using int32_t = int;
+using uint32_t = unsigned int;
+using uint64_t = unsigned long long;
+static_assert(sizeof(uint32_t) == 4 && sizeof(uint64_t) == 8);
+
+/// The most parameters a codec has.
+inline constexpr uint32_t kMostParameters = 16;
+
+/// One term of a sum: a payload of the codec, or raw elements.
+struct Contribution {
+  const unsigned char* payload = nullptr;
+  const float* raw = nullptr;  ///< when not null, this and not `payload`
+};
+
+/// One vector to encode, to merge or to decode. Payloads begin at a multiple of 16 bytes; floats may lie anywhere, and
+/// are fastest at a multiple of 16.
+struct Segment {
+  uint64_t n = 0;
+  const float* in = nullptr;                    ///< encode: the elements
+  const Contribution* contributions = nullptr;  ///< merge and decode: what is summed, in this order
+  uint32_t contribution_count = 0;
+  uint32_t first_tile = 0, tile_count = 1;  ///< tiles of the segments before it, and its own: place_tiles
+  float scale = 1;                          ///< merge: the sum is multiplied by it
+  const float* residual_in = nullptr;
+  float* residual_out = nullptr;
+  unsigned char* payload = nullptr;  ///< encode and merge: where the code goes
+  float* out = nullptr;              ///< decode
+  uint64_t gradient = 0;             ///< the gradient's key
+  uint64_t first = 0;                ///< position of element 0 in the gradient
+};
+
+/// What all kernels take. All pointers are the device's.
+struct Launch {
+  const Segment* segments = nullptr;
+  uint32_t segment_count = 0;
+  uint32_t block = 1;       ///< elements that share statistics, a power of two; 1: there are no blocks
+  uint32_t log2_block = 0;  ///< of it
+  uint32_t step = 0;
+  uint64_t seed = 0;
+  bool add = false;  ///< decode: to what `out` has
+  /// Shape::slots words for each segment, zero before the first launch that uses them and again behind the last one.
+  uint64_t* workspace = nullptr;
+  double parameters[kMostParameters] = {};
+};
+
+/// A warp works on a unit at a time, four warps on a tile.
+inline constexpr uint32_t kLanes = 32;
+inline constexpr uint32_t kWarps = 4;
+inline constexpr uint32_t kThreads = kLanes * kWarps;
+/// What a warp has loaded at once: 8 KiB, so that 28 warps find room on a multiprocessor.
+inline constexpr uint32_t kPiece = 2048;
+/// Four neighbours for each thread.
+inline constexpr uint32_t kRow = 4 * kLanes;
+
+/// How a codec's kernels are launched.
+struct Shape {
+  uint32_t slots = 2;            ///< words of the workspace for each segment
+  uint32_t fixed_block = 0;      ///< 0: see block_parameter
+  int32_t block_parameter = -1;  ///< the parameter that is the block; -1: there is none, or it is fixed
+  bool has_blocks = false;
+  bool ordered = false;     ///< sums within a block have an order: a unit is one block
+  bool statistics = false;  ///< a launch before encode looks at all of a segment first
+  bool serial = false;      ///< in that launch one warp takes a segment, because a sum over all of it has an order
+};
+
+using Kernel = void (*)(Launch);
+
+/// The kernels of one codec; null where it has none.
+struct Kernels {
+  const char* name = "";
+  Shape shape;
+  Kernel encode = nullptr, merge = nullptr, decode = nullptr;
+  Kernel encode_statistics = nullptr, merge_statistics = nullptr;
+};
+
+COMPLL_ANYWHERE constexpr uint32_t unit_of(bool has_blocks, bool ordered, uint32_t block) {
+  if (!has_blocks) return 4 * kRow;  // four loads under way in each thread
+  return ordered || block > kRow ? block : kRow;
+}
+COMPLL_ANYWHERE constexpr uint32_t tile_of(uint32_t unit) { return kWarps * (unit > 1024 ? unit : 1024); }
+COMPLL_ANYWHERE constexpr uint64_t tiles_of(uint64_t n, uint32_t unit) {
+  return n == 0 ? 1 : (n - 1) / tile_of(unit) + 1;
+}
+
+/// Floats that a warp keeps of a unit: rows are loaded whole.
+COMPLL_ANYWHERE constexpr uint32_t kept_of(uint32_t unit) { return unit < kRow ? kRow : unit < kPiece ? unit : kPiece; }
+
+/// How large a launch is.
+struct Grid {
+  uint32_t blocks = 0, threads = 0, shared_bytes = 0;
+};
+
+COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
+  return {tiles, kThreads, kWarps * kept_of(unit) * static_cast<uint32_t>(sizeof(float))};
+}
+COMPLL_ANYWHERE constexpr Grid serial_grid_of(uint32_t segments, uint32_t unit) {
+  return {segments, kLanes, kept_of(unit) * static_cast<uint32_t>(sizeof(float))};
+}
+
+/// Numbers the tiles of segments; how many there are.
+COMPLL_ANYWHERE inline uint32_t place_tiles(Segment* segments, uint32_t count, uint32_t unit) {
+  uint32_t tiles = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    segments[i].first_tile = tiles;
+    segments[i].tile_count = static_cast<uint32_t>(tiles_of(segments[i].n, unit));
+    tiles += segments[i].tile_count;
+  }
+  return tiles;
+}
+
+}  // namespace casync::compll::cuda

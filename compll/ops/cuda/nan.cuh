@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arithmetic that gives a NaN the bits it has on x86: those of the operand that is one, made quiet, else the default
+// ones with the sign set. A GPU's own NaN is always the same. Generated text uses these where a result's bits can be
+// seen: it is stored, or the program asks for its bits.
+#pragma once
+
+#include "compll/ops/cuda/types.cuh"
+
+namespace casync::compll::cuda {
+
+COMPLL_BOTH float quiet(float x) { return from_bits(bits(x) | 0x400000u); }
+COMPLL_BOTH double quiet(double x) { return same_bits<double>(same_bits<uint64_t>(x) | 0x8000000000000ull); }
+COMPLL_BOTH float default_nan(float) { return from_bits(0xffc00000u); }
+COMPLL_BOTH double default_nan(double) { return same_bits<double>(0xfff8000000000000ull); }
+
+template <class Real>
+COMPLL_BOTH Real nan_of(Real a, Real b) {
+  return a != a ? quiet(a) : b != b ? quiet(b) : default_nan(a);
+}
+
+template <class Real>
+COMPLL_BOTH Real add(Real a, Real b) {
+  const Real sum = a + b;
+  return sum == sum ? sum : nan_of(a, b);
+}
+template <class Real>
+COMPLL_BOTH Real subtract(Real a, Real b) {
+  const Real difference = a - b;
+  return difference == difference ? difference : nan_of(a, b);
+}
+template <class Real>
+COMPLL_BOTH Real multiply(Real a, Real b) {
+  const Real product = a * b;
+  return product == product ? product : nan_of(a, b);
+}
+template <class Real>
+COMPLL_BOTH Real divide(Real a, Real b) {
+  const Real result = a / b;
+  return result == result ? result : nan_of(a, b);
+}
+
+COMPLL_BOTH float negated(float x) { return from_bits(bits(x) ^ 0x80000000u); }
+COMPLL_BOTH double negated(double x) { return same_bits<double>(same_bits<uint64_t>(x) ^ 0x8000000000000000ull); }
+
+/// The result of a function of one operand; of NaN its operand.
+template <class Real>
+COMPLL_BOTH Real or_nan(Real result, Real x) {
+  return x != x ? quiet(x) : result == result ? result : default_nan(x);
+}
+
+COMPLL_BOTH double widened(float x) {
+  if (x == x) return x;
+  const uint64_t fraction = uint64_t{bits(x) & 0x7fffffu} << 29, sign = uint64_t{bits(x) >> 31} << 63;
+  return same_bits<double>(sign | 0x7ff8000000000000ull | fraction);
+}
+COMPLL_BOTH float narrowed(double x) {
+  if (x == x) return static_cast<float>(x);
+  const uint64_t all = same_bits<uint64_t>(x);
+  const uint32_t fraction = static_cast<uint32_t>(all >> 29) & 0x7fffffu, sign = static_cast<uint32_t>(all >> 63) << 31;
+  return from_bits(sign | 0x7fc00000u | fraction);
+}
+
+}  // namespace casync::compll::cuda

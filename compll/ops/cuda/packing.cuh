@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A section's elements lie side by side, the lowest bit of a byte first. Four neighbours of `kBits` bits are kBits / 2
+// bytes: one access for the usual widths. Those of an odd width share a byte with the next four, and the thread of the
+// first four writes it. Nothing is read or written behind the section's last byte.
+#pragma once
+
+#include "compll/ops/cuda/types.cuh"
+
+namespace casync::compll::cuda {
+
+/// The bits of four elements.
+struct Packed {
+  uint64_t low = 0, high = 0;
+
+  COMPLL_BOTH void put(uint64_t code, uint32_t at) {
+    if (at < 64) low |= code << at;
+    if (at >= 64) high |= code << (at - 64);
+    if (at < 64 && at > 32) high |= code >> (64 - at);
+  }
+  COMPLL_BOTH uint32_t get(uint32_t at) const {
+    if (at >= 64) return static_cast<uint32_t>(high >> (at - 64));
+    return static_cast<uint32_t>(low >> at | (at > 32 ? high << (64 - at) : 0));
+  }
+  COMPLL_BOTH Packed without_lowest(uint32_t count) const {
+    return {low >> count | high << (64 - count), high >> count};
+  }
+};
+
+/// `rest` of the four count, the others are zeros.
+template <uint32_t kBits>
+COMPLL_BOTH Packed packed(const Quad<uint32_t>& codes, uint32_t rest) {
+  Packed all;
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) {
+    if (k < rest) all.put(codes[k] & (0xffffffffu >> (32 - kBits)), k * kBits);
+  }
+  return all;
+}
+
+/// The four that begin at bit `shift`.
+template <uint32_t kBits>
+COMPLL_BOTH Quad<uint32_t> unpacked(const Packed& all, uint32_t shift) {
+  Quad<uint32_t> codes;
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) codes[k] = all.get(k * kBits + shift) & (0xffffffffu >> (32 - kBits));
+  return codes;
+}
+
+COMPLL_BOTH Packed load_bytes(const unsigned char* from, uint32_t count) {
+  Packed all;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t byte = from[i];
+    if (i < 8) all.low |= byte << (8 * i);
+    if (i >= 8) all.high |= byte << (8 * i - 64);
+  }
+  return all;
+}
+COMPLL_BOTH void store_bytes(const Packed& all, unsigned char* to, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    to[i] = static_cast<unsigned char>(i < 8 ? all.low >> (8 * i) : all.high >> (8 * i - 64));
+  }
+}
+
+template <class Word, class From>
+COMPLL_BOTH Word load_word(const From* from) {
+  return *reinterpret_cast<const Word*>(from);
+}
+template <class Word, class To>
+COMPLL_BOTH void store_word(To* to, const Word& word) {
+  *reinterpret_cast<Word*>(to) = word;
+}
+
+/// Elements i to i + 3 of a section, of which `rest` are there; i is a multiple of 4.
+template <uint32_t kBits>
+COMPLL_BOTH Quad<uint32_t> load_quad(const unsigned char* section, uint64_t i, uint32_t rest) {
+  const unsigned char* from = section + i * kBits / 8;
+  constexpr uint32_t kShared = kBits % 2 == 0 ? 0 : 4;  // bits of the first byte that may be of others
+  const uint32_t shift = i / 4 % 2 == 0 ? 0 : kShared;
+  if (rest >= 4) {
+    if constexpr (kBits == 32) return load_word<Quad<uint32_t>>(from);
+    if constexpr (kBits == 16) return unpacked<kBits>({load_word<uint64_t>(from), 0}, 0);
+    if constexpr (kBits == 8) return unpacked<kBits>({load_word<uint32_t>(from), 0}, 0);
+    if constexpr (kBits == 4) return unpacked<kBits>({load_word<unsigned short>(from), 0}, 0);
+    if constexpr (kBits < 4 && kBits != 3) return unpacked<kBits>({load_word<unsigned char>(from), 0}, shift);
+  }
+  const uint32_t here = rest < 4 ? rest : 4;
+  return unpacked<kBits>(load_bytes(from, (shift + here * kBits + 7) / 8), shift);
+}
+
+/// Elements of an even width.
+template <uint32_t kBits>
+COMPLL_BOTH void store_even(const Packed& all, unsigned char* section, uint64_t i, uint32_t rest) {
+  static_assert(kBits % 2 == 0);
+  unsigned char* to = section + i * kBits / 8;
+  if (rest >= 4) {
+    if constexpr (kBits == 32) {
+      return store_word(to, unpacked<32>(all, 0));
+    }
+    if constexpr (kBits == 16) return store_word(to, all.low);
+    if constexpr (kBits == 8) return store_word(to, static_cast<uint32_t>(all.low));
+    if constexpr (kBits == 4) return store_word(to, static_cast<unsigned short>(all.low));
+    if constexpr (kBits == 2) return store_word(to, static_cast<unsigned char>(all.low));
+  }
+  const uint32_t here = rest < 4 ? rest : 4;
+  store_bytes(all, to, (here * kBits + 7) / 8);
+}
+
+/// Elements of an odd width. `next` are the lowest four bits of the next thread's, for the byte that is shared: the
+/// first of the two writes it. `rest` goes on counting behind the own four.
+template <uint32_t kBits>
+COMPLL_BOTH void store_odd(const Packed& all, uint32_t next, unsigned char* section, uint64_t i, uint32_t rest) {
+  static_assert(kBits % 2 == 1);
+  unsigned char* to = section + i * kBits / 8;
+  const uint32_t here = rest < 4 ? rest : 4;
+  if (i / 4 % 2 == 0) {
+    Packed both = all;
+    both.put(next, 4 * kBits);
+    store_bytes(both, to, rest > 4 ? (4 * kBits + 4) / 8 : (here * kBits + 7) / 8);
+  } else if (here * kBits > 4) {
+    store_bytes(all.without_lowest(4), to + 1, (here * kBits - 4 + 7) / 8);
+  }
+}
+
+/// An element as it is stored, above its width whatever it is.
+COMPLL_BOTH uint32_t code_of(uint32_t x) { return x; }
+COMPLL_BOTH uint32_t code_of(int32_t x) { return static_cast<uint32_t>(x); }
+COMPLL_BOTH uint32_t code_of(bool x) { return x ? 1 : 0; }
+COMPLL_BOTH uint32_t code_of(float x) { return bits(x); }
+
+/// Single entries, of whole bytes: one for each block, or one for the tensor.
+template <uint32_t kBits>
+COMPLL_BOTH uint32_t load_one(const unsigned char* section, uint64_t entry) {
+  constexpr uint32_t kBytes = (kBits + 7) / 8;
+  const unsigned char* from = section + entry * kBytes;
+  if constexpr (kBits == 32) return load_word<uint32_t>(from);
+  return static_cast<uint32_t>(load_bytes(from, kBytes).low) & (0xffffffffu >> (32 - kBits));
+}
+COMPLL_BOTH double load_double(const unsigned char* section, uint64_t entry) {
+  return load_word<double>(section + 8 * entry);
+}
+
+template <uint32_t kBits>
+COMPLL_BOTH void store_one(uint32_t value, unsigned char* section, uint64_t entry) {
+  constexpr uint32_t kBytes = (kBits + 7) / 8;
+  unsigned char* to = section + entry * kBytes;
+  if constexpr (kBits == 32) return store_word(to, value);
+  store_bytes({value & (0xffffffffu >> (32 - kBits)), 0}, to, kBytes);
+}
+template <uint32_t kBits>
+COMPLL_BOTH void store_one(int32_t value, unsigned char* section, uint64_t entry) {
+  store_one<kBits>(static_cast<uint32_t>(value), section, entry);
+}
+template <uint32_t kBits>
+COMPLL_BOTH void store_one(bool value, unsigned char* section, uint64_t entry) {
+  store_one<kBits>(value ? 1u : 0u, section, entry);
+}
+template <uint32_t kBits>
+COMPLL_BOTH void store_one(float value, unsigned char* section, uint64_t entry) {
+  store_one<32>(bits(value), section, entry);
+}
+template <uint32_t kBits>
+COMPLL_BOTH void store_one(double value, unsigned char* section, uint64_t entry) {
+  store_word(section + 8 * entry, value);
+}
+
+COMPLL_BOTH bool is_aligned(const float* at) { return reinterpret_cast<uint64_t>(at) % 16 == 0; }
+
+/// Four floats at any address that floats have.
+COMPLL_BOTH Quad<float> load_floats(const float* from, uint32_t rest) {
+  if (rest >= 4 && is_aligned(from)) return load_word<Quad<float>>(from);
+  Quad<float> values;
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) values[k] = k < rest ? from[k] : 0.0f;
+  return values;
+}
+COMPLL_BOTH void store_floats(const Quad<float>& values, float* to, uint32_t rest) {
+  if (rest >= 4 && is_aligned(to)) return store_word(to, values);
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) {
+    if (k < rest) to[k] = values[k];
+  }
+}
+
+}  // namespace casync::compll::cuda

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random numbers that are a function of where they are used: those of compll/ops/random.h.
+#pragma once
+
+#include "compll/ops/cuda/types.cuh"
+
+namespace casync::compll::cuda {
+
+/// What the numbers of one encoding depend on, besides element and purpose.
+struct RandomStream {
+  uint32_t key[2];
+  uint32_t step;
+  uint64_t first;  ///< position of element 0 in the gradient
+
+  COMPLL_BOTH RandomStream(uint64_t seed, uint64_t gradient, uint32_t at_step, uint64_t at_first)
+      : step(at_step), first(at_first) {
+    uint64_t mixed = gradient * 0x9e3779b97f4a7c15ull;
+    mixed ^= mixed >> 32;
+    mixed += seed;
+    key[0] = static_cast<uint32_t>(mixed);
+    key[1] = static_cast<uint32_t>(mixed >> 32);
+  }
+};
+
+/// Philox4x32-10: the four numbers of elements 4 * block, ... of the gradient.
+COMPLL_BOTH Quad<uint32_t> philox(const RandomStream& stream, uint64_t block, uint32_t purpose) {
+  uint32_t c0 = static_cast<uint32_t>(block), c1 = static_cast<uint32_t>(block >> 32), c2 = stream.step, c3 = purpose;
+  uint32_t k0 = stream.key[0], k1 = stream.key[1];
+#pragma unroll
+  for (uint32_t round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{0xd2511f53u} * c0, b = uint64_t{0xcd9e8d57u} * c2;
+    c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
+    c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
+    c1 = static_cast<uint32_t>(b);
+    c3 = static_cast<uint32_t>(a);
+    k0 += 0x9e3779b9u;
+    k1 += 0xbb67ae85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+/// 32 random bits for element i of the encoding.
+COMPLL_BOTH uint32_t random_bits(const RandomStream& stream, uint64_t i, uint32_t purpose) {
+  const uint64_t at = stream.first + i;
+  const Quad<uint32_t> drawn = philox(stream, at / 4, purpose);
+  return at % 4 == 0 ? drawn[0] : at % 4 == 1 ? drawn[1] : at % 4 == 2 ? drawn[2] : drawn[3];
+}
+
+/// The same for elements i to i + 3: one block of Philox, or two where the encoding begins within one.
+COMPLL_BOTH Quad<uint32_t> random_quad(const RandomStream& stream, uint64_t i, uint32_t purpose) {
+  const uint64_t at = stream.first + i;
+  const Quad<uint32_t> own = philox(stream, at / 4, purpose);
+  if (at % 4 == 0) return own;
+  const Quad<uint32_t> next = philox(stream, at / 4 + 1, purpose);
+  if (at % 4 == 1) return {{own[1], own[2], own[3], next[0]}};
+  if (at % 4 == 2) return {{own[2], own[3], next[0], next[1]}};
+  return {{own[3], next[0], next[1], next[2]}};
+}
+
+/// From 0 to below 1, a multiple of 2^-24.
+COMPLL_BOTH float uniform(uint32_t random) { return static_cast<float>(random >> 8) * 0x1p-24f; }
+
+}  // namespace casync::compll::cuda

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast kernels are beside a copy on the same GPU. usage: kernels_bench [ROOT [CODEC ...]]; prints tables in
+// Markdown. Bytes are the least a kernel can move: what it has to read and write once. Exit code 77: no GPU.
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/compll/cuda/device/cuda_device.h"
+#include "tests/compll/cuda/device/meaning.h"
+#include "tests/compll/cuda/support/codecs.h"
+#include "tests/compll/support/inputs.h"
+
+namespace casync::compll::test {
+namespace {
+
+constexpr int kSkipped = 77;
+constexpr std::uint32_t kMerged = 4;
+
+/// So many vectors of n elements, in the device's memory, with all that encode, decode and merge take.
+class Batch {
+ public:
+  Batch(CudaDevice& device, const cuda::Kernels& kernels, const Codec& meaning, std::uint32_t count, Elements n)
+      : device_(device), kernels_(kernels) {
+    device.reset();
+    payload_bytes_ = meaning.encoded_bound(n);
+    const std::vector<float> values = gaussian(std::min<Elements>(n, 1 << 20), 1);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      cuda::Segment segment;
+      segment.n = n;
+      segment.in = floats(n, values);
+      segment.residual_in = floats(n, values);
+      segment.residual_out = floats(n, {});
+      segment.out = floats(n, {});
+      segment.payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
+      segment.gradient = i;
+      segment.scale = 1.0f / kMerged;
+      encode_.push_back(segment);
+    }
+    launch_ = launch_of(meaning);
+    merge_ = decode_ = encode_;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      merge_[i].contributions = contributions(encode_[i], kMerged);
+      merge_[i].contribution_count = kMerged;
+      merge_[i].payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
+      decode_[i].contributions = merge_[i].contributions;
+      decode_[i].contribution_count = 1;
+    }
+    encode_at_ = upload(encode_), merge_at_ = upload(merge_), decode_at_ = upload(decode_);
+  }
+
+  double encode() { return run(encode_at_, kernels_.encode_statistics, kernels_.encode); }
+  double merge() { return run(merge_at_, kernels_.merge_statistics, kernels_.merge); }
+  double decode() { return run(decode_at_, nullptr, kernels_.decode); }
+  Bytes payload_bytes() const { return payload_bytes_; }
+
+ private:
+  float* floats(Elements n, const std::vector<float>& values) {
+    std::byte* at = device_.allocate(n * sizeof(float));
+    for (Elements i = 0; i < n && !values.empty(); i += values.size()) {
+      device_.upload(at + i * sizeof(float), values.data(), std::min<Elements>(values.size(), n - i) * sizeof(float));
+    }
+    return reinterpret_cast<float*>(at);
+  }
+
+  cuda::Launch launch_of(const Codec& meaning) {
+    const cuda::Shape& shape = kernels_.shape;
+    const std::vector<double>& values = meaning.info().values;
+    cuda::Launch launch;
+    std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), launch.parameters);
+    if (shape.has_blocks) launch.block = static_cast<std::uint32_t>(meaning.info().block);
+    launch.log2_block = static_cast<std::uint32_t>(std::countr_zero(launch.block));
+    launch.segment_count = static_cast<std::uint32_t>(encode_.size());
+    unit_ = cuda::unit_of(shape.has_blocks, shape.ordered, launch.block);
+    tiles_ = cuda::place_tiles(encode_.data(), launch.segment_count, unit_);
+    const std::size_t bytes = encode_.size() * shape.slots * sizeof(std::uint64_t);
+    std::byte* workspace = device_.allocate(bytes);
+    device_.fill(workspace, 0, bytes);
+    launch.workspace = reinterpret_cast<cuda::uint64_t*>(workspace);
+    return launch;
+  }
+
+  const cuda::Contribution* contributions(const cuda::Segment& segment, std::uint32_t count) {
+    const std::vector<cuda::Contribution> all(count, {segment.payload, nullptr});
+    std::byte* at = device_.allocate(all.size() * sizeof all[0]);
+    device_.upload(at, all.data(), all.size() * sizeof all[0]);
+    return reinterpret_cast<const cuda::Contribution*>(at);
+  }
+
+  const cuda::Segment* upload(const std::vector<cuda::Segment>& segments) {
+    std::byte* at = device_.allocate(segments.size() * sizeof segments[0]);
+    device_.upload(at, segments.data(), segments.size() * sizeof segments[0]);
+    return reinterpret_cast<const cuda::Segment*>(at);
+  }
+
+  double run(const cuda::Segment* segments, cuda::Kernel statistics, cuda::Kernel kernel) {
+    launch_.segments = segments;
+    const cuda::Shape& shape = kernels_.shape;
+    return device_.seconds([&] {
+      if (statistics != nullptr) {
+        device_.launch(statistics,
+                       shape.serial ? cuda::serial_grid_of(launch_.segment_count, unit_) : cuda::grid_of(tiles_, unit_),
+                       launch_);
+      }
+      device_.launch(kernel, cuda::grid_of(tiles_, unit_), launch_);
+    });
+  }
+
+  CudaDevice& device_;
+  const cuda::Kernels& kernels_;
+  Bytes payload_bytes_ = 0;
+  std::vector<cuda::Segment> encode_, merge_, decode_;
+  const cuda::Segment *encode_at_ = nullptr, *merge_at_ = nullptr, *decode_at_ = nullptr;
+  cuda::Launch launch_;
+  std::uint32_t unit_ = 0, tiles_ = 0;
+};
+
+/// Bytes read and written by a copy of n floats, per second.
+double copy_speed(CudaDevice& device, Elements n) {
+  device.reset();
+  std::byte* from = device.allocate(n * sizeof(float));
+  std::byte* to = device.allocate(n * sizeof(float));
+  const double seconds = device.seconds([&] { device.copy(to, from, n * sizeof(float)); });
+  return 2.0 * static_cast<double>(n) * sizeof(float) / seconds;
+}
+
+void print_table(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted,
+                 std::uint32_t count, Elements n) {
+  const double copy = copy_speed(device, count * n);
+  std::printf("\n## %u x %llu elements\n\nA copy of as many floats moves %.0f GB/s.\n\n", count,
+              static_cast<unsigned long long>(n), copy / 1e9);
+  std::printf("| codec | bytes an element | encode, feedback | decode | merge of %u | of the copy |\n", kMerged);
+  std::printf("|---|---|---|---|---|---|\n");
+  for (const cuda::Kernels* kernels : kernels_of_codecs()) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
+    const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
+    Batch batch(device, *kernels, *meaning, count, n);
+    const double code = static_cast<double>(batch.payload_bytes()) / static_cast<double>(n);
+    const double elements = static_cast<double>(count) * static_cast<double>(n);
+    // A merge with feedback reads and writes residuals, too.
+    const double bytes[] = {12 + code, 4 + code, 8 + (kMerged + 1) * code};
+    const double seconds[] = {batch.encode(), batch.decode(), batch.merge()};
+    std::printf("| `%s`%s | %.2f, %.2f, %.2f |", kernels->name, kernels->shape.serial ? " (serial)" : "", bytes[0],
+                bytes[1], bytes[2]);
+    for (int i = 0; i < 3; ++i) {
+      std::printf(" %.0f GB/s, %.1f us |", bytes[i] * elements / seconds[i] / 1e9, seconds[i] * 1e6);
+    }
+    std::printf(" %.2f, %.2f, %.2f |\n", bytes[0] * elements / seconds[0] / copy,
+                bytes[1] * elements / seconds[1] / copy, bytes[2] * elements / seconds[2] / copy);
+    std::fflush(stdout);
+  }
+}
+
+int run(const std::string& root, const std::vector<std::string>& wanted) {
+  std::string reason;
+  const std::unique_ptr<CudaDevice> device = CudaDevice::open(reason);
+  if (!device) {
+    std::printf("skipped: no device: %s\n", reason.c_str());
+    return kSkipped;
+  }
+  print_table(*device, root, wanted, 1, Elements{1} << 26);
+  print_table(*device, root, wanted, 1, Elements{1} << 20);
+  print_table(*device, root, wanted, 200, 1024);
+  return 0;
+}
+
+}  // namespace
+}  // namespace casync::compll::test
+
+int main(int argc, char** argv) {
+  const std::string root = argc > 1 ? argv[1] : ".";
+  return casync::compll::test::run(root, {argv + std::min(argc, 2), argv + argc});
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels on this machine's GPU give the interpreter's bytes. usage: kernels_test [--small] [ROOT [CODEC ...]], with
+// the sources below ROOT; --small is for a sanitizer. Exit code 77: no GPU. Not Catch2: it is carried to a machine that
+// has nothing but a driver.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/compll/cuda/device/cuda_device.h"
+#include "tests/compll/cuda/device/meaning.h"
+#include "tests/compll/cuda/support/codecs.h"
+#include "tests/compll/cuda/support/compare.h"
+
+namespace casync::compll::test {
+namespace {
+
+constexpr int kSkipped = 77;
+
+/// The sizes of blocks to try: the codec's own, one within a row of a warp, one of several rows, one of several pieces.
+std::vector<Parameters> settings(const cuda::Kernels& kernels, const Codec& codec) {
+  std::vector<Parameters> all = {{}};
+  if (kernels.shape.block_parameter < 0) return all;
+  const CodecParameter& block = codec.info().parameters[static_cast<std::size_t>(kernels.shape.block_parameter)];
+  for (const double size : {16.0, 64.0, 512.0, 4096.0}) {
+    if (size >= block.least && size <= block.most) all.push_back({{block.name, size}});
+  }
+  return all;
+}
+
+Comparison comparison(bool is_small) {
+  if (is_small) return {{1, 17, 129}, {130}, {}};
+  return {{0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 511, 513, 1000, 4097},
+          {0, 1, 130, 4099},
+          {100003}};
+}
+
+int run(bool is_small, const std::string& root, const std::vector<std::string>& wanted) {
+  std::string reason;
+  const std::unique_ptr<CudaDevice> device = CudaDevice::open(reason);
+  if (!device) {
+    std::printf("skipped: no device: %s\n", reason.c_str());
+    return kSkipped;
+  }
+  std::printf("on %s\n", device->name().c_str());
+  int failed = 0;
+  for (const cuda::Kernels* kernels : kernels_of_codecs()) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
+    for (const Parameters& parameters : settings(*kernels, *meaning_of(root, kernels->name, {}))) {
+      const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, parameters);
+      const std::string found = difference(*kernels, *meaning, *device, comparison(is_small));
+      std::printf("%s, block %llu: %s\n", kernels->name, static_cast<unsigned long long>(meaning->info().block),
+                  found.empty() ? "the interpreter's bytes" : found.c_str());
+      std::fflush(stdout);
+      failed += found.empty() ? 0 : 1;
+    }
+  }
+  std::printf("%s\n", failed == 0 ? "passed" : "FAILED");
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace casync::compll::test
+
+int main(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool is_small = !arguments.empty() && arguments.front() == "--small";
+  if (is_small) arguments.erase(arguments.begin());
+  if (arguments.empty()) arguments.push_back(".");
+  return casync::compll::test::run(is_small, arguments.front(), {arguments.begin() + 1, arguments.end()});
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tests/compll/support/run_codec.h"
+
+namespace casync::compll::test {
+
+/// The interpreted codec of `name`, from the sources below `root`: compll/codecs, or a program of the tests. Ends the
+/// program where there is none.
+std::unique_ptr<Codec> meaning_of(const std::string& root, const std::string& name, const Parameters& parameters);
+
+}  // namespace casync::compll::test

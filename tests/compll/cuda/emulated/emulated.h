@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What generated kernels take from CUDA, for a host's compiler: included before them. A thread is a fibre; it runs
+// until it waits for its warp or its block, and whoever it waits for is run. That is slow and shows what a kernel
+// computes.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#define __host__
+#define __device__
+#define __global__
+#define __shared__
+#define __forceinline__ inline
+#define __grid_constant__
+#define __launch_bounds__(threads)
+
+namespace casync::compll::emulated {
+
+struct Index {
+  unsigned x = 0;
+};
+
+/// Waits until all lanes of the warp are here with the same operation; then what each of them brought.
+const std::uint64_t* exchange(const char* operation, std::uint64_t own);
+void wait_for_block();
+
+template <class T>
+std::uint64_t to_word(T value) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, &value, sizeof value);
+  return word;
+}
+template <class T>
+T from_word(std::uint64_t word) {
+  T value;
+  std::memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+}  // namespace casync::compll::emulated
+
+/// Of the fibre that runs.
+extern casync::compll::emulated::Index threadIdx, blockIdx;
+
+inline unsigned emulated_lane() { return threadIdx.x % 32; }
+
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+  const unsigned from = emulated_lane() ^ static_cast<unsigned>(mask);
+  return casync::compll::emulated::from_word<T>(
+      casync::compll::emulated::exchange("shfl_xor", casync::compll::emulated::to_word(value))[from]);
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, unsigned by, int width = 32) {
+  const unsigned lane = emulated_lane(), last = lane | static_cast<unsigned>(width - 1);
+  const std::uint64_t* all = casync::compll::emulated::exchange("shfl_down", casync::compll::emulated::to_word(value));
+  return casync::compll::emulated::from_word<T>(all[lane + by <= last ? lane + by : lane]);
+}
+template <class T>
+T __shfl_sync(unsigned, T value, int from) {
+  return casync::compll::emulated::from_word<T>(
+      casync::compll::emulated::exchange("shfl", casync::compll::emulated::to_word(value))[from]);
+}
+inline unsigned __ballot_sync(unsigned, bool vote) {
+  const std::uint64_t* all = casync::compll::emulated::exchange("ballot", vote ? 1 : 0);
+  unsigned votes = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) votes |= static_cast<unsigned>(all[lane]) << lane;
+  return votes;
+}
+inline bool __all_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) == 0xffffffffu; }
+inline void __syncwarp() { casync::compll::emulated::exchange("syncwarp", 0); }
+inline void __syncthreads() { casync::compll::emulated::wait_for_block(); }
+inline void __threadfence() {}
+inline unsigned __popc(unsigned bits) { return static_cast<unsigned>(std::popcount(bits)); }
+
+// One fibre runs at a time.
+template <class T>
+T atomicMax(T* at, T value) {
+  const T before = *at;
+  if (before < value) *at = value;
+  return before;
+}
+template <class T>
+T atomicAdd(T* at, T value) {
+  const T before = *at;
+  *at += value;
+  return before;
+}

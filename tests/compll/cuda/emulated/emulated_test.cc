@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generated kernels, run on this host, give the interpreter's bytes: for each codec of compll/codecs and for programs
+// with branches, several results and reductions by a function.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "compll/codegen/cuda.h"
+#include "compll/lang/front_end.h"
+#include "tests/compll/cuda/emulated/launch.h"
+#include "tests/compll/cuda/support/codecs.h"
+#include "tests/compll/cuda/support/compare.h"
+#include "tests/compll/support/programs.h"
+
+namespace casync::compll {
+namespace {
+
+class EmulatedDevice final : public test::KernelDevice {
+ public:
+  explicit EmulatedDevice(emulated::Order order) : order_(order) {}
+  std::byte* allocate(std::size_t bytes) override {
+    memory_.push_back(std::make_unique<Line[]>(bytes / sizeof(Line) + 1));
+    return reinterpret_cast<std::byte*>(memory_.back().get());
+  }
+  void reset() override { memory_.clear(); }
+  void upload(std::byte* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void download(void* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void fill(std::byte* at, unsigned char value, std::size_t bytes) override { std::memset(at, value, bytes); }
+  void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) override {
+    emulated::launch(kernel, grid, launch, order_);
+  }
+
+ private:
+  struct alignas(256) Line {
+    std::byte bytes[256];
+  };
+  emulated::Order order_;
+  std::vector<std::unique_ptr<Line[]>> memory_;
+};
+
+Written meaning_of(const std::string& name, const Parameters& parameters) {
+  const std::vector<std::string> built_in = written_names();
+  if (std::find(built_in.begin(), built_in.end(), name) != built_in.end()) return from_source(name, parameters);
+  std::ifstream file(std::string(CASYNC_GOLDEN_DIR) + "/" + name + ".cll");
+  return from_text(name, {std::istreambuf_iterator<char>(file), {}}, parameters);
+}
+
+std::string difference(const cuda::Kernels& kernels, const Parameters& parameters, const test::Comparison& comparison) {
+  const Written meaning = meaning_of(kernels.name, parameters);
+  for (const emulated::Order order : {emulated::Order::kForward, emulated::Order::kBackward}) {
+    EmulatedDevice device(order);
+    const std::string found = test::difference(kernels, *meaning.codec, device, comparison);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+std::string block_parameter(const cuda::Kernels& kernels) {
+  const Written meaning = meaning_of(kernels.name, {});
+  return meaning.codec->info().parameters[static_cast<std::size_t>(kernels.shape.block_parameter)].name;
+}
+
+}  // namespace
+
+TEST_CASE("emulated kernels: every codec that CUDA text can be written from is here") {
+  for (const std::string& name : written_names()) {
+    const Source source(name + ".cll", source_of(name));
+    const Result<Program> program = compile(source);
+    REQUIRE(program.is_ok());
+    const Result<Lowered> lowered = lower(*program, source);
+    const bool can = lowered.is_ok() && cuda_text(*program, *lowered, source).is_ok();
+    const std::vector<const cuda::Kernels*>& all = test::kernels_of_codecs();
+    INFO(name);
+    CHECK(can == std::any_of(all.begin(), all.end(), [&](const cuda::Kernels* each) { return each->name == name; }));
+  }
+}
+
+TEST_CASE("emulated kernels: the bytes are the interpreter's") {
+  for (const cuda::Kernels* kernels : test::kernels_of_codecs()) {
+    CHECK(difference(*kernels, {}, {{0, 1, 3, 15, 16, 17, 33, 129, 300}, {0, 1, 130}, {4099}}) == "");
+  }
+}
+
+TEST_CASE("emulated kernels: blocks of any size, within a row of a warp and beyond what it loads at once") {
+  for (const cuda::Kernels* kernels : test::kernels_of_codecs()) {
+    if (kernels->shape.block_parameter < 0) continue;
+    const std::string block = block_parameter(*kernels);
+    const double least = kernels->name == std::string("several") ? 16 : 64;
+    CHECK(difference(*kernels, {{block, least}}, {{63, 64, 65, 257}, {200}, {}}) == "");
+    if (kernels->name == std::string("several")) continue;
+    CHECK(difference(*kernels, {{block, 512}}, {{511, 513}, {600}, {}}) == "");
+    CHECK(difference(*kernels, {{block, 4096}}, {{}, {4100}, {9000}}) == "");
+  }
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compll/ops/cuda/launch.h"
+
+namespace casync::compll::emulated {
+
+/// In which order threads and blocks get their turn: what a kernel computes may not depend on it.
+enum class Order { kForward, kBackward };
+
+/// Runs a kernel on the host. Aborts with the reason where threads of a warp wait for each other in different places.
+void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch, Order order);
+
+}  // namespace casync::compll::emulated

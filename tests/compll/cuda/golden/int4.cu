@@ -1,0 +1,155 @@
+// Written by compllc from codec int4. Changes belong into its file. Compile with -fmad=false.
+#include "compll/ops/cuda/program.cuh"
+
+namespace casync::compll::cuda::codec_int4 {
+namespace codec = codec_int4;
+
+/// Where a payload's sections lie.
+struct Sections {
+  uint64_t scale, levels;
+  uint64_t scale_end, levels_end;
+
+  COMPLL_BOTH Sections(uint64_t n, [[maybe_unused]] uint32_t log2_block) {
+    scale = kHeaderBytes;
+    scale_end = end_of_section(scale, entries_of_blocks(n, log2_block), 32);
+    levels = section_behind(scale_end);
+    levels_end = end_of_section(levels, n, 4);
+    static_cast<void>(n);
+  }
+  COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const {
+    for (uint64_t b = scale_end; b < levels; ++b) payload[b] = 0;
+  }
+};
+
+/// From one payload to four neighbours.
+struct Decoder {
+  __device__ __forceinline__ Decoder(const Launch& of, const unsigned char* payload, uint64_t elements)
+      : launch(of), n(elements) {
+    const Sections at(n, launch.log2_block);
+    scale_at = payload + at.scale;
+    levels_at = payload + at.levels;
+  }
+
+  __device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const {
+    const uint64_t entry = i >> launch.log2_block;
+    const float scale_0 = from_bits(load_one<32>(scale_at, entry));
+    const Quad<uint32_t> code_1 = load_quad<4>(levels_at, i, rest);
+    Quad<float> gradient;
+    #pragma unroll
+    for (uint32_t k = 0; k < 4; ++k) {
+      const int32_t levels_1 = with_sign<4>(code_1[k]);
+      // 22: gradient = map(levels, spread(scale, block), [&](int level, float s) -> float { return level * s; });
+      const float result_5 = multiply(float(levels_1), scale_0);
+      gradient[k] = result_5;
+    }
+    return gradient;
+  }
+
+  const Launch& launch;
+  uint64_t n;
+  const unsigned char* scale_at;
+  const unsigned char* levels_at;
+};
+
+struct Codec {
+  static constexpr uint32_t kNumber = 5, kVersion = 1;
+  static constexpr uint32_t kSlots = 2;
+  static constexpr bool kHasBlocks = true, kOrdered = false;
+  using Decoder = codec::Decoder;
+
+  template <class Source>
+  __device__ __forceinline__ static void encode([[maybe_unused]] Work& work, [[maybe_unused]] const Source& source) {
+    [[maybe_unused]] const Launch& launch = work.launch;
+    [[maybe_unused]] const uint64_t n = work.segment.n;
+    const Sections at(n, launch.log2_block);
+    unsigned char* const scale_at = work.segment.payload + at.scale;
+    unsigned char* const levels_at = work.segment.payload + at.levels;
+    const float result_6 = from_bits(2143289344u);
+    for (uint64_t first = work.begin; first < work.end; first += work.stride) {
+      const uint32_t size = work.size_at(first);
+      [[maybe_unused]] const uint64_t entry = work.block_at(first);
+      Magnitude reduced_1;
+      for (uint32_t at_piece = 0; at_piece < size; at_piece += kPiece) {
+        const Piece piece = work.load(source, first, at_piece, size);
+        for (uint32_t row = 0; row < piece.size; row += kRow) {
+          const uint32_t j = row + 4 * work.lane, rest = piece.rest(j);
+          [[maybe_unused]] const uint64_t i = piece.first + j;
+          const Quad<float> x = work.quad(j);
+          #pragma unroll
+          for (uint32_t k = 0; k < 4; ++k) {
+            const float gradient_0 = x[k];
+            if (k < rest) reduced_1.take(gradient_0, i + k);
+          }
+        }
+      }
+      // 13: float* scale = map(block_reduce(gradient, block, magnitude), scale_of);
+      const float x_1 = of_block(reduced_1, launch.block);
+      const bool if_4 = !is_finite(x_1);
+      const float scale_9 = divide(x_1, 7.0f);
+      const float result_25 = (if_4 || (scale_9 < 7.52316384526264e-37f)) ? (if_4 ? result_6 : 0.0f) : divide(multiply(7.0f, (!is_finite(7.0f * scale_9)) ? from_bits(bits(scale_9) - 1u) : scale_9), 7.0f);
+      // 12: lambda_func level = [&](float x, float s) -> int4 { return s > 0 ? round(x * (1 / s)) : 0; };
+      const bool v27 = 0.0f < result_25;
+      const float v30 = 1.0f / result_25;
+      if (work.begins_block(size)) {
+        store_one<32>(result_25, scale_at, entry);
+      }
+      for (uint32_t at_piece = 0; at_piece < size; at_piece += kPiece) {
+        const Piece piece = work.again(source, first, at_piece, size);
+        for (uint32_t row = 0; row < piece.size; row += kRow) {
+          const uint32_t j = row + 4 * work.lane, rest = piece.rest(j);
+          [[maybe_unused]] const uint64_t i = piece.first + j;
+          const Quad<float> x = work.quad(j);
+          Quad<uint32_t> levels_codes;
+          Quad<float> kept_back;
+          const bool keeps_back = work.segment.residual_out != nullptr;
+          #pragma unroll
+          for (uint32_t k = 0; k < 4; ++k) {
+            const float gradient_0 = x[k];
+            const int32_t result_35 = to_int<4>(v27 ? round_even(gradient_0 * v30) : 0.0f);
+            levels_codes[k] = code_of(result_35);
+            if (keeps_back) {
+              // 22: gradient = map(levels, spread(scale, block), [&](int level, float s) -> float { return level * s; });
+              const float v39 = gradient_0 - (float(result_35) * result_25);
+              kept_back[k] = v39;
+            }
+          }
+          store_quad<4>(levels_codes, levels_at, i, rest);
+          if (keeps_back) store_floats(kept_back, work.segment.residual_out + i, rest);
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ static void end(const Work& work) {
+    [[maybe_unused]] const Launch& launch = work.launch;
+    [[maybe_unused]] const uint64_t n = work.segment.n;
+    Sections(n, launch.log2_block).clear_gaps(work.segment.payload);
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(kThreads) casync_int4_encode(const __grid_constant__ Launch launch) {
+  encode_tile<Codec, Gradient>(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads) casync_int4_merge(const __grid_constant__ Launch launch) {
+  encode_tile<Codec, Merged<Decoder>>(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads) casync_int4_decode(const __grid_constant__ Launch launch) {
+  decode_tile<Codec>(launch);
+}
+
+#ifndef __CUDACC_RTC__
+/// For whoever is linked with this text.
+extern "C" const Kernels* casync_int4_kernels() {
+  static const Kernels kernels = {
+      .name = "int4",
+      .shape = {2, 0, 0, true, false, false, false},
+      .encode = casync_int4_encode,
+      .merge = casync_int4_merge,
+      .decode = casync_int4_decode};
+  return &kernels;
+}
+#endif  // __CUDACC_RTC__
+
+}  // namespace casync::compll::cuda::codec_int4

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels are made of, on this host, against what the interpreter is made of.
+#include "tests/compll/cuda/emulated/emulated.h"
+// After it.
+#include <catch2/catch.hpp>
+#include <limits>
+#include <random>
+
+#include "compll/interpreter/bit_sections.h"
+#include "compll/interpreter/reductions.h"
+#include "compll/ops/cuda/program.cuh"
+#include "compll/ops/random.h"
+
+// The operations do not exchange anything; what does is tested with whole kernels.
+casync::compll::emulated::Index threadIdx, blockIdx;
+namespace casync::compll::emulated {
+const std::uint64_t* exchange(const char*, std::uint64_t) { return nullptr; }
+void wait_for_block() {}
+}  // namespace casync::compll::emulated
+
+namespace casync::compll {
+namespace {
+
+std::vector<float> floats() {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> all = {0,
+                            -0.0f,
+                            0.5f,
+                            -0.5f,
+                            1,
+                            -1,
+                            2.5f,
+                            7,
+                            8,
+                            -8,
+                            -9,
+                            127.5f,
+                            1e-40f,
+                            -1e-40f,
+                            0x1p31f,
+                            -0x1p31f,
+                            0x1p32f,
+                            4294967040.0f,
+                            2147483520.0f,
+                            3e38f,
+                            infinity,
+                            -infinity,
+                            std::nanf("1"),
+                            -std::nanf("7"),
+                            std::bit_cast<float>(0x7f800001u)};
+  std::mt19937 random(1);
+  for (int i = 0; i < 3000; ++i) all.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
+  return all;
+}
+
+std::vector<std::uint32_t> words() {
+  std::vector<std::uint32_t> all = {0, 1, 2, 7, 8, 31, 32, 33, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff};
+  std::mt19937 random(2);
+  for (int i = 0; i < 100; ++i) all.push_back(static_cast<std::uint32_t>(random()));
+  return all;
+}
+
+template <std::uint32_t kBits>
+void check_conversions() {
+  const ScalarType to_int{ScalarType::Kind::kInt, kBits}, to_uint{ScalarType::Kind::kUint, kBits};
+  for (const float x : floats()) {
+    const double wide = static_cast<double>(x) * 1.0000001;
+    INFO(kBits << " bits, " << x);
+    CHECK(cuda::to_int<kBits>(x) == converted(Scalar::of_float(x), kFloatType, to_int).as_int());
+    CHECK(cuda::to_uint<kBits>(x) == converted(Scalar::of_float(x), kFloatType, to_uint).as_uint());
+    CHECK(cuda::to_int<kBits>(wide) == converted(Scalar::of_double(wide), kDoubleType, to_int).as_int());
+    CHECK(cuda::to_uint<kBits>(wide) == converted(Scalar::of_double(wide), kDoubleType, to_uint).as_uint());
+  }
+  for (const std::uint32_t x : words()) {
+    const auto whole = static_cast<std::int32_t>(x);
+    CHECK(cuda::to_int<kBits>(whole) == converted(Scalar::of_int(whole), kIntType, to_int).as_int());
+    CHECK(cuda::to_uint<kBits>(whole) == converted(Scalar::of_int(whole), kIntType, to_uint).as_uint());
+    CHECK(cuda::to_int<kBits>(x) == converted(Scalar::of_uint(x), kUintType, to_int).as_int());
+    CHECK(cuda::to_uint<kBits>(x) == converted(Scalar::of_uint(x), kUintType, to_uint).as_uint());
+  }
+}
+
+Scalar meaning(Op op, ScalarType type, Scalar a, Scalar b) { return computed(op, type, std::array{a, b}); }
+
+/// Quads of a section written as a warp would: the first thread of two has the next one's lowest bits.
+template <std::uint32_t kBits>
+void check_packing() {
+  std::mt19937 random(kBits);
+  for (const std::size_t n : {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 29}) {
+    std::vector<Scalar> elements(n);
+    for (Scalar& each : elements) each = Scalar::of_uint(static_cast<std::uint32_t>(random()));
+    const SectionPlace place{kBits, n, 0};
+    std::vector<std::byte> expected(place.bytes() + 1, std::byte{0x5a});
+    write_section(place, elements, expected.data());
+    std::vector<cuda::Quad<std::uint32_t>> words(expected.size() / 16 + 2);
+    auto* made = reinterpret_cast<unsigned char*>(words.data());
+    std::memset(made, 0x5a, expected.size());
+    std::vector<cuda::Packed> quads;
+    for (std::size_t i = 0; i < n + 4; i += 4) {
+      cuda::Quad<std::uint32_t> codes;
+      for (std::uint32_t k = 0; k < 4; ++k) codes[k] = i + k < n ? elements[i + k].as_uint() : 0xffffffff;
+      quads.push_back(cuda::packed<kBits>(codes, static_cast<std::uint32_t>(i < n ? n - i : 0)));
+    }
+    for (std::size_t i = 0; i < n; i += 4) {
+      const auto rest = static_cast<std::uint32_t>(n - i);
+      if constexpr (kBits % 2 == 0)
+        cuda::store_even<kBits>(quads[i / 4], made, i, rest);
+      else
+        cuda::store_odd<kBits>(quads[i / 4], quads[i / 4 + 1].low & 15, made, i, rest);
+    }
+    INFO(kBits << " bits, " << n << " elements");
+    CHECK(std::memcmp(made, expected.data(), expected.size()) == 0);
+    for (std::size_t i = 0; i < n; i += 4) {
+      const auto back = cuda::load_quad<kBits>(made, i, static_cast<std::uint32_t>(n - i));
+      for (std::uint32_t k = 0; k < 4 && i + k < n; ++k) {
+        CHECK(back[k] == (elements[i + k].as_uint() & (0xffffffffu >> (32 - kBits))));
+      }
+    }
+  }
+}
+
+template <std::uint32_t... kBits>
+void for_widths(std::integer_sequence<std::uint32_t, kBits...>) {
+  (check_conversions<kBits + 1>(), ...);
+  (check_packing<kBits + 1>(), ...);
+}
+
+template <class Reducer, class T>
+Scalar reduced_backwards(const std::vector<T>& elements) {
+  std::uint64_t word = 0;
+  for (std::size_t i = elements.size(); i-- > 0;) {
+    Reducer one;
+    one.take(elements[i], i);
+    word = Reducer::join(word, one.word());
+  }
+  const auto value = Reducer::value_of(word);
+  return {std::bit_cast<std::uint32_t>(value)};
+}
+
+}  // namespace
+
+TEST_CASE("cuda operations: conversions and packed sections of 1 to 32 bits") {
+  for_widths(std::make_integer_sequence<std::uint32_t, 32>());
+}
+
+TEST_CASE("cuda operations: integers wrap around, and nothing is undefined") {
+  for (const std::uint32_t u : words()) {
+    for (const std::uint32_t v : words()) {
+      const auto a = static_cast<std::int32_t>(u), b = static_cast<std::int32_t>(v);
+      const Scalar x = Scalar::of_uint(u), y = Scalar::of_uint(v);
+      CHECK(cuda::add(a, b) == meaning(Op::kAdd, kIntType, x, y).as_int());
+      CHECK(cuda::subtract(a, b) == meaning(Op::kSubtract, kIntType, x, y).as_int());
+      CHECK(cuda::multiply(a, b) == meaning(Op::kMultiply, kIntType, x, y).as_int());
+      CHECK(cuda::quotient(a, b) == meaning(Op::kDivide, kIntType, x, y).as_int());
+      CHECK(cuda::remainder(a, b) == meaning(Op::kRemainder, kIntType, x, y).as_int());
+      CHECK(cuda::quotient(u, v) == meaning(Op::kDivide, kUintType, x, y).as_uint());
+      CHECK(cuda::remainder(u, v) == meaning(Op::kRemainder, kUintType, x, y).as_uint());
+      CHECK(cuda::shift_left(a, v) == meaning(Op::kShiftLeft, kIntType, x, y).as_int());
+      CHECK(cuda::shift_right(a, v) == meaning(Op::kShiftRight, kIntType, x, y).as_int());
+      CHECK(cuda::min(a, b) == meaning(Op::kMin, kIntType, x, y).as_int());
+      CHECK(cuda::max(u, v) == meaning(Op::kMax, kUintType, x, y).as_uint());
+    }
+    CHECK(cuda::abs(static_cast<std::int32_t>(u)) ==
+          meaning(Op::kAbs, kIntType, Scalar::of_uint(u), Scalar()).as_int());
+  }
+}
+
+#ifdef __x86_64__
+TEST_CASE("cuda operations: a NaN has the bits that it has here") {
+  const std::vector<float> all = floats();
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    const volatile float a = all[i];
+    const volatile float b = all[(7 * i + 1) % all.size()];
+    const float x = a, y = b;
+    if (x != x && y != y) continue;  // which of the two stays is a compiler's choice
+    INFO(x << " and " << y);
+    CHECK(cuda::bits(cuda::add(x, y)) == cuda::bits(x + y));
+    CHECK(cuda::bits(cuda::subtract(x, y)) == cuda::bits(x - y));
+    CHECK(cuda::bits(cuda::multiply(x, y)) == cuda::bits(x * y));
+    CHECK(cuda::bits(cuda::divide(x, y)) == cuda::bits(x / y));
+    CHECK(cuda::bits(cuda::negated(x)) == cuda::bits(-x));
+    CHECK(cuda::same_bits<std::uint64_t>(cuda::widened(x)) == cuda::same_bits<std::uint64_t>(static_cast<double>(x)));
+    const volatile double wide = x;  // not the same as x again: narrowing makes a NaN quiet
+    CHECK(cuda::bits(cuda::narrowed(cuda::widened(x))) == cuda::bits(static_cast<float>(wide)));
+  }
+}
+#endif
+
+TEST_CASE("cuda operations: the random numbers are those of the CPU") {
+  for (const std::uint64_t first : {0ull, 1ull, 2ull, 3ull, 0x3ffffffffull, 0xfffffffffffffff0ull}) {
+    const RandomStream cpu{0x123456789abcdef, 0xfedcba9876543210, 42, first};
+    const cuda::RandomStream gpu(cpu.seed, cpu.gradient, cpu.step, cpu.first);
+    for (std::uint64_t i = 0; i < 24; i += 4) {
+      const auto quad = cuda::random_quad(gpu, i, 5);
+      for (std::uint32_t k = 0; k < 4; ++k) {
+        const std::uint32_t expected = random_bits(cpu, i + k, 5);
+        CHECK(quad[k] == expected);
+        CHECK(cuda::random_bits(gpu, i + k, 5) == expected);
+        CHECK(cuda::uniform(expected) == uniform_from(expected));
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda operations: extremes in any order are those of the lanes, also of zeros with a sign") {
+  std::mt19937 random(3);
+  const std::vector<float> few = {0.0f, -0.0f, 1.0f, -1.0f, std::nanf(""), 0.0f, -0.0f};
+  for (int round = 0; round < 400; ++round) {
+    std::vector<float> elements(1 + random() % 70);
+    for (float& each : elements) each = few[random() % (round % 2 == 0 ? 2 : few.size())];
+    std::vector<Scalar> scalars;
+    for (const float each : elements) scalars.push_back(Scalar::of_float(each));
+    CHECK(reduced_backwards<cuda::Maximum<float>>(elements) == reduced_by(Reducer::kMax, kFloatType, scalars));
+    CHECK(reduced_backwards<cuda::Minimum<float>>(elements) == reduced_by(Reducer::kMin, kFloatType, scalars));
+    CHECK(reduced_backwards<cuda::Magnitude>(elements) == reduced_by(Reducer::kMagnitude, kFloatType, scalars));
+    CHECK(reduced_backwards<cuda::Count>(elements) == reduced_by(Reducer::kCount, kFloatType, scalars));
+  }
+  const std::vector<float> all = floats();
+  std::vector<Scalar> scalars;
+  std::vector<std::int32_t> whole;
+  for (const float each : all) scalars.push_back(Scalar::of_float(each)), whole.push_back(scalars.back().as_int());
+  CHECK(reduced_backwards<cuda::Minimum<float>>(all) == reduced_by(Reducer::kMin, kFloatType, scalars));
+  CHECK(reduced_backwards<cuda::Minimum<std::int32_t>>(whole) == reduced_by(Reducer::kMin, kIntType, scalars));
+  CHECK(reduced_backwards<cuda::Maximum<std::int32_t>>(whole) == reduced_by(Reducer::kMax, kIntType, scalars));
+  CHECK(reduced_backwards<cuda::IntegerSum<std::int32_t>>(whole) == reduced_by(Reducer::kSum, kIntType, scalars));
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "compll/ops/cuda/launch.h"
+
+namespace casync::compll::test {
+
+/// The kernels of all programs that this build has written them from.
+const std::vector<const cuda::Kernels*>& kernels_of_codecs();
+
+}  // namespace casync::compll::test

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compll/cuda/support/compare.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "tests/compll/support/inputs.h"
+
+namespace casync::compll::test {
+namespace {
+
+constexpr std::uint64_t kSeed = 0x1234567890abcdef;
+constexpr std::uint32_t kStep = 17;
+
+std::string at_first_difference(const void* a, const void* b, std::size_t bytes, std::size_t unit) {
+  const auto* left = static_cast<const unsigned char*>(a);
+  const auto* right = static_cast<const unsigned char*>(b);
+  const auto found = std::mismatch(left, left + bytes, right);
+  const auto index = static_cast<std::size_t>(found.first - left) / unit;
+  std::ostringstream text;
+  text << " at " << index << " of " << bytes / unit << std::hex << ": kernel 0x";
+  for (std::size_t i = unit; i-- > 0;) text << (right[index * unit + i] < 16 ? "0" : "") << +right[index * unit + i];
+  text << ", interpreter 0x";
+  for (std::size_t i = unit; i-- > 0;) text << (left[index * unit + i] < 16 ? "0" : "") << +left[index * unit + i];
+  return text.str();
+}
+
+std::string floats_differ(const std::vector<float>& meaning, const std::vector<float>& kernel) {
+  if (same_bytes(meaning, kernel)) return "";
+  return at_first_difference(meaning.data(), kernel.data(), meaning.size() * sizeof(float), sizeof(float));
+}
+
+std::string codes_differ(const Coded& meaning, const Coded& kernel, bool keeps_residual) {
+  if (meaning.payload != kernel.payload) {
+    return "payload" + at_first_difference(meaning.payload.data(), kernel.payload.data(), meaning.payload.size(), 1);
+  }
+  if (meaning.finite != kernel.finite) return "the flag of what is not finite";
+  if (!keeps_residual || !meaning.finite) return "";
+  const std::string residual = floats_differ(meaning.residual, kernel.residual);
+  return residual.empty() ? "" : "residual" + residual;
+}
+
+/// What a decoded NaN's bits are is not compared: which of two NaNs a sum keeps is a compiler's choice.
+std::string decoded_differ(std::vector<float> meaning, std::vector<float> kernel) {
+  for (std::vector<float>* values : {&meaning, &kernel}) {
+    for (float& value : *values) value = value != value ? 0.5f : value;
+  }
+  return floats_differ(meaning, kernel);
+}
+
+EncodeContext context_of(std::size_t index) {
+  return {kSeed, 0x9876543210 + index, kStep, 1000003 * index + index % 4};
+}
+
+class Comparer {
+ public:
+  Comparer(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device)
+      : kernels_(kernels), meaning_(meaning), device_(device) {}
+
+  std::string run(const Comparison& comparison) {
+    for (const Elements n : comparison.sizes) {
+      encode_all(n);
+      if (!found_.empty()) return found_;
+    }
+    for (const Elements n : comparison.merged_sizes) {
+      merge_some(n);
+      if (!found_.empty()) return found_;
+    }
+    for (const Elements n : comparison.large) {
+      encode_jobs({job_of(n, gaussian(n, 11), 1)}, {"gaussian, large"});
+      if (!found_.empty()) return found_;
+    }
+    encode_batch();
+    return found_;
+  }
+
+ private:
+  static Job job_of(Elements n, std::vector<float> values, std::size_t index) {
+    Job job;
+    job.n = n;
+    job.values = std::move(values);
+    if (index % 3 != 2) job.residual.assign(n, 0.125f);
+    job.keeps_residual = index % 4 != 3;
+    job.shift = index % 5 == 4 ? 1 : 0;
+    job.context = context_of(index);
+    return job;
+  }
+
+  Coded encoded(const Job& job) const { return encode(meaning_, job.values, job.residual, job.context); }
+
+  void note(const std::string& what, const Job& job, const std::string& input, const std::string& problem) {
+    if (problem.empty() || !found_.empty()) return;
+    std::ostringstream text;
+    text << meaning_.info().name << ", block " << meaning_.info().block << ", " << what << " of " << job.n
+         << " elements, " << input << ": " << problem;
+    found_ = text.str();
+  }
+
+  void encode_all(Elements n) {
+    std::vector<Job> jobs;
+    std::vector<std::string> names;
+    for (const Input& input : inputs(n)) {
+      jobs.push_back(job_of(n, input.values, jobs.size()));
+      names.push_back(input.name);
+    }
+    encode_jobs(jobs, names);
+  }
+
+  /// Many sizes in one launch.
+  void encode_batch() {
+    std::vector<Job> jobs;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < 12; ++i) {
+      const Elements n = i * i * 97 % 3001;
+      jobs.push_back(job_of(n, laplace(n, static_cast<std::uint32_t>(i)), i));
+      names.push_back("batch");
+    }
+    encode_jobs(jobs, names);
+  }
+
+  void encode_jobs(const std::vector<Job>& jobs, const std::vector<std::string>& names) {
+    device_.reset();
+    KernelCodec kernels(kernels_, meaning_, device_);
+    const std::vector<Coded> made = kernels.encode(jobs);
+    std::vector<Job> decodes;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const Coded expected = encoded(jobs[i]);
+      note("encode", jobs[i], names[i], codes_differ(expected, made[i], jobs[i].keeps_residual));
+      Job decode = jobs[i];
+      decode.values.clear(), decode.residual.clear();
+      decode.before = laplace(jobs[i].n, 9);
+      decode.codes = {expected};
+      decodes.push_back(decode);
+    }
+    if (!found_.empty()) return;
+    compare_decoded(kernels, decodes, names);
+    if (kernels.wrote_outside()) note("a kernel", jobs[0], names[0], "wrote outside of its memory");
+  }
+
+  void compare_decoded(KernelCodec& kernels, const std::vector<Job>& jobs, const std::vector<std::string>& names) {
+    const auto into = kernels.decode(jobs, false), onto = kernels.decode(jobs, true);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const Coded& code = jobs[i].codes.front();
+      note("decode", jobs[i], names[i], decoded_differ(decode(meaning_, code, jobs[i].n), into[i]));
+      std::vector<float> sum = jobs[i].before;
+      meaning_.decode_add(code.view(), jobs[i].n, sum.data());
+      note("decode_add", jobs[i], names[i], decoded_differ(sum, onto[i]));
+    }
+  }
+
+  void merge_some(Elements n) {
+    device_.reset();
+    std::vector<Job> jobs;
+    for (std::size_t count = 0; count <= 5; ++count) {
+      Job job = job_of(n, {}, count);
+      for (std::size_t c = 0; c < count; ++c) {
+        const Job part = job_of(n, gaussian(n, static_cast<std::uint32_t>(20 + c)), c);
+        job.codes.push_back(encoded(part));
+      }
+      if (count % 2 == 0) job.raw = laplace(n, 30);
+      job.scale = count == 0 ? 1.0f : 1.0f / static_cast<float>(count);
+      jobs.push_back(job);
+    }
+    KernelCodec kernels(kernels_, meaning_, device_);
+    const std::vector<Coded> made = kernels.merge(jobs);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      note("merge", jobs[i], std::to_string(i) + " codes",
+           codes_differ(merged(jobs[i]), made[i], jobs[i].keeps_residual));
+    }
+    if (kernels.wrote_outside()) note("a kernel", jobs[0], "merge", "wrote outside of its memory");
+  }
+
+  Coded merged(const Job& job) const {
+    std::vector<Contribution> contributions;
+    for (const Coded& code : job.codes) contributions.push_back({code.view(), nullptr});
+    if (!job.raw.empty() || job.codes.empty()) contributions.push_back({{}, job.raw.data()});
+    Coded coded;
+    coded.payload.resize(meaning_.encoded_bound(job.n));
+    coded.residual.resize(job.n);
+    const Residual residual{job.residual.empty() ? nullptr : job.residual.data(), coded.residual.data()};
+    coded.finite =
+        meaning_.merge(contributions, job.n, job.scale, meaning_, residual, job.context, coded.payload.data()).finite;
+    return coded;
+  }
+
+  const cuda::Kernels& kernels_;
+  const Codec& meaning_;
+  KernelDevice& device_;
+  std::string found_;
+};
+
+}  // namespace
+
+std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
+                       const Comparison& comparison) {
+  return Comparer(kernels, meaning, device).run(comparison);
+}
+
+}  // namespace casync::compll::test

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/compll/cuda/support/kernel_codec.h"
+
+namespace casync::compll::test {
+
+/// What to compare at how many sizes.
+struct Comparison {
+  std::vector<Elements> sizes;         ///< each with all kinds of inputs
+  std::vector<Elements> merged_sizes;  ///< of merges: several codes, and raw elements
+  std::vector<Elements> large;         ///< a single input
+};
+
+/// Runs a codec's kernels beside its meaning: encode with and without feedback, decode into and onto, merge, batches of
+/// several sizes, memory off a multiple of 16 bytes. What differed first, and where: the names of codec and input, the
+/// index of the byte or element. Nothing: "".
+std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
+                       const Comparison& comparison);
+
+}  // namespace casync::compll::test

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "compll/ops/cuda/launch.h"
+
+namespace casync::compll::test {
+
+/// Where kernels run: a GPU, or this host that emulates one.
+class KernelDevice {
+ public:
+  virtual ~KernelDevice() = default;
+
+  /// Memory from a multiple of 256 bytes on, until `reset`.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void reset() = 0;
+  virtual void upload(std::byte* to, const void* from, std::size_t bytes) = 0;
+  virtual void download(void* to, const std::byte* from, std::size_t bytes) = 0;
+  virtual void fill(std::byte* at, unsigned char value, std::size_t bytes) = 0;
+  virtual void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) = 0;
+};
+
+}  // namespace casync::compll::test

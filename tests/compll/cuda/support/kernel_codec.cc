@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compll/cuda/support/kernel_codec.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace casync::compll::test {
+namespace {
+
+constexpr std::size_t kGuard = 256;
+constexpr unsigned char kUntouched = 0xa5;
+
+}  // namespace
+
+KernelCodec::KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device)
+    : kernels_(kernels), meaning_(meaning), device_(device) {}
+
+KernelCodec::Guarded KernelCodec::place(const void* bytes, std::size_t size, std::size_t shift) {
+  const std::size_t all = 2 * kGuard + shift + size;
+  Guarded memory{device_.allocate(all) + kGuard + shift, size, shift};
+  device_.fill(memory.begin - kGuard - shift, kUntouched, all);
+  if (bytes != nullptr && size != 0) device_.upload(memory.begin, bytes, size);
+  return memory;
+}
+
+std::vector<std::byte> KernelCodec::fetch(const Guarded& memory) {
+  std::vector<std::byte> all(2 * kGuard + memory.bytes);
+  device_.download(all.data(), memory.begin - kGuard, all.size());
+  const auto untouched = [](std::byte b) { return b == static_cast<std::byte>(kUntouched); };
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(kGuard + memory.bytes);
+  if (!std::all_of(all.begin(), all.begin() + kGuard, untouched) || !std::all_of(end, all.end(), untouched)) {
+    wrote_outside_ = true;
+  }
+  return {all.begin() + kGuard, end};
+}
+
+cuda::Segment KernelCodec::segment_of(const Job& job) {
+  const std::size_t shift = job.shift * sizeof(float);
+  const auto floats = [&](const std::vector<float>& values) {
+    return values.empty() ? nullptr
+                          : reinterpret_cast<const float*>(place(values.data(), 4 * values.size(), shift).begin);
+  };
+  cuda::Segment segment;
+  segment.n = job.n;
+  segment.in = floats(job.values);
+  segment.residual_in = floats(job.residual);
+  segment.scale = job.scale;
+  segment.gradient = job.context.gradient;
+  segment.first = job.context.first;
+  std::vector<cuda::Contribution> contributions;
+  for (const Coded& code : job.codes) {
+    const std::byte* at = place(code.payload.data(), code.payload.size()).begin;
+    contributions.push_back({reinterpret_cast<const unsigned char*>(at), nullptr});
+  }
+  if (!job.raw.empty()) contributions.push_back({nullptr, floats(job.raw)});
+  segment.contribution_count = static_cast<std::uint32_t>(contributions.size());
+  if (!contributions.empty()) {
+    const Guarded list = place(contributions.data(), contributions.size() * sizeof(cuda::Contribution));
+    segment.contributions = reinterpret_cast<const cuda::Contribution*>(list.begin);
+  }
+  return segment;
+}
+
+cuda::Launch KernelCodec::launch_of(std::vector<cuda::Segment>& segments, const EncodeContext& context) {
+  const cuda::Shape& shape = kernels_.shape;
+  const std::vector<double>& values = meaning_.info().values;
+  cuda::Launch launch;
+  std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), launch.parameters);
+  if (shape.has_blocks) {
+    launch.block = shape.block_parameter < 0
+                       ? shape.fixed_block
+                       : static_cast<std::uint32_t>(values[static_cast<std::size_t>(shape.block_parameter)]);
+  }
+  launch.log2_block = static_cast<std::uint32_t>(std::countr_zero(launch.block));
+  launch.step = context.step;
+  launch.seed = context.seed;
+  launch.segment_count = static_cast<std::uint32_t>(segments.size());
+  unit_ = cuda::unit_of(shape.has_blocks, shape.ordered, launch.block);
+  tiles_ = cuda::place_tiles(segments.data(), launch.segment_count, unit_);
+  const Guarded list = place(segments.data(), segments.size() * sizeof(cuda::Segment));
+  launch.segments = reinterpret_cast<const cuda::Segment*>(list.begin);
+  const std::vector<std::uint64_t> zeros(segments.size() * shape.slots);
+  workspace_ = place(zeros.data(), zeros.size() * sizeof(std::uint64_t));
+  launch.workspace = reinterpret_cast<cuda::uint64_t*>(workspace_.begin);
+  return launch;
+}
+
+void KernelCodec::start(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) {
+  CASYNC_CHECK(kernel != nullptr);
+  ++launches_;
+  device_.launch(kernel, grid, launch);
+}
+
+void KernelCodec::check_workspace() {
+  const std::vector<std::byte> left = fetch(workspace_);
+  if (!std::all_of(left.begin(), left.end(), [](std::byte b) { return b == std::byte{0}; })) wrote_outside_ = true;
+}
+
+std::vector<Coded> KernelCodec::run(std::span<const Job> jobs, cuda::Kernel statistics, cuda::Kernel kernel) {
+  std::vector<cuda::Segment> segments;
+  std::vector<Guarded> payloads, residuals;
+  for (const Job& job : jobs) {
+    segments.push_back(segment_of(job));
+    payloads.push_back(place(nullptr, meaning_.encoded_bound(job.n)));
+    residuals.push_back(place(nullptr, job.n * sizeof(float), job.shift * sizeof(float)));
+    segments.back().payload = reinterpret_cast<unsigned char*>(payloads.back().begin);
+    if (job.keeps_residual) segments.back().residual_out = reinterpret_cast<float*>(residuals.back().begin);
+  }
+  const cuda::Launch launch = launch_of(segments, jobs.front().context);
+  if (kernels_.shape.statistics) {
+    start(statistics,
+          kernels_.shape.serial ? cuda::serial_grid_of(launch.segment_count, unit_) : cuda::grid_of(tiles_, unit_),
+          launch);
+  }
+  start(kernel, cuda::grid_of(tiles_, unit_), launch);
+  check_workspace();
+  std::vector<Coded> all(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    all[i].payload = fetch(payloads[i]);
+    all[i].finite = std::to_integer<unsigned>(all[i].payload[4]) == 0;
+    const std::vector<std::byte> residual = fetch(residuals[i]);
+    all[i].residual.resize(jobs[i].n);
+    if (!residual.empty()) std::memcpy(all[i].residual.data(), residual.data(), residual.size());
+  }
+  return all;
+}
+
+std::vector<Coded> KernelCodec::encode(std::span<const Job> jobs) {
+  return run(jobs, kernels_.encode_statistics, kernels_.encode);
+}
+std::vector<Coded> KernelCodec::merge(std::span<const Job> jobs) {
+  return run(jobs, kernels_.merge_statistics, kernels_.merge);
+}
+
+std::vector<std::vector<float>> KernelCodec::decode(std::span<const Job> jobs, bool add) {
+  std::vector<cuda::Segment> segments;
+  std::vector<Guarded> outs;
+  for (const Job& job : jobs) {
+    segments.push_back(segment_of(job));
+    outs.push_back(place(job.before.data(), job.before.size() * sizeof(float), job.shift * sizeof(float)));
+    segments.back().out = reinterpret_cast<float*>(outs.back().begin);
+  }
+  cuda::Launch launch = launch_of(segments, {});
+  launch.add = add;
+  start(kernels_.decode, cuda::grid_of(tiles_, unit_), launch);
+  std::vector<std::vector<float>> all(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const std::vector<std::byte> out = fetch(outs[i]);
+    all[i].resize(jobs[i].n);
+    if (!out.empty()) std::memcpy(all[i].data(), out.data(), out.size());
+  }
+  return all;
+}
+
+}  // namespace casync::compll::test

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text of kernels: one that is reviewed like code, how many launches a codec takes, and what is refused.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "compll/codegen/cuda.h"
+#include "compll/lang/front_end.h"
+#include "tests/casync/golden.h"
+#include "tests/compll/support/programs.h"
+
+namespace casync::compll {
+namespace {
+
+struct Made {
+  Result<CudaText> text;
+  bool reduces_tensor = false;  ///< encode has a reduction to one value for the tensor
+};
+
+Made made_from(const std::string& name, const std::string& program_text) {
+  const Source source(name, program_text);
+  Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  if (program->declares.name.empty()) program->declares.name = "x";
+  const Result<Lowered> lowered = lower(*program, source);
+  if (!lowered) return {lowered.status()};
+  const std::vector<Value>& values = lowered->encode.graph.values();
+  const bool reduces =
+      std::any_of(values.begin(), values.end(), [](const Value& value) { return value.kind == Value::Kind::kReduce; });
+  return {cuda_text(*program, *lowered, source), reduces};
+}
+
+Made made_from_codec(const std::string& name) { return made_from(name + ".cll", source_of(name)); }
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++found;
+  return found;
+}
+
+const std::string kDecode =
+    "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
+    "gradient = map(y, [&](float x) -> float { return x; }); }\n";
+
+std::string reason(const std::string& text) {
+  const Made made = made_from("x.cll", text);
+  REQUIRE_FALSE(made.text.is_ok());
+  CHECK(made.text.status().code() == StatusCode::kUnimplemented);
+  return made.text.status().message().substr(0, made.text.status().message().find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE("cuda text: int4, as it is compiled") {
+  const Made made = made_from_codec("int4");
+  REQUIRE(made.text.status().text() == "OK");
+  CHECK(test::golden("int4.cu", made.text->text) == made.text->text);
+}
+
+TEST_CASE("cuda text: one launch encodes, and two where the tensor has statistics") {
+  std::size_t written = 0;
+  for (const std::string& name : written_names()) {
+    const Made made = made_from_codec(name);
+    if (!made.text) continue;
+    ++written;
+    INFO(name);
+    const cuda::Shape& shape = made.text->shape;
+    CHECK(shape.statistics == made.reduces_tensor);
+    CHECK(made.text->kernels.size() == (shape.statistics ? 5 : 3));
+    CHECK(count(made.text->text, "__global__") == made.text->kernels.size());
+    for (const std::string& kernel : made.text->kernels) CHECK(count(made.text->text, " " + kernel + "(") == 1);
+  }
+  CHECK(written >= 16);
+}
+
+TEST_CASE("cuda text: a sum over the tensor is taken by one warp in its order, a magnitude by all") {
+  CHECK(made_from_codec("terngrad").text->shape.serial);
+  CHECK_FALSE(made_from_codec("signsgd").text->shape.serial);
+  CHECK(made_from_codec("signsgd").text->shape.statistics);
+}
+
+TEST_CASE("cuda text: a source line that ends in a backslash does not take the next line into its comment") {
+  const Made made = made_from("x.cll",
+                              "void encode(float* g, uint8* compressed) {\n"
+                              "float* twice = map(g, [&](float x) -> float { return 2 * x; });  // \\\n"
+                              "compressed = concat(twice);\n}\n" +
+                                  kDecode);
+  REQUIRE(made.text.status().text() == "OK");
+  CHECK(made.text->text.find("return 2 * x") != std::string::npos);
+  CHECK(made.text->text.find("\\\n") == std::string::npos);
+}
+
+TEST_CASE("cuda text: what cannot be written is named with its place") {
+  CHECK(reason("void encode(float* g, uint8* compressed) {\nfloat* top = block_reduce(g, 24, max);\n"
+               "compressed = concat(top, g);\n}\n"
+               "void decode(uint8* compressed, float* gradient) { float* t; float* y; extract(compressed, t, y);\n"
+               "gradient = map(y, spread(t, 24), [&](float x, float u) -> float { return x + u; }); }\n") ==
+        "x.cll: blocks of 24 elements cannot be compiled for CUDA, only interpreted; take a power of two from 16 on");
+  CHECK(reason("void encode(float* g, uint8* compressed) {\nfloat* top = block_reduce(g, 16, max);\n"
+               "uint4* t = map(top, [&](float x) -> uint4 { return x; });\ncompressed = concat(t, g);\n}\n"
+               "void decode(uint8* compressed, float* gradient) { uint4* t; float* y; extract(compressed, t, y);\n"
+               "gradient = map(y, spread(t, 16), [&](float x, uint4 u) -> float { return x + u; }); }\n") ==
+        "x.cll: section `t` has entries of uint4 for each block, which cannot be compiled for CUDA, only interpreted; "
+        "widen them to whole bytes");
+  CHECK(reason("void encode(float* g, uint8* compressed) {\n"
+               "double* wide = map(g, [&](float x) -> double { return x; });\n"
+               "double most = reduce(wide, max);\ncompressed = concat(g, most);\n}\n"
+               "void decode(uint8* compressed, float* gradient) { float* y; double m; extract(compressed, y, m);\n"
+               "gradient = map(y, [&](float x) -> float { return x; }); }\n") ==
+        "x.cll:3:15: error: this reduction cannot be compiled for CUDA, only interpreted");
+}
+
+}  // namespace casync::compll
