@@ -27,10 +27,11 @@ def run(command, tmp_path, **environment):
     return " ".join((result.stdout + result.stderr).split())
 
 
-def configure(tmp_path, path, *arguments):
+def configure(tmp_path, path, *arguments, **environment):
     # cmake finds its own files beside the program a link points to, so its real place is called.
     cmake = os.path.realpath(shutil.which("cmake"))
-    return run([cmake, "-S", str(ROOT), "-B", str(tmp_path / "b"), "-G", "Ninja", *arguments], tmp_path, PATH=path)
+    command = [cmake, "-S", str(ROOT), "-B", str(tmp_path / "b"), "-G", "Ninja", *arguments]
+    return run(command, tmp_path, PATH=path, **environment)
 
 
 def test_without_a_compiler_cmake_says_what_to_install(tmp_path):
@@ -48,9 +49,9 @@ def test_ucx_that_is_wanted_and_not_there_is_an_error(tmp_path):
     assert "CASYNC_WITH_UCX=ON, but the package ucx was not found: run tools/setup" in text
 
 
-def test_cuda_is_refused(tmp_path):
-    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_CUDA=ON")
-    assert "this version has no CUDA device" in text
+def test_cuda_that_is_wanted_and_not_there_is_an_error(tmp_path):
+    text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_CUDA=ON", CUDACXX=str(tmp_path / "nvcc"))
+    assert "CASYNC_WITH_CUDA=ON, but no nvcc of CUDA 12.4 or later was found" in text
 
 
 def test_a_missing_python_environment_is_an_error_when_it_is_wanted(tmp_path):
