@@ -11,6 +11,7 @@
 #include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_text.h"
 #include "compll/ir/lower.h"
+#include "compll/lang/terms.h"
 #include "compll/ops/generated.h"
 
 namespace casync::compll {
@@ -125,13 +126,15 @@ Status check_limits(const Program& program, const Source& source) {
   return Status::ok();
 }
 
-void begin_text(Writer& out, const Program& program, const std::string& include, const char* header) {
+void begin_text(Writer& out, const Program& program, const std::string& include, const std::string& more,
+                const std::string& header) {
   out.line("// Written by compllc from codec " + program.declares.name + ". Changes belong into its file.");
   out.line("#undef HWY_TARGET_INCLUDE");
   out.line("#define HWY_TARGET_INCLUDE \"" + include + "\"");
   out.line("#include <hwy/foreach_target.h>");
   out.line("");
-  out.line("#include \"compll/ops/cpu/" + std::string(header) + "\"");
+  out.line("#include \"compll/ops/cpu/" + header + "\"");
+  if (!more.empty()) out.line("#include \"compll/ops/cpu/" + more + "\"");
   out.line("");
   out.line("HWY_BEFORE_NAMESPACE();");
   out.line("namespace casync::compll::HWY_NAMESPACE {");
@@ -181,7 +184,7 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   }
   Diagnostics diagnostics(source);
   Writer out(source);
-  begin_text(out, program, include, "program-inl.h");
+  begin_text(out, program, include, "", "program-inl.h");
   std::vector<PassInput> passes;
   try {
     write_decoder(program, lowered, out, diagnostics);
@@ -214,13 +217,22 @@ Result<std::optional<Constant>> shared_block(const Program& program, const Sourc
   return shared;
 }
 
+bool draws(const Program& program) {
+  bool any = false;
+  const auto note = [&](const Term& term) { any |= is_random(term); };
+  for (const Routine* routine : {&program.encode, &program.decode}) for_each_term(*routine, note);
+  if (program.merge) for_each_term(*program.merge, note);
+  if (program.result) for_each_term(*program.result, note);
+  return any;
+}
+
 /// For all others.
 Result<std::string> whole_text(const Program& program, const Source& source, const std::string& include) {
   const Result<std::optional<Constant>> block = shared_block(program, source);
   if (!block) return block.status();
   Diagnostics diagnostics(source);
   Writer out(source);
-  begin_text(out, program, include, "whole-inl.h");
+  begin_text(out, program, include, draws(program) ? "whole_random-inl.h" : "", "whole-inl.h");
   try {
     write_whole(program, out, diagnostics);
   } catch (const CannotWrite&) {

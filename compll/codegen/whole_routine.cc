@@ -5,6 +5,7 @@
 
 #include "compll/codegen/operation_text.h"
 #include "compll/codegen/routine_text.h"
+#include "compll/lang/terms.h"
 
 namespace casync::compll {
 namespace {
@@ -155,7 +156,7 @@ std::size_t WholeRoutine::cost(const Term& term) const {
   std::size_t all = 0;
   for (const TermPtr& argument : term.arguments) all += cost(*argument);
   const auto count = [&](const auto& self, const Term& each) -> std::size_t {
-    std::size_t sum = each.op == Op::kRandomBits || each.op == Op::kRandomUniform ? 40 : 1;
+    std::size_t sum = 1;
     for (const TermPtr& argument : each.arguments) sum += self(self, *argument);
     return sum;
   };
@@ -222,6 +223,12 @@ void WholeRoutine::define_map(const std::string& to, const Term& term) {
     const std::map<std::string, double> read = read_[from];
     read_[to].insert(read.begin(), read.end());
   }
+  for_each_term(*term.function, [&](const Term& each) {
+    if (!is_random(each)) return;
+    const std::string purpose = std::to_string(each.purpose);
+    out_.line("const Array<uint32_t> random_" + purpose + " = random_array(" + size(term.type()) + ", v.random, " +
+              purpose + ", memory);");
+  });
   std::string result = type_text(term.type().element);
   if (term.types.size() > 1) {
     result = "std::tuple<" + result;
@@ -323,8 +330,8 @@ std::string WholeRoutine::expression(const Term& term) {
     case Op::kParameter:
       return "static_cast<" + type_text(term.type().element) + ">(" + in_parameters(term.parameter) + ")";
     case Op::kSize: return "static_cast<uint32_t>(" + size(term.arguments.front()->type()) + ")";
-    case Op::kRandomBits: return "random_bits(v.random, i, " + std::to_string(term.purpose) + ")";
-    case Op::kRandomUniform: return "uniform_from(random_bits(v.random, i, " + std::to_string(term.purpose) + "))";
+    case Op::kRandomBits: return "random_" + std::to_string(term.purpose) + "(i)";
+    case Op::kRandomUniform: return "uniform_from(random_" + std::to_string(term.purpose) + "(i))";
     case Op::kElement: {
       const Term& of = *term.arguments[0];
       return "element(" + size(of.type()) + ", " + expression(of) + ", " + expression(*term.arguments[1]) + ")";

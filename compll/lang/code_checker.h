@@ -114,6 +114,7 @@ class CodeChecker {
   TermPtr check_spread(const Expression& at, const Call& call);
   TermPtr check_range(const Expression& at, const Call& call);
   Constant block_size(const Expression& expression);
+  void draws_nothing(const Body& body, Span at, const std::string& of);
 
   // Operators that pick and move elements (selection_checker.cc).
   TermPtr check_selection(const Expression& at, const Call& call);

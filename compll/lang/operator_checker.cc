@@ -117,6 +117,7 @@ void CodeChecker::apply_reducer(Term& term, const Expression& reducer, const Cal
   }
   term.reducer = Reducer::kUser;
   term.function = body_of(reducer, {element, element}, "`" + std::string(node.callee.text) + "`");
+  draws_nothing(*term.function, reducer.at, "`" + std::string(node.callee.text) + "`");
   if (term.function->results.size() != 1) refuse(reducer.at, "a reduction by a function of several results");
   if (term.function->results.front()->type().element != element) {
     refuse(reducer.at,
@@ -126,6 +127,15 @@ void CodeChecker::apply_reducer(Term& term, const Expression& reducer, const Cal
   }
   term.arguments.push_back(
       convert(check_element(*node.arguments[at_argument], "the value a reduction begins with"), element));
+}
+
+/// Two elements that meet are at no place of their own.
+void CodeChecker::draws_nothing(const Body& body, Span at, const std::string& of) {
+  for_each_term(body, [&](const Term& term) {
+    if (is_random(term)) {
+      refuse(at, of + " by a function that draws random numbers", "draw them in a `map`, one for each element");
+    }
+  });
 }
 
 /// spread(x, block): one value for each block, repeated for its elements.

@@ -76,6 +76,7 @@ TermPtr CodeChecker::check_sort(const Expression& at, const Call& node) {
     return term;
   }
   term->function = body_of(last(node), {type.element, type.element}, "`sort`");
+  draws_nothing(*term->function, last(node).at, "`sort`");
   const auto& results = term->function->results;
   if (results.size() != 1 || results.front()->type().element != kBoolType) {
     refuse(last(node).at, "`sort` needs a function of two elements that returns bool",

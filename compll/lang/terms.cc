@@ -31,6 +31,8 @@ TermPtr make_select(Span at, TermPtr condition, TermPtr yes, TermPtr no) {
   return make_term(Op::kSelect, at, type, terms(std::move(condition), std::move(yes), std::move(no)));
 }
 
+bool is_random(const Term& term) { return term.op == Op::kRandomBits || term.op == Op::kRandomUniform; }
+
 ScalarType common_type(ScalarType a, ScalarType b) {
   if (a == kDoubleType || b == kDoubleType) return kDoubleType;
   if (a == kFloatType || b == kFloatType) return kFloatType;

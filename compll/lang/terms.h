@@ -27,6 +27,29 @@ std::vector<TermPtr> terms(Each... each) {
 /// int. Fewer bits than 32 count as int.
 ScalarType common_type(ScalarType a, ScalarType b);
 
+bool is_random(const Term& term);
+
+/// visit(term) for every term of a body, and of the functions in it.
+template <class Visit>
+void for_each_term(const Body& body, const Visit& visit);
+template <class Visit>
+void for_each_term(const Term& term, const Visit& visit) {
+  visit(term);
+  for (const TermPtr& argument : term.arguments) for_each_term(*argument, visit);
+  if (term.function) for_each_term(*term.function, visit);
+}
+template <class Visit>
+void for_each_term(const Body& body, const Visit& visit) {
+  for (const Step& step : body.steps) for_each_term(*step.value, visit);
+  for (const TermPtr& result : body.results) for_each_term(*result, visit);
+}
+template <class Visit>
+void for_each_term(const Routine& routine, const Visit& visit) {
+  for (const Step& step : routine.steps) for_each_term(*step.value, visit);
+  for (const TermPtr& section : routine.sections) for_each_term(*section, visit);
+  if (routine.result) for_each_term(*routine.result, visit);
+}
+
 /// The term itself where it has the type, else its conversion. Constants are converted at once.
 TermPtr convert(TermPtr term, ScalarType to);
 
