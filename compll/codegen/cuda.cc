@@ -86,26 +86,28 @@ struct KernelText {
 };
 
 std::vector<KernelText> kernels_of(const cuda::Shape& shape) {
-  const std::string statistics = shape.serial ? "statistics_of_segment" : "statistics_of_tile";
   std::vector<KernelText> all = {{"encode", "encode_tile<Codec, Gradient>(launch);"},
                                  {"merge", "encode_tile<Codec, Merged<Decoder>>(launch);"},
                                  {"decode", "decode_tile<Codec>(launch);"}};
   if (!shape.statistics) return all;
+  const std::string statistics = shape.serial ? "statistics_of_segment" : "statistics_of_tile";
   all.push_back({"encode_statistics", statistics + "<Codec, Gradient>(launch);"});
   all.push_back({"merge_statistics", statistics + "<Codec, Merged<Decoder>>(launch);"});
   return all;
 }
 
+/// One kernel, and its name among those that are there.
+std::string kernel_text(CudaText& made, const std::string& name, const KernelText& kernel) {
+  made.kernels.push_back(name + "_" + kernel.operation);
+  const std::string threads = made.shape.serial && kernel.operation.ends_with("statistics") ? "kLanes" : "kThreads";
+  return "extern \"C\" __global__ void __launch_bounds__(" + threads + ")\n    " + made.kernels.back() +
+         "(const __grid_constant__ Launch launch) {\n  " + kernel.body + "\n}\n";
+}
+
 void write_kernels(Writer& out, const std::string& codec, CudaText& made) {
   std::string members;
   for (const KernelText& kernel : kernels_of(made.shape)) {
-    made.kernels.push_back("casync_" + codec + "_" + kernel.operation);
-    const std::string threads = made.shape.serial && kernel.operation.ends_with("statistics") ? "kLanes" : "kThreads";
-    out.open("extern \"C\" __global__ void __launch_bounds__(" + threads + ") " + made.kernels.back() +
-             "(const __grid_constant__ Launch launch)");
-    out.line(kernel.body);
-    out.close();
-    out.line("");
+    out.line(kernel_text(made, "casync_" + codec, kernel));
     members += ",\n      ." + kernel.operation + " = " + made.kernels.back();
   }
   const cuda::Shape& shape = made.shape;
@@ -152,6 +154,7 @@ Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const
   Diagnostics diagnostics(source);
   Writer out(source);
   CudaText made;
+  made.codec = codec;
   out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
   out.line("#include \"compll/ops/cuda/program.cuh\"");
   out.line("");
@@ -175,6 +178,23 @@ Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const
   out.line("");
   out.line("}  // namespace casync::compll::cuda::codec_" + codec);
   made.text = out.take();
+  return made;
+}
+
+CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded) {
+  CudaText made;
+  made.codec = encoded.codec;
+  made.shape = encoded.shape;
+  made.text = contributed.text + (contributed.codec == encoded.codec ? "" : "\n" + encoded.text) +
+              "\nnamespace casync::compll::cuda {\n";
+  const std::string decoder = "codec_" + contributed.codec + "::Decoder", codec = "codec_" + encoded.codec + "::Codec";
+  for (KernelText kernel : kernels_of(encoded.shape)) {
+    if (!kernel.operation.starts_with("merge")) continue;
+    kernel.body.replace(kernel.body.find("Codec"), 5, codec);
+    kernel.body.replace(kernel.body.find("<Decoder>"), 9, "<" + decoder + ">");
+    made.text += "\n" + kernel_text(made, "casync_" + contributed.codec + "_into_" + encoded.codec, kernel);
+  }
+  made.text += "\n}  // namespace casync::compll::cuda\n";
   return made;
 }
 

@@ -13,6 +13,7 @@ namespace casync::compll {
 /// Kernels as text, and how they are launched: an encoding or a merge takes one launch, or two where the codec has
 /// statistics of the whole tensor; a decoding one.
 struct CudaText {
+  std::string codec;  ///< its name
   std::string text;
   cuda::Shape shape;
   std::vector<std::string> kernels;  ///< their names: casync_int4_encode
@@ -21,5 +22,9 @@ struct CudaText {
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).
 /// Unimplemented: what this back end cannot say yet the interpreter can; with its place.
 Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source);
+
+/// The kernels that sum codes of one codec and encode the sum by another: casync_onebit_into_int4_merge, and
+/// ..._merge_statistics where the other has statistics of the whole tensor. The text has all kernels of both.
+CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded);
 
 }  // namespace casync::compll

@@ -22,11 +22,11 @@ class CudaDecoderText : CudaRoutine {
     out_.line("/// From one payload to four neighbours.");
     out_.open("struct Decoder");
     out_.open(
-        "__device__ __forceinline__ Decoder(const Launch& of, const unsigned char* payload, uint64_t elements)\n"
-        "      : launch(of), n(elements)");
-    out_.line("const Sections at(n, launch.log2_block);");
+        "__device__ __forceinline__ Decoder(const Settings& of, const unsigned char* payload, uint64_t elements)\n"
+        "      : settings(of), n(elements)");
+    out_.line("const Sections at(n, settings.log2_block);");
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
-      out_.line(section(i) + " = payload + at." + section_word(program_, i) + ";");
+      out_.line(section(i) + " = in_global(payload) + at." + section_word(program_, i) + ";");
     }
     out_.close();
     out_.line("");
@@ -36,7 +36,7 @@ class CudaDecoderText : CudaRoutine {
     write_elements(phase);
     out_.close();
     out_.line("");
-    out_.line("const Launch& launch;");
+    out_.line("const Settings& settings;");
     out_.line("uint64_t n;");
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
       out_.line("const unsigned char* " + section(i) + ";");
@@ -57,7 +57,7 @@ class CudaDecoderText : CudaRoutine {
   }
 
   void write_block(const Phase& phase) {
-    if (!phase.of_block.empty()) out_.line("const uint64_t entry = i >> launch.log2_block;");
+    if (!phase.of_block.empty()) out_.line("const uint64_t entry = i >> settings.log2_block;");
     for (const ValueId id : phase.of_block) {
       const Value& value = graph_[id];
       if (!text_.has_line(id)) continue;

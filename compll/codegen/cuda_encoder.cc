@@ -99,7 +99,7 @@ class CudaEncoderText : CudaLoops {
       out_.line("store_one<" + entry_bits(output.section) + ">(" + text_.bare(output.value) + ", " +
                 section(output.section) + ", 0);");
     }
-    out_.line("Sections(n, launch.log2_block).clear_gaps(work.segment.payload);");
+    out_.line("Sections(n, settings.log2_block).clear_gaps(work.segment.payload);");
     out_.close();
     out_.forget_line();
   }

@@ -91,11 +91,11 @@ bool CudaLoops::uses_random(const Pass& pass) const {
 }
 
 void CudaLoops::write_preamble(const std::vector<ValueId>& needed, const std::vector<Output>& stores) {
-  out_.line("[[maybe_unused]] const Launch& launch = work.launch;");
+  out_.line("[[maybe_unused]] const Settings& settings = work.launch.codec;");
   out_.line("[[maybe_unused]] const uint64_t n = work.segment.n;");
-  if (!stores.empty()) out_.line("const Sections at(n, launch.log2_block);");
+  if (!stores.empty()) out_.line("const Sections at(n, settings.log2_block);");
   for (const Output& output : stores) {
-    out_.line("unsigned char* const " + section(output.section) + " = work.segment.payload + at." +
+    out_.line("unsigned char* const " + section(output.section) + " = in_global(work.segment.payload) + at." +
               section_word(program_, output.section) + ";");
   }
   const ValueFlags in = tensor_values(needed);
@@ -136,7 +136,7 @@ void CudaLoops::write_phase(const Phase& phase, bool first) {
 /// `.result()`, or with the value that a reduction by a function begins with.
 std::string CudaLoops::result_of(ValueId id) const {
   const Value& value = graph_[id];
-  if (!is_ordered(graph_, value)) return "of_block(" + reducer(id) + ", launch.block)";
+  if (!is_ordered(graph_, value)) return "of_block(" + reducer(id) + ", settings.block)";
   return reducer(id) + ".result(" + (value.arguments.size() > 1 ? text_.bare(value.arguments[1]) : "") + ")";
 }
 
@@ -215,7 +215,7 @@ void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& redu
     out_.line("store_quad<" + entry_bits(output.section) + ">(" + section_word(program_, output.section) + "_codes, " +
               section(output.section) + ", i, rest);");
   }
-  if (residual) out_.line("if (keeps_back) store_floats(kept_back, work.segment.residual_out + i, rest);");
+  if (residual) out_.line("if (keeps_back) store_floats(kept_back, in_global(work.segment.residual_out) + i, rest);");
   out_.close();
 }
 

@@ -49,12 +49,12 @@ class CudaRoutine {
   }
 
   std::string parameter(const Value& value) const {
-    return "static_cast<" + CudaExpression::type(value.type) + ">(launch.parameters[" +
+    return "static_cast<" + CudaExpression::type(value.type) + ">(settings.parameters[" +
            std::to_string(value.parameter) + "])";
   }
   std::string count(const Value& value) const {
     return value.over == Domain::kElement ? "static_cast<uint32_t>(n)"
-                                          : "static_cast<uint32_t>(entries_of_blocks(n, launch.log2_block))";
+                                          : "static_cast<uint32_t>(entries_of_blocks(n, settings.log2_block))";
   }
   /// The pointer to a section, `scale_at`; `concat` may name one thing twice.
   std::string section(std::uint32_t index) const { return section_word(program_, index) + "_at"; }

@@ -45,18 +45,24 @@ struct Segment {
   uint64_t first = 0;                ///< position of element 0 in the gradient
 };
 
+/// A codec with its parameters.
+struct Settings {
+  uint32_t block = 1;       ///< elements that share statistics, a power of two; 1: there are no blocks
+  uint32_t log2_block = 0;  ///< of it
+  double parameters[kMostParameters] = {};
+};
+
 /// What all kernels take. All pointers are the device's.
 struct Launch {
   const Segment* segments = nullptr;
   uint32_t segment_count = 0;
-  uint32_t block = 1;       ///< elements that share statistics, a power of two; 1: there are no blocks
-  uint32_t log2_block = 0;  ///< of it
   uint32_t step = 0;
   uint64_t seed = 0;
   bool add = false;  ///< decode: to what `out` has
   /// Shape::slots words for each segment, zero before the first launch that uses them and again behind the last one.
   uint64_t* workspace = nullptr;
-  double parameters[kMostParameters] = {};
+  Settings codec;        ///< that encodes, or decodes
+  Settings contributed;  ///< merge: the one whose codes are summed
 };
 
 /// A warp works on a unit at a time, four warps on a tile.

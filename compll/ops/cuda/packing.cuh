@@ -71,6 +71,14 @@ COMPLL_BOTH void store_word(To* to, const Word& word) {
   *reinterpret_cast<Word*>(to) = word;
 }
 
+// As CUDA's own types, of which the compiler knows that they are one access.
+COMPLL_BOTH void store_word(float* to, const Quad<float>& word) {
+  *reinterpret_cast<float4*>(to) = make_float4(word[0], word[1], word[2], word[3]);
+}
+COMPLL_BOTH void store_word(unsigned char* to, const Quad<uint32_t>& word) {
+  *reinterpret_cast<uint4*>(to) = make_uint4(word[0], word[1], word[2], word[3]);
+}
+
 /// Elements i to i + 3 of a section, of which `rest` are there; i is a multiple of 4.
 template <uint32_t kBits>
 COMPLL_BOTH Quad<uint32_t> load_quad(const unsigned char* section, uint64_t i, uint32_t rest) {
@@ -174,8 +182,11 @@ COMPLL_BOTH Quad<float> load_floats(const float* from, uint32_t rest) {
   for (uint32_t k = 0; k < 4; ++k) values[k] = k < rest ? from[k] : 0.0f;
   return values;
 }
-COMPLL_BOTH void store_floats(const Quad<float>& values, float* to, uint32_t rest) {
-  if (rest >= 4 && is_aligned(to)) return store_word(to, values);
+__device__ __forceinline__ void store_floats(const Quad<float>& values, float* to, uint32_t rest) {
+  if (rest >= 4 && is_aligned(to)) {
+    // Said outright, past the first cache: as a plain store it would be made one with the four below.
+    return __stcg(reinterpret_cast<float4*>(to), make_float4(values[0], values[1], values[2], values[3]));
+  }
 #pragma unroll
   for (uint32_t k = 0; k < 4; ++k) {
     if (k < rest) to[k] = values[k];

@@ -55,7 +55,7 @@ COMPLL_BOTH T out_of_slot(uint64_t slot) {
 class Gradient {
  public:
   static constexpr bool kIsMemory = true;
-  __device__ Gradient(const Launch&, const Segment& segment) : in_(segment.in) {}
+  __device__ Gradient(const Launch&, const Segment& segment) : in_(in_global(segment.in)) {}
   __device__ Quad<float> quad(uint64_t i, uint32_t rest) const { return load_floats(in_ + i, rest); }
   __device__ const float* at(uint64_t i) const { return in_ + i; }
 
@@ -65,13 +65,13 @@ class Gradient {
 
 /// sum = the decoded contributions in their order, or sum += each.
 template <class Decoder>
-__device__ __forceinline__ void add_decoded(Quad<float>& sum, bool begins_empty, const Launch& launch,
+__device__ __forceinline__ void add_decoded(Quad<float>& sum, bool begins_empty, const Settings& settings,
                                             const Segment& segment, uint64_t i, uint32_t rest) {
 #pragma unroll 1
   for (uint32_t c = 0; c < segment.contribution_count; ++c) {
     const Contribution& from = segment.contributions[c];
-    const Quad<float> own =
-        from.raw != nullptr ? load_floats(from.raw + i, rest) : Decoder(launch, from.payload, segment.n).quad(i, rest);
+    const Quad<float> own = from.raw != nullptr ? load_floats(in_global(from.raw) + i, rest)
+                                                : Decoder(settings, from.payload, segment.n).quad(i, rest);
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) sum[k] = begins_empty && c == 0 ? own[k] : add(sum[k], own[k]);
   }
@@ -82,17 +82,17 @@ template <class Decoder>
 class Merged {
  public:
   static constexpr bool kIsMemory = false;
-  __device__ Merged(const Launch& launch, const Segment& segment) : launch_(launch), segment_(segment) {}
+  __device__ Merged(const Launch& launch, const Segment& segment) : settings_(launch.contributed), segment_(segment) {}
   __device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const {
     Quad<float> sum = {};
-    add_decoded<Decoder>(sum, true, launch_, segment_, i, rest);
+    add_decoded<Decoder>(sum, true, settings_, segment_, i, rest);
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) sum[k] = multiply(sum[k], segment_.scale);
     return sum;
   }
 
  private:
-  const Launch& launch_;
+  const Settings& settings_;
   const Segment& segment_;
 };
 
@@ -117,9 +117,9 @@ struct Work {
   __device__ uint32_t size_at(uint64_t first) const {
     return static_cast<uint32_t>(least<uint64_t>(unit, segment.n - first));
   }
-  __device__ uint64_t block_at(uint64_t first) const { return (first + 4 * lane) >> launch.log2_block; }
+  __device__ uint64_t block_at(uint64_t first) const { return (first + 4 * lane) >> launch.codec.log2_block; }
   /// Whether this thread's elements begin a block that is there.
-  __device__ bool begins_block(uint32_t size) const { return 4 * lane % launch.block == 0 && 4 * lane < size; }
+  __device__ bool begins_block(uint32_t size) const { return 4 * lane % launch.codec.block == 0 && 4 * lane < size; }
   __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
   __device__ Quad<float> quad(uint32_t j) const { return load_word<Quad<float>>(kept + j); }
 
@@ -127,7 +127,7 @@ struct Work {
   template <class Source>
   __device__ __forceinline__ Piece load(const Source& source, uint64_t first, uint32_t at, uint32_t size) {
     const Piece piece = {first + at, least(kPiece, size - at)};
-    const float* residual = segment.residual_in == nullptr ? nullptr : segment.residual_in + piece.first;
+    const float* residual = segment.residual_in == nullptr ? nullptr : in_global(segment.residual_in) + piece.first;
     uint32_t top = 0;
     bool is_loaded = false;
     if constexpr (Source::kIsMemory) {
@@ -142,7 +142,7 @@ struct Work {
       const uint32_t j = row + 4 * lane, rest = piece.rest(j);
       Quad<float> x = {}, more = {};
       if (rest != 0) x = source.quad(piece.first + j, rest);
-      if (rest != 0 && residual != nullptr) more = load_floats(residual + j, rest);
+      if (rest != 0 && residual != nullptr) more = load_floats(in_global(residual) + j, rest);
 #pragma unroll
       for (uint32_t k = 0; k < 4; ++k) {
         if (residual != nullptr) x[k] = add(x[k], more[k]);
@@ -154,19 +154,28 @@ struct Work {
     return piece;
   }
 
-  /// Whole rows of memory at a multiple of 16 bytes, four under way at once.
+  /// Whole rows of memory at a multiple of 16 bytes. Two are under way at once: nothing is used, and nothing else is
+  /// stored, before both have been asked for.
   template <bool kResidual>
   __device__ __forceinline__ uint32_t load_rows(const float* in, const float* residual, uint32_t size) {
+    constexpr uint32_t kTogether = 2;
     uint32_t top = 0;
-#pragma unroll 4
-    for (uint32_t j = 4 * lane; j < size; j += kRow) {
-      Quad<float> x = load_word<Quad<float>>(in + j);
-      if constexpr (kResidual) {
-        const Quad<float> more = load_word<Quad<float>>(residual + j);
+#pragma unroll 1
+    for (uint32_t row = 0; row < size; row += kTogether * kRow) {
+      Quad<float> x[kTogether], more[kTogether];
 #pragma unroll
-        for (uint32_t k = 0; k < 4; ++k) x[k] = add(x[k], more[k]);
+      for (uint32_t r = 0; r < kTogether; ++r) {
+        const uint32_t j = row + r * kRow + 4 * lane;
+        if (row + r * kRow < size) x[r] = load_word<Quad<float>>(in + j);
+        if (kResidual && row + r * kRow < size) more[r] = load_word<Quad<float>>(in_global(residual) + j);
       }
-      top = max(top, keep(j, x));
+#pragma unroll
+      for (uint32_t r = 0; r < kTogether; ++r) {
+        if (row + r * kRow >= size) break;
+#pragma unroll
+        for (uint32_t k = 0; k < 4 && kResidual; ++k) x[r][k] = add(x[r][k], more[r][k]);
+        top = max(top, keep(row + r * kRow + 4 * lane, x[r]));
+      }
     }
     return top;
   }
@@ -219,7 +228,7 @@ __device__ inline const Segment& segment_of_tile(const Launch& launch, uint32_t 
 template <class Codec>
 __device__ __forceinline__ Work work_of_tile(const Launch& launch) {
   const Segment& segment = segment_of_tile(launch, blockIdx.x);
-  const uint32_t unit = unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.block), tile = tile_of(unit);
+  const uint32_t unit = unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.codec.block), tile = tile_of(unit);
   const uint32_t warp = threadIdx.x / kLanes;
   const uint64_t first = uint64_t{blockIdx.x - segment.first_tile} * tile;
   const uint64_t slots = static_cast<uint64_t>(&segment - launch.segments) * Codec::kSlots;
@@ -234,15 +243,17 @@ __device__ __forceinline__ Work work_of_tile(const Launch& launch) {
           threadIdx.x % kLanes};
 }
 
+/// Tells the segment's last tile of NaN and infinity.
+__device__ __forceinline__ void note_finite(const Work& work) {
+  if (!__all_sync(kWholeWarp, work.finite) && work.lane == 0) atomicMax(work.slots + 1, uint64_t{1});
+}
+
 /// Behind a tile: the last one of its segment writes the header, the zeros between sections and what is one for the
 /// tensor, and leaves the workspace as it was found.
 template <class Codec>
 __device__ __forceinline__ void finish_tile(const Work& work) {
-  if (!__all_sync(kWholeWarp, work.finite) && work.lane == 0) {
-    atomicMax(work.slots + 1, uint64_t{1});
-    __threadfence();
-  }
-  __threadfence();  // of sums over the tensor that this warp has joined
+  note_finite(work);
+  __threadfence();  // of this warp's words in the workspace
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence();
@@ -250,7 +261,8 @@ __device__ __forceinline__ void finish_tile(const Work& work) {
   if (tiles != 1 && atomicAdd(work.slots, uint64_t{1}) != tiles - 1) return;
   __threadfence();
   const bool finite = load_slot(work.slots + 1) == 0;
-  write_header(Codec::kNumber, Codec::kVersion, work.launch.log2_block, work.segment.n, finite, work.segment.payload);
+  write_header(Codec::kNumber, Codec::kVersion, work.launch.codec.log2_block, work.segment.n, finite,
+               work.segment.payload);
   if (work.segment.n != 0) Codec::end(work);
   for (uint32_t slot = 0; slot < Codec::kSlots; ++slot) work.slots[slot] = 0;
 }
@@ -274,7 +286,7 @@ __device__ __forceinline__ void statistics_of_tile(const Launch& launch) {
 template <class Codec, class Source>
 __device__ __forceinline__ void statistics_of_segment(const Launch& launch) {
   const Segment& segment = launch.segments[blockIdx.x];
-  const uint32_t unit = unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.block);
+  const uint32_t unit = unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.codec.block);
   Work work = {launch,
                segment,
                0,
@@ -285,21 +297,22 @@ __device__ __forceinline__ void statistics_of_segment(const Launch& launch) {
                launch.workspace + uint64_t{blockIdx.x} * Codec::kSlots,
                threadIdx.x};
   Codec::statistics(work, Source(launch, segment));
+  note_finite(work);  // there may be no pass after it
 }
 
 /// out = the sum of what was decoded, or out += each.
 template <class Codec>
 __device__ __forceinline__ void decode_tile(const Launch& launch) {
   const Segment& segment = segment_of_tile(launch, blockIdx.x);
-  const uint32_t tile = tile_of(unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.block));
+  const uint32_t tile = tile_of(unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.codec.block));
   const uint64_t first = uint64_t{blockIdx.x - segment.first_tile} * tile, end = least(first + tile, segment.n);
 #pragma unroll 2
   for (uint64_t i = first + 4 * threadIdx.x; i < end; i += 4 * kThreads) {
     const uint32_t rest = static_cast<uint32_t>(least<uint64_t>(end - i, 4));
     Quad<float> sum = {};
-    if (launch.add) sum = load_floats(segment.out + i, rest);
-    add_decoded<typename Codec::Decoder>(sum, !launch.add, launch, segment, i, rest);
-    store_floats(sum, segment.out + i, rest);
+    if (launch.add) sum = load_floats(in_global(segment.out) + i, rest);
+    add_decoded<typename Codec::Decoder>(sum, !launch.add, launch.codec, segment, i, rest);
+    store_floats(sum, in_global(segment.out) + i, rest);
   }
 }
 

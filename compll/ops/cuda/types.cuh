@@ -21,6 +21,15 @@ COMPLL_BOTH To same_bits(const From& from) {
   return __builtin_bit_cast(To, from);  // NVRTC has no <bit>
 }
 
+/// Says that it is not shared memory: pointers that come out of memory could be either.
+template <class T>
+COMPLL_BOTH T* in_global(T* at) {
+#ifdef __CUDA_ARCH__
+  __builtin_assume(__isGlobal(at));
+#endif
+  return at;
+}
+
 COMPLL_BOTH uint32_t bits(float x) { return same_bits<uint32_t>(x); }
 COMPLL_BOTH float from_bits(uint32_t x) { return same_bits<float>(x); }
 

@@ -79,6 +79,18 @@ TEST_CASE("cuda text: a sum over the tensor is taken by one warp in its order, a
   CHECK(made_from_codec("signsgd").text->shape.statistics);
 }
 
+TEST_CASE("cuda text: codes of one codec are merged into another one's by one kernel, or two") {
+  const auto text_of = [](const std::string& name) { return *made_from_codec(name).text; };
+  const CudaText blocks = cuda_merge_text(text_of("onebit"), text_of("int4"));
+  CHECK(blocks.kernels == std::vector<std::string>{"casync_onebit_into_int4_merge"});
+  CHECK(count(blocks.text, "encode_tile<codec_int4::Codec, Merged<codec_onebit::Decoder>>(launch);") == 1);
+  CHECK(count(blocks.text, "casync_onebit_into_int4_merge(") == 1);
+  const CudaText tensor = cuda_merge_text(text_of("int8"), text_of("signsgd"));
+  CHECK(tensor.kernels ==
+        std::vector<std::string>{"casync_int8_into_signsgd_merge", "casync_int8_into_signsgd_merge_statistics"});
+  CHECK(count(cuda_merge_text(text_of("int4"), text_of("int4")).text, "struct Decoder {") == 1);
+}
+
 TEST_CASE("cuda text: a source line that ends in a backslash does not take the next line into its comment") {
   const Made made = made_from("x.cll",
                               "void encode(float* g, uint8* compressed) {\n"

@@ -69,11 +69,13 @@ class Batch {
     const cuda::Shape& shape = kernels_.shape;
     const std::vector<double>& values = meaning.info().values;
     cuda::Launch launch;
-    std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), launch.parameters);
-    if (shape.has_blocks) launch.block = static_cast<std::uint32_t>(meaning.info().block);
-    launch.log2_block = static_cast<std::uint32_t>(std::countr_zero(launch.block));
+    cuda::Settings& settings = launch.codec;
+    std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), settings.parameters);
+    if (shape.has_blocks) settings.block = static_cast<std::uint32_t>(meaning.info().block);
+    settings.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings.block));
+    launch.contributed = settings;
     launch.segment_count = static_cast<std::uint32_t>(encode_.size());
-    unit_ = cuda::unit_of(shape.has_blocks, shape.ordered, launch.block);
+    unit_ = cuda::unit_of(shape.has_blocks, shape.ordered, settings.block);
     tiles_ = cuda::place_tiles(encode_.data(), launch.segment_count, unit_);
     const std::size_t bytes = encode_.size() * shape.slots * sizeof(std::uint64_t);
     std::byte* workspace = device_.allocate(bytes);

@@ -43,6 +43,15 @@ T from_word(std::uint64_t word) {
 
 }  // namespace casync::compll::emulated
 
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
 /// Of the fibre that runs.
 extern casync::compll::emulated::Index threadIdx, blockIdx;
 
@@ -76,6 +85,11 @@ inline void __syncwarp() { casync::compll::emulated::exchange("syncwarp", 0); }
 inline void __syncthreads() { casync::compll::emulated::wait_for_block(); }
 inline void __threadfence() {}
 inline unsigned __popc(unsigned bits) { return static_cast<unsigned>(std::popcount(bits)); }
+
+template <class T>
+void __stcg(T* at, T value) {
+  *at = value;
+}
 
 // One fibre runs at a time.
 template <class T>

@@ -8,15 +8,20 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <stdexcept>
 
 #include "compll/codegen/cuda.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/cuda/emulated/launch.h"
 #include "tests/compll/cuda/support/codecs.h"
 #include "tests/compll/cuda/support/compare.h"
+#include "tests/compll/support/inputs.h"
 #include "tests/compll/support/programs.h"
 
 namespace casync::compll {
+
+extern "C" void casync_onebit_into_int4_merge(cuda::Launch launch);
+
 namespace {
 
 class EmulatedDevice final : public test::KernelDevice {
@@ -45,7 +50,8 @@ class EmulatedDevice final : public test::KernelDevice {
 Written meaning_of(const std::string& name, const Parameters& parameters) {
   const std::vector<std::string> built_in = written_names();
   if (std::find(built_in.begin(), built_in.end(), name) != built_in.end()) return from_source(name, parameters);
-  std::ifstream file(std::string(CASYNC_GOLDEN_DIR) + "/" + name + ".cll");
+  std::ifstream file(std::string(CASYNC_PROGRAMS) + "/language/golden/" + name + ".cll");
+  if (!file) file.open(std::string(CASYNC_PROGRAMS) + "/cuda/programs/" + name + ".cll");
   return from_text(name, {std::istreambuf_iterator<char>(file), {}}, parameters);
 }
 
@@ -95,6 +101,39 @@ TEST_CASE("emulated kernels: blocks of any size, within a row of a warp and beyo
     CHECK(difference(*kernels, {{block, 512}}, {{511, 513}, {600}, {}}) == "");
     CHECK(difference(*kernels, {{block, 4096}}, {{}, {4100}, {9000}}) == "");
   }
+}
+
+TEST_CASE("emulated kernels: codes of one codec are merged into another one's, with blocks of their own") {
+  const auto kernels_of = [](const std::string& name) -> const cuda::Kernels& {
+    for (const cuda::Kernels* each : test::kernels_of_codecs()) {
+      if (each->name == name) return *each;
+    }
+    throw std::runtime_error("no kernels of " + name);
+  };
+  const Written onebit = from_source("onebit", {{"block", 64}}), int4 = from_source("int4");
+  const Elements n = 1000;
+  test::Job job;
+  job.n = n;
+  job.scale = 0.5f;
+  job.residual = gaussian(n, 3);
+  std::vector<Contribution> contributions;
+  for (std::uint32_t rank = 0; rank < 3; ++rank) job.codes.push_back(encode(*onebit.codec, gaussian(n, rank)));
+  for (const Coded& code : job.codes) contributions.push_back({code.view(), nullptr});
+  std::vector<std::byte> expected(int4.codec->encoded_bound(n));
+  std::vector<float> residual(n);
+  onebit.codec->merge(contributions, n, job.scale, *int4.codec, {job.residual.data(), residual.data()}, {},
+                      expected.data());
+
+  EmulatedDevice device(emulated::Order::kForward);
+  cuda::Kernels pair = kernels_of("int4");
+  pair.merge = casync_onebit_into_int4_merge;
+  test::KernelCodec kernels(pair, *int4.codec, device);
+  kernels.set_contributed(kernels_of("onebit"), *onebit.codec);
+  const Coded made = kernels.merge(std::span(&job, 1)).front();
+  CHECK(made.payload == expected);
+  CHECK(same_bytes(made.residual, residual));
+  CHECK(kernels.launches() == 1);
+  CHECK_FALSE(kernels.wrote_outside());
 }
 
 }  // namespace casync::compll

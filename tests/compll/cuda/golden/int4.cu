@@ -23,15 +23,15 @@ struct Sections {
 
 /// From one payload to four neighbours.
 struct Decoder {
-  __device__ __forceinline__ Decoder(const Launch& of, const unsigned char* payload, uint64_t elements)
-      : launch(of), n(elements) {
-    const Sections at(n, launch.log2_block);
-    scale_at = payload + at.scale;
-    levels_at = payload + at.levels;
+  __device__ __forceinline__ Decoder(const Settings& of, const unsigned char* payload, uint64_t elements)
+      : settings(of), n(elements) {
+    const Sections at(n, settings.log2_block);
+    scale_at = in_global(payload) + at.scale;
+    levels_at = in_global(payload) + at.levels;
   }
 
   __device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const {
-    const uint64_t entry = i >> launch.log2_block;
+    const uint64_t entry = i >> settings.log2_block;
     const float scale_0 = from_bits(load_one<32>(scale_at, entry));
     const Quad<uint32_t> code_1 = load_quad<4>(levels_at, i, rest);
     Quad<float> gradient;
@@ -45,7 +45,7 @@ struct Decoder {
     return gradient;
   }
 
-  const Launch& launch;
+  const Settings& settings;
   uint64_t n;
   const unsigned char* scale_at;
   const unsigned char* levels_at;
@@ -59,11 +59,11 @@ struct Codec {
 
   template <class Source>
   __device__ __forceinline__ static void encode([[maybe_unused]] Work& work, [[maybe_unused]] const Source& source) {
-    [[maybe_unused]] const Launch& launch = work.launch;
+    [[maybe_unused]] const Settings& settings = work.launch.codec;
     [[maybe_unused]] const uint64_t n = work.segment.n;
-    const Sections at(n, launch.log2_block);
-    unsigned char* const scale_at = work.segment.payload + at.scale;
-    unsigned char* const levels_at = work.segment.payload + at.levels;
+    const Sections at(n, settings.log2_block);
+    unsigned char* const scale_at = in_global(work.segment.payload) + at.scale;
+    unsigned char* const levels_at = in_global(work.segment.payload) + at.levels;
     const float result_6 = from_bits(2143289344u);
     for (uint64_t first = work.begin; first < work.end; first += work.stride) {
       const uint32_t size = work.size_at(first);
@@ -83,7 +83,7 @@ struct Codec {
         }
       }
       // 13: float* scale = map(block_reduce(gradient, block, magnitude), scale_of);
-      const float x_1 = of_block(reduced_1, launch.block);
+      const float x_1 = of_block(reduced_1, settings.block);
       const bool if_4 = !is_finite(x_1);
       const float scale_9 = divide(x_1, 7.0f);
       const float result_25 = (if_4 || (scale_9 < 7.52316384526264e-37f)) ? (if_4 ? result_6 : 0.0f) : divide(multiply(7.0f, (!is_finite(7.0f * scale_9)) ? from_bits(bits(scale_9) - 1u) : scale_9), 7.0f);
@@ -114,28 +114,31 @@ struct Codec {
             }
           }
           store_quad<4>(levels_codes, levels_at, i, rest);
-          if (keeps_back) store_floats(kept_back, work.segment.residual_out + i, rest);
+          if (keeps_back) store_floats(kept_back, in_global(work.segment.residual_out) + i, rest);
         }
       }
     }
   }
 
   __device__ __forceinline__ static void end(const Work& work) {
-    [[maybe_unused]] const Launch& launch = work.launch;
+    [[maybe_unused]] const Settings& settings = work.launch.codec;
     [[maybe_unused]] const uint64_t n = work.segment.n;
-    Sections(n, launch.log2_block).clear_gaps(work.segment.payload);
+    Sections(n, settings.log2_block).clear_gaps(work.segment.payload);
   }
 };
 
-extern "C" __global__ void __launch_bounds__(kThreads) casync_int4_encode(const __grid_constant__ Launch launch) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_int4_encode(const __grid_constant__ Launch launch) {
   encode_tile<Codec, Gradient>(launch);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) casync_int4_merge(const __grid_constant__ Launch launch) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_int4_merge(const __grid_constant__ Launch launch) {
   encode_tile<Codec, Merged<Decoder>>(launch);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) casync_int4_decode(const __grid_constant__ Launch launch) {
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_int4_decode(const __grid_constant__ Launch launch) {
   decode_tile<Codec>(launch);
 }
 

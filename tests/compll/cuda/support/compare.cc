@@ -2,6 +2,7 @@
 #include "tests/compll/cuda/support/compare.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <sstream>
 
@@ -49,8 +50,18 @@ std::string decoded_differ(std::vector<float> meaning, std::vector<float> kernel
   return floats_differ(meaning, kernel);
 }
 
-EncodeContext context_of(std::size_t index) {
-  return {kSeed, 0x9876543210 + index, kStep, 1000003 * index + index % 4};
+EncodeContext context_of(std::size_t index) { return {kSeed, 0x9876543210 + index, kStep, 1000003 * index}; }
+
+/// Large ones that cancel each other in another lane: what is left of a sum says in which order it was taken.
+std::vector<float> cancelling(Elements n) {
+  std::vector<float> values = gaussian(n, 5);
+  const std::vector<float> exponents = gaussian(n, 6);
+  for (Elements i = 0; i < n; ++i) {
+    const Elements pair = i / 5 * 5 + (n - i) % 5;
+    values[i] *= std::exp2(std::round(12 * exponents[pair % n]));
+  }
+  for (Elements i = 0; i + 7 < n; i += 11) values[i + 7] = -values[i];
+  return values;
 }
 
 class Comparer {
@@ -104,6 +115,8 @@ class Comparer {
       jobs.push_back(job_of(n, input.values, jobs.size()));
       names.push_back(input.name);
     }
+    jobs.push_back(job_of(n, cancelling(n), jobs.size()));
+    names.push_back("cancelling");
     encode_jobs(jobs, names);
   }
 

@@ -16,7 +16,7 @@ constexpr unsigned char kUntouched = 0xa5;
 }  // namespace
 
 KernelCodec::KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device)
-    : kernels_(kernels), meaning_(meaning), device_(device) {}
+    : kernels_(kernels), meaning_(meaning), device_(device), contributed_(settings_of(kernels.shape, meaning)) {}
 
 KernelCodec::Guarded KernelCodec::place(const void* bytes, std::size_t size, std::size_t shift) {
   const std::size_t all = 2 * kGuard + shift + size;
@@ -64,21 +64,32 @@ cuda::Segment KernelCodec::segment_of(const Job& job) {
   return segment;
 }
 
+cuda::Settings KernelCodec::settings_of(const cuda::Shape& shape, const Codec& meaning) {
+  const std::vector<double>& values = meaning.info().values;
+  cuda::Settings settings;
+  std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), settings.parameters);
+  if (shape.has_blocks) {
+    settings.block = shape.block_parameter < 0
+                         ? shape.fixed_block
+                         : static_cast<std::uint32_t>(values[static_cast<std::size_t>(shape.block_parameter)]);
+  }
+  settings.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings.block));
+  return settings;
+}
+
+void KernelCodec::set_contributed(const cuda::Kernels& kernels, const Codec& meaning) {
+  contributed_ = settings_of(kernels.shape, meaning);
+}
+
 cuda::Launch KernelCodec::launch_of(std::vector<cuda::Segment>& segments, const EncodeContext& context) {
   const cuda::Shape& shape = kernels_.shape;
-  const std::vector<double>& values = meaning_.info().values;
   cuda::Launch launch;
-  std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), launch.parameters);
-  if (shape.has_blocks) {
-    launch.block = shape.block_parameter < 0
-                       ? shape.fixed_block
-                       : static_cast<std::uint32_t>(values[static_cast<std::size_t>(shape.block_parameter)]);
-  }
-  launch.log2_block = static_cast<std::uint32_t>(std::countr_zero(launch.block));
+  launch.codec = settings_of(shape, meaning_);
+  launch.contributed = contributed_;
   launch.step = context.step;
   launch.seed = context.seed;
   launch.segment_count = static_cast<std::uint32_t>(segments.size());
-  unit_ = cuda::unit_of(shape.has_blocks, shape.ordered, launch.block);
+  unit_ = cuda::unit_of(shape.has_blocks, shape.ordered, launch.codec.block);
   tiles_ = cuda::place_tiles(segments.data(), launch.segment_count, unit_);
   const Guarded list = place(segments.data(), segments.size() * sizeof(cuda::Segment));
   launch.segments = reinterpret_cast<const cuda::Segment*>(list.begin);

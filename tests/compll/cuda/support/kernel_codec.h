@@ -31,6 +31,8 @@ class KernelCodec {
  public:
   /// `meaning` says how large payloads are, and has the parameters' values.
   KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device);
+  /// The codec whose codes are merged, where it is another one.
+  void set_contributed(const cuda::Kernels& kernels, const Codec& meaning);
 
   /// One launch for all of them, or two where the codec has statistics of the whole tensor.
   std::vector<Coded> encode(std::span<const Job> jobs);
@@ -51,6 +53,7 @@ class KernelCodec {
   std::vector<std::byte> fetch(const Guarded& memory);
   std::vector<Coded> run(std::span<const Job> jobs, cuda::Kernel statistics, cuda::Kernel kernel);
   cuda::Segment segment_of(const Job& job);
+  static cuda::Settings settings_of(const cuda::Shape& shape, const Codec& meaning);
   cuda::Launch launch_of(std::vector<cuda::Segment>& segments, const EncodeContext& context);
   void start(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch);
   void check_workspace();
@@ -58,6 +61,7 @@ class KernelCodec {
   const cuda::Kernels& kernels_;
   const Codec& meaning_;
   KernelDevice& device_;
+  cuda::Settings contributed_;
   std::uint32_t unit_ = 0, tiles_ = 0;
   Guarded workspace_;
   int launches_ = 0;
