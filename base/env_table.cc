@@ -21,6 +21,8 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_LOCAL_RANK", Type::kNumber, "the launcher's", "This process's place among the ranks of its node.", 0,
      65535},
     {"CASYNC_LOCAL_SIZE", Type::kNumber, "the launcher's", "How many ranks this node has.", 1, 65536},
+    {"CASYNC_NODE", Type::kText, "the machine",
+     "Name of this process's node for strategy `hierarchical`: ranks with the same name are on one node."},
     {"CASYNC_RENDEZVOUS", Type::kText, "the launcher's",
      "How ranks find each other: `host:port` (rank 0 listens there) or `file:DIRECTORY` (one that all ranks see)."},
     {"CASYNC_TOKEN", Type::kText, "the launcher's", "Secret of the job: who does not know it cannot join."},

@@ -14,6 +14,10 @@ using std::to_string;
 std::string text(BufferId id) { return "b" + to_string(TaskGraph::index(id)); }
 std::string text(TaskId id) { return "t" + to_string(TaskGraph::index(id)); }
 std::string text(const Slice& s) { return "[" + to_string(s.first) + ", " + to_string(s.first + s.count) + ")"; }
+std::string_view text(Hop hop) {
+  constexpr std::string_view kNames[] = {"first hop", "second hop", "raw", "a sum"};
+  return kNames[static_cast<std::size_t>(hop)];
+}
 std::string text(const MessageId& id) { return to_string(id.partition) + "." + to_string(id.hop); }
 
 std::string text(const Merge& merge) {
@@ -69,8 +73,9 @@ std::string graph_text(const TaskGraph& graph) {
   std::string out;
   for (std::size_t b = 0; b < graph.buffers().size(); ++b) {
     const Buffer& buffer = graph.buffers()[b];
-    out += text(BufferId(b)) + ": partition " + to_string(buffer.partition) + " " + text(buffer.slice) +
-           (buffer.hop == Hop::kFirst ? ", first hop" : ", second hop") + "\n";
+    out += text(BufferId(b)) + ": partition " + to_string(buffer.partition) + " " + text(buffer.slice) + ", ";
+    out += text(buffer.hop);
+    out += "\n";
   }
   const auto before = predecessors_of(graph);
   for (std::size_t t = 0; t < graph.tasks().size(); ++t) {

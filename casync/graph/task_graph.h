@@ -11,7 +11,7 @@
 
 namespace casync {
 
-/// An encoded partition: `slice` of the gradient, in the codec of `hop`.
+/// A partition: `slice` of the gradient, encoded as `hop` says.
 struct Buffer {
   Slice slice;
   Hop hop = Hop::kFirst;
@@ -41,9 +41,10 @@ class TaskGraph {
 
   /// Says what is wrong with a graph as data, for graphs of unknown origin and for tests. Internal, naming the
   /// task: an id or rank out of range, a slice that is not its buffer's, a buffer written twice or read but
-  /// never written, a message named twice, an order that goes in a circle, elements decoded twice or never, and
-  /// elements decoded while another task may still have to read them (a first-hop send too: the code may lie in
-  /// the gradient's own memory).
+  /// never written, a message named twice, a sum that travels, a merge of codes of different hops, an order that
+  /// goes in a circle, elements encoded twice or merged twice (a codec keeps what is left of each in one place),
+  /// elements decoded twice or never, and elements that change while another task may still have to read them: by a
+  /// decode, or by a sum, which takes the gradient's memory (the code that a send reads may lie there, too).
   Status validate(Elements elements, int ranks, Rank self) const;
 
  private:

@@ -28,7 +28,9 @@ class Inspection {
     CASYNC_RETURN_IF_ERROR(buffers_are_written_once());
     CASYNC_RETURN_IF_ERROR(messages_have_names());
     CASYNC_RETURN_IF_ERROR(merges_count_once());
+    CASYNC_RETURN_IF_ERROR(sums_stay_here());
     CASYNC_RETURN_IF_ERROR(order_has_no_circle());
+    CASYNC_RETURN_IF_ERROR(elements_are_encoded_once());
     CASYNC_RETURN_IF_ERROR(elements_are_decoded_once());
     return elements_are_read_before_they_change();
   }
@@ -128,8 +130,49 @@ class Inspection {
       if (merge->contributions.empty()) return wrong(t, "nothing to merge");
       const std::set<std::optional<BufferId>> distinct(merge->contributions.begin(), merge->contributions.end());
       if (distinct.size() < merge->contributions.size()) return wrong(t, "a contribution is listed twice");
+      std::set<Hop> hops;
+      for_each_read(task(t), [&](BufferId id) { hops.insert(buffer(id).hop); });
+      hops.erase(Hop::kSum);  // is floats, as this rank's own elements are
+      if (hops.size() > 1) return wrong(t, "the codes are of different hops");
     }
     return Status::ok();
+  }
+
+  Status sums_stay_here() const {
+    for (std::size_t t = 0; t < size(); ++t) {
+      const auto* send = std::get_if<Send>(&task(t));
+      const auto* recv = std::get_if<Recv>(&task(t));
+      if (!send && !recv) continue;
+      if (buffer(send ? send->from : recv->to).hop == Hop::kSum) return wrong(t, "a sum does not travel");
+    }
+    return Status::ok();
+  }
+
+  // As a contribution, and once more in a sum: what a codec keeps of each is in one place.
+  Status elements_are_encoded_once() const {
+    std::vector<std::pair<Slice, std::size_t>> encoded, merged;
+    for (std::size_t t = 0; t < size(); ++t) {
+      const auto to = written_buffer(task(t));
+      if (!to || (buffer(*to).hop != Hop::kFirst && buffer(*to).hop != Hop::kSecond)) continue;
+      if (std::holds_alternative<Encode>(task(t))) encoded.emplace_back(buffer(*to).slice, t);
+      if (std::holds_alternative<Merge>(task(t))) merged.emplace_back(buffer(*to).slice, t);
+    }
+    CASYNC_RETURN_IF_ERROR(are_apart(encoded, "encodes"));
+    return are_apart(merged, "merges");
+  }
+
+  Status are_apart(std::vector<std::pair<Slice, std::size_t>>& slices, const char* verb) const {
+    sort_by_position(slices);
+    for (std::size_t i = 1; i < slices.size(); ++i) {
+      if (!overlap(slices[i - 1].first, slices[i].first)) continue;
+      return wrong(slices[i].second,
+                   "task " + to_string(slices[i - 1].second) + " " + verb + " some of these elements too");
+    }
+    return Status::ok();
+  }
+
+  static void sort_by_position(std::vector<std::pair<Slice, std::size_t>>& slices) {
+    std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
   }
 
   Status order_has_no_circle() const {
@@ -154,8 +197,7 @@ class Inspection {
     for (std::size_t t = 0; t < size(); ++t) {
       if (const auto* decode = std::get_if<Decode>(&task(t))) decoded.emplace_back(decode->to, t);
     }
-    std::sort(decoded.begin(), decoded.end(),
-              [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
+    sort_by_position(decoded);
     Elements covered = 0;
     for (const auto& [slice, t] : decoded) {
       if (slice.first < covered) return wrong(t, "another task decodes some of these elements too");
@@ -166,8 +208,16 @@ class Inspection {
     return internal_error("no task decodes element " + to_string(covered) + " of " + to_string(elements_));
   }
 
-  // A decode changes elements in place; whoever reads them must have been waited for, on this rank's own word
-  // and not because some other rank's messages happen to imply it.
+  // The elements that a task changes in place, if any.
+  std::optional<Slice> changed_by(std::size_t t) const {
+    if (const auto* decode = std::get_if<Decode>(&task(t))) return decode->to;
+    const auto* merge = std::get_if<Merge>(&task(t));
+    if (merge && buffer(merge->to).hop == Hop::kSum) return merge->local;
+    return std::nullopt;
+  }
+
+  // Whoever reads elements must have been waited for before they change, on this rank's own word and not because
+  // some other rank's messages happen to imply it.
   Status elements_are_read_before_they_change() const {
     std::vector<std::vector<std::size_t>> before(size());
     for (std::size_t t = 0; t < size(); ++t) {
@@ -175,28 +225,27 @@ class Inspection {
     }
     const auto readers = readers_by_position();
     for (std::size_t t = 0; t < size(); ++t) {
-      const auto* decode = std::get_if<Decode>(&task(t));
-      if (!decode) continue;
+      const std::optional<Slice> changed = changed_by(t);
+      if (!changed) continue;
       const std::set<std::size_t> waited_for = all_before(t, before);
       for (const auto& [slice, reader] : readers) {
-        if (slice.first >= decode->to.first + decode->to.count) break;
-        if (!overlap(slice, decode->to) || waited_for.contains(reader)) continue;
+        if (slice.first >= changed->first + changed->count) break;
+        if (reader == t || !overlap(slice, *changed) || waited_for.contains(reader)) continue;
         return wrong(t, "does not wait for task " + to_string(reader) + " to read these elements");
       }
     }
     return Status::ok();
   }
 
-  // Sends on the first hop among them: the code of an identity codec lies in the gradient's own memory.
+  // Sends of what was made from them among these: the code of an identity codec lies in the gradient's own memory.
   std::vector<std::pair<Slice, std::size_t>> readers_by_position() const {
     std::vector<std::pair<Slice, std::size_t>> readers;
     for (std::size_t t = 0; t < size(); ++t) {
       if (const auto slice = gradient_read(task(t))) readers.emplace_back(*slice, t);
       const auto* send = std::get_if<Send>(&task(t));
-      if (send && buffer(send->from).hop == Hop::kFirst) readers.emplace_back(buffer(send->from).slice, t);
+      if (send && buffer(send->from).hop != Hop::kSecond) readers.emplace_back(buffer(send->from).slice, t);
     }
-    std::sort(readers.begin(), readers.end(),
-              [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
+    sort_by_position(readers);
     return readers;
   }
 

@@ -11,7 +11,7 @@
 
 namespace casync {
 
-enum class StrategyKind : std::uint8_t { kPs, kRing };
+enum class StrategyKind : std::uint8_t { kPs, kRing, kAllGather, kTree, kHierarchical };
 
 /// What a default, a rule or an entry says. Unset: what the next weaker source says.
 struct Choice {

@@ -117,7 +117,7 @@ Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
           .priority = sources.first(&Choice::priority, gradient.priority)};
 }
 
-std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, int ranks) {
+std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology) {
   std::vector<std::string> found;
   for (std::size_t r = 0; r < plan.rules.size(); ++r) {
     if (auto remark = remark_on_rule(plan, r, gradients)) found.push_back(std::move(*remark));
@@ -129,10 +129,13 @@ std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec>
     if (known.contains(entry.name)) continue;
     found.push_back("entry " + quoted(entry.name) + " names no gradient" + hint(entry.name, names));
   }
-  if (plan.world.ranks && *plan.world.ranks != ranks) {
-    found.push_back("the plan was made for " + std::to_string(*plan.world.ranks) + " ranks, and this group has " +
-                    std::to_string(ranks));
-  }
+  const auto made_for = [&](std::optional<int> wanted, int here, const char* what) {
+    if (!wanted || *wanted == here) return;
+    found.push_back("the plan was made for " + std::to_string(*wanted) + " " + what + ", and this group has " +
+                    std::to_string(here));
+  };
+  made_for(plan.world.ranks, topology.ranks, "ranks");
+  made_for(plan.world.nodes, topology.nodes(), "nodes");
   return found;
 }
 

@@ -8,6 +8,7 @@
 
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
+#include "casync/model/topology.h"
 
 namespace casync {
 
@@ -35,8 +36,8 @@ int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes);
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks);
 
 /// What a user should know about a plan used with these gradients: entries and patterns that match nothing,
-/// rules that earlier rules always hide, a number of ranks it was not made for. One sentence each: rules, then
+/// rules that earlier rules always hide, a number of ranks or nodes it was not made for. One sentence each: rules, then
 /// entries, then the world, each in plan order.
-std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, int ranks);
+std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology);
 
 }  // namespace casync

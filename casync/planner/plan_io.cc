@@ -43,19 +43,32 @@ CodecChoice read_codec(const Placed<wire::Codec>& codec) {
   return choice;
 }
 
+constexpr std::pair<wire::Strategy, StrategyKind> kStrategies[] = {{wire::PS, StrategyKind::kPs},
+                                                                   {wire::RING, StrategyKind::kRing},
+                                                                   {wire::TREE, StrategyKind::kTree},
+                                                                   {wire::ALL_GATHER, StrategyKind::kAllGather},
+                                                                   {wire::HIERARCHICAL, StrategyKind::kHierarchical}};
+
+wire::Strategy written(StrategyKind kind) {
+  for (const auto& [name, known] : kStrategies) {
+    if (known == kind) return name;
+  }
+  return wire::STRATEGY_UNSPECIFIED;
+}
+
 template <class Message>
 std::optional<StrategyKind> read_strategy(const Placed<Message>& from) {
-  const int number = Message::kStrategyFieldNumber;
+  constexpr int kNumber = Message::kStrategyFieldNumber;
+  constexpr const char* kExpected = ", expected PS, RING, ALL_GATHER, TREE or HIERARCHICAL";
   if (!from->has_strategy()) return std::nullopt;
-  if (from.written_as_number(number)) {
-    from.refuse(number, "strategy " + std::to_string(from->strategy()) + ", expected PS or RING (by name)");
-  } else if (from->strategy() == wire::PS) {
-    return StrategyKind::kPs;
-  } else if (from->strategy() == wire::RING) {
-    return StrategyKind::kRing;
-  } else {
-    from.refuse(number, "strategy `STRATEGY_UNSPECIFIED`, expected PS or RING (leave it out to say nothing)");
+  if (from.written_as_number(kNumber)) {
+    from.refuse(kNumber, "strategy " + std::to_string(from->strategy()) + kExpected + " (by name)");
+    return std::nullopt;
   }
+  for (const auto& [name, kind] : kStrategies) {
+    if (from->strategy() == name) return kind;
+  }
+  from.refuse(kNumber, std::string("strategy `STRATEGY_UNSPECIFIED`") + kExpected + " (leave it out to say nothing)");
   return std::nullopt;
 }
 
@@ -155,7 +168,7 @@ template <class Message>
 void write_choice(const Choice& choice, Message* to) {
   if (choice.codec) write_codec(*choice.codec, to->mutable_codec());
   if (choice.second_hop) write_codec(*choice.second_hop, to->mutable_second_hop());
-  if (choice.strategy) to->set_strategy(*choice.strategy == StrategyKind::kPs ? wire::PS : wire::RING);
+  if (choice.strategy) to->set_strategy(written(*choice.strategy));
   if (choice.partition_bytes) to->set_partition_bytes(static_cast<std::int64_t>(*choice.partition_bytes));
   if (choice.partitions) to->set_partitions(*choice.partitions);
   if (choice.priority) to->set_priority(*choice.priority);

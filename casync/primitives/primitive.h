@@ -15,8 +15,13 @@ enum class BufferId : std::uint32_t {};
 /// A node of the graph. An index into TaskGraph::tasks().
 enum class TaskId : std::uint32_t {};
 
-/// Which of a decision's two codecs: towards the owner, or the merged result from it.
-enum class Hop : std::uint8_t { kFirst, kSecond };
+/// What a buffer is encoded in: one of a decision's two codecs, or none at all.
+enum class Hop : std::uint8_t {
+  kFirst,   ///< towards the owner
+  kSecond,  ///< the merged result from it
+  kRaw,     ///< one rank's elements as they are, in the gradient's own type
+  kSum,     ///< a float32 sum, which stays on its rank
+};
 
 /// Elements [first, first + count) of the gradient.
 struct Slice {
@@ -33,7 +38,7 @@ struct MessageId {
   auto operator<=>(const MessageId&) const = default;  // NOLINT(modernize-use-nullptr): what the compiler writes
 };
 
-/// Encodes this rank's gradient elements `from` with the codec of `to`, feedback included.
+/// Encodes this rank's gradient elements `from` as `to` has them, feedback included.
 struct Encode {
   Slice from;
   BufferId to;
@@ -47,7 +52,7 @@ struct Decode {
 
 /// Adds contributions in the order listed and encodes the sum once into `to`, with the feedback of that codec.
 struct Merge {
-  /// Encoded partitions; nullopt is this rank's own gradient elements, unencoded (at most once).
+  /// Buffers, all of one hop but for sums; nullopt is this rank's own gradient elements, unencoded (at most once).
   std::vector<std::optional<BufferId>> contributions;
   Slice local;  ///< the elements that a nullopt contribution means
   BufferId to;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "casync/patterns/partition.h"
 #include "casync/primitives/primitive.h"
 
@@ -14,6 +16,7 @@ struct Exchange {
   Rank self = 0;
   std::size_t first_owner = 0;
   bool coded_terms = false;  ///< only a code says what a rank contributes: the owner encodes its own elements, too
+  std::span<const int> node_of = {};  ///< as Topology's
 
   Rank owner(std::size_t partition) const { return partition_owner(partition, first_owner, ranks); }
 };

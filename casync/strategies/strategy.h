@@ -21,13 +21,13 @@ struct CodecTraits {
 using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
 
 /// The graph of `self` for one gradient of `elements` elements. `first_owner` spreads the owners of the
-/// partitions over the ranks (the gradient's position); it must be the same on all ranks.
-/// PlanError: the strategy cannot carry the decision's codecs (`ring` needs an exact merge), naming both and
-/// what to use instead.
+/// partitions over the ranks (the gradient's position); it and `topology` must be the same on all ranks.
+/// PlanError: the strategy cannot carry the decision's codecs (`ring` and `tree` need an exact merge, `all_gather`
+/// has no second hop, `ring`, `tree` and `hierarchical` add up elements), naming both and what to use instead.
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of);
 
-/// "ps", "ring"; and back (PlanError lists the names).
+/// "ps", "ring", "all_gather", ...; and back (PlanError lists the names).
 std::string_view name_of(StrategyKind kind);
 Result<StrategyKind> strategy_from(std::string_view name);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cpu.h"
 
+#include <bit>
 #include <charconv>
 #include <optional>
 #include <vector>
@@ -171,6 +172,13 @@ void end_codec(Writer& out) {
   out.line("#endif  // HWY_ONCE");
 }
 
+/// Whether all sizes a block may have are powers of two from 16 on. Of a parameter's values others are refused where
+/// the codec is made.
+bool is_whole_groups(const Program& program, const Constant& block) {
+  if (block.parameter) return program.parameters[*block.parameter].least >= 16;
+  return block.value >= 16 && std::has_single_bit(block.value);
+}
+
 /// For programs whose every loop can be one over the elements of a tile.
 Result<std::string> tile_text(const Program& program, const Lowered& lowered, const Source& source,
                               const std::string& include) {
@@ -181,6 +189,10 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
       return unimplemented(source.name() + ": section `" + section.name + "` has entries of " +
                            text_of(section.type.element) + " for each block, which begin within a byte");
     }
+  }
+  // Sixteen elements are worked on at a time, and a block has to end with them.
+  if (lowered.block && !is_whole_groups(program, *lowered.block)) {
+    return unimplemented(source.name() + ": blocks that are no power of two from 16 on");
   }
   Diagnostics diagnostics(source);
   Writer out(source);

@@ -292,7 +292,7 @@ class EncoderText : RoutineText {
   /// be finite.
   void write_loop(const Phase& phase, const Loop& loop) {
     const ValueId input = lowered_.encode.input;
-    out_.open("for_groups(" + loop.begin + ", " + loop.end + ", [&](size_t i, auto rest) HWY_ATTR");
+    out_.open("for_groups(" + loop.begin + ", " + loop.end + ", [&](size_t i, auto rest) COMPLL_INLINE");
     if (loop.top || std::find(phase.elements.begin(), phase.elements.end(), input) != phase.elements.end()) {
       define(input, loop.input);
     }

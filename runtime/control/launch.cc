@@ -117,6 +117,7 @@ Result<Launch> read_launch(const LaunchArguments& arguments, const Environment& 
   auto token = arguments.token ? check_token(*arguments.token, "the argument \"token\"") : read_token(env);
   if (!token) return token.status();
   launch.token = std::move(*token);
+  launch.node = arguments.node ? *arguments.node : env("CASYNC_NODE").value_or("");
   return launch;
 }
 

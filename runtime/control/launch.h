@@ -20,6 +20,7 @@ struct Launch {
                            ///< "mpirun", "mpiexec", "srun", "alone"
   std::string rendezvous;  ///< "host:port" (rank 0 listens there), "file:DIRECTORY", "torch" (torch's own store), ""
   std::string token;       ///< the job token; "" where nobody set one
+  std::string node;        ///< the name of this process's node; "": the machine it runs on
   std::string job;         ///< the launcher's id of this job and attempt; "" where there is none
 };
 
@@ -29,9 +30,10 @@ struct LaunchArguments {
   std::optional<int> ranks;
   std::optional<std::string> rendezvous;
   std::optional<std::string> token;  ///< "" is a token, and too short
+  std::optional<std::string> node;   ///< "": the machine
 };
 
-/// Reads arguments, then CASYNC_RANK/SIZE/LOCAL_RANK/LOCAL_SIZE/RENDEZVOUS/TOKEN, torchrun, Open MPI, PMI,
+/// Reads arguments, then CASYNC_RANK/SIZE/LOCAL_RANK/LOCAL_SIZE/RENDEZVOUS/TOKEN/NODE, torchrun, Open MPI, PMI,
 /// SLURM; with none of them, one rank alone. `env` looks a variable up (tests pass their own).
 /// Arguments that name rank, size and rendezvous are all there is to know: no environment is asked for those. What
 /// srun says is not compared with another launcher's word: it then counts that launcher's own processes.

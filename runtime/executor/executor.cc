@@ -177,7 +177,7 @@ void Executor::prepare_threads(std::span<const std::unique_ptr<GradientRun>> run
     std::atomic<bool> failed = false;
     void prepare() {
       for (const std::unique_ptr<GradientRun>& run : runs) {
-        for (Hop hop : {Hop::kFirst, Hop::kSecond}) run->codec(hop).prepare_thread();
+        for (Hop hop : {Hop::kFirst, Hop::kSecond, Hop::kRaw, Hop::kSum}) run->codec(hop).prepare_thread();
       }
     }
   } all{runs, std::latch(static_cast<std::ptrdiff_t>(streams_.size()))};

@@ -8,13 +8,11 @@
 
 namespace casync::runtime {
 
-GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph,
-                         std::unique_ptr<compll::Codec> first, std::unique_ptr<compll::Codec> second)
+GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, HopCodecs hop_codecs)
     : spec(std::move(specification)),
       decision(std::move(made)),
       graph(std::move(plan_graph)),
-      first_codec(std::move(first)),
-      second_codec(std::move(second)),
+      codecs(std::move(hop_codecs)),
       elements(spec.elements()),
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
@@ -25,7 +23,7 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
   for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
     if (const Recv* recv = std::get_if<Recv>(&graph.tasks()[i])) {
       const std::size_t to = TaskGraph::index(recv->to);
-      if (graph.buffers()[to].hop == Hop::kFirst) lies_in_gradient[to] = false;
+      if (graph.buffers()[to].hop != Hop::kSecond) lies_in_gradient[to] = false;
     }
   }
   lay_out_kept();

@@ -17,6 +17,23 @@
 
 namespace casync::runtime {
 
+/// What encodes the buffers of a graph, by their hop.
+struct HopCodecs {
+  std::unique_ptr<compll::Codec> first, second;  ///< the decision's
+  std::unique_ptr<compll::Codec> raw;            ///< the gradient's own type
+  std::unique_ptr<compll::Codec> sum;            ///< float32
+
+  const compll::Codec& of(Hop hop) const {
+    switch (hop) {
+      case Hop::kFirst: return *first;
+      case Hop::kSecond: return *second;
+      case Hop::kRaw: return *raw;
+      case Hop::kSum: return *sum;
+    }
+    return *first;
+  }
+};
+
 /// One gradient as the executor sees it: its graph, codecs and what they keep, and how far the current step is.
 ///
 /// Threads: the constructor's until Executor::adopt(); then the progress thread's, except for what says
@@ -46,8 +63,7 @@ struct GradientRun {
     bool begun = false;  ///< in this step
   };
 
-  GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, std::unique_ptr<compll::Codec> first,
-              std::unique_ptr<compll::Codec> second);
+  GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, HopCodecs hop_codecs);
 
   /// Memory of what codecs keep from step to step, twice: as the last step left it, and for the one under way.
   /// Unavailable: no memory.
@@ -55,8 +71,9 @@ struct GradientRun {
   /// As it is before the first step.
   void reset_kept();
 
-  const compll::Codec& codec(Hop hop) const { return hop == Hop::kFirst ? *first_codec : *second_codec; }
-  const compll::Codec& codec_of(BufferId buffer) const { return codec(graph.buffers()[TaskGraph::index(buffer)].hop); }
+  const compll::Codec& codec(Hop hop) const { return codecs.of(hop); }
+  Hop hop_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].hop; }
+  const compll::Codec& codec_of(BufferId buffer) const { return codec(hop_of(buffer)); }
   Slice slice_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].slice; }
   BufferState& state(BufferId buffer) { return buffers[TaskGraph::index(buffer)]; }
   bool is_float32() const { return spec.dtype == DType::kFloat32; }
@@ -83,7 +100,7 @@ struct GradientRun {
   GradientSpec spec;
   Decision decision;
   TaskGraph graph;
-  std::unique_ptr<compll::Codec> first_codec, second_codec;
+  HopCodecs codecs;
   std::uint64_t key = 0;    ///< names it in messages: a hash of its name, the same on all ranks
   std::uint32_t index = 0;  ///< GradientId here
   Elements elements = 0;

@@ -44,6 +44,7 @@ TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t see
 TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, float scale, Scratch& scratch) {
   scratch.contributions.clear();
   bool finite = true;
+  const compll::Codec* in_codec = &run.codec(Hop::kFirst);  // of all codes; matters only where there is one
   for (const std::optional<BufferId>& one : merge.contributions) {
     if (!one) {
       scratch.contributions.push_back({{}, float_values(run, merge.local, scratch)});
@@ -51,15 +52,21 @@ TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, 
     }
     if (Status status = check_arrived(run, *one); !status) return {std::move(status), 0, true};
     const GradientRun::BufferState& state = run.state(*one);
-    scratch.contributions.push_back({ConstView(state.memory.data, state.bytes), nullptr});
+    if (run.hop_of(*one) == Hop::kSum) {
+      scratch.contributions.push_back({{}, reinterpret_cast<const float*>(state.memory.data)});
+    } else {
+      scratch.contributions.push_back({ConstView(state.memory.data, state.bytes), nullptr});
+      in_codec = &run.codec_of(*one);
+    }
     finite = finite && state.finite;
   }
   const Slice slice = run.slice_of(merge.to);
   const compll::Codec& out_codec = run.codec_of(merge.to);
+  // A sum on its way to the owner is a contribution there, as a gradient is.
+  const auto use = run.hop_of(merge.to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
   const compll::Encoded made =
-      run.first_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
-                             run.kept(out_codec, GradientRun::KeptBy::kMerge, slice), context_of(run, slice, seed),
-                             run.state(merge.to).memory.data);
+      in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
+                      run.kept(out_codec, use, slice), context_of(run, slice, seed), run.state(merge.to).memory.data);
   return {Status::ok(), made.size, finite && made.finite};
 }
 

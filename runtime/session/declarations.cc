@@ -35,6 +35,20 @@ CodecChoice for_dtype(CodecChoice choice, DType dtype) {
   return {dtype == DType::kFloat16 ? "fp16" : "bf16", {}};
 }
 
+Result<HopCodecs> make_codecs(const Decision& decision, DType dtype) {
+  HopCodecs codecs;
+  const std::pair<std::unique_ptr<compll::Codec>*, CodecChoice> all[] = {{&codecs.first, decision.codec},
+                                                                         {&codecs.second, decision.second_hop},
+                                                                         {&codecs.raw, for_dtype({}, dtype)},
+                                                                         {&codecs.sum, {}}};
+  for (const auto& [place, choice] : all) {
+    Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
+    if (!codec) return codec.status();
+    *place = std::move(*codec);
+  }
+  return codecs;
+}
+
 }  // namespace
 
 Result<CodecTraits> traits_of(const CodecChoice& choice) {
@@ -44,39 +58,39 @@ Result<CodecTraits> traits_of(const CodecChoice& choice) {
   return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms};
 }
 
-Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, int ranks) {
+Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology) {
   CASYNC_RETURN_IF_ERROR(check_shape(gradient));
-  Declared declared{gradient, decide(plan, gradient, ranks), XXH3_64bits(gradient.name.data(), gradient.name.size())};
+  Declared declared{gradient, decide(plan, gradient, topology.ranks),
+                    XXH3_64bits(gradient.name.data(), gradient.name.size())};
   // Whether a strategy can carry a codec is asked of the codec the plan names: `none` in half precision still
   // merges without a further error at each hop only as float32, so a ring of it is refused like any other cast.
   declared.decision.codec = for_dtype(declared.decision.codec, gradient.dtype);
   declared.decision.second_hop = for_dtype(declared.decision.second_hop, gradient.dtype);
-  Result<std::unique_ptr<GradientRun>> run = make_run(declared, ranks, 0, 0);
+  Result<std::unique_ptr<GradientRun>> run = make_run(declared, topology, 0, 0);
   if (!run) {
     return Status(run.status().code(), "gradient " + gradient.name + ": " + run.status().message());
   }
   return declared;
 }
 
-Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, int ranks, Rank self, std::size_t position) {
+Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
+                                              std::size_t position) {
   const Decision& decision = declared.decision;
-  Result<std::unique_ptr<compll::Codec>> first = compll::make_codec(decision.codec.name, decision.codec.parameters);
-  if (!first) return first.status();
-  Result<std::unique_ptr<compll::Codec>> second =
-      compll::make_codec(decision.second_hop.name, decision.second_hop.parameters);
-  if (!second) return second.status();
-  Result<TaskGraph> graph =
-      make_graph(decision, declared.spec.elements(), Topology::flat(ranks), self, position, traits_of);
+  Result<HopCodecs> codecs = make_codecs(decision, declared.spec.dtype);
+  if (!codecs) return codecs.status();
+  Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, position, traits_of);
   if (!graph) return graph.status();
-  auto run =
-      std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*first), std::move(*second));
+  auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));
   run->key = declared.key;
   return run;
 }
 
-std::string state_label(const Decision& decision) {
-  return text_of(decision.codec) + " / " + text_of(decision.second_hop) + ", " +
-         std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) + " partitions";
+std::string state_label(const Decision& decision, const Topology& topology) {
+  std::string label = text_of(decision.codec) + " / " + text_of(decision.second_hop) + ", " +
+                      std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
+                      " partitions";
+  if (decision.strategy == StrategyKind::kHierarchical) label += ", ranks " + text_of(topology);
+  return label;
 }
 
 }  // namespace casync::runtime

@@ -24,14 +24,16 @@ struct Declared {
 /// Decides for `gradient`. In half precision `none` means a cast to that type: the payload is then the elements
 /// as they are. InvalidArgument: a shape that is none, an unknown codec or parameter. PlanError: a decision that
 /// cannot be carried out.
-Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, int ranks);
+Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology);
 
 /// The run of a declared gradient on rank `self`. `position` is its place among all gradients by name, the same
 /// on all ranks: it spreads owners.
-Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, int ranks, Rank self, std::size_t position);
+Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
+                                              std::size_t position);
 
-/// What a residual belongs to: "int4:block=128 / int4:block=128, ps": state of another codec is refused.
-std::string state_label(const Decision& decision);
+/// What a residual belongs to: "int4:block=128 / int4:block=128, ps, 2 partitions", and the nodes where they say which
+/// rank encodes what. State of another one is refused.
+std::string state_label(const Decision& decision, const Topology& topology);
 
 /// Codec traits from the codecs themselves.
 Result<CodecTraits> traits_of(const CodecChoice& choice);

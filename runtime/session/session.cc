@@ -34,7 +34,7 @@ Result<std::vector<Handle>> Session::submit(std::span<const Submission> submissi
 
 Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   CASYNC_RETURN_IF_ERROR(usable());
-  Result<Declared> declared = declare_gradient(plan_, gradient, launch_.ranks);
+  Result<Declared> declared = declare_gradient(plan_, gradient, topology_);
   if (!declared) return declared.status();
   std::lock_guard lock(mutex_);
   const auto known = ids_.find(gradient.name);

@@ -14,6 +14,7 @@
 #include "base/view.h"
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
+#include "casync/model/topology.h"
 #include "runtime/control/launch.h"
 #include "runtime/control/store.h"
 #include "runtime/transport/transport.h"
@@ -94,6 +95,8 @@ class Session {
 
   virtual Rank rank() const = 0;
   virtual int ranks() const = 0;
+  /// All ranks and the nodes they run on, the same on every rank.
+  virtual const Topology& topology() const = 0;
 
   /// Makes a gradient known; on every rank, before the step that uses it, in any order.
   /// InvalidArgument: a name declared differently before, an unknown codec or parameter. PlanError: a decision

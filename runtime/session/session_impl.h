@@ -26,6 +26,7 @@ class SessionImpl final : public Session {
 
   Rank rank() const override { return launch_.rank; }
   int ranks() const override { return launch_.ranks; }
+  const Topology& topology() const override { return topology_; }
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
@@ -80,7 +81,7 @@ class SessionImpl final : public Session {
   Status wait_for_step();
   StepResult commit();
   Status say_goodbye();
-  static Status check_state(const GradientRun& run, const GradientState& state);
+  Status check_state(const GradientRun& run, const GradientState& state) const;
   static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
   Clock::time_point deadline() const { return after(Seconds(options_.timeout_s)); }
@@ -89,6 +90,7 @@ class SessionImpl final : public Session {
   const Launch launch_;
   const unsigned generation_ = fork_generation();
   const Plan plan_;
+  Topology topology_;  ///< written before open() returns
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Executor> executor_;  // before group_: the group's callbacks use it until the group is gone

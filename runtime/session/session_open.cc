@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "casync/planner/plan_file.h"
+#include "runtime/control/identity.h"
 #include "runtime/device/host_device.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/session_impl.h"
@@ -30,6 +31,13 @@ Result<int> stream_count(int local_ranks) {
   if (!wanted) return wanted.status();
   if (wanted->has_value()) return static_cast<int>(**wanted);
   return std::clamp(usable_cores() / std::max(1, local_ranks) - 1, 0, 4);
+}
+
+/// A machine without a name is nobody's neighbour.
+std::string node_name(const Launch& launch) {
+  if (!launch.node.empty()) return "named " + launch.node;
+  const std::string machine = own_identity(launch.rank, launch.ranks).machine;
+  return machine.empty() ? "of rank " + std::to_string(launch.rank) : "machine " + machine;
 }
 
 Result<Plan> plan_of(const SessionOptions& options) {
@@ -122,6 +130,9 @@ Facts SessionImpl::settings() const {
 Status SessionImpl::connect() {
   CASYNC_RETURN_IF_ERROR(agree(*group_, "settings", settings(), deadline()));
   CASYNC_RETURN_IF_ERROR(open_executor());
+  Result<std::vector<std::string>> nodes = group_->all_gather("nodes", node_name(launch_), deadline());
+  if (!nodes) return nodes.status();
+  topology_ = Topology::of(*nodes);
   Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
   if (!addresses) return addresses.status();
   CASYNC_RETURN_IF_ERROR(

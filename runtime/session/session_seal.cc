@@ -51,12 +51,12 @@ Status SessionImpl::add_runs(std::span<const Declared> declared, std::span<const
   if (launch_.rank == 0) {
     std::vector<GradientSpec> specs;
     for (const Declared& one : declared) specs.push_back(one.spec);
-    for (const std::string& remark : remarks(plan_, specs, launch_.ranks)) log().warn("plan: {}", remark);
+    for (const std::string& remark : remarks(plan_, specs, topology_)) log().warn("plan: {}", remark);
   }
   std::vector<std::unique_ptr<GradientRun>> runs;
   std::vector<GradientRun*> borrowed;
   for (std::size_t i = known; i < declared.size(); ++i) {
-    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], launch_.ranks, launch_.rank, position[i]);
+    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], topology_, launch_.rank, position[i]);
     if (!run) return run.status();
     (*run)->index = static_cast<std::uint32_t>(i);
     CASYNC_RETURN_IF_ERROR((*run)->allocate_kept(*device_));

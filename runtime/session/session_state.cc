@@ -17,7 +17,7 @@ Result<SessionState> SessionImpl::state() const {
   state.rank = launch_.rank;
   for (const GradientRun* run : runs_) {
     GradientState one;
-    one.codec = state_label(run->decision);
+    one.codec = state_label(run->decision, topology_);
     if (const float* kept = run->committed_kept()) one.residual.assign(kept, kept + run->kept_floats());
     state.gradients.emplace(run->spec.name, std::move(one));
   }
@@ -57,8 +57,8 @@ Status SessionImpl::load_state(const SessionState& state) {
   return Status::ok();
 }
 
-Status SessionImpl::check_state(const GradientRun& run, const GradientState& state) {
-  const std::string label = state_label(run.decision);
+Status SessionImpl::check_state(const GradientRun& run, const GradientState& state) const {
+  const std::string label = state_label(run.decision, topology_);
   if (state.codec != label) {
     return invalid_argument("gradient " + run.spec.name + ": the state is of " + state.codec + ", here it is " + label);
   }

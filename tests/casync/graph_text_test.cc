@@ -3,8 +3,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "casync/strategies/all_gather.h"
+#include "casync/strategies/hierarchical.h"
 #include "casync/strategies/ps.h"
 #include "casync/strategies/ring.h"
+#include "casync/strategies/tree.h"
 #include "tests/casync/golden.h"
 
 namespace casync::test {
@@ -44,6 +47,32 @@ TEST_CASE("golden: ring of one rank merges, encodes and decodes alone") {
 
 TEST_CASE("golden: ring of four ranks, one partition, owner rank 2") {
   check("ring_4_ranks.txt", texts(all_ranks(&ring_graph, {.elements = 7, .ranks = 4, .first_owner = 2})));
+}
+
+TEST_CASE("golden: all_gather of one rank encodes, sums and decodes alone") {
+  check("all_gather_1_rank.txt", texts(all_ranks(&all_gather_graph, {.elements = 10})));
+}
+
+TEST_CASE("golden: all_gather of three ranks and two partitions") {
+  check("all_gather_3_ranks.txt", texts(all_ranks(&all_gather_graph, {.elements = 4096, .partitions = 2, .ranks = 3})));
+}
+
+TEST_CASE("golden: tree of one rank merges, encodes and decodes alone") {
+  check("tree_1_rank.txt", texts(all_ranks(&tree_graph, {.elements = 10})));
+}
+
+TEST_CASE("golden: tree of six ranks, one partition, owner rank 4") {
+  check("tree_6_ranks.txt", texts(all_ranks(&tree_graph, {.elements = 7, .ranks = 6, .first_owner = 4})));
+}
+
+TEST_CASE("golden: hierarchical of one node merges there and encodes the result only") {
+  check("hierarchical_1_node.txt", texts(all_ranks(&hierarchical_graph, {.elements = 7, .ranks = 2})));
+}
+
+TEST_CASE("golden: hierarchical of five ranks on nodes of two, two and one") {
+  const std::vector<int> node_of{0, 0, 1, 1, 2};
+  check("hierarchical_5_ranks.txt",
+        texts(all_ranks(&hierarchical_graph, {.elements = 7, .ranks = 5, .first_owner = 1, .node_of = node_of})));
 }
 
 TEST_CASE("golden: a drawing of ps between two ranks") {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 
+#include "casync/patterns/delegates.h"
 #include "casync/patterns/partition.h"
 #include "casync/patterns/ring.h"
 #include "casync/patterns/star.h"
+#include "casync/patterns/tree.h"
 
 namespace casync::test {
 
@@ -83,6 +86,107 @@ TEST_CASE("ring: the hops of a partition are numbered along its way without a ga
     for (int position = 0; position < ranks - 1; ++position) REQUIRE(ring::reduce_hop(position) == hop++);
     for (int position = 0; position < ranks - 1; ++position) REQUIRE(ring::gather_hop(position, ranks) == hop++);
   }
+}
+
+TEST_CASE("tree: every place but the root is the child of its parent, once") {
+  for (int ranks = 1; ranks <= 33; ++ranks) {
+    std::multiset<int> found;
+    for (int place = 0; place < ranks; ++place) {
+      for (int k = 0; k < tree::children(place, ranks); ++k) {
+        const int child = tree::child(place, k);
+        CAPTURE(ranks, place, child);
+        REQUIRE(child < ranks);
+        REQUIRE(tree::parent(child) == place);
+        found.insert(child);
+      }
+    }
+    CAPTURE(ranks);
+    REQUIRE(static_cast<int>(found.size()) == ranks - 1);
+    REQUIRE(std::set<int>(found.begin(), found.end()).size() == found.size());
+    REQUIRE(!found.contains(0));
+  }
+}
+
+TEST_CASE("tree: size, height and depth are what counting gives") {
+  for (int ranks = 1; ranks <= 33; ++ranks) {
+    std::vector<int> size(static_cast<std::size_t>(ranks), 1), height(static_cast<std::size_t>(ranks), 0);
+    for (int place = ranks - 1; place > 0; --place) {  // children come after their parents
+      const auto from = static_cast<std::size_t>(place), to = static_cast<std::size_t>(tree::parent(place));
+      size[to] += size[from];
+      height[to] = std::max(height[to], height[from] + 1);
+    }
+    for (int place = 0; place < ranks; ++place) {
+      CAPTURE(ranks, place);
+      REQUIRE(tree::size(place, ranks) == size[static_cast<std::size_t>(place)]);
+      REQUIRE(tree::height(place, ranks) == height[static_cast<std::size_t>(place)]);
+      int depth = 0;
+      for (int at = place; at != 0; at = tree::parent(at)) ++depth;
+      REQUIRE(tree::depth(place) == depth);
+      REQUIRE(depth <= tree::height(0, ranks));
+    }
+  }
+}
+
+TEST_CASE("tree: hops grow along the way up and down again") {
+  for (int ranks = 2; ranks <= 33; ++ranks) {
+    for (int place = 1; place < ranks; ++place) {
+      const int parent = tree::parent(place);
+      CAPTURE(ranks, place);
+      REQUIRE((parent == 0 || tree::up_hop(place, ranks) < tree::up_hop(parent, ranks)));
+      REQUIRE((parent == 0 || tree::down_hop(place, ranks) == tree::down_hop(parent, ranks) + 1));
+      REQUIRE(tree::up_hop(place, ranks) < tree::down_hop(place, ranks));
+    }
+    REQUIRE(tree::down_hop(1, ranks) == static_cast<std::uint32_t>(tree::height(0, ranks)));
+  }
+}
+
+TEST_CASE("tree: places and ranks undo each other, and the root has place 0") {
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    for (Rank root = 0; root < ranks; ++root) {
+      CAPTURE(ranks, root);
+      REQUIRE(tree::place(root, root, ranks) == 0);
+      for (Rank rank = 0; rank < ranks; ++rank) REQUIRE(tree::at(tree::place(rank, root, ranks), root, ranks) == rank);
+    }
+  }
+}
+
+TEST_CASE("nodes: in the order of their first ranks, whatever they are called") {
+  CHECK(nodes_of({}, 3) == std::vector<Node>{{0, 1, 2}});
+  const std::vector<int> names{7, 7, 2, 7, 5, 2};
+  CHECK(nodes_of(names, 6) == std::vector<Node>{{0, 1, 3}, {2, 5}, {4}});
+}
+
+TEST_CASE(
+    "nodes: of one size, every rank owns one partition of as many as there are ranks, and delegates for each node") {
+  for (int nodes = 1; nodes <= 6; ++nodes) {
+    for (int size = 1; size <= 6; ++size) {
+      std::vector<int> node_of;
+      for (int rank = 0; rank < nodes * size; ++rank) node_of.push_back(rank / size);
+      const std::vector<Node> all = nodes_of(node_of, nodes * size);
+      std::set<Rank> owners;
+      std::map<Rank, int> turns;
+      for (std::size_t turn = 5; turn < 5 + node_of.size(); ++turn) {
+        owners.insert(delegate(all[owner_node(all, turn)], turn));
+        for (const Node& node : all) ++turns[delegate(node, turn)];
+      }
+      CAPTURE(nodes, size);
+      REQUIRE(owners.size() == node_of.size());
+      for (const auto& [rank, times] : turns) REQUIRE(times == nodes);
+    }
+  }
+}
+
+TEST_CASE("nodes: of different sizes, all ranks of a node take turns, and all nodes own") {
+  const std::vector<int> node_of{0, 0, 0, 0, 1, 1, 2, 2};
+  const std::vector<Node> all = nodes_of(node_of, 8);
+  std::map<std::size_t, int> owned;
+  std::map<Rank, int> turns;
+  for (std::size_t turn = 0; turn < 12; ++turn) {
+    ++owned[owner_node(all, turn)];
+    for (const Node& node : all) ++turns[delegate(node, turn)];
+  }
+  CHECK(owned == std::map<std::size_t, int>{{0, 4}, {1, 4}, {2, 4}});
+  CHECK(turns == std::map<Rank, int>{{0, 3}, {1, 3}, {2, 3}, {3, 3}, {4, 6}, {5, 6}, {6, 6}, {7, 6}});
 }
 
 }  // namespace casync::test

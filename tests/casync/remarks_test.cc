@@ -6,10 +6,10 @@
 namespace casync::test {
 namespace {
 
-std::vector<std::string> remarks_on(const Plan& plan, const std::vector<std::string>& names, int ranks = 4) {
+std::vector<std::string> remarks_on(const Plan& plan, const std::vector<std::string>& names) {
   std::vector<GradientSpec> gradients;
   for (const std::string& name : names) gradients.push_back({.name = name});
-  return remarks(plan, gradients, ranks);
+  return remarks(plan, gradients, Topology{4, {0, 0, 1, 1}});
 }
 
 Plan with_rules(const std::vector<std::string>& patterns) {
@@ -61,12 +61,22 @@ TEST_CASE("remarks: a number of ranks the plan was not made for") {
   CHECK(remarks_on(plan, {}) == Lines{"the plan was made for 8 ranks, and this group has 4"});
 }
 
+TEST_CASE("remarks: a number of nodes the plan was not made for") {
+  Plan plan;
+  plan.world.nodes = 1;
+  CHECK(remarks_on(plan, {}) == Lines{"the plan was made for 1 nodes, and this group has 2"});
+  CHECK(remarks(plan, {}, Topology::flat(4)).empty());
+  plan.world.nodes = 2;
+  CHECK(remarks_on(plan, {}).empty());
+}
+
 TEST_CASE("remarks: rules first, then entries, then the world") {
   Plan plan = with_rules({"nothing"});
   plan.gradients = {{"none", {}}};
   plan.world.ranks = 1;
+  plan.world.nodes = 1;
   const Lines lines = remarks_on(plan, {"a"});
-  REQUIRE(lines.size() == 3);
+  REQUIRE(lines.size() == 4);
   CHECK(lines[0].find("rule 1") == 0);
   CHECK(lines[1].find("entry") == 0);
   CHECK(lines[2].find("the plan") == 0);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <random>
 
+#include "casync/graph/access.h"
 #include "casync/strategies/strategy.h"
 #include "tests/support/meanings.h"
 
@@ -15,7 +16,39 @@ namespace {
 constexpr int kMostRanks = 16;
 constexpr int kMostPartitions = 9;
 
-StrategyKind any_strategy() { return GENERATE(StrategyKind::kPs, StrategyKind::kRing); }
+// Where the ranks run.
+enum class Nodes : std::uint8_t { kOne, kOfOneRank, kOfFour, kUneven, kScattered };
+
+struct Case {
+  StrategyKind strategy;
+  Nodes nodes = Nodes::kOne;
+  bool coded_terms = false;  ///< of the first hop's codec
+};
+
+Case any_strategy() {
+  return GENERATE(values<Case>({{StrategyKind::kPs},
+                                {StrategyKind::kPs, Nodes::kOne, true},
+                                {StrategyKind::kRing},
+                                {StrategyKind::kAllGather},
+                                {StrategyKind::kTree},
+                                {StrategyKind::kHierarchical, Nodes::kOne},
+                                {StrategyKind::kHierarchical, Nodes::kOfOneRank},
+                                {StrategyKind::kHierarchical, Nodes::kOfFour},
+                                {StrategyKind::kHierarchical, Nodes::kUneven},
+                                {StrategyKind::kHierarchical, Nodes::kScattered}}));
+}
+
+Topology topology_of(Nodes nodes, int ranks) {
+  Topology topology = Topology::flat(ranks);
+  for (Rank rank = 0; nodes != Nodes::kOne && rank < ranks; ++rank) {
+    const int uneven = rank < 4 ? 0 : rank < 6 ? 1 : rank < 8 ? 2 : rank < 9 ? 3 : 4;  // 4, 2, 2, 1 and the others
+    topology.node_of.push_back(nodes == Nodes::kOfOneRank ? rank
+                               : nodes == Nodes::kOfFour  ? rank / 4
+                               : nodes == Nodes::kUneven  ? uneven
+                                                          : rank * rank % 7 % 3);
+  }
+  return topology;
+}
 
 // Of the random orders: another in each run, printed with each failure; CASYNC_TEST_SEED repeats one.
 std::uint64_t seed() {
@@ -26,30 +59,33 @@ std::uint64_t seed() {
   return chosen;
 }
 
-std::vector<TaskGraph> graphs_of(StrategyKind strategy, int ranks, int partitions, Elements elements) {
-  const Decision decision{.strategy = strategy, .partitions = partitions};
-  const auto traits_of = [](const CodecChoice&) -> Result<CodecTraits> { return CodecTraits{.exact_merge = true}; };
+std::vector<TaskGraph> graphs_of(const Case& which, int ranks, int partitions, Elements elements) {
+  const Decision decision{.strategy = which.strategy, .partitions = partitions};
+  const Topology topology = topology_of(which.nodes, ranks);
+  const auto traits_of = [&](const CodecChoice&) -> Result<CodecTraits> {
+    return CodecTraits{.exact_merge = true, .coded_terms = which.coded_terms};
+  };
   std::vector<TaskGraph> graphs;
   for (Rank self = 0; self < ranks; ++self) {
     // Another first owner for each shape, the same on all ranks.
     const std::size_t first_owner = elements + static_cast<std::size_t>(partitions);
-    auto graph = make_graph(decision, elements, Topology::flat(ranks), self, first_owner, traits_of);
+    auto graph = make_graph(decision, elements, topology, self, first_owner, traits_of);
     REQUIRE(graph.is_ok());
     graphs.push_back(std::move(*graph));
   }
   return graphs;
 }
 
-// Calls check(graphs, ranks, elements, seed) for every shape of `strategy`.
+// Calls check(graphs, ranks, elements, seed) for every shape of `which`.
 template <class Check>
-void for_every_shape(StrategyKind strategy, Check check) {
+void for_every_shape(const Case& which, Check check) {
   std::uint64_t shape_seed = seed();
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
     const auto n = static_cast<Elements>(ranks);
     for (int partitions = 1; partitions <= kMostPartitions; ++partitions) {
       for (Elements elements : {Elements{0}, Elements{1}, n - 1, n, n + 1, Elements{1023}, Elements{4099}}) {
-        CAPTURE(name_of(strategy), ranks, partitions, elements, seed());
-        check(graphs_of(strategy, ranks, partitions, elements), ranks, elements, ++shape_seed);
+        CAPTURE(name_of(which.strategy), which.nodes, ranks, partitions, elements, seed());
+        check(graphs_of(which, ranks, partitions, elements), ranks, elements, ++shape_seed);
       }
     }
   }
@@ -72,6 +108,18 @@ std::vector<float> sum_of(const std::vector<std::vector<float>>& vectors) {
   return sum;
 }
 
+// Elements of the gradient that a rank encodes, or merges, with a codec that may keep a residual.
+Elements encoded_elements(const TaskGraph& graph) {
+  Elements count = 0;
+  for (const Primitive& task : graph.tasks()) {
+    const auto to = written_buffer(task);
+    if (!to || std::holds_alternative<Recv>(task)) continue;
+    const Buffer& buffer = graph.buffers()[TaskGraph::index(*to)];
+    if (buffer.hop == Hop::kFirst || buffer.hop == Hop::kSecond) count += buffer.slice.count;
+  }
+  return count;
+}
+
 bool all_equal(const std::vector<std::vector<float>>& vectors) {
   return std::adjacent_find(vectors.begin(), vectors.end(), std::not_equal_to<>()) == vectors.end();
 }
@@ -87,11 +135,19 @@ TEST_CASE("strategy: every graph is valid and every send has its recv") {
   });
 }
 
+// With this and what validate() asks, one residual for each element serves both hops.
+TEST_CASE("strategy: a rank encodes each element at most once, unless each must encode its own") {
+  const Case which = any_strategy();
+  for_every_shape(which, [&](const auto& graphs, int, Elements elements, std::uint64_t) {
+    for (const TaskGraph& graph : graphs) REQUIRE(encoded_elements(graph) <= (which.coded_terms ? 2 : 1) * elements);
+  });
+}
+
 TEST_CASE("strategy: every rank ends with every contribution once, in whatever order the tasks run") {
-  const StrategyKind strategy = any_strategy();
+  const Case which = any_strategy();
   const auto order = GENERATE(Order::kRandom, Order::kEarliest, Order::kLatest);
   const auto delivery = GENERATE(Delivery::kBuffered, Delivery::kRendezvous);
-  for_every_shape(strategy, [&](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+  for_every_shape(which, [&](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
     Contributions contributions(ranks, elements);
     REQUIRE(interpret(graphs, contributions, {order, delivery, shape_seed}).text() == "OK");
     REQUIRE(contributions.complete().text() == "OK");
@@ -111,11 +167,12 @@ TEST_CASE("strategy: with an exact codec every rank ends with the average") {
   });
 }
 
-// A ring's first hop is exact by contract; its second may lose as ps's two hops may.
+// The first hop of a ring and of a tree is exact by contract; the second may lose as ps's two hops may.
 TEST_CASE("strategy: with lossy codecs all ranks end alike and nothing is lost over the steps") {
-  const StrategyKind strategy = any_strategy();
-  const float first_grain = strategy == StrategyKind::kRing ? 0 : 16;
-  for_every_shape(strategy, [&](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+  const Case which = any_strategy();
+  const bool exact = which.strategy == StrategyKind::kRing || which.strategy == StrategyKind::kTree;
+  const float first_grain = exact ? 0 : 16;
+  for_every_shape(which, [&](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
     std::mt19937_64 random(shape_seed);
     Floats floats(random_gradients(ranks, elements, random), first_grain, 64, 1);
     std::vector<float> given(elements), applied(elements);
@@ -131,8 +188,7 @@ TEST_CASE("strategy: with lossy codecs all ranks end alike and nothing is lost o
 }
 
 TEST_CASE("strategy: the result does not depend on the order the tasks ran in") {
-  const StrategyKind strategy = any_strategy();
-  for_every_shape(strategy, [](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+  for_every_shape(any_strategy(), [](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
     if (elements > 1023) return;
     // Thirds round in every sum: a sum in another order would show.
     std::mt19937_64 random(shape_seed);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "casync/graph/graph_text.h"
+#include "casync/model/topology.h"
 
 namespace casync::test {
 namespace {
@@ -64,6 +65,54 @@ TEST_CASE("make_graph: ring takes any codec on the second hop, ps on both") {
   CHECK(graph_of({.codec = {"int8", {}}, .second_hop = {"int8", {}}}).is_ok());
 }
 
+TEST_CASE("make_graph: tree refuses what ring refuses, and takes any codec on the second hop") {
+  const auto graph = graph_of({.codec = {"int8", {}}, .second_hop = {"int8", {}}, .strategy = StrategyKind::kTree});
+  REQUIRE(!graph);
+  CHECK_THAT(graph.status().message(), Contains("strategy `tree` merges again at each hop, and codec `int8`"));
+  CHECK(graph_of({.second_hop = {"int8", {}}, .strategy = StrategyKind::kTree}).is_ok());
+}
+
+TEST_CASE("make_graph: all_gather has one hop, and refuses a second codec by its name") {
+  const CodecChoice narrow{"int8", {{"block", 64}}}, wide{"int8", {}};
+  const auto graph = graph_of({.codec = wide, .second_hop = narrow, .strategy = StrategyKind::kAllGather});
+  REQUIRE(!graph);
+  CHECK(graph.status().code() == StatusCode::kPlanError);
+  CHECK_THAT(graph.status().message(), Contains("strategy `all_gather` has one hop only, in codec `int8`") &&
+                                           Contains("second_hop `int8:block=64`") && Contains("use strategy `ps`"));
+  CHECK(graph_of({.codec = wide, .second_hop = wide, .strategy = StrategyKind::kAllGather}).is_ok());
+}
+
+TEST_CASE("make_graph: a codec that needs each rank to encode its own elements is carried where each does") {
+  const auto coded = [](const CodecChoice&) -> Result<CodecTraits> {
+    return CodecTraits{.exact_merge = true, .coded_terms = true};
+  };
+  for (const StrategyKind kind : {StrategyKind::kRing, StrategyKind::kTree, StrategyKind::kHierarchical}) {
+    const auto graph = make_graph({.codec = {"ef21", {}}, .strategy = kind}, 100, Topology::flat(4), 0, 0, coded);
+    REQUIRE(!graph);
+    CHECK_THAT(graph.status().message(), Contains("strategy `" + std::string(name_of(kind)) + "` adds up elements") &&
+                                             Contains("codec `ef21`") && Contains("use strategy `ps` or `all_gather`"));
+  }
+  CHECK(make_graph({}, 100, Topology::flat(4), 0, 0, coded).is_ok());
+  CHECK(make_graph({.strategy = StrategyKind::kAllGather}, 100, Topology::flat(4), 0, 0, coded).is_ok());
+}
+
+TEST_CASE("make_graph: hierarchical takes any codec on both hops") {
+  CHECK(graph_of({.codec = {"int8", {}}, .strategy = StrategyKind::kHierarchical}).is_ok());
+}
+
+TEST_CASE("make_graph: nodes of another number of ranks") {
+  const auto graph = make_graph({}, 100, {3, {0, 1}}, 0, 0, traits_of);
+  REQUIRE(!graph);
+  CHECK(graph.status().text() == "InvalidArgument: nodes of 2 ranks in a group of 3");
+}
+
+TEST_CASE("topology: nodes are numbered in the order of their first ranks, and told in words") {
+  const Topology topology = Topology::of(std::vector<std::string>{"b", "b", "a", "b"});
+  CHECK(topology == Topology{4, {0, 0, 1, 0}});
+  CHECK(text_of(topology) == "2 of node 0, 1 of node 1, 1 of node 0");
+  CHECK(text_of(Topology::flat(3)) == "3 of node 0");
+}
+
 TEST_CASE("make_graph: an unknown codec is what traits_of says of it") {
   const auto graph = graph_of({.codec = {"nothing", {}}, .strategy = StrategyKind::kRing});
   REQUIRE(!graph);
@@ -91,15 +140,20 @@ TEST_CASE("make_graph: the same arguments give the same graph") {
 }
 
 TEST_CASE("strategy names go there and back") {
-  for (StrategyKind kind : {StrategyKind::kPs, StrategyKind::kRing}) CHECK(*strategy_from(name_of(kind)) == kind);
-  CHECK(name_of(StrategyKind::kRing) == "ring");
+  for (StrategyKind kind : {StrategyKind::kPs, StrategyKind::kRing, StrategyKind::kAllGather, StrategyKind::kTree,
+                            StrategyKind::kHierarchical}) {
+    CHECK(*strategy_from(name_of(kind)) == kind);
+  }
+  CHECK(name_of(StrategyKind::kAllGather) == "all_gather");
 }
 
 TEST_CASE("strategy_from: an unknown name is refused with those there are") {
   const auto kind = strategy_from("rign");
   REQUIRE(!kind);
   CHECK(kind.status().code() == StatusCode::kPlanError);
-  CHECK_THAT(kind.status().message(), Contains("`rign`") && Contains("`ps`, `ring`") && Contains("mean `ring`"));
+  CHECK_THAT(kind.status().message(), Contains("`rign`") &&
+                                          Contains("`ps`, `ring`, `all_gather`, `tree`, `hierarchical`") &&
+                                          Contains("mean `ring`"));
 }
 
 TEST_CASE("ps: contributions are merged in rank order, the owner's own among them") {
@@ -117,8 +171,61 @@ TEST_CASE("ps: contributions are merged in rank order, the owner's own among the
   }
 }
 
-TEST_CASE("ps and ring: with a multiple of ranks as partitions each rank sends 2 (N - 1) / N of the gradient") {
-  for (StrategyKind strategy : {StrategyKind::kPs, StrategyKind::kRing}) {
+TEST_CASE("all_gather: every rank merges the codes of all in rank order, its own code among them") {
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    for (Rank self = 0; self < ranks; ++self) {
+      const auto graph =
+          make_graph({.strategy = StrategyKind::kAllGather}, 100, Topology::flat(ranks), self, 3, traits_of);
+      std::vector<Rank> from;
+      for (const std::optional<BufferId>& part : merge_of(*graph).contributions) {
+        REQUIRE(part);
+        const Rank sender = sender_of(*graph, *part);
+        from.push_back(sender < 0 ? self : sender);
+      }
+      std::vector<Rank> in_order(static_cast<std::size_t>(ranks));
+      std::iota(in_order.begin(), in_order.end(), 0);
+      CAPTURE(ranks, self);
+      REQUIRE(from == in_order);
+    }
+  }
+}
+
+TEST_CASE("all_gather: each rank sends N - 1 times the gradient") {
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    CAPTURE(ranks);
+    REQUIRE(sent_elements(StrategyKind::kAllGather, ranks, 3, 0) == static_cast<Elements>(ranks - 1) * 3 * 64 * 1024);
+  }
+}
+
+TEST_CASE("hierarchical: what leaves a node is the code of its sum, once, and the result where it owns") {
+  constexpr int kNodes = 3, kSize = 4, kRanks = kNodes * kSize;
+  Topology topology = Topology::flat(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) topology.node_of.push_back(rank / kSize);
+  const Decision decision{.strategy = StrategyKind::kHierarchical, .partitions = kRanks};
+  constexpr Elements kElements = Elements{kRanks} * 64 * 1024;
+  for (Rank self = 0; self < kRanks; ++self) {
+    const auto graph = make_graph(decision, kElements, topology, self, 0, traits_of);
+    Elements raw = 0, first = 0, second = 0;  // raw: inside the node; the others: to other nodes
+    for (const Primitive& task : graph->tasks()) {
+      const auto* send = std::get_if<Send>(&task);
+      if (!send) continue;
+      const Buffer& buffer = graph->buffers()[TaskGraph::index(send->from)];
+      const bool inside = send->to / kSize == self / kSize;
+      CAPTURE(self, send->to);
+      REQUIRE((buffer.hop != Hop::kRaw || inside));
+      REQUIRE((buffer.hop != Hop::kFirst || !inside));
+      if (buffer.hop == Hop::kRaw) raw += buffer.slice.count;
+      if (buffer.hop == Hop::kFirst) first += buffer.slice.count;
+      if (buffer.hop == Hop::kSecond && !inside) second += buffer.slice.count;
+    }
+    CHECK(raw == kElements * (kSize - 1) / kSize);
+    CHECK(first == kElements * (kNodes - 1) / kRanks);
+    CHECK(second == kElements * (kNodes - 1) / kRanks);
+  }
+}
+
+TEST_CASE("ps, ring and tree: with a multiple of ranks as partitions each rank sends 2 (N - 1) / N of the gradient") {
+  for (StrategyKind strategy : {StrategyKind::kPs, StrategyKind::kRing, StrategyKind::kTree}) {
     for (int ranks = 1; ranks <= 16; ++ranks) {
       const int partitions = 2 * ranks;
       for (Rank self = 0; self < ranks; ++self) {

@@ -27,6 +27,14 @@ struct Sum {
   }
 };
 
+void check(const std::string& error, bool sound, const std::string& otherwise) {
+  if (sound) {
+    CHECK(error.empty());
+  } else {
+    CHECK_THAT(error, Contains(otherwise));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("validate: a sound graph passes") { CHECK(Sum().error().empty()); }
@@ -118,6 +126,53 @@ TEST_CASE("validate: a merge that counts a contribution twice") {
   CHECK_THAT(sum.error(), Contains("listed twice"));
 }
 
+TEST_CASE("validate: a merge of codes of different hops; a sum among them is floats, as own elements are") {
+  const auto [other, sound] = GENERATE(values<std::pair<Hop, bool>>(
+      {{Hop::kRaw, false}, {Hop::kSecond, false}, {Hop::kFirst, true}, {Hop::kSum, true}}));
+  TaskGraph::Builder builder;
+  const BufferId theirs = builder.buffer({kAll}), sum = builder.buffer({kAll, other}),
+                 all = builder.buffer({kAll, Hop::kSecond});
+  builder.add(Recv{1, theirs, {0, 0}});
+  builder.add(other == Hop::kSum ? Primitive(Merge{{std::nullopt}, kAll, sum, false})
+                                 : Primitive(Recv{1, sum, {0, 1}}));
+  builder.add(Merge{{theirs, sum}, kAll, all, true});
+  builder.add(Decode{all, kAll});
+  const std::string error = std::move(builder).build().validate(kAll.count, 2, 0).message();
+  CAPTURE(static_cast<int>(other));
+  check(error, sound, "task 2 (merge b0 + b1 into b2, the last): the codes are of different hops");
+}
+
+TEST_CASE("validate: a sum that travels") {
+  Sum sent;
+  const BufferId sum = sent.builder.buffer({kAll, Hop::kSum});
+  sent.builder.after(sent.builder.add(Merge{{std::nullopt}, kAll, sum, false}), sent.decode);
+  sent.builder.add(Send{1, sum, {0, 7}});
+  CHECK_THAT(sent.error(), Contains("task 5 (send b2 to rank 1 as 0.7): a sum does not travel"));
+  Sum received;
+  received.builder.add(Recv{1, received.builder.buffer({kAll, Hop::kSum}), {0, 7}});
+  CHECK_THAT(received.error(), Contains("task 4 (recv 0.7 from rank 1 into b2): a sum does not travel"));
+}
+
+TEST_CASE("validate: elements encoded twice, which would share what the codec keeps") {
+  const auto [hop, sound] =
+      GENERATE(values<std::pair<Hop, bool>>({{Hop::kFirst, false}, {Hop::kSecond, false}, {Hop::kRaw, true}}));
+  Sum sum;
+  sum.builder.after(sum.builder.add(Encode{{6, 2}, sum.builder.buffer({{6, 2}, hop})}), sum.decode);
+  const std::string error = sum.error();
+  CAPTURE(static_cast<int>(hop));
+  check(error, sound, "task 0 encodes some of these elements too");
+}
+
+TEST_CASE("validate: elements merged twice; once encoded and once merged is sound") {
+  const bool twice = GENERATE(false, true);
+  Sum sum;
+  for (int i = 0; i <= twice; ++i) {
+    const BufferId to = sum.builder.buffer({kAll, i == 0 ? Hop::kFirst : Hop::kSecond});
+    sum.builder.after(sum.builder.add(Merge{{sum.mine}, kAll, to, false}), sum.decode);
+  }
+  check(sum.error(), !twice, "task 4 merges some of these elements too");
+}
+
 TEST_CASE("validate: an order that goes in a circle") {
   Sum sum;
   sum.builder.after(sum.decode, sum.recv);
@@ -137,7 +192,7 @@ TEST_CASE("validate: elements never decoded") {
 
 TEST_CASE("validate: elements decoded while another task may still have to read them") {
   Sum sum;
-  const BufferId late = sum.builder.buffer({{2, 2}});
+  const BufferId late = sum.builder.buffer({{2, 2}, Hop::kRaw});
   sum.builder.add(Encode{{2, 2}, late});
   CHECK_THAT(sum.error(), Contains("does not wait for task 4 to read these elements"));
 }
@@ -146,6 +201,30 @@ TEST_CASE("validate: elements decoded while a first-hop send may still read them
   Sum sum;
   sum.builder.add(Send{1, sum.mine, {0, 7}});
   CHECK_THAT(sum.error(), Contains("does not wait for task 4 to read these elements"));
+}
+
+TEST_CASE("validate: a sum, which takes the gradient's memory, waits for whoever reads the elements") {
+  const bool waits = GENERATE(false, true);
+  TaskGraph::Builder builder;
+  const BufferId mine = builder.buffer({kAll}), sum = builder.buffer({kAll, Hop::kSum});
+  builder.add(Encode{kAll, mine});
+  const TaskId sent = builder.add(Send{1, mine, {0, 0}});
+  const TaskId merged = builder.add(Merge{{mine}, kAll, sum, true});
+  const TaskId decoded = builder.add(Decode{sum, kAll});
+  builder.after(sent, waits ? merged : decoded);
+  const std::string error = std::move(builder).build().validate(kAll.count, 2, 0).message();
+  check(error, waits, "task 2 (merge b0 into b1, the last): does not wait for task 1 to read these elements");
+}
+
+TEST_CASE("validate: elements decoded while a send of raw elements may still read them in place") {
+  TaskGraph::Builder builder;
+  const BufferId mine = builder.buffer({kAll, Hop::kRaw}), result = builder.buffer({kAll, Hop::kSecond});
+  builder.add(Encode{kAll, mine});
+  builder.add(Send{1, mine, {0, 0}});
+  builder.add(Recv{1, result, {0, 1}});
+  builder.after(TaskId{0}, builder.add(Decode{result, kAll}));
+  CHECK_THAT(std::move(builder).build().validate(kAll.count, 2, 0).message(),
+             Contains("does not wait for task 1 to read these elements"));
 }
 
 }  // namespace casync::test

@@ -158,6 +158,17 @@ TEST_CASE("launch: arguments come first, and must agree unless they say everythi
   CHECK(result->token == "given in the program");
 }
 
+TEST_CASE("launch: a node's name comes from the program, else from the environment, else there is none") {
+  CHECK(launch(kTorchrun)->node.empty());
+  const Variables named = kTorchrun + Variables{{"CASYNC_NODE", "rack 2"}};
+  CHECK(launch(named)->node == "rack 2");
+  LaunchArguments arguments;
+  arguments.node = "rack 3";
+  CHECK(launch(named, arguments)->node == "rack 3");
+  arguments.node = "";
+  CHECK(launch(named, arguments)->node.empty());
+}
+
 TEST_CASE("launch: a token in the program must be as long as one in the environment, and \"\" is none") {
   for (const std::string token : {"", "1234567"}) {
     LaunchArguments arguments;

@@ -44,7 +44,18 @@ Code Contributions::encode(Rank rank, const Slice&, Hop) {
   return code_of(std::move(own));
 }
 
-Code Contributions::merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop) {
+// Whoever adds the same codes in the same order has the same sum. This rank's own elements are nobody else's.
+Code Contributions::sum_of(Rank rank, const Merge& merge, std::span<const Code* const> codes, Set set) {
+  std::vector<std::int64_t> added{merge.last};
+  for (const Code* code : codes) added.push_back(code ? values_of<std::uint32_t>(*code)[0] : -1 - rank);
+  const auto known = sums_.find(added);
+  if (known != sums_.end()) return bytes_of(std::vector{known->second});
+  Code code = code_of(std::move(set));
+  sums_.emplace(std::move(added), values_of<std::uint32_t>(code)[0]);
+  return code;
+}
+
+Code Contributions::merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) {
   Set sum{std::vector<int>(ranks_), merge.last ? 1 : 0};
   for (const Code* code : codes) {
     if (!code) {
@@ -55,7 +66,7 @@ Code Contributions::merge(Rank rank, const Merge& merge, std::span<const Code* c
     for (std::size_t r = 0; r < ranks_; ++r) sum.counts[r] += part.counts[r];
     sum.scaled += part.scaled;
   }
-  return code_of(std::move(sum));
+  return to == Hop::kSum ? sum_of(rank, merge, codes, std::move(sum)) : code_of(std::move(sum));
 }
 
 void Contributions::decode(Rank rank, const Code& code, const Slice& to, Hop) {

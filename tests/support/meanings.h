@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,8 @@
 namespace casync::test {
 
 /// Every element's value is a set: whose contributions it holds, how often each, and how often it was scaled. A
-/// code is the number of its encoding, which no other has: equal numbers mean equal bytes.
+/// code is the number of its encoding: equal numbers mean equal bytes. Only sums of the same codes in the same order
+/// have the same number, because a codec may add what is left of the step before.
 class Contributions : public Meaning {
  public:
   Contributions(int ranks, Elements elements);
@@ -32,11 +34,13 @@ class Contributions : public Meaning {
     int decodes = 0;
   };
   Code code_of(Set set);
+  Code sum_of(Rank rank, const Merge& merge, std::span<const Code* const> codes, Set set);
   std::string fault_of(const Set& set) const;
 
   std::size_t ranks_;
   std::vector<Set> encodings_;
-  std::vector<std::vector<Element>> gradients_;  // [rank][element]
+  std::map<std::vector<std::int64_t>, std::uint32_t> sums_;  // encodings by what was added
+  std::vector<std::vector<Element>> gradients_;              // [rank][element]
 };
 
 /// Real gradients with a toy codec on each hop, feedback and averaging included.
@@ -56,7 +60,7 @@ class Floats : public Meaning {
   const std::vector<std::vector<float>>& residuals() const { return residuals_; }
 
  private:
-  float grain(Hop hop) const { return hop == Hop::kFirst ? first_grain_ : second_grain_; }
+  float grain(Hop hop) const { return hop == Hop::kFirst ? first_grain_ : hop == Hop::kSecond ? second_grain_ : 0; }
   Code code_of(Rank rank, const Slice& slice, std::vector<float> values, Hop hop);
 
   std::vector<std::vector<float>> gradients_, residuals_;

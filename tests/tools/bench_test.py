@@ -34,6 +34,21 @@ def test_ring_of_none_equals_its_graph_carried_out_locally():
     claim(all(row["strategy"] == "ring" and row["nmse"] < 1e-12 for row in rows), "rounding only", rows)
 
 
+def test_every_strategy_equals_its_graph_carried_out_locally():
+    for ranks in ("2", "3", "4"):
+        for strategy, codec in (("all_gather", "int8"), ("tree", "none"), ("hierarchical", "int8")):
+            rows = all_reduce("-r", ranks, "--strategy", strategy, "--codec", codec)
+            claim(all(row["strategy"] == strategy and row["nmse"] < 1e-3 for row in rows), "small errors", rows)
+
+
+def test_hierarchical_goes_by_the_names_of_nodes():
+    program = f"CASYNC_NODE=$((CASYNC_RANK / 2)) exec {TOOL} bench all_reduce --strategy hierarchical --codec int8 "
+    result = casync("run", "-n", "4", "--no-prefix", "--", "sh", "-c", program + " ".join(QUICK) + " --json")
+    ends_with(0, result, "two nodes of two ranks")
+    rows = json.loads(result.stdout)["rows"]
+    claim(all(row["wrong"] == 0 and 0 < row["nmse"] < 1e-3 for row in rows), "right, with int8's error", rows)
+
+
 def test_lossy_codecs_equal_their_graphs_carried_out_locally():
     for codec, error in (("int8", 1e-3), ("int4:block=64", 0.05), ("onebit", 1.0)):
         rows = all_reduce("-r", "3", "--codec", codec)

@@ -26,8 +26,8 @@ void print(const CodecInfo& info) {
   std::printf("  block               %zu elements share statistics\n", info.block);
   std::printf("  error feedback      %s\n", yes_no(info.feedback));
   std::printf("  contractive         %s\n", yes_no(info.contractive));
-  std::printf("  exact merge         %s (strategy ring %s)\n", yes_no(info.exact_merge),
-              info.exact_merge ? "can carry it" : "refuses it");
+  std::printf("  exact merge         %s (strategies ring and tree %s)\n", yes_no(info.exact_merge),
+              info.exact_merge ? "can carry it" : "refuse it");
   std::printf("  on the wire         codec number %u, payload version %u\n", info.number, info.version);
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     const compll::CodecParameter& parameter = info.parameters[i];

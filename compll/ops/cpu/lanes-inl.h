@@ -109,19 +109,14 @@ struct Double {
     COMPLL_EACH r.v[k] = hn::RebindMask(F32(), hn::op(a.v[k], b.v[k])); \
     return r;                                                           \
   }
-#define COMPLL_ORDERED(Type, Tag)                                                           \
-  COMPLL_COMPARE(Type, ==, Eq)                                                              \
-  HWY_INLINE Bool operator!=(Type a, Type b) { /* Highway's Ne is false where one is NaN */ \
-    Bool r;                                                                                 \
-    COMPLL_EACH r.v[k] = hn::Not(hn::RebindMask(F32(), hn::Eq(a.v[k], b.v[k])));            \
-    return r;                                                                               \
-  }                                                                                         \
-  HWY_INLINE Type select(Bool c, Type yes, Type no) {                                       \
-    Type r;                                                                                 \
-    COMPLL_EACH r.v[k] = hn::IfThenElse(hn::RebindMask(Tag(), c.v[k]), yes.v[k], no.v[k]);  \
-    return r;                                                                               \
-  }                                                                                         \
-  COMPLL_COMPARE(Type, <, Lt)                                                               \
+#define COMPLL_ORDERED(Type, Tag)                                                          \
+  COMPLL_COMPARE(Type, ==, Eq)                                                             \
+  HWY_INLINE Type select(Bool c, Type yes, Type no) {                                      \
+    Type r;                                                                                \
+    COMPLL_EACH r.v[k] = hn::IfThenElse(hn::RebindMask(Tag(), c.v[k]), yes.v[k], no.v[k]); \
+    return r;                                                                              \
+  }                                                                                        \
+  COMPLL_COMPARE(Type, <, Lt)                                                              \
   HWY_INLINE Bool operator>(Type a, Type b) { return b < a; }
 
 #define COMPLL_EXTREMES(Type)                     \
@@ -134,6 +129,24 @@ struct Double {
     return a;                                     \
   }
 
+// Highway's Ne is false where one is NaN.
+#if COMPLL_IS_X86
+HWY_INLINE __m128 unequal_raw(__m128 a, __m128 b) { return _mm_cmpneq_ps(a, b); }
+#if HWY_TARGET <= HWY_AVX2
+HWY_INLINE __m256 unequal_raw(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_NEQ_UQ); }
+#endif
+#if HWY_TARGET <= HWY_AVX3
+HWY_INLINE __mmask16 unequal_raw(__m512 a, __m512 b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ); }
+#endif
+HWY_INLINE MaskF unequal(VecF a, VecF b) { return MaskF{unequal_raw(a.raw, b.raw)}; }
+#else
+HWY_INLINE MaskF unequal(VecF a, VecF b) { return hn::Not(hn::Eq(a, b)); }
+#endif
+HWY_INLINE Bool operator!=(Float a, Float b) {
+  Bool r;
+  COMPLL_EACH r.v[k] = unequal(a.v[k], b.v[k]);
+  return r;
+}
 COMPLL_ORDERED(Float, F32)
 #if COMPLL_IS_X86
 COMPLL_EXTREMES(Float)  // gives its second operand for NaN and for two zeros: just what `b < a ? b : a` means
@@ -147,6 +160,7 @@ COMPLL_BINARY(Float, *, Mul)
 COMPLL_BINARY(Float, /, Div)
 COMPLL_COMPARE(Float, <=, Le)
 COMPLL_ORDERED(Int, I32)
+COMPLL_COMPARE(Int, !=, Ne)
 COMPLL_EXTREMES(Int)
 COMPLL_BINARY(Int, +, Add)
 COMPLL_BINARY(Int, -, Sub)

@@ -25,6 +25,15 @@ namespace casync::compll::HWY_NAMESPACE {
 /// How many of sixteen elements there are, where that is all of them.
 using Whole = std::integral_constant<size_t, kGroup>;
 
+// Behind the parameters of a lambda that is the body of a loop: a call for each sixteen elements would cost more than
+// they do, and all that it refers to would lie in memory.
+#undef COMPLL_INLINE
+#if defined(__GNUC__)
+#define COMPLL_INLINE HWY_ATTR __attribute__((always_inline))
+#else
+#define COMPLL_INLINE HWY_ATTR
+#endif
+
 /// body(i, how many there are) for each sixteen elements of a range: known when the loop is compiled, but for the last.
 template <class Body>
 HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
@@ -37,45 +46,40 @@ HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
 /// divisions, then has other blocks to overlap with.
 inline constexpr size_t kBlocksTogether = 64;
 
-/// scale * values + residual, sixteen at a time; zeros behind the last element.
-template <bool kPlain>
+/// scale * values + residual, sixteen at a time; zeros behind the last element. Which of the two there are is known
+/// when a loop is compiled; multiplying by 1 changes nothing, so a residual alone is no case of its own.
+template <bool kScale, bool kResidual>
 class Input {
  public:
-  HWY_INLINE explicit Input(const Scaled& source)
-      : values_(source.values),
-        residual_(source.residual != nullptr ? source.residual : kNothing),
-        scale_(source.scale),
-        step_(source.residual != nullptr ? ~size_t{0} : 0) {}
+  HWY_INLINE explicit Input(const Scaled& source) : source_(source) {}
 
   HWY_INLINE Float load(size_t i, size_t rest) const {
-    if (rest < kGroup) return load_tail(i, rest);
-    const Float values = load_floats(values_ + i);
-    if constexpr (kPlain) return values;
-    return values * Float(scale_) + load_floats(residual_ + (i & step_));
+    if (rest < kGroup) return load_tail(source_, i, rest);
+    return combined(load_floats(source_.values + i), kResidual ? load_floats(source_.residual + i) : Float(0.0f));
   }
 
  private:
-  HWY_NOINLINE Float load_tail(size_t i, size_t rest) const {
+  HWY_INLINE Float combined(Float values, [[maybe_unused]] Float residual) const {
+    if constexpr (kScale) values = values * Float(source_.scale);
+    if constexpr (kResidual) values = values + residual;
+    return values;
+  }
+  // By value: what no other function can see stays in registers.
+  static HWY_NOINLINE Float load_tail(Scaled source, size_t i, size_t rest) {
     HWY_ALIGN float values[kGroup] = {}, residual[kGroup] = {};
-    std::memcpy(values, values_ + i, rest * sizeof(float));
-    if (!kPlain) std::memcpy(residual, residual_ + (i & step_), rest * sizeof(float));
-    if constexpr (kPlain) return load_floats(values);
-    return load_floats(values) * Float(scale_) + load_floats(residual);
+    std::memcpy(values, source.values + i, rest * sizeof(float));
+    if (kResidual) std::memcpy(residual, source.residual + i, rest * sizeof(float));
+    return Input(source).combined(load_floats(values), load_floats(residual));
   }
 
-  // What can be added to any number and leaves it as it is.
-  HWY_ALIGN static constexpr float kNothing[kGroup] = {-0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f,
-                                                       -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f, -0.0f};
-  const float* values_;
-  const float* residual_;
-  float scale_;
-  size_t step_;  ///< all bits, or none: then there is no residual
+  Scaled source_;
 };
 
 /// Calls run(Input) with what this source needs.
 template <class Run>
 HWY_INLINE bool with_input(const Scaled& source, const Run& run) {
-  return source.is_plain() ? run(Input<true>(source)) : run(Input<false>(source));
+  if (source.is_plain()) return run(Input<false, false>(source));
+  return source.residual == nullptr ? run(Input<true, false>(source)) : run(Input<true, true>(source));
 }
 
 /// Once for each line of a section's memory: fetches what is far ahead.

@@ -45,18 +45,15 @@ HWY_INLINE Group load_lanes(const T* from) {
 // Constructors are written out: a compiler's own would be of no instruction set.
 class Magnitude {
  public:
-  HWY_INLINE Magnitude() : top_(0) {}
+  HWY_INLINE Magnitude() : top_(hn::Zero(I32())) {}
   HWY_INLINE void take(Float values, size_t rest) {
-    top_ = max(top_, as_int(bits(or_else(values, Float(0.0f), rest)) & Uint(0x7fffffffu)));
+    const Float counted = or_else(values, Float(0.0f), rest);
+    COMPLL_EACH top_ = hn::Max(top_, magnitude_bits(counted.v[k]));
   }
-  HWY_INLINE float result() const {
-    VecI top = top_.v[0];
-    for (size_t k = 1; k < kParts; ++k) top = hn::Max(top, top_.v[k]);
-    return from_bits(max_of_lanes(top));
-  }
+  HWY_INLINE float result() const { return from_bits(max_of_lanes(top_)); }
 
  private:
-  Int top_;
+  VecI top_;  // one for all parts: any order gives the same, and registers are few
 };
 
 template <class Group, class T>
@@ -151,31 +148,24 @@ class IntegerSum {
 /// How many are not zero.
 class Count {
  public:
-  HWY_INLINE Count() {}
+  HWY_INLINE Count() : ones_(hn::Zero(I32())) {}
   HWY_INLINE void take(Bool values, size_t rest) {
     if (rest < kGroup) values = values && first_lanes(rest);
     // One instruction where sums have masks; elsewhere the mask is -1.
-    ones_ = kLanes == 16 ? select(values, ones_ + Int(1), ones_) : ones_ - as_mask(values);
+    COMPLL_EACH {
+      const auto counted = hn::RebindMask(I32(), values.v[k]);
+      ones_ = kLanes == 16 ? hn::IfThenElse(counted, hn::Add(ones_, hn::Set(I32(), 1)), ones_)
+                           : hn::Sub(ones_, hn::VecFromMask(I32(), counted));
+    }
   }
   template <class Group>
   HWY_INLINE void take(Group values, size_t rest) {
     take(to_bool(values), rest);
   }
-  HWY_INLINE uint32_t result() const {
-    int32_t lanes[kGroup];
-    store_lanes(ones_, lanes);
-    int32_t sum = 0;
-    for (const int32_t lane : lanes) sum += lane;
-    return static_cast<uint32_t>(sum);
-  }
+  HWY_INLINE uint32_t result() const { return static_cast<uint32_t>(hn::GetLane(hn::SumOfLanes(I32(), ones_))); }
 
  private:
-  static HWY_INLINE Int as_mask(Bool values) {
-    Int mask;
-    COMPLL_EACH mask.v[k] = hn::VecFromMask(I32(), hn::RebindMask(I32(), values.v[k]));
-    return mask;
-  }
-  Int ones_ = Int(0);
+  VecI ones_;
 };
 
 /// By the user's function, which has no identity: lanes begin with their first element, lanes without one are left out,

@@ -62,9 +62,10 @@ def mpi(program, btl):
     return measure
 
 
-def casync(command, transport):
+def casync(command, transport, strategy="ps"):
     def measure(size, iterations):
-        options = f"bench all_reduce --transport {transport} -b {size} -e {size} -n {iterations} --json"
+        options = f"bench all_reduce --transport {transport} --strategy {strategy}"
+        options += f" -b {size} -e {size} -n {iterations} --json"
         row = json.loads(output_of([command, *options.split()]))["rows"][0]
         return row["time_min_us"], row["time_median_us"]
 
@@ -75,6 +76,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", default="build/release/bin/casync")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, default=list(SIZES), metavar="BYTES")
+    parser.add_argument("--only", nargs="+", metavar="WAY", help="these ways and no others")
     options = parser.parse_args()
     program = pathlib.Path(options.command).parent / "peer_mpi"
     for tool in (options.command, program, "mpirun"):
@@ -86,16 +89,19 @@ def main():
         "openmpi shm": mpi(program, "vader"),
         "casync tcp": casync(options.command, "ucx:tcp"),
         "casync shm": casync(options.command, "ucx:shm"),
+        "all_gather tcp": casync(options.command, "ucx:tcp", "all_gather"),
+        "all_gather shm": casync(options.command, "ucx:shm", "all_gather"),
     }
+    ways = {name: way for name, way in ways.items() if not options.only or name in options.only}
     print(f"# two ranks, us: the least, and the median of {options.rounds} rounds' medians")
     print(f"# load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
-    print(f"{'bytes':>9} {'way':12} {'min':>10} {'median':>10}")
-    for size, iterations in SIZES.items():
-        rounds = [{name: way(size, iterations) for name, way in ways.items()} for _ in range(options.rounds)]
+    print(f"{'bytes':>9} {'way':14} {'min':>10} {'median':>10}")
+    for size in options.sizes:
+        rounds = [{name: way(size, SIZES[size]) for name, way in ways.items()} for _ in range(options.rounds)]
         for name in ways:
             least = min(one[name][0] for one in rounds)
             middle = statistics.median(one[name][1] for one in rounds)
-            print(f"{size:9} {name:12} {least:10.1f} {middle:10.1f}", flush=True)
+            print(f"{size:9} {name:14} {least:10.1f} {middle:10.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -174,6 +174,12 @@ TEST_CASE("codegen: what cannot be done tile by tile is done for the whole vecto
     return made->find("whole-inl.h") != made->npos;
   };
   CHECK_FALSE(works_on_whole("void encode(float* g, uint8* compressed) { compressed = concat(g); }\n" + kDecode));
+  // Sixteen elements are worked on at a time.
+  for (const char* block : {"8", "24", "48"}) {
+    const std::string blocks = "float* t = spread(block_reduce(g, " + std::string(block) + ", max), " + block + ");\n";
+    CHECK(works_on_whole("void encode(float* g, uint8* compressed) {\n" + blocks + "compressed = concat(t);\n}\n" +
+                         kDecode));
+  }
   // Tiles could not write entries that begin within a byte apart.
   CHECK(works_on_whole(
       "void encode(float* g, uint8* compressed) {\n"

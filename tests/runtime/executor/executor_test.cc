@@ -30,9 +30,9 @@ struct Alone {
   }
 
   static std::vector<std::unique_ptr<GradientRun>> one(const std::string& name) {
-    const Result<Declared> declared = declare_gradient(Plan{}, {name, DType::kFloat32, {100}, 0}, 1);
+    const Result<Declared> declared = declare_gradient(Plan{}, {name, DType::kFloat32, {100}, 0}, Topology::flat(1));
     std::vector<std::unique_ptr<GradientRun>> runs;
-    runs.push_back(std::move(make_run(*declared, 1, 0, 0)).value());
+    runs.push_back(std::move(make_run(*declared, Topology::flat(1), 0, 0)).value());
     return runs;
   }
 

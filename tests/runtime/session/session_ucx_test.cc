@@ -10,6 +10,7 @@
 #include "compll/codec/codec.h"
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/ways.h"
 #include "tests/support/ranks.h"
 #include "tests/support/temporary_directory.h"
 
@@ -130,5 +131,41 @@ TEST_CASE("session: every codec there is, for 2, 3 and 4 ranks over TCP, gives t
     }
     REQUIRE(complaints == "");
     for (const std::vector<float>& one : got) CHECK(one == wanted[0]);
+  }
+}
+
+TEST_CASE("session: every strategy gives the same bytes over every transport, for 2, 3 and 4 ranks") {
+  constexpr std::size_t kElements = 300007;
+  for (int ranks : {2, 3, 4}) {
+    for (const Way& way : ways_of(ranks)) {
+      if (way.nodes.starts_with("ab")) continue;  // other nodes, the same messages
+      std::vector<float> wanted;
+      for (const char* transport : {"loopback", "ucx:tcp", "ucx:shm"}) {
+        std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks));
+        const std::string complaints = with_way(
+            ranks, way, named("int4"), "partitions: 5", ReduceOp::kAverage,
+            [&](Session& session, RankContext& context) -> std::string {
+              const Result<GradientId> id = declare(session, "weight", kElements);
+              if (!id) return id.status().text();
+              for (std::uint32_t step = 0; step < 2; ++step) {
+                std::vector<float>& values = results[static_cast<std::size_t>(context.rank)];
+                values = contribution(context.rank, kElements, step);
+                if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+                if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+              }
+              return "";
+            },
+            transport);
+        if (complaints.find("Unimplemented") != std::string::npos) {
+          WARN("[SKIP] " << transport << ": " << complaints);
+          continue;
+        }
+        INFO(way.strategy << " " << way.nodes << ", " << ranks << " ranks, " << transport);
+        REQUIRE(complaints == "");
+        for (const std::vector<float>& one : results) CHECK(one == results[0]);
+        if (wanted.empty()) wanted = results[0];
+        CHECK(results[0] == wanted);
+      }
+    }
   }
 }

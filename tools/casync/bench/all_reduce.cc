@@ -2,6 +2,7 @@
 #include "tools/casync/bench/all_reduce.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -49,6 +50,13 @@ std::string codec_entry(const CodecChoice& codec) {
   return text + " }";
 }
 
+/// As a plan file has it.
+std::string entry_of(StrategyKind strategy) {
+  std::string name(name_of(strategy));
+  for (char& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return "strategy: " + name;
+}
+
 /// Only a plan file can name a strategy, so --strategy writes one.
 Result<BenchPlan> make_plan(const AllReduceOptions& options) {
   BenchPlan bench;
@@ -59,8 +67,8 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
     CASYNC_RETURN_IF_ERROR(directory.status());
     bench.directory = std::move(*directory);
     bench.file = bench.directory.path() + "/plan.txtpb";
-    std::ofstream(bench.file) << "version: 1\ndefault { " << codec_entry(options.codec)
-                              << " strategy: " << (*options.strategy == StrategyKind::kRing ? "RING" : "PS") << " }\n";
+    std::ofstream(bench.file) << "version: 1\ndefault { " << codec_entry(options.codec) << " "
+                              << entry_of(*options.strategy) << " }\n";
   }
   if (bench.file.empty()) return bench;
   Result<Plan> plan = read_plan_file(bench.file);
@@ -109,13 +117,12 @@ class Worker {
     row.wrong = count_different(data_, exact);
     const bool plain = decision.codec.name == "none" && decision.second_hop.name == "none";
     if (plain && decision.strategy == StrategyKind::kPs) return Status::ok();
-    // Who owns the first partition depends on what else was declared: one of the ranks does.
-    for (int owner = 0; owner < session_.ranks(); ++owner) {
-      const auto first_owner = static_cast<std::size_t>(owner);
-      Result<std::vector<float>> expected = replay_first_step(decision, session_.ranks(), data_.size(), first_owner);
+    // Who owns the first partition depends on the gradient's place among those that have been declared.
+    for (std::size_t place = 0; place < options_.sizes.size(); ++place) {
+      Result<std::vector<float>> expected = replay_first_step(decision, session_.topology(), data_.size(), place);
       CASYNC_RETURN_IF_ERROR(expected.status());
       const Elements wrong = count_different(data_, *expected);
-      row.wrong = owner == 0 ? wrong : std::min(row.wrong, wrong);
+      row.wrong = place == 0 ? wrong : std::min(row.wrong, wrong);
       if (row.wrong == 0) break;
     }
     return Status::ok();

@@ -33,8 +33,11 @@ struct Actor {
 
 class Replay {
  public:
-  Replay(std::unique_ptr<Codec> first, std::unique_ptr<Codec> second, int ranks)
-      : first_(std::move(first)), second_(std::move(second)), scale_(1.0f / static_cast<float>(ranks)) {}
+  Replay(std::unique_ptr<Codec> first, std::unique_ptr<Codec> second, std::unique_ptr<Codec> none, int ranks)
+      : first_(std::move(first)),
+        second_(std::move(second)),
+        none_(std::move(none)),
+        scale_(1.0f / static_cast<float>(ranks)) {}
 
   void add(TaskGraph graph, std::vector<float> gradient) {
     Actor actor{std::move(graph), std::move(gradient), {}, {}};
@@ -70,7 +73,8 @@ class Replay {
 
   const Buffer& buffer(const Actor& actor, BufferId id) const { return actor.graph.buffers()[TaskGraph::index(id)]; }
   const Codec& codec(const Actor& actor, BufferId id) const {
-    return buffer(actor, id).hop == Hop::kFirst ? *first_ : *second_;
+    const Hop hop = buffer(actor, id).hop;
+    return hop == Hop::kFirst ? *first_ : hop == Hop::kSecond ? *second_ : *none_;
   }
   static ConstView view(const Code& code) { return {code.data(), code.size()}; }
 
@@ -84,15 +88,23 @@ class Replay {
 
   bool run(Rank, Actor& actor, const Merge& task) {
     std::vector<compll::Contribution> terms;
+    const Codec* of_codes = first_.get();
     for (const std::optional<BufferId>& part : task.contributions) {
-      const float* raw = actor.gradient.data() + task.local.first;
-      terms.push_back(part ? compll::Contribution{view(actor.codes[TaskGraph::index(*part)]), nullptr}
-                           : compll::Contribution{{}, raw});
+      if (!part) {
+        terms.push_back({{}, actor.gradient.data() + task.local.first});
+        continue;
+      }
+      const Code& code = actor.codes[TaskGraph::index(*part)];
+      const bool is_sum = buffer(actor, *part).hop == Hop::kSum;
+      if (is_sum) terms.push_back({{}, reinterpret_cast<const float*>(code.data())});
+      if (is_sum) continue;
+      terms.push_back({view(code), nullptr});
+      of_codes = &codec(actor, *part);
     }
     Code merged(codec(actor, task.to).encoded_bound(task.local.count));
     const float scale = task.last ? scale_ : 1.0f;
     const compll::Encoded encoded =
-        first_->merge(terms, task.local.count, scale, codec(actor, task.to), {}, {}, merged.data());
+        of_codes->merge(terms, task.local.count, scale, codec(actor, task.to), {}, {}, merged.data());
     merged.resize(encoded.size);
     actor.codes[TaskGraph::index(task.to)] = std::move(merged);
     return true;
@@ -117,7 +129,7 @@ class Replay {
     return true;
   }
 
-  std::unique_ptr<Codec> first_, second_;
+  std::unique_ptr<Codec> first_, second_, none_;
   float scale_;
   std::vector<Actor> actors_;
   std::map<std::tuple<Rank, Rank, MessageId>, Code> sent_;
@@ -125,15 +137,17 @@ class Replay {
 
 }  // namespace
 
-Result<std::vector<float>> replay_first_step(const Decision& decision, int ranks, Elements elements,
+Result<std::vector<float>> replay_first_step(const Decision& decision, const Topology& topology, Elements elements,
                                              std::size_t first_owner) {
   Result<std::unique_ptr<Codec>> first = compll::make_codec(decision.codec.name, decision.codec.parameters);
   CASYNC_RETURN_IF_ERROR(first.status());
   Result<std::unique_ptr<Codec>> second = compll::make_codec(decision.second_hop.name, decision.second_hop.parameters);
   CASYNC_RETURN_IF_ERROR(second.status());
-  Replay replay(std::move(*first), std::move(*second), ranks);
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    Result<TaskGraph> graph = make_graph(decision, elements, Topology::flat(ranks), rank, first_owner, traits_of);
+  Result<std::unique_ptr<Codec>> none = compll::make_codec("none");
+  CASYNC_RETURN_IF_ERROR(none.status());
+  Replay replay(std::move(*first), std::move(*second), std::move(*none), topology.ranks);
+  for (Rank rank = 0; rank < topology.ranks; ++rank) {
+    Result<TaskGraph> graph = make_graph(decision, elements, topology, rank, first_owner, traits_of);
     CASYNC_RETURN_IF_ERROR(graph.status());
     replay.add(std::move(*graph), make_input(rank, elements));
   }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+
+namespace casync {
+
+/// The ranks of a node, ascending.
+using Node = std::vector<Rank>;
+
+/// The nodes, in the order of their first ranks. `node_of` has an entry per rank, or none: all are on one node then.
+inline std::vector<Node> nodes_of(std::span<const int> node_of, int ranks) {
+  std::vector<Node> nodes;
+  std::vector<int> names;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    const int name = node_of.empty() ? 0 : node_of[static_cast<std::size_t>(rank)];
+    const auto known = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    if (known == names.size()) {
+      names.push_back(name);
+      nodes.emplace_back();
+    }
+    nodes[known].push_back(rank);
+  }
+  return nodes;
+}
+
+/// Who merges a node's contributions to the partition whose turn it is: its ranks take turns.
+inline Rank delegate(const Node& node, std::size_t turn) { return node[turn % node.size()]; }
+
+/// The node whose delegate owns the partition. A round of as many turns as the largest node has ranks begins one node
+/// later each time, and each turn goes to the next node: so with nodes of one size every rank owns one partition of
+/// as many as there are ranks, and few partitions are spread over the nodes and over the ranks of each.
+inline std::size_t owner_node(std::span<const Node> nodes, std::size_t turn) {
+  std::size_t largest = 1;
+  for (const Node& node : nodes) largest = std::max(largest, node.size());
+  return (turn % largest + turn / largest) % nodes.size();
+}
+
+}  // namespace casync

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "base/units.h"
+
+/// A binomial tree over any number of ranks. Places are counted from the root, which has place 0; the parent of a
+/// place is the place without its lowest 1 bit.
+namespace casync::tree {
+
+constexpr int place(Rank rank, Rank root, int ranks) { return (rank - root + ranks) % ranks; }
+/// The rank at a place; the inverse of place().
+constexpr Rank at(int place, Rank root, int ranks) { return (root + place) % ranks; }
+
+/// Of every place but the root.
+constexpr int parent(int place) { return place & (place - 1); }
+
+/// How many places hang from this one, itself included: they follow it without a gap.
+constexpr int size(int place, int ranks) { return place == 0 ? ranks : std::min(place & -place, ranks - place); }
+
+/// A place has as many children as its size has powers of two below it: the k-th is place + 2^k.
+constexpr int children(int place, int ranks) { return std::bit_width(static_cast<unsigned>(size(place, ranks) - 1)); }
+constexpr int child(int place, int k) { return place + (1 << k); }
+
+/// How many merges one after the other lead up to a place, its own included; 0: it is a leaf.
+constexpr int height(int place, int ranks) { return std::bit_width(static_cast<unsigned>(size(place, ranks))) - 1; }
+/// How many messages one after the other lead down to it.
+constexpr int depth(int place) { return std::popcount(static_cast<unsigned>(place)); }
+
+/// The hop of the message that a place sends to its parent.
+constexpr std::uint32_t up_hop(int place, int ranks) { return static_cast<std::uint32_t>(height(place, ranks)); }
+/// The hop of the message that a place gets from its parent: hops go on where the way up ended.
+constexpr std::uint32_t down_hop(int place, int ranks) {
+  return static_cast<std::uint32_t>(height(0, ranks) + depth(place) - 1);
+}
+
+}  // namespace casync::tree

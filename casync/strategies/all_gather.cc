@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/strategies/all_gather.h"
+
+#include "casync/patterns/star.h"
+
+namespace casync {
+namespace {
+
+constexpr std::uint32_t kOnlyHop = 0;
+
+void add_partition(TaskGraph::Builder& graph, const Exchange& exchange, std::uint32_t partition, const Slice& slice) {
+  // This rank's code, and not its elements, is what all others merge: it merges the same, in the same order.
+  std::vector<std::optional<BufferId>> contributions(static_cast<std::size_t>(exchange.ranks));
+  const BufferId mine = graph.buffer({slice, Hop::kFirst, partition});
+  graph.add(Encode{slice, mine});
+  contributions[static_cast<std::size_t>(exchange.self)] = mine;
+  std::vector<TaskId> sent;
+  for (int k = 0; k < star::spokes(exchange.ranks); ++k) {
+    sent.push_back(graph.add(Send{star::spoke(exchange.self, k, exchange.ranks), mine, {partition, kOnlyHop}}));
+  }
+  for (int k = 0; k < star::spokes(exchange.ranks); ++k) {
+    const Rank peer = star::spoke(exchange.self, k, exchange.ranks);
+    const BufferId theirs = graph.buffer({slice, Hop::kFirst, partition});
+    graph.add(Recv{peer, theirs, {partition, kOnlyHop}});
+    contributions[static_cast<std::size_t>(peer)] = theirs;
+  }
+  const BufferId sum = graph.buffer({slice, Hop::kSum, partition});
+  const TaskId merged =
+      graph.add(Merge{.contributions = std::move(contributions), .local = slice, .to = sum, .last = true});
+  // The sum takes the gradient's own memory, where the code of an identity codec lies.
+  for (TaskId one : sent) graph.after(one, merged);
+  graph.add(Decode{sum, slice});
+}
+
+}  // namespace
+
+TaskGraph all_gather_graph(const Exchange& exchange) {
+  TaskGraph::Builder graph;
+  for (std::size_t p = 0; p < exchange.partitions; ++p) {
+    const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
+    if (slice.count > 0) add_partition(graph, exchange, static_cast<std::uint32_t>(p), slice);
+  }
+  return std::move(graph).build();
+}
+
+}  // namespace casync
