@@ -1,100 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/planner/plan_file.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
-#include <filesystem>
-#include <fstream>
-#include <vector>
-
-#include "base/env.h"
+#include "casync/planner/plan_library.h"
 #include "casync/planner/plan_module.h"
 
 namespace casync {
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr Bytes kMostFileBytes = 16_MiB;
-
-/// The folders of the library or program that this file was linked into: as it was named, and where links lead.
-std::vector<fs::path> own_folders() {
-  Dl_info info{};
-  void* map = nullptr;
-  static const char here = 0;
-  if (dladdr1(&here, &info, &map, RTLD_DL_LINKMAP) == 0) return {};
-  // A program's own name is what its caller chose to write: only the system knows where it lies.
-  const std::string name = static_cast<const link_map*>(map)->l_name;
-  std::vector<fs::path> folders;
-  if (!name.empty()) folders.push_back(fs::path(name).parent_path());
-  std::error_code failed;
-  const fs::path file = fs::canonical(name.empty() ? "/proc/self/exe" : name, failed);
-  if (!failed && (folders.empty() || folders[0] != file.parent_path())) folders.push_back(file.parent_path());
-  return folders;
-}
-
-std::vector<fs::path> module_places() {
-  std::vector<fs::path> places;
-  if (const auto wanted = env_text("CASYNC_LIB_DIR")) places.push_back(fs::path(*wanted) / kPlanModule);
-  for (const fs::path& folder : own_folders()) {
-    places.push_back(folder / kPlanModule);
-    places.push_back((folder / "../lib" / kPlanModule).lexically_normal());
-  }
-  return places;
-}
-
-struct Module {
-  PlanReader* read;
-};
-
-/// The module stays loaded: Protocol Buffers does not like to be unloaded, and a second plan comes cheaper.
-Result<Module> load_module() {
-  std::string tried;
-  for (const fs::path& place : module_places()) {
-    void* module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* reader = module == nullptr ? nullptr : dlsym(module, kPlanReader);
-    if (reader != nullptr) return Module{reinterpret_cast<PlanReader*>(reader)};
-    const char* why = dlerror();
-    tried += "\n  " + place.string() + ": " + (why == nullptr ? "unknown error" : why);
-  }
-  return unavailable(
-      std::string("plan files are read by ") + kPlanModule +
-      ", which cannot be loaded (CASYNC_LIB_DIR names its folder; it needs libprotobuf). Tried:" + tried);
-}
-
-Result<std::string> file_text(const std::string& path) {
-  std::error_code failed;
-  const fs::file_status status = fs::status(path, failed);
-  if (!fs::exists(status)) return invalid_argument("plan file " + path + ": no such file");
-  if (!fs::is_regular_file(status)) return invalid_argument("plan file " + path + ": not a file");
-  const auto size = fs::file_size(path, failed);
-  if (failed) return invalid_argument("plan file " + path + ": " + failed.message());
-  if (size > kMostFileBytes) {
-    return invalid_argument("plan file " + path + ": " + std::to_string(size) + " bytes, expected at most " +
-                            std::to_string(kMostFileBytes));
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return invalid_argument("plan file " + path + ": cannot be read (permissions?)");
-  // Not beyond the size just seen: the file may be growing.
-  std::string text(size, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(size));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  return text;
-}
-
-}  // namespace
 
 Result<Plan> read_plan_file(const std::string& path) {
-  Result<std::string> text = file_text(path);
-  if (!text) return text.status();
-  Result<Module> module = load_module();
-  if (!module) return module.status();
-  Plan plan;
-  Status status;
-  module->read(text->data(), text->size(), path.c_str(), sizeof(Plan), &plan, &status);
-  if (!status) return status;
-  return plan;
+  return read_through_library<Plan>(kPlanReader, "plan file", path);
 }
 
 }  // namespace casync

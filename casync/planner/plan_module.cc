@@ -6,33 +6,54 @@
 #include <type_traits>
 #include <utility>
 
+#include "casync/planner/model_io.h"
 #include "casync/planner/plan_io.h"
+#include "casync/planner/profile_io.h"
 
 namespace casync {
 namespace {
 
-Status read(std::string_view text, const char* source, std::size_t plan_bytes, Plan* plan) {
-  if (plan_bytes != sizeof(Plan)) {
-    return unavailable(std::string(kPlanModule) + " is of another build than its caller: install both together");
+/// `parse` with its result through pointers, and no exception beyond this module.
+template <class Value>
+void read(Result<Value> (*parse)(std::string_view, std::string_view), std::string_view text, const char* source,
+          std::size_t value_bytes, Value* value, Status* status) {
+  try {
+    if (value_bytes != sizeof(Value)) {
+      *status = unavailable(std::string(kPlanModule) + " is of another build than its caller: install both together");
+      return;
+    }
+    Result<Value> parsed = parse(text, source);
+    *status = parsed.status();
+    if (parsed) *value = std::move(*parsed);
+  } catch (const std::exception& error) {
+    // Out of memory, at most; the short message needs none.
+    *status = internal_error(error.what());
   }
-  Result<Plan> parsed = parse_plan(text, source);
-  if (parsed) *plan = std::move(*parsed);
-  return parsed.status();
 }
 
 }  // namespace
 }  // namespace casync
 
-extern "C" __attribute__((visibility("default"))) void casync_planio_read(const char* text, std::size_t size,
-                                                                          const char* source, std::size_t plan_bytes,
-                                                                          casync::Plan* plan, casync::Status* status) {
-  try {
-    *status = casync::read({text, size}, source, plan_bytes, plan);
-  } catch (const std::exception& error) {
-    // Out of memory, at most; the short message needs none.
-    *status = casync::internal_error(error.what());
-  }
+#define CASYNC_EXPORT extern "C" __attribute__((visibility("default")))
+
+CASYNC_EXPORT void casync_planio_read(const char* text, std::size_t size, const char* source, std::size_t plan_bytes,
+                                      casync::Plan* plan, casync::Status* status) {
+  casync::read(&casync::parse_plan, {text, size}, source, plan_bytes, plan, status);
 }
 
-// The caller finds this function by name: it must be what PlanReader says.
+CASYNC_EXPORT void casync_planio_read_profile(const char* text, std::size_t size, const char* source,
+                                              std::size_t profile_bytes, casync::Profile* profile,
+                                              casync::Status* status) {
+  casync::read(&casync::parse_profile, {text, size}, source, profile_bytes, profile, status);
+}
+
+CASYNC_EXPORT void casync_planio_read_model(const char* text, std::size_t size, const char* source,
+                                            std::size_t training_bytes, casync::Training* training,
+                                            casync::Status* status) {
+  casync::read(&casync::parse_model, {text, size}, source, training_bytes, training, status);
+}
+
+// The caller finds these functions by name: they must be what plan_module.h says.
 static_assert(std::is_same_v<decltype(casync_planio_read), casync::PlanReader>);
+static_assert(std::is_same_v<decltype(casync_planio_read_profile), casync::ProfileReader>);
+static_assert(std::is_same_v<decltype(casync_planio_read_model), casync::ModelReader>);

@@ -5,6 +5,8 @@
 
 #include "base/status.h"
 #include "casync/model/plan.h"
+#include "casync/simulator/profile.h"
+#include "casync/simulator/training.h"
 
 namespace casync {
 
@@ -14,7 +16,15 @@ namespace casync {
 using PlanReader = void(const char* text, std::size_t size, const char* source, std::size_t plan_bytes, Plan* plan,
                         Status* status);
 
+/// And the same for profiles and model descriptions.
+using ProfileReader = void(const char* text, std::size_t size, const char* source, std::size_t profile_bytes,
+                           Profile* profile, Status* status);
+using ModelReader = void(const char* text, std::size_t size, const char* source, std::size_t training_bytes,
+                         Training* training, Status* status);
+
 constexpr const char* kPlanModule = "libcasync_planio.so";
 constexpr const char* kPlanReader = "casync_planio_read";
+constexpr const char* kProfileReader = "casync_planio_read_profile";
+constexpr const char* kModelReader = "casync_planio_read_model";
 
 }  // namespace casync

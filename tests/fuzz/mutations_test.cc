@@ -30,7 +30,7 @@ std::map<std::string, std::string> programs_in(const std::string& folder) {
 
 std::vector<std::string> corpus() {
   std::vector<std::string> texts;
-  for (const char* folder : {CASYNC_CODECS, CASYNC_GOLDEN_DIR, CASYNC_FOUND}) {
+  for (const char* folder : {CASYNC_CODECS, CASYNC_GOLDEN_DIR, CASYNC_FOUND, CASYNC_SEEDS}) {
     for (const auto& [name, text] : programs_in(folder)) texts.push_back(text);
   }
   for (const Example& example : examples_of_page()) {
@@ -62,6 +62,15 @@ TEST_CASE("mutations: what broke the compiler or the interpreter once does not a
   for (const auto& [name, text] : found) {
     INFO(name);
     CHECK_NOTHROW(run_program(text));
+  }
+}
+
+TEST_CASE("mutations: the seeds are programs that run") {
+  const auto seeds = programs_in(CASYNC_SEEDS);
+  REQUIRE(!seeds.empty());
+  for (const auto& [name, text] : seeds) {
+    INFO(name);
+    CHECK(run_program(text));
   }
 }
 

@@ -52,18 +52,33 @@ void decode_made_up(const Codec& codec, std::vector<std::byte> payload, Elements
   if (codec.check({payload.data(), payload.size()}, n).is_ok()) decode(codec, payload, n);
 }
 
+/// By merge and by result, with what encode left behind.
+void run_the_rest(const Codec& codec, Elements n, std::vector<float> states, const EncodeContext& context) {
+  const std::vector<float> sum = elements(n);
+  std::vector<float> after(states.size()), given(n);
+  std::vector<std::byte> payload(codec.encoded_bound(n));
+  const Residual residual{states.data(), after.data(), n};
+  CASYNC_CHECK(codec.encode_sum(sum.data(), 1, n, residual, context, payload.data()).size == payload.size());
+  CASYNC_CHECK(codec.check({payload.data(), payload.size()}, n).is_ok());
+  decode(codec, payload, n);
+  if (codec.info().has_result) codec.result(sum.data(), n, residual, context, given.data());
+}
+
 void run(const Codec& codec, Elements n) {
   const std::vector<float> gradient = elements(n);
-  std::vector<float> residual(n);
+  const Elements arrays = std::max<Elements>(codec.info().states, 1);
+  std::vector<float> before, after(arrays * n);
+  for (Elements i = 0; i < arrays; ++i) before.insert(before.end(), gradient.begin(), gradient.end());
   std::vector<std::byte> payload(codec.encoded_bound(n)), again(payload.size());
   const EncodeContext context{17, 4, 9, 0};
-  const Encoded encoded = codec.encode(gradient.data(), n, {gradient.data(), residual.data()}, context, payload.data());
+  const Encoded encoded = codec.encode(gradient.data(), n, {before.data(), after.data(), n}, context, payload.data());
   CASYNC_CHECK(encoded.size == payload.size());
   CASYNC_CHECK(codec.check({payload.data(), payload.size()}, n).is_ok());
-  codec.encode(gradient.data(), n, {gradient.data(), nullptr}, context, again.data());
+  codec.encode(gradient.data(), n, {before.data(), nullptr, n}, context, again.data());
   CASYNC_CHECK(payload == again);
   decode(codec, payload, n);
   decode_made_up(codec, std::move(payload), n);
+  run_the_rest(codec, n, std::move(after), context);
 }
 
 void run(Program program, const std::vector<std::pair<std::string, double>>& parameters) {

@@ -5,9 +5,10 @@
 
 namespace casync::compll {
 
-/// Compiles any text. What compiles is interpreted: 0, 1 and 40 elements are encoded and decoded, with the parameters'
-/// initial values and with their least ones, and so are payloads that nobody encoded. Ends the process where a promise
-/// is broken: the same input gives the same bytes, of the size that was said, and `check` accepts them.
+/// Compiles any text. What compiles is interpreted: 0, 1 and 40 elements are encoded, decoded and merged with states,
+/// and become a result, with the parameters' initial values and with their least ones; payloads that nobody encoded are
+/// decoded, too. Ends the process where a promise is broken: the same input gives the same bytes, of the size that was
+/// said, and `check` accepts them.
 /// Returns whether it compiled.
 bool run_program(const std::string& text);
 

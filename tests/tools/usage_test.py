@@ -5,7 +5,7 @@ import json
 from command import casync, claim, ends_with, run_all
 
 COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "codec"], ["bench", "transport"], ["report"],
-            ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"]]
+            ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["simulate"]]
 
 
 def test_every_subcommand_has_help_on_stdout():

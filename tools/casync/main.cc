@@ -33,6 +33,7 @@ int run_command(int argc, char** argv) {
   add_report(app, invocation);
   add_doctor(app, invocation);
   add_codec(app, invocation);
+  add_simulate(app, invocation);
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());
   try {  // CLI11 speaks in exceptions; they end here
     app.parse(reversed);

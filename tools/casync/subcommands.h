@@ -21,5 +21,6 @@ void add_bench(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 void add_codec(CLI::App& app, Invocation& invocation);
+void add_simulate(CLI::App& app, Invocation& invocation);
 
 }  // namespace casync::tools

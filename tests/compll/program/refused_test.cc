@@ -203,6 +203,112 @@ TEST_CASE("refused: operators that are given what they cannot take") {
   for (const Refused& each : all) CHECK(first_said(in_encode(each.source)) == each.said);
 }
 
+TEST_CASE("refused: selections of what has no order, no place or no size") {
+  const Refused all[] = {
+      {"uint* p = largest(g, 3, [&](float x) -> bool { return x > 0; });", "2:19: `largest` of bools"},
+      {"uint* p = largest(g, 3, [&](float x) -> double { return x; });", "2:19: `largest` of doubles"},
+      {"uint* p = largest(g, 3, [&](float x) -> (float, float) { return (x, x); });",
+       "2:25: `largest` needs a function with one result"},
+      {"uint* p = largest(g, 3, magnitude);", "2:25: `largest` needs a function here"},
+      {"uint* p = largest(g, uint(g[0]));", "2:22: `largest` of a size that depends on elements"},
+      {"uint* p = largest(g, selected(0.5, reduce(g, count)));", "2:22: `largest` of a size that depends on elements"},
+      {"uint* p = largest(3, g);", "2:19: `largest` needs an array, this is one element"},
+      {"float* p = largest(g, 3);", "2:12: `p` has elements of type float, this has uint"},
+      {"uint* p = largets(g, 2);", "2:11: there is no function `largets` (did you mean `largest`?)"},
+      {"uint n = 0; repeat (200) { n = n * 2 + g.size + n; } uint* p = largest(g, n);",
+       "2:75: the size is computed in more than 1000 steps"},
+      {"uint* p = where(g, 3, g);", "2:23: `where` needs a function here"},
+      {"uint* p = where(g, 3, [&](float x) -> bool { return largest(g, 2)[0] > 0; });",
+       "2:53: `largest` in a function that is applied to elements"},
+      {"float* p = gather(g, 3);", "2:22: `gather` needs an array, this is one element"},
+      {"float* p = gather(g, map(g, [&](float x) -> bool { return true; }));",
+       "2:22: `gather` goes to places, these are bools"},
+      {"float* p = scatter(largest(g, 2), 1);", "2:12: `scatter` with 2 arguments"},
+      {"float* p = scatter(largest(g, 2), 1, -1);", "2:38: a size below zero"},
+      {"float* p = scatter(largest(g, 2), g[0] > 0, g.size);", "2:35: `scatter` of bools"},
+      {"float* p = scatter_add(largest(g, 2), 1, reduce(g, count));",
+       "2:42: `scatter_add` of a size that depends on elements"},
+      {"float* s = sort(g, absolute);", "2:20: `absolute` takes 1 arguments, here are 2"},
+      {"float* s = sort(g, [&](float a, float b) -> bool { return sort(g)[0] > a; });",
+       "2:59: `sort` in a function that is applied to elements"},
+      {"uint* h = histogram(g, 16, [&](float x) -> float { return x; });", "2:28: a bin is an integer, this is float"},
+      {"uint* h = histogram(g, 65537, [&](float x) -> int { return x; });",
+       "2:24: the bins of `histogram` are a number from 0 to 65536"},
+      {"float* h = hadamard(g, g.size);", "2:24: the size of a block is a parameter or a number from 1 to 65536"},
+      {"float* x = block_reduce(largest(g, 3), 2, max);", "2:25: blocks of what has 3 elements, not n"},
+      {"float* y = map(largest(g, 2), largest(g, 3), [&](uint a, uint b) -> float { return a; });",
+       "2:31: `map` over 2 and over 3 elements"},
+  };
+  for (const Refused& each : all) CHECK(first_said(in_encode(each.source)) == each.said);
+}
+
+TEST_CASE("refused: states that are none, or become something else") {
+  const Refused declared[] = {
+      {"state float v;", "1:7: a state of type float"},
+      {"state uint* v;", "1:7: a state of type uint*"},
+      {"state double* v;", "1:7: a state of type double*"},
+      {"state flaot* v;", "1:7: there is no type `flaot`"},
+      {"state float* v = g;", "1:18: what a state begins with has to be known before the program runs, `g` is not"},
+      {"state float* v = 1.0 / 0;",
+       "1:18: what a state begins with is no number that is known before the program runs"},
+      {"state float* v; state float* v;", "1:30: `v` is declared twice"},
+      {"param { uint v = 1; } state float* v;", "1:36: `v` is declared twice"},
+      {"state float* a; state float* b; state float* c; state float* d; state float* e; state float* f; "
+       "state float* h; state float* i; state float* j;",
+       "1:129: more than 8 states"},
+  };
+  for (const Refused& each : declared) CHECK(first_said(each.source + ("\n" + in_encode(""))) == each.said);
+  const Refused assigned[] = {
+      {"v = block_reduce(g, 16, max);", "2:1: the state `v` has n elements, here it becomes ceil(n / 16)"},
+      {"v = scatter(largest(g, 2), 1.5, g.size / 2);",
+       "2:1: the state `v` has n elements, here it becomes `g.size / 2`"},
+      {"v = 1;", "3:5: `v` is an array, this is one element"},
+      {"v += 1;", "3:1: `+=` works on one element"},
+      {"v[0] = 1;", "3:6: expected `;` behind a statement, found `=`"},
+      {"v = largest(g, 2);", "3:5: `v` has elements of type float, this has uint"},
+      {"if (g[0] > 0) { v = g; }", "3:1: `v` is another array in each branch"},
+      {"float* y = map(g, [&](float x) -> float { v = g; return x; });",
+       "3:47: a function that is applied to elements changes `v` outside of it"},
+  };
+  for (const Refused& each : assigned) CHECK(first_said("state float* v;\n" + in_encode(each.source)) == each.said);
+  CHECK(first_said("state float* v;\nvoid encode(float* g, uint8* compressed) { compressed = concat(g); }\n"
+                   "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
+                   "gradient = map(y, v, [&](float x, float z) -> float { return x + z; }); }\n")
+            .starts_with("4:19: `v` "));
+}
+
+TEST_CASE("refused: merging that sends other sections than encoding, and results of another size") {
+  const auto merge = [](const std::string& body) {
+    return first_said(in_encode("") + "void merge(float* sum, uint8* compressed) {\n" + body + "\n}\n");
+  };
+  CHECK(merge("") == "7:1: `merge` never assigns `compressed`");
+  CHECK(merge("compressed = concat(sum, sum);") == "8:14: `concat` of 2 sections, in `encode` it has 1");
+  CHECK(merge("compressed = concat(sum.size);") == "8:21: this is uint, the section `g` of `encode` is float* of n");
+  CHECK(merge("compressed = concat(map(sum, [&](float x) -> uint { return x; }));") ==
+        "8:21: this is uint* of n, the section `g` of `encode` is float* of n");
+  CHECK(merge("compressed = concat(gather(sum, largest(sum, 3)));") ==
+        "8:21: this is float* of 3, the section `g` of `encode` is float* of n");
+  CHECK(merge("compressed = concat(g);") == "8:21: there is no `g`");
+  CHECK(merge("extract(compressed, sum);") == "8:1: `extract` belongs into `decode`");
+  CHECK(merge("if (sum[0] > 0) { compressed = concat(sum); }") == "8:19: `compressed` is assigned in a branch");
+  CHECK(merge("compressed = concat(sum);\n}\nvoid merge(float* sum, uint8* compressed) {") ==
+        "10:1: a second function that is merge by its parameters");
+  const auto result = [](const std::string& body) {
+    return first_said(in_encode("") + "void result(float* decoded, float* gradient) {\n" + body + "\n}\n");
+  };
+  CHECK(result("") == "7:1: `result` never assigns `gradient`");
+  CHECK(result("gradient = block_reduce(decoded, 16, max);") ==
+        "8:12: `gradient` has n elements, this has ceil(n / 16)");
+  CHECK(result("gradient = gather(decoded, largest(decoded, 2));") == "8:12: `gradient` has n elements, this has 2");
+  CHECK(result("gradient = range(decoded.size);") == "8:12: `gradient` has elements of type float, this has int");
+  CHECK(result("gradient = 1;") == "8:12: `gradient` needs an array, this is one element");
+  CHECK(result("gradient = gradient;") == "8:12: `gradient` has no value here");
+  CHECK(result("gradient = decoded; gradient = decoded;") == "8:21: `gradient` is assigned twice");
+  CHECK(result("compressed = concat(decoded);") == "8:1: there is no variable `compressed`");
+  CHECK(result("gradient = decoded;\n}\nvoid again(float* decoded, float* gradient) {\ngradient = decoded;") ==
+        "10:1: a second function that is result by its parameters");
+}
+
 TEST_CASE("refused: functions of elements that do more than that") {
   const Refused all[] = {
       {"if (x > 0) { return x; }", "2:19: `the function` does not return on every way through it"},

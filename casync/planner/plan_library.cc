@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/plan_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "base/env.h"
+#include "casync/planner/plan_module.h"
+
+namespace casync {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Bytes kMostFileBytes = 16_MiB;
+
+/// The folders of the library or program that this file was linked into: as it was named, and where links lead.
+std::vector<fs::path> own_folders() {
+  Dl_info info{};
+  void* map = nullptr;
+  static const char here = 0;
+  if (dladdr1(&here, &info, &map, RTLD_DL_LINKMAP) == 0) return {};
+  // A program's own name is what its caller chose to write: only the system knows where it lies.
+  const std::string name = static_cast<const link_map*>(map)->l_name;
+  std::vector<fs::path> folders;
+  if (!name.empty()) folders.push_back(fs::path(name).parent_path());
+  std::error_code failed;
+  const fs::path file = fs::canonical(name.empty() ? "/proc/self/exe" : name, failed);
+  if (!failed && (folders.empty() || folders[0] != file.parent_path())) folders.push_back(file.parent_path());
+  return folders;
+}
+
+std::vector<fs::path> module_places() {
+  std::vector<fs::path> places;
+  if (const auto wanted = env_text("CASYNC_LIB_DIR")) places.push_back(fs::path(*wanted) / kPlanModule);
+  for (const fs::path& folder : own_folders()) {
+    places.push_back(folder / kPlanModule);
+    places.push_back((folder / "../lib" / kPlanModule).lexically_normal());
+  }
+  return places;
+}
+
+}  // namespace
+
+Result<void*> plan_library_function(const char* name, const std::string& wanted) {
+  std::string tried;
+  for (const fs::path& place : module_places()) {
+    void* module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* function = module == nullptr ? nullptr : dlsym(module, name);
+    if (function != nullptr) return function;
+    const char* why = dlerror();
+    tried += "\n  " + place.string() + ": " + (why == nullptr ? "unknown error" : why);
+  }
+  return unavailable(
+      wanted + " are read by " + kPlanModule +
+      ", which cannot be loaded (CASYNC_LIB_DIR names its folder; it needs libprotobuf). Tried:" + tried);
+}
+
+Result<std::string> text_of_input(const std::string& what, const std::string& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (!fs::exists(status)) return invalid_argument(what + " " + path + ": no such file");
+  if (!fs::is_regular_file(status)) return invalid_argument(what + " " + path + ": not a file");
+  const auto size = fs::file_size(path, failed);
+  if (failed) return invalid_argument(what + " " + path + ": " + failed.message());
+  if (size > kMostFileBytes) {
+    return invalid_argument(what + " " + path + ": " + std::to_string(size) + " bytes, expected at most " +
+                            std::to_string(kMostFileBytes));
+  }
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return invalid_argument(what + " " + path + ": cannot be read (permissions?)");
+  // Not beyond the size just seen: the file may be growing.
+  std::string text(size, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(size));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+}  // namespace casync

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/costs.h"
+
+#include <cmath>
+
+namespace casync {
+namespace {
+
+constexpr double kElementBytes = 4;  // codecs compute in float32, whatever the gradient's dtype
+
+CodecCurves curves_of(const Profile& profile, const std::string& codec) {
+  auto found = profile.codecs.find(codec);
+  if (found == profile.codecs.end()) found = profile.codecs.find(codec.substr(0, codec.find(':')));
+  return found == profile.codecs.end() ? CodecCurves{} : found->second;
+}
+
+}  // namespace
+
+CodecCosts::CodecCosts(CodecFacts facts, const Profile& profile)
+    : facts_(std::move(facts)),
+      curves_(curves_of(profile, facts_.name)),
+      memory_bytes_per_second_(profile.memory_bytes_per_second),
+      launch_s_(profile.launch_s) {}
+
+Bytes CodecCosts::payload_bytes(Elements n) const { return static_cast<Bytes>(std::ceil(code_bytes(n))); }
+
+double CodecCosts::encode(Elements n) const {
+  if (facts_.identity) return 0;
+  const auto size = static_cast<double>(n);
+  if (!curves_.encode.empty()) return launch_s_ + curves_.encode.at(size);
+  return over_memory(size * (kElementBytes + facts_.state_bytes_per_element) + code_bytes(n));
+}
+
+double CodecCosts::decode(Elements n) const {
+  if (facts_.identity) return 0;
+  const auto size = static_cast<double>(n);
+  if (!curves_.decode.empty()) return launch_s_ + curves_.decode.at(size);
+  return over_memory(size * kElementBytes + code_bytes(n));
+}
+
+double CodecCosts::merge(Elements n, std::span<const CodecCosts* const> contributions, const CodecCosts& to) {
+  const auto size = static_cast<double>(n);
+  double bytes = to.code_bytes(n) + size * to.facts_.state_bytes_per_element;
+  const Curve* curve = &to.curves_.merge;
+  for (const CodecCosts* const contribution : contributions) {
+    bytes += contribution->code_bytes(n);
+    if (!contribution->curves_.merge.empty()) curve = &contribution->curves_.merge;
+  }
+  if (curve->empty()) return to.over_memory(bytes);
+  return to.launch_s_ + curve->at(size * static_cast<double>(contributions.size()));
+}
+
+}  // namespace casync

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "casync/simulator/profile.h"
+#include "casync/strategies/strategy.h"
+
+namespace casync {
+
+/// What the simulator needs to know of a codec.
+struct CodecFacts {
+  std::string name;  ///< with parameters, as text_of(CodecChoice): what the profile's curves are looked up by
+  CodecTraits traits;
+  bool identity = false;               ///< its code is the gradient's own memory: nothing to encode or to decode
+  double state_bytes_per_element = 0;  ///< read and written beside the elements when encoding: residuals, momentum
+};
+using CodecFactsOf = std::function<Result<CodecFacts>(const CodecChoice&)>;
+
+/// A codec with its prices on one machine. Where the profile has curves, they are used. Else memory is what binds:
+/// each operation takes the bytes that it must read and write over the memory's bandwidth.
+class CodecCosts {
+ public:
+  CodecCosts(CodecFacts facts, const Profile& profile);
+
+  const CodecFacts& facts() const { return facts_; }
+  Bytes payload_bytes(Elements n) const;
+
+  // Seconds, the launch included; 0 where nothing is to be done.
+  double encode(Elements n) const;
+  double decode(Elements n) const;
+  /// Adds n elements of each of `contributions`, encoded so, and encodes the sum with `to`. A curve is that of the
+  /// contributions' codec, else that of `to`.
+  static double merge(Elements n, std::span<const CodecCosts* const> contributions, const CodecCosts& to);
+
+ private:
+  double code_bytes(Elements n) const { return static_cast<double>(n) * facts_.traits.bits_per_element / 8; }
+  double over_memory(double bytes) const { return launch_s_ + bytes / memory_bytes_per_second_; }
+
+  CodecFacts facts_;
+  CodecCurves curves_;
+  double memory_bytes_per_second_;
+  double launch_s_;
+};
+
+}  // namespace casync

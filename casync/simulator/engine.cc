@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop, and tasks of any kind.
+#include "casync/simulator/engine.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace casync {
+namespace {
+
+constexpr const char* kVerbs[] = {"instant", "encode", "merge", "decode", "send", "recv"};
+
+SimulatedKind kind_of(TaskVerb verb) {
+  switch (verb) {
+    case TaskVerb::kEncode: return SimulatedKind::kEncode;
+    case TaskVerb::kMerge: return SimulatedKind::kMerge;
+    case TaskVerb::kDecode: return SimulatedKind::kDecode;
+    case TaskVerb::kSend: return SimulatedKind::kSend;
+    default: return SimulatedKind::kRecv;
+  }
+}
+
+}  // namespace
+
+Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const FlatTasks& flat)
+    : scenario_(scenario),
+      options_(options),
+      flat_(flat),
+      tasks_(flat.tasks()),
+      gradients_(static_cast<std::uint32_t>(scenario.training.gradients.size())),
+      milestones_(milestones()),
+      ranks_(static_cast<std::size_t>(scenario.topology.ranks)),
+      runs_(ranks_.size() * gradients_),
+      ports_(2 * ranks_.size()),
+      waits_for_(tasks_.size()),
+      fused_with_(tasks_.size(), kNoTask),
+      since_(tasks_.size()),
+      queued_as_(tasks_.size()),
+      times_(gradients_) {}
+
+Result<Simulation> Engine::run() {
+  for (Rank rank = 0; rank < scenario_.topology.ranks; ++rank) begin_step(rank);
+  while (true) {
+    while (!events_.empty() && events_.next_time() == now_) happen(events_.pop());
+    dispatch();
+    if (events_.empty()) break;
+    now_ = events_.next_time();
+  }
+  CASYNC_RETURN_IF_ERROR(all_done());
+  return result();
+}
+
+void Engine::happen(const Event& event) {
+  const auto rank = static_cast<Rank>(event.subject);
+  switch (event.kind) {
+    case Event::Kind::kTraining:
+      if (event.version == state(rank).training.version) pass(rank);
+      break;
+    case Event::Kind::kCodec:
+      if (event.version == state(rank).codec.version) end_codec(rank);
+      break;
+    case Event::Kind::kPortFree: port_free(event.subject); break;
+    case Event::Kind::kHead: head_arrives(event.subject, event.version); break;
+    case Event::Kind::kArrived: arrived(event.subject, static_cast<int>(event.version)); break;
+  }
+}
+
+/// Messages leave last: what tasks that take no time make of each other joins them.
+void Engine::dispatch() {
+  marked_ranks_.swap(dirty_ranks_);
+  for (const Rank rank : marked_ranks_) {
+    state(rank).dirty = false;
+    start_codec(rank);
+  }
+  marked_ranks_.clear();
+  if (!events_.empty() && events_.next_time() == now_) return;
+  marked_ports_.swap(dirty_ports_);
+  for (const std::size_t port : marked_ports_) {
+    ports_[port].dirty = false;
+    start_sending(port);
+  }
+  marked_ports_.clear();
+}
+
+void Engine::start(Work& work, double seconds, double rate, Event::Kind kind, Rank rank) {
+  work = {seconds, rate, now_, true, work.version + 1};
+  events_.push(now_ + seconds / rate, kind, static_cast<std::uint32_t>(rank), work.version);
+}
+
+void Engine::change_rate(Work& work, double rate, Event::Kind kind, Rank rank) {
+  if (!work.running || work.rate == rate) return;
+  start(work, std::max(0.0, work.left - (now_ - work.since) * work.rate), rate, kind, rank);
+}
+
+void Engine::mark(Rank rank) {
+  if (!std::exchange(state(rank).dirty, true)) dirty_ranks_.push_back(rank);
+}
+
+UrgentTask Engine::urgent(std::uint32_t task) {
+  return {scenario_.decisions[gradient_of(task)].priority, tasks_[task].hop, arrivals_++, task};
+}
+
+/// Also settles at which rate training goes on beside it: another codec task may follow at once.
+void Engine::start_codec(Rank rank) {
+  RankState& own = state(rank);
+  const double shared = 1 / scenario_.profile.contention;
+  if (!own.codec.running && !own.ready.empty()) {
+    own.codec_task = own.ready.pop().task;
+    own.codec_began = now_;
+    const double slowness = options_.slowness.empty() ? 1 : options_.slowness[static_cast<std::size_t>(rank)];
+    start(own.codec, tasks_[own.codec_task].seconds * slowness, own.training.running ? shared : 1, Event::Kind::kCodec,
+          rank);
+  }
+  change_rate(own.codec, own.training.running ? shared : 1, Event::Kind::kCodec, rank);
+  change_rate(own.training, own.codec.running ? shared : 1, Event::Kind::kTraining, rank);
+}
+
+void Engine::end_codec(Rank rank) {
+  RankState& own = state(rank);
+  own.codec.running = false;
+  const std::uint32_t task = std::exchange(own.codec_task, kNoTask);
+  const double took = now_ - own.codec_began;
+  const TaskVerb verb = tasks_[task].verb;
+  (verb == TaskVerb::kEncode  ? own.sums.encode_s
+   : verb == TaskVerb::kMerge ? own.sums.merge_s
+                              : own.sums.decode_s) += took;
+  keep_span(task, own.codec_began);
+  mark(rank);
+  complete(task);
+}
+
+void Engine::make_ready(std::uint32_t task) {
+  switch (tasks_[task].verb) {
+    case TaskVerb::kInstant:
+    case TaskVerb::kRecv: done_.push_back(task); break;
+    case TaskVerb::kSend: add_send(task); break;
+    default: state(rank_of(task)).ready.push(urgent(task)); mark(rank_of(task));
+  }
+}
+
+/// And everything that is over with it, without nesting: chains of instant tasks may be long.
+void Engine::complete(std::uint32_t task) {
+  done_.push_back(task);
+  while (!done_.empty()) {
+    const std::uint32_t over = done_.back();
+    done_.pop_back();
+    for (const std::uint32_t next : flat_.successors(over)) {
+      if (--waits_for_[next] == 0) make_ready(next);
+    }
+    if (--runs_[tasks_[over].run].tasks_left == 0) finish_run(tasks_[over].run);
+  }
+}
+
+void Engine::finish_run(std::uint32_t run) {
+  const auto rank = static_cast<Rank>(run / gradients_);
+  RunState& own = runs_[run];
+  own.active = false;
+  times_[run % gradients_].sync_s += now_ - own.ready_at;
+  RankState& there = state(rank);
+  if (!there.blocked || milestones_[there.milestone].gradient != run % gradients_) return;
+  there.blocked = false;
+  there.sums.waiting_s += now_ - there.blocked_since;
+  times_[run % gradients_].waiting_s += now_ - there.blocked_since;
+  start(there.training, 0, 1, Event::Kind::kTraining, rank);
+  mark(rank);
+}
+
+void Engine::keep_span(std::uint32_t task, double from, Rank peer) {
+  if (!options_.spans) return;
+  const FlatTask& flat = tasks_[task];
+  spans_.push_back({kind_of(flat.verb), rank_of(task), runs_[flat.run].step, gradient_of(task), flat.partition,
+                    flat.message_hop, peer, flat.bytes, from, now_});
+}
+
+Status Engine::all_done() const {
+  if (ranks_done_ == scenario_.topology.ranks) return Status::ok();
+  for (std::uint32_t task = 0; task < tasks_.size(); ++task) {
+    if (!runs_[tasks_[task].run].active || waits_for_[task] <= 0) continue;
+    return internal_error("rank " + std::to_string(rank_of(task)) + ", gradient " +
+                          scenario_.training.gradients[gradient_of(task)].spec.name + ", partition " +
+                          std::to_string(tasks_[task].partition) + ": its " +
+                          kVerbs[static_cast<std::size_t>(tasks_[task].verb)] + " can never run");
+  }
+  return internal_error("a rank did not come to the end of its step");
+}
+
+Simulation Engine::result() {
+  const double steps = options_.steps;
+  const double shares = steps * static_cast<double>(ranks_.size());
+  Simulation simulation;
+  simulation.step_s = ended_ / steps;
+  simulation.gradients = std::move(times_);
+  simulation.spans = std::move(spans_);
+  for (const RankState& rank : ranks_) {
+    simulation.parts.training_s += rank.sums.training_s / shares;
+    simulation.parts.encode_s += rank.sums.encode_s / shares;
+    simulation.parts.merge_s += rank.sums.merge_s / shares;
+    simulation.parts.decode_s += rank.sums.decode_s / shares;
+    simulation.parts.wire_s += rank.sums.wire_s / shares;
+    simulation.parts.waiting_s += rank.sums.waiting_s / shares;
+    simulation.parts.exposed_s += rank.sums.exposed_s / shares;
+  }
+  for (GradientTimes& times : simulation.gradients) {
+    times.sync_s /= shares;
+    times.waiting_s /= shares;
+  }
+  simulation.wire_bytes_per_rank = bytes_sent_ / shares;
+  simulation.messages_per_rank = static_cast<double>(messages_) / shares;
+  simulation.tasks = tasks_.size();
+  return simulation;
+}
+
+}  // namespace casync

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "casync/simulator/event_queue.h"
+#include "casync/simulator/flat_tasks.h"
+#include "casync/simulator/simulate.h"
+
+namespace casync {
+
+/// One run of the simulator. All time is virtual; what happens at the same moment happens before anything new begins
+/// at that moment, so that a resource chooses among all that is ready.
+class Engine {
+ public:
+  /// Everything has been checked; all are borrowed.
+  Engine(const Scenario& scenario, const SimulationOptions& options, const FlatTasks& flat);
+
+  /// Internal: some task can never run.
+  Result<Simulation> run();
+
+ private:
+  /// Something that takes time, at a rate that may change on the way.
+  struct Work {
+    double left = 0;  ///< seconds at rate 1, at `since`
+    double rate = 1;
+    double since = 0;
+    bool running = false;
+    std::uint32_t version = 0;
+  };
+
+  /// What training comes by: a gradient is ready, the backward pass ends, a gradient is needed, the step ends.
+  struct Milestone {
+    enum class Kind : std::uint8_t { kReady, kBackwardEnd, kNeed, kStepEnd };
+    double position = 0;  ///< seconds of training since the step began
+    Kind kind{};
+    std::uint32_t gradient = 0;
+  };
+
+  struct RankState {
+    Work training, codec;
+    std::size_t milestone = 0;  ///< the next one
+    int step = 0;
+    double factor = 1;  ///< of training in this step
+    double step_began = 0, pass_began = 0, blocked_since = 0;
+    bool blocked = false;
+    std::uint32_t codec_task = kNoTask;
+    double codec_began = 0;
+    UrgentQueue ready;
+    bool dirty = false;
+    StepParts sums;
+  };
+
+  /// One gradient on one rank.
+  struct RunState {
+    int step = -1;  ///< the last one that began
+    bool active = false;
+    std::uint32_t tasks_left = 0;
+    double ready_at = 0;
+    std::vector<std::pair<std::uint32_t, int>> early;  ///< messages of steps that have not begun: recv, step
+  };
+
+  struct Port {
+    bool sending = false;
+    double receives_until = 0;
+    UrgentQueue ready;  ///< may name sends that have left fused with another
+    bool dirty = false;
+  };
+
+  // engine.cc
+  void happen(const Event& event);
+  void dispatch();
+  void start_codec(Rank rank);
+  void end_codec(Rank rank);
+  void make_ready(std::uint32_t task);
+  void complete(std::uint32_t task);
+  void finish_run(std::uint32_t run);
+  void start(Work& work, double seconds, double rate, Event::Kind kind, Rank rank);
+  void change_rate(Work& work, double rate, Event::Kind kind, Rank rank);
+  void mark(Rank rank);
+  Status all_done() const;
+  Simulation result();
+
+  // engine_training.cc
+  std::vector<Milestone> milestones() const;
+  void begin_step(Rank rank);
+  void go_on(Rank rank);
+  void pass(Rank rank);
+  void begin_run(Rank rank, std::uint32_t gradient);
+  void end_step(Rank rank);
+  double factor_of(Rank rank, int step) const;
+
+  // engine_network.cc
+  std::size_t port_of(Rank rank, Rank peer) const;
+  const Link& link_of(std::uint32_t send) const;
+  void add_send(std::uint32_t send);
+  void start_sending(std::size_t port);
+  bool clean(UrgentQueue& queue) const;
+  double fuse(std::uint32_t first);
+  void port_free(std::uint32_t first);
+  void head_arrives(std::uint32_t first, std::uint32_t step);
+  void arrived(std::uint32_t first, int step);
+
+  Rank rank_of(std::uint32_t task) const { return static_cast<Rank>(tasks_[task].run / gradients_); }
+  std::uint32_t gradient_of(std::uint32_t task) const { return tasks_[task].run % gradients_; }
+  Rank receiver_of(std::uint32_t send) const { return rank_of(tasks_[send].peer_task); }
+  UrgentTask urgent(std::uint32_t task);
+  RankState& state(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  void keep_span(std::uint32_t task, double from, Rank peer = -1);
+
+  const Scenario& scenario_;
+  const SimulationOptions& options_;
+  const FlatTasks& flat_;
+  const std::span<const FlatTask> tasks_;
+  const std::uint32_t gradients_;
+  const std::vector<Milestone> milestones_;
+
+  double now_ = 0;
+  EventQueue events_;
+  std::vector<RankState> ranks_;
+  std::vector<RunState> runs_;                            // [rank * gradients + gradient]
+  std::vector<Port> ports_;                               // inside a node [rank], then between nodes
+  std::unordered_map<std::uint64_t, UrgentQueue> lanes_;  // sends from one rank to another: what may fuse
+  std::vector<Rank> dirty_ranks_, marked_ranks_;          // where something may begin
+  std::vector<std::size_t> dirty_ports_, marked_ports_;
+
+  // By task.
+  std::vector<std::int32_t> waits_for_;
+  std::vector<std::uint32_t> fused_with_;  // the next task of the same message
+  std::vector<double> since_;              // when a message began to leave, or to arrive
+  std::vector<std::uint64_t> queued_as_;   // the arrival of a send that waits for its port; 0: it does not
+  std::vector<std::uint32_t> done_;        // tasks that are over and have not set their successors free
+
+  std::uint64_t arrivals_ = 1, messages_ = 0;
+  double bytes_sent_ = 0, ended_ = 0;
+  int ranks_done_ = 0;
+  std::vector<GradientTimes> times_;
+  std::vector<SimulatedSpan> spans_;
+};
+
+}  // namespace casync

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages: a port sends one at a time and receives one at a time. A message goes through as it comes (its first byte
+// arrives before its last has left) unless another one is still arriving at the same port: then it waits in the switch,
+// and nobody else behind it at the sender.
+#include <algorithm>
+#include <utility>
+
+#include "casync/graph/fuse.h"
+#include "casync/simulator/engine.h"
+
+namespace casync {
+namespace {
+
+int node_of(const Topology& topology, Rank rank) {
+  return topology.node_of.empty() ? 0 : topology.node_of[static_cast<std::size_t>(rank)];
+}
+
+std::uint64_t lane_key(Rank from, Rank to) {
+  return std::uint64_t{static_cast<std::uint32_t>(from)} << 32 | static_cast<std::uint32_t>(to);
+}
+
+}  // namespace
+
+std::size_t Engine::port_of(Rank rank, Rank peer) const {
+  const int node = node_of(scenario_.topology, rank);
+  if (node == node_of(scenario_.topology, peer)) return static_cast<std::size_t>(rank);
+  return ranks_.size() + static_cast<std::size_t>(scenario_.profile.node_shares_port ? node : rank);
+}
+
+const Link& Engine::link_of(std::uint32_t send) const {
+  const Topology& topology = scenario_.topology;
+  const bool inside = node_of(topology, rank_of(send)) == node_of(topology, receiver_of(send));
+  return inside ? scenario_.profile.inside : scenario_.profile.between;
+}
+
+void Engine::add_send(std::uint32_t send) {
+  const UrgentTask ready = urgent(send);
+  queued_as_[send] = ready.arrival;
+  const std::size_t port = port_of(rank_of(send), receiver_of(send));
+  ports_[port].ready.push(ready);
+  if (scenario_.fusion_bytes > 0) lanes_[lane_key(rank_of(send), receiver_of(send))].push(ready);
+  if (!std::exchange(ports_[port].dirty, true)) dirty_ports_.push_back(port);
+}
+
+/// Drops what has left from the top of a queue; false when nothing remains.
+bool Engine::clean(UrgentQueue& queue) const {
+  while (!queue.empty() && queued_as_[queue.top().task] != queue.top().arrival) queue.pop();
+  return !queue.empty();
+}
+
+void Engine::start_sending(std::size_t port) {
+  Port& own = ports_[port];
+  if (own.sending || !clean(own.ready)) return;
+  const std::uint32_t first = own.ready.pop().task;
+  const Link& link = link_of(first);
+  const double seconds = link.message_s + link.wire.at(fuse(first));
+  RankState& sender = state(rank_of(first));
+  own.sending = true;
+  ++messages_;
+  sender.sums.wire_s += seconds;
+  events_.push(now_ + seconds, Event::Kind::kPortFree, first);
+  events_.push(now_ + link.message_s + link.latency_s, Event::Kind::kHead, first,
+               static_cast<std::uint32_t>(sender.step));
+}
+
+/// Takes along what fits into the same message, most urgent first. Returns its bytes.
+double Engine::fuse(std::uint32_t first) {
+  Bytes bytes = 0;
+  const auto take = [&](std::uint32_t send) {
+    bytes += tasks_[send].bytes;
+    since_[send] = now_;
+    queued_as_[send] = 0;
+    fused_with_[send] = kNoTask;
+  };
+  take(first);
+  if (scenario_.fusion_bytes > 0) {
+    UrgentQueue& lane = lanes_[lane_key(rank_of(first), receiver_of(first))];
+    for (std::uint32_t last = first; clean(lane);) {
+      const std::uint32_t next = lane.top().task;
+      if (!fuses(bytes, tasks_[next].bytes, scenario_.fusion_bytes)) break;
+      take(next);
+      last = fused_with_[last] = next;
+    }
+  }
+  bytes_sent_ += static_cast<double>(bytes);
+  return static_cast<double>(bytes);
+}
+
+void Engine::port_free(std::uint32_t first) {
+  const std::size_t port = port_of(rank_of(first), receiver_of(first));
+  ports_[port].sending = false;
+  if (!std::exchange(ports_[port].dirty, true)) dirty_ports_.push_back(port);
+  for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) {
+    keep_span(send, since_[send], receiver_of(send));
+    complete(send);
+  }
+}
+
+void Engine::head_arrives(std::uint32_t first, std::uint32_t step) {
+  Port& port = ports_[port_of(receiver_of(first), rank_of(first))];
+  Bytes bytes = 0;
+  const double begins = std::max(now_, port.receives_until);
+  for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) {
+    bytes += tasks_[send].bytes;
+    since_[tasks_[send].peer_task] = begins;
+  }
+  port.receives_until = begins + link_of(first).wire.at(static_cast<double>(bytes));
+  events_.push(port.receives_until, Event::Kind::kArrived, first, step);
+}
+
+void Engine::arrived(std::uint32_t first, int step) {
+  for (std::uint32_t send = first; send != kNoTask;) {
+    const std::uint32_t recv = tasks_[send].peer_task;
+    const std::uint32_t next = fused_with_[send];
+    RunState& run = runs_[tasks_[recv].run];
+    if (!run.active || run.step != step) {
+      run.early.emplace_back(recv, step);
+    } else if (--waits_for_[recv] == 0) {
+      keep_span(recv, since_[recv], rank_of(send));
+      complete(recv);
+    }
+    send = next;
+  }
+}
+
+}  // namespace casync

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace casync {
+
+/// Something that happens at a moment of virtual time. What `subject` is, the kind says.
+struct Event {
+  enum class Kind : std::uint8_t {
+    kTraining,  ///< a rank's training reaches its next milestone
+    kCodec,     ///< a rank's codec task is over
+    kPortFree,  ///< a message has left its sender; subject: its first task
+    kHead,      ///< its first byte comes to the receiver's port
+    kArrived,   ///< its last byte is there
+  };
+  double time = 0;
+  std::uint64_t order = 0;  ///< of being pushed: decides between equal times
+  std::uint32_t subject = 0;
+  std::uint32_t version = 0;  ///< of work: events of an earlier one are out of date; of a message: its step
+  Kind kind{};
+};
+
+/// Events, the earliest first.
+class EventQueue {
+ public:
+  bool empty() const { return heap_.empty(); }
+  double next_time() const { return heap_.front().time; }
+
+  void push(double time, Event::Kind kind, std::uint32_t subject, std::uint32_t version = 0) {
+    heap_.push_back({time, pushed_++, subject, version, kind});
+    std::push_heap(heap_.begin(), heap_.end(), later);
+  }
+
+  Event pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), later);
+    const Event event = heap_.back();
+    heap_.pop_back();
+    return event;
+  }
+
+ private:
+  static bool later(const Event& a, const Event& b) { return a.time != b.time ? a.time > b.time : a.order > b.order; }
+
+  std::vector<Event> heap_;
+  std::uint64_t pushed_ = 0;
+};
+
+/// A task that could run, ordered as the executor's ready queue orders them.
+struct UrgentTask {
+  int priority = 0;           ///< smaller first
+  std::uint32_t hop = 0;      ///< then larger first
+  std::uint64_t arrival = 0;  ///< then earlier first; never 0 in a queue
+  std::uint32_t task = 0;
+};
+
+class UrgentQueue {
+ public:
+  bool empty() const { return heap_.empty(); }
+  const UrgentTask& top() const { return heap_.front(); }
+
+  void push(const UrgentTask& task) {
+    heap_.push_back(task);
+    std::push_heap(heap_.begin(), heap_.end(), after);
+  }
+
+  UrgentTask pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), after);
+    const UrgentTask task = heap_.back();
+    heap_.pop_back();
+    return task;
+  }
+
+ private:
+  static bool after(const UrgentTask& a, const UrgentTask& b) {
+    if (a.priority != b.priority) return a.priority > b.priority;
+    return a.hop != b.hop ? a.hop < b.hop : a.arrival > b.arrival;
+  }
+
+  std::vector<UrgentTask> heap_;
+};
+
+}  // namespace casync

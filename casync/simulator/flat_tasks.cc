@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/flat_tasks.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "casync/graph/access.h"
+#include "casync/graph/graph_text.h"
+
+namespace casync {
+namespace {
+
+/// The hop of the payload in each buffer: of what a merge makes, one further than what it merged. The executor orders
+/// its tasks by the same.
+std::vector<std::uint32_t> hops_of_buffers(const TaskGraph& graph) {
+  std::vector<std::uint32_t> hops(graph.buffers().size());
+  for (const Primitive& task : graph.tasks()) {
+    if (const auto* recv = std::get_if<Recv>(&task)) hops[TaskGraph::index(recv->to)] = recv->id.hop + 1;
+  }
+  for (const Primitive& task : graph.tasks()) {
+    const auto* merge = std::get_if<Merge>(&task);
+    if (merge == nullptr) continue;
+    std::uint32_t& to = hops[TaskGraph::index(merge->to)];
+    for_each_read(task, [&](BufferId part) { to = std::max(to, hops[TaskGraph::index(part)]); });
+  }
+  return hops;
+}
+
+std::uint32_t hop_of(const Primitive& task, const std::vector<std::uint32_t>& hops) {
+  std::uint32_t hop = 0;
+  if (const auto to = written_buffer(task)) hop = hops[TaskGraph::index(*to)];
+  for_each_read(task, [&](BufferId from) { hop = std::max(hop, hops[TaskGraph::index(from)]); });
+  return hop;
+}
+
+/// What a task costs, for std::visit.
+struct Price {
+  const TaskGraph& graph;
+  const HopCosts& costs;
+  FlatTask& flat;
+
+  const Buffer& buffer(BufferId id) const { return graph.buffers()[TaskGraph::index(id)]; }
+  const CodecCosts& codec(BufferId id) const { return costs[static_cast<std::size_t>(buffer(id).hop)]; }
+
+  void operator()(const Encode& task) {
+    flat.seconds = codec(task.to).encode(task.from.count);
+    flat.verb = codec(task.to).facts().identity ? TaskVerb::kInstant : TaskVerb::kEncode;
+  }
+  void operator()(const Decode& task) {
+    flat.seconds = codec(task.from).decode(task.to.count);
+    flat.verb = codec(task.from).facts().identity ? TaskVerb::kInstant : TaskVerb::kDecode;
+  }
+  void operator()(const Merge& task) {
+    std::vector<const CodecCosts*> contributions;
+    for (const std::optional<BufferId>& part : task.contributions) {
+      contributions.push_back(part ? &codec(*part) : &costs[static_cast<std::size_t>(Hop::kSum)]);
+    }
+    flat.seconds = CodecCosts::merge(buffer(task.to).slice.count, contributions, codec(task.to));
+    flat.verb = TaskVerb::kMerge;
+  }
+  void operator()(const Send& task) {
+    flat.bytes = codec(task.from).payload_bytes(buffer(task.from).slice.count);
+    flat.partition = task.id.partition;
+    flat.message_hop = task.id.hop;
+    flat.verb = TaskVerb::kSend;
+  }
+  void operator()(const Recv& task) {
+    flat.bytes = codec(task.to).payload_bytes(buffer(task.to).slice.count);
+    flat.partition = task.id.partition;
+    flat.message_hop = task.id.hop;
+    flat.verb = TaskVerb::kRecv;
+  }
+};
+
+/// One end of a message, sorted by what names it.
+struct End {
+  Rank from = 0, to = 0;
+  MessageId id;
+  std::uint32_t task = 0;
+
+  auto name() const { return std::tie(from, to, id); }
+};
+
+}  // namespace
+
+Status FlatTasks::add(std::span<const TaskGraph> graphs, std::uint32_t gradient, std::uint32_t gradients,
+                      const HopCosts& costs) {
+  std::vector<Range>& ranges = ranges_.emplace_back();
+  for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
+    const auto begin = static_cast<std::uint32_t>(tasks_.size());
+    add_rank(graphs[rank], static_cast<std::uint32_t>(rank) * gradients + gradient, costs);
+    ranges.push_back({begin, static_cast<std::uint32_t>(tasks_.size())});
+  }
+  return connect(graphs, ranges);
+}
+
+void FlatTasks::add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs) {
+  const auto begin = static_cast<std::uint32_t>(tasks_.size());
+  const std::vector<std::uint32_t> hops = hops_of_buffers(graph);
+  for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
+    const Primitive& task = graph.tasks()[t];
+    FlatTask flat;
+    flat.run = run;
+    flat.hop = hop_of(task, hops);
+    if (const auto to = written_buffer(task)) flat.partition = graph.buffers()[TaskGraph::index(*to)].partition;
+    for_each_read(task, [&](BufferId id) { flat.partition = graph.buffers()[TaskGraph::index(id)].partition; });
+    flat.first_successor = static_cast<std::uint32_t>(successors_.size());
+    for (const TaskId next : graph.successors(TaskId(t))) {
+      successors_.push_back(begin + static_cast<std::uint32_t>(next));
+    }
+    // A recv waits for its message, too.
+    flat.waits_for = graph.predecessors(TaskId(t)) + (std::holds_alternative<Recv>(task) ? 1 : 0);
+    std::visit(Price{graph, costs, flat}, task);
+    tasks_.push_back(flat);
+  }
+}
+
+std::span<const std::uint32_t> FlatTasks::successors(std::uint32_t task) const {
+  const std::size_t begin = tasks_[task].first_successor;
+  const std::size_t end = task + 1 < tasks_.size() ? tasks_[task + 1].first_successor : successors_.size();
+  return std::span(successors_).subspan(begin, end - begin);
+}
+
+Status FlatTasks::connect(std::span<const TaskGraph> graphs, std::span<const Range> ranges) {
+  std::vector<End> sends, recvs;
+  for (std::size_t r = 0; r < graphs.size(); ++r) {
+    const auto self = static_cast<Rank>(r);
+    for (std::size_t t = 0; t < graphs[r].tasks().size(); ++t) {
+      const auto flat = ranges[r].begin + static_cast<std::uint32_t>(t);
+      const Primitive& task = graphs[r].tasks()[t];
+      if (const auto* send = std::get_if<Send>(&task)) sends.push_back({self, send->to, send->id, flat});
+      if (const auto* recv = std::get_if<Recv>(&task)) recvs.push_back({recv->from, self, recv->id, flat});
+    }
+  }
+  const auto by_name = [](const End& a, const End& b) { return a.name() < b.name(); };
+  std::sort(sends.begin(), sends.end(), by_name);
+  std::sort(recvs.begin(), recvs.end(), by_name);
+  for (std::size_t i = 0; i < std::max(sends.size(), recvs.size()); ++i) {
+    if (i < sends.size() && i < recvs.size() && sends[i].name() == recvs[i].name()) {
+      tasks_[sends[i].task].peer_task = recvs[i].task;
+      tasks_[recvs[i].task].peer_task = sends[i].task;
+      continue;
+    }
+    const End& odd = i >= recvs.size() || (i < sends.size() && by_name(sends[i], recvs[i])) ? sends[i] : recvs[i];
+    return internal_error("the message from rank " + std::to_string(odd.from) + " to rank " + std::to_string(odd.to) +
+                          ", partition " + std::to_string(odd.id.partition) + ", hop " + std::to_string(odd.id.hop) +
+                          ", has only one end");
+  }
+  return Status::ok();
+}
+
+}  // namespace casync

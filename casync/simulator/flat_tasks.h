@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "casync/graph/task_graph.h"
+#include "casync/simulator/costs.h"
+
+namespace casync {
+
+/// What a task asks for. An instant task moves no byte.
+enum class TaskVerb : std::uint8_t { kInstant, kEncode, kMerge, kDecode, kSend, kRecv };
+
+/// One for each value of Hop: what a buffer's bytes and operations cost.
+using HopCosts = std::array<CodecCosts, 4>;
+
+inline constexpr std::uint32_t kNoTask = ~std::uint32_t{0};
+
+/// A task of any rank, as few bytes as will do: there are millions.
+struct FlatTask {
+  double seconds = 0;     ///< of an encode, merge or decode
+  Bytes bytes = 0;        ///< of a send
+  std::uint32_t run = 0;  ///< rank * gradients + gradient
+  std::uint32_t hop = 0;  ///< how far along its way: larger is more urgent
+  std::uint32_t message_hop = 0;
+  std::uint32_t partition = 0;
+  std::uint32_t peer_task = kNoTask;  ///< of a send: the recv it ends in, and the reverse
+  std::uint32_t first_successor = 0;  ///< up to the next task's
+  std::int32_t waits_for = 0;
+  TaskVerb verb = TaskVerb::kInstant;
+};
+
+/// The tasks of all ranks and gradients of one step, behind each other.
+class FlatTasks {
+ public:
+  /// Takes in one gradient: `graphs` are those of ranks 0, 1, ... Internal: a message without its other end.
+  Status add(std::span<const TaskGraph> graphs, std::uint32_t gradient, std::uint32_t gradients, const HopCosts& costs);
+
+  std::span<const FlatTask> tasks() const { return tasks_; }
+  std::span<const std::uint32_t> successors(std::uint32_t task) const;
+  /// The tasks of one rank's graph: [begin, end).
+  struct Range {
+    std::uint32_t begin = 0, end = 0;
+  };
+  Range of(std::uint32_t rank, std::uint32_t gradient) const { return ranges_[gradient][rank]; }
+
+ private:
+  void add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs);
+  Status connect(std::span<const TaskGraph> graphs, std::span<const Range> ranges);
+
+  std::vector<FlatTask> tasks_;
+  std::vector<std::uint32_t> successors_;
+  std::vector<std::vector<Range>> ranges_;  // [gradient][rank]
+};
+
+}  // namespace casync

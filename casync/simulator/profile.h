@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "casync/simulator/curve.h"
+
+namespace casync {
+
+/// One kind of link. A message of b bytes keeps its sender's port busy for message_s + wire(b) seconds and arrives
+/// latency_s later, if nobody else is on its way to the same port.
+struct Link {
+  double latency_s = 0;
+  double message_s = 0;  ///< of each message, however small, at the sender
+  Curve wire;            ///< seconds by bytes
+
+  bool operator==(const Link&) const = default;
+};
+
+/// What one codec costs where it was measured, in seconds by elements; without the launch.
+struct CodecCurves {
+  Curve encode;
+  Curve decode;
+  Curve merge;  ///< by elements times the number of contributions
+
+  bool operator==(const CodecCurves&) const = default;
+};
+
+/// What a cluster's machines and links cost, as plain numbers. Read from a file by planner/profile_file.h.
+struct Profile {
+  std::string name;
+  std::string source;                  ///< where the numbers are from
+  double memory_bytes_per_second = 0;  ///< of the device that encodes: what codecs without curves are derived from
+  double launch_s = 0;                 ///< of each encode, merge and decode
+  double contention = 1;               ///< training and codecs both take so many times as long while both run
+  Link inside;                         ///< between ranks of one node; every rank has its own port
+  Link between;                        ///< between nodes
+  bool node_shares_port = false;       ///< one port between nodes for all ranks of a node; else one for each rank
+  std::map<std::string, CodecCurves> codecs;  ///< by name ("int4") or by name and parameters ("int4:block=64")
+
+  bool operator==(const Profile&) const = default;
+};
+
+}  // namespace casync

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "casync/model/plan.h"
+#include "casync/model/topology.h"
+#include "casync/simulator/costs.h"
+#include "casync/simulator/profile.h"
+#include "casync/simulator/training.h"
+
+namespace casync {
+
+/// What is simulated: this training, with one decision for each gradient, on this cluster.
+struct Scenario {
+  Topology topology;
+  Profile profile;
+  Training training;
+  std::vector<Decision> decisions;  ///< by position in training.gradients
+  Bytes fusion_bytes = 0;           ///< as Plan::fusion_bytes
+  CodecFactsOf facts_of;
+};
+
+struct SimulationOptions {
+  int steps = 1;
+  std::vector<double> slowness;  ///< by rank: training and codecs take so many times as long; empty: 1 everywhere
+  double jitter = 0;             ///< each rank's training takes up to this part longer, drawn anew for each step
+  std::uint64_t seed = 0;        ///< of the jitter: the same seed, the same result
+  bool spans = false;            ///< keep what ran when
+};
+
+enum class SimulatedKind : std::uint8_t { kBackward, kForward, kEncode, kMerge, kDecode, kSend, kRecv };
+
+/// One thing that took virtual time.
+struct SimulatedSpan {
+  SimulatedKind kind{};
+  Rank rank = 0;
+  int step = 0;
+  std::uint32_t gradient = 0, partition = 0, hop = 0;  ///< of a task
+  Rank peer = -1;                                      ///< of a send or recv
+  Bytes bytes = 0;
+  double from_s = 0, to_s = 0;
+};
+
+/// Where the time of a step goes: seconds of one step, mean over ranks and steps. The parts overlap.
+struct StepParts {
+  double training_s = 0;  ///< backward and forward pass, alone
+  double encode_s = 0, merge_s = 0, decode_s = 0;
+  double wire_s = 0;     ///< a rank's messages on sending ports
+  double waiting_s = 0;  ///< the forward pass stood still for a gradient
+  double exposed_s = 0;  ///< the step beyond training_s: waiting, and what codecs took from training
+};
+
+/// Seconds of one gradient, mean over ranks and steps.
+struct GradientTimes {
+  double sync_s = 0;     ///< from ready to the end of its last task on that rank
+  double waiting_s = 0;  ///< of which the forward pass stood still for it
+};
+
+struct Simulation {
+  double step_s = 0;  ///< from the first rank's begin to the last rank's end, over the number of steps
+  StepParts parts;
+  std::vector<GradientTimes> gradients;  ///< by position in training.gradients
+  double wire_bytes_per_rank = 0;        ///< payloads that a rank sends in a step, mean over ranks
+  double messages_per_rank = 0;          ///< that leave, after fusing
+  std::uint64_t tasks = 0;               ///< of all ranks in a step
+  std::vector<SimulatedSpan> spans;      ///< in the order of their ends, when asked for
+};
+
+/// More tasks than this in a step are refused: they would need gigabytes. 64 ranks and 1.3 billion parameters in
+/// partitions of 1 MiB are 2 million.
+inline constexpr std::uint64_t kMostSimulatedTasks = 32'000'000;
+
+/// Runs the graphs of all ranks in virtual time: one training and one codec resource for each rank, one sending and
+/// one receiving side for each port. Ready tasks of a resource run most urgent first, as the executor has them. The
+/// result is a function of its arguments.
+/// InvalidArgument: sizes that do not fit each other, numbers that are negative or not finite, too many tasks.
+/// PlanError: as make_graph, naming the gradient. Internal: graphs of which some task can never run (names it).
+Result<Simulation> simulate(const Scenario& scenario, const SimulationOptions& options);
+
+}  // namespace casync

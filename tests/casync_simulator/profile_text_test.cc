@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "casync/planner/profile_io.h"
+#include "tests/casync_plan/plan_texts.h"
+
+namespace casync {
+namespace {
+
+const std::string kLeast =
+    "version: 1\nmemory_bytes_per_second: 1e9\nbetween { latency_seconds: 1e-5 bytes_per_second: 1.25e9 }\n";
+
+std::string refusal(const std::string& text) { return parse_profile(text, "f").status().message(); }
+
+}  // namespace
+
+TEST_CASE("profile: three lines are enough, and what they leave out has its meaning") {
+  const Result<Profile> profile = parse_profile(kLeast, "f");
+  REQUIRE(profile.status().text() == "OK");
+  CHECK(profile->memory_bytes_per_second == 1e9);
+  CHECK(profile->between.latency_s == 1e-5);
+  CHECK(profile->between.wire.at(1.25e9) == Approx(1));
+  CHECK(profile->inside == profile->between);
+  CHECK(profile->contention == 1);
+  CHECK(profile->launch_s == 0);
+  CHECK_FALSE(profile->node_shares_port);
+}
+
+TEST_CASE("profile: what is written reads back to the same") {
+  const Result<Profile> profile = parse_profile(
+      kLeast +
+          "name: \"n\" source: \"s\" launch_seconds: 5e-6 contention: 1.25 node_shares_port: true\n"
+          "inside { message_seconds: 1e-6 point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: 2e-6 } }\n"
+          "codec { name: \"int4:block=64\" encode { point { size: 0 seconds: 1 } } merge { point { size: 3 seconds: 2 "
+          "} } }",
+      "f");
+  REQUIRE(profile.status().text() == "OK");
+  const Result<Profile> again = parse_profile(profile_text(*profile), "again");
+  REQUIRE(again.status().text() == "OK");
+  CHECK(*again == *profile);
+}
+
+TEST_CASE("profile: each mistake is refused with its place") {
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
+      {"", "f:1:1: no version, expected version: 1"},
+      {"version: 2\nwhat: 3",
+       "f:1:1: version 2, expected version: 1 (the file was written for another CaSync than this)"},
+      {kLeast + "lunch_seconds: 1",
+       "f:4:1: unknown field `lunch_seconds`, expected version, name, source, memory_bytes_per_second, launch_seconds, "
+       "contention, between, inside, node_shares_port or codec (did you mean `launch_seconds`?)"},
+      {kLeast + "launch_seconds: -1", "f:4:1: launch_seconds -1, expected a finite number of at least 0"},
+      {kLeast + "launch_seconds: nan", "f:4:1: launch_seconds nan, expected a finite number of at least 0"},
+      {kLeast + "contention: 0.5", "f:4:1: contention 0.5, expected a finite number of at least 1"},
+      {kLeast + "inside { latency_seconds: 1 }",
+       "f:4:1: a link with both or neither of bytes_per_second and points, expected one of them"},
+      {kLeast + "inside { bytes_per_second: 0 }", "f:4:10: bytes_per_second 0, expected a finite number of at least 1"},
+      {kLeast + "codec { encode { } }", "f:4:1: a codec without a name, expected name: \"NAME\""},
+      {kLeast + "codec { name: \"a\" }\ncodec { name: \"a\" }", "f:5:1: codec \"a\" a second time, expected once"},
+      {kLeast + "codec { name: \"a\" decode { point { size: 1 } } }",
+       "f:4:28: a point without a size or without seconds, expected point { size: NUMBER seconds: NUMBER }"},
+      {kLeast + "codec { name: \"a\" decode {\n point { size: 1 seconds: 2 }\n point { size: 2 seconds: 1 } } }",
+       "f:6:2: a point with less seconds than the smaller size before it, expected rising sizes and no falling "
+       "seconds"},
+      {kLeast + "codec { name: \"a\" merge {\n point { size: inf seconds: 2 } } }",
+       "f:5:2: a point with a size that is negative or not finite, expected rising sizes and no falling seconds"},
+      {"version: 1",
+       "f:1:1: no memory_bytes_per_second, expected a number\n"
+       "f:1:1: no link between nodes, expected between { latency_seconds: NUMBER bytes_per_second: NUMBER }"},
+  };
+  for (const auto& [text, message] : mistakes) {
+    CAPTURE(text);
+    CHECK(refusal(text) == message);
+  }
+}
+
+TEST_CASE("profile: those shipped as examples are read") {
+  const auto profiles = plans_in(std::filesystem::path(CASYNC_SOURCE_DIR) / "examples/profiles");
+  CHECK(profiles.size() >= 5);
+  for (const auto& path : profiles) {
+    const Result<Profile> profile = parse_profile(text_of_file(path), path.filename().string());
+    CHECK(profile.status().text() == "OK");
+    if (profile) CHECK_FALSE(profile->source.empty());
+  }
+}
+
+}  // namespace casync

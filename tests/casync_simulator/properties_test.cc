@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What holds for any scenario.
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "tests/casync_simulator/scenarios.h"
+
+namespace casync {
+namespace {
+
+using namespace test;
+
+/// Strategies and codecs that go together, with several partitions.
+std::vector<Decision> decisions() {
+  return {{{"none", {}}, {"none", {}}, StrategyKind::kPs, 5, 0},
+          {{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 4, 0},
+          {{"half", {}}, {"byte", {}}, StrategyKind::kRing, 4, 0},
+          {{"byte", {}}, {"byte", {}}, StrategyKind::kAllGather, 3, 0},
+          {{"half", {}}, {"byte", {}}, StrategyKind::kTree, 2, 0},
+          {{"byte", {}}, {"half", {}}, StrategyKind::kHierarchical, 4, 0}};
+}
+
+Curve scaled(Curve curve, double factor) {
+  for (Curve::Point& point : curve.points) point.seconds *= factor;
+  return curve;
+}
+
+Scenario scaled(Scenario scenario, double factor) {
+  Profile& profile = scenario.profile;
+  profile.memory_bytes_per_second /= factor;
+  profile.launch_s *= factor;
+  for (Link* link : {&profile.inside, &profile.between}) {
+    *link = {link->latency_s * factor, link->message_s * factor, scaled(link->wire, factor)};
+  }
+  scenario.training.backward_s *= factor;
+  scenario.training.forward_s *= factor;
+  for (TrainedGradient& gradient : scenario.training.gradients) {
+    gradient.ready_s *= factor;
+    gradient.need_s *= factor;
+  }
+  return scenario;
+}
+
+}  // namespace
+
+TEST_CASE("simulator: everything so many times as slow makes the step so many times as long") {
+  for (const Decision& decision : decisions()) {
+    const Scenario scenario = several(6, 2, decision, awkward());
+    const double step = simulated(scenario).step_s;
+    for (const double factor : {0.25, 2.0, 1024.0}) CHECK(simulated(scaled(scenario, factor)).step_s == step * factor);
+  }
+}
+
+TEST_CASE("simulator: no step is shorter than its training, nor than what any one resource has to do") {
+  for (const Decision& decision : decisions()) {
+    for (const int ranks : {1, 2, 3, 8}) {
+      SimulationOptions options;
+      options.spans = true;
+      Scenario scenario = several(ranks, 2, decision, awkward());
+      scenario.profile.contention = 1;
+      const Simulation simulation = simulated(scenario, options);
+      CHECK(simulation.step_s >= 0.03 * (1 - 1e-12));
+      std::vector<double> codec(8), sending(8), inside(8);
+      double last = 0;
+      for (const SimulatedSpan& span : simulation.spans) {
+        const auto rank = static_cast<std::size_t>(span.rank);
+        const double took = span.to_s - span.from_s;
+        CHECK(took >= 0);
+        last = std::max(last, span.to_s);
+        if (span.kind == SimulatedKind::kSend) (span.rank / 2 == span.peer / 2 ? inside : sending)[rank] += took;
+        if (span.kind >= SimulatedKind::kEncode && span.kind <= SimulatedKind::kDecode) codec[rank] += took;
+      }
+      CHECK(last == simulation.step_s);
+      for (const auto& load : {codec, sending, inside}) {
+        for (const double seconds : load) CHECK(seconds <= simulation.step_s * (1 + 1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("simulator: spans of one resource do not overlap, and a recv begins after its send") {
+  SimulationOptions options;
+  options.spans = true;
+  const Simulation simulation = simulated(several(4, 2, decisions()[1], awkward()), options);
+  std::map<std::pair<int, Rank>, double> until;  // [codec or training, rank]
+  std::map<std::tuple<Rank, Rank, std::uint32_t, std::uint32_t, std::uint32_t>, double> left;
+  std::size_t messages = 0;
+  for (const SimulatedSpan& span : simulation.spans) {
+    if (span.kind == SimulatedKind::kSend) {
+      left[{span.rank, span.peer, span.gradient, span.partition, span.hop}] = span.from_s;
+    } else if (span.kind == SimulatedKind::kRecv) {
+      const auto sent = left.find({span.peer, span.rank, span.gradient, span.partition, span.hop});
+      REQUIRE(sent != left.end());
+      CHECK(span.from_s > sent->second);
+      ++messages;
+    } else {
+      double& free = until[{span.kind >= SimulatedKind::kEncode, span.rank}];
+      CHECK(span.from_s >= free);
+      free = span.to_s;
+    }
+  }
+  CHECK(messages == left.size());
+}
+
+TEST_CASE("simulator: the same seed gives the same result, another one another") {
+  const Scenario scenario = several(5, 1, decisions()[1], awkward());
+  SimulationOptions options;
+  options.jitter = 0.2;
+  options.steps = 3;
+  options.seed = 1;
+  const double once = simulated(scenario, options).step_s;
+  CHECK(simulated(scenario, options).step_s == once);
+  CHECK(once > 0.03);
+  options.seed = 2;
+  CHECK(simulated(scenario, options).step_s != once);
+  options.jitter = 0;
+  const double still = simulated(scenario, options).step_s;
+  CHECK(still < once);
+  options.seed = 3;
+  CHECK(simulated(scenario, options).step_s == still);
+}
+
+TEST_CASE("simulator: one slow rank holds all up, by what it takes longer and no more than all of them slow") {
+  for (const Decision& decision : decisions()) {
+    const Scenario scenario = several(4, 2, decision, awkward());
+    const double step = simulated(scenario).step_s;
+    SimulationOptions one, all;
+    one.slowness = {1, 1, 2, 1};
+    all.slowness = {2, 2, 2, 2};
+    const double with_one = simulated(scenario, one).step_s;
+    CHECK(with_one > step + 0.02);
+    // An order of tasks that is better here may be worse there, by a little.
+    CHECK(with_one <= simulated(scenario, all).step_s * 1.01);
+  }
+}
+
+TEST_CASE("simulator: many steps are each as long as one when nothing differs between them") {
+  for (const Decision& decision : decisions()) {
+    Scenario scenario = several(4, 4, decision, awkward());
+    scenario.fusion_bytes = 64_KiB;
+    SimulationOptions options;
+    const double step = simulated(scenario).step_s;
+    options.steps = 5;
+    const double mean = simulated(scenario, options).step_s;
+    CHECK(mean == Approx(step).epsilon(0.02));
+  }
+}
+
+TEST_CASE("simulator: messages that come before their step has begun there are kept") {
+  Scenario scenario = several(4, 1, decisions()[0], awkward());
+  scenario.profile.between.latency_s = 0.1;  // owners are steps ahead of what they sent
+  SimulationOptions options;
+  options.steps = 4;
+  options.slowness = {1, 5, 1, 1};
+  CHECK(simulated(scenario, options).step_s > 0.2);
+}
+
+TEST_CASE("simulator: more ranks, more latency, a narrower link: never a shorter step") {
+  for (const Decision& decision : decisions()) {
+    double before = 0;
+    for (const double slow : {1.0, 2.0, 8.0, 64.0}) {
+      Profile profile = awkward();
+      profile.between.wire = scaled(profile.between.wire, slow);
+      profile.between.latency_s *= slow;
+      const double step = simulated(several(4, 1, decision, profile)).step_s;
+      CHECK(step >= before);
+      before = step;
+    }
+  }
+}
+
+TEST_CASE("simulator: gradients without elements and steps without gradients") {
+  Scenario scenario = one_gradient(3, 0, decisions()[0], awkward());
+  CHECK(simulated(scenario).step_s == 0);
+  scenario.training.forward_s = 2;
+  CHECK(simulated(scenario).step_s == 2);
+  scenario.training.gradients.clear();
+  scenario.decisions.clear();
+  CHECK(simulated(scenario).step_s == 2);
+}
+
+TEST_CASE("simulator: what does not fit together is refused and named") {
+  const auto refused = [](auto change) {
+    Scenario scenario = several(4, 2, decisions()[0], awkward());
+    SimulationOptions options;
+    change(scenario, options);
+    return simulate(scenario, options).status().text();
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(refused([](Scenario&, SimulationOptions&) {}) == "OK");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.topology.ranks = 0; }) ==
+        "InvalidArgument: a group of 0 ranks");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.topology.node_of.pop_back(); }) ==
+        "InvalidArgument: nodes of 3 ranks, and there are 4");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.topology.node_of[1] = 9; }) ==
+        "InvalidArgument: a node numbered 9");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.decisions.pop_back(); }) ==
+        "InvalidArgument: 11 decisions for 12 gradients");
+  CHECK(refused([](Scenario&, SimulationOptions& o) { o.steps = 0; }) == "InvalidArgument: 0 steps");
+  CHECK(refused([&](Scenario&, SimulationOptions& o) { o.jitter = nan; }) ==
+        "InvalidArgument: a jitter that is negative or not finite");
+  CHECK(refused([](Scenario&, SimulationOptions& o) {
+          o.slowness = {1, -1, 1, 1};
+        }) == "InvalidArgument: a slowness that is negative or not finite");
+  CHECK(refused([&](Scenario& s, SimulationOptions&) { s.profile.inside.wire.points[1].seconds = nan; }) ==
+        "InvalidArgument: profile: inside, point 2: seconds that are negative or not finite");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.contention = 0.5; }) ==
+        "InvalidArgument: profile: a contention below 1, or not finite");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.training.gradients[2].ready_s = 1; }) ==
+        "InvalidArgument: model: gradient layer2: ready or needed outside of its pass");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.decisions[1].codec.name = "zip"; }) ==
+        "InvalidArgument: gradient layer1: no codec zip");
+  const std::string ring = refused([](Scenario& s, SimulationOptions&) {
+    s.decisions[1] = {{"byte", {}}, {"byte", {}}, StrategyKind::kRing, 1, 0};
+  });
+  CHECK(ring.starts_with("PlanError: gradient layer1: strategy `ring` merges again at each hop"));
+  const std::string many = refused([](Scenario& s, SimulationOptions&) {
+    for (Decision& decision : s.decisions) decision.partitions = 1 << 30;
+    for (TrainedGradient& gradient : s.training.gradients) gradient.spec.shape = {1 << 30};
+  });
+  CHECK(many.find("tasks in a step, expected at most 32000000") != std::string::npos);
+}
+
+}  // namespace casync

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/casync_simulator/scenarios.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+namespace casync::test {
+
+Result<CodecFacts> facts_of(const CodecChoice& choice) {
+  if (choice.name == "none") return CodecFacts{"none", {.exact_merge = true}, true, 0};
+  if (choice.name == "half") return CodecFacts{"half", {.exact_merge = true, .bits_per_element = 16}, false, 0};
+  if (choice.name == "byte") return CodecFacts{"byte", {.bits_per_element = 8}, false, 8};
+  return invalid_argument("no codec " + choice.name);
+}
+
+Profile ideal(double seconds_per_byte) {
+  Profile profile;
+  profile.memory_bytes_per_second = std::numeric_limits<double>::infinity();
+  profile.between.wire = Curve::affine(0, seconds_per_byte);
+  profile.inside = profile.between;
+  return profile;
+}
+
+Profile awkward() {
+  Profile profile;
+  profile.memory_bytes_per_second = 3.1e10;
+  profile.launch_s = 7e-6;
+  profile.contention = 1.3;
+  profile.between = {2.3e-5, 4.1e-6, Curve::affine(1.7e-6, 8.3e-10)};
+  profile.inside = {3.1e-6, 1.1e-6, Curve::affine(0.9e-6, 2.9e-11)};
+  return profile;
+}
+
+Scenario one_gradient(int ranks, Elements elements, const Decision& decision, const Profile& profile) {
+  Scenario scenario;
+  scenario.topology = Topology::flat(ranks);
+  scenario.profile = profile;
+  scenario.training.gradients = {{{"g", DType::kFloat32, {static_cast<std::int64_t>(elements)}}, 0, 0}};
+  scenario.decisions = {decision};
+  scenario.facts_of = facts_of;
+  return scenario;
+}
+
+Scenario several(int ranks, int per_node, const Decision& decision, const Profile& profile, int gradients) {
+  Scenario scenario;
+  scenario.topology.ranks = ranks;
+  for (Rank rank = 0; rank < ranks; ++rank) scenario.topology.node_of.push_back(rank / per_node);
+  scenario.profile = profile;
+  scenario.training.backward_s = 0.02;
+  scenario.training.forward_s = 0.01;
+  scenario.facts_of = facts_of;
+  for (int g = 0; g < gradients; ++g) {
+    const std::int64_t elements = g % 3 == 0 ? 1000 : 20000 + 7919 * g;
+    const double part = static_cast<double>(g) / gradients;
+    scenario.training.gradients.push_back(
+        {{"layer" + std::to_string(g), DType::kFloat32, {elements}, g}, 0.02 * (1 - part), 0.01 * part});
+    scenario.decisions.push_back(decision);
+    scenario.decisions.back().priority = g;
+  }
+  return scenario;
+}
+
+Simulation simulated(const Scenario& scenario, const SimulationOptions& options) {
+  Result<Simulation> simulation = simulate(scenario, options);
+  REQUIRE(simulation.status().text() == "OK");
+  return std::move(*simulation);
+}
+
+}  // namespace casync::test

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "casync/simulator/simulate.h"
+
+namespace casync::test {
+
+/// Codec `none` is an identity; `half` halves every element, `byte` has 8 bits and a residual.
+Result<CodecFacts> facts_of(const CodecChoice& choice);
+
+/// Codecs cost nothing and links have no latency: a byte takes `seconds_per_byte`.
+Profile ideal(double seconds_per_byte);
+
+/// A machine where everything costs something and no two numbers are alike.
+Profile awkward();
+
+/// One gradient that is ready at once and needed at once, in a training that takes no time.
+Scenario one_gradient(int ranks, Elements elements, const Decision& decision, const Profile& profile);
+
+/// Several gradients of mixed sizes in a training of real length, on nodes of `per_node` ranks.
+Scenario several(int ranks, int per_node, const Decision& decision, const Profile& profile, int gradients = 12);
+
+/// The simulation; a failure ends the test with its text.
+Simulation simulated(const Scenario& scenario, const SimulationOptions& options = {});
+
+}  // namespace casync::test

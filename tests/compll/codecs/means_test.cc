@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sbc, stc and adacomp: elements that are picked become one value for all of them.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/compll/codecs/promises.h"
+#include "tests/compll/codecs/sparse.h"
+#include "tests/compll/support/inputs.h"
+
+namespace casync::compll {
+namespace {
+
+double mean_at(std::span<const std::uint32_t> places, std::span<const float> x) {
+  double sum = 0;
+  for (const std::uint32_t place : places) sum += place == kNoPlace ? 0.0 : static_cast<double>(x[place]);
+  return sum / std::max<double>(1, static_cast<double>(count_of(places)));
+}
+
+/// What sbc decodes to: the mean of the most positive elements or of the most negative ones, whichever is farther out.
+std::vector<float> by_sbc(const std::vector<float>& x, Elements count) {
+  const std::vector<std::uint32_t> up = places_of_largest(x, count), down = places_of_largest(scaled(x, -1), count);
+  const double rise = mean_at(up, x), fall = mean_at(down, x);
+  std::vector<float> given(x.size(), 0.0f);
+  for (const std::uint32_t place : rise >= -fall ? up : down) {
+    if (place != kNoPlace) given[place] = static_cast<float>(rise >= -fall ? rise : fall);
+  }
+  return given;
+}
+
+/// What stc decodes to: the mean magnitude of the largest, with their signs.
+std::vector<float> by_stc(const std::vector<float>& x, Elements count) {
+  const std::vector<float> sizes = magnitudes(x);
+  const std::vector<std::uint32_t> places = places_of_largest(sizes, count);
+  const auto mean = static_cast<float>(mean_at(places, sizes));
+  std::vector<float> given(x.size(), 0.0f);
+  for (const std::uint32_t place : places) {
+    if (place != kNoPlace) given[place] = std::copysign(mean, x[place]);
+  }
+  return given;
+}
+
+template <class Expected>
+void check_decodes_to(const char* name, const Expected& expected) {
+  for (const double ratio : {0.000001, 0.01, 0.2, 1.0}) {
+    const Written written = from_source(name, {{"ratio", ratio}});
+    for (const Elements n : {1, 2, 3, 7, 33, 129, 1000}) {
+      for (const Input& input : inputs(n)) {
+        if (!input.finite || !holds_for({}, input.values)) continue;
+        INFO("ratio " << ratio << ", n " << n << ", " << input.name);
+        const std::vector<float> decoded = round_trip(*written.codec, input.values);
+        const std::vector<float> wanted = expected(input.values, share_of(ratio, n));
+        std::size_t wrong = 0, sent = 0;
+        for (Elements i = 0; i < n; ++i) {
+          wrong +=
+              (decoded[i] == 0) != (wanted[i] == 0) || std::fabs(decoded[i] - wanted[i]) > 1e-6 * std::fabs(wanted[i]);
+          sent += wanted[i] != 0;
+        }
+        CHECK(wrong == 0);
+        const double norm = norm_squared(input.values);
+        if (norm == 0) continue;
+        // Of k elements with the mean m, what is lost is the norm without k m^2.
+        const double mean = std::sqrt(norm_squared(wanted) / std::max<double>(1, static_cast<double>(sent)));
+        CHECK(relative_error(input.values, decoded) * norm ==
+              Approx(norm - static_cast<double>(sent) * mean * mean).epsilon(1e-5).margin(1e-6 * norm));
+      }
+    }
+  }
+}
+
+/// adacomp's bins: which elements reach the largest of theirs when the step's gradient is added once more.
+std::vector<float> keys_of_adacomp(const std::vector<float>& all, const std::vector<float>& gradient, Elements bin) {
+  std::vector<float> keys(all.size(), 0.0f);
+  for (Elements begin = 0; begin < all.size(); begin += bin) {
+    const Elements end = std::min(begin + bin, all.size());
+    float top = 0;
+    for (Elements i = begin; i < end; ++i) top = std::max(top, std::fabs(all[i]));
+    for (Elements i = begin; i < end; ++i) {
+      const float reached = std::fabs(all[i] + gradient[i]);
+      keys[i] = top != 0 && reached >= top ? reached : 0;
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("sbc: the farther of two means stands for the most positive elements or the most negative ones") {
+  check_decodes_to("sbc", by_sbc);
+  const Written written = from_source("sbc", {{"ratio", 0.4}});
+  CHECK(round_trip(*written.codec, std::vector<float>{1, -6, 3, -4, 5}) == std::vector<float>{0, -5, 0, -5, 0});
+  CHECK(round_trip(*written.codec, std::vector<float>{1, -3, 3, -3, 3}) == std::vector<float>{0, 0, 3, 0, 3});
+  CHECK(round_trip(*written.codec, std::vector<float>{-1, -2, -3, -4, 1}) == std::vector<float>{0, 0, -3.5f, -3.5f, 0});
+  CHECK(round_trip(*written.codec, std::vector<float>{0, 0, 0, 0, 2}) == std::vector<float>{0, 0, 0, 0, 2});
+}
+
+TEST_CASE("stc: the mean magnitude stands for the largest elements, with their signs") {
+  check_decodes_to("stc", by_stc);
+  const Written written = from_source("stc", {{"ratio", 0.4}});
+  CHECK(round_trip(*written.codec, std::vector<float>{1, -6, 3, -4, 2}) == std::vector<float>{0, -5, 0, -5, 0});
+  CHECK(round_trip(*written.codec, std::vector<float>{0, 0, -2, 0, 0}) == std::vector<float>{0, 0, -2, 0, 0});
+}
+
+TEST_CASE("sbc, stc: a mean over all places instead of over those that are there would be noticed") {
+  const std::vector<float> one = {0, 0, 0, 0, 2};
+  const std::string all_places = changed(source_of("stc"), "max(reduce(chosen, count), 1)", "chosen.size");
+  CHECK(round_trip(*from_text("stc", all_places, {{"ratio", 0.4}}).codec, one)[4] == 1);
+}
+
+TEST_CASE("adacomp: what reaches the largest of its bin is sent, with the mean of what the bins' largest are") {
+  const Elements n = 1000;
+  for (const Elements bin : {16, 64, 65536}) {
+    for (const double capacity : {0.01, 0.1, 1.0}) {
+      const Written written = from_source("adacomp", {{"bin", static_cast<double>(bin)}, {"capacity", capacity}});
+      for (const Input& input : inputs(n)) {
+        if (!input.finite || !holds_for({0x1p-110, 1e37}, input.values)) continue;
+        INFO("bin " << bin << ", capacity " << capacity << ", " << input.name);
+        const std::vector<float> before = scaled(gaussian(n, 12), 0.5f * std::fabs(input.values[n / 2]));
+        std::vector<float> all = before;
+        for (Elements i = 0; i < n; ++i) all[i] += input.values[i];
+        const Coded coded = encode(*written.codec, input.values, before);
+        const auto expected = places_of_largest(keys_of_adacomp(all, input.values, bin), share_of(capacity, n));
+        CHECK(integers_in(written, coded, "place", n) == expected);
+        double tops = 0;
+        for (Elements begin = 0; begin < n; begin += bin) {
+          const std::vector<float> part(all.begin() + static_cast<long>(begin),
+                                        all.begin() + static_cast<long>(std::min(begin + bin, n)));
+          const std::vector<float> sizes = magnitudes(part);
+          tops += *std::max_element(sizes.begin(), sizes.end());
+        }
+        const double mean = tops / std::ceil(static_cast<double>(n) / static_cast<double>(bin));
+        const std::vector<float> decoded = decode(*written.codec, coded, n);
+        std::size_t wrong = 0;
+        for (Elements i = 0; i < n; ++i) {
+          const bool sent = std::find(expected.begin(), expected.end(), i) != expected.end();
+          const double wanted = sent ? (all[i] < 0 ? -mean : mean) : 0;
+          wrong += std::fabs(decoded[i] - wanted) > 1e-6 * mean;
+          wrong += std::fabs(coded.residual[i] - (all[i] - decoded[i])) > 1e-6 * (mean + std::fabs(all[i]));
+        }
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("adacomp: of gradients that go on as they were, each bin that is not zero sends something") {
+  const Elements n = 1000, bin = 64;
+  const std::vector<float> x = laplace(n, 3);
+  const Written written = from_source("adacomp", {{"capacity", 1}});
+  std::vector<float> gradient = x;
+  std::fill(gradient.begin() + 2 * bin, gradient.begin() + 3 * bin, 0.0f);
+  const std::vector<float> decoded =
+      decode(*written.codec, encode(*written.codec, gradient, scaled(gradient, 0.7f)), n);
+  for (Elements begin = 0; begin < n; begin += bin) {
+    const auto sent = std::count_if(decoded.begin() + static_cast<long>(begin),
+                                    decoded.begin() + static_cast<long>(std::min(begin + bin, n)),
+                                    [](float value) { return value != 0; });
+    INFO("bin " << begin / bin);
+    if (begin == 2 * bin) CHECK(sent == 0);  // as published it would send all of it: |0| reaches 0
+    if (begin != 2 * bin) CHECK(sent >= 1);
+  }
+  const std::string published =
+      changed(source_of("adacomp"), "t == 0 || abs(a + x) < t ? 0 : abs(a + x)", "abs(a + x) < t ? 0 : abs(a + x) + 1");
+  const Written wrong = from_text("adacomp", published, {{"capacity", 1}});
+  CHECK(decode(*wrong.codec, encode(*wrong.codec, gradient, scaled(gradient, 0.7f)), n)[2 * bin] != 0);
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compll/codecs/ranks.h"
+
+#include "base/check.h"
+
+namespace casync::compll {
+
+Ranks::Ranks(const Codec& codec, std::size_t count, Elements n, Numbers numbers)
+    : codec_(codec), n_(n), numbers_(numbers), encoders_(count), receivers_(count) {}
+
+std::vector<float> Ranks::state(const KeptStates& states, std::size_t index) const {
+  CASYNC_CHECK(index < codec_.info().states);
+  if (states.empty()) return std::vector<float>(n_, 0.0f);
+  const auto first = states.begin() + static_cast<std::ptrdiff_t>(index * n_);
+  return {first, first + static_cast<std::ptrdiff_t>(n_)};
+}
+
+Residual Ranks::with(const KeptStates& in, KeptStates& out) const {
+  return {in.empty() ? nullptr : in.data(), out.empty() ? nullptr : out.data(), n_};
+}
+
+std::vector<std::vector<float>> Ranks::step(const std::vector<std::vector<float>>& gradients, std::uint32_t number) {
+  CASYNC_CHECK(gradients.size() == encoders_.size());
+  const auto context = [&](std::size_t who) {
+    return EncodeContext{numbers_ == Numbers::kOwn ? 11 + who : 11, 5, number, 0};
+  };
+  std::vector<KeptStates> encoders(encoders_.size(), fresh()), receivers = encoders;
+  KeptStates owner = fresh();
+
+  std::vector<std::vector<std::byte>> codes(gradients.size(), std::vector<std::byte>(codec_.encoded_bound(n_)));
+  std::vector<Contribution> contributions;
+  for (std::size_t rank = 0; rank < gradients.size(); ++rank) {
+    codec_.encode(gradients[rank].data(), n_, with(encoders_[rank], encoders[rank]), context(1 + rank),
+                  codes[rank].data());
+    contributions.push_back({{codes[rank].data(), codes[rank].size()}, nullptr});
+    all_checked_ &= codec_.check(contributions.back().code, n_).is_ok();
+  }
+
+  std::vector<std::byte> merged(codec_.encoded_bound(n_));
+  const float mean = 1 / static_cast<float>(gradients.size());
+  const Encoded made = codec_.merge(contributions, n_, mean, codec_, with(owner_, owner), context(0), merged.data());
+  all_checked_ &= codec_.check({merged.data(), merged.size()}, n_).is_ok();
+
+  std::vector<std::vector<float>> results(gradients.size(), std::vector<float>(n_));
+  for (std::size_t rank = 0; rank < results.size(); ++rank) {
+    float* out = results[rank].data();
+    codec_.decode({merged.data(), merged.size()}, n_, out);
+    if (codec_.info().has_result) codec_.result(out, n_, with(receivers_[rank], receivers[rank]), context(0), out);
+  }
+  if (made.finite) {
+    encoders_ = std::move(encoders);
+    receivers_ = std::move(receivers);
+    owner_ = std::move(owner);
+  }
+  return results;
+}
+
+}  // namespace casync::compll

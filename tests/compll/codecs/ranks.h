@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A step of synchronization by the interface of codecs alone: each rank encodes, the owner merges, each rank decodes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compll/codec/codec.h"
+
+namespace casync::compll {
+
+/// The states of one function of a codec, one array after the other; empty before the first step.
+using KeptStates = std::vector<float>;
+
+/// Whether all ranks and the owner draw the same random numbers, or each their own.
+enum class Numbers { kShared, kOwn };
+
+/// Ranks that synchronize one gradient of n elements. What they keep is committed where the result is finite.
+class Ranks {
+ public:
+  Ranks(const Codec& codec, std::size_t count, Elements n, Numbers numbers = Numbers::kShared);
+
+  /// The mean of the ranks' gradients as each rank has it in the end.
+  std::vector<std::vector<float>> step(const std::vector<std::vector<float>>& gradients, std::uint32_t number);
+
+  /// What `encode` left on a rank, `merge` with the owner and `result` on a rank, of the codec's state number `index`;
+  /// zeros before the first step.
+  std::vector<float> encoder(std::size_t rank, std::size_t index) const { return state(encoders_[rank], index); }
+  std::vector<float> owner(std::size_t index) const { return state(owner_, index); }
+  std::vector<float> receiver(std::size_t rank, std::size_t index) const { return state(receivers_[rank], index); }
+
+  void forget_encoders() { encoders_.assign(encoders_.size(), {}); }
+  void forget_owner() { owner_.clear(); }
+
+  /// Whether all payloads were what the codec's own check accepts.
+  bool all_checked() const { return all_checked_; }
+
+ private:
+  std::vector<float> state(const KeptStates& states, std::size_t index) const;
+  KeptStates fresh() const { return KeptStates(codec_.info().states * n_); }
+  Residual with(const KeptStates& in, KeptStates& out) const;
+
+  const Codec& codec_;
+  Elements n_;
+  Numbers numbers_;
+  std::vector<KeptStates> encoders_, receivers_;
+  KeptStates owner_;
+  bool all_checked_ = true;
+};
+
+}  // namespace casync::compll

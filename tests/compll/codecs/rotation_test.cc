@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rht4, whose rotation makes heavy tails even, and twobit, which is tbq as another library has it.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/compll/codecs/promises.h"
+#include "tests/compll/support/inputs.h"
+
+namespace casync::compll {
+namespace {
+
+double error_of(const char* name, const std::vector<float>& x, const Parameters& parameters = {}) {
+  return relative_error(x, round_trip(*from_source(name, parameters).codec, x));
+}
+
+/// A gradient with few large elements: Student's t with three degrees of freedom.
+std::vector<float> heavy_tailed(Elements n) {
+  std::vector<float> x = gaussian(n, 1);
+  const std::vector<float> a = gaussian(n, 2), b = gaussian(n, 3), c = gaussian(n, 4);
+  for (Elements i = 0; i < n; ++i) x[i] /= std::sqrt((a[i] * a[i] + b[i] * b[i] + c[i] * c[i]) / 3);
+  return x;
+}
+
+/// A codec that sends what the rotation of rht4 gives, or what it gives twice, in full.
+Written rotation(bool twice) {
+  std::string text = source_of("rht4");
+  const std::string encode = text.substr(0, text.find("  float* scale"));
+  const std::string once = twice ? "hadamard(even, rotated)" : "even";
+  return from_text("rotation", changed(encode, "class contractive;\n  feedback;\n", "") + "  float* y = " + once +
+                                   ";\n  compressed = concat(y);\n}\n"
+                                   "void decode(uint8* compressed, float* gradient) {\n"
+                                   "  float* y;\n  extract(compressed, y);\n  gradient = " +
+                                   (twice ? "map(y, range(y.size), flipped)" : "y") + ";\n}\n");
+}
+
+}  // namespace
+
+TEST_CASE("rht4: its error is that of int4 on Gaussian data, and the same on heavy tails, where int4's is not") {
+  const Elements n = 1 << 16;
+  const std::vector<float> normal = gaussian(n, 1), heavy = heavy_tailed(n);
+  CHECK(error_of("int4", normal, {{"block", 128}}) == Approx(0.0138).epsilon(0.04));
+  CHECK(error_of("rht4", normal) == Approx(0.0138).epsilon(0.04));
+  CHECK(error_of("rht4", laplace(n, 2)) == Approx(0.0138).epsilon(0.05));
+  CHECK(error_of("rht4", heavy) < 0.02);
+  CHECK(error_of("int4", heavy, {{"block", 128}}) > 0.04);
+  CHECK(error_of("rht4", heavy) < error_of("int4", heavy, {{"block", 128}}) / 2.5);
+}
+
+TEST_CASE("rht4: its rotation keeps norms, and twice it is the gradient again, short blocks included") {
+  for (const Elements n : {1, 2, 3, 16, 63, 64, 65, 100, 127, 1000}) {
+    INFO("n " << n);
+    const std::vector<float> x = laplace(n, 6);
+    const std::vector<float> once = round_trip(*rotation(false).codec, x), twice = round_trip(*rotation(true).codec, x);
+    CHECK(norm_squared(once) == Approx(norm_squared(x)).epsilon(1e-5));
+    CHECK(relative_error(x, twice) < 1e-12);
+  }
+}
+
+TEST_CASE("rht4: an element that stands alone has one magnitude all over its block, and the signs look random") {
+  const Elements n = 128;
+  int negative = 0;
+  for (Elements at = 0; at < 64; ++at) {
+    std::vector<float> x(n, 0.0f);
+    x[at] = -3;
+    const std::vector<float> y = round_trip(*rotation(false).codec, x);
+    for (Elements i = 0; i < n; ++i) REQUIRE(std::fabs(y[i]) == (i < 64 ? 3.0f / 8 : 0));
+    negative += y[0] < 0;  // the matrix has a one there: what is left are the flipped signs
+  }
+  CHECK(std::abs(negative - 32) <= 24);  // of 64 coins, 6 standard deviations
+}
+
+TEST_CASE("rht4: without the flipped signs a constant gradient would be a single element") {
+  const std::vector<float> constant(64, 1.0f);
+  const std::string plain = changed(source_of("rht4"), "mixed(place) & 1", "0");
+  CHECK(relative_error(constant, round_trip(*from_text("rht4", plain).codec, constant)) < 1e-12);
+  CHECK(error_of("rht4", constant) > 1e-4);
+}
+
+TEST_CASE("twobit: what it decodes to is what tbq decodes to, and so is what it keeps") {
+  for (const double tau : {0.5, 0.01, 3.0}) {
+    const Written ours = from_source("tbq", {{"tau", tau}}), theirs = from_source("twobit", {{"tau", tau}});
+    for (const Elements n : {1, 3, 4, 5, 129, 1000}) {
+      for (const Input& input : inputs(n)) {
+        if (!input.finite) continue;
+        INFO("tau " << tau << ", n " << n << ", " << input.name);
+        const std::vector<float> before = gaussian(n, 9);
+        const Coded a = encode(*ours.codec, input.values, before), b = encode(*theirs.codec, input.values, before);
+        CHECK(decode(*ours.codec, a, n) == decode(*theirs.codec, b, n));
+        CHECK(a.residual == b.residual);
+        CHECK(a.payload.size() == b.payload.size());
+      }
+    }
+  }
+}
+
+TEST_CASE("twobit: its codes are two's complement, and what is at the threshold is sent") {
+  const std::vector<float> x = {0.5f, -0.5f, 0.49f, -7, 7};
+  const Coded coded = encode(*from_source("twobit").codec, x);
+  REQUIRE(coded.payload.size() == 18);
+  CHECK(std::to_integer<int>(coded.payload[16]) == (1 | 3 << 2 | 0 << 4 | 3 << 6));
+  CHECK(std::to_integer<int>(coded.payload[17]) == 1);
+}
+
+}  // namespace casync::compll
