@@ -36,6 +36,7 @@ struct CodecInfo {
   std::uint32_t states = 0;          ///< arrays of n floats kept from step to step; the residual is the first of them
   std::vector<float> state_initial;  ///< what the elements of each of them begin with
   bool coded_terms = false;      ///< what a rank contributes is its code, never its raw elements: each encodes its own
+  bool shared_numbers = false;   ///< all ranks draw the same random numbers, and who merges does, too
   bool has_result = false;       ///< what was decoded becomes the gradient by result()
   Elements block = 1;            ///< elements that share statistics
   double bits_per_element = 32;  ///< on the wire for large n, scales included

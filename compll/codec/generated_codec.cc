@@ -216,6 +216,7 @@ CodecInfo info_of(const GeneratedDeclaration& declares) {
   info.version = declares.version;
   info.contractive = declares.contractive;
   info.feedback = declares.feedback;
+  info.shared_numbers = declares.shared_numbers;
   for (std::uint32_t i = 0; i < declares.parameter_count; ++i) {
     const GeneratedParameter& parameter = declares.parameters[i];
     info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});

@@ -45,6 +45,7 @@ CodecInfo info_of(const Program& program, std::vector<double> values, bool feedb
   info.version = declares.version;
   info.contractive = declares.contractive;
   info.feedback = feedback;
+  info.shared_numbers = declares.shared_numbers;
   info.block = block_of(program, values);
   info.bits_per_element = payload_bits(program, values, kMany);
   for (const ProgramParameter& parameter : program.parameters) {

@@ -38,7 +38,8 @@ class FileChecker {
   // The codec's declarations.
 
   void check_properties() {
-    static constexpr std::string_view kKnown[] = {"summary", "source", "number", "version", "class", "feedback"};
+    static constexpr std::string_view kKnown[] = {"summary", "source",   "number",        "version",
+                                                  "class",   "feedback", "shared_numbers"};
     program_.declares.name = tree_.codec.text;
     for (const Property& property : tree_.properties) {
       const std::string name = "`" + std::string(property.name.text) + "`";
@@ -48,7 +49,7 @@ class FileChecker {
       }
       if (std::find(std::begin(kKnown), std::end(kKnown), property.name.text) == std::end(kKnown)) {
         code_.refuse(property.name.at, "a codec does not declare " + name + hint(property.name.text, kKnown),
-                     "it declares summary, source, number, version, class and feedback");
+                     "it declares summary, source, number, version, class, feedback and shared_numbers");
       }
       take(property);
     }
@@ -69,9 +70,12 @@ class FileChecker {
                      "a codec is `contractive` (its error is smaller than its input) or `unbiased` (right on average)");
       }
     }
-    if (name == "feedback") {
-      declares.feedback = true;
-      if (!property.value.empty()) code_.refuse(property.value_at, "`feedback` has no value", "write `feedback;`");
+    if (name == "feedback" || name == "shared_numbers") {
+      (name == "feedback" ? declares.feedback : declares.shared_numbers) = true;
+      const std::string word(name);
+      if (!property.value.empty()) {
+        code_.refuse(property.value_at, "`" + word + "` has no value", "write `" + word + ";`");
+      }
     }
   }
 

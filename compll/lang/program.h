@@ -193,6 +193,7 @@ struct Declarations {
   std::uint8_t number = 0, version = 1;
   bool contractive = false, unbiased = false;
   bool feedback = false;
+  bool shared_numbers = false;  ///< all ranks draw the same random numbers, and who merges does, too
 };
 
 struct Program {

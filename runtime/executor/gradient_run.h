@@ -103,6 +103,7 @@ struct GradientRun {
   HopCodecs codecs;
   std::uint64_t key = 0;    ///< names it in messages: a hash of its name, the same on all ranks
   std::uint32_t index = 0;  ///< GradientId here
+  Rank self = 0;
   Elements elements = 0;
   std::vector<float> kept_initial;       ///< of each array of `elements` floats: what its elements begin with
   std::array<std::size_t, 3> kept_at{};  ///< the first array of each KeptBy

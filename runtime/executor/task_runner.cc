@@ -17,8 +17,13 @@ const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch)
   return scratch.values.data();
 }
 
-compll::EncodeContext context_of(const GradientRun& run, Slice slice, std::uint64_t seed) {
-  return {seed, run.key, run.step, slice.first};
+/// Two ranks that rounded by the same random numbers would err alike, and so would an owner that rounds their sum by
+/// them again: the mean would not come out right. So each draws its own, but where a codec wants them shared.
+compll::EncodeContext context_of(const GradientRun& run, const compll::Codec& codec, GradientRun::KeptBy use,
+                                 Slice slice, std::uint64_t seed) {
+  const std::uint64_t who = 3 * static_cast<std::uint64_t>(run.self) + static_cast<std::uint64_t>(use);
+  const std::uint64_t own = seed + (who + 1) * 0xd1342543de82ef95;  // odd: no two become one
+  return {codec.info().shared_numbers ? seed : own, run.key, run.step, slice.first};
 }
 
 Status check_arrived(GradientRun& run, BufferId id) {
@@ -35,9 +40,10 @@ Status check_arrived(GradientRun& run, BufferId id) {
 TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
   const compll::Codec& codec = run.codec_of(encode.to);
   GradientRun::BufferState& out = run.state(encode.to);
-  const compll::Encoded made = codec.encode(float_values(run, encode.from, scratch), encode.from.count,
-                                            run.kept(codec, GradientRun::KeptBy::kEncode, encode.from),
-                                            context_of(run, encode.from, seed), out.memory.data);
+  const compll::Encoded made =
+      codec.encode(float_values(run, encode.from, scratch), encode.from.count,
+                   run.kept(codec, GradientRun::KeptBy::kEncode, encode.from),
+                   context_of(run, codec, GradientRun::KeptBy::kEncode, encode.from, seed), out.memory.data);
   return {Status::ok(), made.size, made.finite};
 }
 
@@ -64,9 +70,9 @@ TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, 
   const compll::Codec& out_codec = run.codec_of(merge.to);
   // A sum on its way to the owner is a contribution there, as a gradient is.
   const auto use = run.hop_of(merge.to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
-  const compll::Encoded made =
-      in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
-                      run.kept(out_codec, use, slice), context_of(run, slice, seed), run.state(merge.to).memory.data);
+  const compll::Encoded made = in_codec->merge(
+      scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec, run.kept(out_codec, use, slice),
+      context_of(run, out_codec, use, slice, seed), run.state(merge.to).memory.data);
   return {Status::ok(), made.size, finite && made.finite};
 }
 
@@ -80,7 +86,7 @@ TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t see
   codec.decode(payload, decode.to.count, values);
   if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
     first.result(values, decode.to.count, run.kept(first, GradientRun::KeptBy::kResult, decode.to),
-                 context_of(run, decode.to, seed), values);
+                 {seed, run.key, run.step, decode.to.first}, values);
   }
   if (!run.is_float32()) {
     compll::from_float32(scratch.values.data(), decode.to.count, run.spec.dtype, out.data);

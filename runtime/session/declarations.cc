@@ -81,6 +81,7 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
   Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, position, traits_of);
   if (!graph) return graph.status();
   auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));
+  run->self = self;
   run->key = declared.key;
   return run;
 }

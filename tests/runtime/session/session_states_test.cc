@@ -166,3 +166,27 @@ TEST_CASE("session states: a step that is not finite leaves them as they were") 
     }
   }
 }
+
+TEST_CASE("session: what is right on average is so when all ranks round, and the owner rounds their sum again") {
+  constexpr std::size_t kFew = 128;
+  constexpr std::uint32_t kSteps = 1500;
+  for (const char* name : {"terngrad", "qsgd", "natural"}) {
+    std::vector<double> sum(kFew, 0.0);
+    const std::string complaints = with_sessions(2, codec(name), [&](Session& session, RankContext& context) {
+      const Result<GradientId> id = declare(session, "weight", kFew);
+      if (!id) return id.status().text();
+      for (std::uint32_t i = 0; i < kSteps; ++i) {
+        std::vector<float> values = contribution(0, kFew, 7);  // the same on both
+        if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
+        for (std::size_t e = 0; e < kFew && context.rank == 0; ++e) sum[e] += values[e];
+      }
+      return std::string();
+    });
+    INFO(name);
+    REQUIRE(complaints == "");
+    std::vector<float> mean(kFew);
+    for (std::size_t e = 0; e < kFew; ++e) mean[e] = static_cast<float>(sum[e] / kSteps);
+    // With the same random numbers everywhere it is 0.46 for terngrad, 0.13 for qsgd, 0.06 for natural.
+    CHECK(relative_error(mean, contribution(0, kFew, 7)) < 0.05);
+  }
+}
