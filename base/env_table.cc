@@ -37,6 +37,12 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_DEAD_SEC", Type::kNumber, "5", "A rank silent for so many seconds has failed.", 0.05, 3600},
     {"CASYNC_THREADS", Type::kNumber, "cores per rank less one, at most 4",
      "Threads beside the progress thread that encode, merge and decode large partitions.", 0, 64},
+    {"CASYNC_CACHE_DIR", Type::kDirectory, "`$XDG_CACHE_HOME/casync`, else `~/.cache/casync`",
+     "Where compiled codecs are kept; it must be this user's, and nobody else may write to it."},
+    {"CASYNC_COMPILE_SEC", Type::kNumber, "120", "A C++ compiler that takes longer for one codec is ended, in seconds.",
+     0.1, 3600},
+    {"CASYNC_INCLUDE_DIR", Type::kDirectory, "beside the library",
+     "Where the headers are that compiled codecs include: `compll`, `base` and `hwy`."},
     {"CASYNC_LIB_DIR", Type::kDirectory, "beside the library", "Where to look first for the modules `libcasync_*.so`."},
 };
 

@@ -23,6 +23,7 @@ const char* name_of(StatusCode code) {
     case StatusCode::kAborted: return "Aborted";
     case StatusCode::kUnimplemented: return "Unimplemented";
     case StatusCode::kInternal: return "Internal";
+    case StatusCode::kCompileError: return "CompileError";
   }
   return "Internal";
 }
@@ -38,5 +39,6 @@ Status unavailable(std::string message) { return {StatusCode::kUnavailable, std:
 Status aborted(std::string message) { return {StatusCode::kAborted, std::move(message)}; }
 Status unimplemented(std::string message) { return {StatusCode::kUnimplemented, std::move(message)}; }
 Status internal_error(std::string message) { return {StatusCode::kInternal, std::move(message)}; }
+Status compile_error(std::string message) { return {StatusCode::kCompileError, std::move(message)}; }
 
 }  // namespace casync

@@ -9,7 +9,7 @@
 
 namespace casync {
 
-/// Whose fault it is and what the caller can do, as one word.
+/// Whose fault it is and what the caller can do, as one word. The numbers go over the wire and into C: they stay.
 enum class StatusCode : unsigned char {
   kOk,
   kInvalidArgument,  ///< the caller's arguments; nothing was started
@@ -21,7 +21,11 @@ enum class StatusCode : unsigned char {
   kAborted,          ///< the session was aborted or closed by its own program
   kUnimplemented,    ///< built without it
   kInternal,         ///< our own fault
+  kCompileError,     ///< a codec's source that does not compile
 };
+
+/// The last of them: what arrives as a larger number is none.
+inline constexpr StatusCode kLastStatusCode = StatusCode::kCompileError;
 
 /// "PeerFailure" and so on: the name of the Python exception.
 const char* name_of(StatusCode code);
@@ -54,6 +58,7 @@ Status unavailable(std::string message);
 Status aborted(std::string message);
 Status unimplemented(std::string message);
 Status internal_error(std::string message);
+Status compile_error(std::string message);
 
 /// A value or the Status that says why there is none.
 template <class T>

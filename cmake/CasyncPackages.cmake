@@ -19,6 +19,12 @@ if(BUILD_TESTING)
   casync_package(Catch2 catch2 2.13)
 endif()
 
+# Where its headers are: codecs that users write are compiled with them.
+find_path(CASYNC_HIGHWAY hwy/highway.h)
+if(NOT CASYNC_HIGHWAY)
+  message(FATAL_ERROR "hwy/highway.h was not found: set CASYNC_HIGHWAY to the folder that has it")
+endif()
+
 # Only a header, and no CMake package in Debian.
 find_path(CASYNC_XXHASH xxhash.h)
 if(NOT CASYNC_XXHASH)

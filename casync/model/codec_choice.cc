@@ -22,7 +22,9 @@ std::string shortest(double value) {
 }  // namespace
 
 Result<CodecChoice> parse_codec_choice(std::string_view text) {
-  const std::size_t colon = text.find(':');
+  // A path may have colons in its folders, as `user@host:` mounts do.
+  const std::size_t slash = text.rfind('/');
+  const std::size_t colon = text.find(':', slash == std::string_view::npos ? 0 : slash);
   CodecChoice choice{std::string(text.substr(0, colon)), {}};
   if (choice.name.empty()) return refuse(text, "no name");
   if (colon == std::string_view::npos) return choice;

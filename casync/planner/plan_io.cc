@@ -2,9 +2,11 @@
 #include "casync/planner/plan_io.h"
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
+#include "base/codec_file.h"
 #include "proto/placed.h"
 #include "proto/plan.pb.h"
 #include "proto/text_diagnostics.h"
@@ -16,7 +18,6 @@ namespace {
 
 namespace wire = plan::v1;
 using proto::Placed;
-using proto::quoted;
 
 constexpr int kVersion = 1;
 constexpr std::int64_t kLeastPartitionBytes = 1024;
@@ -24,7 +25,7 @@ constexpr std::int64_t kMostPartitions = 65536;
 
 void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* keys, CodecChoice* choice) {
   if (param->key().empty()) return param.refuse("a param without a key, expected key: \"NAME\"");
-  const std::string name = quoted(param->key());
+  const std::string name = proto::quoted(param->key());
   if (!keys->insert(param->key()).second) return param.refuse("param " + name + " a second time, expected once");
   if (!param->has_value()) return param.refuse("param " + name + " without a value, expected value: NUMBER");
   if (!std::isfinite(param->value())) {
@@ -33,9 +34,23 @@ void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* ke
   choice->parameters.emplace_back(param->key(), param->value());
 }
 
+/// The codec's name, or its file as a path that is_codec_file knows.
+std::string read_codec_name(const Placed<wire::Codec>& codec) {
+  const std::string &name = codec->name(), &file = codec->file();
+  if (!file.empty() && !name.empty()) {
+    codec.refuse(wire::Codec::kFileFieldNumber,
+                 "a codec with name " + proto::quoted(name) + " and a file, expected one of the two");
+  } else if (file.empty() && name.empty()) {
+    codec.refuse("a codec without a name, expected name: \"NAME\" (\"none\" is one) or file: \"PATH\"");
+  } else if (is_codec_file(name)) {
+    codec.refuse(wire::Codec::kNameFieldNumber,
+                 "codec name " + proto::quoted(name) + " is a path, expected file: \"PATH\" for a codec's file");
+  }
+  return file.empty() || is_codec_file(file) ? name + file : "./" + file;
+}
+
 CodecChoice read_codec(const Placed<wire::Codec>& codec) {
-  if (codec->name().empty()) codec.refuse("a codec without a name, expected name: \"NAME\" (\"none\" is one)");
-  CodecChoice choice{codec->name(), {}};
+  CodecChoice choice{read_codec_name(codec), {}};
   std::set<std::string_view> keys;
   for (int i = 0; i < codec->param_size(); ++i) {
     read_param(codec.inner(codec->param(i), wire::Codec::kParamFieldNumber, i), &keys, &choice);
@@ -119,7 +134,7 @@ std::vector<Entry> read_gradients(const Placed<wire::Plan>& from) {
     if (gradient->name().empty()) {
       gradient.refuse("a gradient without a name, expected name: \"NAME\"");
     } else if (!fresh) {
-      gradient.refuse("gradient " + quoted(gradient->name()) +
+      gradient.refuse("gradient " + proto::quoted(gradient->name()) +
                       " a second time, expected one entry (the first is in line " +
                       std::to_string(from.line(number, first->second)) + ")");
     }
@@ -135,6 +150,15 @@ void check_version(const Placed<wire::Plan>& from) {
   } else if (from->version() != kVersion) {
     from.refuse(wire::Plan::kVersionFieldNumber, "version " + std::to_string(from->version()) + expected +
                                                      " (the plan was written for another CaSync than this)");
+  }
+}
+
+/// Files are written as seen from the plan's folder; from here on as seen from where the program runs.
+void resolve_files(const std::filesystem::path& folder, Choice* choice) {
+  for (std::optional<CodecChoice>* codec : {&choice->codec, &choice->second_hop}) {
+    if (!*codec || !is_codec_file((*codec)->name)) continue;
+    const std::filesystem::path path = (folder / (*codec)->name).lexically_normal();
+    (*codec)->name = path.has_parent_path() ? path.string() : "./" + path.string();
   }
 }
 
@@ -156,7 +180,11 @@ Plan read_plan(const Placed<wire::Plan>& from) {
 }
 
 void write_codec(const CodecChoice& choice, wire::Codec* to) {
-  to->set_name(choice.name);
+  if (is_codec_file(choice.name)) {
+    to->set_file(choice.name);
+  } else {
+    to->set_name(choice.name);
+  }
   for (const auto& [key, value] : choice.parameters) {
     wire::Param* param = to->add_param();
     param->set_key(key);
@@ -195,6 +223,10 @@ Result<Plan> parse_plan(std::string_view text, std::string_view source) {
   Plan plan;
   if (read && !other_version) plan = read_plan(root);
   if (!diagnostics.empty()) return diagnostics.status();
+  const std::filesystem::path folder = std::filesystem::path(source).parent_path();
+  resolve_files(folder, &plan.defaults);
+  for (Rule& rule : plan.rules) resolve_files(folder, &rule.choice);
+  for (Entry& entry : plan.gradients) resolve_files(folder, &entry.choice);
   return plan;
 }
 

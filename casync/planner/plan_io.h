@@ -9,13 +9,14 @@
 
 namespace casync {
 
-/// Reads a plan in protobuf text format. `source` is the file's name for messages.
+/// Reads a plan in protobuf text format. `source` is the file's path: for messages, and its folder is where relative
+/// paths of codec files begin.
 /// PlanError: each mistake as "source:line:column: what was seen, what was expected", up to 20 of them, one a
 /// line: syntax, unknown fields and versions, duplicate entries and parameters, numbers out of range. Codec
 /// names are not known here; the session checks them.
 Result<Plan> parse_plan(std::string_view text, std::string_view source);
 
-/// The plan as text that parse_plan reads back to the same plan.
+/// The plan as text that parse_plan reads back to the same plan, from the folder where the program runs.
 std::string plan_text(const Plan& plan);
 
 }  // namespace casync

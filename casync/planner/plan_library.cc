@@ -2,13 +2,13 @@
 #include "casync/planner/plan_library.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
 #include "base/env.h"
+#include "base/own_folders.h"
 #include "casync/planner/plan_module.h"
 
 namespace casync {
@@ -17,22 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Bytes kMostFileBytes = 16_MiB;
-
-/// The folders of the library or program that this file was linked into: as it was named, and where links lead.
-std::vector<fs::path> own_folders() {
-  Dl_info info{};
-  void* map = nullptr;
-  static const char here = 0;
-  if (dladdr1(&here, &info, &map, RTLD_DL_LINKMAP) == 0) return {};
-  // A program's own name is what its caller chose to write: only the system knows where it lies.
-  const std::string name = static_cast<const link_map*>(map)->l_name;
-  std::vector<fs::path> folders;
-  if (!name.empty()) folders.push_back(fs::path(name).parent_path());
-  std::error_code failed;
-  const fs::path file = fs::canonical(name.empty() ? "/proc/self/exe" : name, failed);
-  if (!failed && (folders.empty() || folders[0] != file.parent_path())) folders.push_back(file.parent_path());
-  return folders;
-}
 
 std::vector<fs::path> module_places() {
   std::vector<fs::path> places;

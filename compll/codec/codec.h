@@ -29,6 +29,7 @@ struct CodecInfo {
   std::string source;                ///< where the algorithm is published
   std::uint8_t number = 0;           ///< on the wire; never reused
   std::uint8_t version = 1;          ///< of the payload layout
+  std::uint64_t digest = 0;          ///< of the file it was loaded from; 0: it is part of the library
   bool identity = false;             ///< the payload is the float32 elements themselves, without a header
   bool exact_merge = false;          ///< decode-add-encode adds no error
   bool contractive = false;          ///< ||D(E(x)) - x||^2 <= (1 - d) ||x||^2 with d > 0: safe under feedback
@@ -120,12 +121,17 @@ class Codec {
                         Residual residual, const EncodeContext& context, std::byte* payload) const = 0;
 };
 
-/// The codec called `name` with these parameters; the others take their defaults.
-/// InvalidArgument: no such codec (lists those there are), no such parameter, a value out of its range.
+/// The codec called `name` with these parameters; the others take their defaults. A name that has a slash or ends in
+/// ".cll" is the path of a program, which is compiled for this machine, or found compiled (compll/load).
+/// InvalidArgument: no such codec (lists those there are), no such file, no such parameter, a value out of its range.
+/// CompileError: what is wrong with the file. Unavailable: no C++ compiler, or no headers. Timeout: it takes too long.
 Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
                                           std::span<const std::pair<std::string, double>> parameters = {});
 
-/// Names make_codec takes, in the order docs/codecs.md presents them.
+/// A digest as texts have it: 16 hexadecimal digits.
+std::string text_of_digest(std::uint64_t digest);
+
+/// Names of the codecs that are part of the library, in the order docs/codecs.md presents them.
 std::vector<std::string> codec_names();
 
 }  // namespace casync::compll

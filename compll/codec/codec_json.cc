@@ -19,6 +19,7 @@ nlohmann::ordered_json json_of(const CodecInfo& info) {
             {"bits_per_element", info.bits_per_element},
             {"ratio", 32 / info.bits_per_element},
             {"parameters", Json::array()}};
+  if (info.digest != 0) json["program"] = text_of_digest(info.digest);
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     const CodecParameter& parameter = info.parameters[i];
     json["parameters"].push_back({{"name", parameter.name},

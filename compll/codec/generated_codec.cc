@@ -149,6 +149,7 @@ class Generated final : public TileCodec {
     PayloadLayout layout;
     layout.codec = info_.number;
     layout.version = info_.version;
+    layout.program = fingerprint_of(info_.digest);
     layout.n = n;
     layout.block = info_.block;
     layout.size = encoded_bound(n);
@@ -227,10 +228,12 @@ CodecInfo info_of(const GeneratedDeclaration& declares) {
 }
 
 Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
-                                                    std::span<const std::pair<std::string, double>> parameters) {
+                                                    std::span<const std::pair<std::string, double>> parameters,
+                                                    std::uint64_t digest) {
   CASYNC_CHECK(generated.version == kGeneratedVersion);
   const GeneratedDeclaration& declares = generated.declares;
   CodecInfo info = info_of(declares);
+  info.digest = digest;
   for (const auto& [name, value] : parameters) {
     CASYNC_RETURN_IF_ERROR(set_value(declares, generated.whole.encode == nullptr, info, name, value));
   }

@@ -13,9 +13,10 @@ namespace casync::compll {
 CodecInfo info_of(const GeneratedDeclaration& declares);
 
 /// A codec that was written in the language and compiled, with these parameters; the others take their initial
-/// values. `generated` lives as long as the program runs.
+/// values. `generated` lives as long as the program runs; `digest` is that of the file it was loaded from.
 /// InvalidArgument: no such parameter, or a value out of its range.
 Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
-                                                    std::span<const std::pair<std::string, double>> parameters = {});
+                                                    std::span<const std::pair<std::string, double>> parameters = {},
+                                                    std::uint64_t digest = 0);
 
 }  // namespace casync::compll

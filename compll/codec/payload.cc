@@ -13,14 +13,15 @@ constexpr std::uint8_t kNonFinite = 1;
 struct Header {
   std::uint16_t magic;
   std::uint8_t version, codec, flags, log2_block;
-  std::uint16_t zero;
+  std::uint16_t program;
   std::uint64_t n;
 };
 static_assert(sizeof(Header) == kHeaderBytes);
 
 Header header_of(const PayloadLayout& layout, bool finite) {
   const auto log2_block = static_cast<std::uint8_t>(std::countr_zero(layout.block));
-  return {kMagic, layout.version, layout.codec, finite ? std::uint8_t{0} : kNonFinite, log2_block, 0, layout.n};
+  return {kMagic,     layout.version, layout.codec, finite ? std::uint8_t{0} : kNonFinite,
+          log2_block, layout.program, layout.n};
 }
 
 Status differs(const char* what, std::uint64_t seen, std::uint64_t expected) {
@@ -32,7 +33,7 @@ Status differs(const char* what, std::uint64_t seen, std::uint64_t expected) {
 
 PayloadLayout PayloadLayout::of(std::uint8_t codec, std::uint8_t version, Elements n, Elements block,
                                 Bytes bytes_per_block, unsigned bits_per_code) {
-  PayloadLayout layout{codec, version, n, block, bytes_per_block == 0 ? 0 : ceil_div(n, block)};
+  PayloadLayout layout{codec, version, 0, n, block, bytes_per_block == 0 ? 0 : ceil_div(n, block)};
   layout.scales_end = kHeaderBytes + layout.blocks * bytes_per_block;
   layout.codes = round_up(layout.scales_end, kSectionAlignment);
   layout.size = layout.codes + ceil_div(n * bits_per_code, 8);
@@ -60,7 +61,8 @@ Result<PayloadFlags> check_header(const PayloadLayout& layout, ConstView payload
   if (seen.log2_block != expected.log2_block) return differs("log2(block)", seen.log2_block, expected.log2_block);
   if (seen.n != expected.n) return differs("the number of elements", seen.n, expected.n);
   if ((seen.flags & ~kNonFinite) != 0) return differs("an unknown flag", seen.flags, 0);
-  if (seen.zero != 0) return differs("a reserved field", seen.zero, 0);
+  if (seen.program != expected.program)
+    return differs("the fingerprint of the program", seen.program, expected.program);
   return PayloadFlags{(seen.flags & kNonFinite) == 0};
 }
 

@@ -20,15 +20,23 @@ inline constexpr Bytes kSectionAlignment = 16;
 /// A function of n and of the codec's parameters alone, so a receiver knows the size before the first byte arrives.
 struct PayloadLayout {
   std::uint8_t codec = 0, version = 1;
+  std::uint16_t program = 0;  ///< of a codec from a file: fingerprint_of its digest
   Elements n = 0, block = 1;
   Elements blocks = 0;  ///< entries of the scales section
   Bytes scales_end = kHeaderBytes;
   Bytes codes = kHeaderBytes;  ///< where the codes start
   Bytes size = kHeaderBytes;
 
+  /// Of a codec that is part of the library.
   static PayloadLayout of(std::uint8_t codec, std::uint8_t version, Elements n, Elements block, Bytes bytes_per_block,
                           unsigned bits_per_code);
 };
+
+/// What a payload says of the program in a file: 0 for a digest of 0 only, which is that of no file.
+inline std::uint16_t fingerprint_of(std::uint64_t digest) {
+  const auto folded = static_cast<std::uint16_t>(digest >> 48);
+  return digest != 0 && folded == 0 ? 1 : folded;
+}
 
 /// Writes the header alone.
 void write_header(const PayloadLayout& layout, bool finite, std::byte* payload);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compll/codec/registry.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <sstream>
 
 #include "base/nearest.h"
@@ -35,7 +38,7 @@ std::string hint_of(const std::string& name, const std::vector<std::string>& nam
 Status unknown_codec(const std::string& name) {
   const std::vector<std::string> names = codec_names();
   return invalid_argument("no codec is called `" + name + "`" + hint_of(name, names) + "; the codecs are " +
-                          listed(names));
+                          listed(names) + ", and files that end in .cll");
 }
 
 Status unknown_parameter(const CodecInfo& info, const std::string& name) {
@@ -70,8 +73,8 @@ Status set_parameter(CodecInfo& info, const std::string& name, double value) {
 
 }  // namespace
 
-Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
-                                          std::span<const std::pair<std::string, double>> parameters) {
+Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
+                                                   std::span<const std::pair<std::string, double>> parameters) {
   for (const Declaration& declaration : declarations()) {
     if (declaration.info.name != name) continue;
     CodecInfo info = declaration.info;
@@ -84,6 +87,22 @@ Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
     if (written->declares.name == name) return make_generated_codec(*written, parameters);
   }
   return unknown_codec(name);
+}
+
+std::string built_in_with_number(std::uint8_t number) {
+  for (const Declaration& declaration : declarations()) {
+    if (declaration.info.number == number) return declaration.info.name;
+  }
+  for (const GeneratedCodec* written : written_codecs()) {
+    if (written->declares.number == number) return written->declares.name;
+  }
+  return "";
+}
+
+std::string text_of_digest(std::uint64_t digest) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(digest));
+  return text;
 }
 
 std::vector<std::string> codec_names() {

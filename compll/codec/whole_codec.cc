@@ -207,6 +207,7 @@ class Whole final : public Codec {
     PayloadLayout layout;
     layout.codec = info_.number;
     layout.version = info_.version;
+    layout.program = fingerprint_of(info_.digest);
     layout.n = n;
     layout.block = info_.block;
     layout.size = encoded_bound(n);

@@ -43,6 +43,7 @@ CodecInfo info_of(const Program& program, std::vector<double> values, bool feedb
   info.source = declares.source;
   info.number = declares.number;
   info.version = declares.version;
+  info.digest = declares.digest;
   info.contractive = declares.contractive;
   info.feedback = feedback;
   info.shared_numbers = declares.shared_numbers;
@@ -157,6 +158,7 @@ class ProgramCodec final : public Codec {
     PayloadLayout layout;
     layout.codec = info_.number;
     layout.version = info_.version;
+    layout.program = fingerprint_of(info_.digest);
     layout.n = n;
     layout.block = info_.block;
     layout.size = encoded_bound(n);

@@ -191,6 +191,7 @@ struct ProgramSize {
 struct Declarations {
   std::string name, summary, source;
   std::uint8_t number = 0, version = 1;
+  std::uint64_t digest = 0;  ///< of the source, where it is a user's file
   bool contractive = false, unbiased = false;
   bool feedback = false;
   bool shared_numbers = false;  ///< all ranks draw the same random numbers, and who merges does, too

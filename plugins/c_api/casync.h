@@ -35,7 +35,8 @@ typedef enum casync_status {
   CASYNC_UNAVAILABLE = 6,
   CASYNC_ABORTED = 7,
   CASYNC_UNIMPLEMENTED = 8,
-  CASYNC_INTERNAL = 9
+  CASYNC_INTERNAL = 9,
+  CASYNC_COMPILE_ERROR = 10
 } casync_status;
 
 /* Numbers as in base/dtype.h. */
@@ -63,7 +64,7 @@ typedef struct casync_session_options {
   int32_t size;           /* -1 or 0: the launcher's environment */
   const char* rendezvous; /* NULL: the environment; "host:port", "file:DIRECTORY" */
   const char* token;      /* NULL: the environment */
-  /* A plan file, or instead of it one codec for every gradient ("int4", "int4:block=64"). Both NULL: CASYNC_PLAN or
+  /* A plan file, or instead of it one codec for every gradient ("int4:block=64", "mine.cll"). Both NULL: CASYNC_PLAN or
    * CASYNC_CODEC. "" is none, whatever the environment says. */
   const char* plan;
   const char* codec;
@@ -128,7 +129,8 @@ casync_status casync_session_close(casync_session* session);
  * parent's session returns CASYNC_UNAVAILABLE, and this one only lets go of it. */
 void casync_session_free(casync_session* session);
 
-/* `name` may carry parameters, as in a session's codec. */
+/* `name` may carry parameters, as in a session's codec, and may be the path of a codec's file ("mine.cll"), which is
+ * compiled. */
 casync_status casync_codec_open(const char* name, const casync_parameter* parameters, size_t count,
                                 casync_codec** codec);
 casync_status casync_codec_bound(const casync_codec* codec, size_t elements, size_t* bytes);

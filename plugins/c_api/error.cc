@@ -20,6 +20,7 @@ static_assert(number_of(StatusCode::kUnavailable) == CASYNC_UNAVAILABLE);
 static_assert(number_of(StatusCode::kAborted) == CASYNC_ABORTED);
 static_assert(number_of(StatusCode::kUnimplemented) == CASYNC_UNIMPLEMENTED);
 static_assert(number_of(StatusCode::kInternal) == CASYNC_INTERNAL);
+static_assert(number_of(StatusCode::kCompileError) == CASYNC_COMPILE_ERROR);
 
 }  // namespace
 

@@ -29,7 +29,7 @@ Result<Abort> decode_abort(std::string_view bytes) {
   abort.culprit = static_cast<Rank>(reader.u32());
   const std::uint8_t code = reader.u8();
   const std::string message(reader.text(kMostMessage));
-  if (!reader.done() || code == 0 || code > static_cast<std::uint8_t>(StatusCode::kInternal)) return malformed("cause");
+  if (!reader.done() || code == 0 || code > static_cast<std::uint8_t>(kLastStatusCode)) return malformed("cause");
   abort.cause = Status(static_cast<StatusCode>(code), message);
   return abort;
 }

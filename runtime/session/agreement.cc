@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/codec_file.h"
 #include "casync/strategies/strategy.h"
+#include "compll/codec/codec.h"
 
 namespace casync::runtime {
 namespace {
@@ -17,8 +19,8 @@ std::string value_of(const Facts& facts, const std::string& name) {
 }
 
 void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
-  if (choice.codec) facts.emplace_back(name + " codec", text_of(*choice.codec));
-  if (choice.second_hop) facts.emplace_back(name + " second_hop", text_of(*choice.second_hop));
+  if (choice.codec) facts.emplace_back(name + " codec", identity_of(*choice.codec));
+  if (choice.second_hop) facts.emplace_back(name + " second_hop", identity_of(*choice.second_hop));
   if (choice.strategy) facts.emplace_back(name + " strategy", std::string(name_of(*choice.strategy)));
   if (choice.partition_bytes) facts.emplace_back(name + " partition_bytes", std::to_string(*choice.partition_bytes));
   if (choice.partitions) facts.emplace_back(name + " partitions", std::to_string(*choice.partitions));
@@ -27,9 +29,17 @@ void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
 
 }  // namespace
 
+std::string identity_of(const CodecChoice& choice) {
+  if (!is_codec_file(choice.name)) return text_of(choice);
+  const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
+  if (!codec) return text_of(choice) + " (" + codec.status().message() + ")";
+  const compll::CodecInfo& info = (*codec)->info();
+  return text_of(CodecChoice{info.name + " (program " + compll::text_of_digest(info.digest) + ")", choice.parameters});
+}
+
 std::string text_of(const Decision& decision) {
-  std::string text = text_of(decision.codec);
-  if (!(decision.second_hop == decision.codec)) text += " / " + text_of(decision.second_hop);
+  std::string text = identity_of(decision.codec);
+  if (!(decision.second_hop == decision.codec)) text += " / " + identity_of(decision.second_hop);
   return text + ", " + std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
          " partitions, priority " + std::to_string(decision.priority);
 }

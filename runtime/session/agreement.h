@@ -24,6 +24,10 @@ Status agree(Group& group, const std::string& what, const Facts& facts, Clock::t
 /// The first difference between rank 0's facts and another's, "" when there is none.
 std::string first_difference(std::span<const Facts> of_rank);
 
+/// A codec as ranks and saved states compare it: "int4:block=64"; of a file what it says and not where it lies, "mine
+/// (program 0123456789abcdef):block=64". A file that cannot be loaded is its path and why.
+std::string identity_of(const CodecChoice& choice);
+
 /// A decision, "int4:block=64 / bf16, ps, 4 partitions, priority 3".
 std::string text_of(const Decision& decision);
 

@@ -87,7 +87,7 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
 }
 
 std::string state_label(const Decision& decision, const Topology& topology) {
-  std::string label = text_of(decision.codec) + " / " + text_of(decision.second_hop) + ", " +
+  std::string label = identity_of(decision.codec) + " / " + identity_of(decision.second_hop) + ", " +
                       std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
                       " partitions";
   if (decision.strategy == StrategyKind::kHierarchical) label += ", ranks " + text_of(topology);

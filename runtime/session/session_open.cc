@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/codec_file.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "casync/planner/plan_file.h"
@@ -51,6 +52,25 @@ Result<Plan> plan_of(const SessionOptions& options) {
   return plan;
 }
 
+/// A codec that does not exist or a file that does not compile is this rank's mistake: it says so before anybody waits.
+/// Names in a plan are looked at when a gradient is declared: some may be meant for none.
+Status check_codecs(const Plan& plan, const std::optional<CodecChoice>& codec) {
+  std::vector<const Choice*> choices = {&plan.defaults};
+  for (const Rule& rule : plan.rules) choices.push_back(&rule.choice);
+  for (const Entry& entry : plan.gradients) choices.push_back(&entry.choice);
+  std::vector<CodecChoice> wanted;
+  if (codec) wanted.push_back(*codec);
+  for (const Choice* choice : choices) {
+    for (const std::optional<CodecChoice>& each : {choice->codec, choice->second_hop}) {
+      if (each && is_codec_file(each->name)) wanted.push_back(*each);
+    }
+  }
+  for (const CodecChoice& each : wanted) {
+    if (Result<CodecTraits> known = traits_of(each); !known) return known.status();
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) { return SessionImpl::open(options); }
@@ -62,9 +82,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   if (!launch) return launch.status();
   Result<Plan> plan = plan_of(options);
   if (!plan) return plan.status();
-  if (options.codec) {  // an unknown codec is this rank's mistake: say so before anybody waits
-    if (Result<CodecTraits> known = traits_of(*options.codec); !known) return known.status();
-  }
+  CASYNC_RETURN_IF_ERROR(check_codecs(*plan, options.codec));
   log().info("rank {} of {} ({}), rendezvous {}", launch->rank, launch->ranks, launch->source,
              options.store.get ? "the program's store" : launch->rendezvous);
   std::unique_ptr<Store> store;

@@ -51,11 +51,12 @@ TEST_CASE("status: each maker makes its own code") {
   CHECK(aborted("").code() == StatusCode::kAborted);
   CHECK(unimplemented("").code() == StatusCode::kUnimplemented);
   CHECK(internal_error("").code() == StatusCode::kInternal);
+  CHECK(compile_error("").code() == StatusCode::kCompileError);
 }
 
 TEST_CASE("status: no two codes share a name") {
   std::set<std::string> names;
-  const int last = static_cast<int>(StatusCode::kInternal);
+  const int last = static_cast<int>(kLastStatusCode);
   for (int code = 0; code <= last; ++code) names.insert(name_of(static_cast<StatusCode>(code)));
   CHECK(names.size() == static_cast<std::size_t>(last) + 1);
 }

@@ -16,11 +16,19 @@ TEST_CASE("codec choice: a name alone, and one with numbers in their order") {
 }
 
 TEST_CASE("codec choice: its text reads as the same choice") {
-  for (const char* text : {"int4", "int4:block=64,feedback=0", "x:a=0.1,b=-1.5e-07,c=1e+300"}) {
+  for (const char* text : {"int4", "int4:block=64,feedback=0", "x:a=0.1,b=-1.5e-07,c=1e+300", "mine.cll:block=64"}) {
     const Result<CodecChoice> choice = parse_codec_choice(text);
     REQUIRE(choice.status().text() == "OK");
     CHECK(text_of(*choice) == text);
   }
+}
+
+TEST_CASE("codec choice: a path may have colons in its folders, and parameters behind it") {
+  CHECK(parse_codec_choice("/far:off/mine.cll")->name == "/far:off/mine.cll");
+  const Result<CodecChoice> choice = parse_codec_choice("/far:off/mine.cll:ratio=0.01");
+  REQUIRE(choice.status().text() == "OK");
+  CHECK(choice->name == "/far:off/mine.cll");
+  CHECK(choice->parameters == std::vector<std::pair<std::string, double>>{{"ratio", 0.01}});
 }
 
 TEST_CASE("codec choice: what is none is refused with the part that is wrong") {

@@ -31,10 +31,13 @@ std::vector<std::string> plain_blocks(const std::string& page) {
 
 }  // namespace
 
-TEST_CASE("plan: every plan in docs/plan.md and examples/plans is read without a mistake") {
+TEST_CASE("plan: every plan in docs/plan.md and examples is read without a mistake") {
   const auto blocks = plain_blocks(text_of_file(kRoot / "docs/plan.md"));
   CHECK(blocks.size() == 3);
   for (const std::string& block : blocks) CHECK(parse_plan(block, "docs/plan.md").status().text() == "OK");
+  const auto of_codec = plain_blocks(text_of_file(kRoot / "examples/02_write_a_codec/README.md"));
+  CHECK(of_codec.size() == 1);
+  for (const std::string& block : of_codec) CHECK(parse_plan(block, "README.md").status().text() == "OK");
   const auto examples = plans_in(kRoot / "examples/plans");
   CHECK(examples.size() >= 4);
   for (const auto& path : examples) CHECK(parse_plan(text_of_file(path), path.string()).status().text() == "OK");

@@ -50,4 +50,14 @@ TEST_CASE("plan: each good plan is read and written as the text beside it, which
   }
 }
 
+TEST_CASE("plan: a codec's file is found from the plan's folder, wherever the program runs") {
+  const std::string text = "version: 1 default { codec { file: \"mine.cll\" } second_hop { file: \"/far/off.cll\" } }";
+  const Result<Plan> plan = parse_plan(text, "/plans/of/ours/plan.txtpb");
+  REQUIRE(plan.status().text() == "OK");
+  CHECK(plan->defaults.codec->name == "/plans/of/ours/mine.cll");
+  CHECK(plan->defaults.second_hop->name == "/far/off.cll");
+  CHECK(parse_plan(text, "../plan.txtpb")->defaults.codec->name == "../mine.cll");
+  CHECK(parse_plan(text, "plan.txtpb")->defaults.codec->name == "./mine.cll");
+}
+
 }  // namespace casync

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D BUILD_DIR -D CONSUMER_DIR -D WORK_DIR -D GENERATOR -D LIBDIR -P: installs, moves, configures, builds, runs.
+# cmake -D BUILD_DIR -D CONSUMER_DIR -D WORK_DIR -D GENERATOR -D LIBDIR -D EXAMPLE_CODEC -P: installs, moves, configures, builds, runs.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT code EQUAL 0)
@@ -16,6 +16,10 @@ run(${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${WORK_DIR}/build -G ${GENERATOR} -D 
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run(${WORK_DIR}/build/consumer)
 message("${output}")
+
+# A codec of one's own is compiled with the headers that were installed.
+run(${CMAKE_COMMAND} -E env CASYNC_CACHE_DIR=${WORK_DIR}/cache --unset=CASYNC_INCLUDE_DIR
+  ${WORK_DIR}/moved/bin/casync codec info ${EXAMPLE_CODEC})
 
 file(GLOB_RECURSE files ${WORK_DIR}/moved/*.cmake)
 foreach(file IN LISTS files)

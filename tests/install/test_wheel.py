@@ -6,6 +6,7 @@ usage: pytest test_wheel.py, with CASYNC_BUILD_DIR naming the build folder the w
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -67,10 +68,11 @@ def test_it_carries_every_part_and_the_licences_of_all(wheel):
         "casync/lib/libcasync.so", "casync/lib/libcasync_planio.so", "casync/lib/libprotobuf.so.32",
         "casync/lib/libcasync_ucx.so", "casync/lib/libucp.so.0", "casync/lib/libuct.so.0", "casync/lib/libucs.so.0",
         "casync/lib/libucm.so.0", "casync/lib/ucx/libuct_cma.so.0", "casync/bin/casync", "casync/torch/__init__.py",
+        "casync/lib/casync/include/compll/ops/generated.h", "casync/lib/casync/include/hwy/highway.h",
     ):  # fmt: skip
         assert part in names
     licences = {Path(n).name for n in names if "/licenses/" in n}
-    assert {"LICENSE", "LICENSE.ucx", "LICENSE.libprotobuf32"} <= licences
+    assert {"LICENSE", "LICENSE.ucx", "LICENSE.libprotobuf32", "LICENSE.libhwy-dev"} <= licences
 
 
 def test_it_fits_every_python(wheel):
@@ -103,3 +105,13 @@ def test_a_plan_file_is_read_with_the_protobuf_that_came_along(venv, tmp_path):
     (tmp_path / "plan.txtpb").write_text('version: 1\ndefault { codec { name: "bf16" } strategy: PS }\n')
     script = 'import casync; casync.Session(rank=0, size=1, plan="plan.txtpb", transport="loopback").close()'
     run(venv / "bin/python", "-c", script, cwd=tmp_path)
+
+
+def test_a_codec_of_ones_own_is_compiled_with_the_headers_that_came_along(venv, tmp_path):
+    shutil.copy(ROOT / "examples/02_write_a_codec/int3.cll", tmp_path)
+    script = 'import casync; print(casync.Codec("int3.cll").info()["program"])'
+    cache = {"CASYNC_CACHE_DIR": str(tmp_path / "cache")}
+    program = run(venv / "bin/python", "-c", script, cwd=tmp_path, **cache).strip()
+    assert len(program) == 16
+    assert program in run(venv / "bin/casync", "codec", "info", "int3.cll", cwd=tmp_path, **cache)
+    assert len([*tmp_path.glob("cache/*.so")]) == 1, "the command found what Python had compiled"

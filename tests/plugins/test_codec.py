@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """casync.Codec: a compression algorithm by itself."""
 
+import pathlib
+
 import numpy
 import pytest
 
 import casync
 
 GRADIENT = numpy.random.default_rng(7).standard_normal(1000).astype(numpy.float32)
+EXAMPLE = pathlib.Path(__file__).parents[2] / "examples/02_write_a_codec/int3.cll"
 # Largest error of one element, in units of the largest magnitude of the gradient.
 ERROR = {"none": 0.0, "bf16": 2**-8, "fp16": 2**-10, "int8": 1 / 127, "int4": 1 / 7, "onebit": 1.0}
 
@@ -91,4 +94,38 @@ def test_a_read_only_state_is_refused():
 
 
 def test_info_is_what_the_codec_declares():
+    assert casync.Codec("int8").info()["name"] == "int8"
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("CASYNC_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_a_file_is_a_codec(cache):
+    codec = casync.Codec(EXAMPLE, block=64)
+    info = codec.info()
+    assert info["name"] == "int3" and info["block"] == 64 and len(info["program"]) == 16
+    error = numpy.abs(codec.decode(codec.encode(GRADIENT), GRADIENT.size) - GRADIENT).max()
+    assert 0 < error <= 0.51 / 3 * numpy.abs(GRADIENT).max()
+    assert len([*cache.iterdir()]) == 1
+    assert casync.Codec(f"{EXAMPLE}:block=64").info() == info
+
+
+def test_a_file_with_a_mistake_is_a_compile_error_with_its_place(cache, tmp_path):
+    (tmp_path / "mine.cll").write_text(EXAMPLE.read_text().replace("spread(scale", "spraed(scale", 1))
+    with pytest.raises(casync.CompileError, match=r"mine\.cll:12:32: error: there is no function `spraed`"):
+        casync.Codec(tmp_path / "mine.cll")
+
+
+def test_a_file_that_is_not_there_is_refused():
+    with pytest.raises(casync.InvalidArgument, match="nowhere.cll: no such file"):
+        casync.Codec("nowhere.cll")
+
+
+def test_without_a_compiler_a_file_is_unavailable_and_says_why(cache, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(casync.Unavailable, match="CXX=no-such-compiler"):
+        casync.Codec(EXAMPLE)
     assert casync.Codec("int8").info()["name"] == "int8"

@@ -2,6 +2,7 @@
 """casync.Session with real ranks: averages, identical replicas, saved state, refusals."""
 
 import hashlib
+import pathlib
 import sys
 
 import numpy
@@ -225,3 +226,26 @@ def test_a_state_of_another_codec_is_refused_by_name():
         state["gradients"]["fc"]["codec"] = "another"
         with pytest.raises(casync.InvalidArgument, match="fc.*another"):
             session.load_state_dict(state)
+
+
+def open_with_a_file(rank, folder):
+    with casync.Session(codec=f"{folder}/{rank}.cll") as session:
+        array = numpy.full(1000, 1.0 + rank, numpy.float32)
+        session.submit(session.declare("w", 1000), array).wait()
+        assert session.step()
+        return array
+
+
+@pytest.mark.parametrize("remark", ["", "// another program\n"])
+def test_ranks_whose_codec_files_differ_are_refused_alike(tmp_path, remark):
+    example = pathlib.Path(__file__).parents[2] / "examples/02_write_a_codec/int3.cll"
+    (tmp_path / "0.cll").write_text(example.read_text())
+    (tmp_path / "1.cll").write_text(example.read_text() + remark)
+    env = {"CASYNC_CACHE_DIR": str(tmp_path / "cache")}
+    outcomes = ranks.outcomes(__file__, "open_with_a_file", 2, env=env, folder=str(tmp_path))
+    if not remark:  # where the files lie does not matter
+        assert all(numpy.abs(outcome.value - 1.5).max() < 1e-5 for outcome in outcomes)
+        return
+    for outcome in outcomes:
+        assert outcome.error == "InvalidArgument"
+        assert "rank 0 has int3 (program " in outcome.message and "rank 1 has int3 (program " in outcome.message

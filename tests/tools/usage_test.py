@@ -5,7 +5,7 @@ import json
 from command import casync, claim, ends_with, run_all
 
 COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "codec"], ["bench", "transport"], ["report"],
-            ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["simulate"]]
+            ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["codec", "check"], ["simulate"]]
 
 
 def test_every_subcommand_has_help_on_stdout():
@@ -29,7 +29,7 @@ def test_version_names_the_abi():
 
 def test_what_is_not_understood_ends_with_2_and_empty_stdout():
     for command in ([], ["dance"], ["run"], ["run", "-n", "0", "--", "true"], ["run", "-n", "2"], ["report"],
-                    ["codec", "info"], ["bench", "all_reduce", "-b", "1x"],
+                    ["codec", "info"], ["codec", "check"], ["bench", "all_reduce", "-b", "1x"],
                     ["bench", "all_reduce", "-b", "2M", "-e", "1M"],
                     ["bench", "all_reduce", "--strategy", "magic"], ["bench", "all_reduce", "--csv", "--json"],
                     ["run", "-n", "2", "what", "--", "true"]):
@@ -74,7 +74,7 @@ def test_doctor_finds_what_it_needs_and_speaks_json():
     report = json.loads(result.stdout)
     claim(result.returncode == (0 if report["healthy"] else 1), "1 when something is broken", result.stdout)
     found = {finding["name"]: finding for finding in report["findings"]}
-    for name in ("casync", "abi", "transport ucx", "transport loopback", "plan reader", "codecs", "processor",
+    for name in ("casync", "abi", "transport ucx", "transport loopback", "plan reader", "codecs", "codec compiler", "codec headers", "processor",
                  "instruction sets", "locked memory", "open files", "shared memory", "lo", "listen on 127.0.0.1",
                  "net.core.rmem_max", "CASYNC_LINK"):
         claim(name in found, f"doctor looks at {name}", sorted(found))

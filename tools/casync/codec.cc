@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// casync codec: the codecs known here and what each declares about itself.
+// casync codec: the codecs known here, what each declares about itself, and whether a file's codec keeps it.
 #include <cstdio>
 #include <memory>
 
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec_json.h"
+#include "tools/casync/codec_check.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/subcommands.h"
 
@@ -29,6 +30,7 @@ void print(const CodecInfo& info) {
   std::printf("  exact merge         %s (strategies ring and tree %s)\n", yes_no(info.exact_merge),
               info.exact_merge ? "can carry it" : "refuse it");
   std::printf("  on the wire         codec number %u, payload version %u\n", info.number, info.version);
+  if (info.digest != 0) std::printf("  program             %s\n", compll::text_of_digest(info.digest).c_str());
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     const compll::CodecParameter& parameter = info.parameters[i];
     std::printf("  parameter %-9s %g, from %g to %g: %s\n", parameter.name.c_str(), info.values[i], parameter.least,
@@ -49,10 +51,23 @@ int list(bool as_json) {
   return kExitOk;
 }
 
-int show(const std::string& name, const std::vector<std::string>& settings, bool as_json) {
+Result<CodecChoice> choice_of(const std::string& name, const std::vector<std::string>& settings) {
   std::string text = name;
   for (const std::string& setting : settings) text += (&setting == &settings.front() ? ":" : ",") + setting;
-  const Result<CodecChoice> choice = parse_codec_choice(text);
+  return parse_codec_choice(text);
+}
+
+int check(const std::string& file, const std::vector<std::string>& settings, double seconds, bool as_json) {
+  const Result<CodecChoice> choice = choice_of(file, settings);
+  if (!choice) return fail("codec", choice.status());
+  bool holds = false;
+  const Status status = check_codec_file(choice->name, choice->parameters, seconds, as_json, &holds);
+  if (!status) return fail("codec", status);
+  return holds ? kExitOk : kExitFailure;
+}
+
+int show(const std::string& name, const std::vector<std::string>& settings, bool as_json) {
+  const Result<CodecChoice> choice = choice_of(name, settings);
   if (!choice) return fail("codec", choice.status());
   const Result<std::unique_ptr<Codec>> codec = compll::make_codec(choice->name, choice->parameters);
   if (!codec) return fail("codec", codec.status());
@@ -76,10 +91,19 @@ void add_codec(CLI::App& app, Invocation& invocation) {
   all->add_flag("--json", *json, "All declarations as a JSON array");
   all->callback([=, &invocation] { invocation.exit_code = list(*json); });
   CLI::App* one = command->add_subcommand("info", "The declarations of one codec, with its parameters filled in");
-  one->add_option("name", *name, "The codec's name")->required();
+  one->add_option("name", *name, "The codec's name, or a program's file (mine.cll)")->required();
   one->add_option("setting", *settings, "PARAMETER=VALUE; the others take their defaults");
   one->add_flag("--json", *json, "As a JSON object");
   one->callback([=, &invocation] { invocation.exit_code = show(*name, *settings, *json); });
+  auto seconds = std::make_shared<double>(0.2);
+  CLI::App* tried = command->add_subcommand("check", "Compile a codec's file, try what it has to keep, measure it");
+  tried->add_option("file", *name, "The program (docs/language.md)")->required();
+  tried->add_option("--param", *settings, "PARAMETER=VALUE; the others take their defaults");
+  tried->add_option("--seconds", *seconds, "Spent on each measurement of speed; 0 leaves it out")
+      ->check(CLI::Range(0.0, 60.0))
+      ->capture_default_str();
+  tried->add_flag("--json", *json, "As a JSON object");
+  tried->callback([=, &invocation] { invocation.exit_code = check(*name, *settings, *seconds, *json); });
 }
 
 }  // namespace casync::tools

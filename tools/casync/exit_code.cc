@@ -10,6 +10,7 @@ ExitCode exit_code_of(const Status& status) {
     case StatusCode::kOk: return kExitOk;
     case StatusCode::kInvalidArgument:
     case StatusCode::kPlanError:
+    case StatusCode::kCompileError:
     case StatusCode::kDataLoss: return kExitRefused;
     case StatusCode::kPeerFailure:
     case StatusCode::kTimeout: return kExitPeer;

@@ -18,7 +18,7 @@ class Request:
     rendezvous: "str | None"
     token: "str | None"
     plan: "str | None"
-    codec: "str | Codec | None"
+    codec: "str | os.PathLike | Codec | None"
     transport: "str | None"
     op: str
     timeout: "float | None"

@@ -3,6 +3,7 @@
 
 import ctypes
 import json
+import os
 
 import numpy
 
@@ -32,14 +33,15 @@ class CodecState:
 
 
 class Codec:
-    """An algorithm with its parameters, e.g. `Codec("int8", block=64)`. Immutable; any thread may use it."""
+    """An algorithm with its parameters, e.g. `Codec("int8", block=64)`, or a program's file, `Codec("mine.cll")`.
+    Immutable; any thread may use it. Raises CompileError when the file does not compile."""
 
     def __init__(self, name, **parameters):
         self._handle = ctypes.c_void_p()
-        self.name, self.parameters = name, parameters
+        self.name, self.parameters = os.fspath(name), parameters
         _library.call(
             "casync_codec_open",
-            name.encode(),
+            os.fsencode(self.name),
             _library.parameters(parameters),
             len(parameters),
             ctypes.byref(self._handle),

@@ -43,6 +43,7 @@ _BY_STATUS = {
     5: DataLoss,
     6: Unavailable,
     8: Unavailable,
+    10: CompileError,
 }
 
 

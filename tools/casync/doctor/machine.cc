@@ -11,8 +11,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/unique_fd.h"
 #include "tools/casync/doctor/finding.h"
-#include "tools/casync/launch/unique_fd.h"
 
 namespace casync::tools {
 namespace {

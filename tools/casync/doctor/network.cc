@@ -10,8 +10,8 @@
 #include <cstring>
 #include <map>
 
+#include "base/unique_fd.h"
 #include "tools/casync/doctor/finding.h"
-#include "tools/casync/launch/unique_fd.h"
 
 namespace casync::tools {
 namespace {

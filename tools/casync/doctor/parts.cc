@@ -4,6 +4,8 @@
 
 #include "casync/planner/plan_file.h"
 #include "compll/codec/codec.h"
+#include "compll/load/headers.h"
+#include "compll/load/system_compiler.h"
 #include "runtime/transport/transport.h"
 #include "tools/casync/doctor/finding.h"
 #include "tools/casync/launch/private_directory.h"
@@ -52,6 +54,16 @@ void look_at_codecs(Findings& findings) {
   findings.push_back({"parts", "codecs", names.empty() ? State::kBroken : State::kOk, names, ""});
 }
 
+/// What codecs from files need. Built-in ones need neither.
+void look_at_codec_files(Findings& findings) {
+  const Result<compll::SystemCompiler> compiler = compll::find_compiler();
+  const Result<compll::Headers> headers = compll::find_headers();
+  findings.push_back({"parts", "codec compiler", compiler ? State::kOk : State::kWarn,
+                      compiler ? compiler->command.front() : "none", compiler.status().message()});
+  findings.push_back({"parts", "codec headers", headers ? State::kOk : State::kWarn,
+                      headers ? headers->folder : "not found", headers.status().message()});
+}
+
 }  // namespace
 
 void look_at_versions(Findings& findings) {
@@ -69,6 +81,7 @@ void look_at_parts(Findings& findings) {
   look_at_transport(findings, "loopback", true);
   look_at_plan_reader(findings);
   look_at_codecs(findings);
+  look_at_codec_files(findings);
 }
 
 }  // namespace casync::tools

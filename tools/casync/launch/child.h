@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "tools/casync/launch/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace casync::tools {
 

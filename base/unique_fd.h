@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace casync::tools {
+namespace casync {
 
 /// A file descriptor with one owner.
 class UniqueFd {
@@ -29,4 +29,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace casync::tools
+}  // namespace casync

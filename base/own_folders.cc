@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/own_folders.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <string>
+#include <system_error>
+
+namespace casync {
+
+std::vector<std::filesystem::path> own_folders() {
+  namespace fs = std::filesystem;
+  Dl_info info{};
+  void* map = nullptr;
+  static const char here = 0;
+  if (dladdr1(&here, &info, &map, RTLD_DL_LINKMAP) == 0) return {};
+  // A program's own name is what its caller chose to write: only the system knows where it lies.
+  const std::string name = static_cast<const link_map*>(map)->l_name;
+  std::vector<fs::path> folders;
+  if (!name.empty()) folders.push_back(fs::path(name).parent_path());
+  std::error_code failed;
+  const fs::path file = fs::canonical(name.empty() ? "/proc/self/exe" : name, failed);
+  if (!failed && (folders.empty() || folders[0] != file.parent_path())) folders.push_back(file.parent_path());
+  return folders;
+}
+
+}  // namespace casync

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+namespace casync {
+
+/// The folders of the library or program that this function was linked into: the one it was loaded by, and where links
+/// lead. What is installed beside it is found from there.
+std::vector<std::filesystem::path> own_folders();
+
+}  // namespace casync

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "compll/codec/codec.h"
+
+namespace casync::compll {
+
+/// make_codec (codec.h) of a codec that is part of the library.
+Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
+                                                   std::span<const std::pair<std::string, double>> parameters = {});
+
+/// The built-in codec whose payloads carry this number, "" when there is none.
+std::string built_in_with_number(std::uint8_t number);
+
+}  // namespace casync::compll

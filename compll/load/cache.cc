@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/load/cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "base/env.h"
+#include "compll/load/digest.h"
+
+namespace casync::compll {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSeal = "\ncasync codec ";  // then two digests of 32 digits
+constexpr std::size_t kDigits = 32;
+constexpr std::size_t kSealBytes = kSeal.size() + 2 * kDigits;
+constexpr off_t kMostEntry = 64 << 20;
+
+Status failed(const fs::path& path, const std::string& what) {
+  return unavailable(path.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+/// Who may write to a folder may put another file in the place of any in it; with the sticky bit only of his own.
+Status check_folder(const fs::path& path, bool own) {
+  struct stat info = {};
+  if ((own ? ::lstat : ::stat)(path.c_str(), &info) != 0) return failed(path, "cannot be looked at");
+  if (!S_ISDIR(info.st_mode)) return unavailable(path.string() + " is not a folder");
+  const bool others = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (info.st_uid != ::geteuid() && (own || info.st_uid != 0)) {
+    return unavailable(path.string() + " belongs to user " + std::to_string(info.st_uid));
+  }
+  if (others && (own || (info.st_mode & S_ISVTX) == 0)) {
+    return unavailable(path.string() + " can be written by others: chmod go-w " + path.string());
+  }
+  return Status::ok();
+}
+
+std::string home() { return foreign_env_text("HOME").value_or(""); }
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+bool read_all(int fd, std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t got = ::read(fd, text.data() + at, text.size() - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool is_file_at(const fs::path& path, int fd) {
+  struct stat there = {}, here = {};
+  return ::lstat(path.c_str(), &there) == 0 && ::fstat(fd, &here) == 0 && there.st_ino == here.st_ino &&
+         there.st_dev == here.st_dev;
+}
+
+std::string seal_of(std::string_view content, const std::string& digest) {
+  return std::string(kSeal) + digest + DigestWriter().add(content).add(digest).text();
+}
+
+}  // namespace
+
+Result<fs::path> cache_folder() {
+  fs::path folder;
+  if (const auto wanted = env_text("CASYNC_CACHE_DIR")) {
+    folder = *wanted;
+  } else if (const auto cache = foreign_env_text("XDG_CACHE_HOME")) {
+    folder = fs::path(*cache) / "casync";
+  } else if (!home().empty()) {
+    folder = fs::path(home()) / ".cache/casync";
+  } else {
+    return unavailable("no CASYNC_CACHE_DIR, XDG_CACHE_HOME or HOME is set");
+  }
+  std::error_code error;
+  folder = fs::absolute(folder, error);
+  if (!folder.has_filename()) folder = folder.parent_path();  // a slash at the end
+  fs::create_directories(folder.parent_path(), error);
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return failed(folder, "cannot be made");
+  CASYNC_RETURN_IF_ERROR(check_folder(folder, true));
+  CASYNC_RETURN_IF_ERROR(check_folder(folder.parent_path(), false));
+  return folder;
+}
+
+fs::path entry_path(const fs::path& folder, const std::string& digest) { return folder / (digest + ".so"); }
+
+bool is_entry(const fs::path& path, const std::string& digest) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info = {};
+  if (!file.open() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return false;
+  if (info.st_size < static_cast<off_t>(kSealBytes) || info.st_size > kMostEntry) return false;
+  std::string content(static_cast<std::size_t>(info.st_size), '\0');
+  if (!read_all(file.get(), content)) return false;
+  const std::string seal = content.substr(content.size() - kSealBytes);
+  content.resize(content.size() - kSealBytes);
+  return seal == seal_of(content, digest);
+}
+
+Status seal_entry(const fs::path& path, const std::string& digest) {
+  const UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info = {};
+  if (!file.open() || ::fstat(file.get(), &info) != 0) return failed(path, "cannot be opened");
+  std::string content(static_cast<std::size_t>(info.st_size), '\0');
+  if (!read_all(file.get(), content)) return failed(path, "cannot be read");
+  // Whatever the umask was when the compiler made it.
+  if (::fchmod(file.get(), 0700) != 0) return failed(path, "cannot be made private");
+  return write_all(file.get(), seal_of(content, digest)) ? Status::ok() : failed(path, "cannot be written");
+}
+
+Status write_new_file(const fs::path& path, const std::string& text) {
+  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  return file.open() && write_all(file.get(), text) ? Status::ok() : failed(path, "cannot be written");
+}
+
+EntryLock::EntryLock(const fs::path& folder, const std::string& digest, std::chrono::steady_clock::time_point deadline)
+    : path_(folder / (digest + ".lock")) {
+  for (;;) {
+    if (!file_.open()) file_ = UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    const bool locked = file_.open() && ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
+    held_ = locked && is_file_at(path_, file_.get());
+    if (held_ || (!locked && errno != EWOULDBLOCK) || std::chrono::steady_clock::now() >= deadline) break;
+    if (locked) {
+      file_.reset();  // the one before has removed it
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+}
+
+EntryLock::~EntryLock() {
+  if (held_) ::unlink(path_.c_str());
+}
+
+Result<PassingFolder> PassingFolder::make() {
+  std::string path = foreign_env_text("TMPDIR").value_or("/tmp") + "/casync-codec-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) return failed(path, "cannot be made");
+  PassingFolder folder;
+  folder.path_ = path;
+  return folder;
+}
+
+PassingFolder::~PassingFolder() {
+  std::error_code ignored;  // nothing better can be done with it on the way out
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+}  // namespace casync::compll

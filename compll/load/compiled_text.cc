@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/load/compiled_text.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "compll/load/cache.h"
+#include "compll/load/digest.h"
+#include "compll/load/headers.h"
+#include "compll/load/run_program.h"
+#include "compll/load/system_compiler.h"
+
+namespace casync::compll {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kCompileSeconds = 120;
+constexpr int kShownLines = 12;
+
+/// What one text is compiled by, and the name of the result.
+struct Compilation {
+  const CodecText& codec;
+  SystemCompiler compiler;
+  std::vector<std::string> flags;
+  Headers headers;
+  double seconds = kCompileSeconds;
+  std::string digest;
+};
+
+Result<Compilation> compilation_of(const CodecText& codec) {
+  Result<SystemCompiler> compiler = find_compiler();
+  if (!compiler) return compiler.status();
+  Result<Headers> headers = find_headers();
+  if (!headers) return headers.status();
+  const Result<std::optional<double>> seconds = env_number("CASYNC_COMPILE_SEC");
+  if (!seconds) return seconds.status();
+  DigestWriter digest;
+  digest.add(codec.text).add(codec.function).add(compiler->identity).add(headers->digest);
+  digest.add(std::to_string(kGeneratedVersion));
+  const std::vector<std::string> flags = compiler_flags();
+  for (const std::string& flag : flags) digest.add(flag);
+  return Compilation{codec, *compiler, flags, *headers, seconds->value_or(kCompileSeconds), digest.text()};
+}
+
+std::string first_lines(const std::string& text) {
+  std::istringstream stream(text);
+  std::string lines;
+  std::string line;
+  for (int i = 0; i < kShownLines && std::getline(stream, line); ++i) lines += "\n  " + line;
+  return lines;
+}
+
+/// A name that no other compilation uses.
+std::string unique_name(const std::string& digest) {
+  static std::atomic<unsigned> count{0};
+  return digest + "." + std::to_string(::getpid()) + "." + std::to_string(count++);
+}
+
+/// Where a text stays that could not be compiled, for whoever looks into it: the next try replaces it.
+fs::path kept_text(const Compilation& with, const fs::path& folder) { return folder / (with.digest + ".cc"); }
+
+/// Compiles `source` into `object`.
+Status run_compiler(const Compilation& with, const fs::path& source, const fs::path& object) {
+  std::vector<std::string> command = with.compiler.command;
+  command.insert(command.end(), with.flags.begin(), with.flags.end());
+  command.insert(command.end(), {"-I" + with.headers.folder, source.string(), "-o", object.string()});
+  const Result<ProgramEnd> end = run_program(command, with.seconds);
+  if (!end) return compile_error(end.status().message());
+  std::error_code error;
+  if (!end->too_late && end->exit_code == 0 && fs::exists(object, error)) return Status::ok();
+  const fs::path kept = kept_text(with, source.parent_path());
+  fs::rename(source, kept, error);
+  const std::string compiler = with.compiler.command.front(), place = "\n  the text is " + kept.string();
+  if (end->too_late) {
+    std::ostringstream text;
+    text << compiler << " was not ready after " << with.seconds << " s (CASYNC_COMPILE_SEC) and was ended"
+         << first_lines(end->said) << place;
+    return timeout_error(text.str());
+  }
+  return compile_error(compiler + " ended with " + std::to_string(end->exit_code) + " on what was generated" +
+                       first_lines(end->said) + place);
+}
+
+/// Puts the entry into `folder`. Unavailable: the folder cannot be written.
+Status build(const Compilation& with, const fs::path& folder) {
+  const std::string name = unique_name(with.digest);
+  const fs::path source = folder / (name + ".cc"), object = folder / (name + ".so");
+  Status status = write_new_file(source, with.codec.text);
+  if (status) status = run_compiler(with, source, object);
+  if (status) status = seal_entry(object, with.digest);
+  std::error_code error;
+  if (status) {
+    fs::rename(object, entry_path(folder, with.digest), error);
+    if (error) status = unavailable(object.string() + ": " + error.message());
+  }
+  fs::remove(source, error);
+  fs::remove(status ? kept_text(with, folder) : object, error);
+  return status;
+}
+
+/// The entry's codec. Unavailable: there is none, or it cannot be loaded. CompileError: it is of another version.
+Result<const GeneratedCodec*> open_entry(const Compilation& with, const fs::path& folder) {
+  const fs::path path = entry_path(folder, with.digest);
+  if (!is_entry(path, with.digest)) return unavailable(path.string() + ": there is no such entry, or it is not whole");
+  void* object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (object == nullptr) return unavailable(::dlerror());
+  const auto function = reinterpret_cast<const GeneratedCodec* (*)()>(::dlsym(object, with.codec.function.c_str()));
+  const GeneratedCodec* codec = function == nullptr ? nullptr : function();
+  if (codec != nullptr && codec->version == kGeneratedVersion) return codec;
+  ::dlclose(object);
+  return compile_error("what was compiled with the headers in " + with.headers.folder +
+                       " does not fit this library: they are of another version of casync (CASYNC_INCLUDE_DIR)");
+}
+
+Result<CompiledCodec> build_and_open(const Compilation& with, const fs::path& folder) {
+  CASYNC_RETURN_IF_ERROR(build(with, folder));
+  const Result<const GeneratedCodec*> codec = open_entry(with, folder);
+  if (!codec) return codec.status();
+  return CompiledCodec{*codec, true};
+}
+
+Result<CompiledCodec> from_cache(const Compilation& with) {
+  const Result<fs::path> folder = cache_folder();
+  if (!folder) return folder.status();
+  if (const Result<const GeneratedCodec*> codec = open_entry(with, *folder)) return CompiledCodec{*codec};
+  const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(with.seconds));
+  const EntryLock lock(*folder, with.digest, Clock::now() + limit);
+  // Perhaps it was made while this process waited.
+  if (const Result<const GeneratedCodec*> codec = open_entry(with, *folder)) return CompiledCodec{*codec};
+  return build_and_open(with, *folder);
+}
+
+/// What is loaded stays when its file goes.
+Result<CompiledCodec> for_this_process(const Compilation& with) {
+  Result<PassingFolder> folder = PassingFolder::make();
+  if (!folder) return folder.status();
+  Result<CompiledCodec> codec = build_and_open(with, folder->path());
+  if (!codec) folder->keep();  // the message says where the text is
+  return codec;
+}
+
+}  // namespace
+
+Result<CompiledCodec> compiled(const CodecText& codec) {
+  const Result<Compilation> with = compilation_of(codec);
+  if (!with) return with.status();
+  static std::mutex mutex;
+  static auto* const known = new std::map<std::string, const GeneratedCodec*>;  // outlives every static
+  const std::lock_guard lock(mutex);
+  if (const auto found = known->find(with->digest); found != known->end()) return CompiledCodec{found->second};
+  Result<CompiledCodec> made = from_cache(*with);
+  if (!made && made.status().code() == StatusCode::kUnavailable) {
+    static std::once_flag once;
+    std::call_once(once, [&] {
+      log().warn("codecs are compiled anew in each process, their cache cannot be used: {}", made.status().message());
+    });
+    made = for_this_process(*with);
+  }
+  if (made) known->emplace(with->digest, made->codec);
+  return made;
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+
+namespace casync::compll {
+
+/// What compiled codecs include.
+struct Headers {
+  std::string folder;  ///< has `compll/ops`, `base` and `hwy`
+  std::string digest;  ///< of their contents
+};
+
+/// $CASYNC_INCLUDE_DIR, else `casync/include` beside the library or in ../lib. Unavailable: they are in neither.
+Result<Headers> find_headers();
+
+}  // namespace casync::compll

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/load/run_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace casync::compll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostSaid = 65536;
+constexpr int kLookEveryMs = 2;  // small beside what a compiler takes, and costs next to nothing
+
+/// What the program finds in place of ours: no files, no blocked signals, a process group of its own to be ended by.
+class Surroundings {
+ public:
+  explicit Surroundings(int errors) {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none, broken_pipe;
+    sigemptyset(&none);
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &broken_pipe);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  ~Surroundings() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  Surroundings(const Surroundings&) = delete;
+  Surroundings& operator=(const Surroundings&) = delete;
+
+  int spawn(pid_t* pid, const std::vector<char*>& command) const {
+    return posix_spawn(pid, command.front(), &files_, &attributes_, command.data(), environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+/// Takes what there is to read, without waiting for more.
+void read_some(int fd, std::string& said) {
+  std::array<char, 4096> some;
+  for (ssize_t got = 1; got > 0;) {
+    got = ::read(fd, some.data(), some.size());
+    if (got > 0) said.append(some.data(), std::min(static_cast<std::size_t>(got), kMostSaid - said.size()));
+  }
+}
+
+/// Whether it has ended. Somebody else's handler may have taken its exit code: then what it made has to tell.
+bool has_ended(pid_t pid, int& exit_code) {
+  int status = 0;
+  const pid_t found = ::waitpid(pid, &status, WNOHANG);
+  if (found == 0 || (found < 0 && errno == EINTR)) return false;
+  if (found == pid) exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return true;
+}
+
+}  // namespace
+
+Result<ProgramEnd> run_program(std::span<const std::string> command, double seconds) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return unavailable(std::string("cannot make a pipe: ") + std::strerror(errno));
+  const UniqueFd said(ends[0]);
+  UniqueFd errors(ends[1]);
+  ::fcntl(said.get(), F_SETFL, O_NONBLOCK);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t pid = -1;
+  const int error = Surroundings(errors.get()).spawn(&pid, words);
+  if (error != 0) return unavailable("cannot start " + command.front() + ": " + std::strerror(error));
+  errors.reset();
+  ProgramEnd end;
+  const auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  // Not until the pipe is closed: a server that a compiler's wrapper leaves behind keeps it open.
+  while (!has_ended(pid, end.exit_code)) {
+    pollfd wait{said.get(), POLLIN, 0};
+    ::poll(&wait, 1, kLookEveryMs);
+    read_some(said.get(), end.said);
+    // A closed pipe is always readable.
+    if ((wait.revents & POLLHUP) != 0) ::poll(nullptr, 0, kLookEveryMs);
+    if (end.too_late || Clock::now() < limit) continue;
+    end.too_late = true;
+    ::kill(-pid, SIGKILL);
+  }
+  read_some(said.get(), end.said);
+  return end;
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace casync::compll {
+
+/// How a program ended.
+struct ProgramEnd {
+  int exit_code = 0;      ///< 128 and the signal where one ended it
+  bool too_late = false;  ///< it was killed, with what it had started
+  std::string said;       ///< what it wrote to stderr, the first 64 KiB
+};
+
+/// Runs `command`, whose first word is a path, without a shell: nothing to read, stdout to nowhere. It is killed after
+/// so many seconds. Unavailable: it cannot be started; says why.
+Result<ProgramEnd> run_program(std::span<const std::string> command, double seconds);
+
+}  // namespace casync::compll

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace casync::compll {
+
+/// The C++ compiler of this machine.
+struct SystemCompiler {
+  std::vector<std::string> command;  ///< its path, and words that CXX has behind it
+  std::string identity;              ///< changes when another one is installed
+};
+
+/// $CXX, else the first of c++, g++ and clang++ in PATH. Unavailable: there is none; says how to get one.
+Result<SystemCompiler> find_compiler();
+
+/// What the text of a codec is compiled with: one instruction set, the best that this processor and Highway share. The
+/// arithmetic is that of the codecs that were compiled with the library.
+std::vector<std::string> compiler_flags();
+
+}  // namespace casync::compll

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Codecs from files, compiled by this machine's compiler.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <string>
+
+#include "base/codec_file.h"
+#include "compll/codec/payload.h"
+#include "compll/codec/registry.h"
+#include "compll/load/compiled_text.h"
+#include "compll/load/file_program.h"
+#include "compll/load/headers.h"
+#include "compll/load/system_compiler.h"
+#include "tests/compll/support/inputs.h"
+#include "tests/compll/support/programs.h"
+#include "tests/compll/support/run_codec.h"
+#include "tests/environment/scoped_variable.h"
+#include "tests/support/temporary_directory.h"
+
+namespace casync::compll {
+namespace {
+
+/// A folder for codecs and one for what is compiled from them.
+class FileCodecs {
+ public:
+  FileCodecs() : variable_("CASYNC_CACHE_DIR", (folder_.path() + "/cache").c_str()) {}
+
+  std::string write(const std::string& file, const std::string& text) const {
+    std::string path = folder_.path() + "/" + file;
+    std::ofstream(path) << text;
+    return path;
+  }
+  const std::string& path() const { return folder_.path(); }
+
+ private:
+  test::TemporaryDirectory folder_;
+  ScopedVariable variable_;
+};
+
+/// The same program under another name and without a number of its own.
+std::string renamed(const std::string& name, const std::string& to) {
+  std::string text = changed(source_of(name), "codec " + name, "codec " + to);
+  const std::size_t number = text.find("  number ");
+  return text.erase(number, text.find('\n', number) + 1 - number);
+}
+
+std::string refusal(const std::string& path, const Parameters& parameters = {}) {
+  const Result<std::unique_ptr<Codec>> codec = make_codec(path, parameters);
+  return codec.is_ok() ? "no refusal" : codec.status().text();
+}
+
+}  // namespace
+
+TEST_CASE("file codec: a name with a slash or of a .cll file is a path") {
+  CHECK(is_codec_file("mine.cll"));
+  CHECK(is_codec_file("./mine"));
+  CHECK(is_codec_file("/a/b.cll"));
+  for (const std::string& name : codec_names()) CHECK_FALSE(is_codec_file(name));
+}
+
+TEST_CASE("file codec: what is compiled has the interpreter's bytes, on the sizes and inputs of all codecs") {
+  const FileCodecs files;
+  const std::string text = renamed("int4", "mine");
+  const Result<std::unique_ptr<Codec>> codec = make_codec(files.write("mine.cll", text), {{{"block", 64}}});
+  REQUIRE(codec.status().text() == "OK");
+  const std::unique_ptr<Codec> meaning = from_text("mine", text, {{"block", 64}}).codec;
+  CHECK((*codec)->info().name == "mine");
+  CHECK((*codec)->info().block == 64);
+  CHECK((*codec)->info().number >= kFirstFileNumber);
+  for (const Elements n : {0, 1, 15, 64, 65, 1000, 20011}) {
+    for (const Input& input : inputs(n)) {
+      INFO(n << " elements, " << input.name);
+      const std::vector<float> before(n, 0.125f);
+      Coded is = encode(**codec, input.values, before), should = encode(*meaning, input.values, before);
+      // They differ in what says whose they are.
+      std::copy_n(should.payload.begin(), kHeaderBytes - sizeof n, is.payload.begin());
+      if (n != 0) CHECK(is.payload == should.payload);
+      CHECK((!input.finite || same_bytes(is.residual, should.residual)));
+    }
+  }
+}
+
+TEST_CASE("file codec: where it lies does not matter to its payloads, what it says does") {
+  const FileCodecs files;
+  const std::string text = renamed("int8", "mine");
+  const auto one = make_codec(files.write("a.cll", text)), same = make_codec(files.write("b.cll", text)),
+             other = make_codec(files.write("c.cll", text + "// and a remark\n"));
+  REQUIRE((one.is_ok() && same.is_ok() && other.is_ok()));
+  CHECK((*one)->info().digest == (*same)->info().digest);
+  CHECK((*one)->info().digest != (*other)->info().digest);
+  const Coded coded = encode(**one, gaussian(100, 1));
+  CHECK((*same)->check(coded.view(), 100).text() == "OK");
+  const Status mixed = (*other)->check(coded.view(), 100);
+  CHECK(mixed.code() == StatusCode::kDataLoss);
+  CHECK_THAT(mixed.message(), Catch::Contains("codec's number") || Catch::Contains("fingerprint of the program"));
+}
+
+TEST_CASE("file codec: a payload of the built-in codec of the same name and number is not one of the file's") {
+  const FileCodecs files;
+  const auto file = make_codec(files.write("int8.cll", source_of("int8")));
+  REQUIRE(file.status().text() == "OK");
+  const auto built_in = make_codec("int8");
+  const Coded coded = encode(**built_in, gaussian(100, 1));
+  CHECK_THAT((*file)->check(coded.view(), 100).message(), Catch::Contains("fingerprint of the program"));
+  CHECK_THAT((*built_in)->check(encode(**file, gaussian(100, 1)).view(), 100).message(),
+             Catch::Contains("fingerprint of the program"));
+}
+
+TEST_CASE("file codec: a program that says nothing of itself is called as its file, and numbers are those of files") {
+  const std::string whole = source_of("tbq"), text = whole.substr(whole.find("param"));
+  const Result<FileProgram> read = read_program("folder/a-b.c.cll", text, {});
+  REQUIRE(read.status().text() == "OK");
+  CHECK(read->program->declares.name == "a_b_c");
+  CHECK(read->codec.function == "generated_a_b_c");
+  CHECK(read->program->declares.number >= kFirstFileNumber);
+}
+
+TEST_CASE("file codec: the number of a built-in codec is refused under another name") {
+  const std::string text = changed(source_of("int4"), "codec int4", "codec mine");
+  const Result<FileProgram> read = read_program("mine.cll", text, {});
+  REQUIRE_FALSE(read.is_ok());
+  CHECK(read.status().code() == StatusCode::kCompileError);
+  CHECK_THAT(read.status().message(), Catch::Contains("codec `mine` has number 5, which is that of the built-in codec "
+                                                      "`int4`"));
+  CHECK(read_program("mine.cll", changed(text, "number 5", "number 199"), {}).is_ok());
+}
+
+TEST_CASE("file codec: parameters that types are made of are compiled in, each value by itself") {
+  const FileCodecs files;
+  const std::string path = files.write("mine.cll", renamed("qsgd", "mine"));
+  const auto four = make_codec(path), two = make_codec(path, {{{"bits", 2}, {"block", 64}}});
+  REQUIRE(four.status().text() == "OK");
+  REQUIRE(two.status().text() == "OK");
+  CHECK((*four)->info().bits_per_element == 4 + 32.0 / 128);
+  CHECK((*two)->info().bits_per_element == 2 + 32.0 / 64);
+  CHECK((*two)->check(encode(**two, gaussian(100, 1)).view(), 100).is_ok());
+  CHECK(refusal(path, {{"bits", 3}}) == "InvalidArgument: codec `mine`: parameter `bits` is 3, expected 2 or 4 or 8");
+  CHECK_THAT(refusal(path, {{"block", 17}}), Catch::Contains("parameter `block` is 17"));
+  CHECK_THAT(refusal(path, {{"blok", 64}}), Catch::Contains("no parameter `blok`") && Catch::Contains("`block`?"));
+}
+
+TEST_CASE("file codec: an edit is another codec in the same process") {
+  const FileCodecs files;
+  const std::string text = renamed("tbq", "mine");
+  const auto before = make_codec(files.write("mine.cll", text));
+  const auto after = make_codec(files.write("mine.cll", changed(text, "0.5", "0.25")));
+  REQUIRE((before.is_ok() && after.is_ok()));
+  CHECK((*before)->info().digest != (*after)->info().digest);
+  CHECK((*before)->info().values != (*after)->info().values);
+}
+
+TEST_CASE("file codec: mistakes have their file, line, column and a caret, and are compile errors") {
+  const FileCodecs files;
+  const std::string path = files.write("mine.cll", changed(source_of("int4"), "spread(scale", "spraed(scale"));
+  const std::string text = refusal(path);
+  CHECK_THAT(text, Catch::StartsWith("CompileError: " + path + ":14:32: error: there is no function `spraed`"));
+  CHECK_THAT(text, Catch::Contains("^~~~~~") && Catch::Contains("`spread`?"));
+}
+
+TEST_CASE("file codec: what cannot be read is named") {
+  const FileCodecs files;
+  CHECK(refusal("nowhere.cll") == "InvalidArgument: nowhere.cll: no such file");
+  CHECK_THAT(refusal(files.path()), Catch::Contains("not a file"));
+  CHECK_THAT(refusal(files.write("empty.cll", "")), Catch::StartsWith("CompileError: "));
+  CHECK_THAT(refusal(files.write("large.cll", std::string(2 << 20, ' '))), Catch::Contains("expected at most 1048576"));
+}
+
+TEST_CASE("file codec: what the back end cannot say yet is interpreted") {
+  const FileCodecs files;
+  const auto codec = make_codec(files.write("mine.cll", renamed("topk", "mine")));
+  REQUIRE(codec.status().text() == "OK");
+  const Coded coded = encode(**codec, gaussian(1000, 1));
+  CHECK((*codec)->check(coded.view(), 1000).text() == "OK");
+  CHECK((*codec)->info().digest != 0);
+}
+
+TEST_CASE("file codec: without a compiler, headers or a number of seconds the message says what to do") {
+  const CodecText text{"int nothing;", "generated_nothing"};
+  {
+    const ScopedVariable path("PATH", "/nowhere"), compiler("CXX", nullptr);
+    const Status status = compiled(text).status();
+    CHECK(status.code() == StatusCode::kUnavailable);
+    CHECK_THAT(status.message(), Catch::Contains("c++, g++, clang++ in PATH=/nowhere") &&
+                                     Catch::Contains("apt-get install g++") && Catch::Contains("CXX"));
+  }
+  {
+    const ScopedVariable compiler("CXX", "no-such-compiler -m64");
+    CHECK_THAT(find_compiler().status().message(), Catch::Contains("tried CXX=no-such-compiler -m64"));
+  }
+  {
+    const ScopedVariable headers("CASYNC_INCLUDE_DIR", "/nowhere");
+    const Status status = compiled(text).status();
+    CHECK(status.code() == StatusCode::kUnavailable);
+    CHECK_THAT(status.message(), Catch::Contains("not in /nowhere") && Catch::Contains("CASYNC_INCLUDE_DIR"));
+  }
+  const ScopedVariable seconds("CASYNC_COMPILE_SEC", "soon");
+  CHECK_THAT(compiled(text).status().message(), Catch::Contains("CASYNC_COMPILE_SEC=soon"));
+}
+
+TEST_CASE("file codec: a text that the compiler refuses is kept, and its first lines are shown") {
+  const FileCodecs files;
+  const Status status = compiled({"int broken = ;\n", "generated_broken"}).status();
+  CHECK(status.code() == StatusCode::kCompileError);
+  const std::size_t at = status.message().find("the text is ");
+  REQUIRE(at != std::string::npos);
+  CHECK_THAT(status.message(), Catch::Contains("error:") && Catch::Contains("int broken = ;"));
+  std::ifstream kept(status.message().substr(at + 12));
+  std::string line;
+  std::getline(kept, line);
+  CHECK(line == "int broken = ;");
+}
+
+TEST_CASE("file codec: headers of another version are said to be that") {
+  const FileCodecs files;
+  const std::string text =
+      "struct Old { unsigned version; } old = {1};\n"
+      "extern \"C\" __attribute__((visibility(\"default\"))) const Old* generated_old() "
+      "{ return &old; }\n";
+  const Status status = compiled({text, "generated_old"}).status();
+  CHECK(status.code() == StatusCode::kCompileError);
+  CHECK_THAT(status.message(), Catch::Contains("another version of casync") && Catch::Contains("CASYNC_INCLUDE_DIR"));
+}
+
+TEST_CASE("file codec: CXX may have words behind its name") {
+  const ScopedVariable compiler("CXX", "g++ -m64");
+  const Result<SystemCompiler> found = find_compiler();
+  REQUIRE(found.is_ok());
+  REQUIRE(found->command.size() == 2);
+  CHECK_THAT(found->command[0], Catch::EndsWith("/g++"));
+  CHECK(found->command[1] == "-m64");
+  CHECK(found->identity != find_compiler().value().command[0]);
+}
+
+TEST_CASE("file codec: headers have a digest that an edit changes") {
+  const Result<Headers> headers = find_headers();
+  REQUIRE(headers.status().text() == "OK");
+  CHECK(headers->digest == find_headers()->digest);
+  const test::TemporaryDirectory copy;
+  namespace fs = std::filesystem;
+  fs::copy(headers->folder + "/compll", copy.path() + "/compll",
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  fs::create_directory(copy.path() + "/base");
+  fs::copy(headers->folder + "/base/units.h", copy.path() + "/base/units.h");
+  fs::create_directory_symlink(headers->folder + "/hwy", copy.path() + "/hwy");
+  const ScopedVariable folder("CASYNC_INCLUDE_DIR", copy.path().c_str());
+  CHECK(find_headers()->digest == headers->digest);
+  std::ofstream(copy.path() + "/compll/ops/scaled.h", std::ios::app) << "// edited\n";
+  CHECK(find_headers()->digest != headers->digest);
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/load/run_program.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/temporary_directory.h"
+
+namespace casync::compll {
+namespace {
+
+ProgramEnd run(const std::string& script, double seconds = 60) {
+  const std::string command[] = {"/bin/sh", "-c", script};
+  const Result<ProgramEnd> end = run_program(command, seconds);
+  REQUIRE(end.status().text() == "OK");
+  return *end;
+}
+
+}  // namespace
+
+TEST_CASE("run_program: the exit code, the signal and what was written to stderr come back") {
+  CHECK(run("exit 0").exit_code == 0);
+  CHECK(run("exit 7").exit_code == 7);
+  CHECK(run("kill -9 $$").exit_code == 128 + 9);
+  const ProgramEnd end = run("echo out; echo one >&2; echo two >&2; exit 1");
+  CHECK(end.said == "one\ntwo\n");
+  CHECK_FALSE(end.too_late);
+}
+
+TEST_CASE("run_program: words are words, whatever is in them") {
+  const std::string command[] = {"/bin/sh", "-c", "printf %s \"$1\" >&2", "sh", "a b;$(exit 3) 'c'"};
+  const Result<ProgramEnd> end = run_program(command, 60);
+  REQUIRE(end.is_ok());
+  CHECK(end->said == "a b;$(exit 3) 'c'");
+}
+
+TEST_CASE("run_program: it finds nothing to read and does not write to our stdout") {
+  CHECK(run("cat; echo to nowhere; exit 4").exit_code == 4);
+}
+
+TEST_CASE("run_program: more than a pipe holds does not stop it, and the first 64 KiB are kept") {
+  const ProgramEnd end = run("i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done >&2; exit 5");
+  CHECK(end.exit_code == 5);
+  CHECK(end.said.size() == 65536);
+}
+
+TEST_CASE("run_program: after its time it is killed, with what it has started") {
+  test::TemporaryDirectory folder;
+  const std::string mark = folder.path() + "/mark";
+  const ProgramEnd end = run("(sleep 2; touch " + mark + ") & echo begun >&2; sleep 100", 0.3);
+  CHECK(end.too_late);
+  CHECK(end.exit_code == 128 + 9);
+  CHECK(end.said == "begun\n");
+  CHECK(run("sleep 2.5; test -e " + mark).exit_code == 1);
+}
+
+TEST_CASE("run_program: one that leaves somebody behind who holds its stderr has ended all the same") {
+  const ProgramEnd end = run("sleep 100 & echo $! >&2; exit 6", 30);
+  CHECK(end.exit_code == 6);
+  CHECK_FALSE(end.too_late);
+  run("kill " + end.said);
+}
+
+TEST_CASE("run_program: what cannot be started is named, with the reason") {
+  const std::string command[] = {"/nowhere/compiler"};
+  const Status status = run_program(command, 1).status();
+  CHECK(status.code() == StatusCode::kUnavailable);
+  CHECK_THAT(status.message(), Catch::Contains("/nowhere/compiler") && Catch::Contains("No such file"));
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Codecs from files: compiled when they are asked for, kept in a cache, checked by `casync codec check`."""
+import fcntl
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples/02_write_a_codec/int3.cll"
+
+
+class Place:
+    """A folder with a codec, an empty cache, and a compiler that counts how often it is called."""
+
+    def __enter__(self):
+        self._folder = temporary_folder()
+        self.path = Path(self._folder.name)
+        self.file, self.cache, self.temporary = self.path / "mine.cll", self.path / "cache", self.path / "tmp"
+        self.temporary.mkdir()
+        self.file.write_text(EXAMPLE.read_text().replace("codec int3", "codec mine"))
+        compiler = os.environ.get("CXX", "c++")
+        self.compiler("counting", f'echo called >> {self.path}/calls\nexec {compiler} "$@" -O0')
+        return self
+
+    def __exit__(self, *_):
+        self._folder.cleanup()
+
+    def compiler(self, name, script):
+        path = self.path / name
+        path.write_text("#!/bin/sh\n" + script + "\n")
+        path.chmod(0o755)
+        return {"CXX": str(path)}
+
+    def environment(self, **more):
+        return {"CASYNC_CACHE_DIR": str(self.cache), "CXX": f"{self.path}/counting", "TMPDIR": str(self.temporary),
+                **more}
+
+    def info(self, **more):
+        return casync("codec", "info", self.file, "--json", env=self.environment(**more), timeout=120)
+
+    def calls(self):
+        counted = self.path / "calls"
+        return len(counted.read_text().splitlines()) if counted.exists() else 0
+
+    def entry(self):
+        found = list(self.cache.glob("*.so"))
+        claim(len(found) == 1, "one entry in the cache", *self.cache.iterdir())
+        return found[0]
+
+    def comes_out_well(self, calls, what, **more):
+        result = self.info(**more)
+        ends_with(0, result, what)
+        claim(json.loads(result.stdout)["name"] == "mine", what, result.stdout)
+        claim(self.calls() == calls, f"{what}: the compiler was called {calls} times in all", self.calls())
+        return result
+
+
+def test_a_codec_is_compiled_once_and_then_found():
+    with Place() as place:
+        first = place.comes_out_well(1, "a cold cache")
+        claim(place.entry().stat().st_mode & 0o077 == 0, "the entry is this user's alone")
+        again = place.comes_out_well(1, "a warm cache")
+        claim(first.stdout == again.stdout and again.stderr == "", "nothing else changes", again.stderr)
+        claim([p.name for p in place.cache.iterdir()] == [place.entry().name], "nothing is left beside the entry",
+              *place.cache.iterdir())
+        place.file.write_text(place.file.read_text() + "// edited\n")
+        edited = place.comes_out_well(2, "an edited file")
+        claim(json.loads(edited.stdout)["program"] != json.loads(first.stdout)["program"], "its digest is another one")
+
+
+def test_eight_processes_compile_once():
+    with Place() as place:
+        environment = {**os.environ, **place.environment()}
+        processes = [
+            subprocess.Popen([TOOL, "codec", "info", place.file], env=environment, text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+            for _ in range(8)
+        ]  # fmt: skip
+        for process in processes:
+            out, err = process.communicate(timeout=200)
+            claim(process.returncode == 0 and out.startswith("mine: ") and err == "", "each has the codec", out, err)
+        claim(place.calls() == 1, "one of them compiled it", place.calls())
+        claim(len(list(place.cache.iterdir())) == 1, "nothing is left beside the entry", *place.cache.iterdir())
+
+
+def test_an_entry_that_is_not_as_it_was_made_is_made_again():
+    with Place() as place:
+        place.comes_out_well(1, "a cold cache")
+        entry = place.entry()
+        whole = entry.read_bytes()
+        spoilt = {
+            "cut off": whole[: len(whole) // 2],
+            "empty": b"",
+            "a changed byte": whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:],
+        }
+        calls = 1
+        for what, content in spoilt.items():
+            entry.write_bytes(content)
+            calls += 1
+            place.comes_out_well(calls, what)
+        entry.chmod(0o722)
+        place.comes_out_well(calls + 1, "writable by others")
+        place.comes_out_well(calls + 1, "and then it is well again")
+
+
+def test_a_link_in_the_place_of_an_entry_is_not_followed():
+    with Place() as place:
+        place.comes_out_well(1, "a cold cache")
+        mark, trap = place.path / "mark", place.path / "trap.so"
+        source = place.path / "trap.c"
+        source.write_text(
+            '#include <stdio.h>\n__attribute__((constructor)) static void run(void) { fclose(fopen("%s", "w")); }\n' % mark
+        )
+        subprocess.run(["cc", "-shared", "-fPIC", source, "-o", trap], check=True)
+        entry = place.entry()
+        entry.unlink()
+        entry.symlink_to(trap)
+        place.comes_out_well(2, "a link")
+        claim(not mark.exists(), "what the link leads to was not loaded")
+        claim(not entry.is_symlink() and trap.exists(), "the link was replaced, not what it leads to")
+
+
+def test_a_cache_that_cannot_be_used_is_done_without():
+    with Place() as place:
+        (place.path / "elsewhere").mkdir()
+        (place.path / "link").symlink_to(place.path / "elsewhere")
+        (place.path / "shared").mkdir()
+        (place.path / "shared").chmod(0o777)
+        for calls, folder in enumerate(["link", "shared", "mine.cll", "mine.cll/below"], 1):
+            result = place.comes_out_well(calls, folder, CASYNC_CACHE_DIR=str(place.path / folder))
+            claim(f"{place.path}/{folder}" in result.stderr or "mine.cll" in result.stderr, "a warning names it",
+                  result.stderr)
+            claim(result.stderr.count("cannot be used") == 1, "once", result.stderr)
+        claim(not list(place.temporary.iterdir()), "nothing is left of it", *place.temporary.iterdir())
+        claim(not list((place.path / "elsewhere").iterdir()), "nothing was written behind the link")
+
+
+def test_without_a_compiler_it_is_said_and_built_in_codecs_work():
+    with Place() as place:
+        env = {"CASYNC_CACHE_DIR": str(place.cache), "PATH": str(place.temporary), "CXX": ""}
+        result = casync("codec", "info", place.file, env=env)
+        ends_with(1, result, "no compiler")
+        for word in (str(place.file), "c++, g++, clang++", "apt-get install g++", "CXX"):
+            claim(word in result.stderr, f"it says {word}", result.stderr)
+        ends_with(0, casync("codec", "info", "int4", env=env), "a built-in codec")
+
+
+def test_a_broken_compiler_is_named_with_what_it_said():
+    with Place() as place:
+        broken = place.compiler("broken", 'echo "I am broken" >&2\nexit 1')
+        result = place.info(**broken)
+        ends_with(3, result, "a compiler that fails")
+        for word in (str(place.file), broken["CXX"], "ended with 1", "I am broken"):
+            claim(word in result.stderr, f"it says {word}", result.stderr)
+        text = Path(result.stderr.split("the text is ")[1].strip())
+        claim("generated_mine" in text.read_text(), "the text is kept", text)
+        place.comes_out_well(1, "a good compiler afterwards")
+
+        garbage = place.compiler("garbage", 'while [ $# -gt 1 ]; do shift; done\necho garbage > "$1"')
+        result = place.info(**garbage)
+        ends_with(1, result, "a compiler that makes garbage")
+        claim("codec" in result.stderr and result.stdout == "", "it is said", result.stderr)
+
+
+def test_a_compiler_that_hangs_is_ended():
+    with Place() as place:
+        hanging = place.compiler("hanging", 'echo "I hang" >&2\nsleep 1000')
+        result = place.info(**hanging, CASYNC_COMPILE_SEC="0.5")
+        ends_with(4, result, "a compiler that hangs")
+        for word in (hanging["CXX"], "not ready after 0.5 s (CASYNC_COMPILE_SEC)", "I hang"):
+            claim(word in result.stderr, f"it says {word}", result.stderr)
+
+
+def test_nobody_waits_for_another_longer_than_for_a_compiler():
+    with Place() as place:
+        place.comes_out_well(1, "a cold cache")
+        entry = place.entry()
+        entry.unlink()
+        with open(entry.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            place.comes_out_well(2, "a lock that nobody gives back", CASYNC_COMPILE_SEC="20")
+
+
+def test_mistakes_have_their_place_and_files_are_not_listed():
+    with Place() as place:
+        place.file.write_text(place.file.read_text().replace("spread(scale", "spraed(scale", 1))
+        for command in ("info", "check"):
+            result = casync("codec", command, place.file, env=place.environment())
+            ends_with(3, result, f"codec {command} of a program with a mistake")
+            claim(f"{place.file}:12:32: error: there is no function `spraed`" in result.stderr, "its place",
+                  result.stderr)
+            claim("^~~~~~" in result.stderr and "did you mean `spread`" in result.stderr, "a caret and a hint", result.stderr)
+        ends_with(3, casync("codec", "check", "nowhere.cll"), "no such file")
+        claim(".cll" not in casync("codec", "list").stdout, "files are not listed")
+
+
+def test_check_tells_that_the_example_holds():
+    with Place() as place:
+        result = casync("codec", "check", place.file, "--param", "block=64", "--seconds", "0", "--json",
+                        env=place.environment(), timeout=200)
+        ends_with(0, result, "codec check")
+        report = json.loads(result.stdout)
+        claim(report["holds"] and report["codec"]["block"] == 64, "it holds, with its parameters", result.stdout)
+        claim(len(report["properties"]) >= 8, "many properties", result.stdout)
+        claim(all(p["state"] != "FAILS" for p in report["properties"]), "none fails", result.stdout)
+        claim(abs(report["bits_per_element"] - 3.5) < 0.001, "3 bits and a scale for 64", report["bits_per_element"])
+        claim(0.03 < report["error"]["gaussian"] < 0.1, "the error of seven levels", report["error"])
+        claim("found_compiled_ms" in casync("codec", "check", place.file, "--param", "block=64", "--seconds", "0",
+                                            "--json", env=place.environment(), timeout=200).stdout, "cached")
+
+
+def test_check_measures_speed_beside_a_copy():
+    with Place() as place:
+        result = casync("codec", "check", place.file, "--seconds", "0.01", env=place.environment(), timeout=200)
+        ends_with(0, result, "codec check")
+        for word in ("encode", "decode", "merge of 4", "GB/s", "of copy"):
+            claim(word in result.stdout, f"it prints {word}", result.stdout)
+
+
+def test_check_names_what_breaks_a_promise():
+    lies = {
+        # q * s is farther away than zero is.
+        "contractive": ("return q * s;", "return q * s * 3;"),
+        # Nothing of what is below zero arrives.
+        "unbiased": ("class contractive;\n  feedback;", "class unbiased;"),
+    }
+    for word, (before, after) in lies.items():
+        with Place() as place:
+            place.file.write_text(place.file.read_text().replace(before, after))
+            result = casync("codec", "check", place.file, "--seconds", "0", env=place.environment(), timeout=200)
+            ends_with(1, result, f"a codec that is not {word}")
+            failing = [line for line in result.stdout.splitlines() if line.startswith("  FAILS")]
+            claim(any(word in line for line in failing), "the property is named", result.stdout)
+            detail = result.stdout.splitlines()[result.stdout.splitlines().index(failing[0]) + 1]
+            claim("element" in detail and ", " in detail, "with the input, the size and what differs", result.stdout)
+
+
+run_all(globals())

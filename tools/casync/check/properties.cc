@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/check/properties.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <sstream>
+
+#include "tools/casync/check/samples.h"
+#include "tools/casync/check/trial.h"
+
+namespace casync::tools {
+namespace {
+
+using compll::Codec;
+using Floats = std::vector<float>;
+
+/// "" where the property holds for the sample, else what is wrong.
+using Property = std::function<std::string(const Checked&, const Sample&)>;
+
+template <class... Parts>
+std::string text_of(const Parts&... parts) {
+  std::ostringstream text;
+  text.precision(9);
+  (text << ... << parts);
+  return text.str();
+}
+
+bool finite(std::span<const float> x) {
+  return std::all_of(x.begin(), x.end(), [](float value) { return std::isfinite(value); });
+}
+
+bool is_finite(const Sample& sample) { return sample.kind != Sample::Kind::kNotFinite; }
+
+double norm_squared(std::span<const float> x) {
+  double sum = 0;
+  for (const float value : x) sum += static_cast<double>(value) * value;
+  return sum;
+}
+
+double distance_squared(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
+  return sum;
+}
+
+/// The first place where two arrays are not the same bytes, in words.
+std::string difference(const char* what, std::span<const float> is, std::span<const float> should) {
+  for (std::size_t i = 0; i < is.size(); ++i) {
+    if (std::memcmp(&is[i], &should[i], sizeof(float)) == 0) continue;
+    return text_of(what, " ", i, " is ", is[i], ", expected ", should[i]);
+  }
+  return "";
+}
+
+std::string difference(const char* what, const std::vector<std::byte>& is, const std::vector<std::byte>& should) {
+  if (is.size() != should.size()) return text_of(what, " has ", is.size(), " bytes, expected ", should.size());
+  const auto at = std::mismatch(is.begin(), is.end(), should.begin());
+  if (at.first == is.end()) return "";
+  return text_of("byte ", at.first - is.begin(), " of the ", what, " is ", std::to_integer<int>(*at.first),
+                 ", expected ", std::to_integer<int>(*at.second));
+}
+
+/// A residual for the sample: small beside it.
+Floats residual_of(const Sample& sample) {
+  Floats residual = sample.values;
+  for (float& value : residual) value = std::fabs(value) < 1e38f ? value * 0.125f : 0.0f;
+  return residual;
+}
+
+std::string has_its_size(const Checked& checked, const Sample& sample) {
+  const Trial trial = encode(checked.codec, sample.values);
+  if (!trial.stayed_inside) return "encode writes outside of its memory";
+  if (trial.encoded.size != trial.payload.size()) {
+    return text_of("encode says ", trial.encoded.size, " bytes, encoded_bound ", trial.payload.size());
+  }
+  const Status status = checked.codec.check(trial.view(), sample.values.size());
+  if (!status) return "its own payload is refused: " + status.message();
+  bool stayed_inside = true;
+  decode(checked.codec, trial, sample.values.size(), &stayed_inside);
+  return stayed_inside ? "" : "decode writes outside of its memory";
+}
+
+std::string is_as_interpreted(const Checked& checked, const Sample& sample) {
+  const Elements n = sample.values.size();
+  const Floats before = residual_of(sample);
+  const Trial is = encode(checked.codec, sample.values, before);
+  const Trial should = encode(*checked.meaning, sample.values, before);
+  if (std::string found = difference("payload", is.payload, should.payload); !found.empty()) return found;
+  if (!is_finite(sample)) return "";
+  if (std::string found = difference("residual", is.residual, should.residual); !found.empty()) return found;
+  return difference("decoded element", decode(checked.codec, is, n), decode(*checked.meaning, should, n));
+}
+
+std::string is_repeatable(const Checked& checked, const Sample& sample) {
+  return difference("payload of a second encoding", encode(checked.codec, sample.values).payload,
+                    encode(checked.codec, sample.values).payload);
+}
+
+std::string tells_not_finite(const Checked& checked, const Sample& sample) {
+  const Trial trial = encode(checked.codec, sample.values);
+  if (trial.encoded.finite != is_finite(sample)) {
+    return is_finite(sample) ? "it is said to be not finite" : "it is said to be finite";
+  }
+  const bool decoded = finite(decode(checked.codec, trial, sample.values.size()));
+  return is_finite(sample) && !decoded ? "what is decoded is not finite" : "";
+}
+
+std::string adds_what_it_decodes(const Checked& checked, const Sample& sample) {
+  if (!is_finite(sample)) return "";
+  const Elements n = sample.values.size();
+  const Trial trial = encode(checked.codec, sample.values);
+  Guarded<float> sum(n);
+  Floats expected = decode(checked.codec, trial, n);
+  for (Elements i = 0; i < n; ++i) {
+    sum.data()[i] = static_cast<float>(i % 7);
+    expected[i] = sum.data()[i] + expected[i];
+  }
+  checked.codec.decode_add(trial.view(), n, sum.data());
+  if (!sum.whole()) return "decode_add writes outside of its memory";
+  return difference("element", sum.span(), expected);
+}
+
+std::string merges_as_it_encodes(const Checked& checked, const Sample& sample) {
+  if (!is_finite(sample)) return "";
+  const Codec& codec = checked.codec;
+  const Elements n = sample.values.size();
+  const float scale = 1.0f / 3;
+  Floats reversed(sample.values.rbegin(), sample.values.rend());
+  const Trial one = encode(codec, sample.values), other = encode(codec, reversed);
+  Floats sum = decode(codec, one, n);
+  const Floats second = decode(codec, other, n), third = codec.info().coded_terms ? sum : sample.values;
+  for (Elements i = 0; i < n; ++i) sum[i] = sum[i] + second[i] + third[i];
+  const compll::Contribution raw{{}, sample.values.data()};
+  const compll::Contribution terms[] = {{one.view(), nullptr},
+                                        {other.view(), nullptr},
+                                        codec.info().coded_terms ? compll::Contribution{one.view()} : raw};
+  Guarded<std::byte> merged(codec.encoded_bound(n));
+  compll::EncodeContext context;
+  context.seed = 7;
+  codec.merge(terms, n, scale, codec, {}, context, merged.data());
+  if (!merged.whole()) return "merge writes outside of its memory";
+  return difference("merged payload", merged.taken(), encode(codec, sum, {}, {.sum_scale = scale}).payload);
+}
+
+std::string conserves(const Checked& checked, const Sample& sample) {
+  if (!is_finite(sample)) return "";
+  const Floats before = residual_of(sample);
+  const Trial trial = encode(checked.codec, sample.values, before);
+  const Floats decoded = decode(checked.codec, trial, sample.values.size());
+  for (std::size_t i = 0; i < decoded.size(); ++i) {
+    const double p = static_cast<double>(sample.values[i] + before[i]);
+    const double given = static_cast<double>(decoded[i]) + trial.residual[i];
+    const double rounding = 0x1p-22 * std::max(std::fabs(p), std::fabs(static_cast<double>(decoded[i])));
+    if (std::fabs(given - p) <= rounding + 0x1p-148) continue;
+    return text_of("element ", i, " with its residual is ", p, ", decoded and left over together are ", given);
+  }
+  return "";
+}
+
+/// On average: a codec that draws which elements it sends may miss the only one there is.
+std::string comes_nearer(const Checked& checked, const Sample& sample) {
+  constexpr std::size_t kSeeds = 512;
+  const double norm = norm_squared(sample.values);
+  if (!is_finite(sample) || norm == 0) return "";
+  double sum = 0;
+  for (std::size_t seed = 0; seed < kSeeds; ++seed) {
+    const Trial trial = encode(checked.codec, sample.values, {}, {.seed = seed});
+    sum += distance_squared(decode(checked.codec, trial, sample.values.size()), sample.values);
+    if (sum < static_cast<double>(seed + 1) * norm) return "";
+  }
+  return text_of("||D(E(x)) - x||^2 is ", sum / kSeeds, ", ||x||^2 only ", norm);
+}
+
+/// The mean error of many encodings, summed up with signs: those of the gradient, which show what shrinks or grows, and
+/// others at random. Where elements are rounded independently of each other every such sum has the variance that all
+/// errors have together, which is known well even where single elements are rarely sent.
+std::string is_right_on_average(const Checked& checked, const Sample& sample) {
+  constexpr std::size_t kSeeds = 512, kSums = 16;
+  const Elements n = sample.values.size();
+  const double norm = std::sqrt(norm_squared(sample.values));
+  if (sample.kind != Sample::Kind::kOrdinary || n > 1000 || norm == 0) return "";
+  std::mt19937 random(11);
+  std::vector<std::vector<float>> signs(kSums, std::vector<float>(n, 1.0f));
+  for (std::size_t s = 0; s < kSums; ++s) {
+    for (Elements i = 0; i < n; ++i) {
+      const bool down = s == 0 ? sample.values[i] < 0 : s > 1 && random() % 2 == 0;
+      if (down) signs[s][i] = -1;
+    }
+  }
+  std::vector<double> sum(kSums), squares(kSums);
+  double all = 0;
+  for (std::size_t seed = 0; seed < kSeeds; ++seed) {
+    const Floats decoded = decode(checked.codec, encode(checked.codec, sample.values, {}, {.seed = seed}), n);
+    all += distance_squared(decoded, sample.values) / kSeeds;
+    for (std::size_t s = 0; s < kSums; ++s) {
+      double error = 0;
+      for (Elements i = 0; i < n; ++i) error += signs[s][i] * (static_cast<double>(decoded[i]) - sample.values[i]);
+      sum[s] += error;
+      squares[s] += error * error;
+    }
+  }
+  for (std::size_t s = 0; s < kSums; ++s) {
+    const double mean = sum[s] / kSeeds, variance = std::max(all, squares[s] / kSeeds - mean * mean);
+    const double allowed = 6 * std::sqrt(variance / kSeeds) + 1e-6 * norm * std::sqrt(static_cast<double>(n));
+    if (std::fabs(mean) <= allowed) continue;
+    return text_of("the errors add up to ", mean, " on average over ", kSeeds, " seeds, with ",
+                   s == 0   ? "the elements' signs"
+                   : s == 1 ? "equal signs"
+                            : "random signs",
+                   "; expected at most ", allowed, " (6 sigma)");
+  }
+  return "";
+}
+
+std::string bears_tampering(const Checked& checked, const Sample& sample) {
+  const Elements n = sample.values.size();
+  if (n > 1000) return "";
+  const Trial trial = encode(checked.codec, sample.values);
+  std::vector<std::byte> longer = trial.payload;
+  longer.push_back(std::byte{0});
+  if (checked.codec.check({longer.data(), longer.size()}, n).is_ok()) return "a payload with a byte too many is taken";
+  if (!trial.payload.empty() && checked.codec.check({trial.payload.data(), trial.payload.size() - 1}, n).is_ok()) {
+    return "a payload with a byte too few is taken";
+  }
+  std::mt19937 random(static_cast<std::uint32_t>(n));
+  for (int flip = 0; flip < 64 && !trial.payload.empty(); ++flip) {
+    std::vector<std::byte> bytes = trial.payload;
+    for (unsigned i = random() % 4 + 1; i > 0; --i) bytes[random() % bytes.size()] ^= std::byte(1 << random() % 8);
+    if (!checked.codec.check({bytes.data(), bytes.size()}, n).is_ok()) continue;
+    Guarded<float> out(n);
+    checked.codec.decode({bytes.data(), bytes.size()}, n, out.data());
+    if (!out.whole()) return "decode of a payload with flipped bits writes outside of its memory";
+  }
+  return "";
+}
+
+/// Whether a property has to hold at the ends of float's range, too.
+enum class Reach { kEverywhere, kOrdinary };
+
+struct Row {
+  const char* name;
+  Reach reach;
+  Property broken;
+};
+
+std::vector<Row> rows_for(const Checked& checked) {
+  std::vector<Row> rows = {
+      {"a payload has its size and passes its own check", Reach::kEverywhere, has_its_size},
+      {"the same input gives the same bytes", Reach::kEverywhere, is_repeatable},
+      {"NaN and infinity are reported, the rest decodes to finite numbers", Reach::kOrdinary, tells_not_finite},
+      {"decode_add adds what decode gives", Reach::kOrdinary, adds_what_it_decodes},
+      {"merge is decode, add, encode", Reach::kOrdinary, merges_as_it_encodes},
+      {"tampered payloads are refused, or decoded within their memory", Reach::kEverywhere, bears_tampering},
+  };
+  if (checked.meaning != nullptr) {
+    rows.insert(rows.begin() + 1, {"the bytes are the interpreter's", Reach::kEverywhere, is_as_interpreted});
+  }
+  if (checked.codec.info().feedback) {
+    rows.push_back({"feedback: decoded and residual are together the input", Reach::kOrdinary, conserves});
+  }
+  if (checked.contractive) {
+    rows.push_back({"contractive: ||D(E(x)) - x|| < ||x||", Reach::kOrdinary, comes_nearer});
+  }
+  if (checked.unbiased) {
+    rows.push_back({"unbiased: right on average over 512 seeds", Reach::kOrdinary, is_right_on_average});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Verdict> check_properties(const Checked& checked) {
+  const std::vector<Row> rows = rows_for(checked);
+  std::vector<Verdict> verdicts;
+  for (const Row& row : rows) verdicts.push_back({row.name, Verdict::State::kHolds, ""});
+  for (const Elements n : sample_sizes()) {
+    for (const Sample& sample : samples(n)) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (verdicts[i].state == Verdict::State::kFails) continue;
+        const bool note = rows[i].reach == Reach::kOrdinary && sample.kind == Sample::Kind::kExtreme;
+        if (note && verdicts[i].state == Verdict::State::kNote) continue;
+        const std::string found = rows[i].broken(checked, sample);
+        if (found.empty()) continue;
+        verdicts[i].state = note ? Verdict::State::kNote : Verdict::State::kFails;
+        verdicts[i].detail = text_of(sample.name, ", ", n, n == 1 ? " element: " : " elements: ", found);
+      }
+    }
+  }
+  return verdicts;
+}
+
+bool all_hold(const std::vector<Verdict>& verdicts) {
+  return std::none_of(verdicts.begin(), verdicts.end(),
+                      [](const Verdict& verdict) { return verdict.state == Verdict::State::kFails; });
+}
+
+}  // namespace casync::tools

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compll/codec/codec.h"
+
+namespace casync::tools {
+
+/// A codec, and what it is held to beyond what holds for all.
+struct Checked {
+  const compll::Codec& codec;
+  const compll::Codec* meaning = nullptr;  ///< the same, interpreted; null: nothing to compare with
+  bool contractive = false;
+  bool unbiased = false;
+};
+
+/// What became of one property.
+struct Verdict {
+  enum class State {
+    kHolds,
+    kNote,  ///< broken at the ends of float's range only: a remark
+    kFails,
+  };
+  std::string property;
+  State state = State::kHolds;
+  std::string detail;  ///< the first gradient that breaks it, and how
+};
+
+/// Tries the codec on gradients of all sizes and sorts, and on payloads that were tampered with. In a fixed order, the
+/// same in every run.
+std::vector<Verdict> check_properties(const Checked& checked);
+
+/// Whether none fails.
+bool all_hold(const std::vector<Verdict>& verdicts);
+
+}  // namespace casync::tools
