@@ -40,6 +40,7 @@ bench:  ## codecs, control path, all-reduce and training steps beside the peers 
 	@$(MAKE) --no-print-directory build PRESET=release \
 	  TARGETS="$(RUNNABLE) codecs_bench control_path_bench peer_mpi"
 	@taskset -c 1 build/release/bin/codecs_bench
+	@$(BENCH_PYTHON) tests/bench/codecs/eager.py
 	@build/release/bin/control_path_bench
 	@$(BENCH_PYTHON) tests/bench/all_reduce/run.py
 	@$(BENCH_PYTHON) tests/bench/ddp_step/run.py $(ARGS)

@@ -13,7 +13,7 @@ function(casync_codec output source)
     DEPENDS compllc ${source}
     COMMENT "Compiling the codec ${name}")
   # Lines are enough to debug with; where each variable lives in inlined loops takes as long as compiling does.
-  set(options -g1 -O1 -march=haswell -maes -DHWY_COMPILE_ONLY_STATIC)
+  set(options -g1)
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT ARG_SANITIZED)
     list(APPEND options -fno-sanitize=all)
   endif()

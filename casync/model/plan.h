@@ -21,6 +21,7 @@ struct Choice {
   std::optional<Bytes> partition_bytes;  ///< of the gradient in memory, not on the wire
   std::optional<int> partitions;         ///< an exact number, stronger than partition_bytes
   std::optional<int> priority;
+  std::optional<std::uint32_t> warm_up_steps;
 };
 
 /// Applies to each gradient whose whole name matches `match` (* any text, ? one character). First match wins.
@@ -59,6 +60,7 @@ struct Decision {
   StrategyKind strategy = StrategyKind::kPs;
   int partitions = 1;
   int priority = 0;
+  std::uint32_t warm_up_steps = 0;  ///< the first so many steps of a training are not compressed
 
   bool operator==(const Decision&) const = default;
 };

@@ -114,7 +114,8 @@ Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
           .second_hop = sources.second_hop(),
           .strategy = sources.first(&Choice::strategy, StrategyKind::kPs),
           .partitions = sources.partitions(gradient.bytes(), ranks),
-          .priority = sources.first(&Choice::priority, gradient.priority)};
+          .priority = sources.first(&Choice::priority, gradient.priority),
+          .warm_up_steps = sources.first(&Choice::warm_up_steps, std::uint32_t{0})};
 }
 
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology) {

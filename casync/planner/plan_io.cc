@@ -22,6 +22,7 @@ using proto::Placed;
 constexpr int kVersion = 1;
 constexpr std::int64_t kLeastPartitionBytes = 1024;
 constexpr std::int64_t kMostPartitions = 65536;
+constexpr std::int64_t kMostWarmUpSteps = 1'000'000'000;
 
 void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* keys, CodecChoice* choice) {
   if (param->key().empty()) return param.refuse("a param without a key, expected key: \"NAME\"");
@@ -101,6 +102,8 @@ Choice read_choice(const Placed<Message>& from) {
   choice.partitions =
       from.within(Message::kPartitionsFieldNumber, from->has_partitions(), from->partitions(), 1, kMostPartitions);
   if (from->has_priority()) choice.priority = from->priority();
+  choice.warm_up_steps = from.within(Message::kWarmUpStepsFieldNumber, from->has_warm_up_steps(), from->warm_up_steps(),
+                                     0, kMostWarmUpSteps);
   return choice;
 }
 
@@ -157,6 +160,7 @@ void check_version(const Placed<wire::Plan>& from) {
 void resolve_files(const std::filesystem::path& folder, Choice* choice) {
   for (std::optional<CodecChoice>* codec : {&choice->codec, &choice->second_hop}) {
     if (!*codec || !is_codec_file((*codec)->name)) continue;
+    if (std::filesystem::path((*codec)->name).is_absolute()) continue;
     const std::filesystem::path path = (folder / (*codec)->name).lexically_normal();
     (*codec)->name = path.has_parent_path() ? path.string() : "./" + path.string();
   }
@@ -200,6 +204,7 @@ void write_choice(const Choice& choice, Message* to) {
   if (choice.partition_bytes) to->set_partition_bytes(static_cast<std::int64_t>(*choice.partition_bytes));
   if (choice.partitions) to->set_partitions(*choice.partitions);
   if (choice.priority) to->set_priority(*choice.priority);
+  if (choice.warm_up_steps) to->set_warm_up_steps(*choice.warm_up_steps);
 }
 
 void write_world(const World& world, wire::World* to) {

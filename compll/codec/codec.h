@@ -39,6 +39,7 @@ struct CodecInfo {
   bool coded_terms = false;      ///< what a rank contributes is its code, never its raw elements: each encodes its own
   bool shared_numbers = false;   ///< all ranks draw the same random numbers, and who merges does, too
   bool has_result = false;       ///< what was decoded becomes the gradient by result()
+  std::uint32_t rounds = 0;      ///< exchanges within one step, of a RoundsCodec (rounds_codec.h); 0 of all others
   Elements block = 1;            ///< elements that share statistics
   double bits_per_element = 32;  ///< on the wire for large n, scales included
   std::vector<CodecParameter> parameters;

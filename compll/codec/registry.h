@@ -8,12 +8,17 @@
 #include <utility>
 
 #include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 
 namespace casync::compll {
 
 /// make_codec (codec.h) of a codec that is part of the library.
 Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
                                                    std::span<const std::pair<std::string, double>> parameters = {});
+
+/// make_rounds_codec (rounds_codec.h) of a codec that is part of the library.
+Result<std::unique_ptr<RoundsCodec>> make_built_in_rounds_codec(
+    const std::string& name, std::span<const std::pair<std::string, double>> parameters = {});
 
 /// The built-in codec whose payloads carry this number, "" when there is none.
 std::string built_in_with_number(std::uint8_t number);

@@ -268,6 +268,7 @@ void CudaLoops::write_lanes(const Phase& phase, const std::vector<ValueId>& redu
     out_.line(reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ");");
   }
   out_.close();
+  for (const ValueId id : reductions) out_.line("if (piece.ends_chunk()) " + reducer(id) + ".end_chunk();");
   out_.line("__syncwarp();");
 }
 

@@ -100,7 +100,7 @@ class DecoderText : RoutineText {
   }
 
   void write_fetch(const Phase& phase) {
-    out_.open("HWY_INLINE void fetch(size_t i) const");
+    out_.open("HWY_INLINE void fetch([[maybe_unused]] size_t i) const");
     for (const ValueId id : phase.elements) {
       const Value& value = graph_[id];
       if (value.kind != Value::Kind::kSection) continue;

@@ -49,26 +49,6 @@ class EncoderText : RoutineText {
     return all;
   }
 
-  std::string reducer(const Value& value) {
-    const Value& argument = graph_[value.arguments.front()];
-    const std::string one = ExpressionText::type(argument.type, false),
-                      group = ExpressionText::type(argument.type, true);
-    if (value.over != Domain::kElement) refuse(value.at, "a reduction of blocks");
-    switch (value.reducer) {
-      case Reducer::kMagnitude: return "Magnitude";
-      case Reducer::kCount: return "Count";
-      case Reducer::kSum: return argument.type.is_float() ? "Sum" : "IntegerSum<" + group + ", " + one + ">";
-      case Reducer::kMin:
-      case Reducer::kMax:
-        if (argument.type == kDoubleType || argument.type.bits != 32) break;
-        return std::string(value.reducer == Reducer::kMin ? "Minimum<" : "Maximum<") + group + ", " + one + ">";
-      case Reducer::kUser:
-        if (argument.type.bits != 32) break;
-        return "Fold<" + group + ", " + one + ", Function" + std::to_string(value.function) + ">";
-    }
-    refuse(value.at, "this reduction");
-  }
-
   /// The functions that the program reduces by.
   void write_functions() {
     for (std::size_t i = 0; i < graph_.functions().size(); ++i) {
@@ -92,6 +72,27 @@ class EncoderText : RoutineText {
     }
   }
 
+  void write_chunks(ValueId id, const std::string& name) {
+    if (is_in_chunks(graph_[id])) out_.line("Chunks<" + reducer(graph_[id]) + "> " + name + "_chunks;");
+  }
+  void write_block_result(ValueId id) {
+    const std::string reduced = "reduced_" + std::to_string(id);
+    define(id, result_of(graph_[id], reduced));
+    if (is_in_chunks(graph_[id])) out_.line(reduced + "_chunks.clear();");
+  }
+  void write_take(ValueId id) {
+    const Value& value = graph_[id];
+    const std::string reduced = "reduced_" + std::to_string(id);
+    const ValueId taken = is_count(value) ? as_bool(value.arguments.front()) : value.arguments.front();
+    out_.line(reduced + ".take(" + text_.use(taken, true) + ", rest);");
+    if (!is_in_chunks(value)) return;
+    const bool of_tensor = value.kind == Value::Kind::kReduce;
+    out_.open(std::string("if (ends_chunk(") + (of_tensor ? "tile.first + i" : "i - b") + ", rest)) [[unlikely]]");
+    out_.line((of_tensor ? "tensor." + text_.name(id) : reduced) + "_chunks.take(" + reduced + ".result());");
+    out_.line(reduced + " = " + reducer(value) + "();");
+    out_.close();
+  }
+
   void write_tensor() {
     out_.line("/// What is reduced over the whole tensor.");
     out_.open("struct Tensor");
@@ -102,6 +103,7 @@ class EncoderText : RoutineText {
           if (graph_[id].kind != Value::Kind::kReduce) continue;
           text_.keep(id);
           out_.line(reducer(graph_[id]) + " " + text_.name(id) + ";");
+          write_chunks(id, text_.name(id));
         }
       }
     }
@@ -210,6 +212,11 @@ class EncoderText : RoutineText {
     out_.line("const size_t block = " + block_size() + ";");
     out_.line("const Ahead ahead(source, tile.count, scratch);");
     if (!values.handed_on().empty()) out_.line("Block" + std::to_string(number) + " blocks[kBlocksTogether];");
+    for (const Phase& phase : pass.phases) {
+      for (const ValueId id : phase.reductions) {
+        if (graph_[id].kind == Value::Kind::kBlockReduce) write_chunks(id, "reduced_" + std::to_string(id));
+      }
+    }
     out_.open(
         "for (size_t first = 0, entry = 0; first < tile.count; first += kBlocksTogether * block, entry += "
         "kBlocksTogether)");
@@ -273,7 +280,7 @@ class EncoderText : RoutineText {
       if (value.kind == Value::Kind::kBlockReduce && is_count_of_all(id))
         define(id, "static_cast<uint32_t>(end - b)");
       else if (value.kind == Value::Kind::kBlockReduce)
-        define(id, "reduced_" + std::to_string(id) + result_of(value));
+        write_block_result(id);
       else if (value.kind == Value::Kind::kIndex)
         define(id, "static_cast<" + ExpressionText::type(value.type, false) + ">(tile.first / block + entry + k)");
       else if (value.arguments.empty())
@@ -310,8 +317,7 @@ class EncoderText : RoutineText {
     for (const ValueId id : phase.reductions) {
       const Value& value = graph_[id];
       if (value.kind == Value::Kind::kBlockReduce && is_count_of_all(id)) continue;
-      const ValueId taken = is_count(value) ? as_bool(value.arguments.front()) : value.arguments.front();
-      out_.line("reduced_" + std::to_string(id) + ".take(" + text_.use(taken, true) + ", rest);");
+      write_take(id);
     }
     for (const Output& output : phase.stores) {
       if (output.kind != Output::Kind::kSection) continue;

@@ -49,9 +49,47 @@ class RoutineText {
               " = " + right + ";");
   }
 
-  /// `.result()`, or with the value that a reduction by a function begins with.
-  std::string result_of(const Value& value) const {
-    return ".result(" + (value.arguments.size() > 1 ? text_.use(value.arguments[1], false) : "") + ")";
+  /// The class that reduces so.
+  std::string reducer(const Value& value) {
+    const Value& argument = graph_[value.arguments.front()];
+    const std::string one = ExpressionText::type(argument.type, false),
+                      group = ExpressionText::type(argument.type, true);
+    if (value.over != Domain::kElement) refuse(value.at, "a reduction of blocks");
+    switch (value.reducer) {
+      case Reducer::kMagnitude: return "Magnitude";
+      case Reducer::kCount: return "Count";
+      case Reducer::kSum: return argument.type.is_float() ? "Sum" : "IntegerSum<" + group + ", " + one + ">";
+      case Reducer::kMin:
+      case Reducer::kMax:
+        if (argument.type == kDoubleType || argument.type.bits != 32) break;
+        return std::string(value.reducer == Reducer::kMin ? "Minimum<" : "Maximum<") + group + ", " + one + ">";
+      case Reducer::kUser:
+        if (argument.type.bits != 32) break;
+        return "Fold<" + group + ", " + one + ", Function" + std::to_string(value.function) + ">";
+    }
+    refuse(value.at, "this reduction");
+  }
+
+  /// Whether a result depends on the order of elements: beyond a chunk of them it is then put together from chunks.
+  /// Blocks that are smaller than a chunk have no need of that.
+  bool is_in_chunks(const Value& value) const {
+    const ScalarType type = graph_[value.arguments.front()].type;
+    if (value.kind == Value::Kind::kBlockReduce && !lowered_.block->parameter && lowered_.block->value <= 4096)
+      return false;
+    switch (value.reducer) {
+      case Reducer::kSum:
+      case Reducer::kMin:
+      case Reducer::kMax: return type.is_float();
+      case Reducer::kUser: return true;
+      default: return false;
+    }
+  }
+
+  /// What `reducer` has found; a reduction by a function begins with a value.
+  std::string result_of(const Value& value, const std::string& reducer) const {
+    const std::string initial = value.arguments.size() > 1 ? text_.use(value.arguments[1], false) : "";
+    if (!is_in_chunks(value)) return reducer + ".result(" + initial + ")";
+    return reducer + "_chunks.result(" + reducer + (initial.empty() ? "" : ", " + initial) + ")";
   }
 
   /// The values of the tensor that `needed` are made of, in their order, whatever pass has made them.
@@ -62,7 +100,7 @@ class RoutineText {
       switch (value.kind) {
         case Value::Kind::kParameter: define(id, parameter(value)); break;
         case Value::Kind::kCount: define(id, count(value)); break;
-        case Value::Kind::kReduce: define(id, "tensor." + text_.name(id) + result_of(value)); break;
+        case Value::Kind::kReduce: define(id, result_of(value, "tensor." + text_.name(id))); break;
         case Value::Kind::kSection: define(id, load_one(value, "0")); break;
         default: define(id, text_.definition(id)); break;
       }

@@ -18,7 +18,8 @@ Scalar sum_of(ScalarType type, std::span<const Scalar> elements) {
   std::vector<double> wide(elements.size());
   for (std::size_t i = 0; i < elements.size(); ++i) wide[i] = elements[i].as_number(type);
   const auto add = [](double a, double b) { return a + b; };
-  return Scalar::of_double(reduced_in_lanes<double>(wide, 0.0, add));
+  const auto reduce = [&](std::span<const double> chunk) { return reduced_in_lanes(chunk, 0.0, add); };
+  return Scalar::of_double(reduced_in_chunks<double>(wide, reduce));
 }
 
 /// The greatest value of a type, or the least one.
@@ -30,7 +31,9 @@ Scalar end_of(ScalarType type, bool greatest) {
 
 Scalar end_found(Op op, ScalarType type, std::span<const Scalar> elements) {
   const auto combine = [&](Scalar a, Scalar b) { return computed(op, type, std::array{a, b}); };
-  return reduced_in_lanes<Scalar>(elements, end_of(type, op == Op::kMin), combine);
+  const Scalar identity = end_of(type, op == Op::kMin);
+  const auto reduce = [&](std::span<const Scalar> chunk) { return reduced_in_lanes(chunk, identity, combine); };
+  return reduced_in_chunks<Scalar>(elements, reduce);
 }
 
 }  // namespace

@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which elements become one: lane i of 16 takes the elements i, i + 16, ... in turn; then the lanes are
-// combined in halves, the one eight further up to the first eight, and so on. Every back end keeps to it.
+// The order in which elements become one. In a chunk of 4096 lane i of 16 takes the elements i, i + 16, ... in turn;
+// then the lanes are combined in halves, the one eight further up to the first eight, and so on. What the chunks become
+// is reduced the same way, until one is left: so chunks can be worked on apart. Every back end keeps to it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "compll/lang/arithmetic.h"
 
 namespace casync::compll {
 
 inline constexpr std::size_t kReductionLanes = 16;
+inline constexpr std::size_t kReductionChunk = 4096;
 
-/// Lanes that begin with `identity`.
+/// reduce(elements) where they are one chunk, else of what it gives for each.
+template <class Value, class Reduce>
+Value reduced_in_chunks(std::span<const Value> elements, const Reduce& reduce) {
+  if (elements.size() <= kReductionChunk) return reduce(elements);
+  std::vector<Value> results;
+  for (std::size_t first = 0; first < elements.size(); first += kReductionChunk) {
+    results.push_back(reduce(elements.subspan(first, std::min(kReductionChunk, elements.size() - first))));
+  }
+  return reduced_in_chunks<Value>(results, reduce);
+}
+
+/// One chunk, by lanes that begin with `identity`.
 template <class Value, class Combine>
 Value reduced_in_lanes(std::span<const Value> elements, Value identity, const Combine& combine) {
   std::array<Value, kReductionLanes> lanes;
@@ -28,10 +43,10 @@ Value reduced_in_lanes(std::span<const Value> elements, Value identity, const Co
   return lanes[0];
 }
 
-/// By the user's function, which has no identity: lanes begin with their first element, lanes without one are left
-/// out, and the initial value comes first of all. Of nothing: the initial value.
+/// One chunk that is not empty, without an identity: lanes begin with their first element, lanes without one are left
+/// out.
 template <class Combine>
-Scalar reduced_by(const Combine& combine, Scalar initial, std::span<const Scalar> elements) {
+Scalar reduced_in_lanes(std::span<const Scalar> elements, const Combine& combine) {
   std::array<Scalar, kReductionLanes> lanes;
   const std::size_t used = std::min(elements.size(), kReductionLanes);
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -41,7 +56,15 @@ Scalar reduced_by(const Combine& combine, Scalar initial, std::span<const Scalar
   for (std::size_t half = kReductionLanes / 2; half != 0; half /= 2) {
     for (std::size_t i = 0; i < half && i + half < used; ++i) lanes[i] = combine(lanes[i], lanes[i + half]);
   }
-  return used == 0 ? initial : combine(initial, lanes[0]);
+  return lanes[0];
+}
+
+/// By the user's function: the initial value comes first of all. Of nothing: the initial value.
+template <class Combine>
+Scalar reduced_by(const Combine& combine, Scalar initial, std::span<const Scalar> elements) {
+  if (elements.empty()) return initial;
+  const auto reduce = [&](std::span<const Scalar> chunk) { return reduced_in_lanes(chunk, combine); };
+  return combine(initial, reduced_in_chunks<Scalar>(elements, reduce));
 }
 
 /// By one of the named reducers, of elements of this type.

@@ -91,8 +91,9 @@ enum class Op : std::uint8_t {
 /// The place that is in no array.
 inline constexpr std::uint32_t kNowhere = 0xffffffff;
 
-/// How a reduction combines. All orders are fixed: lane i of 16 takes the elements i, i + 16, ... in turn; then the
-/// lanes are combined in halves, the one eight further up to the first eight, and so on.
+/// How a reduction combines. All orders are fixed: in a chunk of 4096 lane i of 16 takes the elements i, i + 16, ... in
+/// turn; then the lanes are combined in halves, the one eight further up to the first eight, and so on. What the chunks
+/// become is reduced the same way.
 enum class Reducer : std::uint8_t {
   kSum,        ///< of floats: a double; of integers: int or uint, wrapping around
   kMin,        ///< of nothing: the greatest value there is, infinity for floats

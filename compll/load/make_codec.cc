@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Codecs by name or by file.
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -62,6 +63,15 @@ Result<std::unique_ptr<Codec>> make_codec(const std::string& name, Parameters pa
   if (!loaded) return loaded.status();
   if (loaded->generated == nullptr) return make_program_codec(loaded->program, parameters);
   return make_generated_codec(*loaded->generated, parameters, loaded->program->declares.digest);
+}
+
+Result<std::unique_ptr<RoundsCodec>> make_rounds_codec(const std::string& name, Parameters parameters) {
+  return make_built_in_rounds_codec(name, parameters);
+}
+
+bool has_rounds(const std::string& name) {
+  const std::vector<std::string> names = rounds_codec_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace casync::compll

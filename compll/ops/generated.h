@@ -13,7 +13,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 4;
+inline constexpr std::uint32_t kGeneratedVersion = 5;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -23,7 +23,7 @@ inline constexpr std::size_t kMostChoices = 16;
 /// The most parameters a codec has.
 inline constexpr std::size_t kMostParameters = 16;
 /// What a pass hands to the next one, at most.
-inline constexpr std::size_t kMostTensorBytes = 4096;
+inline constexpr std::size_t kMostTensorBytes = 16384;
 
 /// What generated functions are told of the tile they work on. Sections point to the tile's own part.
 struct GeneratedTile {

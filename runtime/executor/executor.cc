@@ -170,13 +170,14 @@ TransportStats Executor::transport_stats() const {
 }
 
 /// Every thread that computes takes the memory that its codecs keep, so that no later step is a thread's first.
-void Executor::prepare_threads(std::span<const std::unique_ptr<GradientRun>> runs) {
+void Executor::prepare_threads(std::span<GradientRun* const> runs) {
   struct Preparation {
-    std::span<const std::unique_ptr<GradientRun>> runs;
+    std::span<GradientRun* const> runs;
     std::latch streams_left;
     std::atomic<bool> failed = false;
     void prepare() {
-      for (const std::unique_ptr<GradientRun>& run : runs) {
+      for (const GradientRun* run : runs) {
+        if (run->rounds) run->rounds->codec->prepare_thread();
         for (Hop hop : {Hop::kFirst, Hop::kSecond, Hop::kRaw, Hop::kSum}) run->codec(hop).prepare_thread();
       }
     }
@@ -199,21 +200,30 @@ void Executor::prepare_threads(std::span<const std::unique_ptr<GradientRun>> run
 }
 
 Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
+  std::vector<GradientRun*> all;
+  for (const std::unique_ptr<GradientRun>& run : runs) {
+    run->for_each([&](GradientRun& one) { all.push_back(&one); });
+  }
+  for (const GradientRun* run : all) {
+    if (by_key_.contains(run->key)) {
+      return invalid_argument("gradient " + run->spec.name + " has the same 64-bit hash as another: rename it");
+    }
+  }
   std::vector<const TaskGraph*> graphs;
-  graphs.reserve(runs.size());
-  for (const std::unique_ptr<GradientRun>& run : runs) graphs.push_back(&run->graph);
+  graphs.reserve(all.size());
+  for (const GradientRun* run : all) graphs.push_back(&run->graph);
   CASYNC_RETURN_IF_ERROR(arena_.add(lay_out(graphs, [&](std::size_t which, const Buffer& buffer) -> Bytes {
-    const GradientRun& run = *runs[which];
+    const GradientRun& run = *all[which];
     const auto id = BufferId(static_cast<std::uint32_t>(&buffer - run.graph.buffers().data()));
     return run.in_place(id) ? 0 : run.codec(buffer.hop).encoded_bound(buffer.slice.count);
   })));
   std::size_t tasks = 0;
-  for (const std::unique_ptr<GradientRun>& run : runs) {
+  for (const GradientRun* run : all) {
     reserve_scratch(*run, options_.ranks, scratch_);
     for (const std::unique_ptr<StreamSlot>& slot : slots_) reserve_scratch(*run, options_.ranks, slot->scratch);
-    tasks += run->graph.tasks().size();
+    tasks += run->graph.tasks().size() + (run->rounds ? 1 : 0);
   }
-  prepare_threads(runs);
+  prepare_threads(all);
   compute_.reserve(tasks);
   instant_.reserve(instant_.capacity() + tasks);
   for (PeerLink& link : links_) link.ready.reserve(tasks);
@@ -223,11 +233,12 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
     posted_.reserve(runs_.size() + runs.size());
     starting_.reserve(runs_.size() + runs.size());
   }
-  for (std::unique_ptr<GradientRun>& run : runs) {
-    CASYNC_CHECK(run->index == runs_.size());
-    by_key_.emplace(run->key, run.get());
-    runs_.push_back(std::move(run));
+  for (GradientRun* run : all) {
+    run->index = static_cast<std::uint32_t>(by_index_.size());
+    by_index_.push_back(run);
+    by_key_.emplace(run->key, run);
   }
+  for (std::unique_ptr<GradientRun>& run : runs) runs_.push_back(std::move(run));
   return Status::ok();
 }
 

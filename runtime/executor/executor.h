@@ -155,7 +155,7 @@ class Executor final : private TransportClient {
   bool post(std::function<void()> call);
   void wake();
   Status make_room(std::vector<std::unique_ptr<GradientRun>>& runs);
-  void prepare_threads(std::span<const std::unique_ptr<GradientRun>> runs);
+  void prepare_threads(std::span<GradientRun* const> runs);
   void begin(const Start& start);
   void make_ready(GradientRun& run, TaskId task);
   void prepare(GradientRun& run, TaskId task);
@@ -166,6 +166,10 @@ class Executor final : private TransportClient {
   void complete(GradientRun& run, TaskId task);
   void release(GradientRun& run, BufferId buffer);
   void finish_gradient(GradientRun& run);
+  void finish_inner(const GradientRun& run);
+  void make_turn_ready(GradientRun& run);
+  Clock::time_point finish_turn(GradientRun& run, const TaskOutcome& outcome, Clock::time_point from,
+                                std::uint32_t lane);
   GradientRun* find_run(std::uint64_t key) const;
   void give_memory(GradientRun& run, BufferId buffer);
   Outgoing outgoing(const ReadyTask& ready) const;
@@ -184,6 +188,7 @@ class Executor final : private TransportClient {
   // The progress thread's.
   Arena arena_;
   std::vector<std::unique_ptr<GradientRun>> runs_;
+  std::vector<GradientRun*> by_index_;  ///< those and their exchanges
   std::unordered_map<std::uint64_t, GradientRun*> by_key_;
   std::vector<PeerLink> links_;
   ReadyQueue compute_;

@@ -157,7 +157,7 @@ void Executor::received(Rank from, const Message& message, Status status) {
 
 void Executor::sent(std::uint64_t cookie, Status status) {
   if (cookie == kNoticeCookie) return;
-  GradientRun& run = *runs_[cookie >> 32];
+  GradientRun& run = *by_index_[cookie >> 32];
   const TaskId task{static_cast<std::uint32_t>(cookie)};
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
   const Bytes bytes = run.state(send.from).bytes;
@@ -177,6 +177,7 @@ void Executor::failed(Rank peer, Status status) {
 /// Whether this rank waits for another's contribution, and not only for what an owner makes of all of them.
 bool Executor::lacks_contribution(const GradientRun& run) const {
   if (!run.active) return false;
+  if (const GradientRun& inner = run.under_way(); &inner != &run) return lacks_contribution(inner);
   for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
     const Recv* const recv = std::get_if<Recv>(&run.graph.tasks()[i]);
     if (recv != nullptr && recv->id.hop == 0 && run.waits_for[i] != GradientRun::kTaskDone) return true;
@@ -186,6 +187,12 @@ bool Executor::lacks_contribution(const GradientRun& run) const {
 
 std::string Executor::missing(const GradientRun& run) const {
   if (!run.active) return "nothing is missing any more";
+  const GradientRun& inner = run.under_way();
+  if (run.warm_up.get() == &inner) return missing(inner);
+  if (run.rounds) {
+    const std::string turn = std::to_string(run.rounds->turn + 1) + " of " + std::to_string(run.rounds->turns());
+    return "turn " + turn + (&inner != &run ? " is done; then " + missing(inner) : " is not computed");
+  }
   std::string text;
   int unsent = 0, uncomputed = 0;
   for (std::size_t i = 0; i < run.waits_for.size(); ++i) {

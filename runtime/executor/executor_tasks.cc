@@ -20,6 +20,7 @@ constexpr Elements kStreamElements = Elements{32} * 1024;
 constexpr std::chrono::microseconds kTaskTime{50};
 
 Elements elements_of(const GradientRun& run, TaskId task) {
+  if (run.rounds) return run.elements;
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* encode = std::get_if<Encode>(&primitive)) return encode->from.count;
   if (const auto* decode = std::get_if<Decode>(&primitive)) return decode->to.count;
@@ -38,6 +39,11 @@ SpanKind kind_of(const Primitive& primitive) {
 void Executor::begin(const Start& start) {
   GradientRun& run = *start.run;
   run.begin(start.step, start.data);
+  if (run.warm_up && start.step < run.decision.warm_up_steps) {
+    run.keeps = false;
+    return begin({run.warm_up.get(), start.step, start.data});
+  }
+  if (run.rounds) return make_turn_ready(run);
   if (run.tasks_left == 0) return finish_gradient(run);
   for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
     if (run.waits_for[i] == 0) make_ready(run, TaskId(i));
@@ -73,6 +79,7 @@ void Executor::give_memory(GradientRun& run, BufferId buffer) {
 }
 
 void Executor::prepare(GradientRun& run, TaskId task) {
+  if (run.rounds) return;
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* encode = std::get_if<Encode>(&primitive)) give_memory(run, encode->to);
   if (const auto* merge = std::get_if<Merge>(&primitive)) give_memory(run, merge->to);
@@ -166,6 +173,7 @@ Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome ou
     report(std::move(outcome.status));
     return Clock::now();
   }
+  if (run.rounds) return finish_turn(run, outcome, from, lane);
   const BufferId buffer = take_over(run, task, outcome);
   const Bytes bytes = run.slice_of(buffer).count * bytes_of(run.spec.dtype);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
@@ -211,8 +219,41 @@ void Executor::finish_gradient(GradientRun& run) {
   ++run.steps;
   run.total_s += Seconds(Clock::now() - run.begun).count();
   run.completed.store(run.step + 1, std::memory_order_release);
+  if (run.outer != nullptr) return finish_inner(run);
   active_.fetch_sub(1);
   announce_ = true;
+}
+
+/// Goes on with the gradient that waits for `run`.
+void Executor::finish_inner(const GradientRun& run) {
+  GradientRun& outer = *run.outer;
+  if (&run == outer.warm_up.get()) {
+    outer.finite = run.finite;
+    return finish_gradient(outer);
+  }
+  ++outer.rounds->turn;
+  make_turn_ready(outer);
+}
+
+/// Further along than whatever the gradient did before.
+void Executor::make_turn_ready(GradientRun& run) {
+  compute_.push({&run, TaskId{}, run.decision.priority, 2 * run.rounds->turn, arrivals_++});
+}
+
+Clock::time_point Executor::finish_turn(GradientRun& run, const TaskOutcome& outcome, Clock::time_point from,
+                                        std::uint32_t lane) {
+  RoundsRun& rounds = *run.rounds;
+  counters_.tasks.fetch_add(1, std::memory_order_relaxed);
+  const SpanKind kind = rounds.is_last() ? SpanKind::kDecode : SpanKind::kEncode;
+  const Clock::time_point now = record(kind, run, {rounds.turn, 0}, -1, run.spec.bytes(), lane, from);
+  if (rounds.is_last()) {
+    run.finite = outcome.finite;
+    finish_gradient(run);
+  } else {
+    begin({rounds.exchanges[rounds.turn].get(), run.step, rounds.exchanged[rounds.turn]->view()});
+    transport_->retry_held();  // other ranks may be there already
+  }
+  return now;
 }
 
 Clock::time_point Executor::record(SpanKind kind, GradientRun& run, MessageId id, Rank peer, Bytes bytes,

@@ -88,7 +88,8 @@ void GradientRun::lay_out_kept() {
 }
 
 Status GradientRun::allocate_kept(Device& device) {
-  if (kept_initial.empty()) return Status::ok();
+  if (rounds) CASYNC_RETURN_IF_ERROR(rounds->allocate(device));
+  if (kept_floats() == 0) return Status::ok();
   for (std::unique_ptr<DeviceBuffer>& one : kept_memory) {
     Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float));
     if (!memory) return memory.status();
@@ -100,6 +101,8 @@ Status GradientRun::allocate_kept(Device& device) {
 
 void GradientRun::reset_kept() {
   for (const std::unique_ptr<DeviceBuffer>& one : kept_memory) {
+    if (one == nullptr) return;
+    if (rounds) std::fill_n(reinterpret_cast<float*>(one->view().data), kept_floats(), 0.0f);
     for (std::size_t array = 0; array < kept_initial.size(); ++array) {
       std::fill_n(reinterpret_cast<float*>(one->view().data) + array * elements, elements, kept_initial[array]);
     }
@@ -121,7 +124,16 @@ compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice
 }
 
 float* GradientRun::committed_kept() const {
-  return kept_initial.empty() ? nullptr : reinterpret_cast<float*>(kept_memory[committed]->view().data);
+  return kept_memory[committed] == nullptr ? nullptr : reinterpret_cast<float*>(kept_memory[committed]->view().data);
+}
+
+void GradientRun::set_step(std::uint32_t next) {
+  for_each([&](GradientRun& run) { run.completed.store(next); });
+}
+
+const GradientRun& GradientRun::under_way() const {
+  if (warm_up && warm_up->active) return *warm_up;
+  return rounds && rounds->under_way() != nullptr ? *rounds->under_way() : *this;
 }
 
 GradientRun::Arrival* GradientRun::arrival(MessageId id, Rank from) {
@@ -137,10 +149,12 @@ void GradientRun::begin(std::uint32_t new_step, View new_data) {
   step = new_step;
   active = true;
   finite = true;
+  keeps = true;
   tasks_left = static_cast<int>(graph.tasks().size());
   for (std::size_t i = 0; i < waits_for.size(); ++i) waits_for[i] = graph.predecessors(TaskId(i));
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i] = {{}, 0, graph.uses(BufferId(i)), false, false, true};
   for (Arrival& one : arrivals) one.begun = false;
+  if (rounds) rounds->turn = 0;
   begun = Clock::now();
 }
 

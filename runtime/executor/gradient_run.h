@@ -13,6 +13,7 @@
 #include "casync/model/plan.h"
 #include "compll/codec/codec.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/rounds_run.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
@@ -65,11 +66,13 @@ struct GradientRun {
 
   GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, HopCodecs hop_codecs);
 
-  /// Memory of what codecs keep from step to step, twice: as the last step left it, and for the one under way.
-  /// Unavailable: no memory.
+  /// Memory of what codecs keep from step to step, twice: as the last step left it, and for the one under way. And of
+  /// what a codec of rounds takes beside. Unavailable: no memory.
   Status allocate_kept(Device& device);
   /// As it is before the first step.
   void reset_kept();
+  /// The next step is `step`: the session's, while none is under way.
+  void set_step(std::uint32_t next);
 
   const compll::Codec& codec(Hop hop) const { return codecs.of(hop); }
   Hop hop_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].hop; }
@@ -86,11 +89,20 @@ struct GradientRun {
   /// What `codec` keeps for `slice` where it encodes gradients, encodes sums or makes the result; empty where it keeps
   /// nothing.
   compll::Residual kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
-  /// All of it, as the last committed step left it: `kept_arrays` arrays of `elements` floats. Null where there are
-  /// none.
+  /// All of it, as the last committed step left it: kept_floats() of them. Null where there are none.
   float* committed_kept() const;
-  Elements kept_floats() const { return kept_initial.size() * elements; }
+  Elements kept_floats() const { return rounds ? rounds->shape.states : kept_initial.size() * elements; }
   Arrival* arrival(MessageId id, Rank from);
+  /// What this gradient waits for: itself, its warm-up, or the exchange between two turns.
+  const GradientRun& under_way() const;
+  /// Calls visit(GradientRun&) for this one and all that belong to it.
+  template <class Visit>
+  void for_each(Visit visit) {
+    visit(*this);
+    if (warm_up) visit(*warm_up);
+    if (!rounds) return;
+    for (const std::unique_ptr<GradientRun>& one : rounds->exchanges) visit(*one);
+  }
   /// Who sent what is in `buffer`; -1: it was made here.
   Rank sender_of(BufferId buffer) const;
   /// Sets all counters for a new step over `data`.
@@ -102,19 +114,23 @@ struct GradientRun {
   TaskGraph graph;
   HopCodecs codecs;
   std::uint64_t key = 0;    ///< names it in messages: a hash of its name, the same on all ranks
-  std::uint32_t index = 0;  ///< GradientId here
+  std::uint32_t index = 0;  ///< the executor's
   Rank self = 0;
   Elements elements = 0;
   std::vector<float> kept_initial;       ///< of each array of `elements` floats: what its elements begin with
   std::array<std::size_t, 3> kept_at{};  ///< the first array of each KeptBy
   std::vector<bool> lies_in_gradient;    ///< per buffer
   std::vector<TaskTraits> traits;        ///< per task
+  std::unique_ptr<RoundsRun> rounds;     ///< null but for a codec of rounds
+  std::unique_ptr<GradientRun> warm_up;  ///< what is done instead until decision.warm_up_steps are over; null: nothing
+  GradientRun* outer = nullptr;          ///< not null: this is an exchange or the warm-up of that gradient
 
   // The step under way.
   View data;
   std::uint32_t step = 0;
   bool active = false;
   bool finite = true;
+  bool keeps = true;  ///< what codecs keep has been written anew
   int tasks_left = 0;
   std::vector<int> waits_for;            ///< per task: predecessors not done; kTaskDone afterwards
   std::vector<Clock::time_point> since;  ///< per task: when its message began to move

@@ -2,6 +2,8 @@
 #include "runtime/executor/task_runner.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "base/check.h"
 #include "compll/ops/cpu/convert.h"
@@ -19,11 +21,11 @@ const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch)
 
 /// Two ranks that rounded by the same random numbers would err alike, and so would an owner that rounds their sum by
 /// them again: the mean would not come out right. So each draws its own, but where a codec wants them shared.
-compll::EncodeContext context_of(const GradientRun& run, const compll::Codec& codec, GradientRun::KeptBy use,
+compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
                                  Slice slice, std::uint64_t seed) {
   const std::uint64_t who = 3 * static_cast<std::uint64_t>(run.self) + static_cast<std::uint64_t>(use);
   const std::uint64_t own = seed + (who + 1) * 0xd1342543de82ef95;  // odd: no two become one
-  return {codec.info().shared_numbers ? seed : own, run.key, run.step, slice.first};
+  return {codec.shared_numbers ? seed : own, run.key, run.step, slice.first};
 }
 
 Status check_arrived(GradientRun& run, BufferId id) {
@@ -43,7 +45,7 @@ TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t see
   const compll::Encoded made =
       codec.encode(float_values(run, encode.from, scratch), encode.from.count,
                    run.kept(codec, GradientRun::KeptBy::kEncode, encode.from),
-                   context_of(run, codec, GradientRun::KeptBy::kEncode, encode.from, seed), out.memory.data);
+                   context_of(run, codec.info(), GradientRun::KeptBy::kEncode, encode.from, seed), out.memory.data);
   return {Status::ok(), made.size, made.finite};
 }
 
@@ -72,7 +74,7 @@ TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, 
   const auto use = run.hop_of(merge.to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
   const compll::Encoded made = in_codec->merge(
       scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec, run.kept(out_codec, use, slice),
-      context_of(run, out_codec, use, slice, seed), run.state(merge.to).memory.data);
+      context_of(run, out_codec.info(), use, slice, seed), run.state(merge.to).memory.data);
   return {Status::ok(), made.size, finite && made.finite};
 }
 
@@ -94,6 +96,42 @@ TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t see
   return {Status::ok(), state.bytes, state.finite};
 }
 
+bool all_finite(const View& floats) {
+  const auto* const values = reinterpret_cast<const float*>(floats.data);
+  return std::all_of(values, values + floats.size / sizeof(float), [](float x) { return std::isfinite(x); });
+}
+
+TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, Scratch& scratch) {
+  RoundsRun& rounds = *run.rounds;
+  const Slice all{0, run.elements};
+  std::array<float*, compll::kMostRounds> exchanged;
+  TaskOutcome outcome;
+  for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) {
+    exchanged[i] = reinterpret_cast<float*>(rounds.exchanged[i]->view().data);
+    // All ranks have the same of each, so they say the same.
+    if (rounds.is_last()) outcome.finite = outcome.finite && all_finite(rounds.exchanged[i]->view());
+  }
+  const float* const gradient = float_values(run, all, scratch);
+  const auto kept = [&](int which) {
+    return run.kept_floats() == 0 ? nullptr : reinterpret_cast<float*>(run.kept_memory[which]->view().data);
+  };
+  float* const out = run.is_float32() ? reinterpret_cast<float*>(run.memory(all).data) : scratch.values.data();
+  rounds.codec->turn({.number = rounds.turn,
+                      .rows = rounds.rows,
+                      .columns = rounds.columns,
+                      .gradient = gradient,
+                      .exchanged = {exchanged.data(), rounds.exchanged.size()},
+                      .states_in = kept(run.committed),
+                      .states_out = kept(1 - run.committed),
+                      .scratch = reinterpret_cast<float*>(rounds.scratch->view().data),
+                      .out = rounds.is_last() ? out : nullptr},
+                     context_of(run, rounds.codec->info(), GradientRun::KeptBy::kEncode, all, seed));
+  if (rounds.is_last() && !run.is_float32()) {
+    compll::from_float32(out, run.elements, run.spec.dtype, run.memory(all).data);
+  }
+  return outcome;
+}
+
 }  // namespace
 
 TaskOutcome run_instant_task(GradientRun& run, TaskId task) {
@@ -106,6 +144,7 @@ TaskOutcome run_instant_task(GradientRun& run, TaskId task) {
 }
 
 TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
+  if (run.rounds) return run_turn(run, seed, scratch);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* encode = std::get_if<Encode>(&primitive)) return run_encode(run, *encode, seed, scratch);
   if (const auto* merge = std::get_if<Merge>(&primitive)) return run_merge(run, *merge, seed, scale, scratch);
@@ -117,7 +156,7 @@ TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float sc
 void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch) {
   scratch.contributions.reserve(static_cast<std::size_t>(ranks));
   if (run.is_float32()) return;
-  Elements most = scratch.values.size();
+  Elements most = std::max<Elements>(scratch.values.size(), run.rounds ? run.elements : 0);
   for (const Buffer& buffer : run.graph.buffers()) most = std::max(most, buffer.slice.count);
   scratch.values.resize(most);
 }

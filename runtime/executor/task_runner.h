@@ -25,8 +25,9 @@ struct TaskOutcome {
 /// The outcome of an Encode or Decode that has nothing to do (GradientRun::TaskTraits::instant).
 TaskOutcome run_instant_task(GradientRun& run, TaskId task);
 
-/// Runs any other Encode, Merge or Decode whose buffers have their memory. Any thread; `scratch` is that thread's.
-/// DataLoss: a payload that came from another rank is not what its codec makes; names gradient and partition.
+/// Runs any other Encode, Merge or Decode whose buffers have their memory, or of a codec of rounds the turn under way.
+/// Any thread; `scratch` is that thread's. DataLoss: a payload that came from another rank is not what its codec makes;
+/// names gradient and partition.
 TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch);
 
 /// Makes room in `scratch` for every task of `run`.

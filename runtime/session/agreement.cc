@@ -25,6 +25,7 @@ void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
   if (choice.partition_bytes) facts.emplace_back(name + " partition_bytes", std::to_string(*choice.partition_bytes));
   if (choice.partitions) facts.emplace_back(name + " partitions", std::to_string(*choice.partitions));
   if (choice.priority) facts.emplace_back(name + " priority", std::to_string(*choice.priority));
+  if (choice.warm_up_steps) facts.emplace_back(name + " warm_up_steps", std::to_string(*choice.warm_up_steps));
 }
 
 }  // namespace
@@ -41,7 +42,8 @@ std::string text_of(const Decision& decision) {
   std::string text = identity_of(decision.codec);
   if (!(decision.second_hop == decision.codec)) text += " / " + identity_of(decision.second_hop);
   return text + ", " + std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
-         " partitions, priority " + std::to_string(decision.priority);
+         " partitions, priority " + std::to_string(decision.priority) +
+         (decision.warm_up_steps > 0 ? ", " + std::to_string(decision.warm_up_steps) + " warm-up steps" : "");
 }
 
 std::string text_of(const GradientSpec& gradient, const Decision& decision) {

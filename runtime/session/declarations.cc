@@ -5,8 +5,10 @@
 #include <xxhash.h>
 
 #include "casync/planner/decide.h"
-#include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 #include "runtime/session/agreement.h"
+#include "runtime/session/hop_codecs.h"
+#include "runtime/session/inner_runs.h"
 
 namespace casync::runtime {
 namespace {
@@ -30,52 +32,29 @@ Status check_shape(const GradientSpec& gradient) {
   return Status::ok();
 }
 
-CodecChoice for_dtype(CodecChoice choice, DType dtype) {
-  if (choice.name != "none" || dtype == DType::kFloat32) return choice;
-  return {dtype == DType::kFloat16 ? "fp16" : "bf16", {}};
-}
-
-Result<HopCodecs> make_codecs(const Decision& decision, DType dtype) {
-  HopCodecs codecs;
-  const std::pair<std::unique_ptr<compll::Codec>*, CodecChoice> all[] = {{&codecs.first, decision.codec},
-                                                                         {&codecs.second, decision.second_hop},
-                                                                         {&codecs.raw, for_dtype({}, dtype)},
-                                                                         {&codecs.sum, {}}};
-  for (const auto& [place, choice] : all) {
-    Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
-    if (!codec) return codec.status();
-    *place = std::move(*codec);
-  }
-  return codecs;
-}
-
 }  // namespace
-
-Result<CodecTraits> traits_of(const CodecChoice& choice) {
-  Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
-  if (!codec) return codec.status();
-  const compll::CodecInfo& info = (*codec)->info();
-  return CodecTraits{info.exact_merge, info.bits_per_element, info.coded_terms};
-}
 
 Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology) {
   CASYNC_RETURN_IF_ERROR(check_shape(gradient));
-  Declared declared{gradient, decide(plan, gradient, topology.ranks),
-                    XXH3_64bits(gradient.name.data(), gradient.name.size())};
+  const auto named = [&](const Status& status) {
+    return Status(status.code(), "gradient " + gradient.name + ": " + status.message());
+  };
+  Result<Decision> decision = with_rounds_where_they_pay(decide(plan, gradient, topology.ranks), gradient);
+  if (!decision) return named(decision.status());
+  Declared declared{gradient, std::move(*decision), XXH3_64bits(gradient.name.data(), gradient.name.size())};
   // Whether a strategy can carry a codec is asked of the codec the plan names: `none` in half precision still
   // merges without a further error at each hop only as float32, so a ring of it is refused like any other cast.
   declared.decision.codec = for_dtype(declared.decision.codec, gradient.dtype);
   declared.decision.second_hop = for_dtype(declared.decision.second_hop, gradient.dtype);
   Result<std::unique_ptr<GradientRun>> run = make_run(declared, topology, 0, 0);
-  if (!run) {
-    return Status(run.status().code(), "gradient " + gradient.name + ": " + run.status().message());
-  }
+  if (!run) return named(run.status());
   return declared;
 }
 
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t position) {
   const Decision& decision = declared.decision;
+  if (compll::has_rounds(decision.codec.name)) return make_rounds_run(declared, topology, self, position);
   Result<HopCodecs> codecs = make_codecs(decision, declared.spec.dtype);
   if (!codecs) return codecs.status();
   Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, position, traits_of);
@@ -83,6 +62,7 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
   auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));
   run->self = self;
   run->key = declared.key;
+  CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, position, *run));
   return run;
 }
 

@@ -35,7 +35,4 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
 /// rank encodes what. State of another one is refused.
 std::string state_label(const Decision& decision, const Topology& topology);
 
-/// Codec traits from the codecs themselves.
-Result<CodecTraits> traits_of(const CodecChoice& choice);
-
 }  // namespace casync::runtime

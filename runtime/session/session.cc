@@ -227,7 +227,9 @@ StepResult SessionImpl::commit() {
     result.finite = false;
   }
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    if (result.finite && submitted_[i].steps == step_ + 1) runs_[i]->committed = 1 - runs_[i]->committed;
+    if (result.finite && submitted_[i].steps == step_ + 1 && runs_[i]->keeps) {
+      runs_[i]->committed = 1 - runs_[i]->committed;
+    }
   }
   if (timeline_) {
     timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now()});

@@ -9,9 +9,11 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "casync/planner/plan_file.h"
+#include "compll/codec/rounds_codec.h"
 #include "runtime/control/identity.h"
 #include "runtime/device/host_device.h"
 #include "runtime/session/agreement.h"
+#include "runtime/session/hop_codecs.h"
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
@@ -52,6 +54,11 @@ Result<Plan> plan_of(const SessionOptions& options) {
   return plan;
 }
 
+Status check_codec(const CodecChoice& choice) {
+  if (!compll::has_rounds(choice.name)) return traits_of(choice).status();
+  return compll::make_rounds_codec(choice.name, choice.parameters).status();
+}
+
 /// A codec that does not exist or a file that does not compile is this rank's mistake: it says so before anybody waits.
 /// Names in a plan are looked at when a gradient is declared: some may be meant for none.
 Status check_codecs(const Plan& plan, const std::optional<CodecChoice>& codec) {
@@ -66,7 +73,7 @@ Status check_codecs(const Plan& plan, const std::optional<CodecChoice>& codec) {
     }
   }
   for (const CodecChoice& each : wanted) {
-    if (Result<CodecTraits> known = traits_of(each); !known) return known.status();
+    CASYNC_RETURN_IF_ERROR(check_codec(each));
   }
   return Status::ok();
 }

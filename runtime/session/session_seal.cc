@@ -58,7 +58,6 @@ Status SessionImpl::add_runs(std::span<const Declared> declared, std::span<const
   for (std::size_t i = known; i < declared.size(); ++i) {
     Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], topology_, launch_.rank, position[i]);
     if (!run) return run.status();
-    (*run)->index = static_cast<std::uint32_t>(i);
     CASYNC_RETURN_IF_ERROR((*run)->allocate_kept(*device_));
     borrowed.push_back(run->get());
     runs.push_back(std::move(*run));

@@ -63,16 +63,14 @@ Status SessionImpl::check_state(const GradientRun& run, const GradientState& sta
     return invalid_argument("gradient " + run.spec.name + ": the state is of " + state.codec + ", here it is " + label);
   }
   if (state.residual.size() == run.kept_floats()) return Status::ok();
-  return invalid_argument(
-      "gradient " + run.spec.name + ": a residual of " + std::to_string(state.residual.size()) +
-      " elements, the gradient has " + std::to_string(run.elements) +
-      (run.kept_initial.size() > 1 ? " in each of " + std::to_string(run.kept_initial.size()) + " arrays" : ""));
+  return invalid_argument("gradient " + run.spec.name + ": a state of " +
+                          std::to_string(state.residual.size()) + " elements, its codecs keep " + std::to_string(run.kept_floats()));
 }
 
 /// `state`: null where the gradient was not there yet.
 void SessionImpl::adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step) {
-  run.completed.store(step);
-  if (run.kept_initial.empty()) return;
+  run.set_step(step);
+  if (run.kept_floats() == 0) return;
   if (state == nullptr) {
     run.reset_kept();
   } else {

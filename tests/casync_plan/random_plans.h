@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 
+#include "base/codec_file.h"
 #include "casync/model/plan.h"
 
 namespace casync {
@@ -44,6 +45,7 @@ class RandomPlans {
 
   CodecChoice codec() {
     CodecChoice codec{text(), {}};
+    if (is_codec_file(codec.name)) codec.name.insert(0, 1, '/');  // relative ones are read as others
     for (unsigned i = below(3); i > 0; --i) codec.parameters.emplace_back(text() + std::to_string(i), number());
     return codec;
   }
@@ -56,6 +58,7 @@ class RandomPlans {
     if (maybe()) choice.partition_bytes = 1024 + below(1u << 30);
     if (maybe()) choice.partitions = 1 + static_cast<int>(below(65536));
     if (maybe()) choice.priority = static_cast<int>(random_());
+    if (maybe()) choice.warm_up_steps = below(1'000'000'001);
     return choice;
   }
 

@@ -20,7 +20,8 @@ bool same(const std::optional<CodecChoice>& a, const std::optional<CodecChoice>&
 
 bool same(const Choice& a, const Choice& b) {
   return same(a.codec, b.codec) && same(a.second_hop, b.second_hop) && a.strategy == b.strategy &&
-         a.partition_bytes == b.partition_bytes && a.partitions == b.partitions && a.priority == b.priority;
+         a.partition_bytes == b.partition_bytes && a.partitions == b.partitions && a.priority == b.priority &&
+         a.warm_up_steps == b.warm_up_steps;
 }
 
 bool same(const Plan& a, const Plan& b) {

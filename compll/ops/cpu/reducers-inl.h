@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): sixteen lanes, then halves.
-// `rest` is how many of the sixteen elements count. Included after hwy/foreach_target.h only.
+// Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): sixteen lanes over a chunk,
+// then halves, and the results of chunks like elements (Chunks). `rest` is how many of the sixteen elements count.
+// Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_REDUCERS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_REDUCERS_INL_H_
 #undef COMPLL_OPS_CPU_REDUCERS_INL_H_
@@ -42,6 +43,19 @@ HWY_INLINE Group load_lanes(const T* from) {
   return group;
 }
 
+HWY_INLINE Double load_doubles(const double* from) {
+  Double group;
+  for (size_t k = 0; k < kDoubleParts; ++k) group.v[k] = hn::LoadU(F64(), from + k * kDoubleLanes);
+  return group;
+}
+
+inline constexpr size_t kChunk = 4096;
+/// Whether a chunk is over behind so many elements from `at` on: both are counted from where the reduction began.
+HWY_INLINE bool ends_chunk(size_t at, size_t rest) { return (at + rest) % kChunk == 0; }
+
+// What Chunks asks of a reducer whose order can be seen: the elements it takes, sixteen of them from memory, and
+// whether it may be left out, because nothing came.
+
 // Constructors are written out: a compiler's own would be of no instruction set.
 class Magnitude {
  public:
@@ -59,6 +73,9 @@ class Magnitude {
 template <class Group, class T>
 class Maximum {
  public:
+  using Element = T;
+  static HWY_INLINE Group sixteen(const T* from) { return load_lanes<Group>(from); }
+  HWY_INLINE bool is_empty() const { return false; }  // an identity does no harm
   HWY_INLINE Maximum() : top_(kLeast) {}
   HWY_INLINE void take(Group values, size_t rest) { top_ = max(top_, or_else(values, Group(kLeast), rest)); }
   HWY_INLINE T result() const {
@@ -79,6 +96,9 @@ class Maximum {
 template <class Group, class T>
 class Minimum {
  public:
+  using Element = T;
+  static HWY_INLINE Group sixteen(const T* from) { return load_lanes<Group>(from); }
+  HWY_INLINE bool is_empty() const { return false; }  // an identity does no harm
   HWY_INLINE Minimum() : least_(kMost) {}
   HWY_INLINE void take(Group values, size_t rest) { least_ = min(least_, or_else(values, Group(kMost), rest)); }
   HWY_INLINE T result() const {
@@ -99,6 +119,9 @@ class Minimum {
 /// Of floats and doubles.
 class Sum {
  public:
+  using Element = double;
+  static HWY_INLINE Double sixteen(const double* from) { return load_doubles(from); }
+  HWY_INLINE bool is_empty() const { return false; }
   HWY_INLINE Sum() : sum_(0.0) {}
   HWY_INLINE void take(Double values, size_t rest) {
     if (rest < kGroup) {
@@ -173,6 +196,8 @@ class Count {
 template <class Group, class T, class Function>
 class Fold {
  public:
+  using Element = T;
+  static HWY_INLINE Group sixteen(const T* from) { return load_lanes<Group>(from); }
   HWY_INLINE Fold() : lanes_(T{0}), used_(0) {}
   HWY_INLINE void take(Group values, size_t rest) {
     if (used_ == 0) {
@@ -183,21 +208,86 @@ class Fold {
       lanes_ = rest >= kGroup ? both : select(first_lanes(rest), both, lanes_);
     }
   }
-  HWY_INLINE T result(T initial) const {
-    if (used_ == 0) return initial;
+  HWY_INLINE bool is_empty() const { return used_ == 0; }
+  /// Of what came: it is not empty.
+  HWY_INLINE T result() const {
     T lanes[kGroup + kGroup / 2] = {}, combined[kGroup];
     store_lanes(lanes_, lanes);
     for (size_t half = kGroup / 2; half != 0; half /= 2) {
       store_lanes(Function()(load_lanes<Group>(lanes), load_lanes<Group>(lanes + half)), combined);
       for (size_t i = 0; i < half && i + half < used_; ++i) lanes[i] = combined[i];
     }
-    store_lanes(Function()(Group(initial), load_lanes<Group>(lanes)), combined);
+    return lanes[0];
+  }
+  HWY_INLINE T result(T initial) const {
+    if (used_ == 0) return initial;
+    T combined[kGroup];
+    store_lanes(Function()(Group(initial), Group(result())), combined);
     return combined[0];
   }
 
  private:
   Group lanes_;
   size_t used_;  ///< lanes that have an element
+};
+
+/// What whole chunks have become, and chunks of those: of all that has fewer than 2^36 elements.
+template <class Reducer>
+class Chunks {
+ public:
+  using T = typename Reducer::Element;
+  HWY_INLINE Chunks() {}
+
+  /// The next chunk's result. Out of line, and with no reference to the reducer that goes on: that one stays in
+  /// registers.
+  HWY_NOINLINE void take(T result) {
+    lower_.take(result);
+    if (lower_.count != kChunk) return;
+    upper_.take(lower_.all().result());
+    lower_ = Level();
+  }
+
+  /// Begins anew.
+  HWY_INLINE void clear() {
+    if (lower_.count != 0) lower_ = Level();
+    if (upper_.count != 0) upper_ = Level();
+  }
+
+  /// Of everything: `open` has what stands behind the last whole chunk.
+  template <class... Initial>
+  HWY_INLINE T result(const Reducer& open, Initial... initial) const {
+    if (lower_.count == 0 && upper_.count == 0) return open.result(initial...);
+    const bool is_empty = open.is_empty();
+    return joined(is_empty, is_empty ? T{} : open.result(), initial...);
+  }
+
+ private:
+  struct Level {
+    HWY_INLINE Level() : count(0) {}
+    HWY_INLINE void take(T result) {
+      pending[count++ % kGroup] = result;
+      if (count % kGroup == 0) lanes.take(Reducer::sixteen(pending), kGroup);
+    }
+    HWY_INLINE Reducer all() const {
+      Reducer all = lanes;
+      if (count % kGroup != 0) all.take(Reducer::sixteen(pending), count % kGroup);
+      return all;
+    }
+    Reducer lanes;
+    T pending[kGroup] = {};
+    size_t count;
+  };
+
+  template <class... Initial>
+  HWY_NOINLINE T joined(bool is_empty, T last, Initial... initial) const {
+    Level lower = lower_, upper = upper_;
+    if (!is_empty) lower.take(last);
+    if (upper.count == 0) return lower.all().result(initial...);
+    if (lower.count != 0) upper.take(lower.all().result());
+    return upper.all().result(initial...);
+  }
+
+  Level lower_, upper_;
 };
 
 }  // namespace casync::compll::HWY_NAMESPACE

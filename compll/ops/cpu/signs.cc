@@ -54,13 +54,16 @@ HWY_INLINE VecD widen([[maybe_unused]] size_t half, VecF v) {
 #endif
 }
 
-HWY_INLINE double sum_of_lanes(const VecD* sums) {
-  HWY_ALIGN double lanes[kPadding];
-  for (size_t s = 0; s < kSums; ++s) hn::Store(sums[s], F64(), lanes + s * hn::MaxLanes(F64()));
+HWY_INLINE double in_halves(double* lanes) {
   for (size_t half = kPadding / 2; half != 0; half /= 2) {
     for (size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
   }
   return lanes[0];
+}
+HWY_INLINE double sum_of_lanes(const VecD* sums) {
+  HWY_ALIGN double lanes[kPadding];
+  for (size_t s = 0; s < kSums; ++s) hn::Store(sums[s], F64(), lanes + s * hn::MaxLanes(F64()));
+  return in_halves(lanes);
 }
 
 struct SignSums {
@@ -68,8 +71,11 @@ struct SignSums {
   uint32_t top = 0;  ///< the largest magnitude's bits
 };
 
-/// Bits and sums of p[0..count), padded with zeros to whole groups; writes no bytes beyond ceil(count / 8).
-HWY_INLINE SignSums split_signs(const float* p, size_t count, std::byte* codes, const Ahead& ahead, size_t at) {
+// A block has 16 chunks at most: one for each lane of the sum of their sums.
+inline constexpr size_t kChunk = 4096;
+
+/// Bits and sums of a chunk p[0..count), padded with zeros to whole groups; writes no bytes beyond ceil(count / 8).
+HWY_INLINE SignSums split_chunk(const float* p, size_t count, std::byte* codes, const Ahead& ahead, size_t at) {
   const VecD zero = hn::Zero(F64());
   VecD above[kSums], below[kSums];
   for (size_t s = 0; s < kSums; ++s) above[s] = below[s] = zero;
@@ -97,6 +103,21 @@ HWY_INLINE SignSums split_signs(const float* p, size_t count, std::byte* codes, 
     }
   }
   return {sum_of_lanes(above), sum_of_lanes(below), max_of_lanes(top)};
+}
+
+/// The same of a block.
+HWY_INLINE SignSums split_signs(const float* p, size_t count, std::byte* codes, const Ahead& ahead, size_t at) {
+  double above[kPadding] = {}, below[kPadding] = {};
+  uint32_t top = 0;
+  for (size_t first = 0, c = 0; first < count; first += kChunk, ++c) {
+    const size_t size = std::min(kChunk, count - first);
+    const SignSums chunk = split_chunk(p + first, size, codes + first / 8, ahead, at + first);
+    if (size == count) return chunk;
+    above[c] = chunk.at_least_zero;
+    below[c] = chunk.below_zero;
+    top = std::max(top, chunk.top);
+  }
+  return {in_halves(above), in_halves(below), top};
 }
 
 size_t count_ones(const std::byte* codes, size_t bytes) {

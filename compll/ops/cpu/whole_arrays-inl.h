@@ -111,12 +111,30 @@ HWY_INLINE void store_section(size_t count, const A& array, std::byte* at) {
   }
 }
 
-// Reductions, in the order that the language fixes: sixteen lanes, combined in halves.
+// Reductions, in the order that the language fixes: sixteen lanes over a chunk, combined in halves, and the chunks'
+// results like elements.
 
 inline constexpr size_t kSumLanes = 16;
+inline constexpr size_t kSumChunk = 4096;
+
+/// reduce(count, array) of each chunk, then of their results, then of theirs: of all that has fewer than 2^36 elements.
+template <class A, class Reduce>
+HWY_INLINE auto in_chunks(size_t count, const A& array, const Reduce& reduce) {
+  if (count <= kSumChunk) return reduce(count, array);
+  const auto chunk = [&](size_t c) HWY_ATTR {
+    return reduce(std::min(kSumChunk, count - c * kSumChunk),
+                  [&](size_t i) HWY_ATTR { return array(c * kSumChunk + i); });
+  };
+  const size_t chunks = (count + kSumChunk - 1) / kSumChunk;
+  const auto of_chunks = [&](size_t c) HWY_ATTR {
+    return reduce(std::min(kSumChunk, chunks - c * kSumChunk),
+                  [&](size_t i) HWY_ATTR { return chunk(c * kSumChunk + i); });
+  };
+  return reduce((chunks + kSumChunk - 1) / kSumChunk, of_chunks);
+}
 
 template <class T, class A, class Combine>
-HWY_INLINE T in_lanes(size_t count, const A& array, T identity, const Combine& combine) {
+HWY_INLINE T chunk_in_lanes(size_t count, const A& array, T identity, const Combine& combine) {
   T lanes[kSumLanes];
   std::fill(lanes, lanes + kSumLanes, identity);
   size_t i = 0;
@@ -128,6 +146,13 @@ HWY_INLINE T in_lanes(size_t count, const A& array, T identity, const Combine& c
     for (size_t lane = 0; lane < half; ++lane) lanes[lane] = combine(lanes[lane], lanes[lane + half]);
   }
   return lanes[0];
+}
+
+template <class T, class A, class Combine>
+HWY_INLINE T in_lanes(size_t count, const A& array, T identity, const Combine& combine) {
+  return in_chunks(count, array, [&](size_t size, const auto& chunk) HWY_ATTR {
+    return chunk_in_lanes<T>(size, chunk, identity, combine);
+  });
 }
 
 template <class A>
@@ -163,15 +188,19 @@ HWY_INLINE uint32_t count_of(size_t count, const A& array) {
 /// By the user's function: lanes begin with their first element, those without one are left out.
 template <class T, class A, class Combine>
 HWY_INLINE T folded(size_t count, const A& array, T initial, const Combine& combine) {
-  T lanes[kSumLanes];
-  const size_t used = std::min(count, kSumLanes);
-  for (size_t i = 0; i < used; ++i) lanes[i] = array(i);
-  for (size_t i = used; i < count; ++i) lanes[i % kSumLanes] = combine(lanes[i % kSumLanes], array(i));
-  for (size_t half = kSumLanes / 2; half != 0; half /= 2) {
-    for (size_t lane = 0; lane < half && lane + half < used; ++lane)
-      lanes[lane] = combine(lanes[lane], lanes[lane + half]);
-  }
-  return used == 0 ? initial : combine(initial, lanes[0]);
+  if (count == 0) return initial;
+  const T all = in_chunks(count, array, [&](size_t size, const auto& chunk) HWY_ATTR {
+    T lanes[kSumLanes];
+    const size_t used = std::min(size, kSumLanes);
+    for (size_t i = 0; i < used; ++i) lanes[i] = chunk(i);
+    for (size_t i = used; i < size; ++i) lanes[i % kSumLanes] = combine(lanes[i % kSumLanes], chunk(i));
+    for (size_t half = kSumLanes / 2; half != 0; half /= 2) {
+      for (size_t lane = 0; lane < half && lane + half < used; ++lane)
+        lanes[lane] = combine(lanes[lane], lanes[lane + half]);
+    }
+    return lanes[0];
+  });
+  return combine(initial, all);
 }
 
 /// reduce(count, array) of each block.

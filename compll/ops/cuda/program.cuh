@@ -101,6 +101,8 @@ struct Piece {
   uint64_t first;  ///< of its elements
   uint32_t size;
   __device__ uint32_t rest(uint32_t j) const { return j < size ? size - j : 0; }
+  /// Of the tensor, and of a block: one that is larger than a chunk begins with one.
+  __device__ bool ends_chunk() const { return (first + size) % kReductionChunk == 0; }
 };
 
 /// What one warp has to do, and with what.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): lane i of 16 takes the
-// elements i, i + 16, ... in turn, then halves are combined. Where the order can be seen in the result it is kept: one
-// half of a warp is the 16 lanes (LaneSum, LaneFold). Where it cannot each thread takes what it holds (Magnitude,
+// Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): in a chunk of 4096 lane i of
+// 16 takes the elements i, i + 16, ... in turn, then halves are combined; what chunks become is reduced alike. Where the
+// order can be seen in the result it is kept: one half of a warp is the 16 lanes (LaneSum, LaneFold). Where it cannot each thread takes what it holds (Magnitude,
 // Extreme, Count, IntegerSum); the warp then exchanges 64-bit words that join in any order.
 #pragma once
 
@@ -13,6 +13,7 @@ namespace casync::compll::cuda {
 
 inline constexpr uint32_t kWholeWarp = 0xffffffffu;
 inline constexpr uint32_t kReductionLanes = 16;
+inline constexpr uint32_t kReductionChunk = 4096;
 
 /// Words of which the greater one stays; 0 is the one of nothing.
 struct JoinByMax {
@@ -67,8 +68,15 @@ struct OrderedInteger {
   COMPLL_BOTH static uint64_t word_of(uint32_t x, uint64_t) { return x; }
 };
 
-/// The greatest element. Of 0 and -0, which are equal, it is the one that comes first in the order: that of the lane
-/// whose bits, read backwards, are the least number, and in it the one of the least index. NaN is not looked at.
+/// When element i of 4096, chunk i of 4096, ... gets its turn: by the lane, its bits read backwards, then in the lane.
+COMPLL_BOTH uint32_t turn_of(uint32_t i) {
+  const uint32_t lane = i % kReductionLanes;
+  const uint32_t backwards = (lane & 1) << 3 | (lane & 2) << 1 | (lane & 4) >> 1 | lane >> 3;
+  return backwards << 8 | (i % kReductionChunk) / kReductionLanes;
+}
+
+/// The greatest element. Of 0 and -0, which are equal, it is the one that comes first in the order: i is below 2^31.
+/// NaN is not looked at.
 template <class T>
 class Maximum;
 template <>
@@ -81,9 +89,9 @@ class Maximum<float> : public JoinByMax {
     if (x != x) return 0;
     const uint32_t at = bits(x);
     if (x != 0) return uint64_t{at >> 31 != 0 ? ~at : at | 0x80000000u} << 32;
-    const uint32_t lane = static_cast<uint32_t>(i % kReductionLanes);
-    const uint32_t backwards = (lane & 1) << 3 | (lane & 2) << 1 | (lane & 4) >> 1 | lane >> 3;
-    const uint32_t turn = backwards << 27 | (static_cast<uint32_t>(i / kReductionLanes) & 0x7ffffffu);
+    const uint32_t index = static_cast<uint32_t>(i);
+    // Of the third digit there are 7 bits: 4 of the lane, backwards, above 3.
+    const uint32_t turn = (turn_of(index >> 24) >> 8) << 27 | (index >> 28) << 24 | turn_of(index >> 12) << 12 | turn_of(index);
     return uint64_t{0x80000000u} << 32 | (~turn & 0x7fffffffu) << 1 | at >> 31;
   }
   COMPLL_BOTH static float value_of(uint64_t word) {
@@ -156,48 +164,105 @@ __device__ __forceinline__ void join_tensor(const Reducer& reducer, uint64_t* sl
   if (threadIdx.x % kLanes == 0) Reducer::join_at(slot, word);
 }
 
-/// The sum of floats or doubles. Both halves of a warp are the 16 lanes, and do the same.
+/// This thread's one of the 16 lanes. Both halves of a warp are the lanes, and do the same.
+__device__ inline uint32_t reduction_lane() { return threadIdx.x % kReductionLanes; }
+
+/// The sum of floats or doubles.
 class LaneSum {
  public:
-  COMPLL_BOTH void take(double x) { sum_ = add(sum_, x); }
+  COMPLL_BOTH void take(double x) { own_ = add(own_, x); }
   COMPLL_BOTH void take(float x) { take(widened(x)); }
-  COMPLL_BOTH double own() const { return sum_; }
+
+  /// The last element of a chunk has been taken.
+  __device__ void end_chunk() {
+    take_chunk(in_halves(own_));
+    own_ = 0;
+    ++chunks_;
+    if (chunks_ % kReductionChunk != 0) return;
+    take_upper(chunks_ / kReductionChunk - 1, in_halves(of_chunks_));
+    of_chunks_ = 0;
+  }
   __device__ double result() const {
-    double sum = sum_;
+    if (chunks_ == 0) return in_halves(own_);
+    LaneSum all = *this;
+    all.take_chunk(in_halves(own_));
+    all.take_upper(chunks_ / kReductionChunk, in_halves(all.of_chunks_));
+    return in_halves(all.upper_);
+  }
+
+ private:
+  __device__ void take_chunk(double sum) {
+    if (reduction_lane() == chunks_ % kReductionLanes) of_chunks_ = add(of_chunks_, sum);
+  }
+  __device__ void take_upper(uint32_t index, double sum) {
+    if (reduction_lane() == index % kReductionLanes) upper_ = add(upper_, sum);
+  }
+  static __device__ double in_halves(double sum) {
     for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
       sum = add(sum, __shfl_down_sync(kWholeWarp, sum, half, kReductionLanes));
     }
     return __shfl_sync(kWholeWarp, sum, 0);
   }
 
- private:
-  double sum_ = 0;
+  double own_ = 0, of_chunks_ = 0, upper_ = 0;  // of elements, of chunks, of chunks of chunks
+  uint32_t chunks_ = 0;
 };
 
-/// By the program's function, which has no identity: lanes begin with their first element, lanes without one are left
-/// out, and the initial value comes first of all.
+/// One lane of a reduction by the program's function, which has no identity: a lane begins with its first element, and
+/// lanes without one are left out.
+template <class T, class Function>
+struct FoldedLane {
+  T value = T(0);
+  bool used = false;
+
+  COMPLL_BOTH void take(T x) {
+    value = used ? Function()(value, x) : x;
+    used = true;
+  }
+  /// All lanes as one, which is then in each of them.
+  __device__ FoldedLane in_halves() const {
+    T all = value;
+    const uint32_t lanes = __popc(__ballot_sync(kWholeWarp, used)) / 2;  // of both halves of the warp
+    const uint32_t lane = reduction_lane();
+    for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
+      const T other = __shfl_down_sync(kWholeWarp, all, half, kReductionLanes);
+      if (lane < half && lane + half < lanes) all = Function()(all, other);
+    }
+    return {__shfl_sync(kWholeWarp, all, 0), lanes != 0};
+  }
+};
+
 template <class T, class Function>
 class LaneFold {
  public:
-  COMPLL_BOTH void take(T x) {
-    value_ = used_ ? Function()(value_, x) : x;
-    used_ = true;
+  COMPLL_BOTH void take(T x) { own_.take(x); }
+  __device__ void end_chunk() {
+    take_chunk(own_.in_halves());
+    own_ = {};
+    ++chunks_;
+    if (chunks_ % kReductionChunk != 0) return;
+    take_upper(chunks_ / kReductionChunk - 1, of_chunks_.in_halves());
+    of_chunks_ = {};
   }
+  /// The initial value comes first of all.
   __device__ T result(T initial) const {
-    T value = value_;
-    uint32_t used = __popc(__ballot_sync(kWholeWarp, used_)) / 2;  // of both halves of the warp
-    const uint32_t lane = threadIdx.x % kReductionLanes;
-    for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
-      const T other = __shfl_down_sync(kWholeWarp, value, half, kReductionLanes);
-      if (lane < half && lane + half < used) value = Function()(value, other);
-    }
-    value = __shfl_sync(kWholeWarp, value, 0);
-    return used == 0 ? initial : Function()(initial, value);
+    LaneFold all = *this;
+    all.take_chunk(own_.in_halves());
+    all.take_upper(chunks_ / kReductionChunk, all.of_chunks_.in_halves());
+    const FoldedLane<T, Function> one = all.upper_.in_halves();
+    return one.used ? Function()(initial, one.value) : initial;
   }
 
  private:
-  T value_ = T(0);
-  bool used_ = false;
+  __device__ void take_chunk(const FoldedLane<T, Function>& chunk) {
+    if (chunk.used && reduction_lane() == chunks_ % kReductionLanes) of_chunks_.take(chunk.value);
+  }
+  __device__ void take_upper(uint32_t index, const FoldedLane<T, Function>& chunk) {
+    if (chunk.used && reduction_lane() == index % kReductionLanes) upper_.take(chunk.value);
+  }
+
+  FoldedLane<T, Function> own_, of_chunks_, upper_;
+  uint32_t chunks_ = 0;
 };
 
 }  // namespace casync::compll::cuda

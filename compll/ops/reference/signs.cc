@@ -5,6 +5,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "compll/ops/scaled.h"
 
@@ -13,38 +16,42 @@ namespace {
 
 constexpr std::size_t kLanes = 16;
 
-// The order of additions is part of the meaning: element i into lane i mod 16, then halves onto halves.
-struct Sum {
-  std::array<double, kLanes> lanes{};
-  std::size_t count = 0;
+constexpr std::size_t kChunk = 4096;
 
-  void add(std::size_t i, float value) {
-    lanes[i % kLanes] += value;
-    ++count;
-  }
-  float mean() const {
-    std::array<double, kLanes> sums = lanes;
+// The order of additions is part of the meaning: element i of a chunk into lane i mod 16, then halves onto halves; and
+// the same with the sums of chunks.
+double sum_of(const std::vector<double>& values) {
+  std::vector<double> sums;
+  for (std::size_t first = 0; first < values.size(); first += kChunk) {
+    std::array<double, kLanes> lanes{};
+    const std::size_t size = std::min(kChunk, values.size() - first);
+    for (std::size_t i = 0; i < size; ++i) lanes[i % kLanes] += values[first + i];
     for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
-      for (std::size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+      for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
     }
-    return count == 0 ? 0.0f : static_cast<float>(sums[0] / static_cast<double>(count));
+    sums.push_back(lanes[0]);
   }
-};
+  return sums.empty() ? 0 : sums.size() == 1 ? sums[0] : sum_of(sums);
+}
+
+float mean(double sum, std::ptrdiff_t count) {
+  return count == 0 ? 0.0f : static_cast<float>(sum / static_cast<double>(count));
+}
 
 }  // namespace
 
 SignBlock encode_signs(std::span<const float> p) {
   SignBlock block;
   block.finite = std::all_of(p.begin(), p.end(), [](float value) { return std::isfinite(value); });
-  Sum above, below;
+  std::vector<double> above(p.begin(), p.end()), below(p.size());
   for (std::size_t i = 0; i < p.size(); ++i) {
-    const bool negative = block.finite && p[i] < 0;
-    block.negative.push_back(negative);
-    (negative ? below : above).add(i, p[i]);
+    block.negative.push_back(block.finite && p[i] < 0);
+    if (block.negative[i]) std::swap(above[i], below[i]);
   }
+  const std::ptrdiff_t negatives = std::count(block.negative.begin(), block.negative.end(), true);
   const float nan = std::bit_cast<float>(kFloat32NaN);
-  block.at_least_zero = block.finite ? above.mean() : nan;
-  block.below_zero = block.finite ? below.mean() : nan;
+  block.at_least_zero = block.finite ? mean(sum_of(above), std::ssize(p) - negatives) : nan;
+  block.below_zero = block.finite ? mean(sum_of(below), negatives) : nan;
   for (std::size_t i = 0; i < p.size(); ++i) {
     block.residual.push_back(p[i] - (block.negative[i] ? block.below_zero : block.at_least_zero));
   }

@@ -159,7 +159,7 @@ TEST_CASE("session state: a state that does not fit is refused before any of it 
     std::fill(wrong.gradients["a"].residual.begin(), wrong.gradients["a"].residual.end(), 1.0f);
     wrong.gradients["b"].residual.pop_back();
     const Status refused = session.load_state(wrong);
-    if (refused.text() != "InvalidArgument: gradient b: a residual of 499 elements, the gradient has 500") {
+    if (refused.text() != "InvalidArgument: gradient b: a state of 499 elements, its codecs keep 500") {
       return "wrong words: " + refused.text();
     }
     const SessionState after = *session.state();

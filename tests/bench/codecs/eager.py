@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How fast each codec encodes beside the same algorithm as PyTorch expressions, on one core, by turns.
+
+    PYTHONPATH=build/release/python taskset -c 1 .venv/torch/bin/python tests/bench/codecs/eager.py
+"""
+
+import argparse
+import ctypes
+import statistics
+import time
+
+import expressions
+import torch
+
+import casync
+from casync import _library
+
+
+class Ours:
+    """A codec with memory that is taken once, as a session has it."""
+
+    def __init__(self, name, x):
+        self._codec = casync.Codec(name)
+        info = self._codec.info()
+        self._x = x
+        self._states = [torch.zeros(len(info["states"]) * x.numel()) for _ in range(2)] if info["states"] else None
+        self._payload = torch.empty(self._codec.bound(x.numel()), dtype=torch.uint8)
+        self._size = ctypes.c_size_t()
+
+    def encode(self):
+        before, after = (state.data_ptr() for state in self._states) if self._states else (None, None)
+        _library.call(
+            "casync_codec_encode",
+            self._codec._handle,
+            self._x.data_ptr(),
+            self._x.numel(),
+            before,
+            after,
+            0,
+            0,
+            ctypes.c_char_p(self._payload.data_ptr()),
+            self._payload.numel(),
+            ctypes.byref(self._size),
+        )
+        if self._states:
+            self._states.reverse()
+
+
+class Eager:
+    def __init__(self, name, x):
+        self._encode, self._x = expressions.ALL[name], x
+        self._state = (torch.zeros_like(x), torch.zeros_like(x)) if name == "dgc" else torch.zeros_like(x)
+
+    def encode(self):
+        _, self._state = self._encode(self._x, self._state)
+
+
+def seconds(one):
+    begin = time.perf_counter()
+    one.encode()
+    return time.perf_counter() - begin
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("codecs", nargs="*", default=list(expressions.ALL))
+    parser.add_argument("--elements", type=int, default=1 << 24)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    x = torch.randn(options.elements, generator=torch.Generator().manual_seed(1)) * 1e-3
+    print(f"{options.elements} elements, encoded with feedback; ms, median (least)\n")
+    print("| codec | ours | PyTorch | ratio of the medians |\n| --- | --- | --- | --- |")
+    for name in options.codecs:
+        ours, eager = Ours(name, x), Eager(name, x)
+        times = [(seconds(ours), seconds(eager)) for _ in range(options.rounds + 1)][1:]  # the first takes the memory
+        shown = [f"{1e3 * statistics.median(t):.1f} ({1e3 * min(t):.1f})" for t in zip(*times)]
+        ratio = statistics.median(t[1] for t in times) / statistics.median(t[0] for t in times)
+        print(f"| `{name}` | {shown[0]} | {shown[1]} | {ratio:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

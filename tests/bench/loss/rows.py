@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the table of losses compares: a codec as it is, and again with the aids that its authors prescribe."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """`codec` and `second_hop` as CASYNC_CODEC writes them, `warm_up` and `frozen` as a share of the steps."""
+
+    codec: str
+    second_hop: str = ""
+    warm_up: float = 0.0  # not compressed
+    frozen: bool = False  # AdamW's second moment stays as it is after the warm-up, as in 1-bit Adam
+    momentum: float = 0.9  # of SGD; 0 where the codec has it
+    rate: float = 1.0  # times the usual learning rate
+    only: str = ""  # this optimizer
+    fails: bool = False  # a negative control: has to end clearly worse than the row without it
+
+    @property
+    def name(self):
+        aids = [f"second hop {self.second_hop}"] if self.second_hop else []
+        aids += [f"{100 * self.warm_up:.0f} % warm-up"] if self.warm_up else []
+        aids += ["frozen second moment"] if self.frozen else []
+        aids += [f"optimizer's momentum {self.momentum}"] if self.momentum != 0.9 else []
+        aids += [f"rate x {self.rate}"] if self.rate != 1.0 else []
+        return ", ".join([self.codec, *aids])
+
+
+AS_THEY_ARE = [
+    Row(name)
+    for name in (
+        "none bf16 fp16 int8 fp8_e4m3 fp8_e5m2 natural int4 mxfp4 rht4 qsgd minmax ecqsgd int2 terngrad tbq:tau=0.001 "
+        "twobit:tau=0.001 onebit efsign topk mstopk graddrop threshold:tau=0.001 randomk adacomp sbc stc ef21 diana "
+        "powersgd"
+    ).split()
+] + [
+    Row("dgc", momentum=0.0, only="sgd"),
+    Row("dgc:momentum=0", only="adamw"),
+    Row("signsgd", rate=0.05),
+]
+
+# Where the code is short of 4 bits.
+WITH_AIDS = [
+    Row("int2:block=64", second_hop="int8"),
+    Row("int2:block=64", second_hop="int4", warm_up=0.1),
+    Row("onebit:block=64", second_hop="int4"),
+    Row("onebit:block=64", second_hop="int4", warm_up=0.1),
+    Row("onebit:block=64", second_hop="int4", warm_up=0.2, frozen=True, only="adamw"),
+    Row("efsign:block=64", second_hop="int4", warm_up=0.1),
+    Row("tbq:tau=0.001", second_hop="int4", warm_up=0.1),
+    Row("terngrad", second_hop="int8", warm_up=0.1),
+    Row("topk:ratio=0.01", second_hop="int4", warm_up=0.1),
+    Row("topk:ratio=0.05", second_hop="int4", warm_up=0.1),
+    Row("stc:ratio=0.05", second_hop="int4", warm_up=0.1),
+    Row("adacomp", second_hop="int4", warm_up=0.1),
+    Row("randomk:ratio=0.05", warm_up=0.1),
+    Row("dgc:ratio=0.01", second_hop="int4", warm_up=0.1, momentum=0.0, only="sgd"),
+    Row("dgc:ratio=0.01,momentum=0", second_hop="int4", warm_up=0.1, only="adamw"),
+    Row("ef21:ratio=0.05", warm_up=0.1),
+    Row("diana", second_hop="int4", warm_up=0.1),
+    Row("powersgd:rank=4", warm_up=0.1),
+]
+
+CONTROLS = [
+    Row("topk:feedback=0", fails=True),
+    Row("onebit:feedback=0", fails=True),
+    Row("int2:feedback=0", fails=True),
+]
+
+ROWS = AS_THEY_ARE + WITH_AIDS + CONTROLS
+OPTIMIZERS = ["adamw", "sgd"]
+# Four bits and more cost nothing: no more than half a percent over the uncompressed loss.
+BOUND = 0.5
+BOUND_CODECS = "bf16 fp16 int8 fp8_e4m3 fp8_e5m2 natural int4 mxfp4 rht4 qsgd minmax ecqsgd".split()
+
+
+def plan_text(row, steps):
+    """The plan of a row for a training of so many steps."""
+    fields = [written("codec", row.codec)]
+    fields += [written("second_hop", row.second_hop)] if row.second_hop else []
+    fields += [f"warm_up_steps: {round(row.warm_up * steps)}"] if row.warm_up else []
+    return f"version: 1\ndefault {{ {'  '.join(fields)} }}\n"
+
+
+def written(field, codec):
+    name, _, parameters = codec.partition(":")
+    pairs = [pair.split("=") for pair in parameters.split(",") if pair]
+    params = "".join(f'  param {{ key: "{key}" value: {value} }}' for key, value in pairs)
+    return f'{field} {{ name: "{name}"{params} }}'

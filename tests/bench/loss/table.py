@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of losses from single results, and what is wrong with it."""
+
+import statistics
+
+import rows
+
+
+def by_seed(results, row, optimizer):
+    return {one["seed"]: one["loss"] for one in results if (one["row"], one["optimizer"]) == (row.name, optimizer)}
+
+
+def percents(results, row, optimizer):
+    """How much higher the loss is than without compression, in percent, for each seed that both have."""
+    plain, own = by_seed(results, rows.ROWS[0], optimizer), by_seed(results, row, optimizer)
+    return [100 * (own[seed] / plain[seed] - 1) for seed in sorted(own) if seed in plain]
+
+
+def cell(results, row, optimizer):
+    """Mean, its standard deviation over the seeds, and how many these are."""
+    values = percents(results, row, optimizer)
+    if not values:
+        return ""
+    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):+.2f}{spread} % ({len(values)})"
+
+
+def megabytes(results, row):
+    sent = [one["bytes"] for one in results if one["row"] == row.name]
+    return f"{statistics.mean(sent) / 1e6:.2f}" if sent else ""
+
+
+def lines(results):
+    yield "| codec | MB a rank and step | AdamW | SGD, momentum |"
+    yield "| --- | --- | --- | --- |"
+    for row in rows.ROWS:
+        if not any(one["row"] == row.name for one in results):
+            continue
+        name = f"`{row.codec}`" + row.name.removeprefix(row.codec)
+        cells = [cell(results, row, optimizer) for optimizer in rows.OPTIMIZERS]
+        yield f"| {name} | {megabytes(results, row)} | {' | '.join(cells)} |"
+    yield ""
+    for optimizer in rows.OPTIMIZERS:
+        losses = by_seed(results, rows.ROWS[0], optimizer)
+        if losses:
+            yield f"`none` with {optimizer}: " + ", ".join(f"{losses[seed]:.4f}" for seed in sorted(losses))
+
+
+def complaints(results):
+    """A codec of four bits or more above the bound in the mean; a negative control that is not clearly worse."""
+    found = []
+    for row in rows.ROWS:
+        for optimizer in rows.OPTIMIZERS:
+            values = percents(results, row, optimizer)
+            if not values:
+                continue
+            mean = statistics.mean(values)
+            if row.name in rows.BOUND_CODECS and mean > rows.BOUND:
+                found.append(f"{row.name} with {optimizer}: {mean:+.2f} %, the bound is {rows.BOUND} %")
+            if row.fails and mean < without_it(results, row, optimizer) + 1:
+                found.append(f"{row.name} with {optimizer}: {mean:+.2f} %, no worse than with feedback")
+    return found
+
+
+def without_it(results, control, optimizer):
+    codec = control.codec.split(":")[0]
+    values = [percents(results, row, optimizer) for row in rows.ROWS if row.name == codec]
+    return statistics.mean(values[0]) if values and values[0] else float("-inf")

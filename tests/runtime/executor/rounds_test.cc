@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A codec of rounds as the executor sees it: turns in order, each with what all ranks added up before it.
+#include <array>
+#include <catch2/catch.hpp>
+
+#include "runtime/device/host_device.h"
+#include "runtime/executor/executor.h"
+#include "runtime/session/declarations.h"
+#include "runtime/transport/loopback/factory.h"
+
+using namespace casync;           // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr Elements kRows = 300, kColumns = 200;  // large enough for a stream
+
+/// Sums of rows, then the sum of all, then sums of columns: whole numbers, so that any order adds up to the same.
+class Sums final : public compll::RoundsCodec {
+ public:
+  Sums() { info_.rounds = 3; }
+  const compll::CodecInfo& info() const override { return info_; }
+  compll::RoundsShape shape(Elements rows, Elements columns) const override { return {{rows, 1, columns}, 1, rows}; }
+  void prepare_thread() const override {}
+
+  void turn(const compll::Turn& turn, const compll::EncodeContext&) const override {
+    if (turn.number == 0) {
+      std::fill_n(turn.exchanged[0], turn.rows, 0.0f);
+      for_each(turn, [&](Elements i, Elements, float x) { turn.exchanged[0][i] += x; });
+      std::copy_n(turn.exchanged[0], turn.rows, turn.scratch);
+    } else if (turn.number == 1) {
+      turn.exchanged[1][0] = 0;
+      for (Elements i = 0; i < turn.rows; ++i) turn.exchanged[1][0] += turn.exchanged[0][i];
+    } else if (turn.number == 2) {
+      std::fill_n(turn.exchanged[2], turn.columns, 0.0f);
+      for_each(turn, [&](Elements, Elements j, float x) { turn.exchanged[2][j] += x; });
+    } else {
+      turn.states_out[0] = turn.states_in[0] + 1;
+      for_each(turn, [&](Elements i, Elements j, float) {
+        turn.out[i * turn.columns + j] = turn.exchanged[1][0] + turn.exchanged[2][j] + turn.scratch[i];
+      });
+    }
+  }
+
+ private:
+  template <class Visit>
+  static void for_each(const compll::Turn& turn, Visit visit) {
+    for (Elements i = 0; i < turn.rows; ++i) {
+      for (Elements j = 0; j < turn.columns; ++j) visit(i, j, turn.gradient[i * turn.columns + j]);
+    }
+  }
+
+  compll::CodecInfo info_;
+};
+
+std::unique_ptr<GradientRun> plain(const std::string& name, std::vector<std::int64_t> shape, int ranks, Rank self) {
+  const Result<Declared> declared =
+      declare_gradient(Plan{}, {name, DType::kFloat32, std::move(shape), 0}, Topology::flat(ranks));
+  return std::move(make_run(*declared, Topology::flat(ranks), self, 0)).value();
+}
+
+/// What one rank has: an executor, and a gradient in rounds.
+struct Member {
+  Member(Rank rank, int ranks, int streams) : self(rank) {
+    TransportOptions transport;
+    transport.rank = rank;
+    transport.ranks = ranks;
+    transport.epoch = 4000 + static_cast<std::uint64_t>(10 * ranks + streams);
+    ExecutorOptions options;
+    options.rank = rank;
+    options.ranks = ranks;
+    options.streams = streams;
+    executor = std::make_unique<Executor>(options, std::move(make_loopback(transport)).value(), *device);
+    std::vector<std::unique_ptr<GradientRun>> runs;
+    const std::unique_ptr<GradientRun> whole = plain("weight", {kRows, kColumns}, ranks, rank);
+    runs.push_back(std::make_unique<GradientRun>(whole->spec, whole->decision, TaskGraph(), std::move(whole->codecs)));
+    run = runs[0].get();
+    run->key = whole->key;
+    run->rounds = std::make_unique<RoundsRun>(std::make_unique<Sums>(), kRows, kColumns);
+    for (const Elements elements : run->rounds->shape.exchanged) {
+      const std::string name = "round " + std::to_string(run->rounds->exchanges.size());
+      run->rounds->exchanges.push_back(plain(name, {static_cast<std::int64_t>(elements)}, ranks, rank));
+      run->rounds->exchanges.back()->outer = run;
+    }
+    REQUIRE(run->allocate_kept(*device).is_ok());
+    adopting = std::move(runs);
+  }
+
+  Rank self;
+  std::unique_ptr<Device> device = make_host_device();
+  std::unique_ptr<Executor> executor;
+  std::vector<std::unique_ptr<GradientRun>> adopting;
+  GradientRun* run = nullptr;
+  std::vector<float> values;
+};
+
+float element(Rank rank, std::uint32_t step, Elements i, Elements j) {
+  return static_cast<float>((i + 3 * j + 5 * static_cast<Elements>(rank) + step) % 4);
+}
+
+}  // namespace
+
+TEST_CASE("executor: the turns of a codec of rounds see the sums of all ranks, step after step") {
+  for (const int ranks : {1, 2, 3}) {
+    for (const int streams : {0, 2}) {
+      std::vector<std::unique_ptr<Member>> members;
+      std::vector<std::string> addresses;
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        members.push_back(std::make_unique<Member>(rank, ranks, streams));
+        addresses.push_back(members.back()->executor->address());
+      }
+      for (auto& one : members) {
+        const auto complain = [](const Status& status) { FAIL(status.text()); };
+        REQUIRE(one->executor
+                    ->connect(addresses,
+                              {[=](Rank, const Status& status) { complain(status); }, complain, [](std::uint64_t) {}})
+                    .is_ok());
+        REQUIRE(one->executor->adopt(std::move(one->adopting)).is_ok());
+      }
+      for (std::uint32_t step = 0; step < 20; ++step) {
+        float total = 0;
+        std::vector<float> of_column(kColumns, 0.0f);
+        for (auto& one : members) {
+          one->values.clear();
+          for (Elements i = 0; i < kRows * kColumns; ++i) {
+            const float x = element(one->self, step, i / kColumns, i % kColumns);
+            one->values.push_back(x);
+            total += x;
+            of_column[i % kColumns] += x;
+          }
+          const View data{reinterpret_cast<std::byte*>(one->values.data()), one->values.size() * sizeof(float)};
+          const Executor::Start start{one->run, step, data};
+          one->executor->submit({&start, 1});
+        }
+        for (auto& one : members) {
+          REQUIRE(one->executor->wait(*one->run, step, after(Seconds(20))).is_ok());
+          // Not the mean: these executors' scale is 1. The total is exchanged by all, each with the same.
+          std::vector<float> wanted;
+          for (Elements i = 0; i < kRows; ++i) {
+            float of_row = 0;
+            for (Elements j = 0; j < kColumns; ++j) of_row += element(one->self, step, i, j);
+            for (Elements j = 0; j < kColumns; ++j) {
+              wanted.push_back(static_cast<float>(ranks) * total + of_column[j] + of_row);
+            }
+          }
+          REQUIRE(one->values == wanted);
+          CHECK(one->run->finite);
+          one->run->committed = 1 - one->run->committed;
+          CHECK(one->run->committed_kept()[0] == static_cast<float>(step + 1));
+        }
+      }
+      for (auto& one : members) {
+        CHECK(one->executor->counters().tasks.load() >= 20 * 4);
+        one->executor->stop(after(Seconds(1)));
+      }
+    }
+  }
+}
