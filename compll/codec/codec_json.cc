@@ -15,6 +15,7 @@ nlohmann::ordered_json json_of(const CodecInfo& info) {
             {"contractive", info.contractive},
             {"feedback", info.feedback},
             {"states", info.state_initial},
+            {"rounds", info.rounds},
             {"block", info.block},
             {"bits_per_element", info.bits_per_element},
             {"ratio", 32 / info.bits_per_element},

@@ -274,6 +274,7 @@ std::string generated_name(const std::string& codec) { return "generated_" + cod
 
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include) {
   CASYNC_RETURN_IF_ERROR(check_limits(program, source));
+  if (program.synchronize) return unimplemented(source.name() + ": `synchronize` cannot be compiled, only interpreted");
   const Result<Lowered> lowered = lower(program, source);
   if (lowered) {
     Result<std::string> text = tile_text(program, *lowered, source, include);

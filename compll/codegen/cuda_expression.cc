@@ -13,23 +13,6 @@ std::string shortest(double value) {
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
 }
 
-std::string literal(const Value& value) {
-  switch (value.type.kind) {
-    case ScalarType::Kind::kBool: return value.number != 0 ? "true" : "false";
-    case ScalarType::Kind::kUint: return shortest(value.number) + "u";
-    case ScalarType::Kind::kInt: return value.number == -2147483648.0 ? "(-2147483647 - 1)" : shortest(value.number);
-    default: break;
-  }
-  const bool is_float = value.type == kFloatType;
-  std::string text = is_float ? "from_bits(0x7f800000u)" : "widened(from_bits(0x7f800000u))";
-  if (!std::isinf(value.number)) {
-    text = shortest(std::fabs(value.number));
-    if (text.find_first_of(".e") == text.npos) text += ".0";
-    if (is_float) text += "f";
-  }
-  return std::signbit(value.number) ? "(-" + text + ")" : text;
-}
-
 /// Between its two operands, or "" where the operation is a function.
 std::string_view sign_of(Op op, ScalarType type) {
   const bool is_bool = type.kind == ScalarType::Kind::kBool;
@@ -117,6 +100,23 @@ void CudaExpression::mark_seen(const std::vector<ValueId>& seen) {
       seen_[argument] = seen_[argument] || graph_[argument].type.is_float();
     }
   }
+}
+
+std::string CudaExpression::literal(const Value& value) {
+  switch (value.type.kind) {
+    case ScalarType::Kind::kBool: return value.number != 0 ? "true" : "false";
+    case ScalarType::Kind::kUint: return shortest(value.number) + "u";
+    case ScalarType::Kind::kInt: return value.number == -2147483648.0 ? "(-2147483647 - 1)" : shortest(value.number);
+    default: break;
+  }
+  const bool is_float = value.type == kFloatType;
+  std::string text = is_float ? "from_bits(0x7f800000u)" : "widened(from_bits(0x7f800000u))";
+  if (!std::isinf(value.number)) {
+    text = shortest(std::fabs(value.number));
+    if (text.find_first_of(".e") == text.npos) text += ".0";
+    if (is_float) text += "f";
+  }
+  return std::signbit(value.number) ? "(-" + text + ")" : text;
 }
 
 std::string CudaExpression::type(ScalarType type) {

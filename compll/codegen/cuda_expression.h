@@ -16,6 +16,8 @@ class CudaExpression {
   CudaExpression(const Graph& graph, const std::vector<ValueId>& seen);
 
   static std::string type(ScalarType type);
+  /// A constant: `number` as its type's literal.
+  static std::string literal(const Value& value);
 
   /// The program's own word with the value's number, `scale_27`, or `v27`.
   std::string name(ValueId id) const;

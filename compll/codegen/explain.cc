@@ -172,6 +172,7 @@ Result<std::string> whole_explanation(const Program& program, const Source& sour
 }  // namespace
 
 Result<std::string> explanation(const Program& program, const Source& source) {
+  if (program.synchronize) return unimplemented(source.name() + ": `synchronize` cannot be compiled, only interpreted");
   std::vector<double> parameters;
   for (const ProgramParameter& parameter : program.parameters) parameters.push_back(parameter.initial);
   const double payload = payload_bits(program, parameters, kMany) / 8;

@@ -40,6 +40,15 @@ class Writer {
   }
   void forget_line() { last_ = 0; }
 
+  /// What has been written since there was so much of it: taken back, so that lines can come before it.
+  std::size_t size() const { return text_.size(); }
+  std::string cut(std::size_t from) {
+    std::string rest = text_.substr(from);
+    text_.resize(from);
+    return rest;
+  }
+  void append(const std::string& text) { text_ += text; }
+
   std::string take() { return std::move(text_); }
 
  private:

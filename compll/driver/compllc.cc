@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "compll/codegen/cpu.h"
 #include "compll/codegen/cuda.h"
+#include "compll/codegen/cuda_whole.h"
 #include "compll/codegen/explain.h"
 #include "compll/ir/lower.h"
 #include "compll/lang/checker.h"
@@ -51,9 +52,15 @@ std::optional<KnownParameters> known_parameters(const std::vector<std::string>& 
   return known;
 }
 
+/// By blocks and elements, or else of the whole vector.
 int print_cuda(const Program& program, const Source& source) {
-  const Result<Lowered> lowered = lower(program, source);
-  const Result<CudaText> text = lowered ? cuda_text(program, *lowered, source) : lowered.status();
+  if (const Result<Lowered> lowered = lower(program, source)) {
+    if (const Result<CudaText> text = cuda_text(program, *lowered, source)) {
+      std::fputs(text->text.c_str(), stdout);
+      return 0;
+    }
+  }
+  const Result<CudaWhole> text = cuda_whole_text(program, source);
   if (!text) {
     std::fprintf(stderr, "%s\n", text.status().message().c_str());
     return kRefused;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compll/interpreter/matrix.h"
 #include "compll/interpreter/reductions.h"
 #include "compll/interpreter/selection.h"
 #include "compll/lang/element_count.h"
@@ -40,16 +41,15 @@ Interpreter::Interpreter(const Program& program, std::span<const double> paramet
 }
 
 std::size_t Interpreter::constant(const Constant& constant) const {
+  if (constant.dimension) return shape_.of(*constant.dimension);
   return constant.parameter ? static_cast<std::size_t>(parameters_[*constant.parameter]) : constant.value;
 }
 
-Elements Interpreter::count(const Type& type, Elements n) const {
-  return element_count(program_, type, parameters_, n);
-}
+Elements Interpreter::count(const Type& type) const { return element_count(program_, type, parameters_, shape_); }
 
 void Interpreter::begin(const Routine& routine, std::span<const float> gradient, const RandomStream& stream,
                         const States& states) {
-  n_ = gradient.size();
+  shape_ = gradient.size();
   stream_ = stream;
   assign(routine.gradient, values_of(gradient));
   for (std::size_t i = 0; i < states.size(); ++i) assign(routine.states[i], values_of(states[i]));
@@ -78,7 +78,7 @@ std::vector<Values> Interpreter::merge(std::span<const float> sum, const RandomS
 }
 
 std::vector<float> Interpreter::decode(Elements n, std::vector<Values> sections) {
-  n_ = n;
+  shape_ = n;
   for (std::size_t i = 0; i < sections.size(); ++i) assign(program_.decode.extracted[i], std::move(sections[i]));
   run(program_.decode.steps);
   return floats_of(evaluate(*program_.decode.result));
@@ -91,11 +91,35 @@ std::vector<float> Interpreter::result(std::span<const float> decoded, const Ran
   return gradient;
 }
 
-void Interpreter::run(const std::vector<Step>& steps) {
-  for (const Step& step : steps) {
-    std::vector<Values> values = evaluate_all(*step.value);
-    for (std::size_t i = 0; i < values.size(); ++i) assign(step.variables[i], std::move(values[i]));
+std::vector<float> Interpreter::synchronize(const GradientShape& shape, std::span<const float> gradient,
+                                            const RandomStream& stream, std::span<const std::vector<float>> exchanged,
+                                            States& states) {
+  const Routine& routine = *program_.synchronize;
+  shape_ = shape;
+  stream_ = stream;
+  assign(routine.gradient, values_of(gradient));
+  for (std::size_t i = 0; i < states.size(); ++i) assign(routine.states[i], values_of(states[i]));
+  for (const Step& step : routine.steps) {
+    if (step.value->op != Op::kExchange) {
+      run_step(step);
+      continue;
+    }
+    if (exchanged.empty()) return floats_of(evaluate(*step.value->arguments.front()));
+    assign(step.variables.front(), values_of(exchanged.front()));
+    exchanged = exchanged.subspan(1);
   }
+  std::vector<float> result = floats_of(evaluate(*routine.result));
+  end(routine, states);
+  return result;
+}
+
+void Interpreter::run(const std::vector<Step>& steps) {
+  for (const Step& step : steps) run_step(step);
+}
+
+void Interpreter::run_step(const Step& step) {
+  std::vector<Values> values = evaluate_all(*step.value);
+  for (std::size_t i = 0; i < values.size(); ++i) assign(step.variables[i], std::move(values[i]));
 }
 
 std::vector<Values> Interpreter::evaluate_all(const Term& term) {
@@ -113,15 +137,21 @@ Values Interpreter::evaluate(const Term& term) {
     case Op::kSpread: return spread(term);
     case Op::kVariable: return values_[term.variable];
     case Op::kLargest:
-      return largest(evaluate(*term.arguments.front()), term.arguments.front()->type().element, count(term.type(), n_));
-    case Op::kWhere: return where(evaluate(*term.arguments.front()), count(term.type(), n_));
+      return largest(evaluate(*term.arguments.front()), term.arguments.front()->type().element, count(term.type()));
+    case Op::kWhere: return where(evaluate(*term.arguments.front()), count(term.type()));
     case Op::kSort: return sort(term);
     case Op::kScatter:
     case Op::kScatterAdd: return scatter(term);
-    case Op::kHistogram: return histogram(evaluate(*term.arguments.front()), count(term.type(), n_));
+    case Op::kHistogram: return histogram(evaluate(*term.arguments.front()), count(term.type()));
     case Op::kHadamard: return hadamard(evaluate(*term.arguments.front()), constant(term.block));
+    case Op::kMatmul: return matmul(term);
+    case Op::kOrthonormalize: {
+      std::vector<float> vectors = floats_of(evaluate(*term.arguments.front()));
+      orthonormalize(vectors, constant(term.block));
+      return values_of(vectors);
+    }
     case Op::kRange: {
-      Values values(count(term.type(), n_));
+      Values values(count(term.type()));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = Scalar::of_uint(static_cast<std::uint32_t>(i));
       return values;
     }
@@ -163,8 +193,8 @@ Values Interpreter::block_reduce(const Term& term) {
   const Scalar initial = term.arguments.size() > 1 ? element(*term.arguments[1]) : Scalar();
   const std::size_t block = constant(term.block);
   Values results;
-  for (std::size_t begin = 0; begin < elements.size(); begin += block) {
-    const std::size_t size = std::min(block, elements.size() - begin);
+  for (std::size_t b = 0; b < count(term.type()); ++b) {
+    const std::size_t begin = std::min(b * block, elements.size()), size = std::min(block, elements.size() - begin);
     results.push_back(
         reduced(term, std::span(elements).subspan(begin, size), term.arguments.front()->type().element, initial));
   }
@@ -173,14 +203,14 @@ Values Interpreter::block_reduce(const Term& term) {
 
 Values Interpreter::spread(const Term& term) {
   const Values blocks = evaluate(*term.arguments.front());
-  Values values(n_);
+  Values values(count(term.type()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = blocks[i / constant(term.block)];
   return values;
 }
 
 Values Interpreter::scatter(const Term& term) {
   const Values places = evaluate(*term.arguments[0]), values = evaluate(*term.arguments[1]);
-  Values into = term.arguments.size() > 2 ? evaluate(*term.arguments[2]) : Values(count(term.type(), n_));
+  Values into = term.arguments.size() > 2 ? evaluate(*term.arguments[2]) : Values(count(term.type()));
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::uint32_t place = places[i].as_uint();
     if (place >= into.size()) continue;
@@ -198,6 +228,19 @@ Values Interpreter::sort(const Term& term) {
   });
 }
 
+Values Interpreter::matmul(const Term& term) {
+  const std::vector<float> left = floats_of(evaluate(*term.arguments[0])),
+                           right = floats_of(evaluate(*term.arguments[1]));
+  std::vector<float> product(count(term.type()));
+  const Matrix matrix{shape_.rows, shape_.columns};
+  switch (term.form) {
+    case MatmulForm::kOfRows: products_of_rows(matrix, left, right, product); break;
+    case MatmulForm::kOfColumns: products_of_columns(matrix, left, right, product); break;
+    case MatmulForm::kOuter: outer_product(matrix, left, right, product); break;
+  }
+  return values_of(product);
+}
+
 std::vector<Scalar> Interpreter::apply(const Body& body, std::span<const Scalar> arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) values_[body.parameters[i]].assign(1, arguments[i]);
   for (const Step& step : body.steps) values_[step.variables.front()].assign(1, element(*step.value));
@@ -212,7 +255,9 @@ Scalar Interpreter::element(const Term& term) {
     case Op::kConstant: return Scalar::of(term.type().element, term.number);
     case Op::kParameter: return Scalar::of(term.type().element, parameters_[term.parameter]);
     case Op::kVariable: return values_[term.variable].front();
-    case Op::kSize: return Scalar::of_uint(static_cast<std::uint32_t>(count(term.arguments.front()->type(), n_)));
+    case Op::kRows: return Scalar::of_uint(static_cast<std::uint32_t>(shape_.rows));
+    case Op::kColumns: return Scalar::of_uint(static_cast<std::uint32_t>(shape_.columns));
+    case Op::kSize: return Scalar::of_uint(static_cast<std::uint32_t>(count(term.arguments.front()->type())));
     case Op::kElement: {
       const Term& array = *term.arguments.front();
       const Values computed_here = array.op == Op::kVariable ? Values() : evaluate(array);

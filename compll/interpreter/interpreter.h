@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "compll/lang/arithmetic.h"
+#include "compll/lang/element_count.h"
 #include "compll/lang/program.h"
 #include "compll/ops/random.h"
 
@@ -16,7 +17,7 @@ namespace casync::compll {
 
 /// A section's elements.
 using Values = std::vector<Scalar>;
-/// A program's states, each of n floats.
+/// A program's states.
 using States = std::vector<std::vector<float>>;
 
 class Interpreter {
@@ -37,7 +38,13 @@ class Interpreter {
   std::vector<float> decode(Elements n, std::vector<Values> sections);
 
   /// How many elements a section has for n elements of the gradient.
-  Elements count(const Type& type, Elements n) const;
+  Elements count(const Type& type, Elements n) const { return element_count(program_, type, parameters_, n); }
+
+  /// What `synchronize` hands to its next exchange when so many have been made: `exchanged` has what they gave. After
+  /// the last one what it gives, and then `states` become what they are after it.
+  std::vector<float> synchronize(const GradientShape& shape, std::span<const float> gradient,
+                                 const RandomStream& stream, std::span<const std::vector<float>> exchanged,
+                                 States& states);
 
  private:
   void begin(const Routine& routine, std::span<const float> gradient, const RandomStream& stream, const States& states);
@@ -47,7 +54,9 @@ class Interpreter {
   std::vector<float> result_of(const Routine& routine);
 
   std::size_t constant(const Constant& constant) const;
+  Elements count(const Type& type) const;
   void run(const std::vector<Step>& steps);
+  void run_step(const Step& step);
   void assign(VariableId id, Values values) { values_[id] = std::move(values); }
 
   // Whole values: one element, or all of an array.
@@ -59,6 +68,7 @@ class Interpreter {
   Values spread(const Term& term);
   Values scatter(const Term& term);
   Values sort(const Term& term);
+  Values matmul(const Term& term);
   Scalar reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial);
 
   // One element at a time, inside of a body.
@@ -68,7 +78,7 @@ class Interpreter {
   const Program& program_;
   std::vector<double> parameters_;
   std::vector<Values> values_;  ///< of each variable
-  Elements n_ = 0;
+  GradientShape shape_ = 0;
   Elements index_ = 0;  ///< the element a body is applied to
   RandomStream stream_;
 };

@@ -4,22 +4,20 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
-#include "base/nearest.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/payload.h"
+#include "compll/codec/rounds_info.h"
 #include "compll/interpreter/bit_sections.h"
 #include "compll/interpreter/interpreter.h"
+#include "compll/interpreter/program_values.h"
 #include "compll/lang/element_count.h"
 
 namespace casync::compll {
 namespace {
-
-constexpr const char* kFeedback = "feedback";
 
 /// Which elements of the program share statistics: its smallest block, else all.
 Elements block_of(const Program& program, std::span<const double> values) {
@@ -35,29 +33,11 @@ Elements block_of(const Program& program, std::span<const double> values) {
 
 constexpr Elements kMany = Elements{1} << 26;
 
-CodecInfo info_of(const Program& program, std::vector<double> values, bool feedback) {
-  const Declarations& declares = program.declares;
-  CodecInfo info;
-  info.name = declares.name;
-  info.summary = declares.summary;
-  info.source = declares.source;
-  info.number = declares.number;
-  info.version = declares.version;
-  info.digest = declares.digest;
-  info.contractive = declares.contractive;
-  info.feedback = feedback;
-  info.shared_numbers = declares.shared_numbers;
-  info.block = block_of(program, values);
-  info.bits_per_element = payload_bits(program, values, kMany);
-  for (const ProgramParameter& parameter : program.parameters) {
-    info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
-  }
-  info.values = std::move(values);
-  if (declares.feedback) {
-    info.parameters.push_back({kFeedback, 1, 0, 1, "1 keeps what a step did not send and adds it to the next"});
-    info.values.push_back(feedback ? 1 : 0);
-  }
-  if (feedback) info.state_initial.push_back(0);
+CodecInfo info_of(const Program& program, const ProgramValues& values) {
+  CodecInfo info = declared_by(program, values);
+  info.block = block_of(program, values.values);
+  info.bits_per_element = payload_bits(program, values.values, kMany);
+  if (values.feedback) info.state_initial.push_back(0);
   for (const ProgramState& state : program.states) info.state_initial.push_back(state.initial);
   info.states = static_cast<std::uint32_t>(info.state_initial.size());
   info.coded_terms = !program.states.empty();
@@ -67,8 +47,8 @@ CodecInfo info_of(const Program& program, std::vector<double> values, bool feedb
 
 class ProgramCodec final : public Codec {
  public:
-  ProgramCodec(std::shared_ptr<const Program> program, std::vector<double> values, bool feedback)
-      : program_(std::move(program)), values_(values), info_(info_of(*program_, std::move(values), feedback)) {}
+  ProgramCodec(std::shared_ptr<const Program> program, const ProgramValues& values)
+      : program_(std::move(program)), values_(values.values), info_(info_of(*program_, values)) {}
 
   const CodecInfo& info() const override { return info_; }
   void prepare_thread() const override {}
@@ -188,40 +168,14 @@ class ProgramCodec final : public Codec {
   CodecInfo info_;
 };
 
-Status refuse(const Program& program, const ProgramParameter& parameter, double value) {
-  std::ostringstream text;
-  text << "codec `" << program.declares.name << "`: parameter `" << parameter.name << "` is " << value
-       << ", expected a value from " << parameter.least << " to " << parameter.most;
-  return invalid_argument(text.str());
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_program_codec(std::shared_ptr<const Program> program,
                                                   std::span<const std::pair<std::string, double>> parameters) {
-  std::vector<double> values;
-  for (const ProgramParameter& parameter : program->parameters) values.push_back(parameter.initial);
-  bool feedback = program->declares.feedback;
-  for (const auto& [name, value] : parameters) {
-    if (name == kFeedback && program->declares.feedback) {
-      feedback = value != 0;
-      continue;
-    }
-    const auto known = std::find_if(program->parameters.begin(), program->parameters.end(),
-                                    [&, &wanted = name](const ProgramParameter& p) { return p.name == wanted; });
-    if (known == program->parameters.end()) {
-      return invalid_argument("codec `" + program->declares.name + "` has no parameter `" + name + "`");
-    }
-    if (!known->allows(value)) return refuse(*program, *known, value);
-    if (known->fixed && value != known->initial) {
-      std::ostringstream text;
-      text << "codec `" << program->declares.name << "`: parameter `" << name << "` is " << value
-           << ", but the program was compiled for " << known->initial;
-      return invalid_argument(text.str());
-    }
-    values[static_cast<std::size_t>(known - program->parameters.begin())] = value;
-  }
-  return std::unique_ptr<Codec>(std::make_unique<ProgramCodec>(std::move(program), std::move(values), feedback));
+  if (program->synchronize) return refuse_rounds(program->declares.name);
+  const Result<ProgramValues> values = values_for(*program, parameters);
+  if (!values) return values.status();
+  return std::unique_ptr<Codec>(std::make_unique<ProgramCodec>(std::move(program), *values));
 }
 
 }  // namespace casync::compll

@@ -70,7 +70,12 @@ class Lowering {
       case Op::kScatter:
       case Op::kScatterAdd:
       case Op::kHistogram:
-      case Op::kHadamard: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
+      case Op::kHadamard:
+      case Op::kRows:
+      case Op::kColumns:
+      case Op::kMatmul:
+      case Op::kOrthonormalize:
+      case Op::kExchange: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
       default: break;
     }
     std::vector<ValueId> arguments;
@@ -245,6 +250,9 @@ void lower_decode(const Program& program, Lowered& lowered, Diagnostics& diagnos
 }  // namespace
 
 Result<Lowered> lower(const Program& program, const Source& source) {
+  if (program.synchronize) {
+    return unimplemented(source.name() + ": `synchronize` cannot be taken apart into tiles");
+  }
   if (!program.states.empty() || program.merge || program.result) {
     return unimplemented(source.name() + ": states, `merge` and `result` cannot be compiled, only interpreted");
   }

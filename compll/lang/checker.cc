@@ -25,6 +25,7 @@ class FileChecker {
       code_.names().enter();
       for (const Function& function : prelude().functions) declare(function);
       code_.names().enter();
+      check_shape();
       check_parameters();
       check_functions();
     } catch (const CheckMistake&) {
@@ -38,8 +39,8 @@ class FileChecker {
   // The codec's declarations.
 
   void check_properties() {
-    static constexpr std::string_view kKnown[] = {"summary", "source",   "number",        "version",
-                                                  "class",   "feedback", "shared_numbers"};
+    static constexpr std::string_view kKnown[] = {"summary", "source",   "number",         "version",
+                                                  "class",   "feedback", "shared_numbers", "shape"};
     program_.declares.name = tree_.codec.text;
     for (const Property& property : tree_.properties) {
       const std::string name = "`" + std::string(property.name.text) + "`";
@@ -49,7 +50,10 @@ class FileChecker {
       }
       if (std::find(std::begin(kKnown), std::end(kKnown), property.name.text) == std::end(kKnown)) {
         code_.refuse(property.name.at, "a codec does not declare " + name + hint(property.name.text, kKnown),
-                     "it declares summary, source, number, version, class, feedback and shared_numbers");
+                     "it declares summary, source, number, version, class, feedback, shared_numbers and shape");
+      }
+      if (!property.second.text.empty() && property.name.text != "shape") {
+        code_.refuse(property.second.at, name + " has two values");
       }
       take(property);
     }
@@ -77,6 +81,22 @@ class FileChecker {
         code_.refuse(property.value_at, "`" + word + "` has no value", "write `" + word + ";`");
       }
     }
+  }
+
+  const Property* property(std::string_view name) const {
+    const auto found = std::find_if(tree_.properties.begin(), tree_.properties.end(),
+                                    [&](const Property& each) { return each.name.text == name; });
+    return found == tree_.properties.end() ? nullptr : &*found;
+  }
+
+  /// `shape rows columns;`, whose names every function sees.
+  void check_shape() {
+    const Property* const shape = property("shape");
+    if (shape == nullptr) return;
+    if (shape->second.text.empty()) {
+      code_.refuse(shape->name.at, "`shape` names two things", "write `shape rows columns;`");
+    }
+    code_.declare_shape({shape->value, shape->value_at}, shape->second);
   }
 
   std::uint8_t small_number(const Property& property) {
@@ -150,38 +170,98 @@ class FileChecker {
 
   // Functions.
 
-  void check_functions() {
-    for (const State& state : tree_.states) code_.declare_state(state);
-    for (const Statement& global : tree_.globals) check_global(global);
+  /// The functions of a file that are known by their parameters, and two of them by their names.
+  struct Routines {
     const Function* encode = nullptr;
     const Function* merge = nullptr;
     const Function* decode = nullptr;
     const Function* result = nullptr;
-    for (const Function& function : tree_.functions) {
-      if (is_routine(function, "float", "uint8")) {
-        const bool merges = function.name.text == "merge";
-        keep_one(function, merges ? merge : encode, merges ? "merge" : "encode");
-      } else if (is_routine(function, "uint8", "float")) {
-        keep_one(function, decode, "decode");
-      } else if (is_routine(function, "float", "float")) {
-        keep_one(function, result, "result");
-      } else {
-        declare(function);
-      }
+    const Function* synchronize = nullptr;
+  };
+
+  void check_functions() {
+    for (const State& state : tree_.states) code_.declare_state(state);
+    for (const Statement& global : tree_.globals) check_global(global);
+    Routines routines;
+    for (const Function& function : tree_.functions) sort_out(function, routines);
+    if (routines.synchronize != nullptr) {
+      check_is_alone(routines);
+      check_synchronize(*routines.synchronize);
+      return check_known();
     }
-    need(encode, "void encode(float* gradient, uint8* compressed)");
-    need(decode, "void decode(uint8* compressed, float* gradient)");
-    check_encode(*encode, RoutineKind::kEncode, program_.encode);
-    if (merge != nullptr && diagnostics_.empty()) {
-      check_encode(*merge, RoutineKind::kMerge, program_.merge.emplace());
+    need(routines.encode, "void encode(float* gradient, uint8* compressed)");
+    need(routines.decode, "void decode(uint8* compressed, float* gradient)");
+    check_is_no_matrix();
+    check_encode(*routines.encode, RoutineKind::kEncode, program_.encode);
+    if (routines.merge != nullptr && diagnostics_.empty()) {
+      check_encode(*routines.merge, RoutineKind::kMerge, program_.merge.emplace());
     }
+    check_known();
+    if (diagnostics_.empty()) check_decode(*routines.decode);
+    if (routines.result != nullptr && diagnostics_.empty()) check_result(*routines.result);
+  }
+
+  void sort_out(const Function& function, Routines& routines) {
+    const std::string name(function.name.text);
+    if (is_routine(function, "float", "uint8")) {
+      const bool merges = name == "merge";
+      keep_one(function, merges ? routines.merge : routines.encode, merges ? name : "encode");
+    } else if (is_routine(function, "uint8", "float")) {
+      keep_one(function, routines.decode, "decode");
+    } else if (is_routine(function, "float", "float")) {
+      const bool synchronizes = name == "synchronize";
+      keep_one(function, synchronizes ? routines.synchronize : routines.result, synchronizes ? name : "result");
+    } else {
+      declare(function);
+    }
+  }
+
+  /// A codec of rounds has no payload and keeps what it says itself.
+  void check_is_alone(const Routines& routines) {
+    for (const Function* other : {routines.encode, routines.merge, routines.decode, routines.result}) {
+      if (other == nullptr) continue;
+      code_.refuse(other->at, "`" + std::string(other->name.text) + "` in a codec with `synchronize`",
+                   "it takes the place of all other functions that the library calls");
+    }
+    if (const Property* const feedback = property("feedback")) {
+      code_.refuse(feedback->name.at, "`feedback` in a codec with `synchronize`",
+                   "a state keeps what a step did not send: `state float* error;`");
+    }
+    for (std::size_t i = 0; i < tree_.states.size(); ++i) {
+      if (program_.states[i].initial == 0) continue;
+      code_.refuse(tree_.states[i].initial->at, "a state of `synchronize` begins with zeros");
+    }
+  }
+
+  /// What is encoded is a part of a gradient.
+  void check_is_no_matrix() {
+    if (const Property* const shape = property("shape")) {
+      code_.refuse(shape->name.at, "`shape` in a codec with `encode`, which may be given a part of a gradient",
+                   "`void synchronize(float* gradient, float* result)` is given all of it");
+    }
+    for (const State& state : tree_.states) {
+      if (state.size == nullptr) continue;
+      code_.refuse(
+          state.at, "a state of a size of its own in a codec with `encode`",
+          "here a state has a float for each element: `state float* " + std::string(state.variable.name.text) + ";`");
+    }
+  }
+
+  void check_known() {
     for (const auto& [name, value] : known_) {
       if (!is_parameter(name)) {
         code_.refuse(tree_.codec.at, "there is no parameter `" + name + "`");
       }
     }
-    if (diagnostics_.empty()) check_decode(*decode);
-    if (result != nullptr && diagnostics_.empty()) check_result(*result);
+  }
+
+  void check_synchronize(const Function& function) {
+    declare_rest(function);
+    code_.forget_values();
+    begin(function);
+    Routine& routine = program_.synchronize.emplace();
+    read_gradient(function, routine);
+    write_gradient(function, RoutineKind::kSynchronize, routine);
   }
 
   void declare(const Function& function) {
@@ -281,8 +361,14 @@ class FileChecker {
   void begin(const Function& function) {
     code_.names().enter();
     for (std::size_t i = 2; i < function.parameters.size(); ++i) {
+      const Word& name = function.parameters[i].name;
       if (const ParameterList* block = block_of(function.parameters[i])) {
-        code_.declare(function.parameters[i].name, Declared::ParameterBlock{block});
+        code_.declare(name, Declared::ParameterBlock{block});
+      } else if (!is_parameter(name.text)) {
+        code_.refuse(name.at,
+                     "`" + std::string(function.name.text) + "` takes `" + std::string(name.text) +
+                         "`, which is no parameter of the codec",
+                     "declare it in a `param` block, or as a parameter of `encode`");
       }
     }
   }

@@ -22,7 +22,8 @@ using Terms = std::vector<TermPtr>;
 
 /// What a function of the file is for. Encode and merge make sections of a gradient, decode a gradient of sections, and
 /// result a gradient of what decode gave.
-enum class RoutineKind : std::uint8_t { kEncode, kMerge, kDecode, kResult };
+/// Synchronize takes the place of them all.
+enum class RoutineKind : std::uint8_t { kEncode, kMerge, kDecode, kResult, kSynchronize };
 
 /// Checks what stands inside functions. Statements run in order; what a variable holds is one of the program's
 /// variables, each of which is given its value once, so that a branch is a choice between two of them.
@@ -46,6 +47,8 @@ class CodeChecker {
   void check_routine(const Function& function, std::string_view output, RoutineKind kind, Routine& routine);
   /// A state, whose name is a variable of every routine but decode.
   void declare_state(const State& state);
+  /// `shape rows columns;`
+  void declare_shape(const Word& rows, const Word& columns);
 
   DeclaredType type_of(const TypeName& name);
   /// A number that is known before the program runs, from numbers, known parameters and arithmetic.
@@ -69,7 +72,7 @@ class CodeChecker {
   void assign_output(const Statement& at, const Word& name, const Expression& value);
   void assign_gradient(const Word& name, const Expression& value);
   void assign_sections(const Word& name, const Expression& value);
-  bool makes_gradient() const { return kind_ == RoutineKind::kDecode || kind_ == RoutineKind::kResult; }
+  bool makes_gradient() const { return kind_ != RoutineKind::kEncode && kind_ != RoutineKind::kMerge; }
   void begin_states();
   void end_states(const Function& function);
   void store(const Declared& declared, TermPtr value, Span at);
@@ -94,6 +97,7 @@ class CodeChecker {
   Terms check_call(const Expression& at, const Call& call);
   TermPtr check_conversion(const Expression& at, const Call& call);
   TermPtr check_scalar_function(const Expression& at, const Call& call);
+  TermPtr element_of(TermPtr array, TermPtr index, Span at);
   TermPtr random(const Expression& at, const Call& call);
   void need_arguments(const Expression& at, const Call& call, std::size_t least, std::size_t most,
                       const std::string& form);
@@ -119,7 +123,7 @@ class CodeChecker {
   // Operators that pick and move elements (selection_checker.cc).
   TermPtr check_selection(const Expression& at, const Call& call);
   TermPtr check_largest(const Expression& at, const Call& call);
-  TermPtr check_where(const Expression& at, const Call& call);
+  TermPtr check_where(const Expression& at, const Call& call, const std::string& of = "`where`");
   TermPtr check_filter(const Expression& at, const Call& call);
   TermPtr check_sort(const Expression& at, const Call& call);
   TermPtr check_gather(const Expression& at, const Call& call);
@@ -130,8 +134,21 @@ class CodeChecker {
   TermPtr picked(TermPtr array, TermPtr places, Span at);
   TermPtr check_places(const Expression& expression, const std::string& of);
 
+  // Operators on matrices, and the exchange (matrix_checker.cc).
+  TermPtr check_matmul(const Expression& at, const Call& call);
+  TermPtr check_orthonormalize(const Expression& at, const Call& call);
+  TermPtr check_exchange(const Expression& at, const Call& call);
+  TermPtr check_floats(const Expression& expression, const std::string& of);
+  void need_shape(Span at, const std::string& of);
+
   // How many elements an array has (size_checker.cc).
   Extent size_of(const Expression& expression, const std::string& of);
+  Extent extent_of(TermPtr value, const std::string& text);
+  TermPtr vectors_of(const Extent& extent, Dimension dimension) const;
+  TermPtr count_of(const Extent& extent) const;
+  Extent extent_of_vectors(TermPtr count, Dimension dimension);
+  bool has_as_many(const Extent& a, Dimension of_a, const Extent& b, Dimension of_b) const;
+  std::string text_of_size(const Term& size) const;
   std::string text_of(const Extent& extent) const;
   std::string text_of(ScalarType type) const { return compll::text_of(type); }
   std::string text_of(const Type& type) const { return compll::text_of(type); }
@@ -151,6 +168,9 @@ class CodeChecker {
   std::map<VariableId, const Term*> elements_;  ///< what each variable of one element was given
   int level_ = 0;                               ///< functions applied to elements, around this place
   int calls_ = 0;                               ///< functions being checked, one inside of the other
+  int branches_ = 0;                            ///< of `if`, around this place and around what has called it
+  bool has_shape_ = false;
+  std::vector<Step> of_file_;  ///< steps to a value outside of functions, which is known without them
   std::uint32_t purposes_ = 0;
   std::size_t repeats_ = 0;  ///< bodies of `repeat` that were written out
 };

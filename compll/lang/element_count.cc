@@ -10,19 +10,22 @@ namespace casync::compll {
 namespace {
 
 /// A size's term: numbers, parameters, sizes of arrays and what is computed from them.
-Scalar value_of(const Program& program, const Term& term, std::span<const double> parameters, Elements n) {
+Scalar value_of(const Program& program, const Term& term, std::span<const double> parameters,
+                const GradientShape& shape) {
   const ScalarType type = term.type().element;
   switch (term.op) {
     case Op::kConstant: return Scalar::of(type, term.number);
     case Op::kParameter: return Scalar::of(type, parameters[term.parameter]);
     case Op::kSize:
       return Scalar::of_uint(
-          static_cast<std::uint32_t>(element_count(program, term.arguments.front()->type(), parameters, n)));
+          static_cast<std::uint32_t>(element_count(program, term.arguments.front()->type(), parameters, shape)));
+    case Op::kRows: return Scalar::of_uint(static_cast<std::uint32_t>(shape.rows));
+    case Op::kColumns: return Scalar::of_uint(static_cast<std::uint32_t>(shape.columns));
     default: break;
   }
   std::array<Scalar, 3> operands;
   for (std::size_t i = 0; i < term.arguments.size(); ++i) {
-    operands[i] = value_of(program, *term.arguments[i], parameters, n);
+    operands[i] = value_of(program, *term.arguments[i], parameters, shape);
   }
   const ScalarType from = term.arguments.front()->type().element;
   if (term.op == Op::kConvert) return converted(operands[0], from, type);
@@ -32,17 +35,18 @@ Scalar value_of(const Program& program, const Term& term, std::span<const double
 
 }  // namespace
 
-Elements element_count(const Program& program, const Type& type, std::span<const double> parameters, Elements n) {
+Elements element_count(const Program& program, const Type& type, std::span<const double> parameters,
+                       const GradientShape& shape) {
   if (!type.extent) return 1;
   const Constant& count = type.extent->count;
   const Elements number = count.parameter ? static_cast<Elements>(parameters[*count.parameter]) : count.value;
   switch (type.extent->kind) {
-    case Extent::Kind::kElements: return n;
-    case Extent::Kind::kBlocks: return (n + number - 1) / number;
+    case Extent::Kind::kElements: return shape.n;
+    case Extent::Kind::kBlocks: return (shape.n + number - 1) / number;
     case Extent::Kind::kFixed: return number;
     case Extent::Kind::kSized: break;
   }
-  return std::min<Elements>(value_of(program, *program.sizes[count.value].value, parameters, n).as_uint(), n);
+  return std::min<Elements>(value_of(program, *program.sizes[count.value].value, parameters, shape).as_uint(), shape.n);
 }
 
 double payload_bits(const Program& program, std::span<const double> parameters, Elements n) {

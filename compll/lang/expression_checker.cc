@@ -195,6 +195,9 @@ TermPtr CodeChecker::check_node(const Expression& at, const Name& node) {
     term->parameter = parameter->id;
     return term;
   }
+  if (const auto* dimension = std::get_if<Declared::DimensionName>(&declared->what)) {
+    return make_term(dimension->dimension == Dimension::kRows ? Op::kRows : Op::kColumns, at.at, {kUintType, {}});
+  }
   const auto* variable = std::get_if<Declared::Variable>(&declared->what);
   if (variable == nullptr) {
     refuse(at.at, name + " is no value",
@@ -259,8 +262,14 @@ TermPtr CodeChecker::check_node(const Expression& at, const Index& node) {
   TermPtr index = check_element(*node.index, "an index");
   if (!index->type().element.is_integer())
     refuse(node.index->at, "an index that is no integer", "convert it: `int(x)`");
+  return element_of(std::move(array), std::move(index), at.at);
+}
+
+/// As int or as uint: where it is negative it is outside, not at the first place.
+TermPtr CodeChecker::element_of(TermPtr array, TermPtr index, Span at) {
   const Type type{array->type().element, {}};
-  return make_term(Op::kElement, at.at, type, terms(std::move(array), convert(std::move(index), kUintType)));
+  const ScalarType whole = common_type(index->type().element, index->type().element);
+  return make_term(Op::kElement, at, type, terms(std::move(array), convert(std::move(index), whole)));
 }
 
 TermPtr CodeChecker::check_node(const Expression& at, const Member& node) {
@@ -279,8 +288,7 @@ TermPtr CodeChecker::check_node(const Expression& at, const Member& node) {
   // How long the output is is known before it is.
   const auto* output = std::get_if<Name>(&node.of->node);
   const bool known = makes_gradient() && output != nullptr && output->text == output_;
-  TermPtr array =
-      known ? make_variable(at.at, program_.encode.gradient, {kFloatType, Extent{}}) : check_array(*node.of, "`.size`");
+  TermPtr array = known ? make_variable(at.at, 0, {kFloatType, Extent{}}) : check_array(*node.of, "`.size`");
   TermPtr size = make_term(Op::kSize, at.at, {kUintType, {}});
   size->arguments = terms(std::move(array));
   return size;
@@ -348,6 +356,10 @@ TermPtr CodeChecker::check_scalar_function(const Expression& at, const Call& nod
 /// its own.
 TermPtr CodeChecker::random(const Expression& at, const Call& node) {
   const DeclaredType type = node.type == nullptr ? DeclaredType{kFloatType, false} : type_of(*node.type);
+  if (kind_ == RoutineKind::kDecode) {
+    refuse(at.at, "`random` in `decode`, which is told neither seed nor step",
+           "send a random number, and let `mixed` make many of it");
+  }
   if (level_ == 0) {
     refuse(at.at, "`random` outside of a function that is applied to elements",
            "each element has its own number: use it in the function of a `map`");

@@ -35,6 +35,10 @@ struct Declared {
   struct ParameterName {
     ParameterId id = 0;
   };
+  /// `rows` or `columns`, as `shape` calls them.
+  struct DimensionName {
+    Dimension dimension = Dimension::kRows;
+  };
   /// The `params` of `encode(float* gradient, uint8* compressed, Params params)`.
   struct ParameterBlock {
     const ParameterList* block = nullptr;
@@ -44,7 +48,7 @@ struct Declared {
 
   std::string_view name;
   Span at;
-  std::variant<Variable, Callable, ParameterName, ParameterBlock, Bytes> what;
+  std::variant<Variable, Callable, ParameterName, DimensionName, ParameterBlock, Bytes> what;
 };
 
 /// Names by scope. A name may hide one of an outer scope, never one of its own.

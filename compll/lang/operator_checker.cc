@@ -10,9 +10,9 @@
 namespace casync::compll {
 namespace {
 
-constexpr std::array kOperators =
-    std::to_array<std::string_view>({"map", "reduce", "block_reduce", "spread", "range", "largest", "where", "filter",
-                                     "sort", "gather", "scatter", "scatter_add", "histogram", "hadamard"});
+constexpr std::array kOperators = std::to_array<std::string_view>(
+    {"map", "reduce", "block_reduce", "spread", "range", "largest", "where", "filter", "sort", "gather", "scatter",
+     "scatter_add", "histogram", "hadamard", "matmul", "orthonormalize", "exchange"});
 
 struct NamedReducer {
   std::string_view name;
@@ -39,6 +39,9 @@ Terms CodeChecker::check_operator(const Expression& at, const Call& node) {
   if (name == "reduce") return terms(check_reduce(at, node, false));
   if (name == "block_reduce") return terms(check_reduce(at, node, true));
   if (name == "spread") return terms(check_spread(at, node));
+  if (name == "matmul") return terms(check_matmul(at, node));
+  if (name == "orthonormalize") return terms(check_orthonormalize(at, node));
+  if (name == "exchange") return terms(check_exchange(at, node));
   return terms(name == "range" ? check_range(at, node) : check_selection(at, node));
 }
 
@@ -79,11 +82,21 @@ TermPtr CodeChecker::check_reduce(const Expression& at, const Call& node, bool b
   std::optional<Extent> extent;
   Constant block;
   if (blocks) {
-    if (array->type().extent->kind != Extent::Kind::kElements) {
-      refuse(node.arguments[0]->at, "blocks of what has " + text_of(*array->type().extent) + " elements, not n");
-    }
     block = block_size(*node.arguments[1]);
-    extent = Extent{Extent::Kind::kBlocks, block};
+    if (block.dimension) {
+      TermPtr vectors = vectors_of(*array->type().extent, *block.dimension);
+      if (vectors == nullptr) {
+        refuse(node.arguments[0]->at, text_of(*array->type().extent) + " elements are no vectors of `" +
+                                          std::string(name_of(*block.dimension)) + "`");
+      }
+      const std::string text = text_of_size(*vectors);
+      extent = extent_of(std::move(vectors), text);
+    } else {
+      if (array->type().extent->kind != Extent::Kind::kElements) {
+        refuse(node.arguments[0]->at, "blocks of what has " + text_of(*array->type().extent) + " elements, not n");
+      }
+      extent = Extent{Extent::Kind::kBlocks, block};
+    }
   }
   TermPtr term = make_term(blocks ? Op::kBlockReduce : Op::kReduce, at.at, {element, extent}, terms(std::move(array)));
   term->block = block;
@@ -144,11 +157,20 @@ TermPtr CodeChecker::check_spread(const Expression& at, const Call& node) {
   TermPtr array = check_array(*node.arguments[0], "`spread`");
   const Constant block = block_size(*node.arguments[1]);
   const Extent wanted{Extent::Kind::kBlocks, block};
-  if (*array->type().extent != wanted) {
+  if (!block.dimension && *array->type().extent != wanted) {
     refuse(node.arguments[0]->at,
            "`spread` of " + text_of(*array->type().extent) + " elements, for blocks there are " + text_of(wanted));
   }
-  const Type type{array->type().element, Extent{}};
+  Extent extent;
+  if (block.dimension) {
+    TermPtr count = count_of(*array->type().extent);
+    if (count == nullptr) {
+      refuse(node.arguments[0]->at, "`spread` of " + text_of(*array->type().extent) + " elements to vectors of `" +
+                                        std::string(name_of(*block.dimension)) + "`");
+    }
+    extent = extent_of_vectors(std::move(count), *block.dimension);
+  }
+  const Type type{array->type().element, extent};
   TermPtr term = make_term(Op::kSpread, at.at, type, terms(std::move(array)));
   term->block = block;
   return term;
@@ -162,15 +184,17 @@ TermPtr CodeChecker::check_range(const Expression& at, const Call& node) {
 
 Constant CodeChecker::block_size(const Expression& expression) {
   TermPtr size = check_element(expression, "the size of a block");
+  if (size->op == Op::kRows) return {0, {}, Dimension::kRows};
+  if (size->op == Op::kColumns) return {0, {}, Dimension::kColumns};
   if (size->op == Op::kParameter) {
     const ProgramParameter& parameter = program_.parameters[size->parameter];
-    if (parameter.type.is_integer() && parameter.least >= 1 && parameter.most <= 65536) return {0, size->parameter};
+    if (parameter.type.is_integer() && parameter.least >= 1 && parameter.most <= 65536) return {0, size->parameter, {}};
     refuse(expression.at, "`" + parameter.name + "` may be no size of a block",
            "declare it like `uint " + parameter.name + " = 128 in 16..65536 step 16`");
   }
   if (size->op == Op::kConstant && size->number >= 1 && size->number <= 65536 &&
       size->number == std::floor(size->number)) {
-    return {static_cast<std::uint32_t>(size->number), {}};
+    return {static_cast<std::uint32_t>(size->number), {}, {}};
   }
   refuse(expression.at, "the size of a block is a parameter or a number from 1 to 65536");
 }

@@ -49,12 +49,16 @@ class FileParser {
 
   void read_property() {
     const Token& name = tokens_.expect(Token::Kind::kName, "a declaration like `summary \"...\";`");
-    Property property{{name.text, name.at}, {}, name.at};
+    Property property{{name.text, name.at}, {}, name.at, {}};
     if (!tokens_.now().is(";")) {
       if (tokens_.now().kind == Token::Kind::kSign) tokens_.refuse("expected a text, a word or a number");
       const Token& value = tokens_.take();
       property.value = value.text;
       property.value_at = value.at;
+      if (tokens_.now().kind == Token::Kind::kName) {
+        const Token& second = tokens_.take();
+        property.second = {second.text, second.at};
+      }
     }
     tokens_.expect(";", "behind `" + std::string(name.text) + "`");
     tree_.properties.push_back(property);
@@ -102,6 +106,10 @@ class FileParser {
     State state;
     const Span begin = tokens_.take().at;
     state.variable = code_.read_variable();
+    if (tokens_.take_if("[")) {
+      state.size = code_.read_expression();
+      tokens_.expect("]", "behind the size of a state");
+    }
     if (tokens_.take_if("=")) state.initial = code_.read_expression();
     state.at = between(begin, tokens_.before().at);
     tokens_.expect(";", "behind a state");

@@ -26,10 +26,12 @@ enum class Op : std::uint8_t {
   kVariable,   ///< `variable`, one element or an array
   kParameter,  ///< `parameter`
   kSize,       ///< of the array type `of`
-  kElement,    ///< arguments: an array, an index. An index outside gives 0
-  kConvert,    ///< to the term's type: floats become integers towards zero; what does not fit takes the nearest end of
-               ///< the range, NaN becomes 0
-  kSelect,     ///< arguments: a condition, the value if it holds, the value if not. Both are computed
+  kRows,       ///< of the gradient
+  kColumns,
+  kElement,  ///< arguments: an array, an index. An index outside gives 0
+  kConvert,  ///< to the term's type: floats become integers towards zero; what does not fit takes the nearest end of
+             ///< the range, NaN becomes 0
+  kSelect,   ///< arguments: a condition, the value if it holds, the value if not. Both are computed
 
   // One operand.
   kNegate,
@@ -86,6 +88,22 @@ enum class Op : std::uint8_t {
   kHistogram,   ///< argument: an array of integers. How often each of 0, 1, ... is among them
   kHadamard,    ///< argument: an array of floats. Each block of `block` elements, a power of two, times the orthonormal
                 ///< Walsh-Hadamard matrix. A short block is cut into the largest powers of two, the largest first
+
+  // Matrices: the gradient's elements row by row, and vectors, each behind the one before.
+  kMatmul,          ///< arguments: what is multiplied, as `form` says
+  kOrthonormalize,  ///< argument: vectors of `block` elements. Gram and Schmidt's method (interpreter/matrix.h); a
+                    ///< vector
+                    ///< that depends on those before it becomes zero
+  kExchange,        ///< argument: an array of floats. Its sum over all ranks, times the reduction's scale
+};
+
+/// The products of a matrix of rows x columns. Sums begin with zero; vectors that one side lacks are zeros.
+enum class MatmulForm : std::uint8_t {
+  kOfRows,     ///< matrix, vectors of columns: each row times each vector. Lane i of 16 takes the products i, i + 16,
+               ///< ... in turn; then the lanes are combined in halves, as in a reduction
+  kOfColumns,  ///< matrix, vectors of rows: each column times each vector, from the first row to the last
+  kOuter,      ///< vectors of rows, vectors of columns: the matrix that is the sum of their products, from the first
+               ///< vector to the last
 };
 
 /// The place that is in no array.
@@ -106,6 +124,7 @@ enum class Reducer : std::uint8_t {
 /// As texts of programs have them: `block_reduce`, `magnitude`.
 std::string_view name_of(Op op);
 std::string_view name_of(Reducer reducer);
+std::string_view name_of(Dimension dimension);
 
 struct Term;
 using TermPtr = std::unique_ptr<Term>;
@@ -128,6 +147,7 @@ struct Term {
   ParameterId parameter = 0;
   std::uint32_t purpose = 0;
   Constant block;
+  MatmulForm form = MatmulForm::kOfRows;
   Reducer reducer = Reducer::kSum;
   std::unique_ptr<Body> function;
 
@@ -171,20 +191,21 @@ struct Routine {
   VariableId gradient = 0;              ///< what it reads, but for decode
   std::vector<TermPtr> sections;        ///< encode, merge: what it hands out
   std::vector<VariableId> extracted;    ///< decode: where the sections arrive
-  TermPtr result;                       ///< decode, result: the gradient
+  TermPtr result;                       ///< decode, result, synchronize: the gradient
   std::vector<VariableId> states;       ///< but for decode: where each state arrives
   std::vector<VariableId> states_then;  ///< and what it is afterwards
 };
 
-/// An array of n floats that a codec keeps from step to step.
+/// An array of floats that a codec keeps from step to step.
 struct ProgramState {
   std::string name;
   float initial = 0;  ///< of each element
+  Extent extent;
 };
 
 /// How many elements an array has, computed from n and parameters; above n it counts as n.
 struct ProgramSize {
-  TermPtr value;     ///< uint, of constants, parameters and sizes of arrays
+  TermPtr value;     ///< uint, of constants, parameters, dimensions and sizes of arrays
   std::string text;  ///< as the program has it where it is first used
 };
 
@@ -198,6 +219,9 @@ struct Declarations {
   bool shared_numbers = false;  ///< all ranks draw the same random numbers, and who merges does, too
 };
 
+/// The most exchanges in one step.
+inline constexpr std::uint32_t kMostExchanges = 8;
+
 struct Program {
   Declarations declares;
   std::vector<ProgramParameter> parameters;
@@ -206,8 +230,10 @@ struct Program {
   std::vector<ProgramState> states;
   std::vector<ProgramSize> sizes;
   Routine encode, decode;
-  std::optional<Routine> merge;   ///< encodes the sum of what was decoded; without it encode does
-  std::optional<Routine> result;  ///< from the decoded result of all ranks to the gradient
+  std::optional<Routine> merge;        ///< encodes the sum of what was decoded; without it encode does
+  std::optional<Routine> result;       ///< from the decoded result of all ranks to the gradient
+  std::optional<Routine> synchronize;  ///< in place of all the others: from the gradient to the result of all ranks
+  std::uint32_t rounds = 0;            ///< steps of synchronize that are an exchange
 };
 
 /// The typed tree as text: what `compllc --emit=typed` prints.

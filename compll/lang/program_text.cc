@@ -8,14 +8,16 @@ namespace casync::compll {
 namespace {
 
 constexpr std::array kOpNames = std::to_array<std::string_view>(
-    {"constant",       "variable",  "parameter",  "size",         "element",   "convert",    "select",
-     "negate",         "not",       "complement", "abs",          "floor",     "ceil",       "round",
-     "sqrt",           "bits",      "from_bits",  "is_finite",    "add",       "subtract",   "multiply",
-     "divide",         "remainder", "and",        "or",           "xor",       "shift_left", "shift_right",
-     "equal",          "unequal",   "less",       "less_equal",   "min",       "max",        "random_bits",
-     "random_uniform", "map",       "reduce",     "block_reduce", "spread",    "range",      "largest",
-     "where",          "sort",      "scatter",    "scatter_add",  "histogram", "hadamard"});
-static_assert(kOpNames.size() == static_cast<std::size_t>(Op::kHadamard) + 1);
+    {"constant",   "variable",    "parameter",      "size",      "rows",       "columns",      "element",
+     "convert",    "select",      "negate",         "not",       "complement", "abs",          "floor",
+     "ceil",       "round",       "sqrt",           "bits",      "from_bits",  "is_finite",    "add",
+     "subtract",   "multiply",    "divide",         "remainder", "and",        "or",           "xor",
+     "shift_left", "shift_right", "equal",          "unequal",   "less",       "less_equal",   "min",
+     "max",        "random_bits", "random_uniform", "map",       "reduce",     "block_reduce", "spread",
+     "range",      "largest",     "where",          "sort",      "scatter",    "scatter_add",  "histogram",
+     "hadamard",   "matmul",      "orthonormalize", "exchange"});
+static_assert(kOpNames.size() == static_cast<std::size_t>(Op::kExchange) + 1);
+constexpr std::array<std::string_view, 3> kFormNames = {"of_rows", "of_columns", "outer"};
 constexpr std::array<std::string_view, 6> kReducerNames = {"sum", "min", "max", "magnitude", "count", "user"};
 
 std::string number(double value) {
@@ -35,6 +37,10 @@ class ProgramWriter {
     for (const ProgramParameter& parameter : program_.parameters) {
       line("parameter " + text_of(parameter.type) + " " + parameter.name + " = " + number(parameter.initial));
     }
+    if (program_.synchronize) {
+      write_synchronize(*program_.synchronize);
+      return std::move(text_);
+    }
     for (const Section& section : program_.sections) line("section " + sized(section.type) + " " + section.name);
     line("encode " + name(program_.encode.gradient));
     write(program_.encode.steps);
@@ -48,12 +54,26 @@ class ProgramWriter {
   }
 
  private:
+  void write_synchronize(const Routine& routine) {
+    for (const VariableId id : routine.states) line("state " + sized(program_.variables[id].type) + " " + name(id));
+    line("synchronize " + name(routine.gradient));
+    write(routine.steps);
+    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
+      line("  keep " + program_.states[i].name + " = " + name(routine.states_then[i]));
+    }
+    line("  give " + text(*routine.result));
+  }
+
   void line(const std::string& what) { text_.append(2 * depth_, ' ').append(what).append("\n"); }
 
   std::string name(VariableId id) const { return program_.variables[id].name + "." + std::to_string(id); }
   std::string parameter(ParameterId id) const { return program_.parameters[id].name; }
   static std::string sized(const Type& type) {
     return text_of(type) + (type.extent ? "[" + text_of(*type.extent) + "]" : "");
+  }
+  std::string text(const Constant& constant) const {
+    if (constant.parameter) return parameter(*constant.parameter);
+    return constant.dimension ? std::string(name_of(*constant.dimension)) : std::to_string(constant.value);
   }
 
   void write(const std::vector<Step>& steps) {
@@ -82,14 +102,16 @@ class ProgramWriter {
     if (term.op == Op::kConstant) return number(term.number) + (term.type().element == kFloatType ? "r" : "");
     if (term.op == Op::kVariable) return name(term.variable);
     if (term.op == Op::kParameter) return parameter(term.parameter);
+    if (term.op == Op::kRows || term.op == Op::kColumns) return std::string(name_of(term.op));
     std::string inside(name_of(term.op));
     if (term.op == Op::kConvert) inside += " " + text_of(term.type().element);
     if (term.op == Op::kReduce || term.op == Op::kBlockReduce) {
       inside += " " + std::string(name_of(term.reducer));
     }
     if (term.op == Op::kBlockReduce || term.op == Op::kSpread) {
-      inside += " " + (term.block.parameter ? parameter(*term.block.parameter) : std::to_string(term.block.value));
+      inside += " " + text(term.block);
     }
+    if (term.op == Op::kMatmul) inside += " " + std::string(kFormNames[static_cast<std::size_t>(term.form)]);
     if (term.op == Op::kRandomBits || term.op == Op::kRandomUniform) inside += " " + std::to_string(term.purpose);
     for (const TermPtr& argument : term.arguments) {
       inside += " " + text(*argument);
@@ -115,6 +137,10 @@ class ProgramWriter {
 }  // namespace
 
 std::string_view name_of(Op op) { return kOpNames[static_cast<std::size_t>(op)]; }
+
+std::string_view name_of(Dimension dimension) {
+  return name_of(dimension == Dimension::kRows ? Op::kRows : Op::kColumns);
+}
 
 std::string_view name_of(Reducer reducer) { return kReducerNames[static_cast<std::size_t>(reducer)]; }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <bit>
 
 #include "compll/lang/code_checker.h"
@@ -8,6 +9,16 @@ namespace casync::compll {
 namespace {
 
 const Expression& last(const Call& node) { return *node.arguments.back(); }
+
+/// Whether a parameter is, whatever value of its range it has.
+bool is_power_of_two(const ProgramParameter& parameter) {
+  const std::vector<double> ends = {parameter.least, parameter.most};
+  const std::vector<double>& values = parameter.choices.empty() ? ends : parameter.choices;
+  const bool few = !parameter.choices.empty() || parameter.least == parameter.most;
+  return few && std::all_of(values.begin(), values.end(), [](double value) {
+           return value >= 1 && std::has_single_bit(static_cast<std::uint64_t>(value));
+         });
+}
 
 }  // namespace
 
@@ -47,21 +58,21 @@ TermPtr CodeChecker::check_largest(const Expression& at, const Call& node) {
 }
 
 /// where(x, count, condition): the places of the first elements for which it holds.
-TermPtr CodeChecker::check_where(const Expression& at, const Call& node) {
-  need_arguments(at, node, 3, 3, "where(gradient, count, [&](float x) -> bool { return x > 1; })");
-  TermPtr array = check_array(*node.arguments[0], "`where`");
-  const Extent count = size_of(*node.arguments[1], "`where`");
-  TermPtr holds = mapped(std::move(array), last(node), "`where`");
+TermPtr CodeChecker::check_where(const Expression& at, const Call& node, const std::string& of) {
+  need_arguments(at, node, 3, 3,
+                 std::string(node.callee.text) + "(gradient, count, [&](float x) -> bool { return x > 1; })");
+  TermPtr array = check_array(*node.arguments[0], of);
+  const Extent count = size_of(*node.arguments[1], of);
+  TermPtr holds = mapped(std::move(array), last(node), of);
   if (holds->type().element != kBoolType) {
-    refuse(last(node).at, "`where` needs a function that returns bool, this returns " + text_of(holds->type().element));
+    refuse(last(node).at, of + " needs a function that returns bool, this returns " + text_of(holds->type().element));
   }
   return make_term(Op::kWhere, at.at, {kUintType, count}, terms(std::move(holds)));
 }
 
 /// filter(x, count, condition): those elements; zeros behind them.
 TermPtr CodeChecker::check_filter(const Expression& at, const Call& node) {
-  need_arguments(at, node, 3, 3, "filter(gradient, count, [&](float x) -> bool { return x > 1; })");
-  TermPtr places = check_where(at, node);
+  TermPtr places = check_where(at, node, "`filter`");
   return picked(check_array(*node.arguments[0], "`filter`"), std::move(places), at.at);
 }
 
@@ -101,9 +112,8 @@ TermPtr CodeChecker::picked(TermPtr array, TermPtr places, Span at) {
   TermPtr term = make_term(Op::kMap, at, type, terms(std::move(places)));
   term->function = std::make_unique<Body>();
   term->function->parameters.push_back(new_variable("place", {place, {}}, at));
-  TermPtr index = convert(make_variable(at, term->function->parameters.front(), {place, {}}), kUintType);
-  term->function->results.push_back(
-      make_term(Op::kElement, at, {type.element, {}}, terms(make_variable(at, kept, array_type), std::move(index))));
+  TermPtr index = make_variable(at, term->function->parameters.front(), {place, {}});
+  term->function->results.push_back(element_of(make_variable(at, kept, array_type), std::move(index), at));
   return term;
 }
 
@@ -166,8 +176,13 @@ TermPtr CodeChecker::check_hadamard(const Expression& at, const Call& node) {
     refuse(node.arguments[0]->at, "`hadamard` of " + text_of(array->type().element) + "s", "it is for floats");
   }
   const Constant block = block_size(*node.arguments[1]);
-  if (!block.parameter && !std::has_single_bit(block.value)) {
-    refuse(node.arguments[1]->at, "the size of a block of `hadamard` is a power of two");
+  const Span size_at = node.arguments[1]->at;
+  if (block.dimension || (!block.parameter && !std::has_single_bit(block.value))) {
+    refuse(size_at, "the size of a block of `hadamard` is a power of two");
+  }
+  if (block.parameter && !is_power_of_two(program_.parameters[*block.parameter])) {
+    refuse(size_at, "`" + program_.parameters[*block.parameter].name + "` may be no power of two",
+           "the size of a block of `hadamard` is one: declare the values, like `in {16, 32, 64}`");
   }
   const Type type = array->type();
   TermPtr term = make_term(Op::kHadamard, at.at, type, terms(std::move(array)));

@@ -32,7 +32,8 @@ class Closing {
       const auto found = known_.find(term.variable);
       return found == known_.end() ? nullptr : close(*found->second);
     }
-    const bool leaf = term.op == Op::kConstant || term.op == Op::kParameter;
+    const bool leaf =
+        term.op == Op::kConstant || term.op == Op::kParameter || term.op == Op::kRows || term.op == Op::kColumns;
     const bool computes = term.op >= Op::kConvert && term.op <= Op::kMax;
     if (!leaf && !computes && term.op != Op::kSize) return nullptr;
     TermPtr copy = make_term(term.op, term.at, term.type());
@@ -52,6 +53,18 @@ class Closing {
   std::size_t terms_ = 0;
 };
 
+TermPtr copy_of(const Term& size) {
+  TermPtr copy = make_term(size.op, size.at, size.type());
+  copy->number = size.number;
+  copy->parameter = size.parameter;
+  for (const TermPtr& argument : size.arguments) copy->arguments.push_back(copy_of(*argument));
+  return copy;
+}
+
+bool is_product(const Term& size, Op first, Op second) {
+  return size.op == Op::kMultiply && size.arguments[0]->op == first && size.arguments[1]->op == second;
+}
+
 }  // namespace
 
 Extent CodeChecker::size_of(const Expression& expression, const std::string& of) {
@@ -68,18 +81,70 @@ Extent CodeChecker::size_of(const Expression& expression, const std::string& of)
     refuse(expression.at, of + " of a size that depends on elements",
            "an array's size is known before a program runs: compute it from parameters and `x.size`");
   }
+  const std::string text(
+      diagnostics_.source().text().substr(expression.at.begin, expression.at.end - expression.at.begin));
+  return extent_of(std::move(value), text);
+}
+
+/// An array of so many elements.
+Extent CodeChecker::extent_of(TermPtr value, const std::string& text) {
   if (value->op == Op::kSize) return *value->arguments.front()->type().extent;
   if (value->op == Op::kConstant && value->number <= kMostFixed) {
-    return {Extent::Kind::kFixed, {static_cast<std::uint32_t>(value->number), {}}};
+    return {Extent::Kind::kFixed, {static_cast<std::uint32_t>(value->number), {}, {}}};
   }
+  if (is_product(*value, Op::kRows, Op::kColumns) || is_product(*value, Op::kColumns, Op::kRows)) return {};
   std::vector<ProgramSize>& sizes = program_.sizes;
   auto known = std::find_if(sizes.begin(), sizes.end(), [&](const ProgramSize& s) { return same(*s.value, *value); });
-  if (known == sizes.end()) {
-    const std::string text(
-        diagnostics_.source().text().substr(expression.at.begin, expression.at.end - expression.at.begin));
-    known = sizes.insert(sizes.end(), {std::move(value), text});
+  if (known == sizes.end()) known = sizes.insert(sizes.end(), {std::move(value), text});
+  return {Extent::Kind::kSized, {static_cast<std::uint32_t>(known - sizes.begin()), {}, {}}};
+}
+
+/// Of an array that is so many vectors of rows or columns: how many. Else null.
+TermPtr CodeChecker::vectors_of(const Extent& extent, Dimension dimension) const {
+  const bool rows = dimension == Dimension::kRows;
+  const Op wanted = rows ? Op::kRows : Op::kColumns, other = rows ? Op::kColumns : Op::kRows;
+  if (extent.kind == Extent::Kind::kElements && has_shape_) return make_term(other, {}, {kUintType, {}});
+  if (extent.kind != Extent::Kind::kSized) return nullptr;
+  const Term& size = *program_.sizes[extent.count.value].value;
+  if (size.op != Op::kMultiply) return size.op == wanted ? make_constant({}, kUintType, 1) : nullptr;
+  for (const std::size_t i : {std::size_t{1}, std::size_t{0}}) {
+    if (size.arguments[i]->op == wanted) return copy_of(*size.arguments[1 - i]);
   }
-  return {Extent::Kind::kSized, {static_cast<std::uint32_t>(known - sizes.begin()), {}}};
+  return nullptr;
+}
+
+/// How many elements there are, where that is a size of its own. Else null.
+TermPtr CodeChecker::count_of(const Extent& extent) const {
+  if (extent.kind == Extent::Kind::kFixed) return make_constant({}, kUintType, extent.count.value);
+  if (extent.kind == Extent::Kind::kSized) return copy_of(*program_.sizes[extent.count.value].value);
+  return nullptr;
+}
+
+/// So many vectors of rows or columns.
+Extent CodeChecker::extent_of_vectors(TermPtr count, Dimension dimension) {
+  const std::string name(name_of(dimension));
+  TermPtr length = make_term(dimension == Dimension::kRows ? Op::kRows : Op::kColumns, {}, {kUintType, {}});
+  if (count->op == Op::kConstant && count->number == 1) return extent_of(std::move(length), name);
+  const std::string text = text_of_size(*count) + " * " + name;
+  return extent_of(make_term(Op::kMultiply, {}, {kUintType, {}}, terms(std::move(count), std::move(length))), text);
+}
+
+/// Whether both extents are as many vectors, of this dimension and of that.
+bool CodeChecker::has_as_many(const Extent& a, Dimension of_a, const Extent& b, Dimension of_b) const {
+  const TermPtr first = vectors_of(a, of_a), second = vectors_of(b, of_b);
+  return first != nullptr && second != nullptr && same(*first, *second);
+}
+
+std::string CodeChecker::text_of_size(const Term& size) const {
+  switch (size.op) {
+    case Op::kConstant: return std::to_string(static_cast<std::uint64_t>(size.number));
+    case Op::kParameter: return program_.parameters[size.parameter].name;
+    case Op::kRows:
+    case Op::kColumns: return std::string(name_of(size.op));
+    case Op::kConvert: return text_of_size(*size.arguments.front());
+    case Op::kMin: return "min(" + text_of_size(*size.arguments[0]) + ", " + text_of_size(*size.arguments[1]) + ")";
+    default: return "so many";
+  }
 }
 
 std::string CodeChecker::text_of(const Extent& extent) const {

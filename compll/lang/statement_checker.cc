@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "base/nearest.h"
 #include "compll/lang/code_checker.h"
@@ -144,8 +145,11 @@ void CodeChecker::check_node(const Statement& at, const Assign& node) {
            "declare it: `float " + std::string(node.name.text) + " = ...;`");
   }
   if (node.name.text == output_ && level_ == 0 && calls_ == 0) return assign_output(at, node.name, *node.value);
-  if (!std::holds_alternative<Declared::Variable>(declared->what)) {
-    refuse(node.name.at, name + " is no variable, and cannot be assigned to");
+  const auto* variable = std::get_if<Declared::Variable>(&declared->what);
+  if (variable == nullptr) refuse(node.name.at, name + " is no variable, and cannot be assigned to");
+  if (kind_ == RoutineKind::kDecode && std::count(states_.begin(), states_.end(), variable->slot) != 0) {
+    refuse(node.name.at, name + " is a state, and `decode` keeps none",
+           "what is decoded is nobody's own: a state changes in `encode`, `merge` or `result`");
   }
   TermPtr value = check_one(*node.value);
   if (node.sign != "=") {
@@ -224,6 +228,11 @@ void CodeChecker::check_node(const Statement& at, const If& node) {
   Control* const around = control_;
   const auto before = values_;
   const auto run = [&](const Block& block, Control& control) {
+    struct Inside {
+      explicit Inside(int& branches) : count(branches) { ++count; }
+      ~Inside() { --count; }
+      int& count;
+    } const inside(branches_);
     control.types = branches.types;
     control.conditions = branches.conditions;
     control_ = &control;
@@ -332,23 +341,30 @@ void CodeChecker::extract(const Statement& at, const Call& call) {
 void CodeChecker::declare_state(const State& state) {
   const Word& name = state.variable.name;
   const DeclaredType type = type_of(state.variable.type);
-  if (!type.array || type.element != kFloatType) {
+  const bool sized = state.size != nullptr;
+  if (type.array == sized || type.element != kFloatType) {
     refuse(state.variable.type.at,
            "a state of type " + text_of(Type{type.element, type.array ? std::optional(Extent{}) : std::nullopt}),
-           "a state has a float for each element of the gradient: `state float* velocity;`");
+           "a state has a float for each element of the gradient, `state float* velocity;`, or in a codec with "
+           "`synchronize` a size of its own, `state float right[rank * columns];`");
   }
   if (program_.states.size() == kMostStates) {
     refuse(state.at, "more than " + std::to_string(kMostStates) + " states");
   }
   const double initial = state.initial == nullptr ? 0 : constant(*state.initial, "what a state begins with");
+  if (!std::isfinite(static_cast<float>(initial))) {
+    refuse(state.initial->at, "a state that begins with a number beyond the range of float");
+  }
+  steps_ = &of_file_;
+  const Extent extent = sized ? size_of(*state.size, "a state") : Extent{};
   states_.push_back(values_.size());
-  declare_variable(name, type, {});
-  program_.states.push_back({std::string(name.text), static_cast<float>(initial)});
+  declare_variable(name, {kFloatType, true}, {});
+  program_.states.push_back({std::string(name.text), static_cast<float>(initial), extent});
 }
 
 void CodeChecker::begin_states() {
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    routine_->states.push_back(new_variable(program_.states[i].name, {kFloatType, Extent{}}, {}));
+    routine_->states.push_back(new_variable(program_.states[i].name, {kFloatType, program_.states[i].extent}, {}));
     values_[states_[i]] = routine_->states.back();
   }
 }
@@ -357,9 +373,9 @@ void CodeChecker::end_states(const Function& function) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const VariableId then = *values_[states_[i]];
     const Extent& extent = *program_.variables[then].type.extent;
-    if (extent.kind != Extent::Kind::kElements) {
-      refuse(function.at,
-             "the state `" + program_.states[i].name + "` has n elements, here it becomes " + text_of(extent));
+    if (extent != program_.states[i].extent) {
+      refuse(function.at, "the state `" + program_.states[i].name + "` has " + text_of(program_.states[i].extent) +
+                              " elements, here it becomes " + text_of(extent));
     }
     routine_->states_then.push_back(then);
   }
@@ -380,6 +396,10 @@ void CodeChecker::check_routine(const Function& function, std::string_view outpu
   if (kind == RoutineKind::kDecode && diagnostics_.empty() && routine.extracted.empty()) {
     refuse(function.at, "`" + std::string(function.name.text) + "` extracts nothing",
            "write `extract(compressed, ...);`");
+  }
+  if (kind == RoutineKind::kSynchronize && diagnostics_.empty() && program_.rounds == 0) {
+    refuse(function.at, "`" + std::string(function.name.text) + "` exchanges nothing",
+           "write `float* sum = exchange(x);` for what is to be added up over the ranks");
   }
   if (kind != RoutineKind::kDecode && diagnostics_.empty()) end_states(function);
 }

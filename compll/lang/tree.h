@@ -133,6 +133,7 @@ struct Property {
   Word name;
   std::string_view value;  ///< a text, a word or a number as written; "" where there is none
   Span value_at;
+  Word second;  ///< of `shape rows columns;`, else ""
 };
 
 /// `uint block = 128 in 16..65536 step 16 "what it is";` or `uint bits = 4 in {2, 4, 8} "...";`
@@ -150,9 +151,10 @@ struct ParameterList {
   Span at;
 };
 
-/// `state float* residual;`: kept between steps.
+/// `state float* residual;` or `state float right[rank * columns];`: kept between steps.
 struct State {
   Variable variable;
+  ExpressionPtr size;     ///< null: as many as the gradient has
   ExpressionPtr initial;  ///< null: zeros
   Span at;
 };

@@ -19,13 +19,15 @@ class TreeWriter {
   void write(const Tree& tree) {
     if (!tree.codec.text.empty()) line("codec " + std::string(tree.codec.text));
     for (const Property& property : tree.properties) {
-      line("  " + std::string(property.name.text) + " " + std::string(property.value));
+      line("  " + std::string(property.name.text) + " " + std::string(property.value) +
+           (property.second.text.empty() ? "" : " " + std::string(property.second.text)));
     }
     for (const ParameterList& parameters : tree.parameters) {
       for (const Parameter& parameter : parameters.list) write(parameter);
     }
     for (const State& state : tree.states) {
-      line("state " + text(state.variable) + (state.initial ? " " + text(*state.initial) : ""));
+      line("state " + text(state.variable) + (state.size ? "[" + text(*state.size) + "]" : "") +
+           (state.initial ? " " + text(*state.initial) : ""));
     }
     for (const Statement& global : tree.globals) write(global);
     for (const Function& function : tree.functions) {

@@ -34,10 +34,14 @@ std::int64_t most_of(ScalarType type);
 /// The index of a parameter among a program's parameters, in their order.
 using ParameterId = std::uint32_t;
 
-/// A whole number that is known before a program runs: written down, or a parameter.
+/// What a codec that declares `shape` knows of its gradient: how many rows, and how many columns.
+enum class Dimension : std::uint8_t { kRows, kColumns };
+
+/// A whole number that is known before a program runs: written down, a parameter or a dimension.
 struct Constant {
   std::uint32_t value = 0;
   std::optional<ParameterId> parameter;  ///< when set, it is that parameter's value
+  std::optional<Dimension> dimension;    ///< when set, it is how many of these the gradient has
 
   bool operator==(const Constant&) const = default;
 };

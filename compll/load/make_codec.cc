@@ -10,7 +10,10 @@
 #include "base/log.h"
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/registry.h"
+#include "compll/codec/rounds_info.h"
 #include "compll/interpreter/program_codec.h"
+#include "compll/interpreter/rounds_program.h"
+#include "compll/lang/front_end.h"
 #include "compll/load/digest.h"
 #include "compll/load/file_program.h"
 #include "compll/load/file_text.h"
@@ -61,17 +64,27 @@ Result<std::unique_ptr<Codec>> make_codec(const std::string& name, Parameters pa
   if (!is_codec_file(name)) return make_built_in_codec(name, parameters);
   const Result<Loaded> loaded = loaded_once(name, parameters);
   if (!loaded) return loaded.status();
+  if (loaded->program->synchronize) return refuse_rounds(name);
   if (loaded->generated == nullptr) return make_program_codec(loaded->program, parameters);
   return make_generated_codec(*loaded->generated, parameters, loaded->program->declares.digest);
 }
 
 Result<std::unique_ptr<RoundsCodec>> make_rounds_codec(const std::string& name, Parameters parameters) {
-  return make_built_in_rounds_codec(name, parameters);
+  if (!is_codec_file(name)) return make_built_in_rounds_codec(name, parameters);
+  const Result<Loaded> loaded = loaded_once(name, parameters);
+  if (!loaded) return loaded.status();
+  return make_rounds_program(loaded->program, parameters);
 }
 
 bool has_rounds(const std::string& name) {
-  const std::vector<std::string> names = rounds_codec_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
+  if (!is_codec_file(name)) {
+    const std::vector<std::string> names = rounds_codec_names();
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+  const Result<std::string> text = file_text(name, kMostSource);
+  if (!text) return false;
+  const Result<Program> program = compile(Source(name, *text));
+  return program && program->synchronize.has_value();
 }
 
 }  // namespace casync::compll

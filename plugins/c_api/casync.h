@@ -130,7 +130,8 @@ casync_status casync_session_close(casync_session* session);
 void casync_session_free(casync_session* session);
 
 /* `name` may carry parameters, as in a session's codec, and may be the path of a codec's file ("mine.cll"), which is
- * compiled. */
+ * compiled. One of rounds (`rounds` of casync_codec_info is not 0) says what it is; to encode by itself is
+ * CASYNC_INVALID_ARGUMENT: it exchanges between its rounds, in a session. */
 casync_status casync_codec_open(const char* name, const casync_parameter* parameters, size_t count,
                                 casync_codec** codec);
 casync_status casync_codec_bound(const casync_codec* codec, size_t elements, size_t* bytes);

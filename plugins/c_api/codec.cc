@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compll/codec/codec_json.h"
+#include "compll/codec/rounds_codec.h"
 #include "plugins/c_api/error.h"
 #include "plugins/c_api/options.h"
 #include "plugins/c_api/text.h"
@@ -14,8 +15,12 @@
 using namespace casync;         // NOLINT: this file is the seam
 using namespace casync::c_api;  // NOLINT
 
+/// One of the two.
 struct casync_codec {
   std::unique_ptr<compll::Codec> codec;
+  std::unique_ptr<compll::RoundsCodec> rounds;
+
+  const compll::CodecInfo& info() const { return codec ? codec->info() : rounds->info(); }
 };
 
 namespace {
@@ -28,8 +33,17 @@ Status check_elements(std::size_t elements) {
   return invalid_argument("`elements` is " + std::to_string(elements) + ", expected at most 2^40");
 }
 
-Status check_capacity(const casync_codec* codec, std::size_t elements, const void* payload, std::size_t capacity) {
+Status need_codec(const casync_codec* codec) {
   CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+  if (codec->codec) return Status::ok();
+  return invalid_argument(
+      "codec `" + codec->rounds->info().name +
+      "` adds up what it sends over all ranks between its rounds: it runs in a session, and encodes "
+      "nothing by itself");
+}
+
+Status check_capacity(const casync_codec* codec, std::size_t elements, const void* payload, std::size_t capacity) {
+  CASYNC_RETURN_IF_ERROR(need_codec(codec));
   CASYNC_RETURN_IF_ERROR(check_elements(elements));
   CASYNC_RETURN_IF_ERROR(need_array(payload, capacity, "payload"));
   const Bytes bound = codec->codec->encoded_bound(elements);
@@ -129,9 +143,15 @@ casync_status casync_codec_open(const char* name, const casync_parameter* parame
     const Result<CodecChoice> choice = codec_choice(name, parameters, count);
     if (!choice) return choice.status();
     auto handle = std::make_unique<casync_codec>();
-    Result<std::unique_ptr<compll::Codec>> made = compll::make_codec(choice->name, choice->parameters);
-    if (!made) return made.status();
-    handle->codec = std::move(*made);
+    if (compll::has_rounds(choice->name)) {
+      Result<std::unique_ptr<compll::RoundsCodec>> made = compll::make_rounds_codec(choice->name, choice->parameters);
+      if (!made) return made.status();
+      handle->rounds = std::move(*made);
+    } else {
+      Result<std::unique_ptr<compll::Codec>> made = compll::make_codec(choice->name, choice->parameters);
+      if (!made) return made.status();
+      handle->codec = std::move(*made);
+    }
     *codec = handle.release();
     return Status::ok();
   });
@@ -139,7 +159,7 @@ casync_status casync_codec_open(const char* name, const casync_parameter* parame
 
 casync_status casync_codec_bound(const casync_codec* codec, size_t elements, size_t* bytes) {
   return guarded([&] {
-    CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+    CASYNC_RETURN_IF_ERROR(need_codec(codec));
     CASYNC_RETURN_IF_ERROR(need(bytes, "bytes"));
     CASYNC_RETURN_IF_ERROR(check_elements(elements));
     *bytes = codec->codec->encoded_bound(elements);
@@ -161,7 +181,7 @@ casync_status casync_codec_encode(const casync_codec* codec, const float* in, si
 casync_status casync_codec_decode(const casync_codec* codec, const void* payload, size_t bytes, float* out,
                                   size_t elements) {
   return guarded([&] {
-    CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
+    CASYNC_RETURN_IF_ERROR(need_codec(codec));
     CASYNC_RETURN_IF_ERROR(need_array(payload, bytes, "payload"));
     CASYNC_RETURN_IF_ERROR(check_elements(elements));
     CASYNC_RETURN_IF_ERROR(need_array(out, elements, "out"));
@@ -181,7 +201,7 @@ casync_status casync_codec_merge(const casync_codec* codec, size_t count, const 
 casync_status casync_codec_info(const casync_codec* codec, char* json, size_t capacity, size_t* length) {
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
-    return give_text(compll::json_of(codec->codec->info()).dump(), json, capacity, length);
+    return give_text(compll::json_of(codec->info()).dump(), json, capacity, length);
   });
 }
 

@@ -25,6 +25,9 @@ Bytes payload_bytes(const GradientRun& run) {
     const Send* send = std::get_if<Send>(&primitive);
     if (send != nullptr) sum += run.codec_of(send->from).encoded_bound(run.slice_of(send->from).count);
   }
+  if (run.rounds) {
+    for (const std::unique_ptr<GradientRun>& exchange : run.rounds->exchanges) sum += payload_bytes(*exchange);
+  }
   return sum;
 }
 

@@ -63,8 +63,8 @@ Status SessionImpl::check_state(const GradientRun& run, const GradientState& sta
     return invalid_argument("gradient " + run.spec.name + ": the state is of " + state.codec + ", here it is " + label);
   }
   if (state.residual.size() == run.kept_floats()) return Status::ok();
-  return invalid_argument("gradient " + run.spec.name + ": a state of " +
-                          std::to_string(state.residual.size()) + " elements, its codecs keep " + std::to_string(run.kept_floats()));
+  return invalid_argument("gradient " + run.spec.name + ": a state of " + std::to_string(state.residual.size()) +
+                          " elements, its codecs keep " + std::to_string(run.kept_floats()));
 }
 
 /// `state`: null where the gradient was not there yet.

@@ -2,6 +2,7 @@
 #include "tests/fuzz/run_program.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "base/check.h"
 #include "compll/interpreter/program_codec.h"
+#include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
 #include "compll/lang/lexer.h"
 #include "compll/lang/parser.h"
@@ -81,8 +83,35 @@ void run(const Codec& codec, Elements n) {
   run_the_rest(codec, n, std::move(after), context);
 }
 
+/// Every turn of a step, twice, of what only one rank adds up.
+void run(const RoundsCodec& codec, Elements rows, Elements columns) {
+  const std::vector<float> gradient = elements(rows * columns);
+  const RoundsShape shape = codec.shape(rows, columns);
+  std::vector<float> states = elements(shape.states), after(shape.states), scratch(shape.scratch);
+  std::vector<std::vector<float>> exchanged;
+  std::vector<float*> places;
+  for (const Elements size : shape.exchanged) exchanged.emplace_back(size);
+  for (std::vector<float>& each : exchanged) places.push_back(each.data());
+  std::vector<float> out[2] = {gradient, gradient};
+  for (std::vector<float>& given : out) {
+    for (std::uint32_t number = 0; number <= codec.info().rounds; ++number) {
+      codec.turn({number, rows, columns, gradient.data(), places, states.data(), after.data(), scratch.data(),
+                  number == codec.info().rounds ? given.data() : nullptr},
+                 {17, 4, 9, 0});
+    }
+  }
+  CASYNC_CHECK(std::memcmp(out[0].data(), out[1].data(), gradient.size() * sizeof(float)) == 0);
+}
+
+void run_rounds(Program program, const std::vector<std::pair<std::string, double>>& parameters) {
+  const auto codec = make_rounds_program(std::make_shared<const Program>(std::move(program)), parameters);
+  CASYNC_CHECK(codec.is_ok());
+  for (const auto& [rows, columns] : {std::pair<Elements, Elements>{0, 3}, {1, 1}, {5, 8}}) run(**codec, rows, columns);
+}
+
 void run(Program program, const std::vector<std::pair<std::string, double>>& parameters) {
   if (!is_small(program)) return;
+  if (program.synchronize) return run_rounds(std::move(program), parameters);
   const auto codec = make_program_codec(std::make_shared<const Program>(std::move(program)), parameters);
   CASYNC_CHECK(codec.is_ok());
   for (const Elements n : {0, 1, 40}) run(**codec, n);

@@ -41,8 +41,14 @@ struct Segment {
   float* residual_out = nullptr;
   unsigned char* payload = nullptr;  ///< encode and merge: where the code goes
   float* out = nullptr;              ///< decode
-  uint64_t gradient = 0;             ///< the gradient's key
-  uint64_t first = 0;                ///< position of element 0 in the gradient
+  // Of programs that need the whole vector:
+  const float* states_in = nullptr;  ///< arrays of n floats that the codec keeps, `state_stride` floats apart
+  float* states_out = nullptr;       ///< and where they are kept; null: they are not wanted. The two do not overlap
+  uint64_t state_stride = 0;
+  unsigned char* memory = nullptr;  ///< Stages::memory_bytes of it, of which the first Stages::zeroed_bytes are zero
+                                    ///< before the first launch and behind the last one
+  uint64_t gradient = 0;            ///< the gradient's key
+  uint64_t first = 0;               ///< position of element 0 in the gradient
 };
 
 /// A codec with its parameters.
@@ -59,6 +65,10 @@ struct Launch {
   uint32_t step = 0;
   uint64_t seed = 0;
   bool add = false;  ///< decode: to what `out` has
+  // Of programs that need the whole vector:
+  bool subtract = false;      ///< decode: from what `out` has
+  uint32_t contribution = 0;  ///< decode: the one of each segment that is decoded; where it has none nothing is done
+  uint32_t tile = 0;          ///< elements of a tile: Stages::tile_elements
   /// Shape::slots words for each segment, zero before the first launch that uses them and again behind the last one.
   uint64_t* workspace = nullptr;
   Settings codec;        ///< that encodes, or decodes
@@ -95,6 +105,39 @@ struct Kernels {
   Kernel encode_statistics = nullptr, merge_statistics = nullptr;
 };
 
+/// The most launches that a function of a codec takes.
+inline constexpr uint32_t kMostStages = 64;
+
+/// One function of a program that needs the whole vector: a launch for each step that waits for all elements. None: the
+/// program does not have it.
+struct Stages {
+  uint32_t count = 0;
+  Kernel kernels[kMostStages] = {};
+  uint64_t (*memory_bytes)(uint64_t n, const Settings& settings) = nullptr;  ///< of a segment
+  uint64_t (*zeroed_bytes)(uint64_t n, const Settings& settings) = nullptr;
+};
+
+/// The kernels of a program that needs the whole vector. Encoding takes the launches of `encode`, and of a sum those of
+/// `merge` if there are any. A residual is what was encoded, in `residual_out`, less what `decode` then subtracts.
+/// Decoding a sum takes those of `decode` for each contribution.
+struct WholeKernels {
+  const char* name = "";
+  uint32_t states = 0;
+  uint32_t (*tile_elements)(const Settings& settings) = nullptr;  ///< a multiple of all blocks and of 4096
+  Stages encode, merge, decode, result;
+};
+
+/// Numbers the tiles of segments; how many there are.
+COMPLL_ANYWHERE inline uint32_t place_whole_tiles(Segment* segments, uint32_t count, uint32_t tile) {
+  uint32_t tiles = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    segments[i].first_tile = tiles;
+    segments[i].tile_count = segments[i].n == 0 ? 1 : static_cast<uint32_t>((segments[i].n - 1) / tile + 1);
+    tiles += segments[i].tile_count;
+  }
+  return tiles;
+}
+
 COMPLL_ANYWHERE constexpr uint32_t unit_of(bool has_blocks, bool ordered, uint32_t block) {
   if (!has_blocks) return 4 * kRow;  // four loads under way in each thread
   return ordered || block > kRow ? block : kRow;
@@ -114,6 +157,10 @@ struct Grid {
 
 COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
   return {tiles, kThreads, kWarps * kept_of(unit) * static_cast<uint32_t>(sizeof(float))};
+}
+/// A whole vector's tile: 4096 words of shared memory, and what threads of a block tell each other.
+COMPLL_ANYWHERE constexpr Grid whole_grid_of(uint32_t tiles) {
+  return {tiles, kThreads, 4096 * 4 + 64 * static_cast<uint32_t>(sizeof(uint64_t)) + kThreads * 4};
 }
 COMPLL_ANYWHERE constexpr Grid serial_grid_of(uint32_t segments, uint32_t unit) {
   return {segments, kLanes, kept_of(unit) * static_cast<uint32_t>(sizeof(float))};

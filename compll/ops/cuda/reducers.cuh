@@ -182,8 +182,10 @@ class LaneSum {
     take_upper(chunks_ / kReductionChunk - 1, in_halves(of_chunks_));
     of_chunks_ = 0;
   }
+  /// Of one chunk that has not ended.
+  __device__ double all() const { return in_halves(own_); }
   __device__ double result() const {
-    if (chunks_ == 0) return in_halves(own_);
+    if (chunks_ == 0) return all();
     LaneSum all = *this;
     all.take_chunk(in_halves(own_));
     all.take_upper(chunks_ / kReductionChunk, in_halves(all.of_chunks_));
@@ -244,6 +246,8 @@ class LaneFold {
     take_upper(chunks_ / kReductionChunk - 1, of_chunks_.in_halves());
     of_chunks_ = {};
   }
+  /// Of one chunk that has not ended and is not empty.
+  __device__ T all() const { return own_.in_halves().value; }
   /// The initial value comes first of all.
   __device__ T result(T initial) const {
     LaneFold all = *this;

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "compll/codegen/cuda.h"
+#include "compll/codegen/cuda_whole.h"
 #include "compll/lang/front_end.h"
 #include "tests/casync/golden.h"
 #include "tests/compll/support/programs.h"
@@ -31,6 +32,23 @@ Made made_from(const std::string& name, const std::string& program_text) {
 }
 
 Made made_from_codec(const std::string& name) { return made_from(name + ".cll", source_of(name)); }
+
+Result<CudaWhole> whole_from(const std::string& name, const std::string& program_text) {
+  const Source source(name, program_text);
+  Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  if (program->declares.name.empty()) program->declares.name = "x";
+  return cuda_whole_text(*program, source);
+}
+
+/// `encode 5, decode 2`.
+std::string launches_of(const CudaWhole& made) {
+  std::string text;
+  for (const auto& [function, stages] : made.stages) {
+    text += (text.empty() ? "" : ", ") + function + " " + std::to_string(stages);
+  }
+  return text;
+}
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
@@ -71,6 +89,40 @@ TEST_CASE("cuda text: one launch encodes, and two where the tensor has statistic
     for (const std::string& kernel : made.text->kernels) CHECK(count(made.text->text, " " + kernel + "(") == 1);
   }
   CHECK(written >= 16);
+}
+
+TEST_CASE("cuda text: topk, as it is compiled") {
+  const Result<CudaWhole> made = whole_from("topk.cll", source_of("topk"));
+  REQUIRE(made.status().text() == "OK");
+  CHECK(test::golden("topk.cu", made->text) == made->text);
+}
+
+TEST_CASE("cuda text: how many launches a function takes of a program that needs the whole vector") {
+  // Three to find the least key that is chosen, one to write the places, one for what they are used for; a launch more
+  // for each result that all elements wait for. A place that may be there twice costs decoding two.
+  const std::pair<const char*, const char*> all[] = {{"adacomp", "encode 5, decode 2"},
+                                                     {"dgc", "encode 6, merge 5, decode 2"},
+                                                     {"diana", "encode 1, merge 1, decode 1, result 1"},
+                                                     {"ecqsgd", "encode 1, decode 1"},
+                                                     {"ef21", "encode 5, merge 5, decode 2, result 1"},
+                                                     {"graddrop", "encode 7, decode 2"},
+                                                     {"mstopk", "encode 16, decode 2"},
+                                                     {"randomk", "encode 6, decode 6"},
+                                                     {"rht4", "encode 1, decode 1"},
+                                                     {"sbc", "encode 6, decode 2"},
+                                                     {"stc", "encode 6, decode 2"},
+                                                     {"threshold", "encode 5, decode 2"},
+                                                     {"topk", "encode 5, decode 2"}};
+  for (const auto& [name, launches] : all) {
+    const Result<CudaWhole> made = whole_from(std::string(name) + ".cll", source_of(name));
+    REQUIRE(made.status().text() == "OK");
+    CHECK(std::string(name) + ": " + launches_of(*made) == std::string(name) + ": " + launches);
+    std::size_t stages = 0;
+    for (const auto& [function, some] : made->stages) stages += some;
+    CHECK(made->kernels.size() == stages);
+    CHECK(count(made->text, "__global__") == stages);
+    for (const std::string& kernel : made->kernels) CHECK(count(made->text, " " + kernel + "(") == 1);
+  }
 }
 
 TEST_CASE("cuda text: a sum over the tensor is taken by one warp in its order, a magnitude by all") {
@@ -120,6 +172,28 @@ TEST_CASE("cuda text: what cannot be written is named with its place") {
                "void decode(uint8* compressed, float* gradient) { float* y; double m; extract(compressed, y, m);\n"
                "gradient = map(y, [&](float x) -> float { return x; }); }\n") ==
         "x.cll:3:15: error: this reduction cannot be compiled for CUDA, only interpreted");
+}
+
+TEST_CASE("cuda text: what cannot be written of the whole vector is named with its place") {
+  const auto reason_of = [](const std::string& encode) {
+    const Result<CudaWhole> made =
+        whole_from("x.cll", "void encode(float* g, uint8* compressed) {\n" + encode + "}\n" + kDecode);
+    REQUIRE_FALSE(made.is_ok());
+    CHECK(made.status().code() == StatusCode::kUnimplemented);
+    return made.status().message().substr(0, made.status().message().find('\n'));
+  };
+  CHECK(reason_of("int* place = map(g, [&](float x) -> int { return x; });\n"
+                  "float* more = scatter_add(place, g, g);\ncompressed = concat(more);\n") ==
+        "x.cll:3:15: error: `scatter_add` at places that may be there twice cannot be compiled for CUDA, only "
+        "interpreted");
+  CHECK(reason_of("double* wide = map(g, [&](float x) -> double { return x; });\n"
+                  "double most = reduce(wide, max);\n"
+                  "float* y = map(g, [&](float x) -> float { return x * most; });\ncompressed = concat(y);\n") ==
+        "x.cll:3:15: error: this reduction cannot be compiled for CUDA, only interpreted");
+  CHECK(reason_of("float half = reduce(g, sum);\n"
+                  "float all = reduce(g, 0, [&](float a, float b) -> float { return a + half * b; });\n"
+                  "float* y = map(g, [&](float x) -> float { return x * all; });\ncompressed = concat(y);\n")
+            .find("x.cll:3:70: error: a function that sees this") == 0);
 }
 
 }  // namespace casync::compll

@@ -61,6 +61,10 @@ TEST_CASE("golden: several results each have a variable, and each random number 
   check_trees("several", stages_of_golden("several"));
 }
 
+TEST_CASE("golden: the trees of powersgd, which exchanges twice") {
+  check_trees("powersgd", stages_of_codec("powersgd"));
+}
+
 TEST_CASE("golden: a program in published style") { check_trees("published", stages_of_golden("published")); }
 
 }  // namespace casync::compll

@@ -5,26 +5,10 @@
 #include <string>
 
 #include "compll/lang/front_end.h"
+#include "tests/compll/program/said.h"
 
 namespace casync::compll {
 namespace {
-
-struct Refused {
-  const char* source;
-  const char* said;  ///< LINE:COLUMN: MESSAGE, of the first diagnostic
-};
-
-/// The first diagnostic of a program, without the lines that show it.
-std::string first_said(const std::string& text) {
-  const Source source("x.cll", text);
-  const std::string all = compile(source).status().message();
-  const std::string first = all.substr(0, all.find('\n'));
-  const std::string prefix = "x.cll:";
-  if (!first.starts_with(prefix)) return first;
-  std::string said = first.substr(prefix.size());
-  const std::size_t error = said.find(" error: ");
-  return error == said.npos ? said : said.substr(0, error) + said.substr(error + 7);
-}
 
 const std::string kDecode =
     "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
@@ -199,6 +183,12 @@ TEST_CASE("refused: operators that are given what they cannot take") {
       {"uint* h = histogram(range(g.size), g.size);", "2:36: the bins of `histogram` are a number from 0 to 65536"},
       {"float* h = hadamard(g, 48);", "2:24: the size of a block of `hadamard` is a power of two"},
       {"float* h = hadamard(range(g.size), 64);", "2:21: `hadamard` of ints"},
+      {"float* f = filter(g, reduce(g, count), [&](float x) -> bool { return true; });",
+       "2:22: `filter` of a size that depends on elements"},
+      {"float* f = filter(1, 3, [&](float x) -> bool { return true; });",
+       "2:19: `filter` needs an array, this is one element"},
+      {"float* f = filter(g, 3, [&](float x) -> float { return x; });",
+       "2:25: `filter` needs a function that returns bool, this returns float"},
   };
   for (const Refused& each : all) CHECK(first_said(in_encode(each.source)) == each.said);
 }
@@ -256,8 +246,16 @@ TEST_CASE("refused: states that are none, or become something else") {
       {"state float* a; state float* b; state float* c; state float* d; state float* e; state float* f; "
        "state float* h; state float* i; state float* j;",
        "1:129: more than 8 states"},
+      {"state float* v = 1e39;", "1:18: a state that begins with a number beyond the range of float"},
+      {"state float v[16];", "1:1: a state of a size of its own in a codec with `encode`"},
   };
   for (const Refused& each : declared) CHECK(first_said(each.source + ("\n" + in_encode(""))) == each.said);
+  for (const char* range : {"in 16..64", "in 16..64 step 16", "in {16, 48}", "in 1..2"}) {
+    INFO(range);
+    CHECK(first_said("param { uint size " + std::string(range) + "; }\n" +
+                     in_encode("float* h = hadamard(g, size);")) == "3:24: `size` may be no power of two");
+  }
+  CHECK(first_said("param { uint size in {16, 64}; }\n" + in_encode("float* h = hadamard(g, size);")) == "OK");
   const Refused assigned[] = {
       {"v = block_reduce(g, 16, max);", "2:1: the state `v` has n elements, here it becomes ceil(n / 16)"},
       {"v = scatter(largest(g, 2), 1.5, g.size / 2);",
@@ -275,6 +273,23 @@ TEST_CASE("refused: states that are none, or become something else") {
                    "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
                    "gradient = map(y, v, [&](float x, float z) -> float { return x + z; }); }\n")
             .starts_with("4:19: `v` "));
+  CHECK(first_said("state float* v;\nvoid encode(float* g, uint8* compressed) { compressed = concat(g); }\n"
+                   "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
+                   "v = y; gradient = y; }\n") == "4:1: `v` is a state, and `decode` keeps none");
+}
+
+TEST_CASE("refused: numbers drawn where nobody says which, and parameters that nobody can set") {
+  CHECK(first_said("void encode(float* g, uint8* compressed) { compressed = concat(g); }\n"
+                   "void decode(uint8* compressed, float* gradient) { float* y; extract(compressed, y);\n"
+                   "gradient = map(y, [&](float x) -> float { return x + random<float>(0, 1); }); }\n") ==
+        "3:54: `random` in `decode`, which is told neither seed nor step");
+  CHECK(first_said(in_encode("") +
+                   "void merge(float* sum, uint8* compressed, uint more) { compressed = concat(sum); }") ==
+        "7:48: `merge` takes `more`, which is no parameter of the codec");
+  CHECK(first_said(in_encode("") + "void result(float* sum, float* gradient, uint more) { gradient = sum; }") ==
+        "7:47: `result` takes `more`, which is no parameter of the codec");
+  CHECK(first_said("param { uint more = 1; }\n" + in_encode("") +
+                   "void merge(float* sum, uint8* compressed, uint more) { compressed = concat(sum); }") == "OK");
 }
 
 TEST_CASE("refused: merging that sends other sections than encoding, and results of another size") {

@@ -187,6 +187,21 @@ TEST_CASE("selection: what is gathered outside is zero, what is scattered outsid
   CHECK(given("scatter(map(range(x.size), [&](uint i) -> uint { return 0xffffffff - i; }), x, x)", x) == x);
 }
 
+TEST_CASE("selection: a place below zero is outside, not the first one") {
+  const std::vector<float> x = {1, 2, 3, 4};
+  for (const std::string type : {"int", "int8", "int32"}) {
+    INFO(type);
+    const std::string places = "map(range(x.size), [&](int i) -> " + type + " { return i - 2; })";
+    CHECK(given("gather(x, " + places + ")", x) == std::vector<float>{0, 0, 1, 2});
+    CHECK(given("map(" + places + ", [&](" + type + " i) -> float { return x[i]; })", x) ==
+          std::vector<float>{0, 0, 1, 2});
+    CHECK(given("scatter(" + places + ", 9, x)", x) == std::vector<float>{9, 9, 3, 4});
+    CHECK(given("scatter_add(" + places + ", 9, x)", x) == std::vector<float>{10, 11, 3, 4});
+  }
+  CHECK(given("map(x, [&](float v) -> float { return x[-1] + x[int(-v)] + x[-2147483647]; })", x) ==
+        std::vector<float>(4, 0.0f));
+}
+
 TEST_CASE("selection: of values for one place scatter keeps the last, scatter_add the sum in their order") {
   const std::vector<float> x = {1e8f, 1, -1e8f, 0.5f};
   CHECK(given("scatter(map(x, [&](float v) -> uint { return 1; }), x, x.size)", x) ==

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "compll/interpreter/program_codec.h"
+#include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
 
 namespace casync::compll {
@@ -29,32 +30,52 @@ std::string text_of_file(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-}  // namespace
-
-std::vector<std::string> written_names() {
+std::vector<std::string> names_of_files(bool rounds) {
   std::vector<std::string> names;
   for (const auto& file : std::filesystem::directory_iterator(std::string(CASYNC_COMPLL) + "/codecs")) {
-    if (file.path().extension() == ".cll") names.push_back(file.path().stem().string());
+    const std::string name = file.path().stem().string();
+    if (file.path().extension() != ".cll") continue;
+    if ((source_of(name).find("\nvoid synchronize(") != std::string::npos) == rounds) names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
 }
+
+std::shared_ptr<const Program> program_of(const std::string& name, const std::string& text,
+                                          const Parameters& parameters) {
+  // `feedback` belongs to the codec, not to its program.
+  KnownParameters known(parameters.begin(), parameters.end());
+  known.erase("feedback");
+  const Source source(name + ".cll", text);
+  return std::make_shared<const Program>(value_or_throw(compile(source, known)));
+}
+
+}  // namespace
+
+std::vector<std::string> written_names() { return names_of_files(false); }
+
+std::vector<std::string> written_round_names() { return names_of_files(true); }
 
 std::string source_of(const std::string& name) { return text_of_file("codecs/" + name); }
 
 std::string whole_source_of(const std::string& name) { return text_of_file("lang/prelude") + source_of(name); }
 
 Written from_text(const std::string& name, const std::string& text, const Parameters& parameters) {
-  // `feedback` belongs to the codec, not to its program.
-  KnownParameters known(parameters.begin(), parameters.end());
-  known.erase("feedback");
-  const Source source(name + ".cll", text);
-  const auto program = std::make_shared<const Program>(value_or_throw(compile(source, known)));
+  const auto program = program_of(name, text, parameters);
   return {program, value_or_throw(make_program_codec(program, parameters))};
 }
 
 Written from_source(const std::string& name, const Parameters& parameters) {
   return from_text(name, source_of(name), parameters);
+}
+
+std::unique_ptr<RoundsCodec> rounds_from_text(const std::string& name, const std::string& text,
+                                              const Parameters& parameters) {
+  return value_or_throw(make_rounds_program(program_of(name, text, parameters), parameters));
+}
+
+std::unique_ptr<RoundsCodec> rounds_from_source(const std::string& name, const Parameters& parameters) {
+  return rounds_from_text(name, source_of(name), parameters);
 }
 
 std::string changed(std::string text, const std::string& before, const std::string& after) {

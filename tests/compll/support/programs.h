@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compll/codec/rounds_codec.h"
 #include "compll/lang/program.h"
 #include "tests/compll/support/run_codec.h"
 
@@ -18,8 +19,10 @@ struct Written {
   std::unique_ptr<Codec> codec;
 };
 
-/// The codecs of compll/codecs, by their files' names, in alphabetical order.
+/// The codecs of compll/codecs that encode, by their files' names, in alphabetical order; and those that exchange in
+/// rounds.
 std::vector<std::string> written_names();
+std::vector<std::string> written_round_names();
 
 /// What compll/codecs/NAME.cll says.
 std::string source_of(const std::string& name);
@@ -30,6 +33,11 @@ std::string whole_source_of(const std::string& name);
 /// A program's codec with these parameters. Throws what the compiler says where it refuses.
 Written from_text(const std::string& name, const std::string& text, const Parameters& parameters = {});
 Written from_source(const std::string& name, const Parameters& parameters = {});
+
+/// The same of a program that exchanges in rounds.
+std::unique_ptr<RoundsCodec> rounds_from_text(const std::string& name, const std::string& text,
+                                              const Parameters& parameters = {});
+std::unique_ptr<RoundsCodec> rounds_from_source(const std::string& name, const Parameters& parameters = {});
 
 /// `text` with all of `before`, which it has, become `after`.
 std::string changed(std::string text, const std::string& before, const std::string& after);

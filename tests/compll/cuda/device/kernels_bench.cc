@@ -10,6 +10,7 @@
 
 #include "tests/compll/cuda/device/cuda_device.h"
 #include "tests/compll/cuda/device/meaning.h"
+#include "tests/compll/cuda/device/whole_batch.h"
 #include "tests/compll/cuda/support/codecs.h"
 #include "tests/compll/support/inputs.h"
 
@@ -128,6 +129,23 @@ double copy_speed(CudaDevice& device, Elements n) {
   return 2.0 * static_cast<double>(n) * sizeof(float) / seconds;
 }
 
+/// One codec's line. `code`: bytes of a payload for each element; `arrays`: residuals and states that are read and
+/// written.
+template <class Batches>
+void print_row(const std::string& name, Batches& batch, double copy, double code, std::uint32_t arrays,
+               double elements) {
+  // A merge with feedback reads and writes residuals, too.
+  const double bytes[] = {4 + 8.0 * arrays + code, 4 + code, 8.0 * arrays + (kMerged + 1) * code};
+  const double seconds[] = {batch.encode(), batch.decode(), batch.merge()};
+  std::printf("| `%s` | %.2f, %.2f, %.2f |", name.c_str(), bytes[0], bytes[1], bytes[2]);
+  for (int i = 0; i < 3; ++i) {
+    std::printf(" %.0f GB/s, %.1f us |", bytes[i] * elements / seconds[i] / 1e9, seconds[i] * 1e6);
+  }
+  std::printf(" %.2f, %.2f, %.2f |\n", bytes[0] * elements / seconds[0] / copy, bytes[1] * elements / seconds[1] / copy,
+              bytes[2] * elements / seconds[2] / copy);
+  std::fflush(stdout);
+}
+
 void print_table(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted,
                  std::uint32_t count, Elements n) {
   const double copy = copy_speed(device, count * n);
@@ -141,17 +159,14 @@ void print_table(CudaDevice& device, const std::string& root, const std::vector<
     Batch batch(device, *kernels, *meaning, count, n);
     const double code = static_cast<double>(batch.payload_bytes()) / static_cast<double>(n);
     const double elements = static_cast<double>(count) * static_cast<double>(n);
-    // A merge with feedback reads and writes residuals, too.
-    const double bytes[] = {12 + code, 4 + code, 8 + (kMerged + 1) * code};
-    const double seconds[] = {batch.encode(), batch.decode(), batch.merge()};
-    std::printf("| `%s`%s | %.2f, %.2f, %.2f |", kernels->name, kernels->shape.serial ? " (serial)" : "", bytes[0],
-                bytes[1], bytes[2]);
-    for (int i = 0; i < 3; ++i) {
-      std::printf(" %.0f GB/s, %.1f us |", bytes[i] * elements / seconds[i] / 1e9, seconds[i] * 1e6);
-    }
-    std::printf(" %.2f, %.2f, %.2f |\n", bytes[0] * elements / seconds[0] / copy,
-                bytes[1] * elements / seconds[1] / copy, bytes[2] * elements / seconds[2] / copy);
-    std::fflush(stdout);
+    print_row(std::string(kernels->name) + (kernels->shape.serial ? " (serial)" : ""), batch, copy, code, 1, elements);
+  }
+  for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
+    const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
+    WholeBatch batch(device, *kernels, *meaning, count, n, kMerged);
+    const double code = static_cast<double>(batch.payload_bytes()) / static_cast<double>(n);
+    print_row(kernels->name, batch, copy, code, batch.arrays(), static_cast<double>(count) * static_cast<double>(n));
   }
 }
 

@@ -29,11 +29,41 @@ std::vector<Parameters> settings(const cuda::Kernels& kernels, const Codec& code
   return all;
 }
 
+std::vector<Parameters> settings(const cuda::WholeKernels&, const Codec& codec) {
+  std::vector<Parameters> all = {{}};
+  for (const CodecParameter& parameter : codec.info().parameters) {
+    if (parameter.name == "block") all.push_back({{"block", 4096}});
+    if (parameter.name == "ratio") all.push_back({{"ratio", 0.5}});
+    if (parameter.name == "rotated") all.push_back({{"rotated", 1024}});
+  }
+  return all;
+}
+
 Comparison comparison(bool is_small) {
   if (is_small) return {{1, 17, 129}, {130}, {}};
   return {{0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 511, 513, 1000, 4097},
           {0, 1, 130, 4099},
           {100003}};
+}
+
+/// Each of these codecs that is wanted; how many failed.
+template <class Kernels>
+int compare_all(const std::vector<const Kernels*>& all, CudaDevice& device, bool is_small, const std::string& root,
+                const std::vector<std::string>& wanted) {
+  int failed = 0;
+  for (const Kernels* kernels : all) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
+    for (const Parameters& parameters : settings(*kernels, *meaning_of(root, kernels->name, {}))) {
+      const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, parameters);
+      const std::string found = difference(*kernels, *meaning, device, comparison(is_small));
+      std::printf("%s", kernels->name);
+      for (const auto& [name, value] : parameters) std::printf(", %s %g", name.c_str(), value);
+      std::printf(": %s\n", found.empty() ? "the interpreter's bytes" : found.c_str());
+      std::fflush(stdout);
+      failed += found.empty() ? 0 : 1;
+    }
+  }
+  return failed;
 }
 
 int run(bool is_small, const std::string& root, const std::vector<std::string>& wanted) {
@@ -44,18 +74,8 @@ int run(bool is_small, const std::string& root, const std::vector<std::string>& 
     return kSkipped;
   }
   std::printf("on %s\n", device->name().c_str());
-  int failed = 0;
-  for (const cuda::Kernels* kernels : kernels_of_codecs()) {
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
-    for (const Parameters& parameters : settings(*kernels, *meaning_of(root, kernels->name, {}))) {
-      const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, parameters);
-      const std::string found = difference(*kernels, *meaning, *device, comparison(is_small));
-      std::printf("%s, block %llu: %s\n", kernels->name, static_cast<unsigned long long>(meaning->info().block),
-                  found.empty() ? "the interpreter's bytes" : found.c_str());
-      std::fflush(stdout);
-      failed += found.empty() ? 0 : 1;
-    }
-  }
+  const int failed = compare_all(kernels_of_codecs(), *device, is_small, root, wanted) +
+                     compare_all(kernels_of_whole_codecs(), *device, is_small, root, wanted);
   std::printf("%s\n", failed == 0 ? "passed" : "FAILED");
   return failed == 0 ? 0 : 1;
 }

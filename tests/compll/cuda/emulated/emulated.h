@@ -84,6 +84,7 @@ inline bool __all_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vo
 inline void __syncwarp() { casync::compll::emulated::exchange("syncwarp", 0); }
 inline void __syncthreads() { casync::compll::emulated::wait_for_block(); }
 inline void __threadfence() {}
+inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }
 inline unsigned __popc(unsigned bits) { return static_cast<unsigned>(std::popcount(bits)); }
 
 template <class T>

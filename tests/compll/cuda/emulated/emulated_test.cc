@@ -4,15 +4,11 @@
 // with branches, several results and reductions by a function.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <memory>
 #include <stdexcept>
 
 #include "compll/codegen/cuda.h"
 #include "compll/lang/front_end.h"
-#include "tests/compll/cuda/emulated/launch.h"
+#include "tests/compll/cuda/emulated/device.h"
 #include "tests/compll/cuda/support/codecs.h"
 #include "tests/compll/cuda/support/compare.h"
 #include "tests/compll/support/inputs.h"
@@ -24,41 +20,10 @@ extern "C" void casync_onebit_into_int4_merge(cuda::Launch launch);
 
 namespace {
 
-class EmulatedDevice final : public test::KernelDevice {
- public:
-  explicit EmulatedDevice(emulated::Order order) : order_(order) {}
-  std::byte* allocate(std::size_t bytes) override {
-    memory_.push_back(std::make_unique<Line[]>(bytes / sizeof(Line) + 1));
-    return reinterpret_cast<std::byte*>(memory_.back().get());
-  }
-  void reset() override { memory_.clear(); }
-  void upload(std::byte* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void download(void* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void fill(std::byte* at, unsigned char value, std::size_t bytes) override { std::memset(at, value, bytes); }
-  void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) override {
-    emulated::launch(kernel, grid, launch, order_);
-  }
-
- private:
-  struct alignas(256) Line {
-    std::byte bytes[256];
-  };
-  emulated::Order order_;
-  std::vector<std::unique_ptr<Line[]>> memory_;
-};
-
-Written meaning_of(const std::string& name, const Parameters& parameters) {
-  const std::vector<std::string> built_in = written_names();
-  if (std::find(built_in.begin(), built_in.end(), name) != built_in.end()) return from_source(name, parameters);
-  std::ifstream file(std::string(CASYNC_PROGRAMS) + "/language/golden/" + name + ".cll");
-  if (!file) file.open(std::string(CASYNC_PROGRAMS) + "/cuda/programs/" + name + ".cll");
-  return from_text(name, {std::istreambuf_iterator<char>(file), {}}, parameters);
-}
-
 std::string difference(const cuda::Kernels& kernels, const Parameters& parameters, const test::Comparison& comparison) {
-  const Written meaning = meaning_of(kernels.name, parameters);
+  const Written meaning = test::meaning_of(kernels.name, parameters);
   for (const emulated::Order order : {emulated::Order::kForward, emulated::Order::kBackward}) {
-    EmulatedDevice device(order);
+    test::EmulatedDevice device(order);
     const std::string found = test::difference(kernels, *meaning.codec, device, comparison);
     if (!found.empty()) return found;
   }
@@ -66,7 +31,7 @@ std::string difference(const cuda::Kernels& kernels, const Parameters& parameter
 }
 
 std::string block_parameter(const cuda::Kernels& kernels) {
-  const Written meaning = meaning_of(kernels.name, {});
+  const Written meaning = test::meaning_of(kernels.name, {});
   return meaning.codec->info().parameters[static_cast<std::size_t>(kernels.shape.block_parameter)].name;
 }
 
@@ -128,7 +93,7 @@ TEST_CASE("emulated kernels: codes of one codec are merged into another one's, w
   onebit.codec->merge(contributions, n, job.scale, *int4.codec, {job.residual.data(), residual.data()}, {},
                       expected.data());
 
-  EmulatedDevice device(emulated::Order::kForward);
+  test::EmulatedDevice device(emulated::Order::kForward);
   cuda::Kernels pair = kernels_of("int4");
   pair.merge = casync_onebit_into_int4_merge;
   test::KernelCodec kernels(pair, *int4.codec, device);

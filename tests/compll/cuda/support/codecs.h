@@ -9,5 +9,7 @@ namespace casync::compll::test {
 
 /// The kernels of all programs that this build has written them from.
 const std::vector<const cuda::Kernels*>& kernels_of_codecs();
+/// And of those that need the whole vector.
+const std::vector<const cuda::WholeKernels*>& kernels_of_whole_codecs();
 
 }  // namespace casync::compll::test

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <sstream>
+#include <utility>
 
+#include "tests/compll/cuda/support/whole_codec.h"
 #include "tests/compll/support/inputs.h"
 
 namespace casync::compll::test {
@@ -66,8 +70,9 @@ std::vector<float> cancelling(Elements n) {
 
 class Comparer {
  public:
-  Comparer(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device)
-      : kernels_(kernels), meaning_(meaning), device_(device) {}
+  using Make = std::function<std::unique_ptr<KernelRunner>()>;
+  Comparer(Make make, const Codec& meaning, KernelDevice& device)
+      : make_(std::move(make)), meaning_(meaning), device_(device) {}
 
   std::string run(const Comparison& comparison) {
     for (const Elements n : comparison.sizes) {
@@ -87,11 +92,15 @@ class Comparer {
   }
 
  private:
-  static Job job_of(Elements n, std::vector<float> values, std::size_t index) {
+  /// Arrays that are kept: a residual, or a program's states.
+  Elements arrays() const { return std::max<Elements>(meaning_.info().states, 1); }
+
+  Job job_of(Elements n, std::vector<float> values, std::size_t index) const {
     Job job;
     job.n = n;
     job.values = std::move(values);
-    if (index % 3 != 2) job.residual.assign(n, 0.125f);
+    if (index % 3 != 2) job.residual.assign(n * arrays(), 0.125f);
+    for (Elements i = 0; i < job.residual.size(); i += 3) job.residual[i] = -0.25f;
     job.keeps_residual = index % 4 != 3;
     job.shift = index % 5 == 4 ? 1 : 0;
     job.context = context_of(index);
@@ -134,8 +143,8 @@ class Comparer {
 
   void encode_jobs(const std::vector<Job>& jobs, const std::vector<std::string>& names) {
     device_.reset();
-    KernelCodec kernels(kernels_, meaning_, device_);
-    const std::vector<Coded> made = kernels.encode(jobs);
+    const std::unique_ptr<KernelRunner> kernels = make_();
+    const std::vector<Coded> made = kernels->encode(jobs);
     std::vector<Job> decodes;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Coded expected = encoded(jobs[i]);
@@ -147,11 +156,28 @@ class Comparer {
       decodes.push_back(decode);
     }
     if (!found_.empty()) return;
-    compare_decoded(kernels, decodes, names);
-    if (kernels.wrote_outside()) note("a kernel", jobs[0], names[0], "wrote outside of its memory");
+    compare_decoded(*kernels, decodes, names);
+    if (meaning_.info().has_result) compare_results(*kernels, decodes, names);
+    if (kernels->wrote_outside()) note("a kernel", jobs[0], names[0], "wrote outside of its memory");
   }
 
-  void compare_decoded(KernelCodec& kernels, const std::vector<Job>& jobs, const std::vector<std::string>& names) {
+  void compare_results(KernelRunner& kernels, std::vector<Job> jobs, const std::vector<std::string>& names) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      jobs[i].values = decode(meaning_, jobs[i].codes.front(), jobs[i].n);
+      jobs[i].residual = laplace(jobs[i].n * arrays(), 12);
+    }
+    const auto made = kernels.result(jobs);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const Job& job = jobs[i];
+      std::vector<float> expected(job.n), after(job.residual.size());
+      meaning_.result(job.values.data(), job.n, {job.residual.data(), after.data(), job.n}, job.context,
+                      expected.data());
+      expected.insert(expected.end(), after.begin(), after.end());
+      note("result", job, names[i], decoded_differ(expected, made[i]));
+    }
+  }
+
+  void compare_decoded(KernelRunner& kernels, const std::vector<Job>& jobs, const std::vector<std::string>& names) {
     const auto into = kernels.decode(jobs, false), onto = kernels.decode(jobs, true);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Coded& code = jobs[i].codes.front();
@@ -175,13 +201,13 @@ class Comparer {
       job.scale = count == 0 ? 1.0f : 1.0f / static_cast<float>(count);
       jobs.push_back(job);
     }
-    KernelCodec kernels(kernels_, meaning_, device_);
-    const std::vector<Coded> made = kernels.merge(jobs);
+    const std::unique_ptr<KernelRunner> kernels = make_();
+    const std::vector<Coded> made = kernels->merge(jobs);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       note("merge", jobs[i], std::to_string(i) + " codes",
            codes_differ(merged(jobs[i]), made[i], jobs[i].keeps_residual));
     }
-    if (kernels.wrote_outside()) note("a kernel", jobs[0], "merge", "wrote outside of its memory");
+    if (kernels->wrote_outside()) note("a kernel", jobs[0], "merge", "wrote outside of its memory");
   }
 
   Coded merged(const Job& job) const {
@@ -190,14 +216,14 @@ class Comparer {
     if (!job.raw.empty() || job.codes.empty()) contributions.push_back({{}, job.raw.data()});
     Coded coded;
     coded.payload.resize(meaning_.encoded_bound(job.n));
-    coded.residual.resize(job.n);
-    const Residual residual{job.residual.empty() ? nullptr : job.residual.data(), coded.residual.data()};
+    coded.residual.resize(job.n * arrays());
+    const Residual residual{job.residual.empty() ? nullptr : job.residual.data(), coded.residual.data(), job.n};
     coded.finite =
         meaning_.merge(contributions, job.n, job.scale, meaning_, residual, job.context, coded.payload.data()).finite;
     return coded;
   }
 
-  const cuda::Kernels& kernels_;
+  Make make_;
   const Codec& meaning_;
   KernelDevice& device_;
   std::string found_;
@@ -207,7 +233,14 @@ class Comparer {
 
 std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison) {
-  return Comparer(kernels, meaning, device).run(comparison);
+  return Comparer([&] { return std::make_unique<KernelCodec>(kernels, meaning, device); }, meaning, device)
+      .run(comparison);
+}
+
+std::string difference(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device,
+                       const Comparison& comparison) {
+  return Comparer([&] { return std::make_unique<WholeKernelCodec>(kernels, meaning, device); }, meaning, device)
+      .run(comparison);
 }
 
 }  // namespace casync::compll::test

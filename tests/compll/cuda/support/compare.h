@@ -20,5 +20,8 @@ struct Comparison {
 /// index of the byte or element. Nothing: "".
 std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison);
+/// The same of a program that needs the whole vector, with its states and with what it makes of what was decoded.
+std::string difference(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device,
+                       const Comparison& comparison);
 
 }  // namespace casync::compll::test

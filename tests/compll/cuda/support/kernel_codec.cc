@@ -15,10 +15,7 @@ constexpr unsigned char kUntouched = 0xa5;
 
 }  // namespace
 
-KernelCodec::KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device)
-    : kernels_(kernels), meaning_(meaning), device_(device), contributed_(settings_of(kernels.shape, meaning)) {}
-
-KernelCodec::Guarded KernelCodec::place(const void* bytes, std::size_t size, std::size_t shift) {
+KernelRunner::Guarded KernelRunner::place(const void* bytes, std::size_t size, std::size_t shift) {
   const std::size_t all = 2 * kGuard + shift + size;
   Guarded memory{device_.allocate(all) + kGuard + shift, size, shift};
   device_.fill(memory.begin - kGuard - shift, kUntouched, all);
@@ -26,7 +23,7 @@ KernelCodec::Guarded KernelCodec::place(const void* bytes, std::size_t size, std
   return memory;
 }
 
-std::vector<std::byte> KernelCodec::fetch(const Guarded& memory) {
+std::vector<std::byte> KernelRunner::fetch(const Guarded& memory) {
   std::vector<std::byte> all(2 * kGuard + memory.bytes);
   device_.download(all.data(), memory.begin - kGuard, all.size());
   const auto untouched = [](std::byte b) { return b == static_cast<std::byte>(kUntouched); };
@@ -37,12 +34,20 @@ std::vector<std::byte> KernelCodec::fetch(const Guarded& memory) {
   return {all.begin() + kGuard, end};
 }
 
-cuda::Segment KernelCodec::segment_of(const Job& job) {
-  const std::size_t shift = job.shift * sizeof(float);
-  const auto floats = [&](const std::vector<float>& values) {
-    return values.empty() ? nullptr
-                          : reinterpret_cast<const float*>(place(values.data(), 4 * values.size(), shift).begin);
-  };
+std::vector<float> KernelRunner::fetch_floats(const Guarded& memory) {
+  const std::vector<std::byte> bytes = fetch(memory);
+  std::vector<float> floats(bytes.size() / sizeof(float));
+  if (!bytes.empty()) std::memcpy(floats.data(), bytes.data(), bytes.size());
+  return floats;
+}
+
+const float* KernelRunner::place_floats(const std::vector<float>& values, std::size_t shift) {
+  if (values.empty()) return nullptr;
+  return reinterpret_cast<const float*>(place(values.data(), 4 * values.size(), shift * sizeof(float)).begin);
+}
+
+cuda::Segment KernelRunner::segment_of(const Job& job) {
+  const auto floats = [&](const std::vector<float>& values) { return place_floats(values, job.shift); };
   cuda::Segment segment;
   segment.n = job.n;
   segment.in = floats(job.values);
@@ -63,6 +68,9 @@ cuda::Segment KernelCodec::segment_of(const Job& job) {
   }
   return segment;
 }
+
+KernelCodec::KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device)
+    : KernelRunner(device), kernels_(kernels), meaning_(meaning), contributed_(settings_of(kernels.shape, meaning)) {}
 
 cuda::Settings KernelCodec::settings_of(const cuda::Shape& shape, const Codec& meaning) {
   const std::vector<double>& values = meaning.info().values;
@@ -99,7 +107,7 @@ cuda::Launch KernelCodec::launch_of(std::vector<cuda::Segment>& segments, const 
   return launch;
 }
 
-void KernelCodec::start(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) {
+void KernelRunner::start(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) {
   CASYNC_CHECK(kernel != nullptr);
   ++launches_;
   device_.launch(kernel, grid, launch);

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda_whole.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compll/codegen/cuda_routine.h"
+#include "compll/codegen/cuda_terms.h"
+#include "compll/codegen/cuda_whole_routine.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+namespace {
+
+class CudaWholeText {
+ public:
+  CudaWholeText(const Program& program, Writer& out, Diagnostics& diagnostics)
+      : program_(program), out_(out), diagnostics_(diagnostics) {}
+
+  void write(CudaWhole& made) {
+    write_sizes();
+    write_sections();
+    out_.line("");
+    const auto count = [&](const std::string& name, std::uint32_t stages) {
+      out_.line("");
+      made.stages.push_back({name, stages});
+    };
+    count("encode", write_encoder("Encode", program_.encode));
+    if (program_.merge) count("merge", write_encoder("Merge", *program_.merge));
+    count("decode", write_decoder());
+    if (program_.result) count("result", write_result());
+  }
+
+ private:
+  /// Sizes that the program computes, and how many elements a tile has: whole blocks of all sizes.
+  void write_sizes() {
+    const Routine nothing;
+    for (std::size_t i = 0; i < program_.sizes.size(); ++i) {
+      CudaWholeRoutine text(program_, nothing, out_, diagnostics_);
+      out_.line("/// " + program_.sizes[i].text);
+      out_.open("COMPLL_BOTH uint64_t size_" + std::to_string(i) +
+                "([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings)");
+      out_.line("return least<uint64_t>(n, " + text.scalar(*program_.sizes[i].value) + ");");
+      out_.close();
+      out_.line("");
+    }
+    CudaWholeRoutine text(program_, nothing, out_, diagnostics_);
+    out_.line("/// A tile has whole blocks.");
+    out_.open("COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings)");
+    std::string tile = "kWholeTile";
+    for (const std::string& block : blocks(text)) tile = "common_multiple(" + tile + ", " + block + ")";
+    out_.line("return " + tile + ";");
+    out_.close();
+    out_.line("");
+  }
+
+  std::set<std::string> blocks(CudaWholeRoutine& text) const {
+    std::set<std::string> all;
+    const auto note = [&](const Term& term) {
+      if (term.op == Op::kBlockReduce || term.op == Op::kSpread || term.op == Op::kHadamard) {
+        all.insert(text.block_size(term.block));
+      }
+      if (!term.types.empty() && CudaWholeRoutine::is_of_blocks(term.type())) {
+        all.insert(text.block_size(term.type().extent->count));
+      }
+    };
+    for_each_term(program_.encode, note);
+    for_each_term(program_.decode, note);
+    if (program_.merge) for_each_term(*program_.merge, note);
+    if (program_.result) for_each_term(*program_.result, note);
+    for (const Section& section : program_.sections) {
+      if (CudaWholeRoutine::is_of_blocks(section.type)) all.insert(text.block_size(section.type.extent->count));
+    }
+    return all;
+  }
+
+  void write_sections() {
+    out_.line("/// Where a payload's sections lie.");
+    out_.open("struct Sections");
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+      out_.line("uint64_t " + word(i) + ", " + word(i) + "_end;");
+    }
+    out_.line("");
+    out_.open("COMPLL_BOTH Sections([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings)");
+    std::string before = "kHeaderBytes";
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+      const Type& type = program_.sections[i].type;
+      out_.line(word(i) + " = " + (i == 0 ? before : "section_behind(" + before + ")") + ";");
+      before = word(i) + "_end";
+      out_.line(before + " = end_of_section(" + word(i) + ", " + CudaWholeRoutine::size(type) + ", " +
+                std::to_string(type.element.bits) + ");");
+    }
+    out_.close();
+    out_.open("COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const");
+    for (std::uint32_t i = 1; i < program_.sections.size(); ++i) {
+      out_.line("for (uint64_t b = " + word(i - 1) + "_end; b < " + word(i) + "; ++b) payload[b] = 0;");
+    }
+    out_.close();
+    out_.close(";");
+  }
+  std::string word(std::uint32_t section) const { return CudaRoutine::section_word(program_, section); }
+
+  std::uint32_t write_encoder(const std::string& name, const Routine& routine) {
+    CudaWholeRoutine text(program_, routine, out_, diagnostics_);
+    text.plan_memory(routine.gradient, "part.input(" + text.place("input", "4 * n") + ")", {0, 1});
+    text.add(0, [&] {
+      out_.line("take_input(part, at.input);");
+      out_.line("__syncthreads();");
+    });
+    plan_states(text, routine);
+    text.plan_steps();
+    for (std::uint32_t i = 0; i < routine.sections.size(); ++i) plan_section(text, *routine.sections[i], i);
+    keep_states(text, routine);
+    text.write(name, [&] {
+      out_.line("write_header<" + std::to_string(program_.declares.number) + ", " +
+                std::to_string(program_.declares.version) + ">(part);");
+      out_.line("if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));");
+      out_.line("part.clear(at.zeroed);");
+    });
+    return text.stages();
+  }
+
+  void plan_section(CudaWholeRoutine& text, const Term& term, std::uint32_t section) {
+    text.plan_term(term);
+    const Type& type = program_.sections[section].type;
+    const unsigned bits = type.element.bits;
+    const std::string width = "<" + std::to_string(bits) + ">(part, ";
+    const std::string to = "in_global(part.segment.payload) + sections." + word(section);
+    const bool blocks = CudaWholeRoutine::is_of_blocks(type) && bits >= 32;
+    const std::uint32_t stage = blocks ? text.ready(term).own : text.ready_to_share(term);
+    text.add(stage, [=, this, &text, &term] {
+      if (!type.is_array()) {
+        const std::string value = text.scalar(term);
+        return out_.line("store_scalar" + width + value + ", " + to + ");");
+      }
+      const std::string array = text.array(term);
+      out_.line((blocks ? "store_blocks" + width + text.block_size(type.extent->count)
+                        : "store_section" + width + CudaWholeRoutine::size(type)) +
+                ", " + array + ", " + to + ");");
+    });
+  }
+
+  void plan_states(CudaWholeRoutine& text, const Routine& routine) {
+    for (std::size_t i = 0; i < routine.states.size(); ++i) {
+      text.plan_memory(routine.states[i], "part.state_in(" + std::to_string(i) + ")");
+    }
+    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
+      text.want_at(routine.states_then[i], std::to_string(i));
+    }
+  }
+  void keep_states(CudaWholeRoutine& text, const Routine& routine) {
+    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
+      const VariableId then = routine.states_then[i];
+      bool first = true;
+      for (std::size_t before = 0; before < i; ++before) first = first && routine.states_then[before] != then;
+      if (first && text.is_at_place(then)) continue;
+      text.add(text.ready(then).own, [=, this, &text] {
+        const std::string array = text.array(then), state = std::to_string(i);
+        out_.line("if (part.segment.states_out != nullptr) fill(part, n, " + array + ", part.state_out(" + state +
+                  ", 0));");
+      });
+    }
+  }
+
+  std::uint32_t write_decoder() {
+    const Routine& routine = program_.decode;
+    CudaWholeRoutine text(program_, routine, out_, diagnostics_);
+    for (std::uint32_t i = 0; i < routine.extracted.size(); ++i) {
+      text.plan_section(routine.extracted[i], program_.sections[i].type, "payload + sections." + word(i));
+    }
+    text.plan_steps();
+    const Term& given = *routine.result;
+    const bool scatters =
+        given.op == Op::kScatter && given.arguments.size() == 2 && given.arguments[1]->type().is_array();
+    if (scatters && text.is_distinct(*given.arguments[0])) {
+      const Term &places = *given.arguments[0], &values = *given.arguments[1];
+      text.plan_term(places);
+      text.plan_term(values);
+      text.add(0, [&] { out_.line("give_zeros(part);"); });
+      text.add(std::max({1u, text.ready_to_share(places), text.ready_to_share(values)}), [&] {
+        const std::string at = text.array(places), from = text.array(values);
+        out_.source_line(given.at);
+        out_.line("give_at(part, " + CudaWholeRoutine::size(places.type()) + ", " + at + ", " + from + ");");
+      });
+    } else {
+      text.plan_term(given);
+      text.add(text.ready(given).own, [&] {
+        const std::string array = text.array(given);
+        out_.line("give(part, " + array + ");");
+      });
+    }
+    text.write("Decode", [&] { out_.line("part.clear(at.zeroed);"); });
+    return text.stages();
+  }
+
+  std::uint32_t write_result() {
+    const Routine& routine = *program_.result;
+    CudaWholeRoutine text(program_, routine, out_, diagnostics_);
+    text.plan_memory(routine.gradient, "in_global(part.segment.in)");
+    plan_states(text, routine);
+    text.plan_steps();
+    text.plan_term(*routine.result);
+    const std::string made = "part.at<float>(" + text.place("made", "4 * n") + ")";
+    text.add(text.ready(*routine.result).own, [&, made] {
+      const std::string array = text.array(*routine.result);
+      out_.line("fill(part, n, " + array + ", " + made + ");");
+    });
+    keep_states(text, routine);
+    text.add(text.stages() - 1, [&, made] {
+      out_.line("__syncthreads();");
+      out_.line("fill(part, n, Array<float>{" + made +
+                "}, in_global(part.segment.out));  // last: it may be what was read");
+    });
+    text.write("Result", [&] { out_.line("part.clear(at.zeroed);"); });
+    return text.stages();
+  }
+
+  const Program& program_;
+  Writer& out_;
+  Diagnostics& diagnostics_;
+};
+
+std::string capitalized(std::string word) {
+  word[0] = static_cast<char>(word[0] - 'a' + 'A');
+  return word;
+}
+
+void write_kernel(Writer& out, const Program& program, const std::string& name, const std::string& function,
+                  std::uint32_t stage, std::uint32_t stages) {
+  const std::string type = capitalized(function), number = std::to_string(stage);
+  out.open("extern \"C\" __global__ void __launch_bounds__(kThreads)\n    " + name +
+           "(const __grid_constant__ Launch launch)");
+  out.line("Part part = Part::of(launch, " + number + ");");
+  if (function == "decode") {
+    out.line("const unsigned char* const payload = decoded_payload(part, " + number + ");");
+    out.line("if (payload != nullptr) " + type + "::stage_" + number + "(part, payload);");
+  } else {
+    out.line("if (part.n != 0) return " + type + "::stage_" + number + "(part);");
+    const bool encodes = function == "encode" || function == "merge";
+    if (encodes && stage + 1 == stages) {
+      out.line("write_header<" + std::to_string(program.declares.number) + ", " +
+               std::to_string(program.declares.version) + ">(part);");
+    }
+  }
+  out.close();
+  out.line("");
+}
+
+void write_table(Writer& out, const Program& program, const CudaWhole& made) {
+  const std::string codec = "casync_" + program.declares.name;
+  out.line("#ifndef __CUDACC_RTC__");
+  for (const auto& [function, stages] : made.stages) {
+    const std::string type = capitalized(function);
+    out.open("static Stages stages_of_" + function + "()");
+    out.line("Stages stages;");
+    for (std::uint32_t i = 0; i < stages; ++i) {
+      out.line("stages.kernels[stages.count++] = " + codec + "_" + function + "_" + std::to_string(i) + ";");
+    }
+    for (const std::string part : {"zeroed", "all"}) {
+      out.line("stages." + std::string(part == "all" ? "memory" : part) +
+               "_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return " + type +
+               "::Memory(n, settings)." + part + "; };");
+    }
+    out.line("return stages;");
+    out.close();
+    out.line("");
+  }
+  out.line("/// For whoever is linked with this text.");
+  out.open("extern \"C\" const WholeKernels* " + codec + "_kernels()");
+  out.line("static const WholeKernels kernels = {");
+  out.line("    .name = \"" + program.declares.name + "\",");
+  out.line("    .states = " + std::to_string(program.states.size()) + ",");
+  std::string members = "    .tile_elements = [](const Settings& settings) { return tile_elements(settings); }";
+  for (const std::string function : {"encode", "merge", "decode", "result"}) {
+    const bool has =
+        std::any_of(made.stages.begin(), made.stages.end(), [&](const auto& each) { return each.first == function; });
+    members += ",\n      ." + function + " = " + (has ? "stages_of_" + function + "()" : "{}");
+  }
+  out.line(members + "};");
+  out.line("return &kernels;");
+  out.close();
+  out.line("#endif  // __CUDACC_RTC__");
+}
+
+}  // namespace
+
+Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) {
+  if (program.parameters.size() >= cuda::kMostParameters) {
+    return unimplemented(source.name() + ": more than " + std::to_string(cuda::kMostParameters - 1) +
+                         " parameters cannot be compiled for CUDA");
+  }
+  if (program.synchronize) {
+    return unimplemented(source.name() + ": `synchronize` cannot be compiled for CUDA, only interpreted");
+  }
+  const std::string codec = program.declares.name;
+  Diagnostics diagnostics(source);
+  Writer out(source);
+  CudaWhole made;
+  made.codec = codec;
+  out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
+  for (const char* header : {"rotation", "selection", "whole_reducers"}) {
+    out.line("#include \"compll/ops/cuda/" + std::string(header) + ".cuh\"");
+  }
+  out.line("");
+  out.line("namespace casync::compll::cuda::codec_" + codec + " {");
+  out.line("");
+  try {
+    CudaWholeText(program, out, diagnostics).write(made);
+  } catch (const CannotWriteCuda&) {
+    return unimplemented(diagnostics.status().message());
+  }
+  for (const auto& [function, stages] : made.stages) {
+    if (stages > cuda::kMostStages) {
+      return unimplemented(source.name() + ": `" + function + "` would take " + std::to_string(stages) +
+                           " launches, more than " + std::to_string(cuda::kMostStages));
+    }
+    for (std::uint32_t i = 0; i < stages; ++i) {
+      made.kernels.push_back("casync_" + codec + "_" + function + "_" + std::to_string(i));
+      write_kernel(out, program, made.kernels.back(), function, i, stages);
+    }
+  }
+  write_table(out, program, made);
+  out.line("");
+  out.line("}  // namespace casync::compll::cuda::codec_" + codec);
+  made.text = out.take();
+  return made;
+}
+
+}  // namespace casync::compll

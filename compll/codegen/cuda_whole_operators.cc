@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan of operators that make arrays in memory, and of reductions: which stages they take, and what lies where.
+#include <algorithm>
+
+#include "compll/codegen/cuda_terms.h"
+#include "compll/codegen/cuda_whole_routine.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+
+/// The class that reduces so, and whether the order can be seen.
+std::string CudaWholeRoutine::reducer(const Term& term, bool& ordered) {
+  const ScalarType type = term.arguments.front()->type().element;
+  const std::string of = "<" + cuda_type(type) + ">";
+  ordered = term.reducer == Reducer::kUser || (term.reducer == Reducer::kSum && type.is_float());
+  switch (term.reducer) {
+    case Reducer::kMagnitude: return "Magnitude";
+    case Reducer::kCount: return "Count";
+    case Reducer::kSum:
+      if (type == kBoolType) break;
+      return type.is_float() ? "LaneSum" : "IntegerSum" + of;
+    case Reducer::kMin:
+    case Reducer::kMax:
+      if (type == kBoolType || type == kDoubleType) break;
+      return (term.reducer == Reducer::kMin ? "Minimum" : "Maximum") + of;
+    case Reducer::kUser:
+      if (type == kBoolType) break;
+      return "LaneFold<" + cuda_type(type) + ", " + function(term) + ">";
+  }
+  refuse(term.at, "this reduction");
+}
+
+/// A function to reduce by is a struct before the stages: it sees nothing but its arguments.
+std::string CudaWholeRoutine::function(const Term& term) {
+  std::string& name = functions_[&term];
+  if (!name.empty()) return name;
+  name = "Function" + std::to_string(functions_.size() - 1);
+  std::set<VariableId> own(term.function->parameters.begin(), term.function->parameters.end());
+  for (const Step& step : term.function->steps) own.insert(step.variables.begin(), step.variables.end());
+  for_each_term(*term.function, [&](const Term& each) {
+    if (each.op == Op::kVariable && own.count(each.variable) == 0) refuse(each.at, "a function that sees this");
+  });
+  function_texts_.push_back([=, this, &term] { write_function(term); });
+  return name;
+}
+
+void CudaWholeRoutine::write_function(const Term& term) {
+  const std::string type = cuda_type(program_.variables[term.function->parameters[0]].type.element);
+  out_.open("struct " + functions_.at(&term));
+  out_.open("COMPLL_BOTH " + type + " operator()([[maybe_unused]] " + type + " a, [[maybe_unused]] " + type +
+            " b) const");
+  write_body(*term.function, {"a", "b"}, 0);
+  out_.close();
+  out_.close(";");
+  out_.forget_line();
+}
+
+void CudaWholeRoutine::plan_reduction(const Term& term) {
+  const Term& of = *term.arguments[0];
+  bool ordered = false;
+  const std::string by = reducer(term, ordered), type = cuda_type(term.type().element);
+  const std::string name = fresh(std::string(name_of(term.reducer) == "" ? "reduced" : name_of(term.reducer)));
+  const std::string slot = "part.at<uint64_t>(" + place(name, "8", !ordered) + ")";
+  const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
+  const std::uint32_t stage = std::max(ready_to_share(of), initial != nullptr ? ready_of_scalar(*initial) : 0);
+  const std::string count = size(of.type());
+  if (!ordered) {
+    add(stage, [=, this, &of, &term] {
+      const std::string from = array(of);
+      out_.source_line(term.at);
+      out_.line("reduce_joined<" + by + ">(part, " + count + ", " + from + ", " + slot + ");");
+    });
+  } else {
+    const std::string chunk = by == "LaneSum" ? "double" : type;
+    const std::string chunks =
+        "part.at<" + chunk + ">(" + place(name + "_chunks", "8 * blocks_of(" + count + ", kReductionChunk)") + ")";
+    add(
+        stage,
+        [=, this, &of, &term] {
+          const std::string from = array(of);
+          if (initial != nullptr) scalar(*initial);
+          out_.source_line(term.at);
+          out_.line("reduce_chunks<" + by + ">(part, " + count + ", " + from + ", " + chunks + ");");
+        },
+        [=, this] {
+          out_.line("finish_chunks<" + by + ">(" + count + ", " + chunks + ", " + slot +
+                    (initial != nullptr ? ", " + scalar(*initial) : "") + ");");
+        });
+  }
+  reductions_[&term] = {{stage + 1, stage + 1},
+                        [=, this] {
+                          const std::string word = "load_slot(" + slot + ")";
+                          out_.line("const " + type + " " + name + " = " +
+                                    (ordered ? "out_of_slot<" + type + ">" : by + "::value_of") + "(" + word + ");");
+                        },
+                        name,
+                        0};
+}
+
+void CudaWholeRoutine::plan_block_reduction(const Term& term, Planned& planned, const std::string& name) {
+  const Term& of = *term.arguments[0];
+  bool ordered = false;
+  const std::string by = reducer(term, ordered), type = cuda_type(term.type().element);
+  const std::string address =
+      "part.at<" + type + ">(" + place(name, cuda_bytes(size(term.type()), term.type().element)) + ")";
+  const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
+  const std::uint32_t stage = std::max(ready(of).own, initial != nullptr ? ready_of_scalar(*initial) : 0);
+  add(stage, [=, this, &of, &term] {
+    const std::string from = array(of), begin = initial != nullptr ? ", " + scalar(*initial) : "";
+    out_.source_line(term.at);
+    out_.line(std::string(ordered ? "reduce" : "join") + "_blocks<" + by + ">(part, " + block_size(term.block) + ", " +
+              from + ", " + address + begin + ");");
+    out_.line("__syncthreads();");
+  });
+  planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+}
+
+void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const std::string& name) {
+  const Term& of = *term.arguments[0];
+  const std::string selection = "part.at<Selection>(" + place(name + "_selection", "sizeof(Selection)", true) + ")";
+  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", true) + ")";
+  const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + size(term.type())) + ")";
+  const std::string key = name + "_key", count = size(of.type()), wanted = size(term.type());
+  const std::uint32_t stage = ready_to_share(of);
+  const auto define_key = [=, this, &of, &term] {
+    if (!defined_.insert(key).second) return;
+    const std::string from = array(of);
+    out_.source_line(term.at);
+    out_.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
+  };
+  for (std::uint32_t digit = 0; digit < 3; ++digit) {
+    const std::string of_digit = "_digit<" + std::to_string(digit) + ">(part, ";
+    add(
+        stage + digit,
+        [=, this] {
+          define_key();
+          out_.line("count" + of_digit + count + ", " + key + ", " + selection + ");");
+        },
+        [=, this] { out_.line("choose" + of_digit + selection + ", static_cast<uint32_t>(" + wanted + "));"); });
+  }
+  add(stage + 3, [=, this] {
+    define_key();
+    out_.line("pick(part, " + count + ", " + key + ", " + selection + "->least, " + selection + "->equal, " + wanted +
+              ",");
+    out_.line("     " + told + ", " + address + ");");
+  });
+  in_order_.insert(stage + 3);
+  planned = {{stage + 4, stage + 4}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
+}
+
+void CudaWholeRoutine::plan_where(const Term& term, Planned& planned, const std::string& name) {
+  const Term& of = *term.arguments[0];
+  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", true) + ")";
+  const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + size(term.type())) + ")";
+  const std::uint32_t stage = ready(of).own;
+  add(stage, [=, this, &of, &term] {
+    const std::string from = array(of);
+    out_.source_line(term.at);
+    out_.line("pick(part, " + size(of.type()) + ", [&](uint64_t i) { return " + from + "(i) ? 1u : 0u; }, 0, 0, " +
+              size(term.type()) + ",");
+    out_.line("     " + told + ", " + address + ");");
+  });
+  in_order_.insert(stage);
+  planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
+}
+
+void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::string& name) {
+  const Term& of = *term.arguments[0];
+  const ScalarType element = term.type().element;
+  const std::string type = cuda_type(element), count = size(term.type());
+  const std::string address = "part.at<" + type + ">(" + place(name, cuda_bytes(count, element)) + ")";
+  const std::string spare = "part.at<" + type + ">(" + place(name + "_spare", cuda_bytes(count, element)) + ")";
+  std::uint32_t stage = ready(of).all;
+  if (term.function) stage = std::max(stage, ready_of_function(*term.function));
+  add(stage, [=, this, &of, &term] {
+    const std::string from = array(of), before = name + "_before";
+    if (term.function) {
+      for (const Step& step : term.function->steps) prepare(*step.value);
+      for (const TermPtr& each : term.function->results) prepare(*each);
+    }
+    out_.source_line(term.at);
+    out_.open("const auto " + before + " = [&](" + type + " a, " + type + " b) -> bool");
+    term.function ? write_body(*term.function, {"a", "b"}, 0) : out_.line("return a < b;");
+    out_.close(";");
+    out_.line("sort(part, " + count + ", " + from + ", " + address + ", " + spare + ", " + before + ");");
+  });
+  planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+}
+
+/// Whether none of these places is there twice: an operator has made them so, here or before they were sent.
+bool CudaWholeRoutine::is_distinct(const Term& places) const {
+  const auto picks = [](const auto& self, const Routine& routine, const Term& term) -> bool {
+    if (term.op == Op::kLargest || term.op == Op::kWhere) return true;
+    if (term.op != Op::kVariable) return false;
+    for (const Step& step : routine.steps) {
+      const bool here = step.variables.size() == 1 && step.variables.front() == term.variable;
+      if (here) return self(self, routine, *step.value);
+    }
+    return false;
+  };
+  if (picks(picks, routine_, places)) return true;
+  if (places.op != Op::kVariable) return false;
+  for (std::size_t i = 0; i < routine_.extracted.size(); ++i) {
+    if (routine_.extracted[i] != places.variable) continue;
+    return picks(picks, program_.encode, *program_.encode.sections[i]) &&
+           (!program_.merge || picks(picks, *program_.merge, *program_.merge->sections[i]));
+  }
+  return false;
+}
+
+void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const std::string& name,
+                                    std::optional<VariableId> id) {
+  const Term &places = *term.arguments[0], &values = *term.arguments[1];
+  const Term* into = term.arguments.size() > 2 ? term.arguments[2].get() : nullptr;
+  const ScalarType element = term.type().element;
+  const std::string type = cuda_type(element), count = size(term.type()), some = size(places.type());
+  std::string address = address_for(id, name, cuda_bytes(count, element));
+  if (address.empty()) address = "part.at<" + type + ">(at." + name + ")";
+  const auto array_of_values = [=, this, &values]() -> std::string {
+    return values.type().is_array() ? array(values) : "[&](uint64_t) { return " + scalar(values) + "; }";
+  };
+  const auto array_of_rest = [=, this]() -> std::string {
+    return into != nullptr ? array(*into) : "[&](uint64_t) { return " + type + "(0); }";
+  };
+  const std::uint32_t before = into != nullptr ? ready_to_share(*into) : 0;
+  std::uint32_t stage = 0;
+  if (is_distinct(places)) {
+    stage = std::max({before + 1, ready_to_share(places), ready_to_share(values)});
+    add(before, [=, this, &term] {
+      const std::string from = array_of_rest();
+      out_.source_line(term.at);
+      out_.line("fill(part, " + count + ", " + from + ", " + address + ");");
+      out_.line("__syncthreads();");
+    });
+    const bool adds = term.op == Op::kScatterAdd;
+    add(stage, [=, this, &places, &term] {
+      const std::string at = array(places), from = array_of_values();
+      out_.source_line(term.at);
+      std::string sum = cuda_operation(Op::kAdd, element, {"a", "b"});
+      if (adds && element.is_integer() && element.bits < 32) {
+        sum = cuda_conversion(kIntType, element, cuda_operation(Op::kAdd, kIntType, {"int32_t(a)", "int32_t(b)"}));
+      }
+      out_.line(std::string(adds ? "add" : "set") + "_at(part, " + some + ", " + at + ", " + from + ", " + count +
+                ", " + address +
+                (adds ? ", [](" + type + " a, " + type + " b) -> " + type + " { return " + sum + "; }" : "") + ");");
+    });
+    planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+    return;
+  }
+  if (term.op == Op::kScatterAdd) refuse(term.at, "`scatter_add` at places that may be there twice");
+  const std::string last = "part.at<uint32_t>(" + place(name + "_last", "4 * " + count, true) + ")";
+  const std::uint32_t found = ready_to_share(places);
+  add(found, [=, this, &places] {
+    const std::string at = array(places);
+    out_.line("find_last(part, " + some + ", " + at + ", " + count + ", " + last + ");");
+  });
+  stage = std::max({found + 1, before, ready(values).all});
+  add(stage, [=, this, &term] {
+    const std::string from = array_of_values(), rest = array_of_rest();
+    out_.source_line(term.at);
+    out_.line("const auto " + name + "_values = " + from + ";");
+    out_.line("const auto " + name + "_rest = " + rest + ";");
+    out_.open("const auto " + name + "_each = [&](uint64_t i) -> " + type);
+    out_.line("const uint32_t last = " + last + "[i];");
+    out_.line("return last != 0 ? " + name + "_values(last - 1) : " + name + "_rest(i);");
+    out_.close(";");
+    out_.line("fill(part, " + count + ", " + name + "_each, " + address + ");");
+    out_.line("__syncthreads();");
+  });
+  planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+}
+
+}  // namespace casync::compll

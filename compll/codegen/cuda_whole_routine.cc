@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda_whole_routine.h"
+
+#include <algorithm>
+
+#include "compll/codegen/cuda_routine.h"
+#include "compll/codegen/cuda_terms.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+namespace {
+
+// What takes more operations than this, or is made of more than one array, is computed once where it is used again.
+constexpr std::size_t kCheap = 8;
+constexpr std::size_t kArray = 6;           // operations that reading another array counts as
+constexpr std::size_t kSelectionReads = 5;  // how often `largest` reads its keys
+
+}  // namespace
+
+CudaWholeRoutine::CudaWholeRoutine(const Program& program, const Routine& routine, Writer& out,
+                                   Diagnostics& diagnostics)
+    : program_(program), routine_(routine), out_(out), diagnostics_(diagnostics), uses_(program.variables.size(), 0) {
+  for (const TermPtr& section : routine.sections) count_uses(*section, 1);
+  for (const VariableId id : routine.states_then) ++uses_[id];
+  if (routine.result) count_uses(*routine.result, 1);
+  count_uses(routine.steps);
+}
+
+void CudaWholeRoutine::refuse(Span at, const std::string& what) {
+  diagnostics_.add(at, what + " cannot be compiled for CUDA, only interpreted");
+  throw CannotWriteCuda();
+}
+
+void CudaWholeRoutine::count_uses(const Term& term, std::size_t times) {
+  if (term.op == Op::kVariable) uses_[term.variable] += times;
+  for (const TermPtr& argument : term.arguments) {
+    count_uses(*argument, term.op == Op::kLargest ? kSelectionReads : times);
+  }
+  if (term.function) count_uses(*term.function);
+}
+void CudaWholeRoutine::count_uses(const Body& body) {
+  for (const TermPtr& result : body.results) count_uses(*result, 1);
+  count_uses(body.steps);
+}
+/// From the last one on: what nobody uses uses nothing.
+void CudaWholeRoutine::count_uses(const std::vector<Step>& steps) {
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    std::size_t uses = 0;
+    for (const VariableId id : steps[i].variables) uses += uses_[id];
+    if (uses != 0) count_uses(*steps[i].value, steps[i].value->op == Op::kVariable ? uses : 1);
+  }
+}
+
+/// Roughly how many operations an element takes.
+std::size_t CudaWholeRoutine::cost(const Term& term) const {
+  if (term.op == Op::kVariable) {
+    const auto found = values_.find(term.variable);
+    return found == values_.end() ? 0 : found->second.cost;
+  }
+  if (term.op != Op::kMap) return 0;
+  std::size_t all = kArray * (term.arguments.size() - 1);
+  for (const TermPtr& argument : term.arguments) all += cost(*argument);
+  const auto count = [&](const auto& self, const Term& each) -> std::size_t {
+    std::size_t sum = is_random(each) ? kCheap : 1;
+    for (const TermPtr& argument : each.arguments) sum += self(self, *argument);
+    return sum;
+  };
+  for (const Step& step : term.function->steps) all += count(count, *step.value);
+  for (const TermPtr& result : term.function->results) all += count(count, *result);
+  return all;
+}
+
+std::string CudaWholeRoutine::block_size(const Constant& constant) const {
+  return constant.parameter ? "static_cast<uint32_t>(" + parameter(*constant.parameter) + ")"
+                            : std::to_string(constant.value) + "u";
+}
+
+std::string CudaWholeRoutine::size(const Type& type) {
+  if (!type.extent) return "1";
+  const Constant& count = type.extent->count;
+  const std::string number = count.parameter ? "uint64_t(settings.parameters[" + std::to_string(*count.parameter) + "])"
+                                             : "uint64_t{" + std::to_string(count.value) + "}";
+  switch (type.extent->kind) {
+    case Extent::Kind::kElements: break;
+    case Extent::Kind::kBlocks: return "blocks_of(n, " + number + ")";
+    case Extent::Kind::kFixed: return number;
+    case Extent::Kind::kSized: return "size_" + std::to_string(count.value) + "(n, settings)";
+  }
+  return "n";
+}
+
+// The plan.
+
+void CudaWholeRoutine::add(std::uint32_t stage, std::function<void()> write, std::function<void()> finish) {
+  steps_.push_back({stage, std::move(write), std::move(finish)});
+  stages_ = std::max(stages_, stage + 1);
+}
+
+std::string CudaWholeRoutine::place(const std::string& word, const std::string& bytes, bool zeroed) {
+  memory_.push_back({word, bytes, zeroed});
+  return "at." + word;
+}
+
+void CudaWholeRoutine::define_memory(const std::string& name, const std::string& type, const std::string& address) {
+  out_.line("const Array<" + type + "> " + name + "{" + address + "};");
+}
+
+void CudaWholeRoutine::plan_memory(VariableId id, const std::string& address, Ready ready) {
+  const std::string name = program_.variables[id].name + "_" + std::to_string(id);
+  values_[id] = {ready, [=, this] { define_memory(name, "float", address); }, name, 0};
+}
+
+void CudaWholeRoutine::plan_section(VariableId id, const Type& type, const std::string& address) {
+  const std::string name = program_.variables[id].name + "_" + std::to_string(id);
+  const std::string element = cuda_type(type.element);
+  const std::string section = "Section<" + element + ", " + std::to_string(type.element.bits) + ">{" + address + "}";
+  const std::string line = type.is_array() ? "const auto " + name + " = " + section + ";"
+                                           : "const " + element + " " + name + " = " + section + "(0);";
+  values_[id] = {{}, [=, this] { out_.line(line); }, name, 0};
+}
+
+void CudaWholeRoutine::want_at(VariableId id, const std::string& address) { places_.emplace(id, address); }
+
+Ready CudaWholeRoutine::ready(const Term& term) const {
+  if (term.op == Op::kVariable) {
+    const auto found = values_.find(term.variable);
+    return found == values_.end() ? Ready{} : found->second.ready;
+  }
+  if (term.type().is_array()) return terms_.at(&term).ready;
+  const std::uint32_t stage = ready_of_scalar(term);
+  return {stage, stage};
+}
+
+bool CudaWholeRoutine::is_of_blocks(const Type& type) {
+  return type.extent && type.extent->kind == Extent::Kind::kBlocks;
+}
+
+/// When tiles can share an array's elements among them. What there is for each block its own tile has first.
+std::uint32_t CudaWholeRoutine::ready_to_share(const Term& term) const {
+  return is_of_blocks(term.type()) ? ready(term).all : ready(term).own;
+}
+
+std::uint32_t CudaWholeRoutine::ready_of_scalar(const Term& term) const {
+  if (term.op == Op::kSize) return 0;
+  if (term.op == Op::kReduce) return reductions_.at(&term).ready.all;
+  if (term.op == Op::kVariable) return ready(term).all;
+  std::uint32_t stage = term.op == Op::kElement ? ready(*term.arguments[0]).all : 0;
+  for (const TermPtr& argument : term.arguments) {
+    if (!argument->type().is_array()) stage = std::max(stage, ready_of_scalar(*argument));
+  }
+  return stage;
+}
+
+std::uint32_t CudaWholeRoutine::ready_of_function(const Body& body) const {
+  std::uint32_t stage = 0;
+  for (const Step& step : body.steps) stage = std::max(stage, ready_of_scalar(*step.value));
+  for (const TermPtr& result : body.results) stage = std::max(stage, ready_of_scalar(*result));
+  return stage;
+}
+
+void CudaWholeRoutine::plan_term(const Term& term) {
+  if (term.op == Op::kSize || term.op == Op::kVariable) return;
+  for (const TermPtr& argument : term.arguments) plan_term(*argument);
+  if (term.function) {
+    for (const Step& step : term.function->steps) plan_term(*step.value);
+    for (const TermPtr& result : term.function->results) plan_term(*result);
+  }
+  if (term.op == Op::kReduce) return plan_reduction(term);
+  if (term.type().is_array()) plan_array(term, terms_[&term], fresh(std::string(name_of(term.op))), {});
+}
+
+void CudaWholeRoutine::plan_steps() {
+  for (const Step& step : routine_.steps) plan_step(step);
+}
+
+void CudaWholeRoutine::plan_step(const Step& step) {
+  const Term& term = *step.value;
+  std::size_t uses = 0;
+  for (const VariableId id : step.variables) uses += uses_[id];
+  if (uses == 0) return;
+  const VariableId first = step.variables.front();
+  if (term.op == Op::kVariable) {
+    values_[first] = values_.at(term.variable);
+    return;
+  }
+  const auto name_of_result = [&](VariableId id) { return program_.variables[id].name + "_" + std::to_string(id); };
+  if (!term.type().is_array()) {
+    plan_term(term);
+    const std::string name = name_of_result(first);
+    values_[first] = {ready(term),
+                      [=, this, &term] {
+                        const std::string value = scalar(term);
+                        out_.source_line(term.at);
+                        out_.line("const " + cuda_type(term.type().element) + " " + name + " = " + value + ";");
+                      },
+                      name, 0};
+    return;
+  }
+  for (const TermPtr& argument : term.arguments) plan_term(*argument);
+  if (term.function) {
+    for (const Step& each : term.function->steps) plan_term(*each.value);
+    for (const TermPtr& result : term.function->results) plan_term(*result);
+  }
+  if (step.variables.size() == 1) return plan_array(term, values_[first], name_of_result(first), first);
+  for (std::size_t i = 0; i < step.variables.size(); ++i) {
+    if (uses_[step.variables[i]] == 0) continue;
+    plan_map(term, i, values_[step.variables[i]], name_of_result(step.variables[i]));
+  }
+}
+
+void CudaWholeRoutine::plan_map(const Term& term, std::size_t result, Planned& planned, const std::string& name) {
+  const std::uint32_t stage = ready_of_function(*term.function);
+  Ready when{stage, stage};
+  for (const TermPtr& argument : term.arguments) {
+    when.own = std::max(when.own, ready(*argument).own);
+    when.all = std::max(when.all, ready(*argument).all);
+  }
+  planned = {when,
+             [=, this, &term] {
+               std::vector<std::string> arguments;
+               for (std::size_t i = 0; i < term.arguments.size(); ++i) {
+                 const bool used = uses_[term.function->parameters[i]] != 0;
+                 arguments.push_back(used ? array(*term.arguments[i]) + "(i)" : "");
+               }
+               for (const Step& step : term.function->steps) prepare(*step.value);
+               for (const TermPtr& each : term.function->results) prepare(*each);
+               out_.source_line(term.at);
+               const std::size_t begin = out_.size();
+               out_.open("const auto " + name + " = [&](uint64_t i) -> " + cuda_type(term.types[result].element));
+               write_body(*term.function, arguments, result);
+               out_.close(";");
+               std::string text = out_.cut(begin);
+               const std::size_t body = text.find('\n');
+               if (!has_word(text.substr(body), "i")) text.replace(text.find("(uint64_t i)"), 12, "(uint64_t)");
+               out_.append(text);
+             },
+             name, cost(term)};
+}
+
+std::string CudaWholeRoutine::address_for(std::optional<VariableId> id, const std::string& word,
+                                          const std::string& bytes) {
+  const std::string otherwise = place(word, bytes);
+  if (id && places_.count(*id) != 0) {
+    made_at_place_.insert(*id);
+    return "part.state_out(" + places_.at(*id) + ", " + otherwise + ")";
+  }
+  return "";
+}
+
+/// The array is computed once, into memory.
+void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::string& name,
+                                 std::optional<VariableId> id) {
+  const std::string type = cuda_type(term.type().element), count = size(term.type());
+  std::string address = address_for(id, name, cuda_bytes(count, term.type().element));
+  if (address.empty()) address = "part.at<" + type + ">(at." + name + ")";
+  const Planned each = planned;
+  const std::string from = name + "_each";
+  const std::uint32_t stage = each.ready.own;
+  Planned computed;
+  plan_map(term, 0, computed, from);
+  add(stage, [=, this, &term] {
+    computed.define();
+    out_.line((is_of_blocks(term.type()) ? "fill_blocks(part, " + block_size(term.type().extent->count)
+                                         : "fill(part, " + count) +
+              ", " + from + ", " + address + ");");
+    out_.line("__syncthreads();");
+  });
+  planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+}
+
+void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std::string& name,
+                                  std::optional<VariableId> id) {
+  const std::string type = cuda_type(term.type().element), count = size(term.type());
+  switch (term.op) {
+    case Op::kMap: {
+      plan_map(term, 0, planned, name);
+      const bool wanted = id && places_.count(*id) != 0;
+      if (id && uses_[*id] > 1 && (wanted || planned.cost > kCheap)) plan_kept(term, planned, name, id);
+      return;
+    }
+    case Op::kRange:
+      planned = {{},
+                 [=, this] {
+                   out_.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return static_cast<" + type +
+                             ">(i); };");
+                 },
+                 name,
+                 0};
+      return;
+    case Op::kSpread: {
+      const Term& of = *term.arguments[0];
+      planned = {ready(of),
+                 [=, this, &of, &term] {
+                   const std::string from = array(of);
+                   out_.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return " + from +
+                             "(static_cast<uint32_t>(i) / " + block_size(term.block) + "); };");
+                 },
+                 name, cost(of)};
+      return;
+    }
+    case Op::kBlockReduce: return plan_block_reduction(term, planned, name);
+    case Op::kLargest: return plan_largest(term, planned, name);
+    case Op::kWhere: return plan_where(term, planned, name);
+    case Op::kSort: return plan_sort(term, planned, name);
+    case Op::kScatter:
+    case Op::kScatterAdd: return plan_scatter(term, planned, name, id);
+    case Op::kHistogram: {
+      const Term& of = *term.arguments[0];
+      const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + count, true) + ")";
+      const std::uint32_t stage = ready_to_share(of);
+      add(stage, [=, this, &of] {
+        const std::string from = array(of);
+        out_.line("histogram(part, " + size(of.type()) + ", " + from + ", " + count + ", " + address + ");");
+      });
+      planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+      return;
+    }
+    case Op::kHadamard: {
+      const Term& of = *term.arguments[0];
+      std::string address = address_for(id, name, cuda_bytes(count, term.type().element));
+      if (address.empty()) address = "part.at<float>(at." + name + ")";
+      const std::uint32_t stage = ready(of).own;
+      add(stage, [=, this, &of, &term] {
+        const std::string from = array(of);
+        out_.source_line(term.at);
+        out_.line("hadamard(part, " + block_size(term.block) + ", " + from + ", " + address + ");");
+      });
+      planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+      return;
+    }
+    default: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
+  }
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compll/codegen/writer.h"
+#include "compll/lang/diagnostic.h"
+#include "compll/lang/program.h"
+
+namespace casync::compll {
+
+/// The stage in which an array can be read first: its own tile's elements, and anyone's.
+struct Ready {
+  std::uint32_t own = 0, all = 0;
+};
+
+/// One routine of a program as a struct whose functions are its stages, a launch each. First a plan is made: what each
+/// value is, which stage a step belongs to, where in memory its result lies. Then each stage is written with what it
+/// refers to.
+class CudaWholeRoutine {
+ public:
+  CudaWholeRoutine(const Program& program, const Routine& routine, Writer& out, Diagnostics& diagnostics);
+  virtual ~CudaWholeRoutine() = default;
+
+  // The plan, in the order of the program.
+
+  /// The variable is memory whose address is this expression, from a stage on.
+  void plan_memory(VariableId id, const std::string& address, Ready ready = {});
+  void plan_section(VariableId id, const Type& type, const std::string& address);
+  /// The variable's array is wanted at this address, should it be made in memory.
+  void want_at(VariableId id, const std::string& address);
+  bool is_distinct(const Term& places) const;
+  bool is_at_place(VariableId id) const { return made_at_place_.count(id) != 0; }
+  void plan_steps();
+  Ready ready(const Term& term) const;
+  Ready ready(VariableId id) const { return values_.at(id).ready; }
+  /// A step: its lines in that stage, and what the last tile then does.
+  void add(std::uint32_t stage, std::function<void()> write, std::function<void()> finish = {});
+  /// Memory of the segment: so many bytes, zero before and after where `zeroed`.
+  std::string place(const std::string& word, const std::string& bytes, bool zeroed = false);
+  std::uint32_t stages() const { return stages_; }
+
+  // The text, where a step's lines are written.
+
+  std::string array(const Term& term);
+  std::string array(VariableId id) { return name_of_variable(id); }
+  std::string scalar(const Term& term);
+  static bool is_of_blocks(const Type& type);
+  std::uint32_t ready_to_share(const Term& term) const;
+  std::string block_size(const Constant& constant) const;
+  static std::string size(const Type& type);
+  Writer& out() { return out_; }
+  /// struct NAME { ... }; `end` is written where the last tile is done with everything.
+  void write(const std::string& name, const std::function<void()>& end);
+
+  /// Whether a text refers to this name.
+  static bool has_word(const std::string& text, const std::string& word);
+
+  /// Plans what the term needs that is no name of its own.
+  void plan_term(const Term& term);
+
+  [[noreturn]] void refuse(Span at, const std::string& what);
+
+ protected:
+  struct Step_ {
+    std::uint32_t stage;
+    std::function<void()> write, finish;
+  };
+  /// What a variable is: how its name is defined in a stage that refers to it.
+  struct Planned {
+    Ready ready;
+    std::function<void()> define;
+    std::string name;
+    std::size_t cost = 0;  ///< of an element that is computed where it is used
+  };
+  struct Place {
+    std::string word, bytes;
+    bool zeroed;
+  };
+
+  void count_uses(const Term& term, std::size_t times);
+  void count_uses(const Body& body);
+  void count_uses(const std::vector<Step>& steps);
+  std::size_t cost(const Term& term) const;
+
+  void plan_step(const Step& step);
+  void plan_map(const Term& term, std::size_t result, Planned& planned, const std::string& name);
+  void plan_array(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  void plan_kept(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  void plan_reduction(const Term& term);
+  void plan_block_reduction(const Term& term, Planned& planned, const std::string& name);
+  void plan_largest(const Term& term, Planned& planned, const std::string& name);
+  void plan_where(const Term& term, Planned& planned, const std::string& name);
+  void plan_sort(const Term& term, Planned& planned, const std::string& name);
+  void plan_scatter(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  std::string address_for(std::optional<VariableId> id, const std::string& word, const std::string& bytes);
+  void define_memory(const std::string& name, const std::string& type, const std::string& address);
+  std::string name_of_variable(VariableId id);
+  std::string name_of_term(const Term& term);
+  std::string fresh(const std::string& word) { return word + "_t" + std::to_string(fresh_++); }
+  std::uint32_t ready_of_function(const Body& body) const;
+  std::uint32_t ready_of_scalar(const Term& term) const;
+  std::string reducer(const Term& term, bool& ordered);
+  std::string function(const Term& term);
+  void write_function(const Term& term);
+
+  void write_body(const Body& body, const std::vector<std::string>& arguments, std::size_t result);
+  void define_in_body(VariableId id, const std::string& value);
+  void prepare(const Term& term);
+  std::string expression(const Term& term);
+  std::string parameter(ParameterId id) const { return "settings.parameters[" + std::to_string(id) + "]"; }
+  void write_memory();
+  void write_preamble(const std::string& body);
+
+  const Program& program_;
+  const Routine& routine_;
+  Writer& out_;
+  Diagnostics& diagnostics_;
+  std::vector<std::size_t> uses_;
+  std::map<VariableId, Planned> values_;
+  std::map<const Term*, Planned> terms_;       ///< arrays without a name
+  std::map<const Term*, Planned> reductions_;  ///< scalars
+  std::map<VariableId, std::string> places_;
+  std::set<VariableId> made_at_place_;
+  std::map<VariableId, std::string> in_body_;  ///< names within the function that is being written
+  std::vector<Step_> steps_;
+  std::vector<Place> memory_;
+  std::set<std::uint32_t> in_order_;  ///< stages in which a tile waits for those before it
+  std::set<std::string> defined_;     ///< in the stage that is being written
+  std::map<const Term*, std::string> functions_;
+  std::vector<std::function<void()>> function_texts_;
+  std::uint32_t stages_ = 1;
+  std::size_t fresh_ = 0;
+};
+
+}  // namespace casync::compll

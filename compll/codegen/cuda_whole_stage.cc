@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text of a routine's stages: how names and values are written where a step refers to them.
+#include <algorithm>
+#include <cctype>
+
+#include "compll/codegen/cuda_terms.h"
+#include "compll/codegen/cuda_whole_routine.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+
+bool CudaWholeRoutine::has_word(const std::string& text, const std::string& word) {
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const std::size_t line = text.rfind('\n', at) + 1;
+    const bool in_comment = text.find("// ", line) < at;
+    const bool begins = at == 0 || (!is_part(text[at - 1]) && text[at - 1] != '.');
+    if (!in_comment && begins && (end == text.size() || !is_part(text[end]))) return true;
+  }
+  return false;
+}
+
+std::string CudaWholeRoutine::name_of_variable(VariableId id) {
+  if (const auto own = in_body_.find(id); own != in_body_.end()) return own->second;
+  const Planned& planned = values_.at(id);
+  if (defined_.insert(planned.name).second) planned.define();
+  return planned.name;
+}
+
+std::string CudaWholeRoutine::name_of_term(const Term& term) {
+  const Planned& planned = term.op == Op::kReduce ? reductions_.at(&term) : terms_.at(&term);
+  if (defined_.insert(planned.name).second) planned.define();
+  return planned.name;
+}
+
+std::string CudaWholeRoutine::array(const Term& term) {
+  return term.op == Op::kVariable ? name_of_variable(term.variable) : name_of_term(term);
+}
+
+std::string CudaWholeRoutine::scalar(const Term& term) {
+  prepare(term);
+  return expression(term);
+}
+
+/// Defines whatever a value refers to: lines that cannot stand within it.
+void CudaWholeRoutine::prepare(const Term& term) {
+  if (term.op == Op::kSize) return;
+  if (term.op == Op::kVariable) {
+    if (values_.count(term.variable) != 0) name_of_variable(term.variable);
+    return;
+  }
+  if (term.op == Op::kReduce) {
+    name_of_term(term);
+    return;
+  }
+  for (const TermPtr& argument : term.arguments) {
+    argument->type().is_array() ? static_cast<void>(array(*argument)) : prepare(*argument);
+  }
+}
+
+void CudaWholeRoutine::define_in_body(VariableId id, const std::string& value) {
+  if (uses_[id] == 0) return;
+  if (value.find_first_of("( ") == value.npos) {
+    in_body_[id] = value;
+    return;
+  }
+  const std::string name = program_.variables[id].name + "_" + std::to_string(id);
+  out_.line("const " + cuda_type(program_.variables[id].type.element) + " " + name + " = " + value + ";");
+  in_body_[id] = name;
+}
+
+void CudaWholeRoutine::write_body(const Body& body, const std::vector<std::string>& arguments, std::size_t result) {
+  const std::map<VariableId, std::string> outside = in_body_;
+  // What the other results are made of is left out.
+  std::set<VariableId> needed;
+  const auto need = [&](const Term& term) {
+    for_each_term(term, [&](const Term& each) {
+      if (each.op == Op::kVariable) needed.insert(each.variable);
+    });
+  };
+  need(*body.results[result]);
+  for (std::size_t i = body.steps.size(); i-- > 0;) {
+    if (needed.count(body.steps[i].variables.front()) != 0) need(*body.steps[i].value);
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (needed.count(body.parameters[i]) != 0) define_in_body(body.parameters[i], arguments[i]);
+  }
+  for (const Step& step : body.steps) {
+    if (needed.count(step.variables.front()) == 0) continue;
+    const std::string value = expression(*step.value);
+    if (value.find_first_of("( ") != value.npos) out_.source_line(step.value->at);
+    define_in_body(step.variables.front(), value);
+  }
+  out_.line("return " + expression(*body.results[result]) + ";");
+  in_body_ = outside;
+}
+
+std::string CudaWholeRoutine::expression(const Term& term) {
+  switch (term.op) {
+    case Op::kConstant: return cuda_literal(term.type().element, term.number);
+    case Op::kVariable: return name_of_variable(term.variable);
+    case Op::kReduce: return name_of_term(term);
+    case Op::kParameter:
+      return "static_cast<" + cuda_type(term.type().element) + ">(" + parameter(term.parameter) + ")";
+    case Op::kSize: return "static_cast<uint32_t>(" + size(term.arguments.front()->type()) + ")";
+    case Op::kRandomBits: return "random_bits(random, i, " + std::to_string(term.purpose) + ")";
+    case Op::kRandomUniform: return "uniform(random_bits(random, i, " + std::to_string(term.purpose) + "))";
+    case Op::kElement: {
+      const Term& of = *term.arguments[0];
+      return "element(" + size(of.type()) + ", " + array(of) + ", " +
+             cuda_conversion(term.arguments[1]->type().element, term.arguments[1]->type().element,
+                             expression(*term.arguments[1])) +
+             ")";
+    }
+    case Op::kConvert:
+      return cuda_conversion(term.arguments[0]->type().element, term.type().element, expression(*term.arguments[0]));
+    default: break;
+  }
+  if (term.op > Op::kMax || term.arguments.empty()) refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
+  std::vector<std::string> operands;
+  for (const TermPtr& argument : term.arguments) operands.push_back(expression(*argument));
+  return cuda_operation(term.op, term.arguments.back()->type().element, operands);
+}
+
+/// Where in a segment's memory things lie. What has to be zero comes first.
+void CudaWholeRoutine::write_memory() {
+  out_.line("/// The memory of a segment: what has to be zero before and is so afterwards comes first.");
+  out_.open("struct Memory");
+  out_.line("uint64_t zeroed, all;");
+  for (const Place& place : memory_) out_.line("uint64_t " + place.word + ";");
+  out_.line("");
+  out_.open("COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings)");
+  const bool tiles =
+      std::any_of(memory_.begin(), memory_.end(), [](const Place& each) { return has_word(each.bytes, "tiles"); });
+  if (tiles) out_.line("const uint64_t tiles = blocks_of(n, tile_elements(settings));");
+  out_.line("Places places;");
+  out_.line("places.take(kCounterBytes);");
+  for (const bool zeroed : {true, false}) {
+    for (const Place& place : memory_) {
+      if (place.zeroed == zeroed) out_.line(place.word + " = places.take(" + place.bytes + ");");
+    }
+    out_.line(std::string(zeroed ? "zeroed" : "all") + " = places.end();");
+  }
+  out_.close();
+  out_.close(";");
+}
+
+void CudaWholeRoutine::write(const std::string& name, const std::function<void()>& end) {
+  for (const auto& text : function_texts_) {
+    text();
+    out_.line("");
+  }
+  out_.open("struct " + name);
+  write_memory();
+  for (std::uint32_t stage = 0; stage < stages_; ++stage) {
+    const bool is_end = stage + 1 == stages_;
+    out_.line("");
+    out_.forget_line();
+    defined_.clear();
+    out_.open("__device__ static void stage_" + std::to_string(stage) + "(Part& part" +
+              (routine_.extracted.empty() ? "" : ", [[maybe_unused]] const unsigned char* payload") + ")");
+    if (in_order_.count(stage) != 0) out_.line("part.number_in_order();");
+    const std::size_t begin = out_.size();
+    bool finishes = is_end;
+    for (const Step_& step : steps_) {
+      if (step.stage != stage) continue;
+      step.write();
+      finishes = finishes || step.finish;
+    }
+    if (finishes) {
+      out_.line("if (!part.is_last()) return;");
+      for (const Step_& step : steps_) {
+        if (step.stage == stage && step.finish) step.finish();
+      }
+      if (is_end) end();
+    }
+    const std::string body = out_.cut(begin);
+    write_preamble(body);
+    out_.append(body);
+    out_.close();
+  }
+  out_.close(";");
+}
+
+/// What the lines of a stage refer to.
+void CudaWholeRoutine::write_preamble(const std::string& body) {
+  const bool at = has_word(body, "at"), sections = has_word(body, "sections");
+  if (at || sections || has_word(body, "settings")) out_.line("const Settings& settings = part.launch.codec;");
+  if (at || sections || has_word(body, "n")) out_.line("const uint64_t n = part.n;");
+  if (at) out_.line("const Memory at(n, settings);");
+  if (sections) out_.line("const Sections sections(n, settings);");
+  if (has_word(body, "random")) out_.line("const RandomStream random = part.random();");
+}
+
+}  // namespace casync::compll

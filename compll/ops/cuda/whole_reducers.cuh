@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions of whole vectors, in the order of compll/interpreter/reductions.h. A warp takes a chunk, or a block; what
+// chunks become is reduced by one warp, when all are there.
+#pragma once
+
+#include "compll/ops/cuda/whole.cuh"
+
+namespace casync::compll::cuda {
+
+/// One warp's share of elements in their order: lanes take every sixteenth.
+template <class Reducer, class A>
+__device__ __forceinline__ void take_chunk(Reducer& reducer, uint64_t first, uint64_t size, const A& array) {
+#pragma unroll 4
+  for (uint64_t j = reduction_lane(); j < size; j += kReductionLanes) reducer.take(array(first + j));
+}
+
+/// What each chunk of the tile becomes. Reducer: LaneSum or LaneFold.
+template <class Reducer, class A, class T>
+__device__ __forceinline__ void reduce_chunks(const Part& part, uint64_t count, const A& array, T* of_chunks) {
+  const uint64_t end = part.end(count);
+  const uint64_t begin = part.begin(count) + threadIdx.x / kLanes * kReductionChunk;
+  for (uint64_t first = begin; first < end; first += kWarps * kReductionChunk) {
+    Reducer reducer;
+    take_chunk(reducer, first, least<uint64_t>(kReductionChunk, end - first), array);
+    const T result = reducer.all();
+    if (threadIdx.x % kLanes == 0) of_chunks[first / kReductionChunk] = result;
+  }
+}
+
+/// What all chunks become: the last tile's first warp finds it.
+template <class Reducer, class T, class... Initial>
+__device__ __forceinline__ void finish_chunks(uint64_t count, const T* of_chunks, uint64_t* slot, Initial... initial) {
+  if (threadIdx.x >= kLanes) return;
+  const uint64_t chunks = (count + kReductionChunk - 1) / kReductionChunk;
+  Reducer reducer;
+  for (uint64_t first = 0; first < chunks; first += kReductionChunk) {
+    const uint64_t size = least<uint64_t>(kReductionChunk, chunks - first);
+    take_chunk(reducer, first, size, Others<T>{of_chunks});
+    if (size == kReductionChunk) reducer.end_chunk();
+  }
+  const uint64_t word = in_slot(reducer.result(initial...));
+  if (threadIdx.x == 0) *slot = word;
+}
+
+/// Where the order cannot be seen: into one word that all threads join.
+template <class Reducer, class A>
+__device__ __forceinline__ void reduce_joined(const Part& part, uint64_t count, const A& array, uint64_t* slot) {
+  Reducer reducer;
+  for_each(part, count, [&](uint64_t i) { reducer.take(array(i), i); });
+  join_tensor(reducer, slot);
+}
+
+/// Each block of the tile by a warp, in order.
+template <class Reducer, class A, class T, class... Initial>
+__device__ __forceinline__ void reduce_blocks(const Part& part, uint64_t block, const A& array, T* out,
+                                              Initial... initial) {
+  const uint64_t end = part.end_block(block);
+  for (uint64_t b = part.begin_block(block) + threadIdx.x / kLanes; b < end; b += kWarps) {
+    const uint64_t begin = b * block, size = least(block, part.n - begin);
+    Reducer reducer;
+    for (uint64_t first = 0; first < size; first += kReductionChunk) {
+      const uint64_t some = least<uint64_t>(kReductionChunk, size - first);
+      take_chunk(reducer, begin + first, some, array);
+      if (some == kReductionChunk) reducer.end_chunk();
+    }
+    const T result = static_cast<T>(reducer.result(initial...));
+    if (threadIdx.x % kLanes == 0) out[b] = result;
+  }
+}
+
+/// And where the order cannot be seen. Indices count from the block's beginning.
+template <class Reducer, class A, class T>
+__device__ __forceinline__ void join_blocks(const Part& part, uint64_t block, const A& array, T* out) {
+  const uint64_t end = part.end_block(block);
+  for (uint64_t b = part.begin_block(block) + threadIdx.x / kLanes; b < end; b += kWarps) {
+    const uint64_t begin = b * block, size = least(block, part.n - begin);
+    Reducer reducer;
+#pragma unroll 4
+    for (uint64_t j = threadIdx.x % kLanes; j < size; j += kLanes) reducer.take(array(begin + j), j);
+    const uint64_t word = joined<Reducer>(reducer.word(), kLanes);
+    if (threadIdx.x % kLanes == 0) out[b] = Reducer::value_of(word);
+  }
+}
+
+}  // namespace casync::compll::cuda

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compll/cuda/device/whole_batch.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tests/compll/support/inputs.h"
+
+namespace casync::compll::test {
+
+WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, const Codec& meaning, std::uint32_t count,
+                       Elements n, std::uint32_t merged)
+    : device_(device), kernels_(kernels), payload_bytes_(meaning.encoded_bound(n)), merged_(merged) {
+  device.reset();
+  const std::vector<double>& parameters = meaning.info().values;
+  std::copy_n(parameters.begin(), std::min<std::size_t>(parameters.size(), cuda::kMostParameters),
+              settings_.parameters);
+  settings_.block = static_cast<std::uint32_t>(meaning.info().block);
+  settings_.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings_.block));
+  has_residual_ = kernels.states == 0;
+  arrays_ = std::max(1u, kernels.states);
+  const std::vector<float> values = gaussian(std::min<Elements>(n, 1 << 20), 1);
+  std::vector<cuda::Segment> encode;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    cuda::Segment segment;
+    segment.n = n;
+    segment.in = floats(n, values);
+    segment.out = floats(n, {});
+    (has_residual_ ? segment.residual_in : segment.states_in) = floats(arrays_ * n, values);
+    (has_residual_ ? segment.residual_out : segment.states_out) = floats(arrays_ * n, {});
+    segment.state_stride = n;
+    segment.payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
+    segment.gradient = i;
+    const std::vector<cuda::Contribution> all(merged, {segment.payload, nullptr});
+    std::byte* const at = device.allocate(all.size() * sizeof all[0]);
+    device.upload(at, all.data(), all.size() * sizeof all[0]);
+    segment.contributions = reinterpret_cast<const cuda::Contribution*>(at);
+    segment.contribution_count = merged;
+    encode.push_back(segment);
+  }
+  encode_ = launch_of(encode, kernels.encode);
+  decode_ = sum_ = launch_of(encode, kernels.decode);
+  std::vector<cuda::Segment> residual = encode, merge = encode;
+  for (cuda::Segment& segment : residual) segment.out = segment.residual_out;
+  for (cuda::Segment& segment : merge) {
+    segment.in = segment.out;
+    segment.scale = 1.0f / static_cast<float>(merged);
+    segment.payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
+  }
+  residual_ = launch_of(residual, kernels.decode);
+  residual_.subtract = true;
+  merge_ = launch_of(merge, kernels.merge.count != 0 ? kernels.merge : kernels.encode);
+}
+
+float* WholeBatch::floats(Elements n, const std::vector<float>& values) {
+  std::byte* const at = device_.allocate(n * sizeof(float));
+  for (Elements i = 0; i < n && !values.empty(); i += values.size()) {
+    device_.upload(at + i * sizeof(float), values.data(), std::min<Elements>(values.size(), n - i) * sizeof(float));
+  }
+  return reinterpret_cast<float*>(at);
+}
+
+cuda::Launch WholeBatch::launch_of(std::vector<cuda::Segment> segments, const cuda::Stages& stages) {
+  cuda::Launch launch;
+  launch.codec = settings_;
+  launch.tile = kernels_.tile_elements(settings_);
+  launch.segment_count = static_cast<std::uint32_t>(segments.size());
+  tiles_ = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
+  for (cuda::Segment& segment : segments) {
+    std::byte* const memory = device_.allocate(stages.memory_bytes(segment.n, settings_));
+    device_.fill(memory, 0, stages.zeroed_bytes(segment.n, settings_));
+    segment.memory = reinterpret_cast<unsigned char*>(memory);
+  }
+  std::byte* const at = device_.allocate(segments.size() * sizeof segments[0]);
+  device_.upload(at, segments.data(), segments.size() * sizeof segments[0]);
+  launch.segments = reinterpret_cast<const cuda::Segment*>(at);
+  return launch;
+}
+
+void WholeBatch::run(const cuda::Stages& stages, const cuda::Launch& launch) {
+  for (std::uint32_t stage = 0; stage < stages.count; ++stage) {
+    device_.launch(stages.kernels[stage], cuda::whole_grid_of(tiles_), launch);
+  }
+}
+
+double WholeBatch::encode() {
+  return device_.seconds([&] {
+    run(kernels_.encode, encode_);
+    if (has_residual_) run(kernels_.decode, residual_);
+  });
+}
+
+double WholeBatch::merge() {
+  return device_.seconds([&] {
+    for (sum_.contribution = 0; sum_.contribution < merged_; ++sum_.contribution) {
+      sum_.add = sum_.contribution != 0;
+      run(kernels_.decode, sum_);
+    }
+    run(kernels_.merge.count != 0 ? kernels_.merge : kernels_.encode, merge_);
+    if (has_residual_) run(kernels_.decode, residual_);
+  });
+}
+
+double WholeBatch::decode() {
+  return device_.seconds([&] { run(kernels_.decode, decode_); });
+}
+
+}  // namespace casync::compll::test

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "compll/codec/codec.h"
+#include "tests/compll/cuda/device/cuda_device.h"
+
+namespace casync::compll::test {
+
+/// So many vectors of n elements, in the device's memory, with all that a program takes that needs the whole vector.
+class WholeBatch {
+ public:
+  WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, const Codec& meaning, std::uint32_t count,
+             Elements n, std::uint32_t merged);
+
+  // Seconds. Encoding keeps a residual, if the codec has one, or its states.
+  double encode();
+  double merge();
+  double decode();
+  Bytes payload_bytes() const { return payload_bytes_; }
+  /// Floats that are read, and as many that are written, besides the vector: residuals and states.
+  std::uint32_t arrays() const { return arrays_; }
+
+ private:
+  /// Segments in the device's memory, and a launch of them.
+  cuda::Launch launch_of(std::vector<cuda::Segment> segments, const cuda::Stages& stages);
+  float* floats(Elements n, const std::vector<float>& values);
+  void run(const cuda::Stages& stages, const cuda::Launch& launch);
+
+  CudaDevice& device_;
+  const cuda::WholeKernels& kernels_;
+  cuda::Settings settings_;
+  Bytes payload_bytes_ = 0;
+  std::uint32_t arrays_ = 1, merged_ = 0, tiles_ = 0;
+  bool has_residual_ = false;
+  cuda::Launch encode_, residual_, sum_, merge_, decode_;
+};
+
+}  // namespace casync::compll::test

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/compll/cuda/emulated/launch.h"
+#include "tests/compll/cuda/support/device.h"
+#include "tests/compll/support/programs.h"
+
+namespace casync::compll::test {
+
+/// This host as a GPU.
+class EmulatedDevice final : public test::KernelDevice {
+ public:
+  explicit EmulatedDevice(emulated::Order order) : order_(order) {}
+  std::byte* allocate(std::size_t bytes) override {
+    memory_.push_back(std::make_unique<Line[]>(bytes / sizeof(Line) + 1));
+    return reinterpret_cast<std::byte*>(memory_.back().get());
+  }
+  void reset() override { memory_.clear(); }
+  void upload(std::byte* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void download(void* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void fill(std::byte* at, unsigned char value, std::size_t bytes) override { std::memset(at, value, bytes); }
+  void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) override {
+    emulated::launch(kernel, grid, launch, order_);
+  }
+
+ private:
+  struct alignas(256) Line {
+    std::byte bytes[256];
+  };
+  emulated::Order order_;
+  std::vector<std::unique_ptr<Line[]>> memory_;
+};
+
+/// The interpreter's codec of this name: of compll/codecs, or a program of the tests.
+Written meaning_of(const std::string& name, const Parameters& parameters);
+
+}  // namespace casync::compll::test

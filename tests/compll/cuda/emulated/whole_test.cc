@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of programs that need the whole vector, run on this host, give the interpreter's bytes.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "compll/codegen/cuda_whole.h"
+#include "compll/lang/front_end.h"
+#include "tests/compll/cuda/emulated/device.h"
+#include "tests/compll/cuda/support/codecs.h"
+#include "tests/compll/cuda/support/compare.h"
+
+namespace casync::compll {
+namespace {
+
+std::string difference(const cuda::WholeKernels& kernels, const Parameters& parameters,
+                       const test::Comparison& comparison) {
+  const Written meaning = test::meaning_of(kernels.name, parameters);
+  for (const emulated::Order order : {emulated::Order::kForward, emulated::Order::kBackward}) {
+    test::EmulatedDevice device(order);
+    const std::string found = test::difference(kernels, *meaning.codec, device, comparison);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+const cuda::WholeKernels& kernels_of(const std::string& name) {
+  for (const cuda::WholeKernels* each : test::kernels_of_whole_codecs()) {
+    if (each->name == name) return *each;
+  }
+  throw std::runtime_error("no kernels of " + name);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "emulated kernels of whole vectors: every codec that text can be written from is here, of one kind or the other") {
+  for (const std::string& name : written_names()) {
+    const Source source(name + ".cll", source_of(name));
+    const Result<Program> program = compile(source);
+    REQUIRE(program.is_ok());
+    const bool can = cuda_whole_text(*program, source).is_ok();
+    const auto is_named = [&](const auto* each) { return each->name == name; };
+    const auto& tiles = test::kernels_of_codecs();
+    const auto& whole = test::kernels_of_whole_codecs();
+    INFO(name);
+    CHECK(can ==
+          (std::any_of(tiles.begin(), tiles.end(), is_named) || std::any_of(whole.begin(), whole.end(), is_named)));
+  }
+}
+
+TEST_CASE("emulated kernels of whole vectors: the bytes are the interpreter's") {
+  for (const cuda::WholeKernels* kernels : test::kernels_of_whole_codecs()) {
+    INFO(kernels->name);
+    CHECK(difference(*kernels, {}, {{0, 1, 3, 16, 17, 129, 300}, {1, 130}, {4096, 4099, 20011}}) == "");
+  }
+}
+
+TEST_CASE("emulated kernels of whole vectors: places are picked across tiles, equal ones and missing ones, too") {
+  for (const char* name : {"topk", "dgc", "stc", "threshold", "mstopk", "graddrop"}) {
+    CHECK(difference(kernels_of(name), {}, {{8300}, {8300}, {140001}}) == "");
+  }
+  for (const double ratio : {1e-6, 0.5, 1.0}) {
+    CHECK(difference(kernels_of("topk"), {{"ratio", ratio}}, {{5, 4200}, {}, {12289}}) == "");
+  }
+  CHECK(difference(kernels_of("randomk"), {{"run", 1}}, {{5, 300}, {300}, {9001}}) == "");
+}
+
+TEST_CASE("emulated kernels of whole vectors: blocks of every size, also those that are no power of two") {
+  for (const char* name : {"diana", "ecqsgd", "rht4"}) {
+    CHECK(difference(kernels_of(name), {{"block", 16}}, {{31, 32, 33}, {40}, {4100}}) == "");
+    CHECK(difference(kernels_of(name), {{"block", 8192}}, {{300}, {300}, {4100, 20011}}) == "");
+  }
+  CHECK(difference(kernels_of("rht4"), {{"rotated", 1024}}, {{1023, 1025}, {1100}, {9001}}) == "");
+  CHECK(difference(kernels_of("rht4"), {{"rotated", 16}, {"block", 4096}}, {{17, 4095}, {}, {9001}}) == "");
+  CHECK(difference(kernels_of("adacomp"), {{"bin", 48}}, {{47, 49, 300}, {300}, {13001}}) == "");
+}
+
+}  // namespace casync::compll

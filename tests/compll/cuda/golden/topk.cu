@@ -1,0 +1,259 @@
+// Written by compllc from codec topk. Changes belong into its file. Compile with -fmad=false.
+#include "compll/ops/cuda/rotation.cuh"
+#include "compll/ops/cuda/selection.cuh"
+#include "compll/ops/cuda/whole_reducers.cuh"
+
+namespace casync::compll::cuda::codec_topk {
+
+/// selected(ratio, gradient.size)
+COMPLL_BOTH uint64_t size_0([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
+  return least<uint64_t>(n, to_uint(min(double(static_cast<uint32_t>(n)), max(1.0, exact_ceil(multiply(static_cast<double>(settings.parameters[0]), double(static_cast<uint32_t>(n))))))));
+}
+
+/// A tile has whole blocks.
+COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings) {
+  return kWholeTile;
+}
+
+/// Where a payload's sections lie.
+struct Sections {
+  uint64_t place, place_end;
+  uint64_t value, value_end;
+
+  COMPLL_BOTH Sections([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
+    place = kHeaderBytes;
+    place_end = end_of_section(place, size_0(n, settings), 32);
+    value = section_behind(place_end);
+    value_end = end_of_section(value, size_0(n, settings), 32);
+  }
+  COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const {
+    for (uint64_t b = place_end; b < value; ++b) payload[b] = 0;
+  }
+};
+
+struct Encode {
+  /// The memory of a segment: what has to be zero before and is so afterwards comes first.
+  struct Memory {
+    uint64_t zeroed, all;
+    uint64_t input;
+    uint64_t place_7_selection;
+    uint64_t place_7_told;
+    uint64_t place_7;
+
+    COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
+      const uint64_t tiles = blocks_of(n, tile_elements(settings));
+      Places places;
+      places.take(kCounterBytes);
+      place_7_selection = places.take(sizeof(Selection));
+      place_7_told = places.take(8 * tiles);
+      zeroed = places.end();
+      input = places.take(4 * n);
+      place_7 = places.take(4 * size_0(n, settings));
+      all = places.end();
+    }
+  };
+
+  __device__ static void stage_0(Part& part) {
+    const Settings& settings = part.launch.codec;
+    const uint64_t n = part.n;
+    const Memory at(n, settings);
+    take_input(part, at.input);
+    __syncthreads();
+    const Array<float> gradient_0{part.input(at.input)};
+    // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
+    const auto map_t0 = [&](uint64_t i) -> float {
+      const float x_4 = gradient_0(i);
+      const float result_6 = abs(x_4);
+      return result_6;
+    };
+    const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
+    count_digit<0>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
+    if (!part.is_last()) return;
+    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+  }
+
+  __device__ static void stage_1(Part& part) {
+    const Settings& settings = part.launch.codec;
+    const uint64_t n = part.n;
+    const Memory at(n, settings);
+    const Array<float> gradient_0{part.input(at.input)};
+    // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
+    const auto map_t0 = [&](uint64_t i) -> float {
+      const float x_4 = gradient_0(i);
+      const float result_6 = abs(x_4);
+      return result_6;
+    };
+    const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
+    count_digit<1>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
+    if (!part.is_last()) return;
+    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+  }
+
+  __device__ static void stage_2(Part& part) {
+    const Settings& settings = part.launch.codec;
+    const uint64_t n = part.n;
+    const Memory at(n, settings);
+    const Array<float> gradient_0{part.input(at.input)};
+    // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
+    const auto map_t0 = [&](uint64_t i) -> float {
+      const float x_4 = gradient_0(i);
+      const float result_6 = abs(x_4);
+      return result_6;
+    };
+    const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
+    count_digit<2>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
+    if (!part.is_last()) return;
+    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+  }
+
+  __device__ static void stage_3(Part& part) {
+    part.number_in_order();
+    const Settings& settings = part.launch.codec;
+    const uint64_t n = part.n;
+    const Memory at(n, settings);
+    const Array<float> gradient_0{part.input(at.input)};
+    // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
+    const auto map_t0 = [&](uint64_t i) -> float {
+      const float x_4 = gradient_0(i);
+      const float result_6 = abs(x_4);
+      return result_6;
+    };
+    const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
+    pick(part, n, place_7_key, part.at<Selection>(at.place_7_selection)->least, part.at<Selection>(at.place_7_selection)->equal, size_0(n, settings),
+         part.at<uint64_t>(at.place_7_told), part.at<uint32_t>(at.place_7));
+  }
+
+  __device__ static void stage_4(Part& part) {
+    const Settings& settings = part.launch.codec;
+    const uint64_t n = part.n;
+    const Memory at(n, settings);
+    const Sections sections(n, settings);
+    const Array<uint32_t> place_7{part.at<uint32_t>(at.place_7)};
+    store_section<32>(part, size_0(n, settings), place_7, in_global(part.segment.payload) + sections.place);
+    const Array<float> gradient_0{part.input(at.input)};
+    // 12: float* value = gather(gradient, place);
+    const auto value_10 = [&](uint64_t i) -> float {
+      const uint32_t place_9 = place_7(i);
+      return element(n, gradient_0, place_9);
+    };
+    store_section<32>(part, size_0(n, settings), value_10, in_global(part.segment.payload) + sections.value);
+    if (!part.is_last()) return;
+    write_header<18, 1>(part);
+    if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));
+    part.clear(at.zeroed);
+  }
+};
+
+struct Decode {
+  /// The memory of a segment: what has to be zero before and is so afterwards comes first.
+  struct Memory {
+    uint64_t zeroed, all;
+
+    COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
+      Places places;
+      places.take(kCounterBytes);
+      zeroed = places.end();
+      all = places.end();
+    }
+  };
+
+  __device__ static void stage_0(Part& part, [[maybe_unused]] const unsigned char* payload) {
+    give_zeros(part);
+  }
+
+  __device__ static void stage_1(Part& part, [[maybe_unused]] const unsigned char* payload) {
+    const Settings& settings = part.launch.codec;
+    const uint64_t n = part.n;
+    const Memory at(n, settings);
+    const Sections sections(n, settings);
+    const auto place_11 = Section<uint32_t, 32>{payload + sections.place};
+    const auto value_12 = Section<float, 32>{payload + sections.value};
+    // 20: gradient = scatter(place, value, gradient.size);
+    give_at(part, size_0(n, settings), place_11, value_12);
+    if (!part.is_last()) return;
+    part.clear(at.zeroed);
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_topk_encode_0(const __grid_constant__ Launch launch) {
+  Part part = Part::of(launch, 0);
+  if (part.n != 0) return Encode::stage_0(part);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_topk_encode_1(const __grid_constant__ Launch launch) {
+  Part part = Part::of(launch, 1);
+  if (part.n != 0) return Encode::stage_1(part);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_topk_encode_2(const __grid_constant__ Launch launch) {
+  Part part = Part::of(launch, 2);
+  if (part.n != 0) return Encode::stage_2(part);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_topk_encode_3(const __grid_constant__ Launch launch) {
+  Part part = Part::of(launch, 3);
+  if (part.n != 0) return Encode::stage_3(part);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_topk_encode_4(const __grid_constant__ Launch launch) {
+  Part part = Part::of(launch, 4);
+  if (part.n != 0) return Encode::stage_4(part);
+  write_header<18, 1>(part);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_topk_decode_0(const __grid_constant__ Launch launch) {
+  Part part = Part::of(launch, 0);
+  const unsigned char* const payload = decoded_payload(part, 0);
+  if (payload != nullptr) Decode::stage_0(part, payload);
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    casync_topk_decode_1(const __grid_constant__ Launch launch) {
+  Part part = Part::of(launch, 1);
+  const unsigned char* const payload = decoded_payload(part, 1);
+  if (payload != nullptr) Decode::stage_1(part, payload);
+}
+
+#ifndef __CUDACC_RTC__
+static Stages stages_of_encode() {
+  Stages stages;
+  stages.kernels[stages.count++] = casync_topk_encode_0;
+  stages.kernels[stages.count++] = casync_topk_encode_1;
+  stages.kernels[stages.count++] = casync_topk_encode_2;
+  stages.kernels[stages.count++] = casync_topk_encode_3;
+  stages.kernels[stages.count++] = casync_topk_encode_4;
+  stages.zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Memory(n, settings).zeroed; };
+  stages.memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Memory(n, settings).all; };
+  return stages;
+}
+
+static Stages stages_of_decode() {
+  Stages stages;
+  stages.kernels[stages.count++] = casync_topk_decode_0;
+  stages.kernels[stages.count++] = casync_topk_decode_1;
+  stages.zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Memory(n, settings).zeroed; };
+  stages.memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Memory(n, settings).all; };
+  return stages;
+}
+
+/// For whoever is linked with this text.
+extern "C" const WholeKernels* casync_topk_kernels() {
+  static const WholeKernels kernels = {
+      .name = "topk",
+      .states = 0,
+      .tile_elements = [](const Settings& settings) { return tile_elements(settings); },
+      .encode = stages_of_encode(),
+      .merge = {},
+      .decode = stages_of_decode(),
+      .result = {}};
+  return &kernels;
+}
+#endif  // __CUDACC_RTC__
+
+}  // namespace casync::compll::cuda::codec_topk

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compll/cuda/support/whole_codec.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace casync::compll::test {
+
+WholeKernelCodec::WholeKernelCodec(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device)
+    : KernelRunner(device), kernels_(kernels), meaning_(meaning) {
+  const std::vector<double>& values = meaning.info().values;
+  std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), settings_.parameters);
+  settings_.block = static_cast<std::uint32_t>(meaning.info().block);
+  settings_.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings_.block));
+}
+
+void WholeKernelCodec::run(const cuda::Stages& stages, std::vector<cuda::Segment>& segments, cuda::Launch launch) {
+  launch.codec = settings_;
+  launch.tile = kernels_.tile_elements(settings_);
+  launch.segment_count = static_cast<std::uint32_t>(segments.size());
+  const std::uint32_t tiles = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
+  std::vector<Guarded> memory;
+  for (cuda::Segment& segment : segments) {
+    const std::size_t bytes = stages.memory_bytes(segment.n, settings_);
+    memory.push_back(place(nullptr, bytes));
+    device_.fill(memory.back().begin, 0xff, bytes);  // NaN
+    device_.fill(memory.back().begin, 0, stages.zeroed_bytes(segment.n, settings_));
+    segment.memory = reinterpret_cast<unsigned char*>(memory.back().begin);
+  }
+  const Guarded list = place(segments.data(), segments.size() * sizeof(cuda::Segment));
+  launch.segments = reinterpret_cast<const cuda::Segment*>(list.begin);
+  for (std::uint32_t stage = 0; stage < stages.count; ++stage) {
+    start(stages.kernels[stage], cuda::whole_grid_of(tiles), launch);
+  }
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const std::vector<std::byte> left = fetch(memory[i]);
+    const auto zeroed = static_cast<std::ptrdiff_t>(stages.zeroed_bytes(segments[i].n, settings_));
+    if (!std::all_of(left.begin(), left.begin() + zeroed, [](std::byte b) { return b == std::byte{0}; })) {
+      wrote_outside_ = true;
+    }
+  }
+}
+
+WholeKernelCodec::Kept WholeKernelCodec::keep(const Job& job, cuda::Segment& segment) {
+  Kept kept;
+  std::vector<float> before = job.residual;
+  if (adds_residual()) {
+    kept.residual = place(nullptr, job.n * sizeof(float), job.shift * sizeof(float));
+    if (job.keeps_residual) segment.residual_out = reinterpret_cast<float*>(kept.residual.begin);
+    if (!before.empty()) before.erase(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(job.n));
+  } else {
+    segment.residual_in = nullptr;
+  }
+  if (kernels_.states == 0) return kept;
+  if (before.empty()) {
+    for (const float initial : meaning_.info().state_initial) before.insert(before.end(), job.n, initial);
+  }
+  segment.states_in = place_floats(before, job.shift);
+  segment.state_stride = job.n;
+  kept.states = place(nullptr, arrays(job.n) * sizeof(float), job.shift * sizeof(float));
+  if (job.keeps_residual) segment.states_out = reinterpret_cast<float*>(kept.states.begin);
+  return kept;
+}
+
+std::vector<Coded> WholeKernelCodec::encode_by(const cuda::Stages& stages, std::span<const Job> jobs,
+                                               std::vector<cuda::Segment> segments) {
+  std::vector<Guarded> payloads;
+  std::vector<Kept> kept;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    kept.push_back(keep(jobs[i], segments[i]));
+    payloads.push_back(place(nullptr, meaning_.encoded_bound(jobs[i].n)));
+    segments[i].payload = reinterpret_cast<unsigned char*>(payloads[i].begin);
+  }
+  cuda::Launch launch;
+  launch.seed = jobs.front().context.seed;
+  launch.step = jobs.front().context.step;
+  run(stages, segments, launch);
+  if (adds_residual()) {
+    std::vector<cuda::Segment> decoded;
+    for (const cuda::Segment& segment : segments) {
+      if (segment.residual_out == nullptr) continue;
+      const cuda::Contribution own{segment.payload, nullptr};
+      decoded.push_back(segment);
+      decoded.back().out = segment.residual_out;
+      decoded.back().contribution_count = 1;
+      decoded.back().contributions = reinterpret_cast<const cuda::Contribution*>(place(&own, sizeof own).begin);
+    }
+    if (!decoded.empty()) decode_into(decoded, true, false);
+  }
+  std::vector<Coded> all(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    all[i].payload = fetch(payloads[i]);
+    all[i].finite = std::to_integer<unsigned>(all[i].payload[4]) == 0;
+    if (adds_residual()) all[i].residual = fetch_floats(kept[i].residual);
+    if (kernels_.states == 0) continue;
+    const std::vector<float> states = fetch_floats(kept[i].states);
+    all[i].residual.insert(all[i].residual.end(), states.begin(), states.end());
+  }
+  return all;
+}
+
+std::vector<Coded> WholeKernelCodec::encode(std::span<const Job> jobs) {
+  std::vector<cuda::Segment> segments;
+  for (const Job& job : jobs) segments.push_back(segment_of(job));
+  return encode_by(kernels_.encode, jobs, segments);
+}
+
+/// One contribution after the other, of all segments that have it.
+void WholeKernelCodec::decode_into(std::vector<cuda::Segment>& segments, bool subtracts, bool adds) {
+  std::uint32_t most = 0;
+  for (const cuda::Segment& segment : segments) most = std::max(most, segment.contribution_count);
+  for (std::uint32_t c = 0; c < most; ++c) {
+    cuda::Launch launch;
+    launch.contribution = c;
+    launch.subtract = subtracts;
+    launch.add = !subtracts && (adds || c != 0);
+    run(kernels_.decode, segments, launch);
+  }
+}
+
+std::vector<Coded> WholeKernelCodec::merge(std::span<const Job> jobs) {
+  std::vector<cuda::Segment> sums;
+  for (const Job& job : jobs) {
+    sums.push_back(segment_of(job));
+    sums.back().out = reinterpret_cast<float*>(place(nullptr, job.n * sizeof(float), job.shift * sizeof(float)).begin);
+  }
+  decode_into(sums, false, false);
+  for (cuda::Segment& segment : sums) segment.in = segment.out;
+  return encode_by(kernels_.merge.count != 0 ? kernels_.merge : kernels_.encode, jobs, sums);
+}
+
+std::vector<std::vector<float>> WholeKernelCodec::decode(std::span<const Job> jobs, bool add) {
+  std::vector<cuda::Segment> segments;
+  std::vector<Guarded> outs;
+  for (const Job& job : jobs) {
+    segments.push_back(segment_of(job));
+    outs.push_back(place(job.before.data(), job.before.size() * sizeof(float), job.shift * sizeof(float)));
+    segments.back().out = reinterpret_cast<float*>(outs.back().begin);
+  }
+  decode_into(segments, false, add);
+  std::vector<std::vector<float>> all;
+  for (const Guarded& out : outs) all.push_back(fetch_floats(out));
+  return all;
+}
+
+/// Into what was decoded, as on the CPU.
+std::vector<std::vector<float>> WholeKernelCodec::result(std::span<const Job> jobs) {
+  std::vector<cuda::Segment> segments;
+  std::vector<Guarded> outs;
+  std::vector<Kept> kept;
+  for (const Job& job : jobs) {
+    segments.push_back(segment_of(job));
+    outs.push_back(place(job.values.data(), job.n * sizeof(float), job.shift * sizeof(float)));
+    segments.back().out = reinterpret_cast<float*>(outs.back().begin);
+    segments.back().in = segments.back().out;
+    Job whole = job;
+    whole.keeps_residual = true;
+    kept.push_back(keep(whole, segments.back()));
+  }
+  run(kernels_.result, segments, {});
+  std::vector<std::vector<float>> all;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    all.push_back(fetch_floats(outs[i]));
+    const std::vector<float> states = fetch_floats(kept[i].states);
+    all.back().insert(all.back().end(), states.begin(), states.end());
+  }
+  return all;
+}
+
+}  // namespace casync::compll::test

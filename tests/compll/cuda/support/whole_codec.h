@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tests/compll/cuda/support/kernel_codec.h"
+
+namespace casync::compll::test {
+
+/// Kernels of a program that needs the whole vector: a launch for each stage of a function, for all jobs at once.
+class WholeKernelCodec final : public KernelRunner {
+ public:
+  WholeKernelCodec(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device);
+
+  std::vector<Coded> encode(std::span<const Job> jobs) override;
+  std::vector<Coded> merge(std::span<const Job> jobs) override;
+  std::vector<std::vector<float>> decode(std::span<const Job> jobs, bool add) override;
+  std::vector<std::vector<float>> result(std::span<const Job> jobs) override;
+
+ private:
+  /// What a segment's states are, before and after.
+  struct Kept {
+    Guarded residual, states;
+  };
+
+  bool adds_residual() const { return meaning_.info().feedback || kernels_.states == 0; }
+  Elements arrays(Elements n) const { return kernels_.states * n; }
+  Kept keep(const Job& job, cuda::Segment& segment);
+  std::vector<Coded> encode_by(const cuda::Stages& stages, std::span<const Job> jobs,
+                               std::vector<cuda::Segment> segments);
+  /// Each stage in turn, with memory of its own.
+  void run(const cuda::Stages& stages, std::vector<cuda::Segment>& segments, cuda::Launch launch);
+  void decode_into(std::vector<cuda::Segment>& segments, bool subtracts, bool adds);
+
+  const cuda::WholeKernels& kernels_;
+  const Codec& meaning_;
+  cuda::Settings settings_;
+};
+
+}  // namespace casync::compll::test
