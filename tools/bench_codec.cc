@@ -88,8 +88,8 @@ class Bench {
         options_(options),
         slot_(round_up(codec.encoded_bound(options.partition), 64)),
         values_(options.total),
-        residual_in_(options.total),
-        residual_out_(options.total),
+        residual_in_(codec.info().states * options.total),
+        residual_out_(codec.info().states * options.total),
         decoded_(options.total),
         merged_(slot_ * partitions()) {
     fill(values_.get(), options.total);
@@ -102,7 +102,7 @@ class Bench {
     CodecBenchResult result;
     const double code =
         static_cast<double>(codec_.encoded_bound(options_.partition)) / static_cast<double>(options_.partition);
-    const double residual = codec_.info().feedback ? 2 * sizeof(float) : 0;
+    const double residual = 2 * sizeof(float) * codec_.info().states;
     result.codec = codec_.info().name;
     result.options = options_;
     result.payload_bits = 8 * code;
@@ -117,8 +117,8 @@ class Bench {
   Elements partitions() const { return ceil_div(options_.total, options_.partition); }
   std::byte* code(int i, Elements partition) { return codes_[static_cast<std::size_t>(i)]->get() + partition * slot_; }
   compll::Residual residual(Elements first) {
-    if (!codec_.info().feedback) return {};
-    return {residual_in_.get() + first, residual_out_.get() + first};
+    if (codec_.info().states == 0) return {};
+    return {residual_in_.get() + first, residual_out_.get() + first, options_.total};
   }
 
   void encode(int i) {

@@ -10,4 +10,6 @@ Result<Plan> read_plan_file(const std::string& path) {
   return read_through_library<Plan>(kPlanReader, "plan file", path);
 }
 
+Result<std::string> text_of_plan(const Plan& plan) { return write_through_library(kPlanWriter, "plan file", plan); }
+
 }  // namespace casync

@@ -13,4 +13,7 @@ namespace casync {
 /// PlanError as parse_plan; InvalidArgument: no such file, or over 16 MiB; Unavailable: the module is missing.
 Result<Plan> read_plan_file(const std::string& path);
 
+/// The plan as text that reads back to the same plan, through the same module. Unavailable: it is missing.
+Result<std::string> text_of_plan(const Plan& plan);
+
 }  // namespace casync

@@ -31,6 +31,22 @@ void read(Result<Value> (*parse)(std::string_view, std::string_view), std::strin
   }
 }
 
+/// And the other way.
+template <class Value>
+void write(std::string (*text_of)(const Value&), const Value* value, std::size_t value_bytes, std::string* text,
+           Status* status) {
+  try {
+    if (value_bytes != sizeof(Value)) {
+      *status = unavailable(std::string(kPlanModule) + " is of another build than its caller: install both together");
+      return;
+    }
+    *text = text_of(*value);
+    *status = Status::ok();
+  } catch (const std::exception& error) {
+    *status = internal_error(error.what());
+  }
+}
+
 }  // namespace
 }  // namespace casync
 
@@ -53,7 +69,19 @@ CASYNC_EXPORT void casync_planio_read_model(const char* text, std::size_t size, 
   casync::read(&casync::parse_model, {text, size}, source, training_bytes, training, status);
 }
 
+CASYNC_EXPORT void casync_planio_write(const casync::Plan* plan, std::size_t plan_bytes, std::string* text,
+                                       casync::Status* status) {
+  casync::write(&casync::plan_text, plan, plan_bytes, text, status);
+}
+
+CASYNC_EXPORT void casync_planio_write_profile(const casync::Profile* profile, std::size_t profile_bytes,
+                                               std::string* text, casync::Status* status) {
+  casync::write(&casync::profile_text, profile, profile_bytes, text, status);
+}
+
 // The caller finds these functions by name: they must be what plan_module.h says.
 static_assert(std::is_same_v<decltype(casync_planio_read), casync::PlanReader>);
 static_assert(std::is_same_v<decltype(casync_planio_read_profile), casync::ProfileReader>);
 static_assert(std::is_same_v<decltype(casync_planio_read_model), casync::ModelReader>);
+static_assert(std::is_same_v<decltype(casync_planio_write), casync::PlanWriter>);
+static_assert(std::is_same_v<decltype(casync_planio_write_profile), casync::ProfileWriter>);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "base/status.h"
 #include "casync/model/plan.h"
@@ -22,9 +23,15 @@ using ProfileReader = void(const char* text, std::size_t size, const char* sourc
 using ModelReader = void(const char* text, std::size_t size, const char* source, std::size_t training_bytes,
                          Training* training, Status* status);
 
+/// And the other way: plan_text of a plan.
+using PlanWriter = void(const Plan* plan, std::size_t plan_bytes, std::string* text, Status* status);
+using ProfileWriter = void(const Profile* profile, std::size_t profile_bytes, std::string* text, Status* status);
+
 constexpr const char* kPlanModule = "libcasync_planio.so";
 constexpr const char* kPlanReader = "casync_planio_read";
 constexpr const char* kProfileReader = "casync_planio_read_profile";
+constexpr const char* kPlanWriter = "casync_planio_write";
+constexpr const char* kProfileWriter = "casync_planio_write_profile";
 constexpr const char* kModelReader = "casync_planio_read_model";
 
 }  // namespace casync

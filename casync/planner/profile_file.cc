@@ -10,4 +10,8 @@ Result<Profile> read_profile_file(const std::string& path) {
   return read_through_library<Profile>(kProfileReader, "profile file", path);
 }
 
+Result<std::string> text_of_profile(const Profile& profile) {
+  return write_through_library(kProfileWriter, "profile file", profile);
+}
+
 }  // namespace casync

@@ -12,4 +12,7 @@ namespace casync {
 /// such file, or over 16 MiB; Unavailable: the module is missing.
 Result<Profile> read_profile_file(const std::string& path);
 
+/// The profile as text that reads back to the same, through the same module. Unavailable: it is missing.
+Result<std::string> text_of_profile(const Profile& profile);
+
 }  // namespace casync

@@ -50,4 +50,14 @@ double CodecCosts::merge(Elements n, std::span<const CodecCosts* const> contribu
   return to.launch_s_ + curve->at(size * static_cast<double>(contributions.size()));
 }
 
+double CodecCosts::merge_alike(Elements n, int count, const CodecCosts& contributions, const CodecCosts* one,
+                               const CodecCosts& to) {
+  const auto size = static_cast<double>(n);
+  const bool measured = count > 0 && !contributions.curves_.merge.empty();
+  const Curve& curve = measured ? contributions.curves_.merge : to.curves_.merge;
+  if (!curve.empty()) return to.launch_s_ + curve.at(size * (count + (one != nullptr ? 1 : 0)));
+  return to.over_memory(to.code_bytes(n) + size * to.facts_.state_bytes_per_element +
+                        count * contributions.code_bytes(n) + (one != nullptr ? one->code_bytes(n) : 0));
+}
+
 }  // namespace casync

@@ -36,6 +36,9 @@ class CodecCosts {
   /// Adds n elements of each of `contributions`, encoded so, and encodes the sum with `to`. A curve is that of the
   /// contributions' codec, else that of `to`.
   static double merge(Elements n, std::span<const CodecCosts* const> contributions, const CodecCosts& to);
+  /// The same for `count` contributions of one codec and, unless null, one of another.
+  static double merge_alike(Elements n, int count, const CodecCosts& contributions, const CodecCosts* one,
+                            const CodecCosts& to);
 
  private:
   double code_bytes(Elements n) const { return static_cast<double>(n) * facts_.traits.bits_per_element / 8; }

@@ -41,7 +41,7 @@ struct CodecInfo {
   bool has_result = false;       ///< what was decoded becomes the gradient by result()
   std::uint32_t rounds = 0;      ///< exchanges within one step, of a RoundsCodec (rounds_codec.h); 0 of all others
   Elements block = 1;            ///< elements that share statistics
-  double bits_per_element = 32;  ///< on the wire for large n, scales included
+  double bits_per_element = 32;  ///< on the wire for large n, scales included; of rounds, of 1024 x 1024
   std::vector<CodecParameter> parameters;
   std::vector<double> values;  ///< of `parameters`, in the same order
 };
@@ -124,7 +124,7 @@ class Codec {
 
 /// The codec called `name` with these parameters; the others take their defaults. A name that has a slash or ends in
 /// ".cll" is the path of a program, which is compiled for this machine, or found compiled (compll/load).
-/// InvalidArgument: no such codec (lists those there are), no such file, no such parameter, a value out of its range.
+/// InvalidArgument: no such codec (lists those there are) or one of rounds, no such file, parameter, or value of one.
 /// CompileError: what is wrong with the file. Unavailable: no C++ compiler, or no headers. Timeout: it takes too long.
 Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
                                           std::span<const std::pair<std::string, double>> parameters = {});

@@ -12,6 +12,7 @@
 #include "base/nearest.h"
 #include "compll/codec/declaration.h"
 #include "compll/codec/payload.h"
+#include "compll/codec/rounds_info.h"
 #include "compll/codec/tile_codec.h"
 #include "compll/codec/whole_codec.h"
 
@@ -227,16 +228,26 @@ CodecInfo info_of(const GeneratedDeclaration& declares) {
   return info;
 }
 
-Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
-                                                    std::span<const std::pair<std::string, double>> parameters,
-                                                    std::uint64_t digest) {
+Result<CodecInfo> info_of(const GeneratedCodec& generated, std::span<const std::pair<std::string, double>> parameters,
+                          std::uint64_t digest) {
   CASYNC_CHECK(generated.version == kGeneratedVersion);
   const GeneratedDeclaration& declares = generated.declares;
   CodecInfo info = info_of(declares);
   info.digest = digest;
   for (const auto& [name, value] : parameters) {
-    CASYNC_RETURN_IF_ERROR(set_value(declares, generated.whole.encode == nullptr, info, name, value));
+    CASYNC_RETURN_IF_ERROR(set_value(declares, generated.encode_tile != nullptr, info, name, value));
   }
+  return info;
+}
+
+Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
+                                                    std::span<const std::pair<std::string, double>> parameters,
+                                                    std::uint64_t digest) {
+  if (generated.rounds.count != 0) return refuse_rounds(generated.declares.name);
+  Result<CodecInfo> declared = info_of(generated, parameters, digest);
+  if (!declared) return declared.status();
+  CodecInfo info = std::move(*declared);
+  const GeneratedDeclaration& declares = generated.declares;
   if (declares.feedback) info.feedback = info.values.back() == 1;
   if (info.feedback) info.state_initial.push_back(0);
   info.state_initial.insert(info.state_initial.end(), declares.state_initial,

@@ -12,9 +12,14 @@ namespace casync::compll {
 /// residual it has the parameter `feedback` behind its own.
 CodecInfo info_of(const GeneratedDeclaration& declares);
 
+/// The same with these parameters, and where it was loaded from a file with that file's digest.
+/// InvalidArgument: no such parameter, or a value out of its range.
+Result<CodecInfo> info_of(const GeneratedCodec& generated, std::span<const std::pair<std::string, double>> parameters,
+                          std::uint64_t digest);
+
 /// A codec that was written in the language and compiled, with these parameters; the others take their initial
 /// values. `generated` lives as long as the program runs; `digest` is that of the file it was loaded from.
-/// InvalidArgument: no such parameter, or a value out of its range.
+/// InvalidArgument: no such parameter, a value out of its range, or a codec that exchanges in rounds.
 Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
                                                     std::span<const std::pair<std::string, double>> parameters = {},
                                                     std::uint64_t digest = 0);

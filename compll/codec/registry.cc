@@ -14,6 +14,7 @@
 #include "compll/codec/levels.h"
 #include "compll/codec/none.h"
 #include "compll/codec/onebit.h"
+#include "compll/codec/rounds_info.h"
 #include "compll/codec/written.h"
 
 namespace casync::compll {
@@ -36,7 +37,8 @@ std::string hint_of(const std::string& name, const std::vector<std::string>& nam
 }
 
 Status unknown_codec(const std::string& name) {
-  const std::vector<std::string> names = codec_names();
+  std::vector<std::string> names = codec_names();
+  for (const std::string& each : rounds_codec_names()) names.push_back(each);
   return invalid_argument("no codec is called `" + name + "`" + hint_of(name, names) + "; the codecs are " +
                           listed(names) + ", and files that end in .cll");
 }
@@ -86,6 +88,9 @@ Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
   for (const GeneratedCodec* written : written_codecs()) {
     if (written->declares.name == name) return make_generated_codec(*written, parameters);
   }
+  for (const GeneratedCodec* written : written_rounds()) {
+    if (written->declares.name == name) return refuse_rounds(name);
+  }
   return unknown_codec(name);
 }
 
@@ -94,6 +99,9 @@ std::string built_in_with_number(std::uint8_t number) {
     if (declaration.info.number == number) return declaration.info.name;
   }
   for (const GeneratedCodec* written : written_codecs()) {
+    if (written->declares.number == number) return written->declares.name;
+  }
+  for (const GeneratedCodec* written : written_rounds()) {
     if (written->declares.number == number) return written->declares.name;
   }
   return "";

@@ -47,7 +47,8 @@ class RoundsCodec {
   virtual const CodecInfo& info() const = 0;  ///< `rounds` is at least 1, the same for all shapes
   virtual RoundsShape shape(Elements rows, Elements columns) const = 0;
 
-  /// Takes the memory that turns keep on the calling thread: after it none asks for any.
+  /// Takes the memory that turns keep on the calling thread whatever the shape. What depends on it grows with the first
+  /// turn that needs as much.
   virtual void prepare_thread() const = 0;
 
   /// `context` is the same in all turns of a step. Where one rank's gradient has NaN or infinity, what was exchanged

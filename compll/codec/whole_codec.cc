@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 #include <vector>
 
@@ -11,70 +10,13 @@
 #include "base/units.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/sections.h"
+#include "compll/codec/thread_workspace.h"
 #include "compll/codec/tile_memory.h"
-#include "compll/ops/cpu/linear.h"
 
 namespace casync::compll {
 namespace {
 
-/// The calling thread's memory between loops. It grows while a codec finds out how much it needs; then no call asks for
-/// any.
-class ThreadWorkspace final : public Workspace {
- public:
-  /// What was taken is free again; several pieces become one.
-  void begin() {
-    if (pieces_.size() > 1) {
-      Bytes all = 0;
-      for (const Piece& piece : pieces_) all += piece.size;
-      pieces_.clear();
-      add_piece(all);
-    }
-    used_ = 0;
-  }
-
-  std::byte* take(std::size_t bytes) override {
-    const Bytes size = round_up(bytes, kAlignment);
-    if (pieces_.empty() || used_ + size > pieces_.back().size) {
-      add_piece(std::max<Bytes>(size, kLeastPiece));
-      used_ = 0;
-    }
-    std::byte* const taken = pieces_.back().bytes.get() + used_;
-    used_ += size;
-    return taken;
-  }
-
- private:
-  static constexpr std::size_t kAlignment = 64;
-  static constexpr Bytes kLeastPiece = 64_KiB;
-
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kAlignment}); }
-  };
-  struct Piece {
-    std::unique_ptr<std::byte, Free> bytes;
-    Bytes size = 0;
-  };
-
-  void add_piece(Bytes size) {
-    pieces_.push_back(
-        {std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}))),
-         size});
-  }
-
-  std::vector<Piece> pieces_;
-  Bytes used_ = 0;  ///< of the last piece
-};
-
-ThreadWorkspace& workspace() {
-  thread_local ThreadWorkspace memory;
-  return memory;
-}
-
-bool is_all_finite(const float* values, Elements n) {
-  std::uint32_t top = 0;
-  for (Elements i = 0; i < n; ++i) top = std::max(top, std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffff);
-  return top < kFloat32Infinity;
-}
+ThreadWorkspace& workspace() { return ThreadWorkspace::of_this_thread(); }
 
 template <class Byte>
 using Pointers = std::array<Byte*, kMostSections>;
@@ -152,19 +94,13 @@ class Whole final : public Codec {
     float* const left = adds_residual() ? residual.out : nullptr;
     const float* const before = adds_residual() ? residual.in : nullptr;
     // What is encoded lies where the residual will be, or is the input itself.
-    const float* p = in;
-    bool finite = true;
-    if (left != nullptr || before != nullptr || scale != 1) {
-      float* sum = left != nullptr ? left : reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
-      finite = store_scaled({in, scale, before}, n, sum, Write::kPlain);
-      p = sum;
-    } else {
-      finite = is_all_finite(in, n);
-    }
-    write_header(layout(n), finite, payload);
+    const Scaled source{in, scale, before};
+    float* sum = left;
+    if (sum == nullptr && !source.is_plain()) sum = reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
     at.write_gaps(payload);
     const Pointers<std::byte> sections = pointers(at, payload);
-    encoder(vector(n, context), p, states(residual, n), sections.data());
+    const bool finite = encoder(vector(n, context), source, sum, states(residual, n), sections.data());
+    write_header(layout(n), finite, payload);
     if (left != nullptr) decode_into({payload, at.size()}, n, left, Give::kSubtract);
     return {at.size(), finite};
   }

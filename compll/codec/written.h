@@ -2,12 +2,18 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "compll/ops/generated.h"
 
 namespace casync::compll {
 
-/// The codecs of compll/codecs, compiled, in the order of their names.
+/// The codecs of compll/codecs, compiled, in the order of their names: those that encode, and those that exchange in
+/// rounds.
 std::span<const GeneratedCodec* const> written_codecs();
+std::span<const GeneratedCodec* const> written_rounds();
+
+/// The source of one of them, of those in rounds, too; empty: there is none of this name.
+std::string_view written_source(std::string_view name);
 
 }  // namespace casync::compll

@@ -9,6 +9,7 @@
 #include "compll/codegen/decoder_text.h"
 #include "compll/codegen/encoder_text.h"
 #include "compll/codegen/operation_text.h"
+#include "compll/codegen/rounds_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_text.h"
 #include "compll/ir/lower.h"
@@ -268,13 +269,33 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   return out.take();
 }
 
+/// For those that exchange.
+Result<std::string> rounds_text(const Program& program, const Source& source, const std::string& include) {
+  Diagnostics diagnostics(source);
+  Writer out(source);
+  begin_text(out, program, include, "", "matrix-inl.h");
+  try {
+    write_rounds(program, out, diagnostics);
+  } catch (const CannotWrite&) {
+    return unimplemented(diagnostics.status().message());
+  }
+  end_targets(out, {"sized", "turn"});
+  begin_codec(out, program, {}, 1);
+  out.line("      nullptr, nullptr, nullptr, {},");
+  out.line("      {" + std::to_string(program.rounds) + ",");
+  out.line("       [](auto... all) { return HWY_DYNAMIC_DISPATCH(sized)(all...); },");
+  out.line("       [](auto... all) { HWY_DYNAMIC_DISPATCH(turn)(all...); }}};");
+  end_codec(out);
+  return out.take();
+}
+
 }  // namespace
 
 std::string generated_name(const std::string& codec) { return "generated_" + codec; }
 
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include) {
   CASYNC_RETURN_IF_ERROR(check_limits(program, source));
-  if (program.synchronize) return unimplemented(source.name() + ": `synchronize` cannot be compiled, only interpreted");
+  if (program.synchronize) return rounds_text(program, source, include);
   const Result<Lowered> lowered = lower(program, source);
   if (lowered) {
     Result<std::string> text = tile_text(program, *lowered, source, include);

@@ -90,17 +90,15 @@ std::vector<KernelText> kernels_of(const cuda::Shape& shape) {
                                  {"merge", "encode_tile<Codec, Merged<Decoder>>(launch);"},
                                  {"decode", "decode_tile<Codec>(launch);"}};
   if (!shape.statistics) return all;
-  const std::string statistics = shape.serial ? "statistics_of_segment" : "statistics_of_tile";
-  all.push_back({"encode_statistics", statistics + "<Codec, Gradient>(launch);"});
-  all.push_back({"merge_statistics", statistics + "<Codec, Merged<Decoder>>(launch);"});
+  all.push_back({"encode_statistics", "statistics_of_tile<Codec, Gradient>(launch);"});
+  all.push_back({"merge_statistics", "statistics_of_tile<Codec, Merged<Decoder>>(launch);"});
   return all;
 }
 
 /// One kernel, and its name among those that are there.
 std::string kernel_text(CudaText& made, const std::string& name, const KernelText& kernel) {
   made.kernels.push_back(name + "_" + kernel.operation);
-  const std::string threads = made.shape.serial && kernel.operation.ends_with("statistics") ? "kLanes" : "kThreads";
-  return "extern \"C\" __global__ void __launch_bounds__(" + threads + ")\n    " + made.kernels.back() +
+  return "extern \"C\" __global__ void __launch_bounds__(kThreads)\n    " + made.kernels.back() +
          "(const __grid_constant__ Launch launch) {\n  " + kernel.body + "\n}\n";
 }
 
@@ -119,7 +117,7 @@ void write_kernels(Writer& out, const std::string& codec, CudaText& made) {
   out.line("    .name = \"" + codec + "\",");
   out.line("    .shape = {" + std::to_string(shape.slots) + ", " + std::to_string(shape.fixed_block) + ", " +
            std::to_string(shape.block_parameter) + ", " + flag(shape.has_blocks) + ", " + flag(shape.ordered) + ", " +
-           flag(shape.statistics) + ", " + flag(shape.serial) + "}" + members + "};");
+           flag(shape.statistics) + "}" + members + "};");
   out.line("return &kernels;");
   out.close();
   out.line("#endif  // __CUDACC_RTC__");

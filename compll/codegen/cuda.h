@@ -20,7 +20,7 @@ struct CudaText {
 };
 
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).
-/// Unimplemented: what this back end cannot say yet the interpreter can; with its place.
+/// Unimplemented: what takes the whole vector, for which there is cuda_whole_text; with its place.
 Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source);
 
 /// The kernels that sum codes of one codec and encode the sum by another: casync_onebit_into_int4_merge, and

@@ -33,7 +33,6 @@ class CudaEncoderText : CudaLoops {
  private:
   /// Which passes come before the last launch, and which words of the workspace their results go to.
   void survey() {
-    bool last_is_serial = false;
     for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) {
       for (const Phase& phase : plan_.passes[pass].phases) {
         for (const ValueId id : phase.reductions) {
@@ -43,16 +42,16 @@ class CudaEncoderText : CudaLoops {
           if (value.kind == Value::Kind::kBlockReduce) shape_.ordered = shape_.ordered || is_ordered(graph_, value);
           if (value.kind != Value::Kind::kReduce) continue;
           slots_[id] = shape_.slots++;
-          if (!is_ordered(graph_, value)) continue;
-          shape_.serial = true;
-          last_is_serial = last_is_serial || pass + 1 == plan_.passes.size();
+          // Its chunks would have to be put together in a launch of their own.
+          if (is_ordered(graph_, value)) refuse(value.at, "a reduction of the whole vector in its order, by tiles,");
         }
       }
     }
-    statistics_ = plan_.passes.size() - (last_is_serial ? 0 : 1);
+    statistics_ = plan_.passes.size() - 1;
     shape_.statistics = statistics_ != 0;
-    // A second pass begins when the first one is over everywhere.
-    shape_.serial = shape_.serial || statistics_ > 1;
+    // A second pass would begin when the first one is over everywhere.
+    if (statistics_ > 1)
+      refuse(program_.variables[program_.encode.gradient].at, "what takes more than two passes, by tiles,");
     if (!lowered_.block) return;
     shape_.has_blocks = true;
     const Constant& block = *lowered_.block;

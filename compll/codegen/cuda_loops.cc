@@ -108,8 +108,7 @@ void CudaLoops::write_preamble(const std::vector<ValueId>& needed, const std::ve
       case Value::Kind::kCount: define(id, count(value)); break;
       case Value::Kind::kReduce: {
         const std::string word = "load_slot(work.slots + " + std::to_string(slots_.at(id)) + ")";
-        define(id, is_ordered(graph_, value) ? "out_of_slot<" + CudaExpression::type(value.type) + ">(" + word + ")"
-                                             : *cuda_reducer(graph_, value) + "::value_of(" + word + ")");
+        define(id, *cuda_reducer(graph_, value) + "::value_of(" + word + ")");
         break;
       }
       default: define(id, text_.definition(id)); break;
@@ -277,17 +276,9 @@ void CudaLoops::write_tensor_results(const Pass& pass) {
   for (const Phase& phase : pass.phases) {
     for (const ValueId id : phase.reductions) {
       if (!is_of_tensor(id)) continue;
-      const std::string slot = "work.slots + " + std::to_string(slots_.at(id));
-      if (!is_ordered(graph_, graph_[id])) {
-        out_.line("join_tensor(" + reducer(id) + ", " + slot + ");");
-      } else {
-        const std::string word = "word_" + std::to_string(id);
-        out_.line("const uint64_t " + word + " = in_slot(" + result_of(id) + ");");
-        out_.line("if (work.lane == 0) *(" + slot + ") = " + word + ";");
-      }
+      out_.line("join_tensor(" + reducer(id) + ", work.slots + " + std::to_string(slots_.at(id)) + ");");
     }
   }
-  if (shape_.serial) out_.line("__syncwarp();  // the next pass reads it");
 }
 
 }  // namespace casync::compll

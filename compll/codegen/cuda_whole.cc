@@ -48,7 +48,9 @@ class CudaWholeText {
     out_.line("/// A tile has whole blocks.");
     out_.open("COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings)");
     std::string tile = "kWholeTile";
-    for (const std::string& block : blocks(text)) tile = "common_multiple(" + tile + ", " + block + ")";
+    for (const std::string& block : blocks(text)) {
+      tile.insert(0, "common_multiple(").append(", ").append(block).append(")");
+    }
     out_.line("return " + tile + ";");
     out_.close();
     out_.line("");
@@ -154,12 +156,13 @@ class CudaWholeText {
       bool first = true;
       for (std::size_t before = 0; before < i; ++before) first = first && routine.states_then[before] != then;
       if (first && text.is_at_place(then)) continue;
-      text.add(text.ready(then).own, [=, this, &text] {
-        const std::string array = text.array(then), state = std::to_string(i);
-        out_.line("if (part.segment.states_out != nullptr) fill(part, n, " + array + ", part.state_out(" + state +
-                  ", 0));");
-      });
+      text.add(text.ready(then).own, [=, this, &text] { write_state(text.array(then), i); });
     }
+  }
+
+  void write_state(const std::string& array, std::size_t index) {
+    out_.line("if (part.segment.states_out != nullptr) fill(part, n, " + array + ", part.state_out(" +
+              std::to_string(index) + ", 0));");
   }
 
   std::uint32_t write_decoder() {
@@ -220,6 +223,10 @@ class CudaWholeText {
   Diagnostics& diagnostics_;
 };
 
+std::string kernel_name(const Program& program, const std::string& function, std::uint32_t stage) {
+  return "casync_" + program.declares.name + "_" + function + "_" + std::to_string(stage);
+}
+
 std::string capitalized(std::string word) {
   word[0] = static_cast<char>(word[0] - 'a' + 'A');
   return word;
@@ -247,26 +254,24 @@ void write_kernel(Writer& out, const Program& program, const std::string& name, 
 }
 
 void write_table(Writer& out, const Program& program, const CudaWhole& made) {
-  const std::string codec = "casync_" + program.declares.name;
   out.line("#ifndef __CUDACC_RTC__");
   for (const auto& [function, stages] : made.stages) {
     const std::string type = capitalized(function);
     out.open("static Stages stages_of_" + function + "()");
     out.line("Stages stages;");
     for (std::uint32_t i = 0; i < stages; ++i) {
-      out.line("stages.kernels[stages.count++] = " + codec + "_" + function + "_" + std::to_string(i) + ";");
+      out.line("stages.kernels[stages.count++] = " + kernel_name(program, function, i) + ";");
     }
-    for (const std::string part : {"zeroed", "all"}) {
-      out.line("stages." + std::string(part == "all" ? "memory" : part) +
-               "_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return " + type +
-               "::Memory(n, settings)." + part + "; };");
-    }
+    const std::string from =
+        " = [](uint64_t n, const Settings& settings) -> uint64_t { return " + type + "::Memory(n, settings).";
+    out.line("stages.zeroed_bytes" + from + "zeroed; };");
+    out.line("stages.memory_bytes" + from + "all; };");
     out.line("return stages;");
     out.close();
     out.line("");
   }
   out.line("/// For whoever is linked with this text.");
-  out.open("extern \"C\" const WholeKernels* " + codec + "_kernels()");
+  out.open("extern \"C\" const WholeKernels* casync_" + program.declares.name + "_kernels()");
   out.line("static const WholeKernels kernels = {");
   out.line("    .name = \"" + program.declares.name + "\",");
   out.line("    .states = " + std::to_string(program.states.size()) + ",");
@@ -298,7 +303,7 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
   CudaWhole made;
   made.codec = codec;
   out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
-  for (const char* header : {"rotation", "selection", "whole_reducers"}) {
+  for (const char* header : {"rotation", "selection", "sorting", "whole_reducers"}) {
     out.line("#include \"compll/ops/cuda/" + std::string(header) + ".cuh\"");
   }
   out.line("");
@@ -315,7 +320,7 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
                            " launches, more than " + std::to_string(cuda::kMostStages));
     }
     for (std::uint32_t i = 0; i < stages; ++i) {
-      made.kernels.push_back("casync_" + codec + "_" + function + "_" + std::to_string(i));
+      made.kernels.push_back(kernel_name(program, function, i));
       write_kernel(out, program, made.kernels.back(), function, i, stages);
     }
   }

@@ -60,7 +60,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
   const Term& of = *term.arguments[0];
   bool ordered = false;
   const std::string by = reducer(term, ordered), type = cuda_type(term.type().element);
-  const std::string name = fresh(std::string(name_of(term.reducer) == "" ? "reduced" : name_of(term.reducer)));
+  const std::string name = fresh(std::string(term.reducer == Reducer::kUser ? "reduced" : name_of(term.reducer)));
   const std::string slot = "part.at<uint64_t>(" + place(name, "8", !ordered) + ")";
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::uint32_t stage = std::max(ready_to_share(of), initial != nullptr ? ready_of_scalar(*initial) : 0);
@@ -129,16 +129,19 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
     out_.source_line(term.at);
     out_.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
   };
-  for (std::uint32_t digit = 0; digit < 3; ++digit) {
+  const auto add_digit = [&](std::uint32_t digit) {
     const std::string of_digit = "_digit<" + std::to_string(digit) + ">(part, ";
+    const std::string counted = "count" + of_digit + count + ", " + key + ", " + selection + ");";
+    const std::string chosen = "choose" + of_digit + selection + ", static_cast<uint32_t>(" + wanted + "));";
     add(
         stage + digit,
         [=, this] {
           define_key();
-          out_.line("count" + of_digit + count + ", " + key + ", " + selection + ");");
+          out_.line(counted);
         },
-        [=, this] { out_.line("choose" + of_digit + selection + ", static_cast<uint32_t>(" + wanted + "));"); });
-  }
+        [=, this] { out_.line(chosen); });
+  };
+  for (std::uint32_t digit = 0; digit < 3; ++digit) add_digit(digit);
   add(stage + 3, [=, this] {
     define_key();
     out_.line("pick(part, " + count + ", " + key + ", " + selection + "->least, " + selection + "->equal, " + wanted +
@@ -165,16 +168,36 @@ void CudaWholeRoutine::plan_where(const Term& term, Planned& planned, const std:
   planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }
 
+/// Whether two numbers are compared by what they are: `a < b`, or `a > b`.
+bool CudaWholeRoutine::compares_numbers(const Term& term) {
+  const ScalarType element = term.type().element;
+  if (element == kDoubleType || element == kBoolType) return false;
+  if (!term.function) return true;
+  const Body& body = *term.function;
+  const auto made_of = [&](const Term* each) {
+    for (std::size_t i = body.steps.size(); i-- > 0;) {
+      const bool makes = each->op == Op::kVariable && body.steps[i].variables.front() == each->variable;
+      if (makes) each = body.steps[i].value.get();
+    }
+    return each;
+  };
+  const Term& result = *made_of(body.results.front().get());
+  if (result.op != Op::kLess) return false;
+  std::set<VariableId> sides;
+  for (const TermPtr& side : result.arguments) {
+    const Term& from = *made_of(side.get());
+    if (from.op == Op::kVariable) sides.insert(from.variable);
+  }
+  return sides == std::set<VariableId>(body.parameters.begin(), body.parameters.end());
+}
+
 void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::string& name) {
   const Term& of = *term.arguments[0];
   const ScalarType element = term.type().element;
-  const std::string type = cuda_type(element), count = size(term.type());
+  const std::string type = cuda_type(element), count = size(term.type()), before = name + "_before";
   const std::string address = "part.at<" + type + ">(" + place(name, cuda_bytes(count, element)) + ")";
   const std::string spare = "part.at<" + type + ">(" + place(name + "_spare", cuda_bytes(count, element)) + ")";
-  std::uint32_t stage = ready(of).all;
-  if (term.function) stage = std::max(stage, ready_of_function(*term.function));
-  add(stage, [=, this, &of, &term] {
-    const std::string from = array(of), before = name + "_before";
+  const auto define_before = [=, this, &term] {
     if (term.function) {
       for (const Step& step : term.function->steps) prepare(*step.value);
       for (const TermPtr& each : term.function->results) prepare(*each);
@@ -183,8 +206,30 @@ void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::
     out_.open("const auto " + before + " = [&](" + type + " a, " + type + " b) -> bool");
     term.function ? write_body(*term.function, {"a", "b"}, 0) : out_.line("return a < b;");
     out_.close(";");
-    out_.line("sort(part, " + count + ", " + from + ", " + address + ", " + spare + ", " + before + ");");
-  });
+  };
+  std::uint32_t stage = ready(of).all;
+  if (term.function) stage = std::max(stage, ready_of_function(*term.function));
+  if (compares_numbers(term)) {
+    const std::string runs = "part.at<" + type + ">(" + place(name + "_runs", cuda_bytes(count, element)) + ")";
+    const std::string has_nan = "part.at<uint32_t>(" + place(name + "_has_nan", "4", true) + ")";
+    add(stage, [=, this, &of] {
+      const std::string from = array(of);
+      define_before();
+      out_.line("sort_runs(part, " + count + ", " + from + ", " + runs + ", " + has_nan + ", " + before + ");");
+    });
+    add(++stage, [=, this, &of] {
+      const std::string from = array(of);
+      define_before();
+      out_.line("merge_runs(part, " + count + ", " + from + ", " + runs + ", " + address + ", " + spare + ", *" +
+                has_nan + ", " + before + ");");
+    });
+  } else {
+    add(stage, [=, this, &of] {
+      const std::string from = array(of);
+      define_before();
+      out_.line("sort(part, " + count + ", " + from + ", " + address + ", " + spare + ", " + before + ");");
+    });
+  }
   planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
 }
 

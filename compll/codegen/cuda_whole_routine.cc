@@ -78,8 +78,8 @@ std::string CudaWholeRoutine::block_size(const Constant& constant) const {
 std::string CudaWholeRoutine::size(const Type& type) {
   if (!type.extent) return "1";
   const Constant& count = type.extent->count;
-  const std::string number = count.parameter ? "uint64_t(settings.parameters[" + std::to_string(*count.parameter) + "])"
-                                             : "uint64_t{" + std::to_string(count.value) + "}";
+  std::string number = count.parameter ? "uint64_t(settings.parameters[" + std::to_string(*count.parameter) + "])"
+                                       : "uint64_t{" + std::to_string(count.value) + "}";
   switch (type.extent->kind) {
     case Extent::Kind::kElements: break;
     case Extent::Kind::kBlocks: return "blocks_of(n, " + number + ")";

@@ -67,7 +67,7 @@ class CudaWholeRoutine {
   [[noreturn]] void refuse(Span at, const std::string& what);
 
  protected:
-  struct Step_ {
+  struct StageStep {
     std::uint32_t stage;
     std::function<void()> write, finish;
   };
@@ -96,6 +96,7 @@ class CudaWholeRoutine {
   void plan_block_reduction(const Term& term, Planned& planned, const std::string& name);
   void plan_largest(const Term& term, Planned& planned, const std::string& name);
   void plan_where(const Term& term, Planned& planned, const std::string& name);
+  static bool compares_numbers(const Term& term);
   void plan_sort(const Term& term, Planned& planned, const std::string& name);
   void plan_scatter(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
   std::string address_for(std::optional<VariableId> id, const std::string& word, const std::string& bytes);
@@ -128,7 +129,7 @@ class CudaWholeRoutine {
   std::map<VariableId, std::string> places_;
   std::set<VariableId> made_at_place_;
   std::map<VariableId, std::string> in_body_;  ///< names within the function that is being written
-  std::vector<Step_> steps_;
+  std::vector<StageStep> steps_;
   std::vector<Place> memory_;
   std::set<std::uint32_t> in_order_;  ///< stages in which a tile waits for those before it
   std::set<std::string> defined_;     ///< in the stage that is being written

@@ -164,14 +164,14 @@ void CudaWholeRoutine::write(const std::string& name, const std::function<void()
     if (in_order_.count(stage) != 0) out_.line("part.number_in_order();");
     const std::size_t begin = out_.size();
     bool finishes = is_end;
-    for (const Step_& step : steps_) {
+    for (const StageStep& step : steps_) {
       if (step.stage != stage) continue;
       step.write();
       finishes = finishes || step.finish;
     }
     if (finishes) {
       out_.line("if (!part.is_last()) return;");
-      for (const Step_& step : steps_) {
+      for (const StageStep& step : steps_) {
         if (step.stage == stage && step.finish) step.finish();
       }
       if (is_end) end();

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <set>
 
+#include "compll/codegen/cuda_launches.h"
+#include "compll/codegen/rounds_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_text.h"
 #include "compll/ir/lower.h"
@@ -127,19 +129,9 @@ class TileExplanation {
   Schedule plan_;
 };
 
-bool uses(const Routine& routine, Op op) {
-  for (const Step& step : routine.steps) {
-    if (step.value->op == op) return true;
-  }
-  return false;
-}
-
-/// The least that encoding needs: to read the gradient and what is kept, to write what is kept, and a second look at
-/// what is selected from.
+/// The least that encoding needs: to read the gradient and what is kept, and to write what is kept.
 double least_of_encode(const Program& program, double payload) {
-  const double kept = 8.0 * static_cast<double>(program.states.size()) + (program.declares.feedback ? 8 : 0);
-  const bool selects = uses(program.encode, Op::kLargest) || uses(program.encode, Op::kSort);
-  return 4 + kept + payload + (selects ? 4 : 0);
+  return 4 + 8.0 * static_cast<double>(program.states.size()) + (program.declares.feedback ? 8 : 0) + payload;
 }
 
 Result<std::string> whole_explanation(const Program& program, const Source& source, double payload) {
@@ -156,7 +148,6 @@ Result<std::string> whole_explanation(const Program& program, const Source& sour
     const bool encodes = function.name == "encode" || function.name == "merge";
     if (encodes && program.declares.feedback) {
       function.name += " with feedback";
-      function.loops.insert(function.loops.begin(), {"gradient and residual are added", 8, 4});
       if (program.decode.result->op != Op::kScatter) {
         function.loops.push_back({"the residual, less what is decoded", 4 + payload, 4});
       }
@@ -169,19 +160,45 @@ Result<std::string> whole_explanation(const Program& program, const Source& sour
   return all;
 }
 
+/// Of a step with exchanges: what each turn moves for each element of a large matrix, and all of them.
+Result<std::string> rounds_explanation(const Program& program, const Source& source) {
+  Diagnostics diagnostics(source);
+  Writer text(source);
+  std::vector<FunctionLoops> functions;
+  try {
+    functions = write_rounds(program, text, diagnostics);
+  } catch (const CannotWrite&) {
+    return unimplemented(diagnostics.status().message());
+  }
+  double bytes = 0;
+  for (const FunctionLoops& function : functions) bytes += sum_of(function.loops);
+  std::string all = std::to_string(program.rounds) + (program.rounds == 1 ? " exchange, " : " exchanges, ") +
+                    number(bytes) + " bytes per element of the gradient\n";
+  for (const FunctionLoops& function : functions) {
+    const std::size_t passes = function.loops.size();
+    all += function.name + ": " + std::to_string(passes) + (passes == 1 ? " pass, " : " passes, ") +
+           number(sum_of(function.loops)) + " bytes per element\n";
+    for (const Loop& loop : function.loops) {
+      all += "  reads " + number(loop.read) + ", writes " + number(loop.written) + ": " + loop.what + "\n";
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<std::string> explanation(const Program& program, const Source& source) {
-  if (program.synchronize) return unimplemented(source.name() + ": `synchronize` cannot be compiled, only interpreted");
+  if (program.synchronize) return rounds_explanation(program, source);
   std::vector<double> parameters;
   for (const ProgramParameter& parameter : program.parameters) parameters.push_back(parameter.initial);
   const double payload = payload_bits(program, parameters, kMany) / 8;
   std::string text = "payload: " + number(8 * payload) + " bits per element\n";
   const Result<Lowered> lowered = lower(program, source);
-  if (lowered) return text + TileExplanation(program, *lowered, source, payload).text();
+  const std::string launches = cuda_launches(program, source);
+  if (lowered) return text + TileExplanation(program, *lowered, source, payload).text() + launches;
   const Result<std::string> whole = whole_explanation(program, source, payload);
   if (!whole) return whole.status();
-  return text + *whole;
+  return text + *whole + launches;
 }
 
 }  // namespace casync::compll

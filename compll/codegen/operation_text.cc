@@ -93,9 +93,12 @@ std::string conversion_text(ScalarType from, ScalarType to, const std::string& o
   if (to == kFloatType) return "to_float(" + operand + ")";
   const bool fits = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);
   if (fits && from.kind == to.kind) return operand;
-  if (fits) return "static_cast<" + type_text(to) + ">(" + operand + ")";
+  if (fits) return "as_int(" + operand + ")";
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
-  return (to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint") + width + "(" + operand + ")";
+  const std::string convert = to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint";
+  // The ends of wider ones are no floats.
+  if (from.is_float() && to.bits >= 24 && to.bits < 32) return convert + width + "(" + convert + "(" + operand + "))";
+  return convert + width + "(" + operand + ")";
 }
 
 std::string operation_text(Op op, ScalarType from, const std::vector<std::string>& operands) {

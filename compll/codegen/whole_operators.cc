@@ -1,42 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operators of a routine that make arrays in memory, and reductions.
+#include <algorithm>
+#include <iterator>
+
 #include "compll/codegen/operation_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_routine.h"
 
 namespace casync::compll {
 
-std::string WholeRoutine::in_parameters(ParameterId id) { return "v.parameters[" + std::to_string(id) + "]"; }
+std::string WholeRoutine::in_parameters(ParameterId id) { return "parameter_" + std::to_string(id); }
 
 std::string WholeRoutine::block_size(const Constant& constant) {
   return constant.parameter ? "static_cast<size_t>(" + in_parameters(*constant.parameter) + ")"
                             : "size_t{" + std::to_string(constant.value) + "}";
 }
 
-std::string WholeRoutine::taken(const Term& term) {
+/// Operators that go through an array at once.
+void WholeRoutine::define_operator(const std::string& to, const Term& term) {
   const Term& of = *term.arguments.front();
-  const std::string from = array(of), count = size(of.type()), type = type_text(of.type().element);
-  const std::string key = "[&](size_t i) HWY_ATTR { return key_of(" + from + "(i)); }";
+  const std::string from = whole_array(of), count = size(of.type()), type = type_text(of.type().element);
+  if (of.type().extent->kind == Extent::Kind::kElements) note_loop("`" + std::string(name_of(term.op)) + "`", from, 0);
+  std::string made;
   switch (term.op) {
-    case Op::kLargest: return "largest(" + count + ", " + size(term.type()) + ", " + key + ", memory)";
-    case Op::kWhere: return "where(" + count + ", " + size(term.type()) + ", " + from + ", memory)";
+    case Op::kWhere: made = "where(" + count + ", " + size(term.type()) + ", " + from + ", memory)"; break;
     case Op::kSort: {
       const std::string less =
           term.function ? function(term) : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
-      return "sorted<" + type + ">(" + count + ", " + from + ", memory, " + less + ")";
+      made = "sorted<" + type + ">(" + count + ", " + from + ", memory, " + less + ")";
+      break;
     }
-    case Op::kHistogram: return "histogram(" + count + ", " + from + ", " + size(term.type()) + ", memory)";
-    case Op::kHadamard: return "hadamard(" + count + ", " + from + ", " + block_size(term.block) + ", memory)";
-    case Op::kSpread: return "spread<" + type + ">(n, " + block_size(term.block) + ", " + from + ", memory)";
-    case Op::kBlockReduce: {
-      const std::string one = reduction(term, "count", "elements");
-      return "of_blocks<" + type_text(term.type().element) + ">(n, " + block_size(term.block) + ", " + from +
-             ", memory, [&](size_t count, const auto& elements) HWY_ATTR { return " + one + "; })";
-    }
-    default: break;
+    case Op::kHistogram: made = "histogram(" + count + ", " + from + ", " + size(term.type()) + ", memory)"; break;
+    default: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
   }
-  refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
+  out_.line("const auto " + to + " = " + made + ";");
+}
+
+void WholeRoutine::define_largest(const std::string& to, const Term& term, std::optional<VariableId> id) {
+  const Term& of = *term.arguments.front();
+  const std::string from = array(of), count = size(of.type()), wanted = size(term.type()), key = temporary("key");
+  const bool all = of.type().extent->kind == Extent::Kind::kElements;
+  if (level(from) != 0 || one_by_one_.count(from) != 0) write_loop();
+  out_.line("const auto " + key + " = [&](auto i) COMPLL_INLINE { return key_of(" + from + "(i)); };");
+  if (!all) return out_.line("const auto " + to + " = largest(" + count + ", " + wanted + ", " + key + ", memory);");
+  const std::string search = temporary("largest");
+  out_.line("Largest " + search + "(" + count + ", " + wanted + ", memory);");
+  out_.line(search + ".guess(" + key + ");");
+  add_to_loop("`largest`", search + ".take(" + key + "(i), i);", from, 0);
+  behind_.push_back("const Array<uint32_t> " + to + " = " + search + ".places(" + key + ");");
+  id ? static_cast<void>(awaited_.insert(*id)) : write_loop();
+}
+
+void WholeRoutine::define_scatter(const std::string& to, const Term& term, std::optional<VariableId> id) {
+  const std::string type = type_text(term.type().element), count = size(term.type());
+  const std::string places = whole_array(*term.arguments[0]), values_of = values(term);
+  std::string memory = to + "_at";
+  if (const auto copied = id ? copied_to_.find(*id) : copied_to_.end(); copied != copied_to_.end()) {
+    memory = copied->second;
+    for (auto each = picked_from_.begin(); each != picked_from_.end();) {
+      each = each->second == memory ? picked_from_.erase(each) : std::next(each);
+    }
+  } else {
+    const std::string into = term.arguments.size() > 2
+                                 ? whole_array(*term.arguments[2])
+                                 : "[&](auto i) COMPLL_INLINE { return constant(i, " + type + "{}); }";
+    const auto wanted = id ? places_.find(*id) : places_.end();
+    out_.line(type + "* const " + memory + " = " +
+              (wanted == places_.end() ? "taken<" + type + ">(" + count + ", memory)" : wanted->second) + ";");
+    out_.line("fill(" + count + ", " + into + ", " + memory + ");");
+    if (wanted != places_.end()) made_at_place_.insert(*id);
+    if (term.type().extent->kind == Extent::Kind::kElements) {
+      note_loop("`" + to.substr(0, to.rfind('_')) + "` is kept", into, 4);
+    }
+  }
+  if (term.type().extent->kind == Extent::Kind::kElements) read_[to][to] = 4;
+  const std::string to_all =
+      size(term.arguments[0]->type()) + ", " + places + ", " + values_of + ", " + count + ", " + memory;
+  if (term.op == Op::kScatter) {
+    out_.line("set_at(" + to_all + ");");
+  } else {
+    const ScalarType element = term.type().element;
+    const bool narrow = element.is_integer() && element.bits < 32;
+    const std::string sum = operation_text(Op::kAdd, element, {"a", "b"});
+    const ScalarType wide = element.is_float() || element == kUintType ? element : kIntType;
+    const std::string value =
+        narrow ? conversion_text(wide, element, operation_text(Op::kAdd, wide, {"int32_t(a)", "int32_t(b)"})) : sum;
+    out_.line("add_at(" + to_all + ", [](" + type + " a, " + type + " b) HWY_ATTR -> " + type + " { return " + value +
+              "; });");
+  }
+  out_.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + memory + "};");
+}
+
+/// Each block becomes one element: in the tile's loop over blocks, behind the phase that has their elements.
+void WholeRoutine::define_of_blocks(const std::string& to, const Term& term) {
+  const std::string from = array(*term.arguments.front()), type = type_text(term.type().element);
+  const std::string block = block_size(term.block), at = to + "_at";
+  const std::size_t here = level(from);
+  std::string value;
+  if (const std::optional<std::string> reducer = group_reducer(term)) {
+    value = "reduced<" + *reducer + ", " + std::to_string(loop_) + ">(first, last, " + from + ")";
+  } else {
+    value = reduction(term, "last - first", "[&](size_t k) HWY_ATTR { return " + from + "(first + k); }");
+  }
+  out_.line(type + "* const " + at + " = taken<" + type + ">(" + size(term.type()) + ", memory);");
+  out_.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + at + "};");
+  phase(here).blocks.push_back(
+      "for_blocks(begin, end, " + block +
+      ", [&](size_t b, [[maybe_unused]] size_t first, [[maybe_unused]] size_t last) COMPLL_INLINE { " + at +
+      "[b] = " + value + "; });");
+  note("`" + to.substr(0, to.rfind('_')) + "`", from, 0);
+  tiles_.push_back(block);
+  level_[to] = here + 1;
+}
+
+/// A function of blocks' values, once for each block.
+void WholeRoutine::define_block_values(const std::string& to, const std::string& from, const Term& term) {
+  const std::string type = type_text(term.type().element), at = to + "_at";
+  const std::string block = block_size(term.type().extent->count);
+  const std::size_t here = std::max<std::size_t>(level(from), 1) - 1;
+  out_.line(type + "* const " + at + " = taken<" + type + ">(" + size(term.type()) + ", memory);");
+  out_.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + at + "};");
+  phase(here).blocks.push_back("for_blocks(begin, end, " + block + ", [&](size_t b, size_t, size_t) COMPLL_INLINE { " +
+                               at + "[b] = " + from + "(b); });");
+  tiles_.push_back(block);
+  level_[to] = here + 1;
+}
+
+void WholeRoutine::define_hadamard(const std::string& to, const Term& term) {
+  const Term& of = *term.arguments.front();
+  const std::string from = array(of), count = size(of.type()), block = block_size(term.block), at = to + "_at";
+  out_.line("float* const " + at + " = taken<float>(" + count + ", memory);");
+  out_.line("const Array<float> " + to + "{" + at + "};");
+  if (of.type().extent->kind != Extent::Kind::kElements) {
+    return out_.line("hadamard<0>(0, " + count + ", " + block + ", " + from + ", " + at + ");");
+  }
+  const std::size_t here = level(from);
+  phase(here).blocks.push_back("hadamard<" + std::to_string(loop_) + ">(begin, end, " + block + ", " + from + ", " +
+                               at + ");");
+  note("`hadamard`", from, 4);
+  kept_.push_back(to);
+  tiles_.push_back(block);
+  level_[to] = here + 1;
+}
+
+/// What reduces sixteen at a time so; nothing: elements are reduced one by one.
+std::optional<std::string> WholeRoutine::group_reducer(const Term& term) const {
+  const ScalarType element = term.arguments.front()->type().element;
+  const std::string group = element.kind == ScalarType::Kind::kFloat ? "Float, float"
+                            : element.kind == ScalarType::Kind::kInt ? "Int, int32_t"
+                                                                     : "Uint, uint32_t";
+  switch (term.reducer) {
+    case Reducer::kMagnitude: return "Magnitude";
+    case Reducer::kCount: return element == kDoubleType ? std::nullopt : std::optional<std::string>("Count");
+    case Reducer::kSum: return element.is_float() ? "Sum" : "IntegerSum<" + group + ">";
+    case Reducer::kMin:
+    case Reducer::kMax:
+      if (element == kDoubleType) return std::nullopt;
+      return (term.reducer == Reducer::kMin ? "Minimum<" : "Maximum<") + group + ">";
+    case Reducer::kUser: break;
+  }
+  return std::nullopt;
+}
+
+/// The name of what a reduction gives, behind the loop that was put off.
+std::string WholeRoutine::tensor_reduction(const Term& term, const std::string& from) {
+  const Type& over = term.arguments.front()->type();
+  const std::string type = type_text(term.type().element), to = temporary("reduced");
+  const std::optional<std::string> reducer = group_reducer(term);
+  if (over.extent->kind != Extent::Kind::kElements || !reducer) {
+    if (over.extent->kind == Extent::Kind::kElements) {
+      write_loop();
+      note_loop("`reduce`", from, 0);
+    }
+    const std::string value = reducer ? "reduced<" + *reducer + ", 0>(0, " + size(over) + ", " + from + ")"
+                                      : reduction(term, size(over), from);
+    out_.line("const " + type + " " + to + " = " + value + ";");
+    return to;
+  }
+  const bool in_order = term.reducer == Reducer::kSum || term.reducer == Reducer::kMin || term.reducer == Reducer::kMax;
+  const bool ordered = in_order && over.element.is_float();
+  const std::string open = to + "_open", chunks = to + "_chunks";
+  out_.line(*reducer + " " + open + ";");
+  if (ordered) out_.line("Chunks<" + *reducer + "> " + chunks + ";");
+  add_to_loop("`reduce`",
+              ordered ? "take_in_order(" + open + ", " + chunks + ", " + from + "(i), i);"
+                      : open + ".take(" + from + "(i), i.rest);",
+              from, 0);
+  write_loop();
+  out_.line("const " + type + " " + to + " = " + (ordered ? chunks + ".result(" + open + ")" : open + ".result()") +
+            ";");
+  return to;
 }
 
 std::string WholeRoutine::reduction(const Term& term, const std::string& count, const std::string& from) {

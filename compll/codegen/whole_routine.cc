@@ -11,9 +11,57 @@ namespace casync::compll {
 namespace {
 
 // What takes more operations than this is computed once where it is used more than once.
-constexpr std::size_t kCheap = 8;
+constexpr std::size_t kCheap = 60;
+// And these are so many: what is drawn once lies ready.
+constexpr std::size_t kRandomCost = 8;
 
-const std::string kOfElement = "[&](size_t i) HWY_ATTR -> ";
+bool is_over_elements(const Type& type) { return type.extent && type.extent->kind == Extent::Kind::kElements; }
+bool is_over_blocks(const Type& type) { return type.extent && type.extent->kind == Extent::Kind::kBlocks; }
+
+/// Whether sixteen doubles have all these operations: those of one are more.
+bool serves_sixteen(const Term& term) {
+  const auto is_double = [](const TermPtr& argument) { return argument->type().element == kDoubleType; };
+  const bool any =
+      term.type().element == kDoubleType || std::any_of(term.arguments.begin(), term.arguments.end(), is_double);
+  if (!any) return true;
+  switch (term.op) {
+    case Op::kConstant:
+    case Op::kVariable:
+    case Op::kParameter:
+    case Op::kElement:
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kMultiply:
+    case Op::kDivide: return true;
+    case Op::kConvert: {
+      const ScalarType from = term.arguments[0]->type().element, to = term.type().element;
+      return to == from || (to == kDoubleType && from != kBoolType) || to == kFloatType;
+    }
+    default: return false;
+  }
+}
+bool serves_sixteen(const Body& body) {
+  bool all = true;
+  for_each_term(body, [&](const Term& term) { all &= serves_sixteen(term); });
+  return all;
+}
+
+/// Whether elements of other places are picked.
+bool picks(const Body& body) {
+  bool any = false;
+  for_each_term(body, [&](const Term& each) { any |= each.op == Op::kElement; });
+  return any;
+}
+
+/// Whether it is the element of an array at a place, and no more.
+bool is_gather(const Body& body) {
+  if (body.parameters.size() != 1 || body.results.size() != 1 || !body.steps.empty()) return false;
+  const Term& result = *body.results.front();
+  if (result.op != Op::kElement || result.arguments[0]->op != Op::kVariable) return false;
+  const Term* index = result.arguments[1].get();
+  if (index->op == Op::kConvert) index = index->arguments[0].get();
+  return index->op == Op::kVariable && index->variable == body.parameters.front();
+}
 
 }  // namespace
 
@@ -28,6 +76,18 @@ WholeRoutine::WholeRoutine(const Program& program, const Routine& routine, Write
   for (const VariableId id : routine.states_then) ++uses_[id];
   if (routine.result) count_uses(*routine.result);
   count_uses(routine.steps);
+  plan_scatters();
+}
+
+/// A scatter into an array begins as a copy of it, which the loop that makes the array can write.
+void WholeRoutine::plan_scatters() {
+  for (const Step& step : routine_.steps) {
+    const Term& term = *step.value;
+    if ((term.op != Op::kScatter && term.op != Op::kScatterAdd) || term.arguments.size() < 3) continue;
+    const Term& into = *term.arguments[2];
+    if (into.op != Op::kVariable || !is_over_elements(into.type()) || uses_[step.variables.front()] == 0) continue;
+    copies_[into.variable].push_back(step.variables.front());
+  }
 }
 
 void WholeRoutine::refuse(Span at, const std::string& what) {
@@ -55,6 +115,10 @@ void WholeRoutine::count_uses(const std::vector<Step>& steps) {
 }
 
 void WholeRoutine::define_sizes() {
+  for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
+    out_.line("[[maybe_unused]] const double parameter_" + std::to_string(i) + " = v.parameters[" + std::to_string(i) +
+              "];");
+  }
   for (std::size_t i = 0; i < program_.sizes.size(); ++i) {
     out_.line("[[maybe_unused]] const size_t size_" + std::to_string(i) + " = std::min<size_t>(n, " +
               expression(*program_.sizes[i].value) + ");");
@@ -78,29 +142,38 @@ std::string WholeRoutine::name(VariableId id) const {
   return program_.variables[id].name + "_" + std::to_string(id);
 }
 
+void WholeRoutine::bind_gradient(VariableId id) {
+  const std::string loop = std::to_string(loop_), to = name(id);
+  out_.line("const Gradient<" + loop + "> " + to +
+            "{source, added, added == nullptr ? Write::kPlain : mode_of(added, n)};");
+  out_.line("Magnitude finite;");
+  read_[to][to] = 4;
+  const bool feedback = program_.declares.feedback;
+  if (feedback) read_[to]["residual"] = 4;
+  add_to_loop("", to + ".keep(i);", to, feedback ? 4 : 0);
+  add_to_loop("", "finite.take(" + to + "(i), i.rest);", to, 0);
+  kept_.push_back(to);
+  memories_.push_back(to);
+  begin_copies(id, to);
+}
+
 void WholeRoutine::bind_memory(VariableId id, const std::string& place) {
   if (uses_[id] == 0) return;
-  out_.line("const Array<float> " + name(id) + "{" + place + "};");
+  out_.line("[[maybe_unused]] const Array<float> " + name(id) + "{" + place + "};");
   read_[name(id)][name(id)] = 4;
+  memories_.push_back(name(id));
+  begin_copies(id, name(id));
 }
 
 void WholeRoutine::bind_section(VariableId id, const Type& type, const std::string& place) {
   if (uses_[id] == 0) return;
-  if (type.is_array() && type.extent->kind == Extent::Kind::kElements)
-    read_[name(id)][name(id)] = type.element.bits / 8.0;
+  if (is_over_elements(type)) read_[name(id)][name(id)] = type.element.bits / 8.0;
   const std::string element = type_text(type.element);
   const std::string section = "Section<" + element + ", " + std::to_string(type.element.bits) + ">{" + place + "}";
-  out_.line(
-      "const " +
-      (type.is_array() ? "auto " + name(id) + " = " + section : element + " " + name(id) + " = " + section + "(0)") +
-      ";");
-}
-
-void WholeRoutine::note_loop(const std::string& what, const std::string& array, const Type& over, double written) {
-  if (!over.extent || over.extent->kind != Extent::Kind::kElements) return;
-  double read = 0;
-  for (const auto& [memory, bytes] : read_[array]) read += bytes;
-  loops_.push_back({what, read, written});
+  out_.line("[[maybe_unused]] const " +
+            (type.is_array() ? "auto " + name(id) + " = " + section
+                             : element + " " + name(id) + " = " + section + "(size_t{0})") +
+            ";");
 }
 
 void WholeRoutine::write_steps() {
@@ -109,43 +182,65 @@ void WholeRoutine::write_steps() {
 
 void WholeRoutine::want_at(VariableId id, const std::string& place) { places_.emplace(id, place); }
 
+/// Where a term needs what the loop makes of all elements, the loop has to be over.
+void WholeRoutine::settle(const Term& term) {
+  bool needs = false;
+  for_each_term(term, [&](const Term& each) {
+    if (each.op == Op::kVariable) needs |= awaited_.count(each.variable) != 0;
+    if (each.op == Op::kElement) picks_elements_ = true;
+    const bool takes = each.op == Op::kReduce || each.op == Op::kLargest;
+    if (takes && is_over_blocks(each.arguments.front()->type())) needs = true;
+  });
+  if (needs) write_loop();
+}
+
 void WholeRoutine::write_step(const Step& step) {
   const Term& term = *step.value;
+  const VariableId first = step.variables.front();
   if (term.op == Op::kVariable) {
-    other_names_[step.variables.front()] = name(term.variable);
-    cost_[step.variables.front()] = cost_[term.variable];
+    if (awaited_.count(term.variable) != 0) write_loop();
+    other_names_[first] = name(term.variable);
+    cost_[first] = cost_[term.variable];
+    if (term.type().is_array()) begin_copies(first, name(first));
     return;
   }
   std::size_t uses = 0;
   for (const VariableId id : step.variables) uses += uses_[id];
   if (uses == 0) return;
+  settle(term);
   out_.source_line(term.at);
   if (!term.type().is_array()) {
     const std::string value = scalar(term);
-    out_.line("const " + type_text(term.type().element) + " " + name(step.variables.front()) + " = " + value + ";");
+    out_.line("const " + type_text(term.type().element) + " " + name(first) + " = " + value + ";");
     return;
   }
-  const bool costly = cost(term) > kCheap;
-  if (step.variables.size() == 1) {
-    const VariableId id = step.variables.front();
-    const bool keep = (costly && uses_[id] > 1) || (places_.count(id) != 0 && uses_[id] > 1);
-    cost_[id] = keep ? 0 : cost(term);
-    define_array(name(id), term, keep, id);
-    return;
-  }
+  if (step.variables.size() > 1) return define_rows(step);
+  define_array(name(first), term, first);
+  if (is_over_elements(term.type()) && awaited_.count(first) == 0) begin_copies(first, name(first));
+}
+
+/// The results of a map that has several.
+void WholeRoutine::define_rows(const Step& step) {
+  const Term& term = *step.value;
   const std::string all = temporary("all");
   define_map(all, term);
+  const bool sixteen = one_by_one_.count(all) == 0 || serves_sixteen(*term.function);
   for (std::size_t i = 0; i < step.variables.size(); ++i) {
     const VariableId id = step.variables[i];
     if (uses_[id] == 0) continue;
-    const std::string type = type_text(term.types[i].element);
-    const std::string one = kOfElement + type + " { return std::get<" + std::to_string(i) + ">(" + all + "(i)); }";
-    const bool keep = costly && (uses_[id] > 1 || uses > 1);
+    const std::string type = type_text(term.types[i].element), to = name(id);
+    const bool keep = !is_over_elements(term.type()) || (cost(term) > kCheap && uses_[id] > 1);
+    const std::string from = keep ? temporary("each") : to;
+    const std::string value = "part<" + std::to_string(i) + ">(" + all + "(i))";
+    out_.line(sixteen ? "const auto " + from + " = [&](auto i) COMPLL_INLINE { return " + value + "; };"
+                      : "const auto " + from + " = one_by_one<" + type + ">([&](size_t i) HWY_ATTR -> " + type +
+                            " { return " + value + "; });");
+    read_[from] = read_[all];
+    if (level_.count(all) != 0) level_[from] = level_[all];
+    if (one_by_one_.count(all) != 0) one_by_one_.insert(from);
     cost_[id] = keep ? 0 : cost(term);
-    read_[name(id)] = read_[all];
-    if (keep) note_kept(name(id), name(id), term.type());
-    out_.line("const auto " + name(id) + " = " +
-              (keep ? "kept<" + type + ">(" + size(term.type()) + ", " + one + ", memory)" : one) + ";");
+    if (keep) define_kept(to, from, term.types[i]);
+    if (is_over_elements(term.type())) begin_copies(id, to);
   }
 }
 
@@ -155,96 +250,130 @@ std::size_t WholeRoutine::cost(const Term& term) const {
   if (term.op != Op::kMap) return 0;
   std::size_t all = 0;
   for (const TermPtr& argument : term.arguments) all += cost(*argument);
-  const auto count = [&](const auto& self, const Term& each) -> std::size_t {
-    std::size_t sum = 1;
-    for (const TermPtr& argument : each.arguments) sum += self(self, *argument);
-    return sum;
-  };
-  for (const Step& step : term.function->steps) all += count(count, *step.value);
-  for (const TermPtr& result : term.function->results) all += count(count, *result);
+  for_each_term(*term.function, [&](const Term& each) { all += is_random(each) ? kRandomCost : 1; });
   return all;
-}
-
-/// The array is in memory from here on, made of `from`.
-void WholeRoutine::note_kept(const std::string& array, const std::string& from, const Type& type) {
-  note_loop("`" + array.substr(0, array.rfind('_')) + "` is kept", from, type, 4);
-  read_[array].clear();
-  if (type.extent->kind == Extent::Kind::kElements) read_[array][array] = 4;
 }
 
 std::string WholeRoutine::array(const Term& term) {
   if (term.op == Op::kVariable) return name(term.variable);
+  settle(term);
   const std::string to = temporary(std::string(name_of(term.op)));
-  define_array(to, term, false, {});
-  last_array_ = to;
+  define_array(to, term, {});
   return to;
 }
 
-void WholeRoutine::define_array(const std::string& to, const Term& term, bool keep, std::optional<VariableId> id) {
-  const std::string type = type_text(term.type().element);
+std::string WholeRoutine::whole_array(const Term& term) {
+  const std::string to = array(term);
+  write_loop();
+  return to;
+}
+
+void WholeRoutine::define_array(const std::string& to, const Term& term, std::optional<VariableId> id) {
   switch (term.op) {
     case Op::kMap: {
-      const std::string from = keep ? temporary("each") : to;
+      const bool once = !id && !is_over_blocks(term.type()) && !picks(*term.function);
+      const bool lazy = once || (is_over_elements(term.type()) && !(id && cost(term) > kCheap && uses_[*id] > 1));
+      if (!lazy && !is_over_blocks(term.type()) && is_gather(*term.function)) return define_gather(to, term);
+      const std::string from = lazy ? to : temporary("each");
       define_map(from, term);
-      if (!keep) return;
-      note_kept(to, from, term.type());
-      const std::string count = size(term.type()), place = id ? place_for(*id) : "";
-      if (place.empty()) {
-        return out_.line("const auto " + to + " = kept<" + type + ">(" + count + ", " + from + ", memory);");
-      }
-      out_.line("float* const " + to + "_at = " + place + ";");
-      out_.line("fill(" + count + ", " + from + ", " + to + "_at);");
-      return out_.line("[[maybe_unused]] const Array<float> " + to + "{" + to + "_at};");
+      if (id) cost_[*id] = lazy ? cost(term) : 0;
+      if (!lazy) is_over_blocks(term.type()) ? define_block_values(to, from, term) : define_kept(to, from, term.type());
+      return;
     }
     case Op::kRange:
-      return out_.line("const auto " + to + " = " + kOfElement + type + " { return static_cast<" + type + ">(i); };");
-    case Op::kScatter:
-    case Op::kScatterAdd: return define_scatter(to, term, id ? place_for(*id) : "");
-    default: {
-      const std::string made = taken(term);
-      const Term& of = *term.arguments.front();
-      const std::string from = of.op == Op::kVariable ? name(of.variable) : last_array_;
-      const bool stays = term.type().extent->kind == Extent::Kind::kElements;
-      note_loop("`" + std::string(name_of(term.op)) + "`", from, stays ? term.type() : of.type(), stays ? 4 : 0);
-      if (stays) read_[to][to] = 4;
-      return out_.line("const auto " + to + " = " + made + ";");
+      return out_.line("const auto " + to + " = [&](auto i) COMPLL_INLINE { return index_of<" +
+                       type_text(term.type().element) + ">(i); };");
+    case Op::kSpread: {
+      const std::string from = array(*term.arguments.front()), type = type_text(term.type().element);
+      out_.line("const Spread<" + type + ", decltype(" + from + ")> " + to + "{" + from + ", " +
+                block_size(term.block) + "};");
+      if (level_.count(from) != 0) level_[to] = level_[from];
+      return;
     }
+    case Op::kScatter:
+    case Op::kScatterAdd: return define_scatter(to, term, id);
+    case Op::kLargest: return define_largest(to, term, id);
+    case Op::kBlockReduce: return define_of_blocks(to, term);
+    case Op::kHadamard: return define_hadamard(to, term);
+    default: return define_operator(to, term);
   }
+}
+
+/// The elements of an array at places that are far from each other.
+void WholeRoutine::define_gather(const std::string& to, const Term& term) {
+  const Term& of = *term.function->results.front()->arguments[0];
+  const std::string places = whole_array(*term.arguments.front()), type = type_text(term.type().element);
+  write_loop();
+  const auto copy = picked_from_.find(of.variable);
+  const std::string from = copy == picked_from_.end()
+                               ? name(of.variable)
+                               : "Array<" + type_text(of.type().element) + ">{" + copy->second + "}";
+  out_.line("[[maybe_unused]] const auto " + to + " = gathered<" + type + ">(" + size(term.type()) + ", " + places +
+            ", " + size(of.type()) + ", " + from + ", memory);");
+}
+
+/// In memory: by the loop that was put off, or, where it is not over all elements, at once.
+void WholeRoutine::define_kept(const std::string& to, const std::string& from, const Type& type) {
+  const std::string element = type_text(type.element), count = size(type);
+  if (!is_over_elements(type)) {
+    return out_.line("[[maybe_unused]] const auto " + to + " = kept<" + element + ">(" + count + ", " + from +
+                     ", memory);");
+  }
+  out_.line("const auto " + to + " = kept_in(taken<" + element + ">(" + count + ", memory), " + from + ");");
+  add_to_loop("`" + to.substr(0, to.rfind('_')) + "` is kept", to + ".keep(i);", from, type.element.bits / 8.0);
+  read_[to] = read_[from];
+  if (level_.count(from) != 0) level_[to] = level_[from];
+  kept_.push_back(to);
 }
 
 void WholeRoutine::define_map(const std::string& to, const Term& term) {
   std::vector<std::string> arguments;
+  std::size_t level = 0;
+  bool one_by_one = false;
   for (std::size_t i = 0; i < term.arguments.size(); ++i) {
-    const bool used = uses_[term.function->parameters[i]] != 0;
     arguments.push_back("");
-    if (!used) continue;
+    if (uses_[term.function->parameters[i]] == 0) continue;
     const std::string from = array(*term.arguments[i]);
     arguments.back() = from + "(i)";
     const std::map<std::string, double> read = read_[from];
     read_[to].insert(read.begin(), read.end());
+    level = std::max(level, this->level(from));
+    one_by_one |= one_by_one_.count(from) != 0;
   }
+  if (picks(*term.function)) write_loop();
   for_each_term(*term.function, [&](const Term& each) {
     if (!is_random(each)) return;
     const std::string purpose = std::to_string(each.purpose);
-    out_.line("const Array<uint32_t> random_" + purpose + " = random_array(" + size(term.type()) + ", v.random, " +
-              purpose + ", memory);");
+    out_.line("const RandomArray random_" + purpose + "(v.random, " + purpose + ");");
   });
   std::string result = type_text(term.type().element);
-  if (term.types.size() > 1) {
-    result = "std::tuple<" + result;
+  const bool sixteen = serves_sixteen(*term.function), rows = term.types.size() > 1;
+  if (rows) {
+    result = "Row<" + result;
     for (std::size_t i = 1; i < term.types.size(); ++i) result += ", " + type_text(term.types[i].element);
     result += ">";
   }
-  out_.open("const auto " + to + " = [&]([[maybe_unused]] size_t i) HWY_ATTR -> " + result);
+  const std::string of_one = "([[maybe_unused]] size_t i) HWY_ATTR -> " + result;
+  if (sixteen) {
+    out_.open("const auto " + to + " = [&]([[maybe_unused]] auto i) COMPLL_INLINE");
+  } else {
+    out_.open("const auto " + to + " = " + (rows ? "" : "one_by_one<" + result + ">(") + "[&]" + of_one);
+  }
+  of_elements_ = sixteen;
   write_body(*term.function, arguments, result);
-  out_.close(";");
+  of_elements_ = false;
+  out_.close(sixteen || rows ? ";" : ");");
+  if (level != 0) level_[to] = level;
+  if (one_by_one || !sixteen) one_by_one_.insert(to);
 }
 
 void WholeRoutine::write_body(const Body& body, const std::vector<std::string>& arguments, const std::string& result) {
   const auto define = [&](VariableId id, const std::string& value) {
     if (uses_[id] == 0) return;
+    local_.insert(id);
     if (value.find_first_of("( ") == value.npos) return static_cast<void>(other_names_[id] = value);
-    out_.line("const " + type_text(program_.variables[id].type.element) + " " + name(id) + " = " + value + ";");
+    const std::string type = of_elements_ ? "auto" : type_text(program_.variables[id].type.element);
+    out_.line("const " + type + " " + name(id) + " = " + value + ";");
   };
   for (std::size_t i = 0; i < arguments.size(); ++i) define(body.parameters[i], arguments[i]);
   for (const Step& step : body.steps) {
@@ -254,96 +383,9 @@ void WholeRoutine::write_body(const Body& body, const std::vector<std::string>& 
   }
   std::string values;
   for (const TermPtr& each : body.results) values += (values.empty() ? "" : ", ") + expression(*each);
-  out_.line("return " + (body.results.size() == 1 ? values : result + "{" + values + "}") + ";");
-}
-
-std::string WholeRoutine::values(const Term& scatter) {
-  const Term& values = *scatter.arguments[1];
-  if (values.type().is_array()) return array(values);
-  return "[&](size_t) HWY_ATTR { return " + scalar(values) + "; }";
-}
-
-/// Where a variable's array is wanted, if anywhere.
-std::string WholeRoutine::place_for(VariableId id) {
-  const auto wanted = places_.find(id);
-  if (wanted == places_.end()) return "";
-  made_at_place_.insert(id);
-  return wanted->second;
-}
-
-void WholeRoutine::define_scatter(const std::string& to, const Term& term, const std::string& place) {
-  const std::string type = type_text(term.type().element), count = size(term.type());
-  const std::string places = array(*term.arguments[0]), values_of = values(term);
-  const std::string into =
-      term.arguments.size() > 2 ? array(*term.arguments[2]) : "[&](size_t) HWY_ATTR { return " + type + "{}; }";
-  const std::string memory = to + "_at";
-  out_.line(type + "* const " + memory + " = " +
-            (place.empty() ? "taken<" + type + ">(" + count + ", memory)" : place) + ";");
-  out_.line("fill(" + count + ", " + into + ", " + memory + ");");
-  note_kept(to, into, term.type());
-  const std::string to_all =
-      size(term.arguments[0]->type()) + ", " + places + ", " + values_of + ", " + count + ", " + memory;
-  if (term.op == Op::kScatter) {
-    out_.line("set_at(" + to_all + ");");
-  } else {
-    const ScalarType element = term.type().element;
-    const bool narrow = element.is_integer() && element.bits < 32;
-    const std::string sum = operation_text(Op::kAdd, element, {"a", "b"});
-    const ScalarType wide = element.is_float() || element == kUintType ? element : kIntType;
-    const std::string value =
-        narrow ? conversion_text(wide, element, operation_text(Op::kAdd, wide, {"int32_t(a)", "int32_t(b)"})) : sum;
-    out_.line("add_at(" + to_all + ", [](" + type + " a, " + type + " b) HWY_ATTR -> " + type + " { return " + value +
-              "; });");
-  }
-  out_.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + memory + "};");
-}
-
-/// Gives names to the reductions in a value, which are loops of their own.
-void WholeRoutine::hoist(const Term& term) {
-  if (term.op == Op::kSize) return;
-  if (term.op == Op::kElement) {
-    hoisted_[term.arguments[0].get()] = array(*term.arguments[0]);
-    return hoist(*term.arguments[1]);
-  }
-  for (const TermPtr& argument : term.arguments) {
-    if (!argument->type().is_array()) hoist(*argument);
-  }
-  if (term.op != Op::kReduce) return;
-  const std::string from = array(*term.arguments[0]);
-  const std::string value = reduction(term, size(term.arguments[0]->type()), from);
-  note_loop("`reduce`", from, term.arguments[0]->type(), 0);
-  const std::string to = temporary("reduced");
-  out_.line("const " + type_text(term.type().element) + " " + to + " = " + value + ";");
-  hoisted_[&term] = to;
-}
-
-std::string WholeRoutine::scalar(const Term& term) {
-  hoist(term);
-  return expression(term);
-}
-
-std::string WholeRoutine::expression(const Term& term) {
-  if (const auto found = hoisted_.find(&term); found != hoisted_.end()) return found->second;
-  switch (term.op) {
-    case Op::kConstant: return literal_text(term.type().element, term.number);
-    case Op::kVariable: return name(term.variable);
-    case Op::kParameter:
-      return "static_cast<" + type_text(term.type().element) + ">(" + in_parameters(term.parameter) + ")";
-    case Op::kSize: return "static_cast<uint32_t>(" + size(term.arguments.front()->type()) + ")";
-    case Op::kRandomBits: return "random_" + std::to_string(term.purpose) + "(i)";
-    case Op::kRandomUniform: return "uniform_from(random_" + std::to_string(term.purpose) + "(i))";
-    case Op::kElement: {
-      const Term& of = *term.arguments[0];
-      return "element(" + size(of.type()) + ", " + expression(of) + ", " + expression(*term.arguments[1]) + ")";
-    }
-    case Op::kConvert:
-      return conversion_text(term.arguments[0]->type().element, term.type().element, expression(*term.arguments[0]));
-    default: break;
-  }
-  if (term.op > Op::kMax) refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
-  std::vector<std::string> operands;
-  for (const TermPtr& argument : term.arguments) operands.push_back(expression(*argument));
-  return operation_text(term.op, term.arguments.back()->type().element, operands);
+  if (body.results.size() > 1) values = "row(" + values + ")";
+  static_cast<void>(result);
+  out_.line("return " + values + ";");
 }
 
 }  // namespace casync::compll

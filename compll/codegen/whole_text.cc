@@ -24,13 +24,12 @@ class WholeText {
 
  private:
   void begin(WholeRoutine& text) {
-    out_.line("const size_t n = v.n;");
-    out_.line("Workspace& memory = *v.memory;");
+    out_.line("[[maybe_unused]] const size_t n = v.n;");
+    out_.line("[[maybe_unused]] Workspace& memory = *v.memory;");
     text.define_sizes();
   }
   void end(const std::string& name, const WholeRoutine& text) {
     functions_.push_back({name, text.loops()});
-    out_.line("static_cast<void>(n), static_cast<void>(memory);");
     out_.close();
     out_.line("");
   }
@@ -54,36 +53,57 @@ class WholeText {
 
   void write_encoder(const std::string& name, const Routine& routine) {
     WholeRoutine text(program_, routine, out_, diagnostics_);
-    out_.open("void " + name +
-              "(const GeneratedVector& v, const float* values, const GeneratedStates& states,\n"
+    out_.open("bool " + name +
+              "(const GeneratedVector& v, const Scaled& source, float* added, const GeneratedStates& states,\n"
               "            std::byte* const* sections)");
     begin(text);
-    text.bind_memory(routine.gradient, "values");
+    want_states(text, routine);
+    text.bind_gradient(routine.gradient);
     bind_states(text, routine);
     text.write_steps();
+    std::vector<std::string> behind;
     for (std::size_t i = 0; i < routine.sections.size(); ++i) {
       const Type& type = program_.sections[i].type;
-      const std::string bits = std::to_string(type.element.bits);
-      const std::string array = type.is_array()
-                                    ? text.array(*routine.sections[i])
-                                    : "[&](size_t) HWY_ATTR { return " + text.scalar(*routine.sections[i]) + "; }";
-      out_.line("store_section<" + bits + ">(" + WholeRoutine::size(type) + ", " + array + ", sections[" +
-                std::to_string(i) + "]);");
-      text.note_loop("section `" + program_.sections[i].name + "`", array, type, type.element.bits / 8.0);
+      const bool over_elements = type.extent && type.extent->kind == Extent::Kind::kElements;
+      const std::string bits = std::to_string(type.element.bits), to = "sections[" + std::to_string(i) + "]";
+      if (over_elements) {
+        const std::string array = text.array(*routine.sections[i]);
+        text.add_to_loop("section `" + program_.sections[i].name + "`",
+                         "store_codes_at<" + bits + ">(" + array + "(i), " + to + ", i);", array,
+                         type.element.bits / 8.0);
+      }
     }
     keep_states(text, routine);
+    text.write_loop();
+    for (std::size_t i = 0; i < routine.sections.size(); ++i) {
+      const Type& type = program_.sections[i].type;
+      const std::string bits = std::to_string(type.element.bits), to = "sections[" + std::to_string(i) + "]";
+      if (!type.is_array()) {
+        const std::string value = text.scalar(*routine.sections[i]);
+        const bool is_bool = type.element == kBoolType;
+        out_.line("store_one<" + bits + ">(" + (is_bool ? "to_uint(" + value + ")" : value) + ", " + to + ", 0);");
+      } else if (type.extent->kind != Extent::Kind::kElements) {
+        out_.line("store_all<" + bits + ">(" + WholeRoutine::size(type) + ", " +
+                  text.whole_array(*routine.sections[i]) + ", " + to + ");");
+      }
+    }
+    out_.line("hwy::FlushStream();");
+    out_.line("return finite.result() <= std::numeric_limits<float>::max();");
     end(name, text);
   }
 
-  void bind_states(WholeRoutine& text, const Routine& routine) {
-    for (std::size_t i = 0; i < routine.states.size(); ++i) {
-      text.bind_memory(routine.states[i], "states.in + " + std::to_string(i) + " * states.stride");
-    }
+  static std::string state_at(std::size_t i) { return "states.in + " + std::to_string(i) + " * states.stride"; }
+
+  void want_states(WholeRoutine& text, const Routine& routine) {
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
       text.want_at(routine.states_then[i], "state_memory(n, states, " + std::to_string(i) + ", memory)");
     }
     out_.line("static_cast<void>(states);");
   }
+  void bind_states(WholeRoutine& text, const Routine& routine) {
+    for (std::size_t i = 0; i < routine.states.size(); ++i) text.bind_memory(routine.states[i], state_at(i));
+  }
+  /// Those that have not come to their place where they were made.
   void keep_states(WholeRoutine& text, const Routine& routine) {
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
       const VariableId then = routine.states_then[i];
@@ -91,9 +111,10 @@ class WholeText {
           std::find(routine.states_then.begin(), routine.states_then.end(), then) - routine.states_then.begin() ==
           static_cast<std::ptrdiff_t>(i);
       if (first && text.is_at_place(then)) continue;
-      out_.line("if (states.out != nullptr) fill(n, " + text.name(then) + ", states.out + " + std::to_string(i) +
-                " * states.stride);");
-      text.note_loop("state `" + program_.states[i].name + "`", text.name(then), {kFloatType, Extent{}}, 4);
+      const std::string at = "state_" + std::to_string(i), array = text.name(then);
+      out_.line("float* const " + at + " = state_memory(n, states, " + std::to_string(i) + ", memory);");
+      text.add_to_loop("state `" + program_.states[i].name + "`",
+                       "put(" + array + "(i), " + at + ", Write::kPlain, i);", array, 4);
     }
   }
 
@@ -108,16 +129,19 @@ class WholeText {
     text.write_steps();
     const Term& given = *routine.result;
     if (given.op == Op::kScatter && given.arguments.size() == 2) {
-      const std::string places = text.array(*given.arguments[0]), values = text.values(given);
+      const std::string places = text.whole_array(*given.arguments[0]), values = text.values(given);
       out_.line(std::string("give_scattered<") + (is_distinct(*given.arguments[0]) ? "true" : "false") + ">(n, " +
                 WholeRoutine::size(given.arguments[0]->type()) + ", " + places + ", " + values +
                 ", out, how, memory);");
-      text.note_loop("zeros, then values at their places", places, given.type(), 4);
-    } else {
-      const std::string array = text.array(given);
-      out_.line("give(n, " + array + ", out, how);");
-      text.note_loop("elements are given", array, given.type(), 4);
+      text.note_loop("zeros, then values at their places", places, 4);
+      end("decode", text);
+      return;
     }
+    const std::string array = text.array(given);
+    out_.line("const Write mode = mode_of(out, n, how);");
+    text.add_last("elements are given", "give_sixteen(" + array + "(i), out, how, mode, i);", array, 4);
+    text.write_loop();
+    out_.line("hwy::FlushStream();");
     end("decode", text);
   }
 
@@ -145,15 +169,24 @@ class WholeText {
     WholeRoutine text(program_, routine, out_, diagnostics_);
     out_.open("void result(const GeneratedVector& v, const float* values, const GeneratedStates& states, float* out)");
     begin(text);
+    want_states(text, routine);
     text.bind_memory(routine.gradient, "values");
     bind_states(text, routine);
     text.write_steps();
     const std::string array = text.array(*routine.result);
-    out_.line("const Array<float> made = kept<float>(n, " + array + ", memory);");
-    text.note_loop("elements are made", array, routine.result->type(), 4);
-    keep_states(text, routine);
-    out_.line("fill(n, made, out);  // last: it may be what was read");
-    text.note_loop("elements are copied", "made", routine.result->type(), 4);
+    if (text.picks_elements()) {
+      keep_states(text, routine);
+      text.write_loop();
+      out_.line("fill(n, kept<float>(n, " + array + ", memory), out);  // last: it may be what was read");
+      text.note_loop("elements are made", array, 4);
+      text.note_loop("elements are copied", "", 8);
+    } else {
+      keep_states(text, routine);
+      text.add_last("elements are made", "put(" + array + "(i), out, Write::kPlain, i);  // it may be what was read",
+                    array, 4);
+      text.write_loop();
+    }
+    out_.line("hwy::FlushStream();");
     end("result", text);
   }
 

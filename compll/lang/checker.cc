@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "compll/lang/code_checker.h"
 #include "compll/lang/prelude.h"
+#include "compll/lang/routines.h"
 
 namespace casync::compll {
 namespace {
@@ -23,7 +24,7 @@ class FileChecker {
     try {
       check_properties();
       code_.names().enter();
-      for (const Function& function : prelude().functions) declare(function);
+      for (const Function& function : prelude().functions) declare(function, code_);
       code_.names().enter();
       check_shape();
       check_parameters();
@@ -170,20 +171,10 @@ class FileChecker {
 
   // Functions.
 
-  /// The functions of a file that are known by their parameters, and two of them by their names.
-  struct Routines {
-    const Function* encode = nullptr;
-    const Function* merge = nullptr;
-    const Function* decode = nullptr;
-    const Function* result = nullptr;
-    const Function* synchronize = nullptr;
-  };
-
   void check_functions() {
     for (const State& state : tree_.states) code_.declare_state(state);
     for (const Statement& global : tree_.globals) check_global(global);
-    Routines routines;
-    for (const Function& function : tree_.functions) sort_out(function, routines);
+    const Routines routines = routines_of(tree_, code_);
     if (routines.synchronize != nullptr) {
       check_is_alone(routines);
       check_synchronize(*routines.synchronize);
@@ -199,21 +190,6 @@ class FileChecker {
     check_known();
     if (diagnostics_.empty()) check_decode(*routines.decode);
     if (routines.result != nullptr && diagnostics_.empty()) check_result(*routines.result);
-  }
-
-  void sort_out(const Function& function, Routines& routines) {
-    const std::string name(function.name.text);
-    if (is_routine(function, "float", "uint8")) {
-      const bool merges = name == "merge";
-      keep_one(function, merges ? routines.merge : routines.encode, merges ? name : "encode");
-    } else if (is_routine(function, "uint8", "float")) {
-      keep_one(function, routines.decode, "decode");
-    } else if (is_routine(function, "float", "float")) {
-      const bool synchronizes = name == "synchronize";
-      keep_one(function, synchronizes ? routines.synchronize : routines.result, synchronizes ? name : "result");
-    } else {
-      declare(function);
-    }
   }
 
   /// A codec of rounds has no payload and keeps what it says itself.
@@ -264,10 +240,6 @@ class FileChecker {
     write_gradient(function, RoutineKind::kSynchronize, routine);
   }
 
-  void declare(const Function& function) {
-    code_.declare(function.name, Declared::Callable{&function, nullptr, code_.names().depth()});
-  }
-
   void check_global(const Statement& statement) {
     const auto& node = std::get<Declare>(statement.node);
     if (node.value != nullptr) {
@@ -276,20 +248,6 @@ class FileChecker {
     for (const Variable& variable : node.variables) {
       code_.declare_variable(variable.name, code_.type_of(variable.type), {});
     }
-  }
-
-  static bool is_array_of(const Variable& variable, std::string_view type) {
-    return variable.type.array && variable.type.name.text == type;
-  }
-  static bool is_routine(const Function& function, std::string_view from, std::string_view to) {
-    return function.results.size() == 1 && function.results.front().name.text == "void" &&
-           function.parameters.size() >= 2 && is_array_of(function.parameters[0], from) &&
-           is_array_of(function.parameters[1], to);
-  }
-
-  void keep_one(const Function& function, const Function*& kept, const std::string& what) {
-    if (kept != nullptr) code_.refuse(function.at, "a second function that is " + what + " by its parameters");
-    kept = &function;
   }
 
   void need(const Function* function, const std::string& form) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 
 #include "base/nearest.h"
 #include "compll/lang/code_checker.h"
@@ -14,7 +13,6 @@ namespace {
 // keeps a small file from becoming a large program.
 constexpr std::size_t kMostSteps = 20000;
 constexpr double kMostRepeats = 256;
-constexpr std::size_t kMostStates = 8;
 
 }  // namespace
 
@@ -335,49 +333,6 @@ void CodeChecker::extract(const Statement& at, const Call& call) {
     const VariableId id = new_variable(name->text, type, argument.at);
     values_[variable->slot] = id;
     routine_->extracted.push_back(id);
-  }
-}
-
-void CodeChecker::declare_state(const State& state) {
-  const Word& name = state.variable.name;
-  const DeclaredType type = type_of(state.variable.type);
-  const bool sized = state.size != nullptr;
-  if (type.array == sized || type.element != kFloatType) {
-    refuse(state.variable.type.at,
-           "a state of type " + text_of(Type{type.element, type.array ? std::optional(Extent{}) : std::nullopt}),
-           "a state has a float for each element of the gradient, `state float* velocity;`, or in a codec with "
-           "`synchronize` a size of its own, `state float right[rank * columns];`");
-  }
-  if (program_.states.size() == kMostStates) {
-    refuse(state.at, "more than " + std::to_string(kMostStates) + " states");
-  }
-  const double initial = state.initial == nullptr ? 0 : constant(*state.initial, "what a state begins with");
-  if (!std::isfinite(static_cast<float>(initial))) {
-    refuse(state.initial->at, "a state that begins with a number beyond the range of float");
-  }
-  steps_ = &of_file_;
-  const Extent extent = sized ? size_of(*state.size, "a state") : Extent{};
-  states_.push_back(values_.size());
-  declare_variable(name, {kFloatType, true}, {});
-  program_.states.push_back({std::string(name.text), static_cast<float>(initial), extent});
-}
-
-void CodeChecker::begin_states() {
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    routine_->states.push_back(new_variable(program_.states[i].name, {kFloatType, program_.states[i].extent}, {}));
-    values_[states_[i]] = routine_->states.back();
-  }
-}
-
-void CodeChecker::end_states(const Function& function) {
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    const VariableId then = *values_[states_[i]];
-    const Extent& extent = *program_.variables[then].type.extent;
-    if (extent != program_.states[i].extent) {
-      refuse(function.at, "the state `" + program_.states[i].name + "` has " + text_of(program_.states[i].extent) +
-                              " elements, here it becomes " + text_of(extent));
-    }
-    routine_->states_then.push_back(then);
   }
 }
 

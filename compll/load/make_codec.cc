@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/registry.h"
+#include "compll/codec/rounds_generated.h"
 #include "compll/codec/rounds_info.h"
 #include "compll/interpreter/program_codec.h"
 #include "compll/interpreter/rounds_program.h"
@@ -17,6 +18,7 @@
 #include "compll/load/digest.h"
 #include "compll/load/file_program.h"
 #include "compll/load/file_text.h"
+#include "compll/load/variants.h"
 
 namespace casync::compll {
 namespace {
@@ -42,38 +44,65 @@ Result<Loaded> load(const std::string& path, const std::string& text, Parameters
 }
 
 /// A session asks for the same codec for each of its gradients: what was loaded is remembered by what was read.
-Result<Loaded> loaded_once(const std::string& path, Parameters parameters) {
-  const Result<std::string> text = file_text(path, kMostSource);
-  if (!text) return text.status();
+Result<Loaded> loaded_once(const std::string& path, const std::string& text, Parameters parameters) {
   std::ostringstream values;
   values.precision(17);
   for (const auto& [name, value] : parameters) values << name << '=' << value << ',';
-  const std::string key = DigestWriter().add(path).add(*text).add(values.str()).text();
+  const std::string key = DigestWriter().add(path).add(text).add(values.str()).text();
   static std::mutex mutex;
   static auto* const known = new std::map<std::string, Loaded>;  // outlives every static
   const std::lock_guard lock(mutex);
   if (const auto found = known->find(key); found != known->end()) return found->second;
-  Result<Loaded> loaded = load(path, *text, parameters);
+  Result<Loaded> loaded = load(path, text, parameters);
   if (loaded) known->emplace(key, *loaded);
   return loaded;
+}
+
+Result<Loaded> loaded_file(const std::string& path, Parameters parameters) {
+  const Result<std::string> text = file_text(path, kMostSource);
+  if (!text) return text.status();
+  return loaded_once(path, *text, parameters);
+}
+
+Result<std::unique_ptr<Codec>> codec_of(const Loaded& loaded, Parameters parameters) {
+  if (loaded.generated == nullptr) return make_program_codec(loaded.program, parameters);
+  return make_generated_codec(*loaded.generated, parameters, loaded.program->declares.digest);
+}
+
+/// Whether a program has rounds, by its text alone: a session asks for each of its gradients.
+bool exchanges(const std::string& path, const std::string& text) {
+  static std::mutex mutex;
+  static auto* const known = new std::map<std::string, bool>;  // outlives every static
+  const std::string key = DigestWriter().add(text).text();
+  const std::lock_guard lock(mutex);
+  if (const auto found = known->find(key); found != known->end()) return found->second;
+  const Result<Program> program = compile(Source(path, text));
+  return known->emplace(key, program && program->synchronize.has_value()).first->second;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Codec>> make_codec(const std::string& name, Parameters parameters) {
-  if (!is_codec_file(name)) return make_built_in_codec(name, parameters);
-  const Result<Loaded> loaded = loaded_once(name, parameters);
+  if (!is_codec_file(name)) {
+    const std::string_view source = source_of_variant(name, parameters);
+    if (source.empty()) return make_built_in_codec(name, parameters);
+    const Result<Loaded> loaded = loaded_once(name + ".cll", std::string(source), parameters);
+    if (!loaded) return loaded.status();
+    return codec_of(*loaded, parameters);
+  }
+  const Result<Loaded> loaded = loaded_file(name, parameters);
   if (!loaded) return loaded.status();
   if (loaded->program->synchronize) return refuse_rounds(name);
-  if (loaded->generated == nullptr) return make_program_codec(loaded->program, parameters);
-  return make_generated_codec(*loaded->generated, parameters, loaded->program->declares.digest);
+  return codec_of(*loaded, parameters);
 }
 
 Result<std::unique_ptr<RoundsCodec>> make_rounds_codec(const std::string& name, Parameters parameters) {
   if (!is_codec_file(name)) return make_built_in_rounds_codec(name, parameters);
-  const Result<Loaded> loaded = loaded_once(name, parameters);
+  const Result<Loaded> loaded = loaded_file(name, parameters);
   if (!loaded) return loaded.status();
-  return make_rounds_program(loaded->program, parameters);
+  if (!loaded->program->synchronize) return invalid_argument(name + ": this codec does not exchange in rounds");
+  if (loaded->generated == nullptr) return make_rounds_program(loaded->program, parameters);
+  return make_generated_rounds(*loaded->generated, parameters, loaded->program->declares.digest);
 }
 
 bool has_rounds(const std::string& name) {
@@ -82,9 +111,7 @@ bool has_rounds(const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   }
   const Result<std::string> text = file_text(name, kMostSource);
-  if (!text) return false;
-  const Result<Program> program = compile(Source(name, *text));
-  return program && program->synchronize.has_value();
+  return text && exchanges(name, *text);
 }
 
 }  // namespace casync::compll

@@ -13,7 +13,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 5;
+inline constexpr std::uint32_t kGeneratedVersion = 8;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -50,6 +50,7 @@ struct GeneratedVector {
   Elements n = 0;  ///< not 0
   RandomStream random;
   Workspace* memory = nullptr;
+  Elements rows = 0, columns = 0;  ///< of a codec that exchanges: n is their product, and may be 0
 };
 
 /// The arrays that a program keeps: each of n floats, `stride` floats from the one before. `in` null: they begin anew;
@@ -67,10 +68,12 @@ enum class Give : std::uint8_t { kSet, kAdd, kSubtract };
 struct GeneratedWhole {
   /// How many elements a section of Over::kSized has.
   Elements (*sized)(std::uint32_t section, const GeneratedVector& vector);
-  void (*encode)(const GeneratedVector& vector, const float* gradient, const GeneratedStates& states,
+  /// False: something in `source` is infinite or NaN. What it adds up to goes to `sum`, which is null where that is
+  /// source.values.
+  bool (*encode)(const GeneratedVector& vector, const Scaled& source, float* sum, const GeneratedStates& states,
                  std::byte* const* sections);
   /// Of a sum of what was decoded; null where encode does it.
-  void (*merge)(const GeneratedVector& vector, const float* sum, const GeneratedStates& states,
+  bool (*merge)(const GeneratedVector& vector, const Scaled& source, float* sum, const GeneratedStates& states,
                 std::byte* const* sections);
   void (*decode)(const GeneratedVector& vector, const std::byte* const* sections, float* out, Give how);
   /// Null where what is decoded is the gradient. `out` may be `decoded`.
@@ -111,6 +114,33 @@ struct GeneratedDeclaration {
   GeneratedParameter parameters[kMostParameters];
 };
 
+/// One turn of a step (Turn in codec/rounds_codec.h). No pointer that it needs is null.
+struct GeneratedTurn {
+  const float* gradient = nullptr;
+  float* const* exchanged = nullptr;
+  const float* states_in = nullptr;
+  float* states_out = nullptr;
+  float* scratch = nullptr;
+  float* out = nullptr;
+};
+
+/// What GeneratedRounds::sized is asked for besides the numbers of exchanges.
+inline constexpr std::uint32_t kStateFloats = 1000, kScratchFloats = 1001;
+
+/// Floats of scratch memory that so many elements take; the next ones begin on a line of the cache.
+template <class T>
+constexpr Elements scratch_floats(Elements count) {
+  return (count * sizeof(T) + 63) / 64 * 16;
+}
+
+/// The functions of a program that exchanges within a step.
+struct GeneratedRounds {
+  std::uint32_t count = 0;  ///< exchanges; 0: it does not
+  /// Floats of an exchange, of the states or of the scratch memory.
+  Elements (*sized)(std::uint32_t what, const GeneratedVector& vector) = nullptr;
+  void (*turn)(std::uint32_t number, const GeneratedVector& vector, const GeneratedTurn& turn) = nullptr;
+};
+
 struct GeneratedCodec {
   std::uint32_t version = kGeneratedVersion;
   GeneratedDeclaration declares;
@@ -132,6 +162,8 @@ struct GeneratedCodec {
 
   /// Instead of the functions above, where these are null.
   GeneratedWhole whole;
+  /// Instead of all of them, where it counts any.
+  GeneratedRounds rounds{};
 };
 
 }  // namespace casync::compll

@@ -36,6 +36,12 @@ struct Codec {
     REQUIRE(casync_codec_decode(handle, payload.data(), payload.size(), out.data(), elements) == CASYNC_OK);
     return out;
   }
+  nlohmann::json info() const {
+    std::string text(8192, ' ');
+    std::size_t length = 0;
+    REQUIRE(casync_codec_info(handle, text.data(), text.size(), &length) == CASYNC_OK);
+    return nlohmann::json::parse(text.substr(0, length));
+  }
   casync_codec* handle = nullptr;
 };
 
@@ -49,12 +55,37 @@ std::string last_error() { return casync_last_error(); }
 
 }  // namespace
 
+TEST_CASE("c codec: one of rounds describes itself, and refuses to encode outside of a session") {
+  const Codec codec("powersgd:rank=2");
+  CHECK(codec.info().at("rounds") == 2);
+  CHECK(codec.info().at("name") == "powersgd");
+  const std::string why =
+      "codec `powersgd` adds up what it sends over all ranks between its rounds: it runs in a session, "
+      "and encodes nothing by itself";
+  std::size_t bytes = 0;
+  std::vector<float> in = wave(10);
+  std::vector<char> payload(1000);
+  CHECK(casync_codec_bound(codec.handle, 10, &bytes) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == why);
+  CHECK(casync_codec_encode(codec.handle, in.data(), 10, nullptr, nullptr, 0, 0, payload.data(), payload.size(),
+                            &bytes) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == why);
+  CHECK(casync_codec_decode(codec.handle, payload.data(), payload.size(), in.data(), 10) == CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == why);
+  const void* payloads[] = {payload.data()};
+  const std::size_t sizes[] = {payload.size()};
+  CHECK(casync_codec_merge(codec.handle, 1, payloads, sizes, 10, payload.data(), payload.size(), &bytes) ==
+        CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == why);
+}
+
 TEST_CASE("c codec: every codec named encodes and decodes through C, and describes itself") {
   std::istringstream names(casync_codec_names());
   int count = 0;
   for (std::string name; names >> name; ++count) {
     CAPTURE(name);
     const Codec codec(name.c_str());
+    if (codec.info().at("rounds") != 0) continue;  // none that encodes by itself
     const std::vector<float> in = wave(1000), out = codec.decode(codec.encode(in), in.size());
     double error = 0, norm = 0;
     for (std::size_t i = 0; i < in.size(); ++i) {

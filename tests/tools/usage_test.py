@@ -5,7 +5,8 @@ import json
 from command import casync, claim, ends_with, run_all
 
 COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "codec"], ["bench", "transport"], ["report"],
-            ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["codec", "check"], ["simulate"]]
+            ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["codec", "check"], ["simulate"],
+            ["plan"], ["explain"], ["profile"]]
 
 
 def test_every_subcommand_has_help_on_stdout():
@@ -29,7 +30,7 @@ def test_version_names_the_abi():
 
 def test_what_is_not_understood_ends_with_2_and_empty_stdout():
     for command in ([], ["dance"], ["run"], ["run", "-n", "0", "--", "true"], ["run", "-n", "2"], ["report"],
-                    ["codec", "info"], ["codec", "check"], ["bench", "all_reduce", "-b", "1x"],
+                    ["codec", "info"], ["codec", "check"], ["plan"], ["explain"], ["bench", "all_reduce", "-b", "1x"],
                     ["bench", "all_reduce", "-b", "2M", "-e", "1M"],
                     ["bench", "all_reduce", "--strategy", "magic"], ["bench", "all_reduce", "--csv", "--json"],
                     ["run", "-n", "2", "what", "--", "true"]):

@@ -2,9 +2,11 @@
 // casync codec: the codecs known here, what each declares about itself, and whether a file's codec keeps it.
 #include <cstdio>
 #include <memory>
+#include <span>
 
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec_json.h"
+#include "compll/codec/rounds_codec.h"
 #include "tools/casync/codec_check.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/subcommands.h"
@@ -13,7 +15,6 @@ namespace casync::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using compll::Codec;
 using compll::CodecInfo;
 using compll::json_of;
 
@@ -24,11 +25,15 @@ void print(const CodecInfo& info) {
   std::printf("  published in        %s\n", info.source.c_str());
   std::printf("  bits per element    %.4g (%.4g times smaller than float32)\n", info.bits_per_element,
               32 / info.bits_per_element);
-  std::printf("  block               %zu elements share statistics\n", info.block);
-  std::printf("  error feedback      %s\n", yes_no(info.feedback));
+  if (info.rounds != 0) {
+    std::printf("  exchanges           %u within a step; the bits are those of a matrix of 1024 x 1024\n", info.rounds);
+  } else {
+    std::printf("  block               %zu elements share statistics\n", info.block);
+    std::printf("  error feedback      %s\n", yes_no(info.feedback));
+    std::printf("  exact merge         %s (strategies ring and tree %s)\n", yes_no(info.exact_merge),
+                info.exact_merge ? "can carry it" : "refuse it");
+  }
   std::printf("  contractive         %s\n", yes_no(info.contractive));
-  std::printf("  exact merge         %s (strategies ring and tree %s)\n", yes_no(info.exact_merge),
-              info.exact_merge ? "can carry it" : "refuse it");
   std::printf("  on the wire         codec number %u, payload version %u\n", info.number, info.version);
   if (info.digest != 0) std::printf("  program             %s\n", compll::text_of_digest(info.digest).c_str());
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
@@ -38,14 +43,27 @@ void print(const CodecInfo& info) {
   }
 }
 
+/// What a codec of either kind declares.
+Result<CodecInfo> info_of(const std::string& name, std::span<const std::pair<std::string, double>> parameters = {}) {
+  if (compll::has_rounds(name)) {
+    const auto codec = compll::make_rounds_codec(name, parameters);
+    if (!codec) return codec.status();
+    return (*codec)->info();
+  }
+  const auto codec = compll::make_codec(name, parameters);
+  if (!codec) return codec.status();
+  return (*codec)->info();
+}
+
 int list(bool as_json) {
   Json all = Json::array();
-  for (const std::string& name : compll::codec_names()) {
-    const Result<std::unique_ptr<Codec>> codec = compll::make_codec(name);
-    if (!codec) return fail("codec", codec.status());
-    const CodecInfo& info = (*codec)->info();
-    if (!as_json) std::printf("%-8s %6.3g bits  %s\n", name.c_str(), info.bits_per_element, info.summary.c_str());
-    all.push_back(json_of(info));
+  std::vector<std::string> names = compll::codec_names();
+  for (const std::string& name : compll::rounds_codec_names()) names.push_back(name);
+  for (const std::string& name : names) {
+    const Result<CodecInfo> info = info_of(name);
+    if (!info) return fail("codec", info.status());
+    if (!as_json) std::printf("%-8s %6.3g bits  %s\n", name.c_str(), info->bits_per_element, info->summary.c_str());
+    all.push_back(json_of(*info));
   }
   if (as_json) std::printf("%s\n", all.dump(2).c_str());
   return kExitOk;
@@ -69,12 +87,12 @@ int check(const std::string& file, const std::vector<std::string>& settings, dou
 int show(const std::string& name, const std::vector<std::string>& settings, bool as_json) {
   const Result<CodecChoice> choice = choice_of(name, settings);
   if (!choice) return fail("codec", choice.status());
-  const Result<std::unique_ptr<Codec>> codec = compll::make_codec(choice->name, choice->parameters);
-  if (!codec) return fail("codec", codec.status());
+  const Result<CodecInfo> info = info_of(choice->name, choice->parameters);
+  if (!info) return fail("codec", info.status());
   if (as_json) {
-    std::printf("%s\n", json_of((*codec)->info()).dump(2).c_str());
+    std::printf("%s\n", json_of(*info).dump(2).c_str());
   } else {
-    print((*codec)->info());
+    print(*info);
   }
   return kExitOk;
 }

@@ -34,6 +34,9 @@ int run_command(int argc, char** argv) {
   add_doctor(app, invocation);
   add_codec(app, invocation);
   add_simulate(app, invocation);
+  add_plan(app, invocation);
+  add_explain(app, invocation);
+  add_profile(app, invocation);
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());
   try {  // CLI11 speaks in exceptions; they end here
     app.parse(reversed);

@@ -8,6 +8,8 @@
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "casync/planner/profile_file.h"
+#include "casync/planner/search/request.h"
+#include "casync/simulator/one_rank.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/simulate/prediction.h"
 #include "tools/casync/subcommands.h"
@@ -23,6 +25,7 @@ struct SimulateOptions {
   std::vector<std::string> slow;
   int ranks = 0, nodes = 0;
   SimulationOptions simulation;
+  bool one_rank = false;
   bool json = false;
 };
 
@@ -45,15 +48,6 @@ Status read_slowness(const SimulateOptions& options, std::vector<double>& slowne
   return Status::ok();
 }
 
-/// Ranks fill nodes one after the other, as launchers place them.
-Topology place(int ranks, int nodes) {
-  Topology topology{ranks, {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    topology.node_of.push_back(static_cast<int>(static_cast<std::int64_t>(rank) * nodes / ranks));
-  }
-  return topology;
-}
-
 Result<Scenario> read_scenario(const SimulateOptions& options) {
   Result<Profile> profile = read_profile_file(options.profile);
   if (!profile) return profile.status();
@@ -70,14 +64,7 @@ Result<Scenario> read_scenario(const SimulateOptions& options) {
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : scenario.training.gradients) {
     gradients.push_back(gradient.spec);
-    Decision decision = decide(*plan, gradient.spec, options.ranks);
-    // As a session has it: what is not float32 is sent in its own precision when no codec is named.
-    for (CodecChoice* choice : {&decision.codec, &decision.second_hop}) {
-      if (choice->name == "none" && gradient.spec.dtype != DType::kFloat32) {
-        *choice = {gradient.spec.dtype == DType::kFloat16 ? "fp16" : "bf16", {}};
-      }
-    }
-    scenario.decisions.push_back(std::move(decision));
+    scenario.decisions.push_back(in_own_type(decide(*plan, gradient.spec, options.ranks), gradient.spec.dtype));
   }
   for (const std::string& remark : remarks(*plan, gradients, scenario.topology)) {
     std::fprintf(stderr, "casync simulate: %s\n", remark.c_str());
@@ -90,7 +77,9 @@ Status predict(SimulateOptions options) {
   const Result<Scenario> scenario = read_scenario(options);
   if (!scenario) return scenario.status();
   options.simulation.spans = !options.trace.empty();
-  const Result<Simulation> simulation = simulate(*scenario, options.simulation);
+  const bool one = options.one_rank;
+  const Result<Simulation> simulation =
+      one ? simulate_one_rank(*scenario, options.simulation) : simulate(*scenario, options.simulation);
   if (!simulation) return simulation.status();
   if (simulation->spans.size() > kMostTracedTasks) {
     return invalid_argument("--trace: " + std::to_string(simulation->spans.size()) + " events, expected at most " +
@@ -138,6 +127,8 @@ void add_simulate(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command->add_option("--seed", options->simulation.seed, "Of the jitter")->capture_default_str();
   command->add_option("--trace", options->trace, "Write all ranks' virtual time as one Chrome trace for Perfetto");
+  command->add_flag("--one-rank", options->one_rank,
+                    "Let one rank stand for all: thousands of ranks in a second, a few percent off");
   command->add_flag("--json", options->json, "The prediction as a JSON object, with every gradient");
   command->callback([=, &invocation] {
     if (options->nodes == 0) options->nodes = options->ranks;

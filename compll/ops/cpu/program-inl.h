@@ -150,12 +150,14 @@ HWY_INLINE void write_residual(Float values, float* residual, size_t i, size_t r
 }
 
 /// first, first + 1, ...
+HWY_INLINE VecU numbers_from(uint32_t first) {
+  HWY_ALIGN static constexpr uint32_t kIndex[kGroup] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return hn::Add(hn::Load(U32(), kIndex), hn::Set(U32(), first));
+}
 template <class Group>
 HWY_INLINE Group index_group(uint64_t first) {
-  HWY_ALIGN uint32_t index[kGroup];
-  for (size_t i = 0; i < kGroup; ++i) index[i] = static_cast<uint32_t>(first + i);
   Uint r;
-  COMPLL_EACH r.v[k] = hn::Load(U32(), index + k * kLanes);
+  COMPLL_EACH r.v[k] = numbers_from(static_cast<uint32_t>(first) + static_cast<uint32_t>(k * kLanes));
   if constexpr (std::is_same_v<Group, Int>) {
     return as_int(r);
   } else {

@@ -14,87 +14,136 @@ HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
 /// The random numbers of one place in a program for the elements from `first` on. They are drawn for several groups at
-/// once: the ten rounds of a block follow from each other, and only other blocks can be computed meanwhile.
+/// once: the rounds of a block follow from each other, and only other blocks can be computed meanwhile.
 class Random {
  public:
   HWY_INLINE Random(const RandomStream& stream, uint64_t first, uint32_t purpose)
-      : first_(stream.first + first), counter_{0, stream.step | uint64_t{purpose} << 32} {
+      : first_(stream.first + first), step_(stream.step), purpose_(purpose) {
     const std::array<std::uint32_t, 2> key = philox_key(stream);
-    key_[0] = key[0];
-    key_[1] = key[1];
+    for (uint32_t round = 0; round < kPhiloxRounds; ++round) {
+      keys_[round][0] = key[0] + round * 0x9e3779b9;
+      keys_[round][1] = key[1] + round * 0xbb67ae85;
+    }
+    begin_at(first_);
   }
 
   /// Of the elements from `i` on; fastest where `i` grows.
   HWY_INLINE Uint bits(size_t i) {
     const uint64_t at = first_ + i;
-    if (drawn_ == 0 || at - drawn_from_ > drawn_ - kGroup) draw(at / 4);
+    if (at - from_ > ready_) draw_more(at);
     Uint r;
-    COMPLL_EACH r.v[k] = hn::LoadU(U32(), numbers_ + (at - drawn_from_) + k * kLanes);
+    COMPLL_EACH r.v[k] = hn::LoadU(U32(), numbers_ + (at - from_) + k * kLanes);
     return r;
   }
   HWY_INLINE Float uniform(size_t i) { return to_float(as_int(shift_right<8>(bits(i)))) * Float(0x1p-24f); }
 
  private:
-  static constexpr size_t kMost = 4 * kGroup;
+  static constexpr size_t kDrawn = 2 * kRandomGroup;
+
+  HWY_INLINE void begin_at(uint64_t at) {
+    from_ = at / kRandomGroup * kRandomGroup;
+    ready_ = kDrawn - kGroup;
+    draw(from_, numbers_);
+  }
+  /// Where `at` goes on behind what is there, the last sixteen numbers stay: some of them may be wanted.
+  HWY_INLINE void draw_more(uint64_t at) {
+    const uint64_t end = from_ + ready_ + kGroup;
+    if (at - (end - kGroup) > kGroup) return begin_at(at);
+    std::memcpy(numbers_, numbers_ + ready_, kGroup * sizeof(uint32_t));
+    from_ = end - kGroup;
+    ready_ = kDrawn;
+    draw(end, numbers_ + kGroup);
+  }
 
 #if HWY_TARGET != HWY_SCALAR
-  // As many vectors as leave registers for the rest.
-  static constexpr size_t kVectors = kLanes >= 8 ? 4 : 8;
-  static constexpr size_t kDrawn = kVectors * kLanes;
   using U64 = hn::Repartition<uint64_t, U32>;
-  using Blocks = hn::Vec<U64>;  // of Philox, each in 128 bits
+  using Words = hn::Vec<U64>;  // of several blocks, one in each lane's lower half; above it is anything
+  static constexpr size_t kBlocks = kLanes / 2;
+  static constexpr size_t kTogether = 2;  // vectors of each word: as many as registers hold
 
-  /// In every 128 bits these two words of 64.
-  static HWY_INLINE Blocks pairs(uint64_t first, uint64_t second) {
-    HWY_ALIGN const uint64_t both[2] = {first, second};
-    return hn::LoadDup128(U64(), both);
+  struct Product {
+    Words all, high;
+  };
+  static HWY_INLINE Product product(Words word, uint32_t factor) {
+    const Words all = hn::MulEven(hn::BitCast(U32(), word), hn::Set(U32(), factor));
+    return {all, hn::ShiftRight<32>(all)};
   }
 
-  /// MulEven multiplies a block's first and third word; a round gives the two products in reverse order, and the second
-  /// and fourth word with them.
-  HWY_INLINE void draw(uint64_t block) {
-    HWY_ALIGN static constexpr uint64_t kIndex[8] = {0, 0, 1, 0, 2, 0, 3, 0};
-    const VecU factors = hn::BitCast(U32(), pairs(0xd2511f53, 0xcd9e8d57));
-    const VecU step = hn::BitCast(U32(), pairs(0x9e3779b9, 0xbb67ae85));
-    const Blocks index = hn::Add(hn::Load(U64(), kIndex), hn::And(hn::Set(U64(), block), pairs(~uint64_t{0}, 0)));
-    const Blocks same = hn::Add(index, hn::LoadDup128(U64(), counter_));
-    VecU key = hn::BitCast(U32(), hn::LoadDup128(U64(), key_));
-    Blocks counters[kVectors];
-    for (size_t v = 0; v < kVectors; ++v) counters[v] = hn::Add(same, pairs(v * kLanes / 4, 0));
-    for (int round = 0; round < 10; ++round) {
-      for (size_t v = 0; v < kVectors; ++v) {
-        const auto product = hn::MulEven(hn::BitCast(U32(), counters[v]), factors);
-        const auto reversed = hn::BitCast(U64(), hn::Shuffle0123(hn::BitCast(U32(), product)));
-        counters[v] = hn::Xor3(reversed, hn::ShiftRight<32>(counters[v]), hn::BitCast(U64(), key));
+  /// kDrawn numbers from element `at` on, with which a group begins.
+  HWY_INLINE void draw(uint64_t at, uint32_t* to) const {
+    const uint64_t block = at / kRandomGroup * 8;
+    for (size_t v = 0; v < kDrawn / 8 / kBlocks; v += kTogether) {
+      Words words[4][kTogether];
+      for (size_t t = 0; t < kTogether; ++t) begin_rounds(block + (v + t) * kBlocks, words, t);
+      for (size_t round = 2; round < kPhiloxRounds; ++round) {
+        const Words key0 = hn::Set(U64(), keys_[round][0]), key1 = hn::Set(U64(), keys_[round][1]);
+        for (size_t t = 0; t < kTogether; ++t) {
+          const Product a = product(words[0][t], kFactor0), b = product(words[2][t], kFactor1);
+          words[0][t] = hn::Xor3(b.high, words[1][t], key0);
+          words[2][t] = hn::Xor3(a.high, words[3][t], key1);
+          words[1][t] = b.all;
+          words[3][t] = a.all;
+        }
       }
-      key = hn::Add(key, step);
+      for (size_t t = 0; t < kTogether; ++t) {
+        const size_t first = (v + t) * kBlocks;
+        store(words, t, to + first / 8 * kRandomGroup + 4 * (first % 8));
+      }
     }
-    for (size_t v = 0; v < kVectors; ++v) hn::Store(hn::BitCast(U32(), counters[v]), U32(), numbers_ + v * kLanes);
-    drawn_from_ = 4 * block;
-    drawn_ = kDrawn;
   }
+
+  /// The first two rounds. The words that are alike in all blocks stay so until the second one.
+  HWY_INLINE void begin_rounds(uint64_t block, Words (&words)[4][kTogether], size_t t) const {
+    const uint64_t same = uint64_t{kFactor1} * step_;
+    const uint32_t high = static_cast<uint32_t>(same >> 32) ^ static_cast<uint32_t>(block >> 32) ^ keys_[0][0];
+    const uint64_t next = uint64_t{kFactor0} * high;
+    const Product a = product(hn::Add(hn::Set(U64(), block), hn::Load(U64(), kOrder)), kFactor0);
+    const Product b = product(hn::Xor(a.high, hn::Set(U64(), purpose_ ^ keys_[0][1])), kFactor1);
+    words[0][t] = hn::Xor(b.high, hn::Set(U64(), static_cast<uint32_t>(same) ^ keys_[1][0]));
+    words[1][t] = b.all;
+    words[2][t] = hn::Xor(a.all, hn::Set(U64(), next >> 32 ^ keys_[1][1]));
+    words[3][t] = hn::Set(U64(), next);
+  }
+
+  /// The words of one block side by side, and those of the next; then all of them with their halves exchanged.
+  static HWY_INLINE void store(const Words (&words)[4][kTogether], size_t t, uint32_t* to) {
+    const auto pair = [](Words even, Words odd) HWY_ATTR {
+      return hn::BitCast(U64(), hn::OddEven(hn::BitCast(U32(), hn::ShiftLeft<32>(odd)), hn::BitCast(U32(), even)));
+    };
+    const Words low = pair(words[0][t], words[1][t]), high = pair(words[2][t], words[3][t]);
+    const VecU first = hn::BitCast(U32(), hn::InterleaveLower(U64(), low, high));
+    const VecU second = hn::BitCast(U32(), hn::InterleaveUpper(U64(), low, high));
+    hn::Store(first, U32(), to);
+    hn::Store(second, U32(), to + kLanes);
+    hn::Store(hn::RotateRight<16>(first), U32(), to + kRandomGroup / 2);
+    hn::Store(hn::RotateRight<16>(second), U32(), to + kRandomGroup / 2 + kLanes);
+  }
+
+  static constexpr uint32_t kFactor0 = 0xd2511f53, kFactor1 = 0xcd9e8d57;
+  /// Which block a lane has, such that interleaving puts them in order.
+  HWY_ALIGN static constexpr uint64_t kOrder[8] = {0, kBlocks / 2,     1, kBlocks / 2 + 1,
+                                                   2, kBlocks / 2 + 2, 3, kBlocks / 2 + 3};
 #else
-  static constexpr size_t kDrawn = 2 * kGroup;
-  void draw(uint64_t block) {
+  void draw(uint64_t at, uint32_t* to) const {
+    const std::array<std::uint32_t, 2> key = {keys_[0][0], keys_[0][1]};
     for (size_t i = 0; i < kDrawn; i += 4) {
-      const uint64_t at = block + i / 4;
-      const PhiloxBlock four = philox({static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32),
-                                       static_cast<uint32_t>(counter_[1]), static_cast<uint32_t>(counter_[1] >> 32)},
-                                      {static_cast<uint32_t>(key_[0]), static_cast<uint32_t>(key_[1])});
-      std::memcpy(numbers_ + i, four.data(), sizeof four);
+      const uint64_t block = (at + i) / kRandomGroup * 8 + i % 32 / 4;
+      PhiloxBlock four =
+          philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), step_, purpose_}, key);
+      if (i % kRandomGroup >= 32) {
+        for (uint32_t& number : four) number = std::rotl(number, 16);
+      }
+      std::memcpy(to + i, four.data(), sizeof four);
     }
-    drawn_from_ = 4 * block;
-    drawn_ = kDrawn;
   }
 #endif
-  static_assert(kDrawn >= 2 * kGroup && kDrawn <= kMost, "a group may begin within a block");
 
   uint64_t first_;
-  HWY_ALIGN uint64_t counter_[2];  ///< of Philox, but for the block's number
-  HWY_ALIGN uint64_t key_[2];      ///< its two words of 32 bits
-  uint64_t drawn_from_ = 0;        ///< the element that numbers_ begin with
-  size_t drawn_ = 0;               ///< how many there are
-  HWY_ALIGN uint32_t numbers_[kMost];
+  uint32_t step_, purpose_;
+  uint32_t keys_[kPhiloxRounds][2];
+  uint64_t from_ = 0;   ///< the element that numbers_ begin with
+  uint64_t ready_ = 0;  ///< how far behind it sixteen numbers may begin
+  HWY_ALIGN uint32_t numbers_[kGroup + kDrawn];
 };
 
 }  // namespace casync::compll::HWY_NAMESPACE

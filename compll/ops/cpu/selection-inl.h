@@ -7,8 +7,6 @@
 #define COMPLL_OPS_CPU_SELECTION_INL_H_
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -28,124 +26,188 @@ HWY_INLINE uint32_t key_of(float x) { return key_of(static_cast<int32_t>(bits(x)
 
 inline constexpr uint32_t kNoPlace = 0xffffffff;
 
-/// The places whose key is at least `least`, which is above zero, and the keys; at most `room`, in ascending order.
-/// Returns how many there are, stored or not.
-template <class Key>
-HWY_INLINE size_t places_from(size_t n, const Key& key, uint32_t least, size_t room, uint32_t* places, uint32_t* keys) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  constexpr size_t kTile = 512;
-  const hn::ScalableTag<uint32_t> d;
-  const size_t lanes = hn::Lanes(d);
-  HWY_ALIGN uint32_t tile[kTile];
+HWY_INLINE Uint key_of(Uint x) { return x; }
+HWY_INLINE Uint key_of(Int x) { return as_uint(max(x, Int(0))); }
+HWY_INLINE Uint key_of(Float x) { return key_of(as_int(bits(x))); }
+
+/// Stores the lanes that hold, side by side; what lies behind them is overwritten. Returns how many there are.
+HWY_INLINE size_t store_those(VecU values, hn::Mask<U32> holds, uint32_t* to) {
+  hn::StoreU(hn::Compress(values, holds), U32(), to);
+  return hn::CountTrue(U32(), holds);
+}
+HWY_INLINE hn::Mask<U32> at_least(VecU values, uint32_t least) {
+  return hn::Eq(hn::Max(values, hn::Set(U32(), least)), values);
+}
+/// Lanes from `i` on of so many elements; 0 behind them. There is room for a whole vector.
+HWY_INLINE VecU load_keys(const uint32_t* keys, size_t i, size_t count) {
+  const VecU values = hn::LoadU(U32(), keys + i);
+  return count - i >= kLanes ? values : hn::IfThenElseZero(hn::FirstN(U32(), count - i), values);
+}
+
+/// How many of these keys reach `least`, which is not 0.
+inline size_t count_from(const uint32_t* keys, size_t count, uint32_t least) {
   size_t found = 0;
-  for (size_t first = 0; first < n; first += kTile) {
-    const size_t count = std::min(kTile, n - first);
-    for (size_t i = 0; i < count; ++i) tile[i] = key(first + i);
-    std::fill(tile + count, tile + std::min(kTile, count + lanes), 0u);
-    for (size_t i = 0; i < count; i += lanes) {
-      const auto values = hn::Load(d, tile + i);
-      const auto holds = hn::Eq(hn::Max(values, hn::Set(d, least)), values);
-      const size_t some = hn::CountTrue(d, holds);
-      if (some == 0) continue;
-      if (found + lanes <= room) {
-        hn::CompressBlendedStore(hn::Iota(d, static_cast<uint32_t>(first + i)), holds, d, places + found);
-        hn::CompressBlendedStore(values, holds, d, keys + found);
-      } else {
-        for (size_t lane = 0, at = found; lane < lanes; ++lane) {
-          if (tile[i + lane] < least) continue;
-          if (at < room) places[at] = static_cast<uint32_t>(first + i + lane), keys[at] = tile[i + lane];
-          ++at;
-        }
-      }
-      found += some;
-    }
-  }
+  for (size_t i = 0; i < count; i += kLanes) found += hn::CountTrue(U32(), at_least(load_keys(keys, i, count), least));
   return found;
 }
 
-/// The k-th largest of so many keys, 1 <= k <= count: digit by digit, by counting.
-inline uint32_t kth_largest(const uint32_t* keys, size_t count, size_t k, Workspace& memory) {
-  constexpr size_t kBins = 2048;
-  uint32_t* bins = taken<uint32_t>(kBins, memory);
-  uint32_t known = 0, mask = 0;
-  for (const auto& [shift, width] : {std::pair{21, 11}, std::pair{10, 11}, std::pair{0, 10}}) {
+/// The k-th largest of so many keys above zero, 1 <= k <= count, by halving what is between two of them. Keys that are
+/// out of the question are dropped now and then. `keys` and `spare` have room for a vector more.
+inline uint32_t kth_largest(const uint32_t* keys, size_t count, size_t k, uint32_t* spare) {
+  uint32_t least = 0, most = 0;  // it is above `least`, and not above `most`
+  VecU top = hn::Zero(U32());
+  for (size_t i = 0; i < count; i += kLanes) top = hn::Max(top, load_keys(keys, i, count));
+  HWY_ALIGN uint32_t lanes[kLanes];
+  hn::Store(top, U32(), lanes);
+  for (const uint32_t lane : lanes) most = std::max(most, lane);
+  for (int step = 1; most - least > 1; ++step) {
+    const uint32_t middle = least + (most - least) / 2;
+    const size_t above = count_from(keys, count, middle + 1);
+    (above >= k ? least : most) = middle;
+    if (step % 4 != 0 || count <= kLanes) continue;
+    size_t left = 0, larger = 0;
+    for (size_t i = 0; i < count; i += kLanes) {
+      const VecU values = load_keys(keys, i, count);
+      const auto beyond = most == 0xffffffff ? hn::MaskFromVec(hn::Zero(U32())) : at_least(values, most + 1);
+      larger += hn::CountTrue(U32(), beyond);
+      left += store_those(values, hn::AndNot(beyond, at_least(values, least + 1)), spare + left);
+    }
+    keys = spare;
+    count = left;
+    k -= larger;
+  }
+  return most;
+}
+
+/// Finds the places of the `wanted` largest keys above zero, of equal ones the first, in ascending order; kNoPlace
+/// stands behind them. A loop over all keys collects those that reach what a sample of them suggests.
+class Largest {
+ public:
+  HWY_INLINE Largest(size_t n, size_t wanted, Workspace& memory) : n_(n), wanted_(wanted), memory_(memory) {}
+
+  /// Before the loop.
+  template <class Key>
+  HWY_INLINE void guess(const Key& key) {
+    constexpr size_t kLeastRuns = 512, kMostRuns = 4096;
+    const size_t runs = std::clamp(n_ / 8192, kLeastRuns, kMostRuns), sampled = runs * kGroup;
+    if (n_ < 4 * sampled) return make_room(n_);
+    const double share = static_cast<double>(sampled) / static_cast<double>(n_);
+    const double expected = static_cast<double>(wanted_) * share;
+    const auto rank = static_cast<size_t>(expected + 4 * std::sqrt(expected) + 8);
+    if (rank >= sampled) return make_room(n_);
+    uint32_t* const sample = taken<uint32_t>(2 * (sampled + kGroup), memory_);
+    for (size_t run = 0; run < runs; ++run) {
+      const size_t first = run * (n_ / kGroup - 1) / (runs - 1) * kGroup;
+      store_lanes(key(Sixteen<kSample, Whole>{first, {}}), sample + run * kGroup);
+    }
+    least_ = std::max(kth_largest(sample, sampled, rank + 1, sample + sampled + kGroup), 1u);
+    const auto likely = static_cast<double>(rank);
+    make_room(std::min(n_, static_cast<size_t>((likely + 6 * std::sqrt(likely) + 16) / share)));
+  }
+
+  template <int kLoop, class Rest>
+  HWY_INLINE void take(Uint keys, Sixteen<kLoop, Rest> i) {
+    keys = or_else(keys, Uint(0u), i.rest);
+    COMPLL_EACH {
+      const auto holds = at_least(keys.v[k], least_);
+      if (hn::AllFalse(U32(), holds)) continue;
+      if (found_ + kLanes <= room_) {
+        store_those(numbers_from(static_cast<uint32_t>(i.first + k * kLanes)), holds, places_ + found_);
+        store_those(keys.v[k], holds, keys_ + found_);
+      }
+      found_ += hn::CountTrue(U32(), holds);
+    }
+  }
+
+  /// Behind the loop.
+  template <class Key>
+  HWY_INLINE Array<uint32_t> places(const Key& key) {
+    if (found_ > room_ - kLanes || (found_ < wanted_ && least_ > 1)) {
+      least_ = counted_least(key);
+      take_all(key);
+      if (found_ > room_ - kLanes) {
+        make_room(found_);
+        take_all(key);
+      }
+    }
+    uint32_t* const out = taken<uint32_t>(wanted_ + kLanes, memory_);
+    std::fill(out + choose(out), out + wanted_, kNoPlace);
+    return {out};
+  }
+
+ private:
+  void make_room(size_t count) {
+    room_ = count + 2 * kLanes;
+    places_ = taken<uint32_t>(room_ + kGroup, memory_);
+    keys_ = taken<uint32_t>(room_ + kGroup, memory_);
+  }
+
+  template <class Key>
+  HWY_INLINE void take_all(const Key& key) {
+    found_ = 0;
+    for_sixteens(n_, [&](auto i) COMPLL_INLINE { take(key(i), i); });
+  }
+
+  /// The largest key of which there are at least `wanted_` in bins of its upper bits, or 1.
+  template <class Key>
+  HWY_INLINE uint32_t counted_least(const Key& key) {
+    constexpr int kShift = 20;
+    constexpr size_t kBins = size_t{1} << (32 - kShift);
+    uint32_t* const bins = taken<uint32_t>(kBins, memory_);
     std::fill(bins, bins + kBins, 0u);
-    const uint32_t digit = (1u << width) - 1;
-    for (size_t i = 0; i < count; ++i) bins[keys[i] >> shift & digit] += (keys[i] & mask) == known;
-    uint32_t bin = digit;
-    for (; bins[bin] < k; --bin) k -= bins[bin];
-    known |= bin << shift;
-    mask |= digit << shift;
+    for_sixteens(n_, [&](auto i) COMPLL_INLINE {
+      HWY_ALIGN uint32_t each[kGroup];
+      store_lanes(key(i), each);
+      for (size_t k = 0; k < i.rest; ++k) ++bins[each[k] >> kShift];
+    });
+    size_t above = 0;
+    for (size_t bin = kBins; bin-- > 1;) {
+      above += bins[bin];
+      if (above >= wanted_) return static_cast<uint32_t>(bin) << kShift;
+    }
+    return 1;
   }
-  return known;
-}
 
-/// The key above which a sample suggests that there are a few more than `wanted`: 1 where it cannot say.
-template <class Key>
-HWY_INLINE uint32_t guessed_least(size_t n, size_t wanted, const Key& key, Workspace& memory) {
-  constexpr size_t kRun = 16, kRuns = 512;
-  if (n < 4 * kRun * kRuns) return 1;
-  uint32_t* sample = taken<uint32_t>(kRun * kRuns, memory);
-  for (size_t run = 0; run < kRuns; ++run) {
-    const size_t first = run * (n - kRun) / (kRuns - 1);
-    for (size_t i = 0; i < kRun; ++i) sample[run * kRun + i] = key(first + i);
+  /// Of those that were found.
+  size_t choose(uint32_t* out) {
+    if (found_ <= wanted_) {
+      std::copy_n(places_, found_, out);
+      return found_;
+    }
+    if (wanted_ == 0) return 0;
+    const uint32_t last = kth_largest(keys_, found_, wanted_, taken<uint32_t>(found_ + kGroup, memory_));
+    size_t given = 0;
+    if (count_from(keys_, found_, last) == wanted_) {
+      for (size_t i = 0; i < found_; i += kLanes) {
+        const auto holds = at_least(load_keys(keys_, i, found_), last);
+        given += store_those(hn::LoadU(U32(), places_ + i), holds, out + given);
+      }
+      return given;
+    }
+    size_t equal = wanted_ - (last == 0xffffffff ? 0 : count_from(keys_, found_, last + 1));
+    for (size_t i = 0; i < found_; ++i) {
+      const bool takes = keys_[i] > last || (keys_[i] == last && equal != 0);
+      equal -= takes && keys_[i] == last;
+      if (takes) out[given++] = places_[i];
+    }
+    return given;
   }
-  const double expected = static_cast<double>(wanted) / static_cast<double>(n) * (kRun * kRuns);
-  const auto rank = static_cast<size_t>(expected + 4 * std::sqrt(expected) + 8);
-  if (rank >= kRun * kRuns) return 1;
-  return std::max(kth_largest(sample, kRun * kRuns, rank + 1, memory), 1u);
-}
 
-/// The largest key of which there are at least `wanted` in bins of its upper bits, or 1.
-template <class Key>
-HWY_INLINE uint32_t counted_least(size_t n, size_t wanted, const Key& key, Workspace& memory) {
-  constexpr int kShift = 20;
-  constexpr size_t kBins = size_t{1} << (32 - kShift);
-  uint32_t* bins = taken<uint32_t>(kBins, memory);
-  std::fill(bins, bins + kBins, 0u);
-  for (size_t i = 0; i < n; ++i) ++bins[key(i) >> kShift];
-  size_t above = 0;
-  for (size_t bin = kBins; bin-- > 1;) {
-    above += bins[bin];
-    if (above >= wanted) return static_cast<uint32_t>(bin) << kShift;
-  }
-  return 1;
-}
+  size_t n_, wanted_;
+  Workspace& memory_;
+  size_t room_ = 0, found_ = 0;
+  uint32_t least_ = 1;
+  uint32_t* places_ = nullptr;
+  uint32_t* keys_ = nullptr;
+};
 
-/// The places of the `wanted` largest keys above zero, of equal ones the first, in ascending order; then kNoPlace.
+/// The same in a loop of its own.
 template <class Key>
 HWY_INLINE Array<uint32_t> largest(size_t n, size_t wanted, const Key& key, Workspace& memory) {
-  uint32_t* out = taken<uint32_t>(wanted, memory);
-  const size_t usual = std::min(n, 2 * wanted + 1024);
-  uint32_t* places = taken<uint32_t>(usual, memory);
-  uint32_t* keys = taken<uint32_t>(usual, memory);
-  uint32_t least = guessed_least(n, wanted, key, memory);
-  size_t found = places_from(n, key, least, usual, places, keys);
-  if (found > usual || (found < wanted && least > 1)) {
-    least = counted_least(n, wanted, key, memory);
-    size_t room = usual;
-    if ((found = places_from(n, key, least, room, places, keys)) > room) {
-      room = found;
-      places = taken<uint32_t>(room, memory);
-      keys = taken<uint32_t>(room, memory);
-      places_from(n, key, least, room, places, keys);
-    }
-  }
-  size_t given = 0;
-  if (found <= wanted) {
-    for (; given < found; ++given) out[given] = places[given];
-  } else if (wanted != 0) {
-    const uint32_t last = kth_largest(keys, found, wanted, memory);
-    size_t equal =
-        wanted - static_cast<size_t>(std::count_if(keys, keys + found, [=](uint32_t k) { return k > last; }));
-    for (size_t i = 0; i < found; ++i) {
-      const bool takes = keys[i] > last || (keys[i] == last && equal != 0);
-      equal -= takes && keys[i] == last;
-      if (takes) out[given++] = places[i];
-    }
-  }
-  std::fill(out + given, out + wanted, kNoPlace);
-  return {out};
+  Largest largest(n, wanted, memory);
+  largest.guess(key);
+  for_sixteens(n, [&](auto i) COMPLL_INLINE { largest.take(key(i), i); });
+  return largest.places(key);
 }
 
 /// The first `wanted` places that hold; then kNoPlace.
@@ -182,10 +244,35 @@ HWY_INLINE Array<T> sorted(size_t count, const A& array, Workspace& memory, cons
 
 // Moving elements.
 
+// Places are far from each other: what is touched is fetched a while before.
+inline constexpr size_t kPlacesAhead = 24;
+
+template <class P>
+HWY_INLINE void fetch_place(size_t i, size_t count, const P& places, size_t size, const void* memory, size_t bytes) {
+  if (i + kPlacesAhead >= count) return;
+  const auto place = static_cast<uint32_t>(places(i + kPlacesAhead));
+  if (place < size) hwy::Prefetch(static_cast<const std::byte*>(memory) + place * bytes);
+}
+
+/// The elements at these places; 0 for a place outside.
+template <class T, class P, class A>
+HWY_INLINE Array<T> gathered(size_t count, const P& places, size_t size, const A& array, Workspace& memory) {
+  T* const out = taken<T>(count, memory);
+  for (size_t i = 0; i < count; ++i) {
+    if constexpr (requires { array.fetch(size_t{0}); }) {
+      const auto next = static_cast<uint32_t>(i + kPlacesAhead < count ? places(i + kPlacesAhead) : kNoPlace);
+      if (next < size) array.fetch(next);
+    }
+    out[i] = element(size, array, static_cast<uint32_t>(places(i)));
+  }
+  return {out};
+}
+
 /// Sets `out`'s elements at these places, in their order.
 template <class T, class P, class V>
 HWY_INLINE void set_at(size_t count, const P& places, const V& values, size_t size, T* out) {
   for (size_t i = 0; i < count; ++i) {
+    fetch_place(i, count, places, size, out, sizeof(T));
     const auto place = static_cast<uint32_t>(places(i));
     if (place < size) out[place] = values(i);
   }
@@ -193,6 +280,7 @@ HWY_INLINE void set_at(size_t count, const P& places, const V& values, size_t si
 template <class T, class P, class V, class Add>
 HWY_INLINE void add_at(size_t count, const P& places, const V& values, size_t size, T* out, const Add& add) {
   for (size_t i = 0; i < count; ++i) {
+    fetch_place(i, count, places, size, out, sizeof(T));
     const auto place = static_cast<uint32_t>(places(i));
     if (place < size) out[place] = add(out[place], values(i));
   }
@@ -210,36 +298,66 @@ HWY_INLINE Array<uint32_t> histogram(size_t count, const A& array, size_t bins, 
 }
 
 /// Sums and differences of elements `half` apart, within groups of twice as many.
-template <size_t kHalf>
 HWY_INLINE void butterflies(float* x, size_t size, size_t half) {
   for (size_t first = 0; first < size; first += 2 * half) {
-    for (size_t i = first; i < first + half; i += kHalf) {
-      float a[kHalf], b[kHalf];
-      for (size_t k = 0; k < kHalf; ++k) a[k] = x[i + k], b[k] = x[i + half + k];
-      for (size_t k = 0; k < kHalf; ++k) x[i + k] = a[k] + b[k], x[i + half + k] = a[k] - b[k];
+    for (size_t i = first; i < first + half; ++i) {
+      const float a = x[i], b = x[i + half];
+      x[i] = a + b;
+      x[i + half] = a - b;
     }
   }
 }
+/// The same where both are whole vectors.
+HWY_INLINE void vector_butterflies(float* x, size_t size, size_t half) {
+  for (size_t first = 0; first < size; first += 2 * half) {
+    for (size_t i = first; i < first + half; i += kLanes) {
+      const VecF a = hn::LoadU(F32(), x + i), b = hn::LoadU(F32(), x + i + half);
+      hn::StoreU(hn::Add(a, b), F32(), x + i);
+      hn::StoreU(hn::Sub(a, b), F32(), x + i + half);
+    }
+  }
+}
+#if HWY_TARGET != HWY_SCALAR
+/// Within a vector.
+template <size_t kHalf>
+HWY_INLINE VecF lane_butterflies(VecF x) {
+  const VecI lanes = hn::BitCast(I32(), numbers_from(0)), half = hn::Set(I32(), static_cast<int32_t>(kHalf));
+  const VecF other = hn::TableLookupLanes(x, hn::IndicesFromVec(F32(), hn::Xor(lanes, half)));
+  const auto lower = hn::RebindMask(F32(), hn::Eq(hn::And(lanes, half), hn::Zero(I32())));
+  return hn::IfThenElse(lower, hn::Add(x, other), hn::Sub(other, x));
+}
+#endif
 
 /// `size` elements, a power of two, times the orthonormal Walsh-Hadamard matrix.
 HWY_INLINE void transform(float* x, size_t size) {
-  size_t half = 1;
-  for (; half < 8 && half < size; half *= 2) {
-    if (half == 1) butterflies<1>(x, size, 1);
-    if (half == 2) butterflies<2>(x, size, 2);
-    if (half == 4) butterflies<4>(x, size, 4);
-  }
-  for (; half < size; half *= 2) butterflies<8>(x, size, half);
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
-  for (size_t i = 0; i < size; ++i) x[i] *= scale;
+  if (size < kLanes) {
+    for (size_t half = 1; half < size; half *= 2) butterflies(x, size, half);
+    for (size_t i = 0; i < size; ++i) x[i] *= scale;
+    return;
+  }
+#if HWY_TARGET != HWY_SCALAR
+  for (size_t i = 0; i < size; i += kLanes) {
+    VecF v = lane_butterflies<1>(hn::LoadU(F32(), x + i));
+    v = lane_butterflies<2>(v);
+    if constexpr (kLanes > 4) v = lane_butterflies<4>(v);
+    if constexpr (kLanes > 8) v = lane_butterflies<8>(v);
+    hn::StoreU(v, F32(), x + i);
+  }
+#endif
+  for (size_t half = kLanes; half < size; half *= 2) vector_butterflies(x, size, half);
+  const VecF factor = hn::Set(F32(), scale);
+  for (size_t i = 0; i < size; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(F32(), x + i), factor), F32(), x + i);
 }
 
-template <class A>
-HWY_INLINE Array<float> hadamard(size_t count, const A& array, size_t block, Workspace& memory) {
-  float* out = taken<float>(count, memory);
-  fill(count, array, out);
-  for (size_t first = 0; first < count; first += block) {
-    size_t left = std::min(block, count - first);
+/// The elements of [begin, end), with which blocks begin and end, in loop kLoop.
+template <int kLoop, class A>
+HWY_INLINE void hadamard(size_t begin, size_t end, size_t block, const A& array, float* out) {
+  for_groups(begin, end, [&](size_t i, auto rest) COMPLL_INLINE {
+    store_group<float>(array(Sixteen<kLoop, decltype(rest)>{i, rest}), out + i, rest);
+  });
+  for (size_t first = begin; first < end; first += block) {
+    size_t left = std::min(block, end - first);
     for (float* at = out + first; left != 0;) {
       const size_t size = std::bit_floor(left);
       transform(at, size);
@@ -247,7 +365,6 @@ HWY_INLINE Array<float> hadamard(size_t count, const A& array, size_t block, Wor
       left -= size;
     }
   }
-  return {out};
 }
 
 }  // namespace casync::compll::HWY_NAMESPACE

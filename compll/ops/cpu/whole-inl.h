@@ -14,15 +14,20 @@ namespace casync::compll::HWY_NAMESPACE {
 
 // What is decoded, into memory.
 
+template <int kLoop, class Rest>
+HWY_INLINE void give_sixteen(Float values, float* out, Give how, Write mode, Sixteen<kLoop, Rest> i) {
+  if (how == Give::kAdd) values = load_group(out + i.first, i.rest) + values;
+  if (how == Give::kSubtract) values = load_group(out + i.first, i.rest) - values;
+  put(values, out, mode, i);
+}
 template <class A>
 HWY_INLINE void give(size_t n, const A& array, float* out, Give how) {
-  if (how == Give::kSet) fill(n, array, out);
-  if (how == Give::kAdd) {
-    for (size_t i = 0; i < n; ++i) out[i] += array(i);
-  }
-  if (how == Give::kSubtract) {
-    for (size_t i = 0; i < n; ++i) out[i] -= array(i);
-  }
+  for_sixteens(n, [&](auto i) COMPLL_INLINE { give_sixteen(array(i), out, how, Write::kPlain, i); });
+}
+/// How what is decoded is written.
+inline Write mode_of(const float* out, size_t n, Give how) {
+  constexpr size_t kLeast = size_t{1} << 22;  // less may be read at once
+  return how == Give::kSet && n >= kLeast ? mode_of(out, n) : Write::kPlain;
 }
 
 /// The same for zeros with values at places. kDistinct: none of them is there twice.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays, sections and reductions of text that is generated for whole vectors: an array is something that gives its
-// element i, in memory or computed where it is used, and operators go through arrays element by element. The loops are
-// plain; the compiler makes vectors of them. Included after hwy/foreach_target.h only.
+// Sections, loops and reductions of text that is generated for whole vectors. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_WHOLE_ARRAYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_WHOLE_ARRAYS_INL_H_
 #undef COMPLL_OPS_CPU_WHOLE_ARRAYS_INL_H_
@@ -9,49 +7,30 @@
 #define COMPLL_OPS_CPU_WHOLE_ARRAYS_INL_H_
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
+#include <initializer_list>
 #include <limits>
-#include <tuple>
-#include <utility>
+#include <numeric>
 
-#include "compll/ops/generated.h"
-#include "compll/ops/scalar.h"
+#include "compll/ops/cpu/whole_groups-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
-
-/// An array in memory.
-template <class T>
-struct Array {
-  const T* data = nullptr;
-  HWY_INLINE T operator()(size_t i) const { return data[i]; }
-};
-
-/// An element of an array; 0 where it has none.
-template <class A>
-HWY_INLINE auto element(size_t count, const A& array, uint32_t i) -> decltype(array(0)) {
-  return i < count ? array(i) : decltype(array(0)){};
-}
-
-template <class T>
-HWY_INLINE T* taken(size_t count, Workspace& memory) {
-  return reinterpret_cast<T*>(memory.take(count * sizeof(T)));
-}
 
 /// Where a state's new elements go: to its place, or, where they are not wanted, anywhere.
 inline float* state_memory(size_t n, const GeneratedStates& states, size_t index, Workspace& memory) {
   return states.out != nullptr ? states.out + index * states.stride : taken<float>(n, memory);
 }
 
+/// A loop of its own, over what is in memory or computed where it is used.
+template <class Body>
+HWY_INLINE void for_sixteens(size_t count, const Body& body) {
+  for_groups(0, count, [&](size_t first, auto rest) COMPLL_INLINE { body(Sixteen<0, decltype(rest)>{first, rest}); });
+}
+
 template <class T, class A>
 HWY_INLINE void fill(size_t count, const A& array, T* out) {
-  for (size_t i = 0; i < count; ++i) out[i] = array(i);
+  for_sixteens(count, [&](auto i) COMPLL_INLINE { store_group<T>(array(i), out + i.first, i.rest); });
 }
 
 template <class T, class A>
@@ -71,44 +50,94 @@ struct Section {
       T value;
       std::memcpy(&value, at + i * sizeof(T), sizeof(T));
       return value;
+    } else if constexpr (std::is_same_v<T, int32_t>) {
+      return load_one_int<kBits>(at, i);
     } else {
-      uint64_t window = 0;
-      const size_t first = i * kBits / 8, bytes = (i * kBits % 8 + kBits + 7) / 8;
-      for (size_t b = 0; b < bytes; ++b) window |= std::to_integer<uint64_t>(at[first + b]) << (8 * b);
-      const auto bits = static_cast<uint32_t>(window >> (i * kBits % 8)) << (32 - kBits);
-      return static_cast<T>(std::is_signed_v<T> ? static_cast<T>(static_cast<int32_t>(bits) >> (32 - kBits))
-                                                : static_cast<T>(bits >> (32 - kBits)));
+      return static_cast<T>(load_one_uint<kBits>(at, i));
+    }
+  }
+  template <int kLoop, class Rest>
+  HWY_INLINE GroupOf<T> operator()(Sixteen<kLoop, Rest> i) const {
+    if constexpr (kBits == 64) {
+      HWY_ALIGN T each[kGroup] = {};
+      std::memcpy(each, at + i.first * sizeof(T), i.rest * sizeof(T));
+      return load_whole(each);
+    } else {
+      if (kBits % 8 != 0 && i.first % 8 != 0) return one_by_one<T>(*this)(i);
+      if constexpr (std::is_same_v<T, float>) return load_float(at, i.first, i.rest);
+      if constexpr (std::is_same_v<T, int32_t>) return load_int<kBits>(at, i.first, i.rest);
+      if constexpr (std::is_same_v<T, uint32_t>) return load_uint<kBits>(at, i.first, i.rest);
+      if constexpr (std::is_same_v<T, bool>) return to_bool(load_uint<kBits>(at, i.first, i.rest));
     }
   }
 };
 
-template <int kBits, class A>
-HWY_INLINE void store_section(size_t count, const A& array, std::byte* at) {
-  using T = decltype(array(0));
-  if constexpr (kBits == 32 || kBits == 64) {
-    for (size_t i = 0; i < count; ++i) {
-      const T value = array(i);
-      std::memcpy(at + i * sizeof(T), &value, sizeof(T));
-    }
+/// Sixteen elements of a section.
+template <int kBits, class Codes, int kLoop, class Rest>
+HWY_INLINE void store_codes_at(Codes codes, std::byte* at, Sixteen<kLoop, Rest> i) {
+  if constexpr (kBits == 64) {
+    HWY_ALIGN double each[kGroup];
+    store_whole(codes, each);
+    std::memcpy(at + i.first * sizeof(double), each, i.rest * sizeof(double));
   } else {
-    uint64_t window = 0;
-    int held = 0;
-    size_t i = 0;
-    if constexpr (kBits <= 8) {  // eight elements are kBits bytes
-      for (; i + 8 <= count; i += 8, at += kBits) {
-        uint64_t group = 0;
-        for (size_t k = 0; k < 8; ++k) {
-          group |= static_cast<uint64_t>(static_cast<uint32_t>(array(i + k)) & ((1u << kBits) - 1)) << (k * kBits);
-        }
-        std::memcpy(at, &group, kBits);
-      }
-    }
-    for (; i < count; ++i) {
-      window |= static_cast<uint64_t>(static_cast<uint32_t>(array(i)) & ((1u << kBits) - 1)) << held;
-      for (held += kBits; held >= 8; held -= 8, window >>= 8) *at++ = static_cast<std::byte>(window);
-    }
-    if (held > 0) *at = static_cast<std::byte>(window);
+    fetch_section<kBits>(at, i.first);
+    store_section<kBits>(codes, at, i.first, i.rest);
   }
+}
+template <int kBits, class A>
+HWY_INLINE void store_all(size_t count, const A& array, std::byte* at) {
+  for_sixteens(count, [&](auto i) COMPLL_INLINE { store_codes_at<kBits>(array(i), at, i); });
+}
+
+// Loops over blocks.
+
+/// How many elements are worked on together, where loops wait for blocks of these sizes.
+inline size_t tile_of(std::initializer_list<size_t> blocks) {
+  constexpr size_t kLeast = 4096;  // with what is read beside it stays in the first-level cache
+  size_t tile = kGroup;
+  for (const size_t block : blocks) tile = std::lcm(tile, block);
+  return tile * std::max<size_t>(1, kLeast / tile);
+}
+
+/// body(block, its first element, where it ends) for the blocks of a tile.
+template <class Body>
+HWY_INLINE void for_blocks(size_t begin, size_t end, size_t block, const Body& body) {
+  for (size_t first = begin, b = begin / block; first < end; first += block, ++b) {
+    body(b, first, std::min(first + block, end));
+  }
+}
+
+/// The next sixteen of a reduction whose order can be seen.
+template <class Reducer, class Group, class Index>
+HWY_INLINE void take_in_order(Reducer& open, Chunks<Reducer>& chunks, Group values, Index i) {
+  open.take(values, i.rest);
+  if (ends_chunk(i.first, i.rest)) [[unlikely]] {
+    chunks.take(open.result());
+    open = Reducer();
+  }
+}
+
+/// Of a block's elements, in loop kLoop.
+template <class Reducer, int kLoop, class A>
+HWY_INLINE Reducer reduced_part(size_t first, size_t last, const A& array) {
+  Reducer open;
+  for_groups(first, last, [&](size_t i, auto rest) COMPLL_INLINE {
+    open.take(array(Sixteen<kLoop, decltype(rest)>{i, rest}), rest);
+  });
+  return open;
+}
+template <class Reducer, int kLoop, class A>
+HWY_INLINE auto reduced(size_t first, size_t last, const A& array) {
+  if constexpr (requires { typename Reducer::Element; }) {
+    if (last - first > kChunk) {
+      Chunks<Reducer> chunks;
+      for (; last - first > kChunk; first += kChunk) {
+        chunks.take(reduced_part<Reducer, kLoop>(first, first + kChunk, array).result());
+      }
+      return chunks.result(reduced_part<Reducer, kLoop>(first, last, array));
+    }
+  }
+  return reduced_part<Reducer, kLoop>(first, last, array).result();
 }
 
 // Reductions, in the order that the language fixes: sixteen lanes over a chunk, combined in halves, and the chunks'
@@ -201,25 +230,6 @@ HWY_INLINE T folded(size_t count, const A& array, T initial, const Combine& comb
     return lanes[0];
   });
   return combine(initial, all);
-}
-
-/// reduce(count, array) of each block.
-template <class T, class A, class Reduce>
-HWY_INLINE Array<T> of_blocks(size_t n, size_t block, const A& array, Workspace& memory, const Reduce& reduce) {
-  T* out = taken<T>((n + block - 1) / block, memory);
-  for (size_t first = 0, b = 0; first < n; first += block, ++b) {
-    out[b] = reduce(std::min(block, n - first), [&](size_t i) HWY_ATTR { return array(first + i); });
-  }
-  return {out};
-}
-
-/// One value for each block, for each of its elements.
-template <class T, class A>
-HWY_INLINE Array<T> spread(size_t n, size_t block, const A& array, Workspace& memory) {
-  T* out = taken<T>(n, memory);
-  for (size_t first = 0, b = 0; first < n; first += block, ++b)
-    std::fill(out + first, out + std::min(n, first + block), array(b));
-  return {out};
 }
 
 }  // namespace casync::compll::HWY_NAMESPACE

@@ -14,15 +14,25 @@ HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
 /// What random_bits gives for the elements 0, 1, ...
-inline Array<uint32_t> random_array(size_t count, const RandomStream& stream, uint32_t purpose, Workspace& memory) {
-  uint32_t* out = taken<uint32_t>(count + kGroup, memory);  // groups are stored whole
-  Random random(stream, 0, purpose);
-  for (size_t i = 0; i < count; i += kGroup) {
-    const Uint group = random.bits(i);
-    COMPLL_EACH hn::StoreU(group.v[k], U32(), out + i + k * kLanes);
+class RandomArray {
+ public:
+  HWY_INLINE RandomArray(const RandomStream& stream, uint32_t purpose)
+      : stream_(stream), purpose_(purpose), random_(stream, 0, purpose) {}
+
+  HWY_INLINE uint32_t operator()(size_t i) const { return random_bits(stream_, i, purpose_); }
+  template <int kLoop, class Rest>
+  HWY_INLINE Uint operator()(Sixteen<kLoop, Rest> i) const {
+    return random_.bits(i.first);
   }
-  return {out};
-}
+
+ private:
+  RandomStream stream_;
+  uint32_t purpose_;
+  mutable Random random_;  // keeps what it has drawn ahead
+};
+
+using compll::uniform_from;
+HWY_INLINE Float uniform_from(Uint bits) { return to_float(as_int(shift_right<8>(bits))) * Float(0x1p-24f); }
 
 }  // namespace casync::compll::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

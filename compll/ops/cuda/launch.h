@@ -92,7 +92,6 @@ struct Shape {
   bool has_blocks = false;
   bool ordered = false;     ///< sums within a block have an order: a unit is one block
   bool statistics = false;  ///< a launch before encode looks at all of a segment first
-  bool serial = false;      ///< in that launch one warp takes a segment, because a sum over all of it has an order
 };
 
 using Kernel = void (*)(Launch);
@@ -161,9 +160,6 @@ COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
 /// A whole vector's tile: 4096 words of shared memory, and what threads of a block tell each other.
 COMPLL_ANYWHERE constexpr Grid whole_grid_of(uint32_t tiles) {
   return {tiles, kThreads, 4096 * 4 + 64 * static_cast<uint32_t>(sizeof(uint64_t)) + kThreads * 4};
-}
-COMPLL_ANYWHERE constexpr Grid serial_grid_of(uint32_t segments, uint32_t unit) {
-  return {segments, kLanes, kept_of(unit) * static_cast<uint32_t>(sizeof(float))};
 }
 
 /// Numbers the tiles of segments; how many there are.

@@ -277,29 +277,11 @@ __device__ __forceinline__ void encode_tile(const Launch& launch) {
   finish_tile<Codec>(work);
 }
 
-/// The passes before it, where each tile can be worked on by itself.
+/// The passes before it.
 template <class Codec, class Source>
 __device__ __forceinline__ void statistics_of_tile(const Launch& launch) {
   Work work = work_of_tile<Codec>(launch);
   Codec::statistics(work, Source(launch, work.segment));
-}
-
-/// And where one warp has to see all of a segment in turn.
-template <class Codec, class Source>
-__device__ __forceinline__ void statistics_of_segment(const Launch& launch) {
-  const Segment& segment = launch.segments[blockIdx.x];
-  const uint32_t unit = unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.codec.block);
-  Work work = {launch,
-               segment,
-               0,
-               segment.n,
-               unit,
-               unit,
-               reinterpret_cast<float*>(shared_memory()),
-               launch.workspace + uint64_t{blockIdx.x} * Codec::kSlots,
-               threadIdx.x};
-  Codec::statistics(work, Source(launch, segment));
-  note_finite(work);  // there may be no pass after it
 }
 
 /// out = the sum of what was decoded, or out += each.

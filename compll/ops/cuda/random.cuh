@@ -23,12 +23,12 @@ struct RandomStream {
   }
 };
 
-/// Philox4x32-10: the four numbers of elements 4 * block, ... of the gradient.
+/// Philox4x32-7.
 COMPLL_BOTH Quad<uint32_t> philox(const RandomStream& stream, uint64_t block, uint32_t purpose) {
   uint32_t c0 = static_cast<uint32_t>(block), c1 = static_cast<uint32_t>(block >> 32), c2 = stream.step, c3 = purpose;
   uint32_t k0 = stream.key[0], k1 = stream.key[1];
 #pragma unroll
-  for (uint32_t round = 0; round < 10; ++round) {
+  for (uint32_t round = 0; round < 7; ++round) {
     const uint64_t a = uint64_t{0xd2511f53u} * c0, b = uint64_t{0xcd9e8d57u} * c2;
     c0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
     c2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
@@ -40,19 +40,29 @@ COMPLL_BOTH Quad<uint32_t> philox(const RandomStream& stream, uint64_t block, ui
   return {{c0, c1, c2, c3}};
 }
 
+/// The four numbers of elements 4 * quad, ... of the gradient: of 16 quads the last eight have those of the first eight
+/// with their halves exchanged.
+COMPLL_BOTH Quad<uint32_t> random_numbers(const RandomStream& stream, uint64_t quad, uint32_t purpose) {
+  Quad<uint32_t> drawn = philox(stream, quad / 16 * 8 + quad % 8, purpose);
+  if (quad % 16 < 8) return drawn;
+#pragma unroll
+  for (uint32_t k = 0; k < 4; ++k) drawn[k] = drawn[k] << 16 | drawn[k] >> 16;
+  return drawn;
+}
+
 /// 32 random bits for element i of the encoding.
 COMPLL_BOTH uint32_t random_bits(const RandomStream& stream, uint64_t i, uint32_t purpose) {
   const uint64_t at = stream.first + i;
-  const Quad<uint32_t> drawn = philox(stream, at / 4, purpose);
+  const Quad<uint32_t> drawn = random_numbers(stream, at / 4, purpose);
   return at % 4 == 0 ? drawn[0] : at % 4 == 1 ? drawn[1] : at % 4 == 2 ? drawn[2] : drawn[3];
 }
 
 /// The same for elements i to i + 3: one block of Philox, or two where the encoding begins within one.
 COMPLL_BOTH Quad<uint32_t> random_quad(const RandomStream& stream, uint64_t i, uint32_t purpose) {
   const uint64_t at = stream.first + i;
-  const Quad<uint32_t> own = philox(stream, at / 4, purpose);
+  const Quad<uint32_t> own = random_numbers(stream, at / 4, purpose);
   if (at % 4 == 0) return own;
-  const Quad<uint32_t> next = philox(stream, at / 4 + 1, purpose);
+  const Quad<uint32_t> next = random_numbers(stream, at / 4 + 1, purpose);
   if (at % 4 == 1) return {{own[1], own[2], own[3], next[0]}};
   if (at % 4 == 2) return {{own[2], own[3], next[0], next[1]}};
   return {{own[3], next[0], next[1], next[2]}};

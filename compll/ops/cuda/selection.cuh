@@ -178,32 +178,4 @@ __device__ __forceinline__ void pick(const Part& part, uint64_t count, const Key
   for (uint64_t i = chosen + threadIdx.x; i < wanted; i += kThreads) out[i] = kNoPlace;
 }
 
-/// Merges runs of 1, 2, 4, ... elements, in the interpreter's order whatever `goes_before` says: one block of threads
-/// does it, and each of them merges two runs. `spare` has as much room as `out`, where the elements end up.
-template <class T, class A, class Less>
-__device__ __forceinline__ void sort(const Part& part, uint64_t count, const A& array, T* out, T* spare,
-                                     const Less& goes_before) {
-  if (part.tile != 0) return;
-  uint32_t passes = 0;
-  for (uint64_t run = 1; run < count; run *= 2) ++passes;
-  T* from = passes % 2 == 0 ? out : spare;
-  T* to = passes % 2 == 0 ? spare : out;
-  for (uint64_t i = threadIdx.x; i < count; i += kThreads) from[i] = array(i);
-  for (uint64_t run = 1; run < count; run *= 2) {
-    __syncthreads();
-    for (uint64_t begin = 2 * run * threadIdx.x; begin < count; begin += 2 * run * kThreads) {
-      const uint64_t middle = least(begin + run, count), end = least(begin + 2 * run, count);
-      uint64_t left = begin, right = middle;
-      for (uint64_t i = begin; i < end; ++i) {
-        const bool takes_right = left == middle || (right != end && goes_before(from[right], from[left]));
-        to[i] = from[takes_right ? right++ : left++];
-      }
-    }
-    T* const merged = to;
-    to = from;
-    from = merged;
-  }
-  __syncthreads();
-}
-
 }  // namespace casync::compll::cuda

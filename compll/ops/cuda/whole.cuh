@@ -38,6 +38,8 @@ COMPLL_BOTH Real exact_sqrt(Real x) {
   return or_nan(sqrt(x), x);
 }
 
+static_assert(sizeof(Shared) == whole_grid_of(1).shared_bytes);
+
 /// An array in memory.
 template <class T>
 struct Array {

@@ -118,9 +118,11 @@ TEST_CASE("codecs: rounding that favours one side by a twentieth, and rounding t
   for (const Rounding& rounding : roundings()) {
     const std::string source = whole_source_of(rounding.name);
     const bool by_bits = source.find("random<uint>()") != source.npos;
-    const std::string drawn = by_bits ? "random<uint>() >> 9" : "random<float>(0, 1)";
-    const std::string favoured = by_bits ? "(random<uint>() >> 9) / 20 * 19" : "0.95 * random<float>(0, 1)";
-    const std::string nearest = by_bits ? "0x3fffff" : "0.5";
+    const bool of_24 = source.find("random<uint>() >> 8") != source.npos;
+    const std::string bits = of_24 ? "random<uint>() >> 8" : "random<uint>() >> 9";
+    const std::string drawn = by_bits ? bits : "random<float>(0, 1)";
+    const std::string favoured = by_bits ? "(" + bits + ") / 20 * 19" : "0.95 * random<float>(0, 1)";
+    const std::string nearest = !by_bits ? "0.5" : of_24 ? "0x7fffff" : "0x3fffff";
     for (const std::string& instead : {favoured, nearest}) {
       INFO(title(rounding) << ", " << instead);
       const Written wrong = from_text(rounding.name, changed(source, drawn, instead), rounding.parameters);

@@ -191,7 +191,7 @@ TEST_CASE("cuda operations: the random numbers are those of the CPU") {
   for (const std::uint64_t first : {0ull, 1ull, 2ull, 3ull, 0x3ffffffffull, 0xfffffffffffffff0ull}) {
     const RandomStream cpu{0x123456789abcdef, 0xfedcba9876543210, 42, first};
     const cuda::RandomStream gpu(cpu.seed, cpu.gradient, cpu.step, cpu.first);
-    for (std::uint64_t i = 0; i < 24; i += 4) {
+    for (std::uint64_t i = 0; i < 136; i += 4) {
       const auto quad = cuda::random_quad(gpu, i, 5);
       for (std::uint32_t k = 0; k < 4; ++k) {
         const std::uint32_t expected = random_bits(cpu, i + k, 5);

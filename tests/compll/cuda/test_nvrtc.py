@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(os.environ["CASYNC_SOURCES"])
 OPTIONS = ["--gpu-architecture=sm_90", "--std=c++20", "--fmad=false", f"--include-path={ROOT}"]
-CODECS = ["bf16", "fp8_e4m3", "int4", "mxfp4", "onebit", "terngrad"]  # casts, blocks, ordered sums, two launches
-WHOLE = ["adacomp", "dgc", "diana", "graddrop", "randomk", "rht4", "topk"]  # selection, states, sorting, rotation
+CODECS = ["bf16", "fp8_e4m3", "int4", "mxfp4", "onebit", "signsgd"]  # casts, blocks, ordered sums, two launches
+# Selection, states, sorting, rotation, sums of all elements.
+WHOLE = ["adacomp", "dgc", "diana", "graddrop", "randomk", "rht4", "terngrad", "topk"]
 
 
 def nvrtc_folder():

@@ -10,9 +10,11 @@
 
 #include "compll/interpreter/interpreter.h"
 #include "compll/interpreter/program_codec.h"
+#include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/language/page.h"
 #include "tests/compll/support/inputs.h"
+#include "tests/compll/support/round_ranks.h"
 #include "tests/compll/support/run_codec.h"
 
 namespace casync::compll {
@@ -84,11 +86,30 @@ std::size_t check_claims(const Example& example) {
   return claims.size();
 }
 
+/// A codec that exchanges: all ranks have the same in the end, and after some steps most of what they began with.
+void check_rounds(std::shared_ptr<const Program> program) {
+  const auto codec = make_rounds_program(std::move(program));
+  REQUIRE(codec.status().text() == "OK");
+  for (const auto& [rows, columns] : {std::pair<Elements, Elements>{1, 1}, {5, 8}, {0, 3}, {40, 3}}) {
+    INFO(rows << " x " << columns);
+    const Elements n = rows * columns;
+    const std::vector<float> x = gaussian(n, 5), y = gaussian(n, 6);
+    RoundRanks ranks(**codec, 2, rows, columns);
+    std::vector<float> sum(n), wanted(n);
+    for (std::uint32_t step = 0; step < 20; ++step) {
+      const std::vector<float> given = ranks.mean({x, y}, step);
+      for (Elements i = 0; i < n; ++i) sum[i] += given[i], wanted[i] += (x[i] + y[i]) / 2;
+    }
+    if (n != 0) CHECK(relative_error(wanted, sum) < 0.1);
+  }
+}
+
 /// A codec that sends what it gets: encoded twice it gives the same bytes, which it accepts, and its error on finite
 /// gradients is what its class promises.
 void check_codec(const Example& example) {
   Result<Program> program = compiled(example.text);
   REQUIRE(program.status().text() == "OK");
+  if (program->synchronize) return check_rounds(std::make_shared<const Program>(std::move(*program)));
   const bool contractive = program->declares.contractive;
   const auto codec = make_program_codec(std::make_shared<const Program>(std::move(*program)));
   REQUIRE(codec.status().text() == "OK");

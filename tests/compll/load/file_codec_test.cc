@@ -8,12 +8,14 @@
 #include "base/codec_file.h"
 #include "compll/codec/payload.h"
 #include "compll/codec/registry.h"
+#include "compll/codec/rounds_codec.h"
 #include "compll/load/compiled_text.h"
 #include "compll/load/file_program.h"
 #include "compll/load/headers.h"
 #include "compll/load/system_compiler.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/programs.h"
+#include "tests/compll/support/round_ranks.h"
 #include "tests/compll/support/run_codec.h"
 #include "tests/environment/scoped_variable.h"
 #include "tests/support/temporary_directory.h"
@@ -79,6 +81,43 @@ TEST_CASE("file codec: what is compiled has the interpreter's bytes, on the size
       CHECK((!input.finite || same_bytes(is.residual, should.residual)));
     }
   }
+}
+
+TEST_CASE("file codec: one that exchanges in rounds is compiled like the others, and gives the interpreter's bytes") {
+  const FileCodecs files;
+  const std::string text = renamed("powersgd", "mine"), path = files.write("mine.cll", text);
+  CHECK(has_rounds(path));
+  CHECK_FALSE(has_rounds(files.write("other.cll", renamed("int8", "other"))));
+  CHECK_FALSE(has_rounds(path + ".missing.cll"));
+  CHECK(refusal(path).find("exchanges in rounds within a step") != std::string::npos);
+  const auto codec = make_rounds_codec(path, {{{"rank", 3}}});
+  REQUIRE(codec.status().text() == "OK");
+  CHECK((*codec)->info().name == "mine");
+  CHECK((*codec)->info().rounds == 2);
+  CHECK((*codec)->info().digest != 0);
+  const auto meaning = rounds_from_text("mine", text, {{"rank", 3}});
+  RoundRanks is(**codec, 2, 20, 33), should(*meaning, 2, 20, 33);
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    const std::vector<std::vector<float>> gradients = {gaussian(660, step), laplace(660, step)};
+    CHECK(same_bytes(is.mean(gradients, step), should.mean(gradients, step)));
+    CHECK(same_bytes(is.states(1), should.states(1)));
+  }
+  CHECK(make_rounds_codec(path, {{{"rank", 65}}}).status().message() ==
+        "codec `mine`: parameter `rank` is 65, expected a whole number from 1 to 64");
+  CHECK(make_rounds_codec(files.path() + "/other.cll")
+            .status()
+            .message()
+            .ends_with("other.cll: this codec does not exchange in rounds"));
+  CHECK(make_rounds_codec(files.write("bad.cll", "codec bad {")).status().code() == StatusCode::kCompileError);
+}
+
+TEST_CASE("file codec: one that exchanges and cannot be compiled is interpreted") {
+  const FileCodecs files;
+  const auto codec = make_rounds_codec(
+      files.write("sorted.cll", "void synchronize(float* g, float* result) { result = sort(exchange(g)); }"));
+  REQUIRE(codec.status().text() == "OK");
+  RoundRanks ranks(**codec, 2, 1, 3);
+  CHECK(ranks.mean({{3, 1, 2}, {3, 1, 2}}, 0) == std::vector<float>{1, 2, 3});
 }
 
 TEST_CASE("file codec: where it lies does not matter to its payloads, what it says does") {

@@ -64,6 +64,14 @@ Result<CodecFacts> facts_of(const CodecChoice& choice) {
       text_of(choice), {info.exact_merge, info.bits_per_element, info.coded_terms}, info.identity, 8.0 * info.states};
 }
 
+Topology place(int ranks, int nodes) {
+  Topology topology{ranks, {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    topology.node_of.push_back(static_cast<int>(static_cast<std::int64_t>(rank) * nodes / ranks));
+  }
+  return topology;
+}
+
 std::string prediction_text(const Scenario& scenario, const Simulation& simulation) {
   const Training& training = scenario.training;
   std::string text = line("%s on %d ranks, %d nodes: %s\n", training.name.c_str(), scenario.topology.ranks,

@@ -100,13 +100,8 @@ class Batch {
 
   double run(const cuda::Segment* segments, cuda::Kernel statistics, cuda::Kernel kernel) {
     launch_.segments = segments;
-    const cuda::Shape& shape = kernels_.shape;
     return device_.seconds([&] {
-      if (statistics != nullptr) {
-        device_.launch(statistics,
-                       shape.serial ? cuda::serial_grid_of(launch_.segment_count, unit_) : cuda::grid_of(tiles_, unit_),
-                       launch_);
-      }
+      if (statistics != nullptr) device_.launch(statistics, cuda::grid_of(tiles_, unit_), launch_);
       device_.launch(kernel, cuda::grid_of(tiles_, unit_), launch_);
     });
   }
@@ -159,7 +154,7 @@ void print_table(CudaDevice& device, const std::string& root, const std::vector<
     Batch batch(device, *kernels, *meaning, count, n);
     const double code = static_cast<double>(batch.payload_bytes()) / static_cast<double>(n);
     const double elements = static_cast<double>(count) * static_cast<double>(n);
-    print_row(std::string(kernels->name) + (kernels->shape.serial ? " (serial)" : ""), batch, copy, code, 1, elements);
+    print_row(kernels->name, batch, copy, code, 1, elements);
   }
   for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;

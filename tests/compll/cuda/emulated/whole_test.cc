@@ -65,6 +65,7 @@ TEST_CASE("emulated kernels of whole vectors: places are picked across tiles, eq
   for (const double ratio : {1e-6, 0.5, 1.0}) {
     CHECK(difference(kernels_of("topk"), {{"ratio", ratio}}, {{5, 4200}, {}, {12289}}) == "");
   }
+  CHECK(difference(kernels_of("sorts"), {}, {{8300}, {}, {}}) == "");
   CHECK(difference(kernels_of("randomk"), {{"run", 1}}, {{5, 300}, {300}, {9001}}) == "");
 }
 
@@ -75,6 +76,9 @@ TEST_CASE("emulated kernels of whole vectors: blocks of every size, also those t
   }
   CHECK(difference(kernels_of("rht4"), {{"rotated", 1024}}, {{1023, 1025}, {1100}, {9001}}) == "");
   CHECK(difference(kernels_of("rht4"), {{"rotated", 16}, {"block", 4096}}, {{17, 4095}, {}, {9001}}) == "");
+  // More chunks of a reduction than it has lanes, of the tensor and of a block.
+  CHECK(difference(kernels_of("orders"), {{"block", 16}}, {{63, 64, 65}, {200}, {}}) == "");
+  CHECK(difference(kernels_of("orders"), {{"block", 65536}}, {{}, {}, {8192, 12289, 140001}}) == "");
   CHECK(difference(kernels_of("adacomp"), {{"bin", 48}}, {{47, 49, 300}, {300}, {13001}}) == "");
 }
 

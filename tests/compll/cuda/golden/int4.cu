@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 extern "C" const Kernels* casync_int4_kernels() {
   static const Kernels kernels = {
       .name = "int4",
-      .shape = {2, 0, 0, true, false, false, false},
+      .shape = {2, 0, 0, true, false, false},
       .encode = casync_int4_encode,
       .merge = casync_int4_merge,
       .decode = casync_int4_decode};

@@ -1,6 +1,7 @@
 // Written by compllc from codec topk. Changes belong into its file. Compile with -fmad=false.
 #include "compll/ops/cuda/rotation.cuh"
 #include "compll/ops/cuda/selection.cuh"
+#include "compll/ops/cuda/sorting.cuh"
 #include "compll/ops/cuda/whole_reducers.cuh"
 
 namespace casync::compll::cuda::codec_topk {

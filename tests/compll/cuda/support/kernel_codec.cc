@@ -129,11 +129,7 @@ std::vector<Coded> KernelCodec::run(std::span<const Job> jobs, cuda::Kernel stat
     if (job.keeps_residual) segments.back().residual_out = reinterpret_cast<float*>(residuals.back().begin);
   }
   const cuda::Launch launch = launch_of(segments, jobs.front().context);
-  if (kernels_.shape.statistics) {
-    start(statistics,
-          kernels_.shape.serial ? cuda::serial_grid_of(launch.segment_count, unit_) : cuda::grid_of(tiles_, unit_),
-          launch);
-  }
+  if (kernels_.shape.statistics) start(statistics, cuda::grid_of(tiles_, unit_), launch);
   start(kernel, cuda::grid_of(tiles_, unit_), launch);
   check_workspace();
   std::vector<Coded> all(jobs.size());

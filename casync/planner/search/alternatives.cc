@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/search/alternatives.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/nearest.h"
+#include "casync/planner/search/options.h"
+#include "casync/simulator/checks.h"
+
+namespace casync {
+namespace {
+
+constexpr double kSlowest = 1.25e7, kFastest = 1e11;    // 100 Mb/s to 800 Gb/s
+constexpr double kSmallest = 4096, kLargest = 1 << 30;  // bytes
+
+Status check(const PlanRequest& request) {
+  Scenario scenario{request.topology, request.profile, request.training, {}, 0, {}};
+  scenario.decisions.resize(request.training.gradients.size());
+  return check_scenario(scenario, {});
+}
+
+Result<std::size_t> position_of(const Training& training, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (std::size_t g = 0; g < training.gradients.size(); ++g) {
+    if (training.gradients[g].spec.name == name) return g;
+    names.push_back(training.gradients[g].spec.name);
+  }
+  return invalid_argument("the model has no gradient `" + name + "`" + hint(name, names));
+}
+
+double ports(const Outline& outline) { return std::max(outline.port_s(false), outline.port_s(true)); }
+
+/// From `first` to `last`, in equal proportions.
+std::vector<double> scale(double first, double last, std::size_t count) {
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double part = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0;
+    values.push_back(first * std::pow(last / first, part));
+  }
+  return values;
+}
+
+/// The same machines with another link between nodes; on one node, inside it.
+PlanRequest with_bandwidth(const PlanRequest& request, double bytes_per_second) {
+  PlanRequest other = request;
+  Link& link = request.topology.nodes() > 1 ? other.profile.between : other.profile.inside;
+  link.wire = Curve::affine(link.wire.at(0), 1 / bytes_per_second);
+  return other;
+}
+
+TrainedGradient sized(double bytes) {
+  TrainedGradient gradient;
+  gradient.spec.name = "gradient";
+  gradient.spec.shape = {static_cast<std::int64_t>(bytes / 4)};
+  return gradient;
+}
+
+Result<Crossover::Cell> soonest(Evaluator& evaluator, std::size_t at) {
+  const Result<std::vector<const Option*>> options = all_options(evaluator, at);
+  if (!options) return options.status();
+  Crossover::Cell cell{{}, INFINITY, INFINITY};
+  for (const Option* option : *options) {
+    const double seconds = option->outline.alone_s();
+    if (!compresses(option->decision)) cell.plain_s = std::min(cell.plain_s, seconds);
+    if (seconds >= cell.seconds) continue;
+    cell.decision = option->decision;
+    cell.seconds = seconds;
+  }
+  return cell;
+}
+
+}  // namespace
+
+Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const PlannedStep& step,
+                                              const std::string& gradient) {
+  CASYNC_RETURN_IF_ERROR(check(request));
+  const Result<std::size_t> at = position_of(request.training, gradient);
+  if (!at) return at.status();
+  Evaluator evaluator(request);
+  std::vector<const Option*> options;
+  std::vector<int> priorities;
+  for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+    const Result<const Option*> option = evaluator.option(g, step.decisions[g]);
+    if (!option) return option.status();
+    options.push_back(*option);
+    priorities.push_back(step.decisions[g].priority);
+  }
+  Result<std::vector<const Option*>> candidates = all_options(evaluator, *at);
+  if (!candidates) return candidates.status();
+  const Option* const planned = options[*at];
+  std::map<std::string, Alternative> best;
+  candidates->insert(candidates->begin(), planned);
+  for (const Option* option : *candidates) {
+    if (option == planned && best.contains("")) continue;
+    options[*at] = option;
+    const Alternative made{option->decision,
+                           option->outline.alone_s(),
+                           ports(option->outline),
+                           option->outline.codec_s(),
+                           evaluator.quick(options, priorities, step.fusion_bytes),
+                           option == planned};
+    const Decision& decision = option->decision;
+    const std::string way = option == planned ? ""
+                                              : text_of(decision.codec) + " " + text_of(decision.second_hop) + " " +
+                                                    std::string(name_of(decision.strategy));
+    const auto [place, fresh] = best.emplace(way, made);
+    if (!fresh && std::pair(made.step_s, made.alone_s) < std::pair(place->second.step_s, place->second.alone_s)) {
+      place->second = made;
+    }
+  }
+  std::vector<Alternative> all;
+  for (auto& [way, alternative] : best) all.push_back(std::move(alternative));
+  std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {
+    return std::pair(a.step_s, a.alone_s) < std::pair(b.step_s, b.alone_s);
+  });
+  return all;
+}
+
+Result<Crossover> crossover(const PlanRequest& request, std::size_t bandwidths, std::size_t sizes) {
+  CASYNC_RETURN_IF_ERROR(check(request));
+  Crossover made;
+  made.bytes_per_second = scale(kSlowest, kFastest, bandwidths);
+  made.bytes = scale(kSmallest, kLargest, sizes);
+  made.pays_below.resize(sizes);
+  PlanRequest sized_request = request;
+  sized_request.training.gradients.clear();
+  for (const double bytes : made.bytes) sized_request.training.gradients.push_back(sized(bytes));
+  for (const double bandwidth : made.bytes_per_second) {
+    const PlanRequest other = with_bandwidth(sized_request, bandwidth);
+    Evaluator evaluator(other);
+    for (std::size_t size = 0; size < sizes; ++size) {
+      Result<Crossover::Cell> cell = soonest(evaluator, size);
+      if (!cell) return cell.status();
+      if (compresses(cell->decision)) made.pays_below[size] = bandwidth;
+      made.cells.push_back(std::move(*cell));
+    }
+  }
+  return made;
+}
+
+}  // namespace casync

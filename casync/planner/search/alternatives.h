@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "casync/planner/search/request.h"
+
+namespace casync {
+
+/// One way for one gradient, everybody else staying as the plan has it.
+struct Alternative {
+  Decision decision;
+  double alone_s = 0;  ///< from ready to done when nothing else goes on
+  double wire_s = 0;   ///< a rank's port is busy
+  double codec_s = 0;  ///< a rank's codec is busy
+  double step_s = 0;   ///< of the whole step
+  bool planned = false;
+};
+
+/// The plan's decision, and for each codec and strategy the number of partitions with which the step is shortest. The
+/// shortest step first; of equal ones what is over soonest alone. By one rank that stands for all.
+/// InvalidArgument: no gradient of that name (with the nearest); else as simulate().
+Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const PlannedStep& step,
+                                              const std::string& gradient);
+
+/// From which bandwidth down compressing pays, alone on the cluster of `request`, by size.
+struct Crossover {
+  std::vector<double> bytes_per_second;  ///< of the slowest link in use, ascending
+  std::vector<double> bytes;             ///< of a float32 gradient, ascending
+  struct Cell {
+    Decision decision;  ///< what is over soonest
+    double seconds = 0;
+    double plain_s = 0;  ///< the soonest without compressing
+  };
+  std::vector<Cell> cells;                        ///< [bandwidth * sizes + size]
+  std::vector<std::optional<double>> pays_below;  ///< by size: the bandwidth; empty: never pays
+};
+Result<Crossover> crossover(const PlanRequest& request, std::size_t bandwidths, std::size_t sizes);
+
+}  // namespace casync

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/search/evaluator.h"
+
+#include <algorithm>
+
+namespace casync {
+
+Decision in_own_type(Decision decision, DType dtype) {
+  for (CodecChoice* choice : {&decision.codec, &decision.second_hop}) {
+    if (choice->name == "none" && dtype != DType::kFloat32) {
+      *choice = {dtype == DType::kFloat16 ? "fp16" : "bf16", {}};
+    }
+  }
+  return decision;
+}
+
+Evaluator::Evaluator(const PlanRequest& request)
+    : request_(request), ranks_(alike_ranks(request.topology)), rank_(request.training, request.profile) {}
+
+Result<CodecFacts> Evaluator::facts(const CodecChoice& choice) {
+  const std::string name = text_of(choice);
+  const auto known = facts_.find(name);
+  if (known != facts_.end()) return known->second;
+  return facts_.emplace(name, request_.facts_of(choice)).first->second;
+}
+
+Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision) {
+  const GradientSpec& spec = request_.training.gradients[at].spec;
+  const std::string way = std::string(name_of(spec.dtype)) + " " + text_of(decision.codec) + " " +
+                          text_of(decision.second_hop) + " " + std::to_string(static_cast<int>(decision.strategy));
+  const std::string key = std::to_string(spec.elements()) + " " + std::to_string(decision.partitions) + " " + way;
+  const auto known = options_.find(key);
+  if (known != options_.end()) return known->second.get();
+  const Decision own = in_own_type(decision, spec.dtype);
+  auto costs = costs_.find(way);
+  if (costs == costs_.end()) {
+    Result<HopCosts> made =
+        hop_costs(own, spec.dtype, request_.profile, [&](const CodecChoice& choice) { return facts(choice); });
+    if (!made) return Status(made.status().code(), "gradient " + spec.name + ": " + made.status().message());
+    costs = costs_.emplace(way, std::move(*made)).first;
+  }
+  return options_
+      .emplace(key, std::make_unique<Option>(
+                        Option{decision, outline(own, spec.elements(), ranks_, request_.profile, costs->second)}))
+      .first->second.get();
+}
+
+const Outline* const* Evaluator::outlines_of(std::span<const Option* const> options) {
+  outlines_.clear();
+  for (const Option* option : options) outlines_.push_back(&option->outline);
+  ++evaluations_;
+  return outlines_.data();
+}
+
+double Evaluator::quick(std::span<const Option* const> options, std::span<const int> priorities, Bytes fusion_bytes) {
+  return rank_.step_seconds({outlines_of(options), options.size()}, priorities, fusion_bytes);
+}
+
+Simulation Evaluator::quick_simulation(std::span<const Option* const> options, std::span<const int> priorities,
+                                       Bytes fusion_bytes) {
+  return rank_.run({outlines_of(options), options.size()}, priorities, fusion_bytes);
+}
+
+std::uint64_t tasks_of(const PlannedStep& step, int ranks) {
+  double tasks = 0;
+  for (const Decision& decision : step.decisions) tasks += 6.0 * decision.partitions * ranks;
+  return static_cast<std::uint64_t>(tasks);
+}
+
+Result<Simulation> Evaluator::judge(const PlannedStep& step, bool all_ranks) {
+  if (!all_ranks) {
+    std::vector<const Option*> options;
+    std::vector<int> priorities;
+    for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+      const Result<const Option*> made = option(g, step.decisions[g]);
+      if (!made) return made.status();
+      options.push_back(*made);
+      priorities.push_back(step.decisions[g].priority);
+    }
+    return quick_simulation(options, priorities, step.fusion_bytes);
+  }
+  Scenario scenario{request_.topology, request_.profile,
+                    request_.training, {},
+                    step.fusion_bytes, [&](const CodecChoice& choice) { return facts(choice); }};
+  for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+    scenario.decisions.push_back(in_own_type(step.decisions[g], request_.training.gradients[g].spec.dtype));
+  }
+  return simulate(scenario, {});
+}
+
+}  // namespace casync

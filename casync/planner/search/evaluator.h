@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "casync/planner/search/request.h"
+#include "casync/simulator/one_rank.h"
+#include "casync/simulator/outline.h"
+
+namespace casync {
+
+/// A decision for gradients of one size and type, with what it costs.
+struct Option {
+  Decision decision;
+  Outline outline;
+};
+
+/// The simulator, asked often: outlines are made once for each decision and size, codecs looked up once.
+class Evaluator {
+ public:
+  /// Borrows the request.
+  explicit Evaluator(const PlanRequest& request);
+
+  /// What `decision` costs gradient `at`; shared by all of its size and type, valid as long as this. The priority is
+  /// not looked at. As hop_costs.
+  Result<const Option*> option(std::size_t at, const Decision& decision);
+
+  /// Seconds of a step by one rank that stands for all.
+  double quick(std::span<const Option* const> options, std::span<const int> priorities, Bytes fusion_bytes);
+  Simulation quick_simulation(std::span<const Option* const> options, std::span<const int> priorities,
+                              Bytes fusion_bytes);
+
+  /// By what plans are compared at the end: all ranks, or one that stands for all.
+  Result<Simulation> judge(const PlannedStep& step, bool all_ranks);
+  std::uint64_t evaluations() const { return evaluations_; }
+  const PlanRequest& request() const { return request_; }
+  Result<CodecFacts> facts(const CodecChoice& choice);
+
+ private:
+  const Outline* const* outlines_of(std::span<const Option* const> options);
+
+  const PlanRequest& request_;
+  AlikeRanks ranks_;
+  OneRank rank_;
+  std::map<std::string, Result<CodecFacts>> facts_;
+  std::map<std::string, HopCosts> costs_;
+  std::map<std::string, std::unique_ptr<Option>> options_;
+  std::vector<const Outline*> outlines_;
+  std::uint64_t evaluations_ = 0;
+};
+
+/// A lower bound of the tasks that `step` makes on all ranks.
+std::uint64_t tasks_of(const PlannedStep& step, int ranks);
+
+}  // namespace casync

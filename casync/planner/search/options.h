@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "casync/planner/search/evaluator.h"
+
+namespace casync {
+
+/// Everything that may happen to gradient `at`: codecs on both hops (the same, or a finer one back), strategies that
+/// can carry them, partitions by powers of two and multiples of the ranks. Not compressed comes first. Errors as
+/// Evaluator::option, of a codec that is not known.
+Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t at);
+
+/// Those of `options` that are the least for some price of the ports' and of the codec's time, in seconds of step time:
+/// between "only how long it takes counts" and "only how much everybody else is held up counts". In the order of
+/// `options`.
+std::vector<const Option*> worthwhile(const std::vector<const Option*>& options);
+
+/// What a second of a busy port, and of a busy codec, counts beside a second of being late.
+struct Prices {
+  double port = 0;
+  double codec = 0;
+};
+std::vector<Prices> price_grid();
+const Option* cheapest(const std::vector<const Option*>& options, const Prices& prices);
+
+bool compresses(const Decision& decision);
+
+}  // namespace casync

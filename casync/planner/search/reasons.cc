@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/search/reasons.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include "casync/planner/search/options.h"
+
+namespace casync {
+namespace {
+
+double ports(const Outline& outline) { return std::max(outline.port_s(false), outline.port_s(true)); }
+
+std::string reason(const Option& chosen, const Option& plain, const Option* coded, const GradientTimes& times) {
+  if (compresses(chosen.decision)) {
+    const double saved = ports(plain.outline) - ports(chosen.outline);
+    return text_of_seconds(std::max(0.0, saved)) + " less on the wire for " +
+           text_of_seconds(std::max(0.0, chosen.outline.codec_s() - plain.outline.codec_s())) + " more of codec";
+  }
+  if (coded == nullptr) return "as it is: no codec is allowed";
+  const std::string name = text_of(coded->decision.codec);
+  if (coded->outline.alone_s() >= plain.outline.alone_s()) {
+    return "as it is: with " + name + " it would take " + text_of_seconds(coded->outline.alone_s()) + " alone, now " +
+           text_of_seconds(plain.outline.alone_s());
+  }
+  if (times.waiting_s <= 0) return "as it is: nobody waits for it";
+  return "as it is: the step is no shorter with " + name;
+}
+
+/// What is over soonest when nothing else goes on.
+struct Shortest {
+  const Option *plain = nullptr, *coded = nullptr;
+};
+
+Shortest shortest_of(Evaluator& evaluator, std::size_t gradient) {
+  Shortest shortest;
+  const Result<std::vector<const Option*>> options = all_options(evaluator, gradient);
+  if (!options) return shortest;
+  for (const Option* option : *options) {
+    const Option*& best = compresses(option->decision) ? shortest.coded : shortest.plain;
+    if (best == nullptr || option->outline.alone_s() < best->outline.alone_s()) best = option;
+  }
+  return shortest;
+}
+
+}  // namespace
+
+std::string text_of_seconds(double seconds) {
+  char text[32];
+  if (seconds < 1e-3) {
+    std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
+  } else {
+    std::snprintf(text, sizeof text, "%.3f ms", seconds * 1e3);
+  }
+  return text;
+}
+
+std::string text_of(const Decision& decision) {
+  std::string text = text_of(decision.codec);
+  if (!(decision.second_hop == decision.codec)) text += ", " + text_of(decision.second_hop) + " back";
+  return text + ", " + std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
+         (decision.partitions == 1 ? " partition" : " partitions");
+}
+
+std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, const Simulation& simulation) {
+  std::map<std::pair<Elements, DType>, Shortest> known;
+  std::vector<std::string> lines;
+  for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+    const GradientSpec& spec = evaluator.request().training.gradients[g].spec;
+    const GradientTimes& times = simulation.gradients[g];
+    std::string line = text_of_seconds(times.sync_s);
+    if (times.waiting_s > 0) line += ", waited for " + text_of_seconds(times.waiting_s);
+    const auto [shortest, fresh] = known.try_emplace({spec.elements(), spec.dtype});
+    if (fresh) shortest->second = shortest_of(evaluator, g);
+    const Result<const Option*> chosen = evaluator.option(g, step.decisions[g]);
+    if (chosen && shortest->second.plain != nullptr) {
+      line += "; " + reason(**chosen, *shortest->second.plain, shortest->second.coded, times);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string with_comments(const std::string& plan_text, const std::vector<std::string>& head,
+                          std::span<const std::string> of_gradients) {
+  std::string text;
+  for (const std::string& line : head) text += "# " + line + "\n";
+  std::size_t gradient = 0;
+  for (std::size_t begin = 0; begin < plan_text.size();) {
+    std::size_t end = plan_text.find('\n', begin);
+    if (end == std::string::npos) end = plan_text.size();
+    const std::string line = plan_text.substr(begin, end - begin);
+    text += line;
+    if (line.starts_with("gradient ") && gradient < of_gradients.size()) text += "  # " + of_gradients[gradient++];
+    text += "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+}  // namespace casync

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "casync/planner/search/evaluator.h"
+
+namespace casync {
+
+/// For each gradient, its predicted milliseconds and what decided, as a line for a comment.
+std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, const Simulation& simulation);
+
+/// The text of a plan with a comment behind each line that begins a gradient, in their order, and lines above all.
+std::string with_comments(const std::string& plan_text, const std::vector<std::string>& head,
+                          std::span<const std::string> of_gradients);
+
+/// "int4, int8 back, ps, 8 partitions".
+std::string text_of(const Decision& decision);
+/// "1.25 ms", "12.5 us".
+std::string text_of_seconds(double seconds);
+
+}  // namespace casync

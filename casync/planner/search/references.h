@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "casync/planner/search/evaluator.h"
+
+namespace casync {
+
+/// Plans that people would write, and those of earlier planners, as far as plans can say them. What the planner finds
+/// is never worse than the best of them.
+///
+///   plain                  nothing compressed, each strategy, partitions of 1 MiB
+///   one codec              everything in it, over ps and, on nodes, hierarchical
+///   SeCoPa (HiPress)       compress or not and how many partitions, by its sums of stages; ps, each codec
+///   WFBP                   each gradient whole (ps) or in as many partitions as ranks (ring), in the order they are
+///   ready MG-WFBP                the same with small messages fused ByteScheduler          partitions of 1 to 8 MiB,
+///   the most urgent first
+///
+/// Not said: BSP's barrier after the backward pass, for a gradient starts when it is ready, which is never later;
+/// SeCoPa and one codec over a ring where the codec's merge adds an error; MG-WFBP's groups of gradients, for fusion is
+/// a rule of the link. Errors as Evaluator::option, of a codec that is not known.
+Result<std::vector<PlannedStep>> reference_plans(Evaluator& evaluator);
+
+/// HiPress's rule for one gradient: the number of partitions K from 1 to N with the least sum of stages, compressed
+/// with `codec` if that is less than not compressed.
+Result<Decision> secopa(Evaluator& evaluator, std::size_t at, const CodecChoice& codec);
+
+}  // namespace casync

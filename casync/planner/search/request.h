@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "casync/model/plan.h"
+#include "casync/model/topology.h"
+#include "casync/simulator/profile.h"
+#include "casync/simulator/simulate.h"
+#include "casync/simulator/training.h"
+
+namespace casync {
+
+/// A codec that the planner may use, besides sending gradients as they are.
+struct CodecOffer {
+  CodecChoice choice;
+  double error = 0;  ///< ||D(E(x)) - x||^2 / ||x||^2 of typical gradients: what is finer than what
+};
+
+/// What a plan is to be made for.
+struct PlanRequest {
+  Topology topology;
+  Profile profile;
+  Training training;
+  CodecFactsOf facts_of;
+  std::vector<CodecOffer> codecs;   ///< all that may be used; empty: nothing is compressed
+  std::uint32_t warm_up_steps = 0;  ///< written into the plan; the steps after them are what is planned
+};
+
+/// What happens to every gradient, by position in training.gradients.
+struct PlannedStep {
+  std::string name;  ///< "plain, ps", "int8, hierarchical", "planned"
+  std::vector<Decision> decisions;
+  Bytes fusion_bytes = 0;
+};
+
+/// What a session makes of codec `none`: elements that are not float32 are sent in their own precision.
+Decision in_own_type(Decision decision, DType dtype);
+
+}  // namespace casync

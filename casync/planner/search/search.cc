@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/search/search.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "casync/planner/search/options.h"
+#include "casync/planner/search/reasons.h"
+#include "casync/planner/search/references.h"
+#include "casync/simulator/checks.h"
+
+namespace casync {
+namespace {
+
+// Of all plans that are compared, together: the simulator takes a second for a million and a half. Ranks that differ
+// have no other judge as good.
+constexpr std::uint64_t kJudgeTasks = 1'500'000, kJudgeTasksUnlike = 15'000'000;
+constexpr std::uint64_t kStageBudget =
+    600'000;  ///< stages of outlines that improving may run through: about half a second
+constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< that all ranks simulated may have, together
+constexpr double kWorthIt = 1e-6;                  ///< part of a step below which nothing is gained
+
+/// What is being improved.
+struct State {
+  std::vector<const Option*> options;
+  std::vector<int> priorities;
+  Bytes fusion_bytes = Plan{}.fusion_bytes;
+  double seconds = 0;
+};
+
+class Search {
+ public:
+  explicit Search(const PlanRequest& request) : request_(request), evaluator_(request) {}
+
+  Result<PlanReport> run() {
+    CASYNC_RETURN_IF_ERROR(check());
+    CASYNC_RETURN_IF_ERROR(classify());
+    Result<std::vector<PlannedStep>> references = reference_plans(evaluator_);
+    if (!references) return references.status();
+    CASYNC_RETURN_IF_ERROR(begin(*references));
+    improve();
+    const State before = best_;
+    simplify();
+    CASYNC_RETURN_IF_ERROR(decide(*references, before));
+    if (report_.all_ranks) CASYNC_RETURN_IF_ERROR(refine());
+    report_.evaluations = evaluator_.evaluations();
+    report_.reason = reasons(evaluator_, report_.step, report_.simulation);
+    return std::move(report_);
+  }
+
+ private:
+  /// Gradients of one size and type.
+  struct Class {
+    std::vector<std::size_t> gradients;
+    std::vector<const Option*> options;
+    double bytes = 0;
+  };
+
+  Status check() const {
+    Scenario scenario{request_.topology, request_.profile, request_.training, {}, 0, {}};
+    scenario.decisions.resize(request_.training.gradients.size());
+    return check_scenario(scenario, {});
+  }
+
+  Status classify() {
+    std::map<std::pair<Elements, DType>, std::size_t> known;
+    for (std::size_t g = 0; g < request_.training.gradients.size(); ++g) {
+      const GradientSpec& spec = request_.training.gradients[g].spec;
+      const auto [place, fresh] = known.emplace(std::pair(spec.elements(), spec.dtype), classes_.size());
+      if (fresh) classes_.emplace_back();
+      Class& own = classes_[place->second];
+      own.gradients.push_back(g);
+      own.bytes += static_cast<double>(spec.bytes());
+      class_of_.push_back(place->second);
+      if (!fresh) continue;
+      const Result<std::vector<const Option*>> options = all_options(evaluator_, g);
+      if (!options) return options.status();
+      own.options = worthwhile(*options);
+    }
+    return Status::ok();
+  }
+
+  double measure(State& state) {
+    state.seconds = evaluator_.quick(state.options, state.priorities, state.fusion_bytes);
+    return state.seconds;
+  }
+
+  Result<State> state_of(const PlannedStep& step) {
+    State state;
+    for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+      const Result<const Option*> option = evaluator_.option(g, step.decisions[g]);
+      if (!option) return option.status();
+      state.options.push_back(*option);
+      state.priorities.push_back(step.decisions[g].priority);
+    }
+    state.fusion_bytes = step.fusion_bytes;
+    measure(state);
+    return state;
+  }
+
+  /// The best of what is known before anything is tried.
+  Status begin(const std::vector<PlannedStep>& references) {
+    for (const PlannedStep& reference : references) {
+      Result<State> state = state_of(reference);
+      if (!state) return state.status();
+      consider(std::move(*state));
+    }
+    std::vector<int> urgent;
+    for (const TrainedGradient& gradient : request_.training.gradients) urgent.push_back(gradient.spec.priority);
+    for (const Prices& prices : price_grid()) {
+      State state;
+      state.priorities = urgent;
+      for (const std::size_t own : class_of_) state.options.push_back(cheapest(classes_[own].options, prices));
+      measure(state);
+      consider(std::move(state));
+    }
+    return Status::ok();
+  }
+
+  void consider(State state) {
+    if (best_.options.empty() || state.seconds < best_.seconds) best_ = std::move(state);
+  }
+
+  bool affordable() {
+    double stages = 0;
+    for (const Option* option : best_.options) {
+      stages += static_cast<double>(option->outline.stages.size()) * option->outline.rounds * option->outline.lumps;
+    }
+    spent_ += static_cast<std::uint64_t>(stages);
+    return spent_ <= kStageBudget;
+  }
+
+  /// Sets `gradients` to each of `options` in turn and keeps the best. Whether the step became shorter.
+  bool improve(const std::vector<std::size_t>& gradients, const std::vector<const Option*>& options) {
+    bool better = false;
+    for (const Option* option : options) {
+      State state = best_;
+      bool changed = false;
+      for (const std::size_t g : gradients) changed |= std::exchange(state.options[g], option) != option;
+      if (!changed) continue;
+      if (!affordable()) return better;
+      if (measure(state) >= best_.seconds * (1 - kWorthIt)) continue;
+      best_ = std::move(state);
+      better = true;
+    }
+    return better;
+  }
+
+  void improve() {
+    const std::vector<std::size_t> order = by_bytes();
+    for (bool better = true; better;) {
+      better = false;
+      for (const std::size_t c : order) better |= improve(classes_[c].gradients, classes_[c].options);
+      // Half of a class: those that are needed first have less time than those that are needed last.
+      for (const std::size_t c : order) {
+        std::vector<std::size_t> half = classes_[c].gradients;
+        std::stable_sort(half.begin(), half.end(),
+                         [&](std::size_t a, std::size_t b) { return best_.priorities[a] < best_.priorities[b]; });
+        half.resize(half.size() / 2);
+        if (!half.empty()) better |= improve(half, classes_[c].options);
+      }
+      better |= improve_single();
+      if (spent_ > kStageBudget) return;
+    }
+  }
+
+  /// Those that the forward pass waits for longest, one by one.
+  bool improve_single() {
+    const Simulation simulation = evaluator_.quick_simulation(best_.options, best_.priorities, best_.fusion_bytes);
+    std::vector<std::size_t> order(best_.options.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return simulation.gradients[a].waiting_s > simulation.gradients[b].waiting_s;
+    });
+    bool better = false;
+    for (const std::size_t g : order) {
+      if (simulation.gradients[g].waiting_s <= best_.seconds * kWorthIt) break;
+      better |= improve({g}, classes_[class_of_[g]].options);
+    }
+    return better;
+  }
+
+  /// What compression does not make the step shorter by is taken back, small gradients first.
+  void simplify() {
+    std::vector<std::size_t> order = by_bytes();
+    std::reverse(order.begin(), order.end());
+    for (const std::size_t c : order) {
+      std::vector<std::size_t> compressed;
+      for (const std::size_t g : classes_[c].gradients) {
+        if (compresses(best_.options[g]->decision)) compressed.push_back(g);
+      }
+      for (const Option* option : classes_[c].options) {
+        if (compressed.empty() || compresses(option->decision)) continue;
+        State state = best_;
+        for (const std::size_t g : compressed) state.options[g] = option;
+        if (measure(state) > best_.seconds) continue;
+        best_ = std::move(state);
+        break;
+      }
+    }
+  }
+
+  PlannedStep planned(const State& state) const {
+    PlannedStep step{"planned", {}, state.fusion_bytes};
+    for (std::size_t g = 0; g < state.options.size(); ++g) {
+      step.decisions.push_back(state.options[g]->decision);
+      step.decisions.back().priority = state.priorities[g];
+    }
+    return step;
+  }
+
+  Status judge(const PlannedStep& step, bool reference) {
+    Result<Simulation> simulation = evaluator_.judge(step, all_ranks_);
+    if (!simulation) return simulation.status();
+    if (reference) report_.compared.push_back({step.name, simulation->step_s});
+    if (!report_.step.decisions.empty() && simulation->step_s >= report_.simulation.step_s) return Status::ok();
+    report_.step = step;
+    report_.simulation = std::move(*simulation);
+    return Status::ok();
+  }
+
+  /// By the simulator that is the judge: what was found, with other fusions, and all references.
+  Status decide(const std::vector<PlannedStep>& references, const State& before) {
+    PlannedStep found = planned(best_);
+    std::uint64_t tasks = 5 * tasks_of(found, request_.topology.ranks);
+    for (const PlannedStep& reference : references) tasks += tasks_of(reference, request_.topology.ranks);
+    all_ranks_ = tasks <= (alike(request_.topology) ? kJudgeTasks : kJudgeTasksUnlike);
+    CASYNC_RETURN_IF_ERROR(judge(found, false));
+    for (const Bytes bytes : {Bytes{0}, 64_KiB, 1_MiB}) {
+      found.fusion_bytes = bytes;
+      if (bytes != best_.fusion_bytes) CASYNC_RETURN_IF_ERROR(judge(found, false));
+    }
+    CASYNC_RETURN_IF_ERROR(judge(planned(before), false));
+    for (const PlannedStep& reference : references) CASYNC_RETURN_IF_ERROR(judge(reference, true));
+    report_.all_ranks = all_ranks_;
+    return Status::ok();
+  }
+
+  /// What one rank that stands for all did not see: sizes decided anew, with all ranks looked at, largest first.
+  Status refine() {
+    std::uint64_t tasks = 0;
+    for (const std::size_t c : by_bytes()) {
+      for (const Option* option : classes_[c].options) {
+        PlannedStep step = report_.step;
+        step.name = "planned";
+        for (const std::size_t g : classes_[c].gradients) {
+          const int priority = step.decisions[g].priority;
+          step.decisions[g] = option->decision;
+          step.decisions[g].priority = priority;
+        }
+        if (step.decisions == report_.step.decisions) continue;
+        tasks += std::max<std::uint64_t>(tasks_of(step, request_.topology.ranks), 1000);
+        if (tasks > kRefineTasks) return Status::ok();
+        CASYNC_RETURN_IF_ERROR(judge(step, false));
+      }
+    }
+    return Status::ok();
+  }
+
+  /// Classes, those with the most bytes first.
+  std::vector<std::size_t> by_bytes() const {
+    std::vector<std::size_t> order(classes_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return classes_[a].bytes > classes_[b].bytes; });
+    return order;
+  }
+
+  const PlanRequest& request_;
+  Evaluator evaluator_;
+  std::vector<Class> classes_;
+  std::vector<std::size_t> class_of_;
+  State best_;
+  std::uint64_t spent_ = 0;
+  bool all_ranks_ = true;  ///< who judges
+  PlanReport report_;
+};
+
+}  // namespace
+
+Result<PlanReport> find_plan(const PlanRequest& request) { return Search(request).run(); }
+
+Plan plan_of(const PlanRequest& request, const PlannedStep& step, const std::string& profile_digest) {
+  Plan plan;
+  plan.world = {request.topology.ranks, request.topology.nodes(), profile_digest};
+  plan.fusion_bytes = step.fusion_bytes;
+  for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+    const Decision& decision = step.decisions[g];
+    Entry entry{request.training.gradients[g].spec.name, {}};
+    entry.choice.codec = decision.codec;
+    if (!(decision.second_hop == decision.codec)) entry.choice.second_hop = decision.second_hop;
+    entry.choice.strategy = decision.strategy;
+    entry.choice.partitions = decision.partitions;
+    entry.choice.priority = decision.priority;
+    if (request.warm_up_steps > 0 && (decision.codec.name != "none" || decision.second_hop.name != "none")) {
+      entry.choice.warm_up_steps = request.warm_up_steps;
+    }
+    plan.gradients.push_back(std::move(entry));
+  }
+  return plan;
+}
+
+}  // namespace casync

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "casync/planner/search/request.h"
+
+namespace casync {
+
+/// What the planner found, and what it was compared with.
+struct PlanReport {
+  struct Compared {
+    std::string name;
+    double step_s = 0;
+  };
+  PlannedStep step;
+  Simulation simulation;            ///< of it
+  bool all_ranks = false;           ///< plans were compared by simulating all ranks, else by one that stands for all
+  std::vector<Compared> compared;   ///< the reference plans, in their order
+  std::vector<std::string> reason;  ///< for each gradient, in words
+  std::uint64_t evaluations = 0;    ///< of steps, on the way
+};
+
+/// Searches the plan with the least predicted step, over the simulator. Gradients of one size and type are decided
+/// together first, then those that are waited for one by one. What compressing does not make shorter is not compressed.
+/// The result is a function of the request, and by the same simulator never worse than any of reference_plans().
+/// InvalidArgument, PlanError: as simulate() and hop_costs.
+Result<PlanReport> find_plan(const PlanRequest& request);
+
+/// The plan file's content: one entry for each gradient.
+Plan plan_of(const PlanRequest& request, const PlannedStep& step, const std::string& profile_digest);
+
+}  // namespace casync

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace casync {
+namespace {
+
+bool usable(double value) { return std::isfinite(value) && value >= 0; }
+
+Status check_curve(const Curve& curve, const std::string& what) {
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    const std::string fault = fault_of_point(curve.points, i);
+    if (!fault.empty()) return invalid_argument("profile: " + what + ", point " + std::to_string(i + 1) + ": " + fault);
+  }
+  return Status::ok();
+}
+
+Status check_link(const Link& link, const std::string& what) {
+  if (!usable(link.latency_s))
+    return invalid_argument("profile: " + what + ": a latency that is negative or not finite");
+  if (!usable(link.message_s)) {
+    return invalid_argument("profile: " + what + ": a cost of messages that is negative or not finite");
+  }
+  return check_curve(link.wire, what);
+}
+
+Status check_profile(const Profile& profile) {
+  // Infinity is a machine whose codecs are free: what closed forms are compared with.
+  if (!(profile.memory_bytes_per_second > 0)) return invalid_argument("profile: no memory bandwidth");
+  if (!usable(profile.launch_s)) return invalid_argument("profile: a launch that is negative or not finite");
+  if (!std::isfinite(profile.contention) || profile.contention < 1) {
+    return invalid_argument("profile: a contention below 1, or not finite");
+  }
+  CASYNC_RETURN_IF_ERROR(check_link(profile.inside, "inside"));
+  CASYNC_RETURN_IF_ERROR(check_link(profile.between, "between"));
+  for (const auto& [name, curves] : profile.codecs) {
+    CASYNC_RETURN_IF_ERROR(check_curve(curves.encode, "codec " + name + ", encode"));
+    CASYNC_RETURN_IF_ERROR(check_curve(curves.decode, "codec " + name + ", decode"));
+    CASYNC_RETURN_IF_ERROR(check_curve(curves.merge, "codec " + name + ", merge"));
+  }
+  return Status::ok();
+}
+
+Status check_training(const Training& training) {
+  if (!usable(training.backward_s) || !usable(training.forward_s)) {
+    return invalid_argument("model: a backward or forward pass of seconds that are negative or not finite");
+  }
+  for (const TrainedGradient& gradient : training.gradients) {
+    const auto within = [&](double at, double end) { return usable(at) && at <= end; };
+    if (!within(gradient.ready_s, training.backward_s) || !within(gradient.need_s, training.forward_s)) {
+      return invalid_argument("model: gradient " + gradient.spec.name + ": ready or needed outside of its pass");
+    }
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Status check_scenario(const Scenario& scenario, const SimulationOptions& options) {
+  const Topology& topology = scenario.topology;
+  const auto ranks = static_cast<std::size_t>(std::max(topology.ranks, 0));
+  if (topology.ranks < 1) return invalid_argument("a group of " + std::to_string(topology.ranks) + " ranks");
+  if (!topology.node_of.empty() && topology.node_of.size() != ranks) {
+    return invalid_argument("nodes of " + std::to_string(topology.node_of.size()) + " ranks, and there are " +
+                            std::to_string(ranks));
+  }
+  for (const int node : topology.node_of) {
+    if (node < 0 || node >= topology.ranks) return invalid_argument("a node numbered " + std::to_string(node));
+  }
+  if (scenario.decisions.size() != scenario.training.gradients.size()) {
+    return invalid_argument(std::to_string(scenario.decisions.size()) + " decisions for " +
+                            std::to_string(scenario.training.gradients.size()) + " gradients");
+  }
+  if (options.steps < 1) return invalid_argument(std::to_string(options.steps) + " steps");
+  if (!usable(options.jitter)) return invalid_argument("a jitter that is negative or not finite");
+  if (!options.slowness.empty() && options.slowness.size() != ranks) {
+    return invalid_argument("a slowness of " + std::to_string(options.slowness.size()) + " ranks, and there are " +
+                            std::to_string(ranks));
+  }
+  for (const double slowness : options.slowness) {
+    if (!usable(slowness)) return invalid_argument("a slowness that is negative or not finite");
+  }
+  CASYNC_RETURN_IF_ERROR(check_profile(scenario.profile));
+  return check_training(scenario.training);
+}
+
+}  // namespace casync

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/one_rank.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "casync/graph/fuse.h"
+#include "casync/simulator/checks.h"
+
+namespace casync {
+namespace {
+
+enum MilestoneKind { kReady, kBackwardEnd, kNeed, kStepEnd };
+
+double& part_of(StepParts& parts, Stage::Kind kind) {
+  switch (kind) {
+    case Stage::Kind::kEncode: return parts.encode_s;
+    case Stage::Kind::kMerge: return parts.merge_s;
+    case Stage::Kind::kDecode: return parts.decode_s;
+    default: return parts.wire_s;
+  }
+}
+
+}  // namespace
+
+OneRank::OneRank(const Training& training, const Profile& profile) : training_(training), profile_(profile) {
+  for (std::uint32_t g = 0; g < training.gradients.size(); ++g) {
+    milestones_.push_back({training.gradients[g].ready_s, kReady, g});
+    milestones_.push_back({training.backward_s + training.gradients[g].need_s, kNeed, g});
+  }
+  milestones_.push_back({training.backward_s, kBackwardEnd, 0});
+  milestones_.push_back({training.backward_s + training.forward_s, kStepEnd, 0});
+  std::stable_sort(milestones_.begin(), milestones_.end(), [](const Milestone& a, const Milestone& b) {
+    return std::tie(a.position, a.kind) < std::tie(b.position, b.kind);
+  });
+}
+
+void OneRank::reset() {
+  const std::size_t gradients = training_.gradients.size();
+  now_ = 0;
+  arrivals_ = 1;
+  events_ = {};
+  at_training_ = at_codec_ = {};
+  milestone_ = 0;
+  blocked_ = false;
+  codec_ready_ = {};
+  ports_[0] = ports_[1] = {};
+  items_.clear();
+  left_.assign(gradients, 0);
+  active_.assign(gradients, 0);
+  gathered_from_.assign(gradients, 0);
+  std::uint32_t places = 0;
+  for (std::size_t g = 0; g < gradients; ++g) {
+    const Outline& outline = *outlines_[g];
+    gathered_from_[g] = places;
+    places += static_cast<std::uint32_t>(outline.rounds) * static_cast<std::uint32_t>(outline.stages.size());
+    for (std::size_t s = 0; s < outline.stages.size(); ++s) {
+      const Stage& stage = outline.stages[s];
+      if (!stage.aside && s + 1 < outline.stages.size()) continue;
+      left_[g] += static_cast<std::uint32_t>(outline.rounds * (stage.gathers ? 1 : outline.lumps));
+    }
+  }
+  gathered_.assign(places, 0);
+  made_ = {};
+  made_.gradients.resize(gradients);
+}
+
+double OneRank::step_seconds(std::span<const Outline* const> outlines, std::span<const int> priorities,
+                             Bytes fusion_bytes) {
+  outlines_ = outlines;
+  priorities_ = priorities;
+  fusion_bytes_ = fusion_bytes;
+  reset();
+  go_on();
+  while (!events_.empty()) {
+    now_ = events_.next_time();
+    // What happens at one moment all happens before anything begins, as in Engine.
+    while (!events_.empty() && events_.next_time() == now_) happen(events_.pop());
+    start_codec();
+    if (!events_.empty() && events_.next_time() == now_) continue;
+    start_sending(false);
+    start_sending(true);
+  }
+  return made_.step_s;
+}
+
+Simulation OneRank::run(std::span<const Outline* const> outlines, std::span<const int> priorities, Bytes fusion_bytes) {
+  step_seconds(outlines, priorities, fusion_bytes);
+  made_.parts.training_s = training_.backward_s + training_.forward_s;
+  made_.parts.exposed_s = made_.step_s - made_.parts.training_s;
+  made_.tasks = items_.size();
+  return std::move(made_);
+}
+
+void OneRank::happen(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kTraining:
+      if (event.version == at_training_.version) training_comes_by();
+      break;
+    case Event::Kind::kCodec: {
+      if (event.version != at_codec_.version) break;
+      at_codec_.running = false;
+      const Stage& stage = stage_of(codec_item_);
+      part_of(made_.parts, stage.kind) += now_ - codec_began_;
+      if (stage.then_s > 0) {
+        events_.push(now_ + stage.then_s, Event::Kind::kArrived, codec_item_);
+      } else {
+        over(items_[codec_item_]);
+      }
+      break;
+    }
+    case Event::Kind::kPortFree: ports_[event.subject].sending = false; break;
+    default: over(items_[event.subject]);
+  }
+}
+
+void OneRank::start(Work& work, double seconds, double rate, Event::Kind kind) {
+  work = {seconds, rate, now_, true, work.version + 1};
+  events_.push(now_ + seconds / rate, kind, 0, work.version);
+}
+
+void OneRank::change_rate(Work& work, double rate, Event::Kind kind) {
+  if (!work.running || work.rate == rate) return;
+  start(work, std::max(0.0, work.left - (now_ - work.since) * work.rate), rate, kind);
+}
+
+void OneRank::go_on() {
+  const double from = milestone_ == 0 ? 0 : milestones_[milestone_ - 1].position;
+  start(at_training_, milestones_[milestone_].position - from, at_codec_.running ? 1 / profile_.contention : 1,
+        Event::Kind::kTraining);
+}
+
+void OneRank::training_comes_by() {
+  const Milestone& here = milestones_[milestone_];
+  at_training_.running = false;
+  if (here.kind == kReady) begin(here.gradient);
+  if (here.kind == kNeed && active_[here.gradient] != 0) {
+    blocked_ = true;
+    blocked_since_ = now_;
+    return;
+  }
+  if (here.kind == kStepEnd) {
+    made_.step_s = now_;
+    return;
+  }
+  ++milestone_;
+  go_on();
+}
+
+void OneRank::begin(std::uint32_t gradient) {
+  const Outline& outline = *outlines_[gradient];
+  active_[gradient] = 1;
+  made_.gradients[gradient].sync_s = -now_;
+  if (outline.stages.empty()) return finish(gradient);
+  for (int round = 0; round < outline.rounds; ++round) {
+    const int items = outline.stages.front().gathers ? 1 : outline.lumps;
+    for (int i = 0; i < items; ++i) enter(gradient, 0, static_cast<std::uint16_t>(round));
+  }
+}
+
+/// One item of the stage before has come through, or the gradient begins.
+void OneRank::enter(std::uint32_t gradient, std::size_t at, std::uint16_t round) {
+  const Outline& outline = *outlines_[gradient];
+  for (;; ++at) {
+    const Stage& stage = outline.stages[at];
+    const bool one_before = at == 0 || outline.stages[at - 1].gathers;
+    int items = 1;
+    if (stage.gathers && !one_before) {
+      std::uint32_t& gathered = gathered_[gathered_from_[gradient] + round * outline.stages.size() + at];
+      if (++gathered < static_cast<std::uint32_t>(outline.lumps)) return;
+    } else if (!stage.gathers && at > 0 && one_before) {
+      items = outline.lumps;
+    }
+    for (int i = 0; i < items; ++i) {
+      const auto item = static_cast<std::uint32_t>(items_.size());
+      items_.push_back({gradient, static_cast<std::uint16_t>(at), round});
+      UrgentQueue& queue = stage.kind == Stage::Kind::kSend ? ports_[stage.between ? 1 : 0].ready : codec_ready_;
+      queue.push({priorities_[gradient], stage.hop, arrivals_++, item});
+    }
+    if (!stage.aside) return;
+  }
+}
+
+void OneRank::over(const Item& item) {
+  const std::uint32_t gradient = item.gradient;
+  const Outline& outline = *outlines_[gradient];
+  const bool last = item.stage + std::size_t{1} == outline.stages.size();
+  if (!last && !outline.stages[item.stage].aside) return enter(gradient, item.stage + std::size_t{1}, item.round);
+  if (--left_[gradient] == 0) finish(gradient);
+}
+
+void OneRank::finish(std::uint32_t gradient) {
+  active_[gradient] = 0;
+  made_.gradients[gradient].sync_s += now_;
+  if (!blocked_ || milestones_[milestone_].gradient != gradient) return;
+  blocked_ = false;
+  made_.parts.waiting_s += now_ - blocked_since_;
+  made_.gradients[gradient].waiting_s = now_ - blocked_since_;
+  start(at_training_, 0, 1, Event::Kind::kTraining);
+}
+
+void OneRank::start_codec() {
+  const double shared = 1 / profile_.contention;
+  // What takes no time makes nobody wait: it is over at once, and may make more ready.
+  while (!at_codec_.running && !codec_ready_.empty()) {
+    const std::uint32_t item = codec_ready_.pop().task;
+    const Stage& stage = stage_of(item);
+    if (stage.seconds == 0 && stage.then_s == 0) {
+      over(Item(items_[item]));
+      continue;
+    }
+    codec_item_ = item;
+    codec_began_ = now_;
+    start(at_codec_, stage.seconds, at_training_.running ? shared : 1, Event::Kind::kCodec);
+  }
+  change_rate(at_codec_, at_training_.running ? shared : 1, Event::Kind::kCodec);
+  change_rate(at_training_, at_codec_.running ? shared : 1, Event::Kind::kTraining);
+}
+
+/// With messages that go to the same receiver, as Engine fuses them.
+void OneRank::start_sending(bool between) {
+  Port& port = ports_[between ? 1 : 0];
+  if (port.sending || port.ready.empty()) return;
+  std::vector<std::uint32_t> together;
+  double seconds = 0, receive_s = 0, head_s = 0, latency_s = 0, bytes = 0;
+  while (!port.ready.empty()) {
+    const std::uint32_t item = port.ready.top().task;
+    const Stage& stage = stage_of(item);
+    const double each = stage.bytes / std::max(1.0, stage.messages);
+    if (!together.empty() &&
+        (!stage.joins || !fuses(static_cast<Bytes>(bytes), static_cast<Bytes>(each), fusion_bytes_))) {
+      break;
+    }
+    port.ready.pop();
+    seconds += stage.seconds - (together.empty() ? 0 : stage.message_s);
+    receive_s += stage.receive_s;
+    if (together.empty()) made_.messages_per_rank += stage.messages;
+    head_s = stage.head_s;
+    latency_s = stage.latency_s;
+    made_.wire_bytes_per_rank += stage.bytes;
+    bytes += each;
+    together.push_back(item);
+    if (!stage.joins) break;
+  }
+  port.sending = true;
+  made_.parts.wire_s += seconds;
+  events_.push(now_ + seconds, Event::Kind::kPortFree, between ? 1 : 0);
+  const double begins = std::max(now_ + head_s, port.receives_until);
+  port.receives_until = begins + receive_s;
+  const double arrives = std::max(port.receives_until, now_ + seconds + latency_s);
+  for (const std::uint32_t item : together) events_.push(arrives + stage_of(item).then_s, Event::Kind::kArrived, item);
+}
+
+Result<Simulation> simulate_one_rank(const Scenario& scenario, const SimulationOptions& options) {
+  CASYNC_RETURN_IF_ERROR(check_scenario(scenario, options));
+  if (!alike(scenario.topology)) {
+    return invalid_argument("one rank cannot stand for all: nodes have different numbers of ranks");
+  }
+  if (options.spans || options.jitter > 0 || !options.slowness.empty()) {
+    return invalid_argument("one rank cannot stand for all: ranks are to differ, or spans of all are asked for");
+  }
+  const AlikeRanks ranks = alike_ranks(scenario.topology);
+  std::vector<Outline> outlines;
+  std::vector<int> priorities;
+  for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
+    const GradientSpec& spec = scenario.training.gradients[g].spec;
+    const Decision& decision = scenario.decisions[g];
+    const Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
+    if (!costs) return Status(costs.status().code(), "gradient " + spec.name + ": " + costs.status().message());
+    outlines.push_back(outline(decision, spec.elements(), ranks, scenario.profile, *costs));
+    priorities.push_back(decision.priority);
+  }
+  std::vector<const Outline*> borrowed;
+  for (const Outline& outline : outlines) borrowed.push_back(&outline);
+  return OneRank(scenario.training, scenario.profile).run(borrowed, priorities, scenario.fusion_bytes);
+}
+
+}  // namespace casync

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank for all, beside the simulation of all ranks.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "casync/simulator/one_rank.h"
+#include "tests/casync_simulator/scenarios.h"
+
+namespace casync {
+namespace {
+
+using namespace test;
+
+double one_rank_seconds(const Scenario& scenario) {
+  const Result<Simulation> simulation = simulate_one_rank(scenario, {});
+  REQUIRE(simulation.status().text() == "OK");
+  return simulation->step_s;
+}
+
+struct Way {
+  Decision decision;
+  const char* name;
+};
+
+std::vector<Way> ways() {
+  return {{{{"none", {}}, {"none", {}}, StrategyKind::kPs, 1, 0}, "ps none"},
+          {{{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 1, 0}, "ps byte"},
+          {{{"none", {}}, {"none", {}}, StrategyKind::kRing, 1, 0}, "ring none"},
+          {{{"half", {}}, {"byte", {}}, StrategyKind::kRing, 1, 0}, "ring half byte"},
+          {{{"byte", {}}, {"byte", {}}, StrategyKind::kAllGather, 1, 0}, "all_gather byte"},
+          {{{"none", {}}, {"none", {}}, StrategyKind::kTree, 1, 0}, "tree none"},
+          {{{"byte", {}}, {"half", {}}, StrategyKind::kHierarchical, 1, 0}, "hierarchical byte half"}};
+}
+
+/// Twelve gradients, each third one small and whole; the others in so many partitions.
+Scenario compared(const Way& way, int ranks, int per_node, int partitions, double slow) {
+  Decision decision = way.decision;
+  decision.partitions = std::max(1, partitions);
+  Profile profile = awkward();
+  for (Curve::Point& point : profile.between.wire.points) point.seconds *= slow;
+  Scenario scenario = several(ranks, per_node, decision, profile);
+  for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
+    if (g % 3 == 0) {
+      scenario.decisions[g].partitions = 1;
+    } else {
+      scenario.training.gradients[g].spec.shape[0] *= 10;
+    }
+  }
+  return scenario;
+}
+
+}  // namespace
+
+TEST_CASE("one rank: as the simulation of all ranks says, where ranks own as many partitions each") {
+  for (const Way& way : ways()) {
+    if (way.decision.strategy == StrategyKind::kTree || way.decision.strategy == StrategyKind::kHierarchical) continue;
+    for (const int ranks : {2, 4, 8, 16, 32, 64}) {
+      for (const int factor : {1, 4}) {
+        if (factor * ranks > 64) continue;  // millions of tasks where everybody sends to everybody
+        for (const double slow : {1.0, 10.0}) {
+          const Scenario scenario = compared(way, ranks, 1, factor * ranks, slow);
+          const double all = simulated(scenario).step_s;
+          CAPTURE(way.name, ranks, factor, slow);
+          CHECK(one_rank_seconds(scenario) == Approx(all).epsilon(0.11));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("one rank: near it everywhere, and nearer mostly") {
+  std::vector<double> off;
+  for (const Way& way : ways()) {
+    for (const int per_node : {1, 4}) {
+      for (const int ranks : {4, 8, 16, 32}) {
+        for (const int partitions : {1, ranks / 2, ranks}) {
+          for (const double slow : {1.0, 10.0}) {
+            const Scenario scenario = compared(way, ranks, per_node, partitions, slow);
+            const double all = simulated(scenario).step_s, one = one_rank_seconds(scenario);
+            CAPTURE(way.name, per_node, ranks, partitions, slow, all, one);
+            CHECK(std::abs(one - all) <= 0.45 * all);
+            off.push_back(std::abs(one - all) / all);
+          }
+        }
+      }
+    }
+  }
+  std::sort(off.begin(), off.end());
+  CHECK(off[off.size() / 2] < 0.04);
+  CHECK(off[off.size() * 9 / 10] < 0.26);
+}
+
+TEST_CASE("one rank: everything so many times as slow makes the step so many times as long") {
+  for (const Way& way : ways()) {
+    Scenario scenario = compared(way, 8, 4, 8, 1);
+    const double step = one_rank_seconds(scenario);
+    scenario.profile.memory_bytes_per_second /= 4;
+    scenario.profile.launch_s *= 4;
+    for (Link* link : {&scenario.profile.inside, &scenario.profile.between}) {
+      link->latency_s *= 4;
+      link->message_s *= 4;
+      for (Curve::Point& point : link->wire.points) point.seconds *= 4;
+    }
+    scenario.training.backward_s *= 4;
+    scenario.training.forward_s *= 4;
+    for (TrainedGradient& gradient : scenario.training.gradients) gradient.ready_s *= 4, gradient.need_s *= 4;
+    CHECK(one_rank_seconds(scenario) == step * 4);
+  }
+}
+
+TEST_CASE("one rank: never less than training, its port or its codec alone") {
+  for (const Way& way : ways()) {
+    for (const int partitions : {1, 8, 64}) {
+      Scenario scenario = compared(way, 16, 4, partitions, 10);
+      scenario.profile.contention = 1;
+      double codec = 0, inside = 0, between = 0;
+      for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
+        const Result<HopCosts> costs =
+            hop_costs(scenario.decisions[g], DType::kFloat32, scenario.profile, scenario.facts_of);
+        REQUIRE(costs.status().text() == "OK");
+        const Outline made = outline(scenario.decisions[g], scenario.training.gradients[g].spec.elements(),
+                                     alike_ranks(scenario.topology), scenario.profile, *costs);
+        codec += made.codec_s();
+        inside += made.port_s(false);
+        between += made.port_s(true);
+      }
+      const double step = one_rank_seconds(scenario) * (1 + 1e-12);
+      CHECK(step >= 0.03);
+      CHECK(step >= codec);
+      CHECK(step >= inside);
+      CHECK(step >= between);
+    }
+  }
+}
+
+TEST_CASE("one rank: 4096 ranks with 400 gradients") {
+  const Decision decision{{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 4096, 0};
+  Scenario scenario = several(4096, 8, decision, awkward(), 400);
+  for (TrainedGradient& gradient : scenario.training.gradients) gradient.spec.shape = {1 << 20};
+  const Result<Simulation> simulation = simulate_one_rank(scenario, {});
+  REQUIRE(simulation.status().text() == "OK");
+  CHECK(simulation->step_s > 0.03);
+  CHECK(simulation->wire_bytes_per_rank == Approx(400.0 * 2 * 4095 / 4096 * (1 << 20)).epsilon(0.01));
+}
+
+TEST_CASE("one rank: what one cannot stand for is refused") {
+  const auto refused = [](const Scenario& scenario, const SimulationOptions& options) {
+    return simulate_one_rank(scenario, options).status().message();
+  };
+  Scenario uneven = compared(ways()[0], 4, 1, 4, 1);
+  uneven.topology.node_of = {0, 0, 0, 1};
+  CHECK(refused(uneven, {}) == "one rank cannot stand for all: nodes have different numbers of ranks");
+  SimulationOptions options;
+  options.jitter = 0.1;
+  const std::string differ = "one rank cannot stand for all: ranks are to differ, or spans of all are asked for";
+  CHECK(refused(compared(ways()[0], 4, 1, 4, 1), options) == differ);
+  Scenario unknown = compared(ways()[0], 4, 1, 4, 1);
+  unknown.decisions[2].codec.name = "zip";
+  CHECK(refused(unknown, {}).find("gradient layer2: no codec zip") == 0);
+  Scenario mixed = compared(ways()[1], 4, 1, 4, 1);
+  mixed.decisions[1].strategy = StrategyKind::kRing;
+  CHECK(refused(mixed, {}).find("gradient layer1: strategy `ring` merges again at each hop") == 0);
+}
+
+}  // namespace casync

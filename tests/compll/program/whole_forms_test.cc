@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text for whole vectors of forms that no codec of ours has gives the bytes of the interpreter, on every instruction
+// set.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "compll/codec/generated_codec.h"
+#include "tests/compll/support/inputs.h"
+#include "tests/compll/support/instruction_sets.h"
+#include "tests/compll/support/programs.h"
+#include "tests/compll/support/run_codec.h"
+
+namespace casync::compll {
+
+extern "C" const GeneratedCodec* generated_whole_forms();
+
+namespace {
+
+struct Outcome {
+  Coded coded, merged;
+  std::vector<float> decoded, result;
+};
+
+Outcome outcome_of(const Codec& codec, const std::vector<float>& values) {
+  const Elements n = values.size(), states = codec.info().states;
+  const std::vector<float> before = laplace(states * n, 7);
+  Outcome made;
+  made.coded = encode(codec, values, before);
+  CHECK(codec.check(made.coded.view(), n).text() == "OK");
+  made.decoded = decode(codec, made.coded, n);
+  made.merged = made.coded;
+  const Contribution terms[] = {{made.coded.view(), nullptr}, {{}, values.data()}};
+  made.merged.finite = codec
+                           .merge(terms, n, 0.5f, codec, {before.data(), made.merged.residual.data(), n}, {3, 4, 5, 0},
+                                  made.merged.payload.data())
+                           .finite;
+  std::vector<float> after(states * n);
+  made.result.resize(n);
+  codec.result(made.decoded.data(), n, {before.data(), after.data(), n}, {}, made.result.data());
+  made.result.insert(made.result.end(), after.begin(), after.end());
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("whole forms: doubles, picked elements, two sizes of blocks, several results, states and a result") {
+  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/whole_forms.cll");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const double small : {16.0, 24.0, 64.0}) {
+    const Parameters parameters = {{"small", small}};
+    const std::unique_ptr<Codec> meaning = from_text("whole_forms", text, parameters).codec;
+    const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_whole_forms(), parameters);
+    REQUIRE(generated.status().text() == "OK");
+    for (const Elements n : {1, 15, 16, 17, 63, 129, 4097, 20011}) {
+      for (const std::vector<float>& values : {gaussian(n, 3), laplace(n, 4), std::vector<float>(n, -0.0f)}) {
+        const Outcome expected = outcome_of(*meaning, values);
+        REQUIRE((expected.coded.finite && expected.merged.finite));
+        for (const std::string& set : instruction_sets()) {
+          const UseInstructionSet used(set);
+          INFO(set << ", " << n << " elements, blocks of " << small);
+          const Outcome made = outcome_of(**generated, values);
+          CHECK(made.coded.payload == expected.coded.payload);
+          CHECK(same_bytes(made.coded.residual, expected.coded.residual));
+          CHECK(same_bytes(made.decoded, expected.decoded));
+          CHECK(made.merged.payload == expected.merged.payload);
+          CHECK(same_bytes(made.merged.residual, expected.merged.residual));
+          CHECK(same_bytes(made.result, expected.result));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync plan, explain and profile."""
+import json
+import os
+
+from command import casync, claim, ends_with, run_all, temporary_folder
+
+PROFILE = """version: 1
+memory_bytes_per_second: 1e11
+launch_seconds: 1e-6
+between { latency_seconds: 1e-5 bytes_per_second: %s }
+"""
+MODEL = """version: 1
+backward_seconds: 0.01
+forward_seconds: 0.005
+gradient { name: "large.weight" shape: [1000, 1000] ready_seconds: 0.005 need_seconds: 0.003 }
+gradient { name: "first.weight" shape: [100, 1000] ready_seconds: 0.01 need_seconds: 0 }
+gradient { name: "first.bias" shape: [100] ready_seconds: 0.01 need_seconds: 0 }
+"""
+
+
+class Files:
+    def __init__(self, folder, bytes_per_second="1e8"):
+        self.profile, self.model = (os.path.join(folder, name) for name in ("profile.txtpb", "model.txtpb"))
+        self.plan = os.path.join(folder, "plan.txtpb")
+        with open(self.profile, "w") as file:
+            file.write(PROFILE % bytes_per_second)
+        with open(self.model, "w") as file:
+            file.write(MODEL)
+        self.inputs = ["--profile", self.profile, "--model", self.model]
+
+
+def test_a_plan_is_written_checked_simulated_and_explained():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        made = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8,int4", "-o", files.plan, "--json")
+        ends_with(0, made, "plan")
+        found = json.loads(made.stdout)
+        text = open(files.plan).read()
+        claim(found["plan"] == text, "the plan is in the JSON, too")
+        claim(all(found["step_ms"] <= other["step_ms"] for other in found["compared"]), "never worse", found)
+        claim("int8" in text or "int4" in text, "a slow link: compressed", text)
+        claim("world { ranks: 4 nodes: 4 profile_digest:" in text, "it knows its world", text)
+        claim(all("  # " in line for line in text.splitlines() if line.startswith("gradient")), "reasons", text)
+        check = casync("plan", "--check", files.plan, "--model", files.model)
+        ends_with(0, check, "plan --check")
+        claim("3 entries, nothing odd" in check.stdout, "nothing odd", check.stdout)
+        simulated = casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan, "--json")
+        ends_with(0, simulated, "simulate")
+        claim(abs(json.loads(simulated.stdout)["step_ms"] - found["step_ms"]) < 1e-9 * found["step_ms"],
+              "the simulator says the same", simulated.stdout, found["step_ms"])
+        explained = casync("explain", *files.inputs, "--plan", files.plan, "large.weight", "--codecs", "int8,int4", "--json")
+        ends_with(0, explained, "explain")
+        alternatives = json.loads(explained.stdout)["alternatives"]
+        claim(sum(a["planned"] for a in alternatives) == 1, "one of them is the plan's", explained.stdout)
+        again = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8,int4")
+        claim(again.stdout == text, "the same again, on stdout", again.stdout)
+
+
+def test_a_fast_link_compresses_nothing():
+    with temporary_folder() as folder:
+        files = Files(folder, "1e13")
+        result = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8,onebit")
+        ends_with(0, result, "plan")
+        claim("int8" not in result.stdout.split("version: 1")[1].split("#")[0] and "onebit" not in
+              "".join(line.split("#")[0] for line in result.stdout.splitlines()), "nothing", result.stdout)
+
+
+def test_what_is_odd_about_a_plan_is_said():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        with open(files.plan, "w") as file:
+            file.write('version: 1\nworld { ranks: 8 }\nrule { match: "*" codec { name: "int8" } }\n'
+                       'rule { match: "*.bias" codec { name: "none" } }\ngradient { name: "larg.weight" partitions: 2 }\n')
+        result = casync("plan", "--check", files.plan, "--model", files.model, "-n", 4)
+        ends_with(0, result, "plan --check")
+        for remark in ("rule 2 `*.bias` never applies", "entry `larg.weight` names no gradient", "made for 8 ranks"):
+            claim(remark in result.stdout, remark, result.stdout)
+        with open(files.plan, "w") as file:
+            file.write('version: 1\ndefault { codec { name: "int8" }\n  strategy: RING }\n')
+        result = casync("plan", "--check", files.plan, "--model", files.model)
+        ends_with(3, result, "a ring cannot carry int8")
+        claim("gradient `large.weight`: strategy `ring` merges again" in result.stderr, "says why", result.stderr)
+        with open(files.plan, "w") as file:
+            file.write('version: 1\nrule { match: "*" partitons: 2 }\n')
+        result = casync("plan", "--check", files.plan)
+        ends_with(3, result, "an unknown field")
+        claim("plan.txtpb:2:" in result.stderr and "did you mean `partitions`" in result.stderr, "place", result.stderr)
+
+
+def test_nonsense_is_refused_with_3_and_names_the_culprit():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        common = ["plan", *files.inputs, "-n", 2]
+        for arguments, culprit in ((["--codecs", "zip"], "zip"), (["--codecs", "int8:colour=1"], "colour")):
+            result = casync(*common, *arguments)
+            ends_with(3, result, f"plan {arguments}")
+            claim(culprit in result.stderr and result.stdout == "", "named", result.stderr)
+        result = casync("explain", *files.inputs, "-n", 2, "large.weigh")
+        ends_with(3, result, "explain of what is not there")
+        claim("did you mean `large.weight`" in result.stderr, "a hint", result.stderr)
+        result = casync("explain", *files.inputs)
+        ends_with(3, result, "explain for nobody knows how many ranks")
+        with open(files.profile, "a") as file:
+            file.write('codec { name: "int8" encode { point { size: 1 seconds: nan } } }\n')
+        result = casync(*common)
+        ends_with(3, result, "a profile with NaN")
+        claim("profile.txtpb:5:" in result.stderr, "line and column", result.stderr)
+
+
+def test_crossover_as_table_and_picture():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        picture = os.path.join(folder, "map.svg")
+        result = casync("explain", *files.inputs, "-n", 4, "--codecs", "int8", "--svg", picture, "--json")
+        ends_with(0, result, "explain")
+        rows = json.loads(result.stdout)["crossover"]
+        claim(rows[-1]["pays_up_to_bytes_per_second"] is not None, "large gradients on slow links", rows)
+        svg = open(picture).read()
+        claim(svg.startswith("<svg") and svg.rstrip().endswith("</svg>") and "as it is" in svg, "a picture")
+
+
+def test_a_profile_of_this_machine_is_one_that_plan_takes():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        here = os.path.join(folder, "here.txtpb")
+        result = casync("profile", "--quick", "--codecs", "int8", "--between", "ucx:tcp", "--inside", "ucx:tcp", "-o", here,
+                        timeout=200)
+        if result.returncode == 1 and "ucx" in result.stderr.lower() and "built without" in result.stderr:
+            return
+        ends_with(0, result, "profile")
+        text = open(here).read()
+        claim('codec { name: "int8"' in text and "# measured int8 encode" in text, "curves and points", text)
+        ends_with(0, casync("plan", "--profile", here, "--model", files.model, "-n", 2), "plan with it")
+
+
+run_all(globals())

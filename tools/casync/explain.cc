@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// casync explain: why a gradient is decided so, and from where on compression pays.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "casync/planner/decide.h"
+#include "casync/planner/plan_file.h"
+#include "casync/planner/search/alternatives.h"
+#include "casync/planner/search/reasons.h"
+#include "tools/casync/exit_code.h"
+#include "tools/casync/explain/crossover_picture.h"
+#include "tools/casync/plan/inputs.h"
+#include "tools/casync/subcommands.h"
+
+namespace casync::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShownAlternatives = 12;
+constexpr std::size_t kTableSizes = 10, kTableBandwidths = 48;
+
+struct ExplainOptions {
+  PlanInputs inputs;
+  std::string plan, gradient, svg;
+  bool json = false;
+};
+
+/// For how many ranks: as asked, else what the plan was made for.
+Status settle_world(ExplainOptions& options, const Plan& plan) {
+  PlanInputs& inputs = options.inputs;
+  if (inputs.ranks == 0) {
+    inputs.ranks = plan.world.ranks.value_or(0);
+    if (inputs.nodes == 0) inputs.nodes = plan.world.nodes.value_or(0);
+  }
+  if (inputs.ranks < 1) return invalid_argument(options.plan + " does not say for how many ranks; add --ranks");
+  if (inputs.nodes == 0) inputs.nodes = inputs.ranks;
+  if (inputs.nodes <= inputs.ranks) return Status::ok();
+  return invalid_argument(std::to_string(inputs.nodes) + " nodes for " + std::to_string(inputs.ranks) + " ranks");
+}
+
+std::string what_decided(const Alternative& best, const Alternative& planned) {
+  if (best.planned) return "the plan's way gives the shortest step";
+  const double longer = planned.step_s - best.step_s;
+  if (longer <= 1e-6 * best.step_s) return "the step is as short with others: this gradient does not hold it up";
+  return "another way would make the step " + text_of_seconds(longer) + " shorter: " + text_of(best.decision);
+}
+
+Json json_of(const Alternative& alternative) {
+  return {{"decision", text_of(alternative.decision)}, {"planned", alternative.planned},
+          {"step_ms", alternative.step_s * 1e3},       {"alone_ms", alternative.alone_s * 1e3},
+          {"wire_ms", alternative.wire_s * 1e3},       {"codec_ms", alternative.codec_s * 1e3}};
+}
+
+Status explain_gradient(const ExplainOptions& options, const PlanRequest& request, const PlannedStep& step) {
+  const Result<std::vector<Alternative>> all = alternatives(request, step, options.gradient);
+  if (!all) return all.status();
+  const Alternative* planned = &all->front();
+  for (const Alternative& alternative : *all) planned = alternative.planned ? &alternative : planned;
+  const std::string decided = what_decided(all->front(), *planned);
+  if (options.json) {
+    Json json{{"gradient", options.gradient}, {"what_decided", decided}, {"alternatives", Json::array()}};
+    for (const Alternative& alternative : *all) json["alternatives"].push_back(json_of(alternative));
+    std::printf("%s\n", json.dump(2).c_str());
+    return Status::ok();
+  }
+  std::printf("%s: %s\n", options.gradient.c_str(), decided.c_str());
+  std::printf("  %12s %12s %12s %12s\n", "step", "alone", "wire", "codec");
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    const Alternative& alternative = (*all)[i];
+    if (i >= kShownAlternatives && !alternative.planned) continue;
+    std::printf("%s %12s %12s %12s %12s  %s\n", alternative.planned ? ">" : " ",
+                text_of_seconds(alternative.step_s).c_str(), text_of_seconds(alternative.alone_s).c_str(),
+                text_of_seconds(alternative.wire_s).c_str(), text_of_seconds(alternative.codec_s).c_str(),
+                text_of(alternative.decision).c_str());
+  }
+  return Status::ok();
+}
+
+/// At the bandwidth at which it just pays, what pays.
+const Crossover::Cell& cell_at(const Crossover& crossover, double bandwidth, std::size_t size) {
+  std::size_t row = 0;
+  while (crossover.bytes_per_second[row] < bandwidth) ++row;
+  return crossover.cells[row * crossover.bytes.size() + size];
+}
+
+Status explain_crossover(const ExplainOptions& options, const PlanRequest& request) {
+  const Result<Crossover> table = crossover(request, kTableBandwidths, kTableSizes);
+  if (!table) return table.status();
+  const std::string title = "what is over soonest alone, " + std::to_string(request.topology.ranks) + " ranks on " +
+                            std::to_string(request.topology.nodes()) + " nodes: " + request.profile.name;
+  if (!options.svg.empty()) {
+    const Result<Crossover> fine = crossover(request, 32, 36);
+    if (!fine) return fine.status();
+    std::ofstream file(options.svg, std::ios::binary);
+    file << crossover_svg(*fine, title);
+    file.close();
+    if (!file) return unavailable(options.svg + ": cannot be written");
+  }
+  Json json = Json::array();
+  if (!options.json) {
+    std::printf("%s\n  %10s  %14s  %s\n", title.c_str(), "size", "pays up to", "with");
+  }
+  for (std::size_t size = 0; size < table->bytes.size(); ++size) {
+    const std::optional<double> below = table->pays_below[size];
+    const std::string with = below ? text_of(cell_at(*table, *below, size).decision) : "";
+    if (options.json) {
+      json.push_back({{"bytes", table->bytes[size]},
+                      {"pays_up_to_bytes_per_second", below ? Json(*below) : Json()},
+                      {"with", with}});
+      continue;
+    }
+    std::printf("  %10s  %14s  %s\n", text_of_size(table->bytes[size]).c_str(),
+                below ? text_of_bandwidth(*below).c_str() : "never", with.c_str());
+  }
+  if (options.json) std::printf("%s\n", Json{{"title", title}, {"crossover", json}}.dump(2).c_str());
+  return Status::ok();
+}
+
+Status explain(ExplainOptions options) {
+  const Result<Plan> plan = options.plan.empty() ? Result<Plan>(Plan{}) : read_plan_file(options.plan);
+  if (!plan) return plan.status();
+  CASYNC_RETURN_IF_ERROR(settle_world(options, *plan));
+  const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
+  if (!inputs) return inputs.status();
+  const PlanRequest& request = inputs->request;
+  if (!plan->world.profile_digest.empty() && plan->world.profile_digest != inputs->profile_digest) {
+    std::fprintf(stderr, "casync explain: the plan was made from another profile than %s\n",
+                 options.inputs.profile.c_str());
+  }
+  if (options.gradient.empty()) return explain_crossover(options, request);
+  PlannedStep step{options.plan, {}, plan->fusion_bytes};
+  for (const TrainedGradient& gradient : request.training.gradients) {
+    step.decisions.push_back(decide(*plan, gradient.spec, request.topology.ranks));
+  }
+  return explain_gradient(options, request, step);
+}
+
+int run(const ExplainOptions& options) {
+  if (options.inputs.profile.empty() || options.inputs.model.empty()) {
+    std::fprintf(stderr, "casync explain: expected --profile and --model\n");
+    return kExitUsage;
+  }
+  const Status status = explain(options);
+  return status.is_ok() ? kExitOk : fail("explain", status);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* command = app.add_subcommand("explain", "Why a gradient is decided so, and where compression pays");
+  command->add_option("gradient", options->gradient, "Its alternatives (default: from where on compression pays)");
+  command->add_option("--plan", options->plan, "The plan (default: nothing is encoded)");
+  add_plan_inputs(*command, options->inputs);
+  command->add_option("--svg", options->svg, "Without a gradient: also a picture");
+  command->add_flag("--json", options->json, "As a JSON object");
+  command->callback([=, &invocation] { invocation.exit_code = run(*options); });
+}
+
+}  // namespace casync::tools

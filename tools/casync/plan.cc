@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// casync plan: finds what should happen to each gradient, or checks what somebody wrote.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "casync/planner/plan_file.h"
+#include "casync/planner/search/reasons.h"
+#include "casync/planner/search/search.h"
+#include "tools/casync/exit_code.h"
+#include "tools/casync/plan/check.h"
+#include "tools/casync/plan/inputs.h"
+#include "tools/casync/simulate/prediction.h"
+#include "tools/casync/subcommands.h"
+
+namespace casync::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShownReferences = 6;
+
+struct PlanOptions {
+  PlanInputs inputs;
+  std::string output, check;
+  bool json = false;
+};
+
+std::vector<PlanReport::Compared> by_seconds(std::vector<PlanReport::Compared> compared) {
+  std::stable_sort(compared.begin(), compared.end(), [](const auto& a, const auto& b) { return a.step_s < b.step_s; });
+  return compared;
+}
+
+std::string head_line(const PlanRequest& request, const PlanReport& report) {
+  return text_of_seconds(report.simulation.step_s) + " a step predicted for " + request.training.name + " on " +
+         std::to_string(request.topology.ranks) + " ranks, " + std::to_string(request.topology.nodes()) +
+         " nodes: " + request.profile.name;
+}
+
+std::string how_compared(const PlanReport& report) {
+  return report.all_ranks ? "by simulating all ranks" : "by simulating one rank that stands for all";
+}
+
+void print_summary(std::FILE* to, const PlanRequest& request, const PlanReport& report) {
+  const Simulation& made = report.simulation;
+  std::fprintf(to, "%s\n", head_line(request, report).c_str());
+  std::fprintf(to, "  training alone %s, exposed %s\n", text_of_seconds(made.parts.training_s).c_str(),
+               text_of_seconds(made.parts.exposed_s).c_str());
+  std::fprintf(to, "  beside it, %s:\n", how_compared(report).c_str());
+  const std::vector<PlanReport::Compared> sorted = by_seconds(report.compared);
+  for (std::size_t i = 0; i < std::min(sorted.size(), kShownReferences); ++i) {
+    std::fprintf(to, "  %12.3f ms  %s\n", sorted[i].step_s * 1e3, sorted[i].name.c_str());
+  }
+}
+
+Json summary_json(const PlanRequest& request, const PlanReport& report) {
+  Json json{{"model", request.training.name},
+            {"profile", request.profile.name},
+            {"ranks", request.topology.ranks},
+            {"nodes", request.topology.nodes()},
+            {"step_ms", report.simulation.step_s * 1e3},
+            {"training_ms", report.simulation.parts.training_s * 1e3},
+            {"exposed_ms", report.simulation.parts.exposed_s * 1e3},
+            {"found", report.step.name},
+            {"all_ranks", report.all_ranks},
+            {"evaluations", report.evaluations}};
+  for (const PlanReport::Compared& other : by_seconds(report.compared)) {
+    json["compared"].push_back({{"name", other.name}, {"step_ms", other.step_s * 1e3}});
+  }
+  for (std::size_t g = 0; g < report.step.decisions.size(); ++g) {
+    json["gradients"].push_back({{"name", request.training.gradients[g].spec.name},
+                                 {"decision", text_of(report.step.decisions[g])},
+                                 {"sync_ms", report.simulation.gradients[g].sync_s * 1e3},
+                                 {"waiting_ms", report.simulation.gradients[g].waiting_s * 1e3},
+                                 {"reason", report.reason[g]}});
+  }
+  return json;
+}
+
+Status write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file ? Status::ok() : unavailable(path + ": cannot be written");
+}
+
+Status make_plan(const PlanOptions& options) {
+  const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
+  if (!inputs) return inputs.status();
+  const PlanRequest& request = inputs->request;
+  if (request.training.gradients.empty()) return invalid_argument(options.inputs.model + ": no gradients to plan for");
+  const Result<PlanReport> report = find_plan(request);
+  if (!report) return report.status();
+  const Result<std::string> bare = text_of_plan(plan_of(request, report->step, inputs->profile_digest));
+  if (!bare) return bare.status();
+  std::vector<std::string> head{head_line(request, *report)};
+  const std::vector<PlanReport::Compared> sorted = by_seconds(report->compared);
+  if (!sorted.empty())
+    head.push_back("the best of what was compared: " + sorted[0].name + ", " + text_of_seconds(sorted[0].step_s));
+  const std::string text = with_comments(*bare, head, report->reason);
+  if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_file(options.output, text));
+  if (options.json) {
+    Json json = summary_json(request, *report);
+    json["plan"] = text;
+    std::printf("%s\n", json.dump(2).c_str());
+    return Status::ok();
+  }
+  if (options.output.empty()) std::printf("%s", text.c_str());
+  print_summary(options.output.empty() ? stderr : stdout, request, *report);
+  return Status::ok();
+}
+
+int run(PlanOptions options) {
+  const bool whole = !options.inputs.profile.empty() && !options.inputs.model.empty() && options.inputs.ranks > 0;
+  if (options.check.empty() && !whole) {
+    std::fprintf(stderr, "casync plan: expected --profile, --model and --ranks, or --check PLAN\n");
+    return kExitUsage;
+  }
+  if (options.check.empty() && options.inputs.nodes == 0) options.inputs.nodes = options.inputs.ranks;
+  if (options.inputs.ranks > 0 && options.inputs.nodes > options.inputs.ranks) {
+    std::fprintf(stderr, "casync plan: %d nodes for %d ranks\n", options.inputs.nodes, options.inputs.ranks);
+    return kExitUsage;
+  }
+  const Status status = options.check.empty() ? make_plan(options)
+                                              : check_plan(options.check, options.inputs.model, options.inputs.ranks,
+                                                           options.inputs.nodes, options.json);
+  return status.is_ok() ? kExitOk : fail("plan", status);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand("plan", "Find a plan for a cluster and a model, or check one");
+  add_plan_inputs(*command, options->inputs);
+  command->add_option("-o,--output", options->output, "Write the plan there (default: stdout)");
+  command->add_option("--warm-up", options->inputs.warm_up_steps, "Compress from this step on")
+      ->check(CLI::Range(0, 1000000000));
+  command->add_option("--check", options->check, "Only check this plan; with --model, against its gradients");
+  command->add_flag("--json", options->json, "What was found, and what it was compared with, as a JSON object");
+  command->callback([=, &invocation] { invocation.exit_code = run(*options); });
+}
+
+}  // namespace casync::tools

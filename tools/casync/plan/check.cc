@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/plan/check.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "casync/planner/decide.h"
+#include "casync/planner/model_file.h"
+#include "casync/planner/plan_file.h"
+#include "casync/planner/search/reasons.h"
+#include "casync/planner/search/request.h"
+#include "casync/simulator/outline.h"
+#include "tools/casync/simulate/prediction.h"
+
+namespace casync::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Status check_codecs(const Choice& choice, const std::string& where) {
+  for (const std::optional<CodecChoice>& codec : {choice.codec, choice.second_hop}) {
+    if (!codec) continue;
+    const Result<CodecFacts> facts = facts_of(*codec);
+    if (!facts) return Status(facts.status().code(), where + ": " + facts.status().message());
+  }
+  return Status::ok();
+}
+
+Status check_codecs(const Plan& plan) {
+  CASYNC_RETURN_IF_ERROR(check_codecs(plan.defaults, "default"));
+  for (const Rule& rule : plan.rules) CASYNC_RETURN_IF_ERROR(check_codecs(rule.choice, "rule `" + rule.match + "`"));
+  for (const Entry& entry : plan.gradients) {
+    CASYNC_RETURN_IF_ERROR(check_codecs(entry.choice, "gradient `" + entry.name + "`"));
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Status check_plan(const std::string& path, const std::string& model, int ranks, int nodes, bool json) {
+  const Result<Plan> plan = read_plan_file(path);
+  if (!plan) return plan.status();
+  const auto named = [&](const Status& status) { return Status(status.code(), path + ": " + status.message()); };
+  const Status codecs = check_codecs(*plan);
+  if (!codecs) return named(codecs);
+  if (ranks == 0) ranks = plan->world.ranks.value_or(2);
+  if (nodes == 0) nodes = plan->world.nodes.value_or(ranks);
+  if (nodes > ranks)
+    return invalid_argument(path + ": " + std::to_string(nodes) + " nodes for " + std::to_string(ranks) + " ranks");
+  Json report{{"plan", path}, {"rules", plan->rules.size()}, {"entries", plan->gradients.size()}};
+  std::vector<std::string> odd;
+  std::string lines;
+  if (!model.empty()) {
+    const Result<Training> training = read_model_file(model);
+    if (!training) return training.status();
+    const Topology topology = place(ranks, nodes);
+    std::vector<GradientSpec> gradients;
+    for (const TrainedGradient& gradient : training->gradients) {
+      gradients.push_back(gradient.spec);
+      const Decision decision = decide(*plan, gradient.spec, ranks);
+      const Result<HopCosts> costs =
+          hop_costs(in_own_type(decision, gradient.spec.dtype), gradient.spec.dtype, {}, facts_of);
+      if (!costs)
+        return named(
+            Status(costs.status().code(), "gradient `" + gradient.spec.name + "`: " + costs.status().message()));
+      lines += "  " + gradient.spec.name + "  " + text_of(decision) + "\n";
+      report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", text_of(decision)}});
+    }
+    odd = remarks(*plan, gradients, topology);
+  }
+  report["remarks"] = odd;
+  if (json) {
+    std::printf("%s\n", report.dump(2).c_str());
+    return Status::ok();
+  }
+  std::printf("%s: %zu rules, %zu entries, %s\n%s", path.c_str(), plan->rules.size(), plan->gradients.size(),
+              odd.empty() ? "nothing odd" : (std::to_string(odd.size()) + " remarks").c_str(), lines.c_str());
+  for (const std::string& remark : odd) std::printf("  note: %s\n", remark.c_str());
+  return Status::ok();
+}
+
+}  // namespace casync::tools

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/profile/fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace casync::tools {
+namespace {
+
+double rounded(double seconds) {
+  if (!(seconds > 0)) return 0;
+  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 3);
+  return std::round(seconds / unit) * unit;
+}
+
+/// No size takes longer than a larger one.
+std::vector<Curve::Point> undisturbed(std::vector<Curve::Point> points) {
+  for (std::size_t i = points.size(); i-- > 0;) {
+    const double next = i + 1 < points.size() ? points[i + 1].seconds : points[i].seconds;
+    points[i].seconds = std::min(rounded(points[i].seconds), next);
+  }
+  for (Curve::Point& point : points) point.seconds = rounded(point.seconds);
+  return points;
+}
+
+double off(const Curve& curve, const Curve::Point& point) {
+  return point.seconds > 0 ? std::abs(curve.at(point.size) - point.seconds) / point.seconds : 0;
+}
+
+}  // namespace
+
+Fit fit_curve(const std::vector<Curve::Point>& measured, std::size_t most, double enough) {
+  Fit fit;
+  if (measured.empty()) return fit;
+  const std::vector<Curve::Point> points = undisturbed(measured);
+  std::set<std::size_t> knots{0, points.size() - 1};
+  while (true) {
+    fit.curve.points.clear();
+    for (const std::size_t knot : knots) fit.curve.points.push_back(points[knot]);
+    const auto farthest = std::max_element(points.begin(), points.end(), [&](const auto& a, const auto& b) {
+      return off(fit.curve, a) < off(fit.curve, b);
+    });
+    if (knots.size() >= most || off(fit.curve, *farthest) <= enough) break;
+    knots.insert(static_cast<std::size_t>(farthest - points.begin()));
+  }
+  for (const Curve::Point& point : measured) {
+    fit.worst = std::max(fit.worst, off(fit.curve, point));
+    fit.mean += off(fit.curve, point) / static_cast<double>(measured.size());
+  }
+  return fit;
+}
+
+}  // namespace casync::tools

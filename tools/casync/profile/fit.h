@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "casync/simulator/curve.h"
+
+namespace casync::tools {
+
+/// A curve through what was measured, and how far it is off.
+struct Fit {
+  Curve curve;
+  double worst = 0;  ///< of the measured points: |curve - seconds| over seconds
+  double mean = 0;
+};
+
+/// Straight lines between at most `most` of the measured points. Others on the machine only ever add time: what takes
+/// longer than a larger size was disturbed, and takes that one's seconds. The point that is farthest off joins next,
+/// until all are within `enough`. Sizes ascend; no points, no curve. Seconds are rounded to four digits.
+Fit fit_curve(const std::vector<Curve::Point>& measured, std::size_t most, double enough);
+
+}  // namespace casync::tools

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/profile/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "casync/model/codec_choice.h"
+#include "compll/codec/codec.h"
+#include "tools/bench_codec.h"
+#include "tools/bench_transport.h"
+#include "tools/casync/profile/fit.h"
+
+namespace casync::tools {
+namespace {
+
+constexpr std::size_t kPoints = 8;  ///< of a curve: a file that people can read
+constexpr double kNear = 0.02;
+constexpr int kMerged = 4;
+constexpr int kLinkRounds = 3;
+constexpr Elements kCold = Elements{1} << 22;  ///< elements that are in no cache when their turn comes
+
+std::string formatted(const char* format, auto... arguments) {
+  char text[200];
+  std::snprintf(text, sizeof text, format, arguments...);
+  return text;
+}
+
+/// Others on the machine only ever make it slower.
+void keep_best(const std::vector<TransportBenchRow>& rows, std::vector<TransportBenchRow>& best) {
+  if (best.empty()) best = rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    best[i].latency_least_us = std::min(best[i].latency_least_us, rows[i].latency_least_us);
+    best[i].exchange_least_ms = std::min(best[i].exchange_least_ms, rows[i].exchange_least_ms);
+    best[i].bandwidth_gib_s = std::max(best[i].bandwidth_gib_s, rows[i].bandwidth_gib_s);
+  }
+}
+
+class Measurement {
+ public:
+  explicit Measurement(const ProfileOptions& options) : options_(options) {}
+
+  Result<MeasuredProfile> run() {
+    CASYNC_RETURN_IF_ERROR(link("inside", options_.inside, made_.profile.inside));
+    CASYNC_RETURN_IF_ERROR(link("between", options_.between, made_.profile.between));
+    memory();
+    for (const std::string& codec : options_.codecs) CASYNC_RETURN_IF_ERROR(this->codec(codec));
+    return std::move(made_);
+  }
+
+ private:
+  Curve fitted(const std::string& what, std::vector<Curve::Point> points) {
+    const Fit fit = fit_curve(points, kPoints, kNear);
+    made_.raw.push_back({what, std::move(points), fit.worst, fit.mean});
+    return fit.curve;
+  }
+
+  /// A port is busy with a message as long as messages follow each other when many are under way; the latency is what
+  /// half a round trip of the smallest takes beyond that.
+  Status link(const std::string& name, const std::string& transport, Link& link) {
+    options_.progress(name + ": " + transport);
+    TransportBenchOptions bench;
+    bench.transport = transport;
+    bench.seconds_per_size = options_.quick ? 0.1 : 0.4;
+    for (Bytes bytes = 256; bytes <= (options_.quick ? 4_MiB : 16_MiB); bytes *= 4) bench.sizes.push_back(bytes);
+    std::vector<TransportBenchRow> best;
+    for (int round = 0; round < kLinkRounds; ++round) {
+      const Result<TransportBench> measured = bench_transport(bench);
+      if (!measured) return measured.status();
+      keep_best(measured->rows, best);
+    }
+    std::vector<Curve::Point> port, trip;
+    for (const TransportBenchRow& row : best) {
+      const double seconds = static_cast<double>(row.bytes) / (row.bandwidth_gib_s * 0x1p30);
+      port.push_back({static_cast<double>(row.bytes), seconds});
+      trip.push_back({static_cast<double>(row.bytes), row.latency_least_us * 1e-6});
+    }
+    const TransportBenchRow& largest = best.back();
+    made_.notes.push_back(formatted("%s (%s): %.2f GiB/s one way; both ways at once take %.2f times as long",
+                                    name.c_str(), transport.c_str(), largest.bandwidth_gib_s,
+                                    largest.exchange_least_ms * 1e-3 / port.back().seconds));
+    link.latency_s = std::max(0.0, trip.front().seconds - port.front().seconds);
+    link.wire = fitted(name + ": port", std::move(port));
+    made_.raw.push_back({name + ": half a round trip", std::move(trip), 0, 0});
+    return Status::ok();
+  }
+
+  void memory() {
+    options_.progress("memory");
+    CodecBenchOptions bench;
+    bench.seconds = options_.quick ? 0.1 : 0.5;
+    const OperationTime copy = measure_copy(bench);
+    made_.profile.memory_bytes_per_second = std::round(gigabytes_per_second(copy, bench.total) * 100) * 1e7;
+  }
+
+  Status codec(const std::string& name) {
+    options_.progress("codec " + name);
+    const Result<CodecChoice> choice = parse_codec_choice(name);
+    if (!choice) return choice.status();
+    const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
+    if (!codec) return codec.status();
+    std::vector<Curve::Point> encode, decode, merge;
+    const Elements step = options_.quick ? 32 : 8;
+    for (Elements n = 512; n <= kCold; n *= step) {
+      CodecBenchOptions bench;
+      bench.partition = n;
+      bench.total = options_.quick ? kCold / 4 : kCold;
+      bench.total = std::max(bench.total, n);
+      bench.merged = kMerged;
+      bench.seconds = options_.quick ? 0.02 : 0.1;
+      const CodecBenchResult result = measure_codec(**codec, bench);
+      const double times = static_cast<double>(bench.total) / static_cast<double>(n);
+      encode.push_back({static_cast<double>(n), result.encode.seconds / times});
+      decode.push_back({static_cast<double>(n), result.decode.seconds / times});
+      merge.push_back({static_cast<double>(n) * kMerged, result.merge.seconds / times});
+    }
+    CodecCurves& curves = made_.profile.codecs[name];
+    if (!(*codec)->info().identity) {
+      curves.encode = fitted(name + " encode", std::move(encode));
+      curves.decode = fitted(name + " decode", std::move(decode));
+    }
+    curves.merge = fitted(name + " merge", std::move(merge));
+    return Status::ok();
+  }
+
+  const ProfileOptions& options_;
+  MeasuredProfile made_;
+};
+
+}  // namespace
+
+Result<MeasuredProfile> measure_profile(const ProfileOptions& options) { return Measurement(options).run(); }
+
+}  // namespace casync::tools
