@@ -103,6 +103,21 @@ def cache(monkeypatch, tmp_path):
     return tmp_path / "cache"
 
 
+def test_a_codec_of_rounds_says_what_it_is_and_encodes_nothing_by_itself():
+    codec = casync.Codec("powersgd", rank=2)
+    assert codec.info()["rounds"] == 2 and "powersgd" in casync.codecs()
+    with pytest.raises(casync.InvalidArgument, match="runs in a session"):
+        codec.encode(GRADIENT)
+
+
+def test_another_width_is_compiled_when_it_is_asked_for(cache):
+    two, four = casync.Codec("minmax", bits=2), casync.Codec("minmax")
+    assert len(two.encode(GRADIENT)) < 0.6 * len(four.encode(GRADIENT))
+    assert numpy.abs(two.decode(two.encode(GRADIENT), GRADIENT.size) - GRADIENT).max() < 2.5
+    with pytest.raises(casync.InvalidArgument, match="expected 1 or 2 or 4 or 8"):
+        casync.Codec("minmax", bits=3)
+
+
 def test_a_file_is_a_codec(cache):
     codec = casync.Codec(EXAMPLE, block=64)
     info = codec.info()

@@ -38,8 +38,13 @@ void print(const CodecInfo& info) {
   if (info.digest != 0) std::printf("  program             %s\n", compll::text_of_digest(info.digest).c_str());
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {
     const compll::CodecParameter& parameter = info.parameters[i];
-    std::printf("  parameter %-9s %g, from %g to %g: %s\n", parameter.name.c_str(), info.values[i], parameter.least,
-                parameter.most, parameter.meaning.c_str());
+    std::printf("  parameter %-9s %g, ", parameter.name.c_str(), info.values[i]);
+    if (parameter.least < parameter.most) {
+      std::printf("from %g to %g: ", parameter.least, parameter.most);
+    } else {
+      std::printf("others are compiled when they are asked for: ");  // types are made of it
+    }
+    std::printf("%s\n", parameter.meaning.c_str());
   }
 }
 
