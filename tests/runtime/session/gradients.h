@@ -46,12 +46,23 @@ inline std::string reduce(Session& session, GradientId id, std::vector<float>& v
   return status.is_ok() ? "" : status.text();
 }
 
+/// One step: submits, waits, ends it. "" or what went wrong.
+inline std::string step(Session& session, GradientId id, std::vector<float>& values) {
+  if (std::string bad = reduce(session, id, values); !bad.empty()) return bad;
+  const Result<StepResult> done = session.step();
+  return done ? "" : done.status().text();
+}
+
 inline Result<GradientId> declare(Session& session, const std::string& name, std::size_t elements) {
   return session.declare({name, DType::kFloat32, {static_cast<std::int64_t>(elements)}, 0});
 }
 
 inline std::function<void(SessionOptions&)> codec(const std::string& name) {
   return [name](SessionOptions& options) { options.codec = CodecChoice{name, {}}; };
+}
+
+inline std::function<void(SessionOptions&)> choose(const CodecChoice& choice) {
+  return [=](SessionOptions& options) { options.codec = choice; };
 }
 
 inline double relative_error(const std::vector<float>& values, const std::vector<float>& wanted) {

@@ -23,17 +23,6 @@ Result<GradientId> declare_matrix(Session& session, DType dtype = DType::kFloat3
   return session.declare({"weight", dtype, {kRows, kColumns}, 0});
 }
 
-/// One step: submits, waits, ends it. "" or what went wrong.
-std::string step(Session& session, GradientId id, std::vector<float>& values) {
-  if (std::string bad = reduce(session, id, values); !bad.empty()) return bad;
-  const Result<StepResult> done = session.step();
-  return done ? "" : done.status().text();
-}
-
-std::function<void(SessionOptions&)> choose(const CodecChoice& choice) {
-  return [=](SessionOptions& options) { options.codec = choice; };
-}
-
 const CodecChoice kRankTwo{"powersgd", {{"rank", 2}}};
 
 /// A matrix of rank `terms` that differs by rank and salt only in its right factors: so is the mean of all.

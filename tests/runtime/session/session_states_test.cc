@@ -19,17 +19,6 @@ namespace {
 constexpr int kRanks = 3;
 constexpr std::size_t kElements = 1001;
 
-std::function<void(SessionOptions&)> choose(const CodecChoice& choice) {
-  return [=](SessionOptions& options) { options.codec = choice; };
-}
-
-/// One step: submits, waits, ends it. "" or what went wrong.
-std::string step(Session& session, GradientId id, std::vector<float>& values) {
-  if (std::string bad = reduce(session, id, values); !bad.empty()) return bad;
-  const Result<StepResult> done = session.step();
-  return done ? "" : done.status().text();
-}
-
 /// What the ranks have after so many steps of gradients that stay the same.
 std::vector<float> settled(const CodecChoice& choice, std::uint32_t steps) {
   std::vector<float> results[kRanks];

@@ -16,12 +16,6 @@ constexpr int kRanks = 3;
 constexpr std::size_t kElements = 70000;  // more than one partition of 64 KiB
 constexpr std::uint32_t kWarmUp = 3, kSteps = 6;
 
-std::string step(Session& session, GradientId id, std::vector<float>& values) {
-  if (std::string bad = reduce(session, id, values); !bad.empty()) return bad;
-  const Result<StepResult> done = session.step();
-  return done ? "" : done.status().text();
-}
-
 struct Training {
   std::vector<float> results[kRanks][kSteps];  ///< of each step
   std::vector<float> kept[kRanks][kSteps];     ///< after each step
