@@ -43,7 +43,7 @@ class Side final : public runtime::TransportClient {
  public:
   Side(Rank rank, Bytes largest) : rank_(rank), out_(largest, std::byte{1}), in_(largest) {}
 
-  Status open(const TransportBenchOptions& bench, int socket);
+  Status open(const TransportBenchOptions& bench, const TransportBenchSide& side);
   Status ping(Bytes bytes, double& us, double& least_us, double seconds);
   Status stream(Bytes bytes, double& gib_s, double seconds);
   Status exchange(Bytes bytes, double& ms, double& least_ms, double seconds);
@@ -78,24 +78,22 @@ class Side final : public runtime::TransportClient {
 
 Bytes message_bytes(const Message& message) { return message.payload_bytes; }
 
-Status Side::open(const TransportBenchOptions& bench, int socket) {
+Status Side::open(const TransportBenchOptions& bench, const TransportBenchSide& side) {
   TransportOptions options;
   options.rank = rank_;
   options.ranks = 2;
-  options.epoch = static_cast<std::uint64_t>(rank_ == 0 ? getpid() : getppid());
+  options.epoch = side.epoch;
   options.interface_name = bench.interface_name;
   options.checksum = bench.checksum;
   options.piece_bytes = bench.piece_bytes;
   auto transport = runtime::make_transport(bench.transport, options);
   std::string mine = transport ? (*transport)->address() : std::string();
-  std::string theirs(4_KiB, '\0');
-  if (::send(socket, mine.data(), mine.size(), MSG_NOSIGNAL) < 0) return internal_error(std::strerror(errno));
-  const ssize_t got = recv(socket, theirs.data(), theirs.size(), 0);
+  Result<std::string> theirs = side.swap_addresses(mine);
   if (!transport) return transport.status();
-  if (got <= 0) return peer_failure("the partner process could not open the transport");
-  theirs.resize(static_cast<std::size_t>(got));
+  if (!theirs) return theirs.status();
+  if (theirs->empty()) return peer_failure("the partner process could not open the transport");
   transport_ = std::move(*transport);
-  std::vector<std::string> addresses = {std::move(mine), std::move(theirs)};
+  std::vector<std::string> addresses = {std::move(mine), std::move(*theirs)};
   if (rank_ == 1) std::swap(addresses[0], addresses[1]);
   return transport_->connect(addresses, *this);
 }
@@ -260,45 +258,61 @@ Status Side::exchange(Bytes bytes, double& ms, double& least_ms, double seconds)
   return Status::ok();
 }
 
-Status run_side(Rank rank, int socket, const TransportBenchOptions& options, TransportBench& result) {
-  const Bytes largest = std::max<Bytes>(*std::max_element(options.sizes.begin(), options.sizes.end()), 4);
-  Side side(rank, largest);
-  CASYNC_RETURN_IF_ERROR(side.open(options, socket));
-  result.description = side.description();
-  for (Bytes bytes : options.sizes) {
-    TransportBenchRow row{.bytes = bytes};
-    CASYNC_RETURN_IF_ERROR(side.ping(bytes, row.latency_us, row.latency_least_us, options.seconds_per_size));
-    CASYNC_RETURN_IF_ERROR(side.stream(bytes, row.bandwidth_gib_s, options.seconds_per_size));
-    CASYNC_RETURN_IF_ERROR(side.exchange(bytes, row.exchange_ms, row.exchange_least_ms, options.seconds_per_size));
-    result.rows.push_back(row);
-  }
-  side.close();
-  return Status::ok();
+/// Through a socket between parent and child.
+Result<std::string> swap_through(int socket, const std::string& mine) {
+  // An empty packet would be the end of the stream.
+  const std::string packet = mine + '\n';
+  std::string theirs(4_KiB + 1, '\0');
+  if (::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL) < 0) return internal_error(std::strerror(errno));
+  const ssize_t got = recv(socket, theirs.data(), theirs.size(), 0);
+  if (got <= 0) return std::string();
+  theirs.resize(static_cast<std::size_t>(got) - 1);
+  return theirs;
 }
 
 }  // namespace
 
-Result<TransportBench> bench_transport(const TransportBenchOptions& options) {
+Result<TransportBench> bench_transport(const TransportBenchOptions& options, const TransportBenchSide& side) {
   if (options.transport == "loopback") {
     return invalid_argument("loopback joins threads of one process; this measures between two processes");
   }
   if (options.sizes.empty()) return invalid_argument("no message sizes to measure");
+  const Bytes largest = std::max<Bytes>(*std::max_element(options.sizes.begin(), options.sizes.end()), 4);
+  Side measured(side.rank, largest);
+  TransportBench result;
+  CASYNC_RETURN_IF_ERROR(measured.open(options, side));
+  result.description = measured.description();
+  for (Bytes bytes : options.sizes) {
+    TransportBenchRow row{.bytes = bytes};
+    CASYNC_RETURN_IF_ERROR(measured.ping(bytes, row.latency_us, row.latency_least_us, options.seconds_per_size));
+    CASYNC_RETURN_IF_ERROR(measured.stream(bytes, row.bandwidth_gib_s, options.seconds_per_size));
+    CASYNC_RETURN_IF_ERROR(measured.exchange(bytes, row.exchange_ms, row.exchange_least_ms, options.seconds_per_size));
+    result.rows.push_back(row);
+  }
+  measured.close();
+  return result;
+}
+
+Result<TransportBench> bench_transport(const TransportBenchOptions& options) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
     return unavailable(fmt::format("socketpair: {}", std::strerror(errno)));
   }
-  TransportBench result;
+  const auto side = [&](Rank rank, pid_t parent) {
+    const int socket = sockets[rank];
+    return TransportBenchSide{rank, static_cast<std::uint64_t>(parent),
+                              [socket](const std::string& mine) { return swap_through(socket, mine); }};
+  };
   const pid_t child = fork();
   if (child < 0) return unavailable(fmt::format("fork: {}", std::strerror(errno)));
   if (child == 0) {
     ::close(sockets[0]);
-    _exit(run_side(1, sockets[1], options, result).is_ok() ? 0 : 1);
+    _exit(bench_transport(options, side(1, getppid())) ? 0 : 1);
   }
   ::close(sockets[1]);
-  const Status status = run_side(0, sockets[0], options, result);
+  Result<TransportBench> result = bench_transport(options, side(0, getpid()));
   ::close(sockets[0]);
   waitpid(child, nullptr, 0);
-  if (!status.is_ok()) return status;
   return result;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,5 +40,16 @@ struct TransportBench {
 /// Call before this process has opened a transport or started threads: forking would copy them half.
 /// Errors as make_transport; PeerFailure: the partner died; InvalidArgument: "loopback".
 Result<TransportBench> bench_transport(const TransportBenchOptions& options);
+
+/// One of two processes that measure together, on one machine or two.
+struct TransportBenchSide {
+  Rank rank = 0;            ///< 0 or 1
+  std::uint64_t epoch = 0;  ///< of this measurement, the same on both
+  /// Gives the other side this side's address (or "", where there is none) and returns the other's.
+  std::function<Result<std::string>(const std::string&)> swap_addresses;
+};
+
+/// The same between this process and another that calls it, too. Both get the rows. Errors as bench_transport.
+Result<TransportBench> bench_transport(const TransportBenchOptions& options, const TransportBenchSide& side);
 
 }  // namespace casync

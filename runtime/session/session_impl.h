@@ -49,10 +49,8 @@ class SessionImpl final : public Session {
   };
 
   SessionImpl(const SessionOptions& options, Launch launch, Plan plan);
-  Status join(Store* store);
   Status connect();
   Status open_executor();
-  std::string interface_name(int local_ranks) const;
   Facts settings() const;
 
   bool forked() const;

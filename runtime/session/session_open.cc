@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "casync/planner/plan_file.h"
 #include "compll/codec/rounds_codec.h"
-#include "runtime/control/identity.h"
+#include "runtime/control/join_job.h"
 #include "runtime/device/host_device.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/hop_codecs.h"
@@ -34,13 +34,6 @@ Result<int> stream_count(int local_ranks) {
   if (!wanted) return wanted.status();
   if (wanted->has_value()) return static_cast<int>(**wanted);
   return std::clamp(usable_cores() / std::max(1, local_ranks) - 1, 0, 4);
-}
-
-/// A machine without a name is nobody's neighbour.
-std::string node_name(const Launch& launch) {
-  if (!launch.node.empty()) return "named " + launch.node;
-  const std::string machine = own_identity(launch.rank, launch.ranks).machine;
-  return machine.empty() ? "of rank " + std::to_string(launch.rank) : "machine " + machine;
 }
 
 Result<Plan> plan_of(const SessionOptions& options) {
@@ -90,19 +83,10 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   Result<Plan> plan = plan_of(options);
   if (!plan) return plan.status();
   CASYNC_RETURN_IF_ERROR(check_codecs(*plan, options.codec));
-  log().info("rank {} of {} ({}), rendezvous {}", launch->rank, launch->ranks, launch->source,
-             options.store.get ? "the program's store" : launch->rendezvous);
-  std::unique_ptr<Store> store;
-  if (options.store.set && options.store.get) {
-    store = make_callback_store(options.store);
-  } else if (launch->rendezvous.rfind("file:", 0) == 0) {
-    store = make_file_store(launch->rendezvous.substr(5));
-  } else if (launch->rendezvous == "torch") {
-    return unavailable(
-        "torch's own store is reached from Python only: open the session there, or set CASYNC_RENDEZVOUS");
-  }
   std::unique_ptr<SessionImpl> session(new SessionImpl(options, std::move(*launch), std::move(*plan)));
-  CASYNC_RETURN_IF_ERROR(session->join(store.get()));
+  Result<std::unique_ptr<Group>> group = join_job(session->launch_, options.store, Seconds(options.timeout_s));
+  if (!group) return group.status();
+  session->group_ = std::move(*group);
   if (Status status = session->connect(); !status) {
     session->group_->abort(status);
     const Status first = session->group_->failure();
@@ -115,32 +99,6 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
     : options_(options), launch_(std::move(launch)), plan_(std::move(plan)), device_(make_host_device()) {
   if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
   step_begun_ = Clock::now();
-}
-
-std::string SessionImpl::interface_name(int local_ranks) const {
-  // A job of one machine has no business on its network.
-  return env_text("CASYNC_INTERFACE").value_or(local_ranks == launch_.ranks ? "lo" : "");
-}
-
-Status SessionImpl::join(Store* store) {
-  GroupOptions options;
-  options.job = launch_.job;
-  options.rank = launch_.rank;
-  options.ranks = launch_.ranks;
-  options.token = launch_.token;
-  options.store = store;
-  if (store == nullptr) options.address = launch_.rendezvous;
-  options.interface_name = interface_name(launch_.local_ranks);
-  options.timeout = Seconds(options_.timeout_s);
-  const Result<std::optional<double>> beat = env_number("CASYNC_HEARTBEAT_SEC"), dead = env_number("CASYNC_DEAD_SEC");
-  if (!beat) return beat.status();
-  if (!dead) return dead.status();
-  options.beat = Seconds(beat->value_or(options.beat.count()));
-  options.dead = Seconds(dead->value_or(options.dead.count()));
-  Result<std::unique_ptr<Group>> group = Group::join(options);
-  if (!group) return group.status();
-  group_ = std::move(*group);
-  return Status::ok();
 }
 
 Facts SessionImpl::settings() const {
@@ -175,7 +133,7 @@ Status SessionImpl::open_executor() {
   transport_options.rank = launch_.rank;
   transport_options.ranks = launch_.ranks;
   transport_options.epoch = group_->epoch();
-  transport_options.interface_name = interface_name(group_->local_ranks());
+  transport_options.interface_name = interface_for(launch_, group_->local_ranks());
   const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", true);
   if (!checksum) return checksum.status();
   transport_options.checksum = *checksum;

@@ -56,6 +56,38 @@ def test_lossy_codecs_equal_their_graphs_carried_out_locally():
         claim(all(row["codec"].startswith(codec.split(":")[0]) and row["ratio"] > 2 for row in rows), "smaller", rows)
 
 
+MODEL = """version: 1
+name: "three"
+backward_seconds: 0.004
+forward_seconds: 0.002
+gradient { name: "a" shape: [300, 7] ready_seconds: 0.001 need_seconds: 0.002 }
+gradient { name: "b" shape: [4096] dtype: "bfloat16" ready_seconds: 0.001 need_seconds: 0.001 }
+gradient { name: "c" shape: [100000] ready_seconds: 0.004 need_seconds: 0 }
+"""
+PROFILE = "version: 1\nmemory_bytes_per_second: 1e10\nbetween { latency_seconds: 1e-5 bytes_per_second: 1e9 }\n"
+
+
+def test_a_step_takes_what_its_training_takes_and_more():
+    with temporary_folder() as folder:
+        files = {"model": MODEL, "profile": PROFILE, "int8": 'version: 1\ndefault { codec { name: "int8" } }\n',
+                 "two": "version: 1\ndefault { partitions: 2 }\n"}
+        for name, text in files.items():
+            with open(f"{folder}/{name}", "w") as file:
+                file.write(text)
+        step = ["bench", "step", "-r", "3", "--model", f"{folder}/model", "--seconds", "0.1", "-w", "1", "--json"]
+        result = casync(*step, "--plan", f"{folder}/int8", "--plan", f"{folder}/two", "--profile", f"{folder}/profile")
+        ends_with(0, result, "bench step")
+        rows = json.loads(result.stdout)["rows"]
+        claim([row["plan"] for row in rows] == [f"{folder}/int8", f"{folder}/two"], "a row per plan", rows)
+        claim(all(row["steps"] >= 5 and row["step_median_ms"] >= 5.9 for row in rows), "training takes 6 ms", rows)
+        claim(all(row["predicted_ms"] >= 6 for row in rows), "and is predicted to", rows)
+        claim(rows[0]["payload_bytes"] < 0.4 * rows[1]["payload_bytes"], "int8 sends less", rows)
+        plain = casync(*step)
+        ends_with(0, plain, "no plan")
+        claim(json.loads(plain.stdout)["rows"][0]["predicted_ms"] is None, "no profile, no prediction", plain.stdout)
+        ends_with(3, casync("bench", "step", "--model", f"{folder}/int8"), "a plan is no model")
+
+
 def test_a_plan_file_decides():
     with temporary_folder() as folder:
         plan = folder + "/plan.txtpb"

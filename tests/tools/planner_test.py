@@ -3,7 +3,7 @@
 import json
 import os
 
-from command import casync, claim, ends_with, run_all, temporary_folder
+from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
 
 PROFILE = """version: 1
 memory_bytes_per_second: 1e11
@@ -118,6 +118,20 @@ def test_crossover_as_table_and_picture():
         claim(rows[-1]["pays_up_to_bytes_per_second"] is not None, "large gradients on slow links", rows)
         svg = open(picture).read()
         claim(svg.startswith("<svg") and svg.rstrip().endswith("</svg>") and "as it is" in svg, "a picture")
+
+
+def test_ranks_of_a_job_profile_the_links_between_them():
+    with temporary_folder() as folder:
+        here = os.path.join(folder, "here.txtpb")
+        program = (f"CASYNC_NODE=$((CASYNC_RANK / 2)) exec {TOOL} profile --quick --codecs none --between ucx:tcp "
+                   f"--inside ucx:tcp -o {here} --json")
+        result = casync("run", "-n", "3", "--no-prefix", "--", "sh", "-c", program, timeout=120)
+        ends_with(0, result, "profile of a job")
+        measured = [one["what"] for one in json.loads(result.stdout)["measured"]]
+        for link in ("inside, rank 0 to rank 1: port", "between, rank 0 to rank 2: port"):
+            claim(link in measured, "both kinds of links", link, measured)
+        with open(here) as file:
+            claim("node_shares_port: true" in file.read(), "ranks of a node share its port")
 
 
 def test_a_profile_of_this_machine_is_one_that_plan_takes():

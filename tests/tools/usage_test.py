@@ -4,7 +4,7 @@ import json
 
 from command import casync, claim, ends_with, run_all
 
-COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "codec"], ["bench", "transport"], ["report"],
+COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "step"], ["bench", "codec"], ["bench", "transport"], ["report"],
             ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["codec", "check"], ["simulate"],
             ["plan"], ["explain"], ["profile"]]
 
@@ -30,7 +30,7 @@ def test_version_names_the_abi():
 
 def test_what_is_not_understood_ends_with_2_and_empty_stdout():
     for command in ([], ["dance"], ["run"], ["run", "-n", "0", "--", "true"], ["run", "-n", "2"], ["report"],
-                    ["codec", "info"], ["codec", "check"], ["plan"], ["explain"], ["bench", "all_reduce", "-b", "1x"],
+                    ["codec", "info"], ["codec", "check"], ["plan"], ["explain"], ["bench", "step"], ["bench", "all_reduce", "-b", "1x"],
                     ["bench", "all_reduce", "-b", "2M", "-e", "1M"],
                     ["bench", "all_reduce", "--strategy", "magic"], ["bench", "all_reduce", "--csv", "--json"],
                     ["run", "-n", "2", "what", "--", "true"]):

@@ -12,6 +12,7 @@
 #include "tools/casync/bench/all_reduce.h"
 #include "tools/casync/bench/codec_table.h"
 #include "tools/casync/bench/sizes.h"
+#include "tools/casync/bench/step.h"
 #include "tools/casync/bench/transport_table.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/launch/job.h"
@@ -186,12 +187,62 @@ void add_transport(CLI::App* bench, Invocation& invocation) {
   });
 }
 
+struct StepFlags {
+  StepBenchOptions options;
+  int ranks = 2;
+  bool json = false, csv = false;
+};
+
+int step(StepFlags& flags, const std::vector<std::string>& arguments) {
+  StepBenchOptions& options = flags.options;
+  const Result<std::optional<double>> timeout = env_number("CASYNC_TIMEOUT_SEC");
+  if (!timeout) return fail("bench", timeout.status());
+  if (options.transport.empty()) options.transport = env_text("CASYNC_TRANSPORT").value_or("ucx");
+  if (options.timeout_s == 0) options.timeout_s = timeout->value_or(300);
+  if (options.plans.empty()) options.plans.emplace_back();
+  options.format = flags.json ? Format::kJson : flags.csv ? Format::kCsv : Format::kText;
+  const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
+  if (!launch) return fail("bench", launch.status());
+  if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
+  const Status status = bench_step(options);
+  return status.is_ok() ? kExitOk : fail("bench", status);
+}
+
+void add_step(CLI::App* bench, Invocation& invocation) {
+  auto flags = std::make_shared<StepFlags>();
+  CLI::App* command =
+      bench->add_subcommand("step", "Steps of a described training, as on a device that leaves the processors alone");
+  StepBenchOptions& options = flags->options;
+  command->add_option("--model", options.model, "Gradients and when they are ready and needed (examples/models)")
+      ->required();
+  command->add_option("--plan", options.plans, "A plan file, one row each (default: nothing is encoded)");
+  command->add_option("--profile", options.profile, "Print beside it what is predicted from this profile");
+  command->add_option("--seconds", options.seconds, "Measured for each plan")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
+  command->add_option("-w,--warm-up", options.warm_up, "Steps before them")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  command->add_option("-r,--ranks", flags->ranks, "Local ranks to start when no launcher did")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--transport", options.transport,
+                      "ucx, ucx:tcp or ucx:shm (default: CASYNC_TRANSPORT, else ucx)");
+  command->add_option("--timeout", options.timeout_s, "Seconds of every wait (default: CASYNC_TIMEOUT_SEC, else 300)")
+      ->check(CLI::Range(0.001, 1e6));
+  CLI::Option* json = command->add_flag("--json", flags->json, "One JSON object at the end");
+  command->add_flag("--csv", flags->csv, "Comma-separated values")->excludes(json);
+  command->callback([=, &invocation] { invocation.exit_code = step(*flags, invocation.arguments); });
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("bench", "Measure all-reduce, codecs and the transport on this machine");
+  CLI::App* command =
+      app.add_subcommand("bench", "Measure all-reduce, steps, codecs and the transport on this machine");
   command->require_subcommand(1);
   add_all_reduce(command, invocation);
+  add_step(command, invocation);
   add_codec_bench(command, invocation);
   add_transport(command, invocation);
 }

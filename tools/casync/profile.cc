@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/env.h"
 #include "casync/planner/profile_file.h"
 #include "compll/codec/codec.h"
 #include "tools/casync/bench/table.h"
@@ -63,8 +64,19 @@ Status profile(Options options) {
   options.profile.progress = [](const std::string& what) {
     std::fprintf(stderr, "casync profile: %s\n", what.c_str());
   };
+  const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
+  if (!launch) return launch.status();
+  std::unique_ptr<ProfileJob> job;
+  if (launch->ranks > 1) {
+    Result<std::unique_ptr<ProfileJob>> joined = ProfileJob::join(*launch);
+    if (!joined) return joined.status();
+    job = std::move(*joined);
+    options.profile.job = job.get();
+    if (job->rank() != 0) options.profile.progress = [](const std::string&) {};
+  }
   Result<MeasuredProfile> measured = measure_profile(options.profile);
   if (!measured) return measured.status();
+  if (launch->rank != 0) return Status::ok();
   measured->profile.name = options.name.empty() ? "this machine" : options.name;
   measured->profile.source = std::string("casync profile ") + kVersion + "; " + machine();
   Result<std::string> text = text_of_profile(measured->profile);
@@ -96,6 +108,8 @@ Status profile(Options options) {
 void add_profile(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("profile", "Measure what links and codecs cost here, for plan and simulate");
+  command->footer(
+      "Under a launcher, as in `casync run -n 2 -- casync profile`, links are those between its ranks; rank 0 prints.");
   command->add_option("-o,--output", options->output, "Write the profile there (default: stdout)");
   command->add_option("--codecs", options->profile.codecs, "Codecs, as int8,int4:block=64 (default: the common ones)")
       ->delimiter(',');

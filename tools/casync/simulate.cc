@@ -4,14 +4,10 @@
 #include <memory>
 
 #include "base/number.h"
-#include "casync/planner/decide.h"
-#include "casync/planner/model_file.h"
-#include "casync/planner/plan_file.h"
-#include "casync/planner/profile_file.h"
-#include "casync/planner/search/request.h"
 #include "casync/simulator/one_rank.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/simulate/prediction.h"
+#include "tools/casync/simulate/scenario.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -48,33 +44,11 @@ Status read_slowness(const SimulateOptions& options, std::vector<double>& slowne
   return Status::ok();
 }
 
-Result<Scenario> read_scenario(const SimulateOptions& options) {
-  Result<Profile> profile = read_profile_file(options.profile);
-  if (!profile) return profile.status();
-  Result<Training> training = read_model_file(options.model);
-  if (!training) return training.status();
-  Result<Plan> plan = options.plan.empty() ? Result<Plan>(Plan{}) : read_plan_file(options.plan);
-  if (!plan) return plan.status();
-  Scenario scenario;
-  scenario.topology = place(options.ranks, options.nodes);
-  scenario.profile = std::move(*profile);
-  scenario.training = std::move(*training);
-  scenario.fusion_bytes = plan->fusion_bytes;
-  scenario.facts_of = facts_of;
-  std::vector<GradientSpec> gradients;
-  for (const TrainedGradient& gradient : scenario.training.gradients) {
-    gradients.push_back(gradient.spec);
-    scenario.decisions.push_back(in_own_type(decide(*plan, gradient.spec, options.ranks), gradient.spec.dtype));
-  }
-  for (const std::string& remark : remarks(*plan, gradients, scenario.topology)) {
-    std::fprintf(stderr, "casync simulate: %s\n", remark.c_str());
-  }
-  return scenario;
-}
-
 Status predict(SimulateOptions options) {
   CASYNC_RETURN_IF_ERROR(read_slowness(options, options.simulation.slowness));
-  const Result<Scenario> scenario = read_scenario(options);
+  const Result<Scenario> scenario =
+      read_scenario({options.profile, options.model, options.plan}, place(options.ranks, options.nodes),
+                    [](const std::string& remark) { std::fprintf(stderr, "casync simulate: %s\n", remark.c_str()); });
   if (!scenario) return scenario.status();
   options.simulation.spans = !options.trace.empty();
   const bool one = options.one_rank;

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import subprocess
+import time
 
 NAMES = ("casync-bench-0", "casync-bench-1")
 DEVICE = "casync0"  # its name in both
@@ -12,6 +13,14 @@ ADDRESSES = ("10.177.0.1", "10.177.0.2")
 
 def _run(command):
     subprocess.run(command.split(), check=True)
+
+
+def _wait_until_up():
+    """The kernel takes a moment to notice the other end: until then UCX finds no way through."""
+    for name in NAMES:
+        show = ["ip", "-n", name, "-o", "link", "show", "dev", DEVICE]
+        while "state UP" not in subprocess.run(show, check=True, stdout=subprocess.PIPE, text=True).stdout:
+            time.sleep(0.01)
 
 
 @contextlib.contextmanager
@@ -29,6 +38,7 @@ def two_hosts():
             _run(f"ip -n {name} addr add {address}/24 dev {DEVICE}")
             _run(f"ip -n {name} link set lo up")
             _run(f"ip -n {name} link set {DEVICE} up")
+        _wait_until_up()
         yield
     finally:
         for name in NAMES:

@@ -42,14 +42,43 @@ class Measurement {
   explicit Measurement(const ProfileOptions& options) : options_(options) {}
 
   Result<MeasuredProfile> run() {
-    CASYNC_RETURN_IF_ERROR(link("inside", options_.inside, made_.profile.inside));
-    CASYNC_RETURN_IF_ERROR(link("between", options_.between, made_.profile.between));
+    CASYNC_RETURN_IF_ERROR(options_.job == nullptr ? own_links() : links(*options_.job));
+    if (options_.job != nullptr) {
+      // The others leave the processors to the first rank.
+      CASYNC_RETURN_IF_ERROR(options_.job->close());
+      if (options_.job->rank() != 0) return std::move(made_);
+    }
     memory();
     for (const std::string& codec : options_.codecs) CASYNC_RETURN_IF_ERROR(this->codec(codec));
     return std::move(made_);
   }
 
  private:
+  Status own_links() {
+    const auto fork = [](const TransportBenchOptions& bench) { return bench_transport(bench); };
+    CASYNC_RETURN_IF_ERROR(link("inside", options_.inside, fork, made_.profile.inside));
+    return link("between", options_.between, fork, made_.profile.between);
+  }
+
+  Status links(ProfileJob& job) {
+    const auto pair_link = [&](const char* name, const std::string& transport, std::pair<Rank, Rank> pair, Link& link) {
+      const std::string text = formatted("%s, rank %d to rank %d", name, pair.first, pair.second);
+      return this->link(
+          text, transport, [&](const TransportBenchOptions& bench) { return job.measure(bench, pair); }, link);
+    };
+    Profile& profile = made_.profile;
+    if (const auto pair = job.inside()) {
+      CASYNC_RETURN_IF_ERROR(pair_link("inside", options_.inside, *pair, profile.inside));
+    }
+    if (const auto pair = job.between()) {
+      CASYNC_RETURN_IF_ERROR(pair_link("between", options_.between, *pair, profile.between));
+    }
+    if (!job.inside()) profile.inside = profile.between;
+    if (!job.between()) profile.between = profile.inside;
+    profile.node_shares_port = true;
+    return Status::ok();
+  }
+
   Curve fitted(const std::string& what, std::vector<Curve::Point> points) {
     const Fit fit = fit_curve(points, kPoints, kNear);
     made_.raw.push_back({what, std::move(points), fit.worst, fit.mean});
@@ -58,7 +87,8 @@ class Measurement {
 
   /// A port is busy with a message as long as messages follow each other when many are under way; the latency is what
   /// half a round trip of the smallest takes beyond that.
-  Status link(const std::string& name, const std::string& transport, Link& link) {
+  template <class Bench>
+  Status link(const std::string& name, const std::string& transport, const Bench& measure, Link& link) {
     options_.progress(name + ": " + transport);
     TransportBenchOptions bench;
     bench.transport = transport;
@@ -66,7 +96,7 @@ class Measurement {
     for (Bytes bytes = 256; bytes <= (options_.quick ? 4_MiB : 16_MiB); bytes *= 4) bench.sizes.push_back(bytes);
     std::vector<TransportBenchRow> best;
     for (int round = 0; round < kLinkRounds; ++round) {
-      const Result<TransportBench> measured = bench_transport(bench);
+      const Result<TransportBench> measured = measure(bench);
       if (!measured) return measured.status();
       keep_best(measured->rows, best);
     }

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "casync/simulator/curve.h"
 #include "casync/simulator/profile.h"
+#include "tools/casync/profile/job.h"
 
 namespace casync::tools {
 
@@ -15,6 +16,7 @@ struct ProfileOptions {
   std::vector<std::string> codecs;  ///< as CASYNC_CODEC has them
   std::string between = "ucx:tcp", inside = "ucx:shm";
   bool quick = false;
+  ProfileJob* job = nullptr;  ///< set: links are those between its ranks, and only its first rank measures the rest
   std::function<void(const std::string&)> progress;
 };
 
@@ -31,8 +33,9 @@ struct MeasuredProfile {
   std::vector<std::string> notes;  ///< what was seen and has no place in a profile
 };
 
-/// Links first, between processes of this machine, then memory and codecs on one core. Call before any thread is
-/// started: it forks. Errors as bench_transport, make_codec.
+/// Links first, then memory and codecs on one core. Without a job links are between this process and one that it
+/// forks: call before any thread is started. With one, all ranks call, and the first one's profile is whole; a link
+/// that no two of them have is the other one's. Errors as bench_transport, make_codec.
 Result<MeasuredProfile> measure_profile(const ProfileOptions& options);
 
 }  // namespace casync::tools

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/control/join_job.h"
+
+#include "base/env.h"
+#include "base/log.h"
+#include "runtime/control/identity.h"
+
+namespace casync::runtime {
+
+std::string interface_for(const Launch& launch, int local_ranks) {
+  // A job of one machine has no business on its network.
+  return env_text("CASYNC_INTERFACE").value_or(local_ranks == launch.ranks ? "lo" : "");
+}
+
+std::string node_name(const Launch& launch) {
+  if (!launch.node.empty()) return "named " + launch.node;
+  const std::string machine = own_identity(launch.rank, launch.ranks).machine;
+  return machine.empty() ? "of rank " + std::to_string(launch.rank) : "machine " + machine;
+}
+
+Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout) {
+  const bool has_store = functions.set && functions.get;
+  log().info("rank {} of {} ({}), rendezvous {}", launch.rank, launch.ranks, launch.source,
+             has_store ? "the program's store" : launch.rendezvous);
+  std::unique_ptr<Store> store;
+  if (has_store) {
+    store = make_callback_store(functions);
+  } else if (launch.rendezvous.rfind("file:", 0) == 0) {
+    store = make_file_store(launch.rendezvous.substr(5));
+  } else if (launch.rendezvous == "torch") {
+    return unavailable(
+        "torch's own store is reached from Python only: open the session there, or set CASYNC_RENDEZVOUS");
+  }
+  GroupOptions options;
+  options.job = launch.job;
+  options.rank = launch.rank;
+  options.ranks = launch.ranks;
+  options.token = launch.token;
+  options.store = store.get();
+  if (store == nullptr) options.address = launch.rendezvous;
+  options.interface_name = interface_for(launch, launch.local_ranks);
+  options.timeout = timeout;
+  const Result<std::optional<double>> beat = env_number("CASYNC_HEARTBEAT_SEC"), dead = env_number("CASYNC_DEAD_SEC");
+  if (!beat) return beat.status();
+  if (!dead) return dead.status();
+  options.beat = Seconds(beat->value_or(options.beat.count()));
+  options.dead = Seconds(dead->value_or(options.dead.count()));
+  return Group::join(options);
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "runtime/control/group.h"
+#include "runtime/control/launch.h"
+#include "runtime/control/store.h"
+
+namespace casync::runtime {
+
+/// Joins the ranks of the job that `launch` names, through `store` where both functions are set, else by the launch's
+/// rendezvous. Beats as CASYNC_HEARTBEAT_SEC and CASYNC_DEAD_SEC say. Errors as Group::join; Unavailable: the
+/// rendezvous is torch's, and `store` is not set.
+Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& store, Seconds timeout);
+
+/// The network interface that CASYNC_INTERFACE names; else the machine's own for a job that is on one, else "".
+std::string interface_for(const Launch& launch, int local_ranks);
+
+/// What ranks of one node have in common. A machine without a name is nobody's neighbour.
+std::string node_name(const Launch& launch);
+
+}  // namespace casync::runtime

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/bench/step.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "base/env.h"
+#include "casync/planner/model_file.h"
+#include "casync/planner/plan_file.h"
+#include "casync/planner/profile_file.h"
+#include "runtime/session/session.h"
+#include "tools/casync/bench/inputs.h"
+#include "tools/casync/simulate/scenario.h"
+
+namespace casync::tools {
+namespace {
+
+using runtime::Session;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLeastSteps = 5, kBarriers = 21;
+constexpr const char* kBarrier = "casync.bench.barrier";
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+double processor_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + time.tv_usec * 1e-6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// What one plan gave.
+struct StepRow {
+  std::vector<double> seconds;
+  runtime::SessionStats before, after;
+  double processor_s = 0;  ///< of this process, in a step
+};
+
+/// The gradients' memory, filled anew before each step as backward passes do.
+class Memory {
+ public:
+  Memory(const Training& training, Rank rank) : training_(training), pattern_(make_input(rank, kPattern)) {
+    Bytes all = 0;
+    for (const TrainedGradient& gradient : training.gradients) {
+      places_.push_back(all);
+      all += (gradient.spec.bytes() + 63) / 64 * 64;
+    }
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(all);
+    for (const float value : pattern_) halves_.push_back(half_of(value));
+  }
+
+  View view(std::size_t gradient) {
+    return {bytes_.get() + places_[gradient], training_.gradients[gradient].spec.bytes()};
+  }
+
+  void fill() {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const bool whole = training_.gradients[i].spec.dtype == DType::kFloat32;
+      const auto* from = whole ? reinterpret_cast<const std::byte*>(pattern_.data())
+                               : reinterpret_cast<const std::byte*>(halves_.data());
+      const Bytes size = whole ? kPattern * sizeof(float) : kPattern * sizeof(std::uint16_t);
+      const View to = view(i);
+      for (Bytes done = 0; done < to.size; done += size) {
+        std::memcpy(to.data + done, from, std::min(size, to.size - done));
+      }
+    }
+  }
+
+ private:
+  static constexpr Elements kPattern = Elements{1} << 18;  // float32 that stays in a cache
+
+  /// Sign and upper mantissa of a number near one: finite and ordinary, as float16 and as bfloat16.
+  static std::uint16_t half_of(float value) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &value, sizeof bits);
+    return static_cast<std::uint16_t>(0x3000 | (bits >> 16 & 0x807f));
+  }
+
+  const Training& training_;
+  std::vector<float> pattern_;
+  std::vector<std::uint16_t> halves_;
+  std::vector<Bytes> places_;
+  std::unique_ptr<std::byte[]> bytes_;
+};
+
+/// One rank's training with one plan.
+class Trainer {
+ public:
+  Trainer(Session& session, const Training& training, Memory& memory)
+      : session_(session), training_(training), memory_(memory) {
+    by_ready_ = sorted([&](std::size_t i) { return training.gradients[i].ready_s; });
+    by_need_ = sorted([&](std::size_t i) { return training.gradients[i].need_s; });
+    handles_.resize(training.gradients.size());
+  }
+
+  Result<StepRow> measure(const StepBenchOptions& options) {
+    for (const TrainedGradient& gradient : training_.gradients) {
+      Result<runtime::GradientId> id = session_.declare(gradient.spec);
+      CASYNC_RETURN_IF_ERROR(id.status());
+      ids_.push_back(*id);
+    }
+    Result<runtime::GradientId> id = session_.declare({kBarrier, DType::kFloat32, {1}, 0});
+    CASYNC_RETURN_IF_ERROR(id.status());
+    barrier_ = *id;
+    for (int i = 0; i < options.warm_up; ++i) CASYNC_RETURN_IF_ERROR(step(nullptr));
+    std::vector<double> barriers;
+    for (int i = 0; i < kBarriers; ++i) {
+      const Clock::time_point begin = Clock::now();
+      CASYNC_RETURN_IF_ERROR(barrier());
+      barriers.push_back(seconds_since(begin));
+    }
+    barrier_s_ = *std::min_element(barriers.begin(), barriers.end());
+    const Result<int> steps = count(options);
+    CASYNC_RETURN_IF_ERROR(steps.status());
+    StepRow row;
+    row.before = session_.stats();
+    for (int i = 0; i < *steps; ++i) CASYNC_RETURN_IF_ERROR(step(&row));
+    row.after = session_.stats();
+    row.processor_s /= *steps;
+    return row;
+  }
+
+ private:
+  template <class Key>
+  std::vector<std::size_t> sorted(Key key) const {
+    std::vector<std::size_t> order(training_.gradients.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    return order;
+  }
+
+  /// How many steps fit in the time, by rank 0's clock: the others learn it as the sum of one number and zeros.
+  Result<int> count(const StepBenchOptions& options) {
+    StepRow trial;
+    CASYNC_RETURN_IF_ERROR(step(&trial));
+    const double fit = std::clamp(options.seconds / trial.seconds.front(), 1.0 * kLeastSteps, 1e5);
+    value_ = session_.rank() == 0 ? static_cast<float>(std::floor(fit)) : 0;
+    CASYNC_RETURN_IF_ERROR(exchange_value());
+    // A plan may make another number of it, but the same on all ranks.
+    const double steps = std::round(static_cast<double>(value_) * session_.ranks());
+    return static_cast<int>(std::clamp(steps, 1.0 * kLeastSteps, 1e5));
+  }
+
+  Status exchange_value() {
+    const runtime::Submission submission{barrier_, {reinterpret_cast<std::byte*>(&value_), sizeof value_}};
+    CASYNC_RETURN_IF_ERROR(session_.submit({&submission, 1}).status());
+    return session_.step().status();
+  }
+
+  Status barrier() {
+    value_ = 0;
+    return exchange_value();
+  }
+
+  Status step(StepRow* row) {
+    memory_.fill();
+    CASYNC_RETURN_IF_ERROR(barrier());
+    const double processor = processor_seconds();
+    const Clock::time_point begin = Clock::now();
+    CASYNC_RETURN_IF_ERROR(backward(begin));
+    CASYNC_RETURN_IF_ERROR(forward(begin));
+    CASYNC_RETURN_IF_ERROR(session_.step().status());
+    const double spent = processor_seconds() - processor;
+    CASYNC_RETURN_IF_ERROR(barrier());
+    if (row == nullptr) return Status::ok();
+    row->seconds.push_back(std::max(0.0, seconds_since(begin) - barrier_s_));
+    row->processor_s += spent;
+    return Status::ok();
+  }
+
+  Status backward(Clock::time_point begin) {
+    for (const std::size_t i : by_ready_) {
+      pause_until(begin, training_.gradients[i].ready_s);
+      const runtime::Submission submission{ids_[i], memory_.view(i)};
+      CASYNC_RETURN_IF_ERROR(session_.submit({&submission, 1}, {&handles_[i], 1}));
+    }
+    pause_until(begin, training_.backward_s);
+    return Status::ok();
+  }
+
+  Status forward(Clock::time_point begin) {
+    double late = 0;
+    for (const std::size_t i : by_need_) {
+      const double moment = training_.backward_s + training_.gradients[i].need_s;
+      pause_until(begin, moment + late);
+      if (session_.done(handles_[i])) continue;
+      CASYNC_RETURN_IF_ERROR(session_.wait(handles_[i], -1));
+      late = std::max(late, seconds_since(begin) - moment);
+    }
+    pause_until(begin, training_.backward_s + training_.forward_s + late);
+    return Status::ok();
+  }
+
+  static void pause_until(Clock::time_point begin, double seconds) {
+    std::this_thread::sleep_until(begin +
+                                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)));
+  }
+
+  Session& session_;
+  const Training& training_;
+  Memory& memory_;
+  std::vector<std::size_t> by_ready_, by_need_;
+  std::vector<runtime::GradientId> ids_;
+  std::vector<runtime::Handle> handles_;
+  runtime::GradientId barrier_{};
+  float value_ = 0;
+  double barrier_s_ = 0;
+};
+
+Table make_table(const StepBenchOptions& options, const Training& training, const Session& session) {
+  std::vector<std::string> about = about_this_machine();
+  about.push_back(training.name + " on " + std::to_string(session.ranks()) + " ranks, " + text_of(session.topology()) +
+                  ", " + session.stats().transport);
+  if (const std::optional<std::string> link = env_text("CASYNC_LINK")) {
+    about.push_back("PACED by CASYNC_LINK=" + *link + ": not the speed of this machine's network");
+  }
+  char text[120];
+  std::snprintf(text, sizeof text, "training alone takes %.3f ms of a step; other times are of rank 0, in a step",
+                1e3 * (training.backward_s + training.forward_s));
+  about.emplace_back(text);
+  return Table(options.format, about,
+               {{"plan", "plan", 24},
+                {"steps", "steps", 6},
+                {"step_min_ms", "min(ms)", 10, 3},
+                {"step_median_ms", "median(ms)", 10, 3},
+                {"predicted_ms", "predicted", 10, 3},
+                {"encode_ms", "encode", 9, 3},
+                {"merge_ms", "merge", 9, 3},
+                {"decode_ms", "decode", 9, 3},
+                {"processor_ms", "processor", 10, 3},
+                {"payload_bytes", "payload(B)", 12, 0}});
+}
+
+void print(Table& table, const std::string& plan, const StepRow& row, const Result<Simulation>* predicted) {
+  const auto steps = static_cast<double>(row.seconds.size());
+  const auto each_ms = [&](double runtime::SessionStats::*what) {
+    return 1e3 * (row.after.*what - row.before.*what) / steps;
+  };
+  const double bytes = static_cast<double>(row.after.payload_bytes_sent - row.before.payload_bytes_sent) / steps;
+  table.add(
+      {plan.empty() ? "none" : plan, row.seconds.size(),
+       1e3 * *std::min_element(row.seconds.begin(), row.seconds.end()), 1e3 * median(row.seconds),
+       predicted == nullptr ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(1e3 * (*predicted)->step_s),
+       each_ms(&runtime::SessionStats::encode_s), each_ms(&runtime::SessionStats::merge_s),
+       each_ms(&runtime::SessionStats::decode_s), 1e3 * row.processor_s, bytes});
+}
+
+}  // namespace
+
+Status bench_step(const StepBenchOptions& options) {
+  // Training's moments are fractions of a millisecond apart; a sleeping thread is otherwise woken up to 50 us late.
+  prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+  const Result<Training> training = read_model_file(options.model);
+  CASYNC_RETURN_IF_ERROR(training.status());
+  std::optional<Profile> profile;
+  if (!options.profile.empty()) {
+    Result<Profile> read = read_profile_file(options.profile);
+    CASYNC_RETURN_IF_ERROR(read.status());
+    profile = std::move(*read);
+  }
+  std::optional<Table> table;
+  std::optional<Memory> memory;
+  for (const std::string& plan_file : options.plans) {
+    runtime::SessionOptions wanted;
+    wanted.plan_file = plan_file;
+    wanted.transport = options.transport;
+    wanted.timeout_s = options.timeout_s;
+    Result<std::unique_ptr<Session>> session = Session::open(wanted);
+    CASYNC_RETURN_IF_ERROR(session.status());
+    if (!memory) memory.emplace(*training, (*session)->rank());
+    const Result<StepRow> row = Trainer(**session, *training, *memory).measure(options);
+    CASYNC_RETURN_IF_ERROR(row.status());
+    if ((*session)->rank() == 0) {
+      if (!table) table.emplace(make_table(options, *training, **session));
+      std::optional<Result<Simulation>> predicted;
+      if (profile) {
+        const Result<Plan> plan = plan_file.empty() ? Result<Plan>(Plan{}) : read_plan_file(plan_file);
+        CASYNC_RETURN_IF_ERROR(plan.status());
+        predicted = simulate(scenario_of(*profile, *training, *plan, (*session)->topology()), {});
+        CASYNC_RETURN_IF_ERROR(predicted->status());
+      }
+      print(*table, plan_file, *row, predicted ? &*predicted : nullptr);
+    }
+    CASYNC_RETURN_IF_ERROR((*session)->close());
+  }
+  if (table) table->end();
+  return Status::ok();
+}
+
+}  // namespace casync::tools

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/profile/job.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/env.h"
+#include "runtime/control/deadline.h"
+#include "runtime/control/join_job.h"
+
+namespace casync::tools {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr runtime::Seconds kPatience{300};  // with ranks that measure while this one waits
+
+std::string text_of(const Result<TransportBench>& bench) {
+  Json json;
+  if (!bench) {
+    json = {{"error", bench.status().message()}};
+  } else {
+    json = {{"description", bench->description}, {"rows", Json::array()}};
+    for (const TransportBenchRow& row : bench->rows) {
+      json["rows"].push_back({row.bytes, row.latency_us, row.latency_least_us, row.bandwidth_gib_s, row.exchange_ms,
+                              row.exchange_least_ms});
+    }
+  }
+  return json.dump();
+}
+
+Result<TransportBench> bench_from(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || json.contains("error")) {
+    return unavailable("the rank that measured: " + json.value("error", "an answer that cannot be read"));
+  }
+  TransportBench bench{json["description"], {}};
+  for (const Json& row : json["rows"]) {
+    bench.rows.push_back({row[0], row[1], row[2], row[3], row[4], row[5]});
+  }
+  return bench;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProfileJob>> ProfileJob::join(const runtime::Launch& launch) {
+  std::unique_ptr<ProfileJob> job(new ProfileJob(launch));
+  Result<std::unique_ptr<runtime::Group>> group = runtime::join_job(launch, {}, kPatience);
+  CASYNC_RETURN_IF_ERROR(group.status());
+  job->group_ = std::move(*group);
+  const Result<std::vector<std::string>> nodes = job->gather("nodes", runtime::node_name(launch));
+  CASYNC_RETURN_IF_ERROR(nodes.status());
+  job->topology_ = Topology::of(*nodes);
+  return job;
+}
+
+Result<std::vector<std::string>> ProfileJob::gather(const std::string& what, const std::string& mine) {
+  return group_->all_gather(what, mine, runtime::after(kPatience));
+}
+
+std::optional<std::pair<Rank, Rank>> ProfileJob::pair(bool same_node) const {
+  const std::vector<int>& node = topology_.node_of;
+  for (std::size_t a = 0; a < node.size(); ++a) {
+    for (std::size_t b = a + 1; b < node.size(); ++b) {
+      if ((node[a] == node[b]) == same_node) return std::pair(static_cast<Rank>(a), static_cast<Rank>(b));
+    }
+  }
+  return std::nullopt;
+}
+
+Result<TransportBench> ProfileJob::measure(TransportBenchOptions options, std::pair<Rank, Rank> pair) {
+  options.interface_name = runtime::interface_for(launch_, group_->local_ranks());
+  const auto swap = [&](const std::string& mine) -> Result<std::string> {
+    Result<std::vector<std::string>> all = gather("addresses", mine);
+    CASYNC_RETURN_IF_ERROR(all.status());
+    return (*all)[static_cast<std::size_t>(launch_.rank == pair.first ? pair.second : pair.first)];
+  };
+  std::string mine;
+  if (launch_.rank == pair.first || launch_.rank == pair.second) {
+    const Rank side = launch_.rank == pair.first ? 0 : 1;
+    mine = text_of(bench_transport(options, {side, group_->epoch() + ++measured_, swap}));
+  } else {
+    CASYNC_RETURN_IF_ERROR(swap("").status());
+    ++measured_;
+  }
+  const Result<std::vector<std::string>> all = gather("measured", mine);
+  CASYNC_RETURN_IF_ERROR(all.status());
+  return bench_from((*all)[static_cast<std::size_t>(pair.first)]);
+}
+
+Status ProfileJob::close() { return group_->close(runtime::after(runtime::Seconds(5))); }
+
+}  // namespace casync::tools

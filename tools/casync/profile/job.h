@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "casync/model/topology.h"
+#include "runtime/control/group.h"
+#include "runtime/control/launch.h"
+#include "tools/bench_transport.h"
+
+namespace casync::tools {
+
+/// The ranks that a launcher started to measure the links between them. All calls are collective.
+class ProfileJob {
+ public:
+  /// Joins them: at least two. Errors as read_launch, Group::join.
+  static Result<std::unique_ptr<ProfileJob>> join(const runtime::Launch& launch);
+
+  Rank rank() const { return launch_.rank; }
+  const Topology& topology() const { return topology_; }
+  /// The first two ranks on one node, and the first two on different ones.
+  std::optional<std::pair<Rank, Rank>> inside() const { return pair(true); }
+  std::optional<std::pair<Rank, Rank>> between() const { return pair(false); }
+
+  /// Measures between these two while the others wait. Every rank gets the first one's rows. Errors as bench_transport.
+  Result<TransportBench> measure(TransportBenchOptions options, std::pair<Rank, Rank> pair);
+
+  /// Says goodbye, when all are through.
+  Status close();
+
+ private:
+  explicit ProfileJob(runtime::Launch launch) : launch_(std::move(launch)) {}
+  std::optional<std::pair<Rank, Rank>> pair(bool same_node) const;
+  Result<std::vector<std::string>> gather(const std::string& what, const std::string& mine);
+
+  runtime::Launch launch_;
+  std::unique_ptr<runtime::Group> group_;
+  Topology topology_;
+  std::uint64_t measured_ = 0;
+};
+
+}  // namespace casync::tools

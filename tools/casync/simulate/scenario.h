@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "casync/simulator/simulate.h"
+
+namespace casync::tools {
+
+/// A cluster, what training does and what happens to each gradient, as files.
+struct ScenarioFiles {
+  std::string profile, model;
+  std::string plan;  ///< "": nothing is encoded
+};
+
+/// Reads them for this topology; what a user should know about the plan goes to `remark`, a sentence each. Errors as
+/// read_profile_file, read_model_file, read_plan_file.
+Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
+                               const std::function<void(const std::string&)>& remark);
+
+/// The same from what has been read.
+Scenario scenario_of(Profile profile, Training training, const Plan& plan, Topology topology);
+
+}  // namespace casync::tools
