@@ -15,6 +15,9 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_TIMEOUT_SEC", Type::kNumber, "300", "Deadline of every wait for another rank, in seconds.", 0.001, 1e6},
     {"CASYNC_TRACE", Type::kDirectory, "no timeline",
      "Each rank writes its timeline into this folder, for `casync report`."},
+    {"CASYNC_RECORD", Type::kDirectory, "no record",
+     "Rank 0 writes into this folder, as `model.txtpb`, which gradients there are and when they are ready and needed, "
+     "for `casync plan`."},
     {"CASYNC_LOG_LEVEL", Type::kText, "warn", "`trace`, `debug`, `info`, `warn`, `error` or `off`."},
     {"CASYNC_RANK", Type::kNumber, "the launcher's", "This process's rank, from 0.", 0, 65535},
     {"CASYNC_SIZE", Type::kNumber, "the launcher's", "How many ranks the job has.", 1, 65536},

@@ -12,4 +12,7 @@ namespace casync {
 /// InvalidArgument: no such file, or over 16 MiB; Unavailable: the module is missing.
 Result<Training> read_model_file(const std::string& path);
 
+/// The description as text that reads back to the same, through the same module. Unavailable: it is missing.
+Result<std::string> text_of_model(const Training& training);
+
 }  // namespace casync

@@ -79,9 +79,15 @@ CASYNC_EXPORT void casync_planio_write_profile(const casync::Profile* profile, s
   casync::write(&casync::profile_text, profile, profile_bytes, text, status);
 }
 
+CASYNC_EXPORT void casync_planio_write_model(const casync::Training* training, std::size_t training_bytes,
+                                             std::string* text, casync::Status* status) {
+  casync::write(&casync::model_text, training, training_bytes, text, status);
+}
+
 // The caller finds these functions by name: they must be what plan_module.h says.
 static_assert(std::is_same_v<decltype(casync_planio_read), casync::PlanReader>);
 static_assert(std::is_same_v<decltype(casync_planio_read_profile), casync::ProfileReader>);
 static_assert(std::is_same_v<decltype(casync_planio_read_model), casync::ModelReader>);
 static_assert(std::is_same_v<decltype(casync_planio_write), casync::PlanWriter>);
 static_assert(std::is_same_v<decltype(casync_planio_write_profile), casync::ProfileWriter>);
+static_assert(std::is_same_v<decltype(casync_planio_write_model), casync::ModelWriter>);

@@ -27,11 +27,14 @@ using ModelReader = void(const char* text, std::size_t size, const char* source,
 using PlanWriter = void(const Plan* plan, std::size_t plan_bytes, std::string* text, Status* status);
 using ProfileWriter = void(const Profile* profile, std::size_t profile_bytes, std::string* text, Status* status);
 
+using ModelWriter = void(const Training* training, std::size_t training_bytes, std::string* text, Status* status);
+
 constexpr const char* kPlanModule = "libcasync_planio.so";
 constexpr const char* kPlanReader = "casync_planio_read";
 constexpr const char* kProfileReader = "casync_planio_read_profile";
 constexpr const char* kPlanWriter = "casync_planio_write";
 constexpr const char* kProfileWriter = "casync_planio_write_profile";
 constexpr const char* kModelReader = "casync_planio_read_model";
+constexpr const char* kModelWriter = "casync_planio_write_model";
 
 }  // namespace casync

@@ -111,6 +111,7 @@ Result<runtime::SessionOptions> session_options(const casync_session_options* op
   const bool transport = options->transport != nullptr && *options->transport != '\0';
   filled.transport = transport ? options->transport : env_text("CASYNC_TRANSPORT").value_or("ucx");
   filled.trace_directory = options->trace != nullptr ? options->trace : env_text("CASYNC_TRACE").value_or("");
+  filled.record_directory = env_text("CASYNC_RECORD").value_or("");
   const Result<runtime::ReduceOp> op = op_from(options->op);
   if (!op) return op.status();
   filled.op = *op;

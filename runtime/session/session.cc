@@ -126,6 +126,7 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
     last.waited_since = {};
     handles[i] = handle_of(step_, submissions[i].gradient);
     starts_.push_back({runs_[index], step_, submissions[i].data});
+    if (recorder_) recorder_->submitted(index, now);
   }
   executor_->submit(starts_);
 }
@@ -140,7 +141,9 @@ bool SessionImpl::done(Handle handle) const {
   if (forked()) return false;
   std::lock_guard lock(mutex_);
   const Result<GradientRun*> run = run_of(handle);
-  return run && (*run)->completed.load(std::memory_order_acquire) > step_of(handle);
+  const bool is_done = run && (*run)->completed.load(std::memory_order_acquire) > step_of(handle);
+  if (is_done && recorder_) recorder_->needs(index_of(handle), Clock::now());
+  return is_done;
 }
 
 Status SessionImpl::note_exposed(Handle handle, double seconds) {
@@ -158,6 +161,7 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
   const Clock::time_point now = Clock::now();
   GradientRun* run = nullptr;
   Clock::time_point since, last;
+  const bool recorded = recorder_ && waiter == Waiter::kProgram;
   {
     std::lock_guard lock(mutex_);
     const Result<GradientRun*> known = run_of(handle);
@@ -167,10 +171,15 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
     if (submitted.waited_since == Clock::time_point{}) submitted.waited_since = now;
     since = submitted.since;
     last = submitted.waited_since + std::chrono::duration_cast<Clock::duration>(Seconds(options_.timeout_s));
+    if (recorded) recorder_->waits(index_of(handle), now);
   }
   const bool own = timeout_s >= 0 && timeout_s < options_.timeout_s;
   Status status = wait_for(*run, step_of(handle), own ? std::min(last, after(Seconds(timeout_s))) : last, since);
   if (waiter == Waiter::kProgram) add_exposed(*run, Seconds(Clock::now() - now).count());
+  if (recorded) {
+    std::lock_guard lock(mutex_);
+    recorder_->goes_on(Clock::now());
+  }
   if (status.code() == StatusCode::kTimeout && Clock::now() >= last) return end_late(*run, status);
   return status;
 }
@@ -197,6 +206,7 @@ Status SessionImpl::wait_for_step() {
   {
     std::lock_guard lock(mutex_);
     step = step_;
+    if (recorder_) recorder_->computed(Clock::now());
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (submitted_[i].steps != step_ + 1 || runs_[i]->completed.load() > step_) continue;
       last = runs_[i];
@@ -236,6 +246,7 @@ StepResult SessionImpl::commit() {
   }
   if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
   step_begun_ = Clock::now();
+  if (recorder_) recorder_->step_ended(step_begun_);
   ++step_;
   return result;
 }
@@ -251,6 +262,7 @@ Status SessionImpl::close() {
   Status status = healthy ? say_goodbye() : Status::ok();  // a failure has been told, or nobody asked
   executor_->stop(after(Seconds(healthy ? 1.0 : 0.1)));
   if (timeline_) write_trace();
+  if (recorder_) write_record();
   return status;
 }
 

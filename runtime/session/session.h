@@ -32,8 +32,9 @@ struct SessionOptions {
   /// Opens the transport instead of make_transport(): a program's own, or a test's with faults in it.
   std::function<Result<std::unique_ptr<Transport>>(const TransportOptions&)> open_transport;
   ReduceOp op = ReduceOp::kAverage;
-  double timeout_s = 300;       ///< of every wait; slices of one wait count together
-  std::string trace_directory;  ///< "": no timeline
+  double timeout_s = 300;        ///< of every wait; slices of one wait count together
+  std::string trace_directory;   ///< "": no timeline
+  std::string record_directory;  ///< rank 0 writes model.txtpb there: what the planner has to know of this program
 };
 
 /// Who waits: time that a helper's thread spends is not the program's standing still.

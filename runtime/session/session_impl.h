@@ -13,6 +13,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
+#include "runtime/session/recorder.h"
 #include "runtime/session/session.h"
 
 namespace casync::runtime {
@@ -82,6 +83,7 @@ class SessionImpl final : public Session {
   Status check_state(const GradientRun& run, const GradientState& state) const;
   static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
+  void write_record() const;
   Clock::time_point deadline() const { return after(Seconds(options_.timeout_s)); }
 
   const SessionOptions options_;
@@ -111,6 +113,7 @@ class SessionImpl final : public Session {
   Clock::time_point step_begun_;
   Status gone_;  ///< why the first rank to go can no longer take part
   std::uint64_t first_step_allocations_ = 0;
+  mutable std::optional<Recorder> recorder_;  ///< done() tells it something, too
   bool closed_ = false;
 };
 

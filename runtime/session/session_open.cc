@@ -99,6 +99,7 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
     : options_(options), launch_(std::move(launch)), plan_(std::move(plan)), device_(make_host_device()) {
   if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
   step_begun_ = Clock::now();
+  if (!options_.record_directory.empty() && launch_.rank == 0) recorder_.emplace(step_begun_);
 }
 
 Facts SessionImpl::settings() const {

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/env.h"
 #include "base/log.h"
+#include "casync/planner/model_file.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/session_impl.h"
 
@@ -116,6 +118,28 @@ void SessionImpl::write_trace() const {
   if (Status status = timeline_->write(path, launch_.rank, header.dump()); !status) {
     log().warn("{}", status.text());  // a report is not worth a training run
   }
+}
+
+void SessionImpl::write_record() const {
+  std::vector<GradientSpec> specs;
+  for (const Declared& declared : declared_) specs.push_back(declared.spec);
+  std::optional<Training> training = recorder_->training(specs);
+  if (!training) return log().warn("nothing is recorded in {}: no step has ended", options_.record_directory);
+  training->name = "recorded";
+  training->source = "CASYNC_RECORD of rank 0 of " + std::to_string(launch_.ranks) + ", medians of up to 31 of " +
+                     std::to_string(recorder_->steps()) + " steps";
+  const Result<std::string> text = text_of_model(*training);
+  std::error_code error;
+  std::filesystem::create_directories(options_.record_directory, error);
+  const std::string path = options_.record_directory + "/model.txtpb";
+  std::ofstream file;
+  if (text) {
+    file.open(path, std::ios::binary);
+    file << *text;
+    file.close();
+  }
+  if (!text || !file)
+    log().warn("{}: cannot be written: {}", path, text ? "no such folder, or no right" : text.status().text());
 }
 
 }  // namespace casync::runtime

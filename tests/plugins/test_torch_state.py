@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import time
 
 import pytest
@@ -105,6 +106,31 @@ def test_what_the_next_forward_pass_needs_first_is_most_urgent_unless_the_plan_s
     plan.write_text('version: 1 rule { match: "2.weight" priority: -7 }')
     for priorities in ranks.values(__file__, "trace", 2, torch=True, folder=str(tmp_path), plan=str(plan)):
         assert priorities == {"0.weight": 0, "0.bias": 1, "2.weight": -7, "2.bias": 3}
+
+
+def record(rank, folder):
+    """Rank 1 is 0.3 s late, for which rank 0 waits; each step ends with 0.2 s of something else."""
+    os.environ["CASYNC_RECORD"] = folder
+    dist.init_process_group("gloo")
+    ddp, state, optimizer = small_net.make("none")
+    for step in range(5):
+        if rank == 1:
+            time.sleep(0.3)
+        small_net.step_once(ddp, optimizer, rank, step)
+        time.sleep(0.2)
+    state.close()
+
+
+def test_a_recorded_model_has_the_parameters_and_the_programs_own_time(tmp_path):
+    ranks.values(__file__, "record", 2, torch=True, folder=str(tmp_path / "new"))
+    text = (tmp_path / "new" / "model.txtpb").read_text()
+    for name in ("0.weight", "0.bias", "2.weight", "2.bias"):
+        assert f'name: "{name}"' in text
+    assert "shape: 30 shape: 50" in text
+    seconds = {key: float(value) for key, value in re.findall(r"^(\w+_seconds): (\S+)$", text, re.MULTILINE)}
+    assert seconds["backward_seconds"] >= 0.2, "what a step computes before its gradients are ready belongs to it"
+    # Waiting does not: rank 0 stands still for the 0.3 s that rank 1 is late.
+    assert seconds["forward_seconds"] < seconds["backward_seconds"]
 
 
 def hide_and_expose(rank, folder):

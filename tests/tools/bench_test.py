@@ -69,11 +69,10 @@ PROFILE = "version: 1\nmemory_bytes_per_second: 1e10\nbetween { latency_seconds:
 
 def test_a_step_takes_what_its_training_takes_and_more():
     with temporary_folder() as folder:
-        files = {"model": MODEL, "profile": PROFILE, "int8": 'version: 1\ndefault { codec { name: "int8" } }\n',
-                 "two": "version: 1\ndefault { partitions: 2 }\n"}
-        for name, text in files.items():
-            with open(f"{folder}/{name}", "w") as file:
-                file.write(text)
+        write(folder, "model", MODEL)
+        write(folder, "profile", PROFILE)
+        write(folder, "int8", 'version: 1\ndefault { codec { name: "int8" } }\n')
+        write(folder, "two", "version: 1\ndefault { partitions: 2 }\n")
         step = ["bench", "step", "-r", "3", "--model", f"{folder}/model", "--seconds", "0.1", "-w", "1", "--json"]
         result = casync(*step, "--plan", f"{folder}/int8", "--plan", f"{folder}/two", "--profile", f"{folder}/profile")
         ends_with(0, result, "bench step")
@@ -86,6 +85,27 @@ def test_a_step_takes_what_its_training_takes_and_more():
         ends_with(0, plain, "no plan")
         claim(json.loads(plain.stdout)["rows"][0]["predicted_ms"] is None, "no profile, no prediction", plain.stdout)
         ends_with(3, casync("bench", "step", "--model", f"{folder}/int8"), "a plan is no model")
+
+
+def test_what_was_recorded_is_what_was_trained():
+    with temporary_folder() as folder:
+        step = ["bench", "step", "-r", "2", "--model", write(folder, "model", MODEL), "--seconds", "0.1", "-w", "0"]
+        ends_with(0, casync(*step, env={"CASYNC_RECORD": f"{folder}/record"}), "with CASYNC_RECORD")
+        recorded = f"{folder}/record/model.txtpb"
+        text = open(recorded).read()
+        claim('name: "a" shape: 300 shape: 7' in text and 'dtype: "bfloat16"' in text, "names, shapes and types", text)
+        claim("barrier" not in text, "only what a step has", text)
+        again = casync("simulate", "--json", "--model", recorded, "--profile", write(folder, "profile", PROFILE), "-n", "2")
+        ends_with(0, again, "a model description")
+        # Sleeping is never shorter than what was asked for.
+        claim(json.loads(again.stdout)["step_ms"] >= 5.5, "training's 6 ms", again.stdout)
+
+
+def write(folder, name, text):
+    path = f"{folder}/{name}"
+    with open(path, "w") as file:
+        file.write(text)
+    return path
 
 
 def test_a_plan_file_decides():

@@ -32,7 +32,7 @@ def resnet50():
     return layers + [dense("fc", 2048, 1000)]
 
 
-def ugatit_generator(name):
+def ugatit_generator(name, light=False):
     layers = [convolution(f"{name}.in", 3, 64, 7, 256, bias=False),
               convolution(f"{name}.down1", 64, 128, 3, 128, bias=False),
               convolution(f"{name}.down2", 128, 256, 3, 64, bias=False)]
@@ -40,9 +40,10 @@ def ugatit_generator(name):
         layers += [convolution(f"{name}.encode{block}.{i}", 256, 256, 3, 64, bias=False) for i in (1, 2)]
     layers += [dense(f"{name}.gap", 256, 1, bias=False), dense(f"{name}.gmp", 256, 1, bias=False),
                convolution(f"{name}.attention", 512, 256, 1, 64),
-               # Fed with the whole image: this one product is why the model is so large.
-               dense(f"{name}.fc1", 64 * 64 * 256, 256, bias=False), dense(f"{name}.fc2", 256, 256, bias=False),
-               dense(f"{name}.gamma", 256, 256, bias=False), dense(f"{name}.beta", 256, 256, bias=False)]
+               # Fed with the whole image: this one product is why the model is so large. The light one sees its mean.
+               dense(f"{name}.fc1", 256 if light else 64 * 64 * 256, 256, bias=False),
+               dense(f"{name}.fc2", 256, 256, bias=False), dense(f"{name}.gamma", 256, 256, bias=False),
+               dense(f"{name}.beta", 256, 256, bias=False)]
     for block in range(4):
         layers += [convolution(f"{name}.decode{block}.{i}", 256, 256, 3, 64, bias=False) for i in (1, 2)]
     return layers + [convolution(f"{name}.up1", 256, 128, 3, 128, bias=False),
@@ -60,16 +61,18 @@ def ugatit_discriminator(name, depth):
                      convolution(f"{name}.out", inputs, 1, 4, side, bias=False)]
 
 
-def ugatit():
-    layers = []
-    for side in ("A", "B"):
-        layers += ugatit_generator(f"gen{side}")
-        layers += ugatit_discriminator(f"disLocal{side}", 4) + ugatit_discriminator(f"disGlobal{side}", 6)
-    return layers
+def ugatit_discriminators():
+    return [layer for side in ("A", "B") for which, depth in (("Local", 4), ("Global", 6))
+            for layer in ugatit_discriminator(f"dis{which}{side}", depth)]
+
+
+def ugatit(light=False):
+    return ugatit_generator("genA", light) + ugatit_generator("genB", light) + ugatit_discriminators()
 
 
 MODELS = {
     "vgg19": Model("VGG19", "Simonyan and Zisserman, ICLR 2015, configuration E", vgg19),
     "resnet50": Model("ResNet50", "He et al., CVPR 2016, with the stride in the 3x3 convolutions", resnet50),
     "ugatit": Model("UGATIT", "Kim et al., ICLR 2020: two generators and four discriminators", ugatit),
+    "ugatit_light": Model("UGATIT light", "Kim et al., ICLR 2020, its light version", lambda: ugatit(light=True)),
 }

@@ -280,6 +280,7 @@ Status bench_step(const StepBenchOptions& options) {
     wanted.plan_file = plan_file;
     wanted.transport = options.transport;
     wanted.timeout_s = options.timeout_s;
+    wanted.record_directory = env_text("CASYNC_RECORD").value_or("");
     Result<std::unique_ptr<Session>> session = Session::open(wanted);
     CASYNC_RETURN_IF_ERROR(session.status());
     if (!memory) memory.emplace(*training, (*session)->rank());

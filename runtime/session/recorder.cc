@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/recorder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iterator>
+
+namespace casync::runtime {
+namespace {
+
+double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+/// Of those that are numbers; 0 without any.
+double median(std::span<const double> values) {
+  std::vector<double> known;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(known),
+               [](double value) { return !std::isnan(value); });
+  if (known.empty()) return 0;
+  const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+  std::nth_element(known.begin(), middle, known.end());
+  return *middle;
+}
+
+}  // namespace
+
+double Recorder::program_seconds(Clock::time_point now) const {
+  const double standing = waiting_ > 0 ? seconds(now - std::max(waiting_since_, begun_)) : 0;
+  return std::max(0.0, seconds(now - begun_) - waited_ - standing);
+}
+
+Recorder::Moments& Recorder::moments(std::size_t gradient) {
+  if (now_.size() <= gradient) now_.resize(gradient + 1);
+  return now_[gradient];
+}
+
+void Recorder::submitted(std::size_t gradient, Clock::time_point now) {
+  moments(gradient).ready = program_seconds(now);
+  ++count_;
+}
+
+void Recorder::needs(std::size_t gradient, Clock::time_point now) {
+  Moments& own = moments(gradient);
+  // What is not of this step is not needed in it.
+  if (!std::isnan(own.ready) && std::isnan(own.need)) own.need = program_seconds(now);
+}
+
+void Recorder::waits(std::size_t gradient, Clock::time_point now) {
+  needs(gradient, now);
+  if (waiting_++ == 0) waiting_since_ = now;
+}
+
+void Recorder::goes_on(Clock::time_point now) {
+  if (--waiting_ == 0) waited_ += seconds(now - std::max(waiting_since_, begun_));
+}
+
+double& Recorder::kept(std::size_t gradient, int which, int step) {
+  return kept_[(gradient * 2 + static_cast<std::size_t>(which)) * kKept + static_cast<std::size_t>(step % kKept)];
+}
+
+void Recorder::step_ended(Clock::time_point now) {
+  const std::size_t room = now_.size() * 2 * kKept;
+  if (count_ > most_ || (count_ == most_ && kept_.size() != room)) {
+    most_ = count_;
+    steps_ = 0;
+    kept_.assign(room, kNever);
+    passes_.assign(2 * kKept, kNever);
+  }
+  if (count_ == most_ && count_ > 0) {
+    double backward = 0;
+    for (const Moments& own : now_) backward = std::max(backward, std::isnan(own.ready) ? 0 : own.ready);
+    const double all = std::max(computed_, backward);
+    for (std::size_t i = 0; i < now_.size(); ++i) {
+      if (std::isnan(now_[i].ready)) continue;
+      kept(i, 0, steps_) = now_[i].ready;
+      kept(i, 1, steps_) = std::clamp((std::isnan(now_[i].need) ? all : now_[i].need) - backward, 0.0, all - backward);
+    }
+    passes_[static_cast<std::size_t>(steps_ % kKept)] = backward;
+    passes_[static_cast<std::size_t>(kKept + steps_ % kKept)] = all - backward;
+    ++steps_;
+  }
+  std::fill(now_.begin(), now_.end(), Moments{});
+  count_ = 0;
+  waited_ = computed_ = 0;
+  begun_ = now;
+}
+
+std::optional<Training> Recorder::training(std::span<const GradientSpec> gradients) const {
+  if (steps_ == 0) return std::nullopt;
+  Training training;
+  const std::span<const double> passes(passes_), all(kept_);
+  training.backward_s = median(passes.first(kKept));
+  training.forward_s = median(passes.last(kKept));
+  for (std::size_t i = 0; i < gradients.size() && (i + 1) * 2 * kKept <= kept_.size(); ++i) {
+    const auto ready = all.subspan(i * 2 * kKept, kKept), need = all.subspan((i * 2 + 1) * kKept, kKept);
+    const bool submitted = std::any_of(ready.begin(), ready.end(), [](double moment) { return !std::isnan(moment); });
+    if (!submitted) continue;
+    training.gradients.push_back(
+        {gradients[i], std::min(median(ready), training.backward_s), std::min(median(need), training.forward_s)});
+  }
+  return training;
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a node's gradients are ready, as the simulator's models have it."""
+
+import math
+import pathlib
+import statistics
+import sys
+from typing import NamedTuple
+
+import published
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools" / "models"))
+import convolutional  # noqa: E402
+import describe  # noqa: E402
+
+HOROVOD_CYCLE = 5e-3  # HOROVOD_CYCLE_TIME's default, s
+HOROVOD_FUSION = 64 << 20  # HOROVOD_FUSION_THRESHOLD's
+
+
+class Gradient(NamedTuple):
+    name: str
+    elements: int
+    ready: float  # seconds after the backward pass began
+
+
+class Training(NamedTuple):
+    backward: float
+    forward: float  # and whatever else comes before the backward pass
+    gradients: list
+
+    def with_gradients(self, gradients):
+        return self._replace(gradients=gradients, backward=max([self.backward, *(g.ready for g in gradients)]))
+
+    def text(self):
+        """No gradient is later than the next forward pass: all frameworks wait for the last."""
+        lines = ["version: 1", f"backward_seconds: {self.backward:.9g}", f"forward_seconds: {self.forward:.9g}"]
+        for gradient in self.gradients:
+            ready = min(gradient.ready, float(f"{self.backward:.9g}"))
+            lines.append(f'gradient {{ name: "{gradient.name}" shape: [{gradient.elements}] '
+                         f"ready_seconds: {ready:.9g} need_seconds: 0 }}")  # fmt: skip
+        return "\n".join(lines) + "\n"
+
+
+def ugatit_phases(light):
+    """Two optimizers, one after the other, each with its own end: discriminators, then generators. (part, layers)"""
+    generators = [layer for side in "AB" for layer in convolutional.ugatit_generator(f"gen{side}", light)]
+    discriminators = convolutional.ugatit_discriminators()
+
+    def times(layers, count, gradients):
+        return [layer._replace(flops=count * layer.flops, gradients=layer.gradients if gradients else [])
+                for layer in layers]  # fmt: skip
+
+    # Each generator makes one image for the discriminators, which see it and a real one; then three, each judged once.
+    phases = [times(generators, 1, False) + times(discriminators, 2, True),
+              times(generators, 3, True) + times(discriminators, 1, False)]  # fmt: skip
+    work = [sum(layer.flops for layer in phase) for phase in phases]
+    return [(flops / sum(work), phase) for flops, phase in zip(work, phases)]
+
+
+def phases_of(model):
+    if model.startswith("ugatit"):
+        return ugatit_phases(light=model == "ugatit_light")
+    return [(1.0, describe.MODELS[model].layers())]
+
+
+def forward_part(model):
+    """Of a step's computation: published for VGG19 and BERT-base, and their mean for the others."""
+    known = published.FORWARD
+    return known.get("bert_base" if model.startswith("bert") else model, statistics.mean(known.values()))
+
+
+def compute_seconds(case):
+    gpus = published.NODES * published.TESTBEDS[case.testbed].gpus
+    return case.batch * gpus / case.linear
+
+
+def trainings(case):
+    """One for each phase of a step."""
+    made = []
+    for part, layers in phases_of(case.model):
+        step = part * compute_seconds(case)
+        forward = step * forward_part(case.model)
+        rows = describe.schedule(layers, forward, step - forward)
+        gradients = [Gradient(name, describe.elements(shape), ready) for name, shape, ready, _ in rows]
+        made.append(Training(step - forward, forward, gradients))
+    return made
+
+
+def summed_inside(training, testbed):
+    """Ready when a node's GPUs have summed it and, in the end, handed it round: one after the other over their link."""
+    shares, free, gradients = 2 * (testbed.gpus - 1) / testbed.gpus, 0.0, []
+    for gradient in training.gradients:
+        free = max(free, gradient.ready) + shares * 4 * gradient.elements / testbed.inside
+        gradients.append(gradient._replace(ready=free))
+    return training.with_gradients(gradients)
+
+
+def fused(gradients):
+    """Horovod's fusion: in each cycle, what is ready becomes one operation of up to so many bytes."""
+    made = []
+    for gradient in gradients:
+        ready = math.ceil(gradient.ready / HOROVOD_CYCLE) * HOROVOD_CYCLE
+        last = made[-1] if made else None
+        if last and last.ready == ready and 4 * (last.elements + gradient.elements) <= HOROVOD_FUSION:
+            made[-1] = last._replace(elements=last.elements + gradient.elements)
+        else:
+            made.append(Gradient(f"fused.{len(made)}", gradient.elements, ready))
+    return made
