@@ -2,13 +2,13 @@
 #include "casync/simulator/simulate.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 #include "casync/simulator/checks.h"
 #include "casync/simulator/engine.h"
 #include "casync/simulator/flat_tasks.h"
 #include "casync/simulator/outline.h"
+#include "casync/strategies/owners.h"
 
 namespace casync {
 namespace {
@@ -30,18 +30,17 @@ Status check_size(const Scenario& scenario) {
   return too_many("at least " + std::to_string(static_cast<std::uint64_t>(std::min(tasks, 1e18))));
 }
 
-/// As the session counts: by name.
-std::vector<std::size_t> positions(const Training& training) {
-  std::vector<std::size_t> by_name(training.gradients.size()), position(training.gradients.size());
-  std::iota(by_name.begin(), by_name.end(), std::size_t{0});
-  std::stable_sort(by_name.begin(), by_name.end(), [&](std::size_t a, std::size_t b) {
-    return training.gradients[a].spec.name < training.gradients[b].spec.name;
-  });
-  for (std::size_t i = 0; i < by_name.size(); ++i) position[by_name[i]] = i;
-  return position;
+/// As the session has them.
+std::vector<std::size_t> owners_of(const Scenario& scenario) {
+  std::vector<OwnedGradient> owned;
+  for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
+    const GradientSpec& spec = scenario.training.gradients[g].spec;
+    owned.push_back({spec.name, spec.elements(), scenario.decisions[g].partitions});
+  }
+  return first_owners(owned, scenario.topology.ranks);
 }
 
-Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t position, FlatTasks& flat) {
+Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_owner, FlatTasks& flat) {
   const Decision& decision = scenario.decisions[at];
   const GradientSpec& spec = scenario.training.gradients[at].spec;
   const auto named = [&](const Status& status) {
@@ -57,7 +56,7 @@ Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t positi
   std::vector<TaskGraph> graphs;
   std::uint64_t tasks = flat.tasks().size();
   for (Rank rank = 0; rank < scenario.topology.ranks; ++rank) {
-    Result<TaskGraph> graph = make_graph(decision, spec.elements(), scenario.topology, rank, position, traits_of);
+    Result<TaskGraph> graph = make_graph(decision, spec.elements(), scenario.topology, rank, first_owner, traits_of);
     if (!graph) return named(graph.status());
     tasks += graph->tasks().size();
     if (tasks > kMostSimulatedTasks) return too_many("more");
@@ -73,10 +72,10 @@ Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t positi
 Result<Simulation> simulate(const Scenario& scenario, const SimulationOptions& options) {
   CASYNC_RETURN_IF_ERROR(check_scenario(scenario, options));
   CASYNC_RETURN_IF_ERROR(check_size(scenario));
-  const std::vector<std::size_t> position = positions(scenario.training);
+  const std::vector<std::size_t> owners = owners_of(scenario);
   FlatTasks flat;
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
-    CASYNC_RETURN_IF_ERROR(add_gradient(scenario, g, position[g], flat));
+    CASYNC_RETURN_IF_ERROR(add_gradient(scenario, g, owners[g], flat));
   }
   return Engine(scenario, options, flat).run();
 }

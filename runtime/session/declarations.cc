@@ -52,17 +52,17 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
 }
 
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
-                                              std::size_t position) {
+                                              std::size_t first_owner) {
   const Decision& decision = declared.decision;
-  if (compll::has_rounds(decision.codec.name)) return make_rounds_run(declared, topology, self, position);
+  if (compll::has_rounds(decision.codec.name)) return make_rounds_run(declared, topology, self, first_owner);
   Result<HopCodecs> codecs = make_codecs(decision, declared.spec.dtype);
   if (!codecs) return codecs.status();
-  Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, position, traits_of);
+  Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of);
   if (!graph) return graph.status();
   auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));
   run->self = self;
   run->key = declared.key;
-  CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, position, *run));
+  CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, first_owner, *run));
   return run;
 }
 

@@ -26,10 +26,10 @@ struct Declared {
 /// cannot be carried out.
 Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology);
 
-/// The run of a declared gradient on rank `self`. `position` is its place among all gradients by name, the same
-/// on all ranks: it spreads owners.
+/// The run of a declared gradient on rank `self`. `first_owner` as make_graph, the same on all
+/// ranks.
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
-                                              std::size_t position);
+                                              std::size_t first_owner);
 
 /// What a residual belongs to: "int4:block=128 / int4:block=128, ps, 2 partitions", and the nodes where they say which
 /// rank encodes what. State of another one is refused.

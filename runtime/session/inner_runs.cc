@@ -34,7 +34,7 @@ bool pays(const compll::RoundsShape& shape, Elements elements) {
 
 /// An exchange as a gradient of float32 by itself. Its partitions are as large as those of `declared` would be.
 Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std::size_t round, Elements elements,
-                                                   const Topology& topology, Rank self, std::size_t position) {
+                                                   const Topology& topology, Rank self, std::size_t first_owner) {
   const std::string& name = declared.spec.name;
   Declared exchange{{name + " (round " + std::to_string(round + 1) + ")",
                      DType::kFloat32,
@@ -47,10 +47,10 @@ Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std
   decision.warm_up_steps = 0;
   const Bytes partition = declared.spec.bytes() / static_cast<Bytes>(decision.partitions);
   decision.partitions = choose_partitions(exchange.spec.bytes(), topology.ranks, partition);
-  return make_run(exchange, topology, self, position + round);
+  return make_run(exchange, topology, self, first_owner + round);
 }
 
-Status add_rounds(const Declared& declared, const Topology& topology, std::size_t position, GradientRun& run) {
+Status add_rounds(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run) {
   const CodecChoice& choice = declared.decision.codec;
   Result<std::unique_ptr<compll::RoundsCodec>> codec = compll::make_rounds_codec(choice.name, choice.parameters);
   if (!codec) return codec.status();
@@ -58,7 +58,7 @@ Status add_rounds(const Declared& declared, const Topology& topology, std::size_
   run.rounds = std::make_unique<RoundsRun>(std::move(*codec), rows, columns);
   for (const Elements elements : run.rounds->shape.exchanged) {
     std::vector<std::unique_ptr<GradientRun>>& exchanges = run.rounds->exchanges;
-    auto exchange = make_exchange(declared, exchanges.size(), elements, topology, run.self, position);
+    auto exchange = make_exchange(declared, exchanges.size(), elements, topology, run.self, first_owner);
     if (!exchange) return exchange.status();
     (*exchange)->outer = &run;
     exchanges.push_back(std::move(*exchange));
@@ -86,7 +86,7 @@ Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpe
 }
 
 Result<std::unique_ptr<GradientRun>> make_rounds_run(const Declared& declared, const Topology& topology, Rank self,
-                                                     std::size_t position) {
+                                                     std::size_t first_owner) {
   Declared none = declared;
   none.decision.codec = none.decision.second_hop = CodecChoice{};
   Result<HopCodecs> codecs = make_codecs(none.decision, declared.spec.dtype);
@@ -94,19 +94,19 @@ Result<std::unique_ptr<GradientRun>> make_rounds_run(const Declared& declared, c
   auto run = std::make_unique<GradientRun>(declared.spec, declared.decision, TaskGraph(), std::move(*codecs));
   run->self = self;
   run->key = declared.key;
-  CASYNC_RETURN_IF_ERROR(add_rounds(declared, topology, position, *run));
-  CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, position, *run));
+  CASYNC_RETURN_IF_ERROR(add_rounds(declared, topology, first_owner, *run));
+  CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, first_owner, *run));
   return run;
 }
 
-Status add_warm_up(const Declared& declared, const Topology& topology, std::size_t position, GradientRun& run) {
+Status add_warm_up(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run) {
   const Decision& decision = declared.decision;
   if (decision.warm_up_steps == 0) return Status::ok();
   Declared plain{declared.spec, decision, key_of(declared.spec.name, kWarmUpPart)};
   plain.decision.codec = plain.decision.second_hop = for_dtype({}, declared.spec.dtype);
   plain.decision.warm_up_steps = 0;
   if (plain.decision.codec == decision.codec && plain.decision.second_hop == decision.second_hop) return Status::ok();
-  Result<std::unique_ptr<GradientRun>> warm_up = make_run(plain, topology, run.self, position);
+  Result<std::unique_ptr<GradientRun>> warm_up = make_run(plain, topology, run.self, first_owner);
   if (!warm_up) return Status(warm_up.status().code(), "its warm-up steps: " + warm_up.status().message());
   run.warm_up = std::move(*warm_up);
   run.warm_up->outer = &run;

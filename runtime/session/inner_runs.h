@@ -15,10 +15,10 @@ Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpe
 
 /// make_run() for a codec of rounds.
 Result<std::unique_ptr<GradientRun>> make_rounds_run(const Declared& declared, const Topology& topology, Rank self,
-                                                     std::size_t position);
+                                                     std::size_t first_owner);
 
 /// Gives `run` what it does in its warm-up steps, if it has some and they differ. PlanError: the strategy cannot carry
 /// them.
-Status add_warm_up(const Declared& declared, const Topology& topology, std::size_t position, GradientRun& run);
+Status add_warm_up(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run);
 
 }  // namespace casync::runtime

@@ -68,8 +68,8 @@ class SessionImpl final : public Session {
 
   bool sealed() const { return runs_.size() == declared_.size() && executor_->comparisons() >= comparisons_due_; }
   Status seal();
-  Status compare(const std::vector<Declared>& declared, Facts facts, std::vector<std::size_t>& position);
-  Status add_runs(std::span<const Declared> declared, std::span<const std::size_t> position, std::size_t known);
+  Status compare(const std::vector<Declared>& declared, Facts facts);
+  Status add_runs(std::span<const Declared> declared, std::size_t known);
   void warn_of_strangers();
 
   Status check(std::span<const Submission> submissions);

@@ -2,10 +2,10 @@
 //
 // The comparison of all ranks before the first step of new gradients, and after a state was loaded.
 #include <algorithm>
-#include <numeric>
 
 #include "base/log.h"
 #include "casync/planner/decide.h"
+#include "casync/strategies/owners.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/session_impl.h"
 
@@ -25,38 +25,37 @@ Status SessionImpl::seal() {
     facts.emplace_back("a state that was loaded", loaded_ ? "one of step " + std::to_string(step_) : "none");
     loaded_ = false;
   }
-  std::vector<std::size_t> position;
-  CASYNC_RETURN_IF_ERROR(compare(declared, std::move(facts), position));
+  CASYNC_RETURN_IF_ERROR(compare(declared, std::move(facts)));
   executor_->end_comparison();
-  return known < declared.size() ? add_runs(declared, position, known) : Status::ok();
+  return known < declared.size() ? add_runs(declared, known) : Status::ok();
 }
 
-/// `position`: of each gradient among all by name, the same on all ranks.
-Status SessionImpl::compare(const std::vector<Declared>& declared, Facts facts, std::vector<std::size_t>& position) {
-  std::vector<std::size_t> by_name(declared.size());
-  std::iota(by_name.begin(), by_name.end(), 0);
+Status SessionImpl::compare(const std::vector<Declared>& declared, Facts facts) {
+  std::vector<const Declared*> by_name;
+  for (const Declared& one : declared) by_name.push_back(&one);
   std::sort(by_name.begin(), by_name.end(),
-            [&](std::size_t a, std::size_t b) { return declared[a].spec.name < declared[b].spec.name; });
-  position.resize(declared.size());
-  for (std::size_t i = 0; i < by_name.size(); ++i) {
-    const Declared& one = declared[by_name[i]];
-    position[by_name[i]] = i;
-    facts.emplace_back("gradient " + one.spec.name, text_of(one.spec, one.decision));
+            [](const Declared* a, const Declared* b) { return a->spec.name < b->spec.name; });
+  for (const Declared* one : by_name) {
+    facts.emplace_back("gradient " + one->spec.name, text_of(one->spec, one->decision));
   }
   return agree(*group_, "gradients", facts, deadline());
 }
 
-Status SessionImpl::add_runs(std::span<const Declared> declared, std::span<const std::size_t> position,
-                             std::size_t known) {
+Status SessionImpl::add_runs(std::span<const Declared> declared, std::size_t known) {
   if (launch_.rank == 0) {
     std::vector<GradientSpec> specs;
     for (const Declared& one : declared) specs.push_back(one.spec);
     for (const std::string& remark : remarks(plan_, specs, topology_)) log().warn("plan: {}", remark);
   }
+  std::vector<OwnedGradient> owned;
+  for (const Declared& one : declared) {
+    owned.push_back({one.spec.name, one.spec.elements(), one.decision.partitions});
+  }
+  const std::vector<std::size_t> owners = first_owners(owned, topology_.ranks);
   std::vector<std::unique_ptr<GradientRun>> runs;
   std::vector<GradientRun*> borrowed;
   for (std::size_t i = known; i < declared.size(); ++i) {
-    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], topology_, launch_.rank, position[i]);
+    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], topology_, launch_.rank, owners[i]);
     if (!run) return run.status();
     CASYNC_RETURN_IF_ERROR((*run)->allocate_kept(*device_));
     borrowed.push_back(run->get());

@@ -117,12 +117,13 @@ class Worker {
     row.wrong = count_different(data_, exact);
     const bool plain = decision.codec.name == "none" && decision.second_hop.name == "none";
     if (plain && decision.strategy == StrategyKind::kPs) return Status::ok();
-    // Who owns the first partition depends on the gradient's place among those that have been declared.
-    for (std::size_t place = 0; place < options_.sizes.size(); ++place) {
-      Result<std::vector<float>> expected = replay_first_step(decision, session_.topology(), data_.size(), place);
+    // Who owns the first partition depends on the gradients that were declared before.
+    const auto ranks = static_cast<std::size_t>(session_.ranks());
+    for (std::size_t owner = 0; owner < ranks; ++owner) {
+      Result<std::vector<float>> expected = replay_first_step(decision, session_.topology(), data_.size(), owner);
       CASYNC_RETURN_IF_ERROR(expected.status());
       const Elements wrong = count_different(data_, *expected);
-      row.wrong = place == 0 ? wrong : std::min(row.wrong, wrong);
+      row.wrong = owner == 0 ? wrong : std::min(row.wrong, wrong);
       if (row.wrong == 0) break;
     }
     return Status::ok();
