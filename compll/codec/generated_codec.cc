@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/nearest.h"
 #include "compll/codec/declaration.h"
 #include "compll/codec/payload.h"
 #include "compll/codec/rounds_info.h"
@@ -27,7 +26,8 @@ struct SectionPlaces {
 
 class Generated final : public TileCodec {
  public:
-  Generated(CodecInfo info, const GeneratedCodec& functions) : info_(std::move(info)), functions_(functions) {
+  Generated(CodecInfo info, const GeneratedCodec& functions, StatisticsCheck check_statistics)
+      : info_(std::move(info)), functions_(functions), check_statistics_(check_statistics) {
     CASYNC_CHECK(functions.section_count <= kMostSections);
   }
 
@@ -50,7 +50,10 @@ class Generated final : public TileCodec {
       }
       last = at.end[i];
     }
-    return Status::ok();
+    if (check_statistics_ == nullptr) return Status::ok();
+    std::array<const std::byte*, kMostSections> sections;
+    for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload.data + at.begin[i];
+    return check_statistics_(sections.data(), ceil_div(n, info_.block), flags->finite);
   }
 
   void begin_pass(EncodePass& pass, Elements n, std::byte* payload) const override {
@@ -159,18 +162,8 @@ class Generated final : public TileCodec {
 
   CodecInfo info_;
   const GeneratedCodec& functions_;
+  StatisticsCheck check_statistics_;
 };
-
-Status unknown_parameter(const CodecInfo& info, const std::string& name) {
-  std::vector<std::string_view> names;
-  std::string list;
-  for (const CodecParameter& parameter : info.parameters) {
-    names.push_back(parameter.name);
-    list += (list.empty() ? "; it takes " : ", ") + parameter.name;
-  }
-  return invalid_argument("codec `" + info.name + "` has no parameter `" + name + "`" + hint(name, names) +
-                          (list.empty() ? "; it takes none" : list));
-}
 
 /// `tiles`: the codec works on tiles, whose sizes are powers of two.
 Status set_value(const GeneratedDeclaration& declares, bool tiles, CodecInfo& info, const std::string& name,
@@ -223,7 +216,7 @@ CodecInfo info_of(const GeneratedDeclaration& declares) {
     const GeneratedParameter& parameter = declares.parameters[i];
     info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
   }
-  if (declares.feedback) info.parameters.push_back(feedback_parameter(true));
+  if (declares.feedback || declares.feedback_offered) info.parameters.push_back(feedback_parameter(declares.feedback));
   for (const CodecParameter& parameter : info.parameters) info.values.push_back(parameter.initial);
   return info;
 }
@@ -242,13 +235,13 @@ Result<CodecInfo> info_of(const GeneratedCodec& generated, std::span<const std::
 
 Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
                                                     std::span<const std::pair<std::string, double>> parameters,
-                                                    std::uint64_t digest) {
+                                                    std::uint64_t digest, StatisticsCheck check_statistics) {
   if (generated.rounds.count != 0) return refuse_rounds(generated.declares.name);
   Result<CodecInfo> declared = info_of(generated, parameters, digest);
   if (!declared) return declared.status();
   CodecInfo info = std::move(*declared);
   const GeneratedDeclaration& declares = generated.declares;
-  if (declares.feedback) info.feedback = info.values.back() == 1;
+  if (declares.feedback || declares.feedback_offered) info.feedback = info.values.back() == 1;
   if (info.feedback) info.state_initial.push_back(0);
   info.state_initial.insert(info.state_initial.end(), declares.state_initial,
                             declares.state_initial + declares.state_count);
@@ -278,7 +271,7 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
     }
     return make_whole_codec(std::move(info), generated);
   }
-  return std::unique_ptr<Codec>(std::make_unique<Generated>(std::move(info), generated));
+  return std::unique_ptr<Codec>(std::make_unique<Generated>(std::move(info), generated, check_statistics));
 }
 
 }  // namespace casync::compll

@@ -4,12 +4,13 @@
 #include <memory>
 
 #include "compll/codec/codec.h"
+#include "compll/codec/statistics.h"
 #include "compll/ops/generated.h"
 
 namespace casync::compll {
 
 /// What a codec that was written in the language declares; `values` are the parameters' initial ones. Where it keeps a
-/// residual it has the parameter `feedback` behind its own.
+/// residual, or offers to, it has the parameter `feedback` behind its own.
 CodecInfo info_of(const GeneratedDeclaration& declares);
 
 /// The same with these parameters, and where it was loaded from a file with that file's digest.
@@ -19,9 +20,11 @@ Result<CodecInfo> info_of(const GeneratedCodec& generated, std::span<const std::
 
 /// A codec that was written in the language and compiled, with these parameters; the others take their initial
 /// values. `generated` lives as long as the program runs; `digest` is that of the file it was loaded from.
+/// `check_statistics` says more of what arrives, where it is not null.
 /// InvalidArgument: no such parameter, a value out of its range, or a codec that exchanges in rounds.
 Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& generated,
                                                     std::span<const std::pair<std::string, double>> parameters = {},
-                                                    std::uint64_t digest = 0);
+                                                    std::uint64_t digest = 0,
+                                                    StatisticsCheck check_statistics = nullptr);
 
 }  // namespace casync::compll

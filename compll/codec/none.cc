@@ -78,7 +78,7 @@ class None final : public TileCodec {
 
 }  // namespace
 
-Declaration declare_none() {
+std::unique_ptr<Codec> make_none() {
   CodecInfo info;
   info.name = "none";
   info.summary = "sends the float32 elements as they are";
@@ -87,7 +87,7 @@ Declaration declare_none() {
   info.identity = true;
   info.exact_merge = true;
   info.contractive = true;
-  return {info, [](const CodecInfo& filled) -> std::unique_ptr<Codec> { return std::make_unique<None>(filled); }};
+  return std::make_unique<None>(std::move(info));
 }
 
 }  // namespace casync::compll

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "compll/codec/declaration.h"
+#include <memory>
+
+#include "compll/codec/codec.h"
 
 namespace casync::compll {
 
 /// The identity: the payload is the elements themselves.
-Declaration declare_none();
+std::unique_ptr<Codec> make_none();
 
 }  // namespace casync::compll

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codec/payload.h"
 
-#include <algorithm>
 #include <string>
 
 namespace casync::compll {
@@ -31,23 +30,9 @@ Status differs(const char* what, std::uint64_t seen, std::uint64_t expected) {
 
 }  // namespace
 
-PayloadLayout PayloadLayout::of(std::uint8_t codec, std::uint8_t version, Elements n, Elements block,
-                                Bytes bytes_per_block, unsigned bits_per_code) {
-  PayloadLayout layout{codec, version, 0, n, block, bytes_per_block == 0 ? 0 : ceil_div(n, block)};
-  layout.scales_end = kHeaderBytes + layout.blocks * bytes_per_block;
-  layout.codes = round_up(layout.scales_end, kSectionAlignment);
-  layout.size = layout.codes + ceil_div(n * bits_per_code, 8);
-  return layout;
-}
-
 void write_header(const PayloadLayout& layout, bool finite, std::byte* payload) {
   const Header header = header_of(layout, finite);
   std::memcpy(payload, &header, sizeof header);
-}
-
-void write_frame(const PayloadLayout& layout, bool finite, std::byte* payload) {
-  write_header(layout, finite, payload);
-  std::memset(payload + layout.scales_end, 0, layout.codes - layout.scales_end);
 }
 
 Result<PayloadFlags> check_header(const PayloadLayout& layout, ConstView payload) {
@@ -64,21 +49,6 @@ Result<PayloadFlags> check_header(const PayloadLayout& layout, ConstView payload
   if (seen.program != expected.program)
     return differs("the fingerprint of the program", seen.program, expected.program);
   return PayloadFlags{(seen.flags & kNonFinite) == 0};
-}
-
-Result<PayloadFlags> check_frame(const PayloadLayout& layout, ConstView payload) {
-  Result<PayloadFlags> flags = check_header(layout, payload);
-  if (!flags) return flags;
-  const bool zeros = std::all_of(payload.data + layout.scales_end, payload.data + layout.codes,
-                                 [](std::byte b) { return b == std::byte{0}; });
-  if (!zeros) return data_loss("payload: the bytes between scales and codes are not zero");
-  return flags;
-}
-
-Status check_padding(const PayloadLayout& layout, ConstView payload, std::size_t code_bits) {
-  const unsigned used = code_bits % 8;
-  if (used == 0 || std::to_integer<unsigned>(payload.data[layout.size - 1]) >> used == 0) return Status::ok();
-  return data_loss("payload: the bits behind the last code are not zero");
 }
 
 }  // namespace casync::compll

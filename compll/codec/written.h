@@ -8,8 +8,8 @@
 
 namespace casync::compll {
 
-/// The codecs of compll/codecs, compiled, in the order of their names: those that encode, and those that exchange in
-/// rounds.
+/// The codecs of compll/codecs, compiled: those that encode, in the order docs/codecs.md presents them, and those that
+/// exchange in rounds.
 std::span<const GeneratedCodec* const> written_codecs();
 std::span<const GeneratedCodec* const> written_rounds();
 

@@ -101,9 +101,9 @@ void write_declaration(Writer& out, const Program& program, const std::optional<
   out.line("{" + quoted(says.name) + ", " + quoted(says.summary) + ",");
   out.line(" " + quoted(says.source) + ",");
   out.line(" " + std::to_string(says.number) + ", " + std::to_string(says.version) + ", " + flag(says.contractive) +
-           ", " + flag(says.unbiased) + ", " + flag(says.feedback) + ", " + flag(says.shared_numbers) + ", " +
-           std::to_string(program.states.size()) + ", {" + states + "}, " + block + ", " + parameter + ", " +
-           std::to_string(program.parameters.size()) + ", {");
+           ", " + flag(says.unbiased) + ", " + flag(says.feedback) + ", " + flag(says.feedback_offered) + ", " +
+           flag(says.shared_numbers) + ", " + std::to_string(program.states.size()) + ", {" + states + "}, " + block +
+           ", " + parameter + ", " + std::to_string(program.parameters.size()) + ", {");
   for (const ProgramParameter& each : program.parameters) {
     const double least = each.fixed ? each.initial : each.least, most = each.fixed ? each.initial : each.most;
     out.line("  {" + quoted(each.name) + ", " + quoted(each.meaning) + ", " + number(each.initial) + ", " +

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "compll/codegen/block_values.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/ir/schedule.h"
 
@@ -159,7 +160,7 @@ class EncoderText : RoutineText {
     out_.line("static_cast<void>(tensor), static_cast<void>(residual), static_cast<void>(mode);");
     out_.line(!checks              ? "return true;"
               : top_of_block(pass) ? "return finite;"
-                                   : "return top.result() <= std::numeric_limits<float>::max();");
+                                   : "return " + finite_text(program_, "top.result()") + ";");
     out_.close();
     out_.line("");
   }
@@ -287,7 +288,7 @@ class EncoderText : RoutineText {
         refuse(value.at, "a random number for each block");
       else
         define(id, text_.definition(id));
-      if (top == id) out_.line("finite &= is_finite(" + text_.name(id) + ");");
+      if (top == id) out_.line("finite &= " + finite_text(program_, text_.name(id)) + ";");
     }
     for (const Output& output : phase.block_stores) {
       out_.line("store_one<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +

@@ -86,6 +86,11 @@ std::string literal_text(ScalarType type, double number) {
   return std::signbit(number) ? "(-" + text + ")" : text;
 }
 
+std::string finite_text(const Program& program, const std::string& top) {
+  const double overflow = program.declares.overflow;
+  return std::isinf(overflow) ? "is_finite(" + top + ")" : top + " < " + literal_text(kFloatType, overflow);
+}
+
 /// Integers of fewer bits lie in 32: where the range fits, nothing has to be done.
 std::string conversion_text(ScalarType from, ScalarType to, const std::string& operand) {
   if (to == kBoolType) return "to_bool(" + operand + ")";

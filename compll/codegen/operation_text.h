@@ -14,6 +14,10 @@ std::string type_text(ScalarType type);
 /// A number that the type can hold.
 std::string literal_text(ScalarType type, double number);
 
+/// Whether no element is infinite or NaN, or as large as what the program says becomes infinite: by the largest
+/// magnitude of them.
+std::string finite_text(const Program& program, const std::string& top);
+
 /// Op::kConvert of one element, or an operation with operands of type `from`, by the names of compll/ops/scalar.h.
 std::string conversion_text(ScalarType from, ScalarType to, const std::string& operand);
 std::string operation_text(Op op, ScalarType from, const std::vector<std::string>& operands);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compll/codegen/operation_text.h"
 #include "compll/codegen/whole_routine.h"
 
 namespace casync::compll {
@@ -88,7 +89,7 @@ class WholeText {
       }
     }
     out_.line("hwy::FlushStream();");
-    out_.line("return finite.result() <= std::numeric_limits<float>::max();");
+    out_.line("return " + finite_text(program_, "finite.result()") + ";");
     end(name, text);
   }
 

@@ -117,7 +117,8 @@ class ProgramCodec final : public Codec {
     std::vector<float> p(in, in + n);
     for (float& value : p) value *= scale;
     for (Elements i = 0; i < n && adds_residual() && residual.in != nullptr; ++i) p[i] += residual.in[i];
-    const bool finite = std::all_of(p.begin(), p.end(), [](float value) { return std::isfinite(value); });
+    const double overflow = program_->declares.overflow;
+    const bool finite = std::all_of(p.begin(), p.end(), [&](float value) { return std::fabs(value) < overflow; });
     write_header(layout(n), finite, payload);
     if (n == 0) return {kHeaderBytes, true};
     Interpreter interpreter(*program_, values_);

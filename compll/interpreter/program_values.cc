@@ -22,9 +22,10 @@ Status refuse(const Program& program, const ProgramParameter& parameter, double 
 
 Result<ProgramValues> values_for(const Program& program, std::span<const std::pair<std::string, double>> parameters) {
   ProgramValues all{{}, program.declares.feedback};
+  const bool keeps_or_may = program.declares.feedback || program.declares.feedback_offered;
   for (const ProgramParameter& parameter : program.parameters) all.values.push_back(parameter.initial);
   for (const auto& [name, value] : parameters) {
-    if (name == kFeedback && program.declares.feedback) {
+    if (name == kFeedback && keeps_or_may) {
       all.feedback = value != 0;
       continue;
     }
@@ -61,8 +62,9 @@ CodecInfo declared_by(const Program& program, const ProgramValues& values) {
     info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
   }
   info.values = values.values;
-  if (declares.feedback) {
-    info.parameters.push_back({kFeedback, 1, 0, 1, "1 keeps what a step did not send and adds it to the next"});
+  if (declares.feedback || declares.feedback_offered) {
+    info.parameters.push_back(
+        {kFeedback, declares.feedback ? 1.0 : 0.0, 0, 1, "1 keeps what a step did not send and adds it to the next"});
     info.values.push_back(values.feedback ? 1 : 0);
   }
   return info;

@@ -2,6 +2,7 @@
 #include "compll/lang/checker.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -40,8 +41,8 @@ class FileChecker {
   // The codec's declarations.
 
   void check_properties() {
-    static constexpr std::string_view kKnown[] = {"summary", "source",   "number",         "version",
-                                                  "class",   "feedback", "shared_numbers", "shape"};
+    static constexpr std::string_view kKnown[] = {"summary",  "source",   "number",         "version", "class",
+                                                  "feedback", "overflow", "shared_numbers", "shape"};
     program_.declares.name = tree_.codec.text;
     for (const Property& property : tree_.properties) {
       const std::string name = "`" + std::string(property.name.text) + "`";
@@ -50,8 +51,9 @@ class FileChecker {
         code_.refuse(property.name.at, name + " is declared twice");
       }
       if (std::find(std::begin(kKnown), std::end(kKnown), property.name.text) == std::end(kKnown)) {
-        code_.refuse(property.name.at, "a codec does not declare " + name + hint(property.name.text, kKnown),
-                     "it declares summary, source, number, version, class, feedback, shared_numbers and shape");
+        code_.refuse(
+            property.name.at, "a codec does not declare " + name + hint(property.name.text, kKnown),
+            "it declares summary, source, number, version, class, feedback, overflow, shared_numbers and shape");
       }
       if (!property.second.text.empty() && property.name.text != "shape") {
         code_.refuse(property.second.at, name + " has two values");
@@ -75,11 +77,18 @@ class FileChecker {
                      "a codec is `contractive` (its error is smaller than its input) or `unbiased` (right on average)");
       }
     }
-    if (name == "feedback" || name == "shared_numbers") {
-      (name == "feedback" ? declares.feedback : declares.shared_numbers) = true;
-      const std::string word(name);
+    if (name == "overflow") declares.overflow = magnitude(property);
+    if (name == "feedback") {
+      const bool offered = property.value == "off";
+      (offered ? declares.feedback_offered : declares.feedback) = true;
+      if (!offered && !property.value.empty()) {
+        code_.refuse(property.value_at, "`feedback` has no value but `off`", "write `feedback;` or `feedback off;`");
+      }
+    }
+    if (name == "shared_numbers") {
+      declares.shared_numbers = true;
       if (!property.value.empty()) {
-        code_.refuse(property.value_at, "`" + word + "` has no value", "write `" + word + ";`");
+        code_.refuse(property.value_at, "`shared_numbers` has no value", "write `shared_numbers;`");
       }
     }
   }
@@ -107,6 +116,17 @@ class FileChecker {
       code_.refuse(property.value_at, "`" + std::string(property.name.text) + "` is a number from 1 to 255");
     }
     return static_cast<std::uint8_t>(value);
+  }
+
+  double magnitude(const Property& property) {
+    double value = 0;
+    const char* const end = property.value.data() + property.value.size();
+    const bool whole = std::from_chars(property.value.data(), end, value).ptr == end;
+    if (!whole || !(value > 0) || !std::isfinite(value) || static_cast<double>(static_cast<float>(value)) != value) {
+      code_.refuse(property.value_at, "`overflow` is a number above zero that a float holds",
+                   "write the least magnitude that becomes infinite: `overflow 65520;`");
+    }
+    return value;
   }
 
   // Parameters: of `param` blocks, and those of encode that are no block.

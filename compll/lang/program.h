@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -215,7 +216,10 @@ struct Declarations {
   std::uint8_t number = 0, version = 1;
   std::uint64_t digest = 0;  ///< of the source, where it is a user's file
   bool contractive = false, unbiased = false;
-  bool feedback = false;
+  bool feedback = false;          ///< it is on, where nothing else is said
+  bool feedback_offered = false;  ///< it is off, where nothing else is said
+  /// Magnitudes from here on become infinite: they are reported as if they were.
+  double overflow = std::numeric_limits<double>::infinity();
   bool shared_numbers = false;  ///< all ranks draw the same random numbers, and who merges does, too
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "compll/lang/program.h"
 
@@ -33,7 +34,9 @@ class ProgramWriter {
   std::string run() {
     const Declarations& declares = program_.declares;
     line("codec " + declares.name + (declares.contractive ? " contractive" : "") +
-         (declares.unbiased ? " unbiased" : "") + (declares.feedback ? " feedback" : ""));
+         (declares.unbiased ? " unbiased" : "") + (declares.feedback ? " feedback" : "") +
+         (declares.feedback_offered ? " feedback off" : "") +
+         (std::isinf(declares.overflow) ? "" : " overflow " + number(declares.overflow)));
     for (const ProgramParameter& parameter : program_.parameters) {
       line("parameter " + text_of(parameter.type) + " " + parameter.name + " = " + number(parameter.initial));
     }

@@ -13,7 +13,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 8;
+inline constexpr std::uint32_t kGeneratedVersion = 9;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -105,6 +105,7 @@ struct GeneratedDeclaration {
   const char* source = "";
   std::uint8_t number = 0, version = 1;
   bool contractive = false, unbiased = false, feedback = false;
+  bool feedback_offered = false;          ///< it keeps a residual only where it is asked to
   bool shared_numbers = false;            ///< of CodecInfo
   std::uint32_t state_count = 0;          ///< arrays of its own that it keeps from step to step
   float state_initial[kMostStates] = {};  ///< what their elements begin with

@@ -106,6 +106,8 @@ void SessionImpl::write_trace() const {
   const nlohmann::json header = {{"rank", launch_.rank},
                                  {"ranks", launch_.ranks},
                                  {"host", host},
+                                 {"node", topology_.node_of[static_cast<std::size_t>(launch_.rank)]},
+                                 {"fusion_bytes", plan_.fusion_bytes},
                                  {"transport", executor_->transport_description()},
                                  {"link", env_text("CASYNC_LINK").value_or("")},
                                  {"epoch_us", timeline_->epoch_us()},

@@ -134,6 +134,43 @@ def test_ranks_of_a_job_profile_the_links_between_them():
             claim("node_shares_port: true" in file.read(), "ranks of a node share its port")
 
 
+def test_a_run_is_compared_with_its_prediction_and_planned_anew():
+    with temporary_folder() as folder:
+        files, run = Files(folder), os.path.join(folder, "run")
+        plan = os.path.join(folder, "plan.txtpb")
+        with open(plan, "w") as file:
+            file.write('version: 1\ndefault { codec { name: "int8" } partitions: 2 }\n')
+        step = ["bench", "step", "-r", "2", "--model", files.model, "--plan", plan, "--seconds", "0.2"]
+        environment = {"CASYNC_TRACE": run, "CASYNC_RECORD": run}
+        ends_with(0, casync(*step, env=environment), "a run")
+
+        report = casync("report", run, "--profile", files.profile, "--json")
+        ends_with(0, report, "report --profile")
+        prediction = json.loads(report.stdout)["prediction"]
+        terms = {term["name"]: term for term in prediction["terms"]}
+        claim(set(terms) == {"step", "encode", "merge", "decode", "exposed"}, "the terms of a step", prediction)
+        claim(all(term["measured_ms"] > 0 for term in terms.values()), "all were measured", terms)
+        claim(terms["step"]["measured_ms"] >= 14.5, "training takes 15 ms", terms)
+        claim({one["name"] for one in prediction["gradients"]} == {"large.weight", "first.weight", "first.bias"},
+              "and every gradient", prediction)
+        claim("the step takes" in casync("report", run, "--profile", files.profile).stdout, "in words")
+
+        again = casync("plan", "--from-run", run, "--profile", files.profile, "--codecs", "int8")
+        ends_with(0, again, "plan --from-run")
+        claim('gradient { name: "large.weight"' in again.stdout and "world { ranks: 2 nodes: 1" in again.stdout,
+              "a plan for what ran", again.stdout)
+        claim("links' times x" in again.stderr, "what was changed is said", again.stderr)
+
+        both = casync("plan", "--from-run", run, "--profile", files.profile, "--model", files.model)
+        ends_with(2, both, "a run has its model")
+        two = casync(*step, "--plan", plan, env=environment)
+        ends_with(3, two, "traces of two plans")
+        os.remove(os.path.join(run, "model.txtpb"))
+        lost = casync("report", run, "--profile", files.profile)
+        ends_with(3, lost, "no model beside the traces")
+        claim("CASYNC_RECORD=" in lost.stderr, "how to get one", lost.stderr)
+
+
 def test_a_profile_of_this_machine_is_one_that_plan_takes():
     with temporary_folder() as folder:
         files = Files(folder)

@@ -200,6 +200,8 @@ int step(StepFlags& flags, const std::vector<std::string>& arguments) {
   if (options.transport.empty()) options.transport = env_text("CASYNC_TRANSPORT").value_or("ucx");
   if (options.timeout_s == 0) options.timeout_s = timeout->value_or(300);
   if (options.plans.empty()) options.plans.emplace_back();
+  options.trace_directory = env_text("CASYNC_TRACE").value_or("");
+  options.record_directory = env_text("CASYNC_RECORD").value_or("");
   options.format = flags.json ? Format::kJson : flags.csv ? Format::kCsv : Format::kText;
   const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
   if (!launch) return fail("bench", launch.status());

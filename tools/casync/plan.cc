@@ -90,6 +90,7 @@ Status make_plan(const PlanOptions& options) {
   const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
   if (!inputs) return inputs.status();
   const PlanRequest& request = inputs->request;
+  for (const std::string& remark : inputs->remarks) std::fprintf(stderr, "casync plan: %s\n", remark.c_str());
   if (request.training.gradients.empty()) return invalid_argument(options.inputs.model + ": no gradients to plan for");
   const Result<PlanReport> report = find_plan(request);
   if (!report) return report.status();
@@ -113,9 +114,11 @@ Status make_plan(const PlanOptions& options) {
 }
 
 int run(PlanOptions options) {
-  const bool whole = !options.inputs.profile.empty() && !options.inputs.model.empty() && options.inputs.ranks > 0;
+  const bool described = !options.inputs.model.empty() && options.inputs.ranks > 0;
+  const bool whole = !options.inputs.profile.empty() && (described || !options.inputs.run.empty());
   if (options.check.empty() && !whole) {
-    std::fprintf(stderr, "casync plan: expected --profile, --model and --ranks, or --check PLAN\n");
+    std::fprintf(stderr,
+                 "casync plan: expected --profile, --model and --ranks, --profile and --from-run, or --check PLAN\n");
     return kExitUsage;
   }
   if (options.check.empty() && options.inputs.nodes == 0) options.inputs.nodes = options.inputs.ranks;
@@ -136,6 +139,14 @@ void add_plan(CLI::App& app, Invocation& invocation) {
   CLI::App* command = app.add_subcommand("plan", "Find a plan for a cluster and a model, or check one");
   add_plan_inputs(*command, options->inputs);
   command->add_option("-o,--output", options->output, "Write the plan there (default: stdout)");
+  command
+      ->add_option(
+          "--from-run", options->inputs.run,
+          "The folder that was CASYNC_TRACE and CASYNC_RECORD of a run: its model and ranks, and --profile as it "
+          "was there")
+      ->excludes("--model")
+      ->excludes("--ranks")
+      ->excludes("--nodes");
   command->add_option("--warm-up", options->inputs.warm_up_steps, "Compress from this step on")
       ->check(CLI::Range(0, 1000000000));
   command->add_option("--check", options->check, "Only check this plan; with --model, against its gradients");

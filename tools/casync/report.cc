@@ -6,8 +6,10 @@
 #include <fstream>
 #include <memory>
 
+#include "casync/planner/profile_file.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/report/chrome_trace.h"
+#include "tools/casync/report/measured_run.h"
 #include "tools/casync/report/numbers.h"
 #include "tools/casync/report/page.h"
 #include "tools/casync/report/timeline.h"
@@ -20,7 +22,7 @@ namespace {
 constexpr std::size_t kMostEvents = 60000;  // of a page: about 3 MB, drawn without a hitch
 
 struct ReportOptions {
-  std::string directory, page, trace, steps;
+  std::string directory, page, trace, steps, profile;
   bool json = false;
 };
 
@@ -36,13 +38,27 @@ Status write_page(const TraceFolder& folder, const nlohmann::ordered_json& numbe
   return Status::ok();
 }
 
+Result<Comparison> compare_with(const TraceFolder& folder, const std::string& path) {
+  const Result<Profile> profile = read_profile_file(path);
+  CASYNC_RETURN_IF_ERROR(profile.status());
+  const Result<MeasuredRun> run = measured_run(folder);
+  CASYNC_RETURN_IF_ERROR(run.status());
+  return compare(*run, *profile);
+}
+
 Status report(const ReportOptions& options, std::optional<StepRange> range) {
   Result<TraceFolder> folder = read_trace_folder(options.directory);
   CASYNC_RETURN_IF_ERROR(folder.status());
   for (Rank rank : folder->missing) {
     std::fprintf(stderr, "casync report: rank %d of %d left no trace\n", rank, folder->ranks);
   }
-  const nlohmann::ordered_json numbers = report_numbers(*folder);
+  nlohmann::ordered_json numbers = report_numbers(*folder);
+  if (!options.profile.empty()) {
+    const Result<Comparison> comparison = compare_with(*folder, options.profile);
+    CASYNC_RETURN_IF_ERROR(comparison.status());
+    numbers["prediction"] = comparison_json(*comparison);
+    if (!options.json) std::printf("%s", comparison_text(*comparison).c_str());
+  }
   if (options.json) std::printf("%s\n", numbers.dump(2).c_str());
   if (!options.trace.empty()) CASYNC_RETURN_IF_ERROR(write_chrome_trace(*folder, range, options.trace));
   const bool page = !options.page.empty() || (!options.json && options.trace.empty());
@@ -75,6 +91,8 @@ void add_report(CLI::App& app, Invocation& invocation) {
   command->add_option("--steps", options->steps,
                       "FIRST..LAST: the steps of the timeline (default: as many as fit, from the middle)");
   command->add_option("--trace", options->trace, "Write all ranks' events as one Chrome trace for Perfetto");
+  command->add_option("--profile", options->profile,
+                      "Compare with what is predicted from this; DIRECTORY is CASYNC_RECORD, too");
   command->add_flag("--json", options->json, "Print the merged numbers; no page unless -o is given");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }

@@ -81,6 +81,23 @@ HWY_INLINE void store_codes(Bool codes, std::byte* to) {
   }
 }
 
+#undef COMPLL_PACKS_PAIRS
+#define COMPLL_PACKS_PAIRS (COMPLL_IS_X86 && HWY_TARGET <= HWY_AVX3)
+#if COMPLL_PACKS_PAIRS
+/// Neighbours become one number: the second one times 2 to its place is added to the first.
+HWY_INLINE void store_pairs(VecU codes, std::byte* to) {
+  const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_and_si512(codes.raw, _mm512_set1_epi32(15)));
+  const __m128i pairs = _mm_maddubs_epi16(bytes, _mm_set1_epi16(0x1001));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(pairs, pairs));
+}
+HWY_INLINE void store_fours(VecU codes, std::byte* to) {
+  const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_and_si512(codes.raw, _mm512_set1_epi32(3)));
+  const __m128i fours = _mm_madd_epi16(_mm_maddubs_epi16(bytes, _mm_set1_epi16(0x0401)), _mm_set1_epi32(0x00100001));
+  const int word = _mm_cvtsi128_si32(_mm_cvtepi32_epi8(fours));
+  std::memcpy(to, &word, sizeof word);
+}
+#endif
+
 /// Writes sixteen codes. Of each the lowest `kBits` bits count.
 template <int kBits>
 HWY_INLINE void store_codes(Uint codes, std::byte* to) {
@@ -91,6 +108,12 @@ HWY_INLINE void store_codes(Uint codes, std::byte* to) {
     COMPLL_EACH hn::StoreU(hn::TruncateTo(U16(), codes.v[k]), U16(), reinterpret_cast<uint16_t*>(to) + k * kLanes);
   } else if constexpr (kBits == 8) {
     COMPLL_EACH hn::StoreU(hn::TruncateTo(U8(), codes.v[k]), U8(), reinterpret_cast<uint8_t*>(to) + k * kLanes);
+#if COMPLL_PACKS_PAIRS
+  } else if constexpr (kBits == 4) {
+    store_pairs(codes.v[0], to);
+  } else if constexpr (kBits == 2) {
+    store_fours(codes.v[0], to);
+#else
   } else if constexpr (kBits == 4) {
     // A pair of codes is one lane of 16 bits, and as such becomes one byte.
     using Pairs = hn::Repartition<uint16_t, U8>;
@@ -114,6 +137,7 @@ HWY_INLINE void store_codes(Uint codes, std::byte* to) {
           hn::Or(hn::And(pairs, hn::Set(Fours(), 0x0fu)), hn::And(hn::ShiftRight<12>(pairs), hn::Set(Fours(), 0xf0u)));
       hn::StoreU(hn::TruncateTo(Packed(), fours), Packed(), reinterpret_cast<uint8_t*>(to) + k * kLanes / 4);
     }
+#endif
   } else if constexpr (kBits == 1) {
     store_codes<1>(to_bool(codes & Uint(1u)), to);
 #endif

@@ -37,9 +37,10 @@ using Whole = std::integral_constant<size_t, kGroup>;
 /// body(i, how many there are) for each sixteen elements of a range: known when the loop is compiled, but for the last.
 template <class Body>
 HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
-  size_t i = begin;
-  for (; i + kGroup <= end; i += kGroup) body(i, Whole());
-  if (i < end) body(i, end - i);
+  // Counted beforehand: then a loop has one counter, which its addresses are made of.
+  const size_t whole = begin + (end - begin) / kGroup * kGroup;
+  for (size_t i = begin; i < whole; i += kGroup) body(i, Whole());
+  if (whole < end) body(whole, end - whole);
 }
 
 /// Blocks of a tile that are worked on together: the computing between the loops over a block's elements, a chain of
@@ -82,11 +83,19 @@ HWY_INLINE bool with_input(const Scaled& source, const Run& run) {
   return source.residual == nullptr ? run(Input<true, false>(source)) : run(Input<true, true>(source));
 }
 
+/// Bytes before element i, with which a group begins. The usual widths take one shift, or none.
+template <int kBits>
+HWY_INLINE size_t section_bytes(size_t i) {
+  if constexpr (kBits % 8 == 0) return i * (kBits / 8);
+  if constexpr (kBits < 8 && 8 % kBits == 0) return i / (8 / kBits);
+  return i * kBits / 8;
+}
+
 /// Once for each line of a section's memory: fetches what is far ahead.
 template <int kBits>
 HWY_INLINE void fetch_section(const std::byte* section, size_t i) {
   if constexpr (kBits <= 8) {
-    if (i % (512 / kBits) == 0) fetch_ahead(section + i * kBits / 8);
+    if (i % (512 / kBits) == 0) fetch_ahead(section + section_bytes<kBits>(i));
   }
 }
 
@@ -101,13 +110,14 @@ HWY_NOINLINE Uint load_tail(const std::byte* from, size_t rest) {
 /// Elements i and on of a section of the tile.
 template <int kBits>
 HWY_INLINE Uint load_uint(const std::byte* section, size_t i, size_t rest) {
-  if (rest >= kGroup) return load_uint<kBits>(section + i * kBits / 8);
-  return load_tail<kBits>(section + i * kBits / 8, rest);
+  if (rest >= kGroup) return load_uint<kBits>(section + section_bytes<kBits>(i));
+  return load_tail<kBits>(section + section_bytes<kBits>(i), rest);
 }
 template <int kBits>
 HWY_INLINE Int load_int(const std::byte* section, size_t i, size_t rest) {
-  if (rest >= kGroup) return load_int<kBits>(section + i * kBits / 8);
-  return shift_right<32 - kBits>(shift_left<32 - kBits>(as_int(load_tail<kBits>(section + i * kBits / 8, rest))));
+  if (rest >= kGroup) return load_int<kBits>(section + section_bytes<kBits>(i));
+  return shift_right<32 - kBits>(
+      shift_left<32 - kBits>(as_int(load_tail<kBits>(section + section_bytes<kBits>(i), rest))));
 }
 HWY_INLINE Float load_float(const std::byte* section, size_t i, size_t rest) {
   return from_bits(load_uint<32>(section, i, rest));
@@ -121,8 +131,8 @@ HWY_NOINLINE void store_tail(const Group& codes, std::byte* to, size_t rest) {
 }
 template <int kBits, class Group>
 HWY_INLINE void store_section(Group codes, std::byte* section, size_t i, size_t rest) {
-  if (rest >= kGroup) return store_codes<kBits>(codes, section + i * kBits / 8);
-  store_tail<kBits>(codes, section + i * kBits / 8, rest);
+  if (rest >= kGroup) return store_codes<kBits>(codes, section + section_bytes<kBits>(i));
+  store_tail<kBits>(codes, section + section_bytes<kBits>(i), rest);
 }
 
 template <Write kWrite>
@@ -194,8 +204,8 @@ class CodeTable {
   template <class Block>
   HWY_INLINE Float at(const std::byte* section, size_t i, size_t rest, const Block& block) const {
     if constexpr (kBits == 1 || kHolds) {
-      if (rest >= kGroup) return pick(section + i * kBits / 8);
-      return pick_tail(section + i * kBits / 8, rest);
+      if (rest >= kGroup) return pick(section + section_bytes<kBits>(i));
+      return pick_tail(section + section_bytes<kBits>(i), rest);
     } else if constexpr (std::is_same_v<Group, Int>) {
       return block.value(load_int<kBits>(section, i, rest));
     } else {

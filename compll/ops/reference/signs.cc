@@ -45,7 +45,7 @@ SignBlock encode_signs(std::span<const float> p) {
   block.finite = std::all_of(p.begin(), p.end(), [](float value) { return std::isfinite(value); });
   std::vector<double> above(p.begin(), p.end()), below(p.size());
   for (std::size_t i = 0; i < p.size(); ++i) {
-    block.negative.push_back(block.finite && p[i] < 0);
+    block.negative.push_back(p[i] < 0);
     if (block.negative[i]) std::swap(above[i], below[i]);
   }
   const std::ptrdiff_t negatives = std::count(block.negative.begin(), block.negative.end(), true);

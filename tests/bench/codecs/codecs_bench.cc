@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // codecs_bench [codec...]: how near each codec is to the time that its bytes take to be copied, on one core.
-// codecs_bench --pairs [codec...]: the codecs that are also written by hand, and how fast what is generated is beside
-// that. Both print a table in Markdown. Pin it: taskset -c 1 codecs_bench.
+// codecs_bench --pairs [codec...]: how fast what is generated is beside loops that are written by hand, where there are
+// any. Both print a table in Markdown. Pin it: taskset -c 1 codecs_bench.
 #include <cstdio>
 #include <fstream>
 #include <string>

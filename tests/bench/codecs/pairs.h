@@ -6,8 +6,8 @@
 
 namespace casync::tools {
 
-/// Codecs that are written twice, by hand and in the language: how fast what is generated is beside the other, as a
-/// table in Markdown. All of them, or those named. Returns the program's exit code.
+/// How fast generated codecs are beside the yardsticks, whose loops are written by hand, as a table in Markdown. All
+/// that have one, or those named. Returns the program's exit code.
 int print_pairs(const std::vector<std::string>& names);
 
 }  // namespace casync::tools

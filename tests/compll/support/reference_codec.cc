@@ -73,28 +73,34 @@ Expected encode_half(const CodecInfo& info, DType dtype, std::span<const float> 
   return expected;
 }
 
-// Blocks with statistics of their own: `encode` appends codes and residuals of one block and gives its statistics.
+/// Statistics of blocks, each kind in a section of its own.
+using Statistics = std::vector<std::vector<float>>;
+
+// Blocks with statistics of their own: `encode` appends codes, residuals and each of the statistics of one block.
 template <class Encode>
-Expected encode_blocks(const CodecInfo& info, std::span<const float> p, unsigned width, const Encode& encode) {
+Expected encode_blocks(const CodecInfo& info, std::span<const float> p, std::size_t kinds, unsigned width,
+                       const Encode& encode) {
   Expected expected;
   std::vector<int> codes;
-  std::vector<float> statistics;
+  Statistics statistics(kinds);
   for (Elements b = 0; b < p.size(); b += info.block) {
     encode(p.subspan(b, std::min(info.block, p.size() - b)), codes, statistics, expected);
   }
   Writer writer;
   writer.header(info, expected.finite, p.size());
-  for (float value : statistics) writer.real(value);
-  writer.align();
+  for (const std::vector<float>& kind : statistics) {
+    for (float value : kind) writer.real(value);
+    writer.align();
+  }
   writer.codes(codes, width);
   expected.payload = writer.bytes;
   return expected;
 }
 
 Expected encode_levels(const CodecInfo& info, std::span<const float> p, float most, unsigned width) {
-  return encode_blocks(info, p, width, [&](auto part, auto& codes, auto& scales, Expected& expected) {
+  return encode_blocks(info, p, 1, width, [&](auto part, auto& codes, Statistics& scales, Expected& expected) {
     const reference::LevelBlock block = reference::encode_levels(part, most);
-    scales.push_back(block.scale);
+    scales[0].push_back(block.scale);
     codes.insert(codes.end(), block.levels.begin(), block.levels.end());
     expected.residual.insert(expected.residual.end(), block.residual.begin(), block.residual.end());
     expected.finite &= block.finite;
@@ -102,10 +108,10 @@ Expected encode_levels(const CodecInfo& info, std::span<const float> p, float mo
 }
 
 Expected encode_signs(const CodecInfo& info, std::span<const float> p) {
-  return encode_blocks(info, p, 1, [&](auto part, auto& codes, auto& means, Expected& expected) {
+  return encode_blocks(info, p, 2, 1, [&](auto part, auto& codes, Statistics& means, Expected& expected) {
     const reference::SignBlock block = reference::encode_signs(part);
-    means.push_back(block.at_least_zero);
-    means.push_back(block.below_zero);
+    means[0].push_back(block.at_least_zero);
+    means[1].push_back(block.below_zero);
     codes.insert(codes.end(), block.negative.begin(), block.negative.end());
     expected.residual.insert(expected.residual.end(), block.residual.begin(), block.residual.end());
     expected.finite &= block.finite;

@@ -13,11 +13,11 @@ std::unique_ptr<Codec> codec_of(const std::string& name, const Parameters& param
   return std::move(codec).value();
 }
 
-std::vector<std::string> hand_written_names() { return {"none", "bf16", "fp16", "int8", "int4", "onebit"}; }
+std::vector<std::string> first_names() { return {"none", "bf16", "fp16", "int8", "int4", "onebit"}; }
 
 std::vector<std::unique_ptr<Codec>> all_codecs() {
   std::vector<std::unique_ptr<Codec>> codecs;
-  for (const std::string& name : hand_written_names()) {
+  for (const std::string& name : first_names()) {
     codecs.push_back(codec_of(name));
     if (codecs.back()->info().block == 1) continue;
     for (double block : {64.0, 512.0, 65536.0}) codecs.push_back(codec_of(name, {{"block", block}}));

@@ -17,8 +17,8 @@ using Parameters = std::vector<std::pair<std::string, double>>;
 /// A codec that exists.
 std::unique_ptr<Codec> codec_of(const std::string& name, const Parameters& parameters = {});
 
-/// The codecs whose loops are written by hand: those that reference_encode knows.
-std::vector<std::string> hand_written_names();
+/// The usual codecs: those that reference_encode knows as plain loops.
+std::vector<std::string> first_names();
 
 /// Every one of them with its defaults, and those with blocks also with their smallest, an odd-sized and their largest
 /// one.

@@ -265,6 +265,9 @@ void print(Table& table, const std::string& plan, const StepRow& row, const Resu
 Status bench_step(const StepBenchOptions& options) {
   // Training's moments are fractions of a millisecond apart; a sleeping thread is otherwise woken up to 50 us late.
   prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
+  if (options.plans.size() > 1 && (!options.trace_directory.empty() || !options.record_directory.empty())) {
+    return invalid_argument("CASYNC_TRACE and CASYNC_RECORD take one --plan: each would overwrite the one before it");
+  }
   const Result<Training> training = read_model_file(options.model);
   CASYNC_RETURN_IF_ERROR(training.status());
   std::optional<Profile> profile;
@@ -280,7 +283,8 @@ Status bench_step(const StepBenchOptions& options) {
     wanted.plan_file = plan_file;
     wanted.transport = options.transport;
     wanted.timeout_s = options.timeout_s;
-    wanted.record_directory = env_text("CASYNC_RECORD").value_or("");
+    wanted.trace_directory = options.trace_directory;
+    wanted.record_directory = options.record_directory;
     Result<std::unique_ptr<Session>> session = Session::open(wanted);
     CASYNC_RETURN_IF_ERROR(session.status());
     if (!memory) memory.emplace(*training, (*session)->rank());

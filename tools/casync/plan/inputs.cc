@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/plan/inputs.h"
+#include "tools/casync/report/measured_run.h"
 
 #include <algorithm>
 #include <iterator>
@@ -111,17 +112,26 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   const Result<std::string> text = text_of_input("profile file", inputs.profile);
   if (!text) return text.status();
   read.profile_digest = digest_of_file(*text);
-  Result<Training> training = read_model_file(inputs.model);
+  Topology topology = place(inputs.ranks, inputs.nodes);
+  Result<Training> training = inputs.run.empty() ? read_model_file(inputs.model) : Result<Training>(Training{});
   if (!training) return training.status();
+  if (!inputs.run.empty()) {
+    const Result<TraceFolder> folder = read_trace_folder(inputs.run);
+    if (!folder) return folder.status();
+    Result<MeasuredRun> run = measured_run(*folder);
+    if (!run) return run.status();
+    Result<Correction> correction = corrected(*run, *profile);
+    if (!correction) return correction.status();
+    for (const std::string& change : correction->changes) read.remarks.push_back(inputs.run + ": " + change);
+    *profile = std::move(correction->profile);
+    topology = run->scenario.topology;
+    *training = std::move(run->scenario.training);
+  }
   Result<std::vector<CodecOffer>> codecs =
       inputs.codecs.empty() ? offers_within(inputs.max_error, *profile) : offers_of(inputs.codecs);
   if (!codecs) return codecs.status();
-  read.request = {place(inputs.ranks, inputs.nodes),
-                  std::move(*profile),
-                  std::move(*training),
-                  facts_of,
-                  std::move(*codecs),
-                  inputs.warm_up_steps};
+  read.request = {std::move(topology), std::move(*profile), std::move(*training), facts_of,
+                  std::move(*codecs),  inputs.warm_up_steps};
   return read;
 }
 

@@ -13,6 +13,7 @@ namespace casync::tools {
 /// What `casync plan` and `casync explain` ask for.
 struct PlanInputs {
   std::string profile, model;
+  std::string run;  ///< a folder of traces and a model: instead of model, ranks and nodes, and to correct the profile
   int ranks = 0, nodes = 0;
   std::vector<std::string> codecs;
   double max_error = 0.03;
@@ -24,6 +25,7 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs);
 struct ReadInputs {
   PlanRequest request;
   std::string profile_digest;
+  std::vector<std::string> remarks;  ///< what a run has changed in the profile
 };
 
 /// Reads the files and finds the codecs. Errors as read_profile_file, read_model_file and make_codec.

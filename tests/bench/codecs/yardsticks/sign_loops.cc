@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compll/ops/cpu/signs.h"
+#include "tests/bench/codecs/yardsticks/sign_loops.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include "base/check.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "compll/ops/cpu/signs.cc"
+#define HWY_TARGET_INCLUDE "tests/bench/codecs/yardsticks/sign_loops.cc"
 #include <hwy/foreach_target.h>
 
 #include "compll/ops/cpu/decode-inl.h"
@@ -148,17 +148,15 @@ HWY_INLINE void subtract_means(const float* p, size_t count, const float* means,
 }
 
 /// Says whether the block is finite.
-HWY_INLINE bool encode_block(const float* p, size_t count, std::byte* to_means, std::byte* codes, float* out,
-                             Write mode, const Ahead& ahead, size_t at) {
+HWY_INLINE bool encode_block(const float* p, size_t count, std::byte* above, std::byte* below, std::byte* codes,
+                             float* out, Write mode, const Ahead& ahead, size_t at) {
   const SignSums sums = split_signs(p, count, codes, ahead, at);
   const bool finite = sums.top < kFloat32Infinity;
-  const size_t below = count_ones(codes, (count + 7) / 8);
-  float means[2] = {mean(sums.at_least_zero, count - below), mean(sums.below_zero, below)};
-  if (!finite) {
-    means[0] = means[1] = std::bit_cast<float>(kFloat32NaN);
-    std::memset(codes, 0, (count + 7) / 8);
-  }
-  std::memcpy(to_means, means, sizeof means);
+  const size_t negatives = count_ones(codes, (count + 7) / 8);
+  float means[2] = {mean(sums.at_least_zero, count - negatives), mean(sums.below_zero, negatives)};
+  if (!finite) means[0] = means[1] = std::bit_cast<float>(kFloat32NaN);
+  std::memcpy(above, &means[0], sizeof(float));
+  std::memcpy(below, &means[1], sizeof(float));
   if (out == nullptr) return finite;
   mode == Write::kStream ? subtract_means<Write::kStream>(p, count, means, out)
                          : subtract_means<Write::kPlain>(p, count, means, out);
@@ -170,7 +168,8 @@ bool encode_signs_simd(const SignTile& tile, const Scaled& source, float* scratc
   const Ahead ahead(source, tile.count, scratch);
   bool finite = true;
   for (size_t b = 0; b < tile.count; b += tile.block) {
-    finite &= encode_block(p + b, std::min(tile.block, tile.count - b), tile.means + b / tile.block * 2 * sizeof(float),
+    const size_t entry = b / tile.block * sizeof(float);
+    finite &= encode_block(p + b, std::min(tile.block, tile.count - b), tile.above + entry, tile.below + entry,
                            tile.codes + b / 8, out == nullptr ? nullptr : out + b, mode, ahead, b);
   }
   return finite;
@@ -179,11 +178,12 @@ bool encode_signs_simd(const SignTile& tile, const Scaled& source, float* scratc
 struct SignTerm {
   static constexpr size_t kLineElements = 512;
   CodeTile tile;
+  size_t between;
   VecF above, below;
 
   HWY_INLINE void enter(size_t block) {
-    above = hn::Set(F32(), load_scale(tile.scales, 2 * block));
-    below = hn::Set(F32(), load_scale(tile.scales, 2 * block + 1));
+    above = hn::Set(F32(), load_scale(tile.scales, block));
+    below = hn::Set(F32(), load_scale(tile.scales + between, block));
   }
   HWY_INLINE void fetch(size_t i) const { fetch_ahead(tile.codes + i / 8); }
   HWY_INLINE VecF at(size_t i) const {
@@ -207,11 +207,12 @@ struct SignTerm {
   }
 };
 
-void decode_signs_simd(const CodeTile* tiles, size_t size, size_t block, size_t count, float* out, Write mode) {
+void decode_signs_simd(const CodeTile* tiles, size_t size, size_t between, size_t block, size_t count, float* out,
+                       Write mode) {
   for (size_t t = 0; t < size; t += kMostTerms) {
     SignTerm terms[kMostTerms];
     const size_t some = std::min(kMostTerms, size - t);
-    for (size_t k = 0; k < some; ++k) terms[k] = {tiles[t + k], hn::Zero(F32()), hn::Zero(F32())};
+    for (size_t k = 0; k < some; ++k) terms[k] = {tiles[t + k], between, hn::Zero(F32()), hn::Zero(F32())};
     sum_code_terms(terms, some, block, count, out, t == 0 ? mode : Write::kAdd);
   }
 }
@@ -228,9 +229,10 @@ bool encode_signs(const SignTile& tile, const Scaled& source, float* scratch, fl
   return HWY_DYNAMIC_DISPATCH(encode_signs_simd)(tile, source, scratch, residual_out, mode);
 }
 
-void decode_signs(std::span<const CodeTile> tiles, Elements block, Elements count, float* out, Write mode) {
+void decode_signs(std::span<const CodeTile> tiles, Bytes between, Elements block, Elements count, float* out,
+                  Write mode) {
   CASYNC_CHECK(!tiles.empty());
-  HWY_DYNAMIC_DISPATCH(decode_signs_simd)(tiles.data(), tiles.size(), block, count, out, mode);
+  HWY_DYNAMIC_DISPATCH(decode_signs_simd)(tiles.data(), tiles.size(), between, block, count, out, mode);
 }
 
 }  // namespace casync::compll

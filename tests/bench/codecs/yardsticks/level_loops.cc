@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compll/ops/cpu/levels.h"
+#include "tests/bench/codecs/yardsticks/level_loops.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "compll/ops/levels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "compll/ops/cpu/levels.cc"
+#define HWY_TARGET_INCLUDE "tests/bench/codecs/yardsticks/level_loops.cc"
 #include <hwy/foreach_target.h>
 
 #include "compll/ops/cpu/decode-inl.h"

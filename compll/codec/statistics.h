@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/units.h"
+
+namespace casync::compll {
+
+/// Looks at the entries of a payload's blocks, which begin at `sections`, one for each section. DataLoss: no encoder
+/// writes such an entry, or there is one that is not finite although `finite`, or none although not.
+using StatisticsCheck = Status (*)(const std::byte* const* sections, Elements blocks, bool finite);
+
+/// That of a codec of the library whose blocks have entries of which that is known (docs/payloads.md); else null.
+StatisticsCheck statistics_check_of(std::string_view codec);
+
+}  // namespace casync::compll

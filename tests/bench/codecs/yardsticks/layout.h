@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+
+#include "compll/codec/payload.h"
+#include "compll/codec/tile_codec.h"
+
+namespace casync::compll {
+
+/// Where the sections of a payload begin: `floats` floats for each block, each in a section of its own, and the codes.
+struct Layout {
+  static constexpr std::size_t kMost = 2;
+  Bytes statistics[kMost] = {};
+  Bytes statistics_size = 0;  ///< of one section
+  Bytes codes = kHeaderBytes;
+  Bytes size = kHeaderBytes;
+
+  static Layout of(Elements n, Elements block, std::size_t floats, unsigned bits) {
+    Layout layout;
+    layout.statistics_size = ceil_div(n, block) * sizeof(float);
+    for (std::size_t i = 0; i < floats; ++i) {
+      layout.statistics[i] = layout.codes;
+      layout.codes = round_up(layout.codes + layout.statistics_size, kSectionAlignment);
+    }
+    layout.size = layout.codes + ceil_div(n * bits, 8);
+    return layout;
+  }
+};
+
+/// What the yardsticks share: nobody sends them a payload, so they check no more than its size.
+class Yardstick : public TileCodec {
+ public:
+  Yardstick(const CodecInfo& info, std::size_t floats, unsigned bits) : info_(info), floats_(floats), bits_(bits) {}
+
+  const CodecInfo& info() const override { return info_; }
+  Bytes encoded_bound(Elements n) const override { return layout(n).size; }
+  Status check(ConstView payload, Elements n) const override {
+    return payload.size == encoded_bound(n) ? Status::ok() : data_loss("payload: of another size");
+  }
+  void finish(Elements n, bool finite, std::byte* payload) const override {
+    const Layout at = layout(n);
+    PayloadLayout header;
+    header.codec = info_.number;
+    header.version = info_.version;
+    header.n = n;
+    header.block = info_.block;
+    header.size = at.size;
+    write_header(header, finite, payload);
+    for (std::size_t i = 0; i < floats_; ++i) {
+      const Bytes end = at.statistics[i] + at.statistics_size;
+      std::memset(payload + end, 0, round_up(end, kSectionAlignment) - end);
+    }
+  }
+
+ protected:
+  Layout layout(Elements n) const { return Layout::of(n, info_.block, floats_, bits_); }
+  /// Of the tile's own codes.
+  Bytes codes_of(const Tile& tile) const { return layout(tile.n).codes + tile.first * bits_ / 8; }
+  Bytes statistics_of(const Tile& tile, std::size_t i = 0) const {
+    return layout(tile.n).statistics[i] + tile.first / info_.block * sizeof(float);
+  }
+
+ private:
+  CodecInfo info_;
+  std::size_t floats_;
+  unsigned bits_;
+};
+
+}  // namespace casync::compll

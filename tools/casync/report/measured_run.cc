@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From traces to what the simulator asks for.
+#include "tools/casync/report/measured_run.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "casync/model/codec_choice.h"
+#include "casync/planner/model_file.h"
+#include "casync/strategies/strategy.h"
+#include "tools/casync/simulate/prediction.h"
+
+namespace casync::tools {
+namespace {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Result<Decision> decision_of(const TracedGradient& traced) {
+  if (traced.codec.find(" (program ") != std::string::npos) {
+    return invalid_argument("gradient " + traced.name + ": its codec " + traced.codec +
+                            " is a file that the trace does not name");
+  }
+  const Result<CodecChoice> codec = parse_codec_choice(traced.codec);
+  CASYNC_RETURN_IF_ERROR(codec.status());
+  const Result<CodecChoice> second = parse_codec_choice(traced.second_hop.empty() ? traced.codec : traced.second_hop);
+  CASYNC_RETURN_IF_ERROR(second.status());
+  const Result<StrategyKind> strategy = strategy_from(traced.strategy);
+  CASYNC_RETURN_IF_ERROR(strategy.status());
+  return Decision{*codec, *second, *strategy, static_cast<int>(traced.partitions), static_cast<int>(traced.priority),
+                  0};
+}
+
+/// The steps of one rank in which a gradient of the training took part, whole: seconds of each, and of its tasks.
+struct RankTimes {
+  std::vector<double> steps;
+  std::array<double, kKindNames.size()> seconds{};
+};
+
+RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names) {
+  std::set<std::int32_t> taking_part;
+  for (const TraceEvent& event : trace.events) {
+    if (event.gradient < 0) continue;
+    if (names.contains(trace.names.names()[static_cast<std::size_t>(event.gradient)])) taking_part.insert(event.step);
+  }
+  RankTimes times;
+  // The first step agrees on everything and opens connections, and of the events' first step some may be gone.
+  if (!taking_part.empty()) taking_part.erase(taking_part.begin());
+  for (const TraceEvent& event : trace.events) {
+    if (!taking_part.contains(event.step)) continue;
+    if (event.kind == Kind::kStep) times.steps.push_back(event.duration_us * 1e-6);
+    times.seconds[static_cast<std::size_t>(event.kind)] += event.duration_us * 1e-6;
+  }
+  return times;
+}
+
+Topology topology_of(const TraceFolder& folder) {
+  std::vector<std::string> nodes;
+  for (const RankTrace& trace : folder.traces) {
+    nodes.push_back(trace.node < 0 ? "host " + trace.host : "node " + std::to_string(trace.node));
+  }
+  return Topology::of(nodes);
+}
+
+}  // namespace
+
+Result<MeasuredRun> measured_run(const TraceFolder& folder) {
+  if (!folder.missing.empty()) {
+    return invalid_argument(folder.path + ": rank " + std::to_string(folder.missing.front()) + " left no trace");
+  }
+  Result<Training> training = read_model_file(folder.path + "/model.txtpb");
+  if (!training) {
+    return Status(training.status().code(),
+                  training.status().message() + "; CASYNC_RECORD=" + folder.path + " writes it beside the traces");
+  }
+  MeasuredRun run;
+  run.scenario.topology = topology_of(folder);
+  run.scenario.facts_of = facts_of;
+  run.scenario.fusion_bytes = static_cast<Bytes>(folder.traces.front().fusion_bytes);
+  std::map<std::string, const TracedGradient*> traced;
+  for (const TracedGradient& gradient : folder.traces.front().gradients) traced[gradient.name] = &gradient;
+  std::set<std::string> names;
+  for (const TrainedGradient& gradient : training->gradients) {
+    const auto found = traced.find(gradient.spec.name);
+    if (found == traced.end()) {
+      return invalid_argument("gradient " + gradient.spec.name + " of " + folder.path +
+                              "/model.txtpb is in no trace: they are of different runs");
+    }
+    const Result<Decision> decision = decision_of(*found->second);
+    CASYNC_RETURN_IF_ERROR(decision.status());
+    run.scenario.decisions.push_back(*decision);
+    names.insert(gradient.spec.name);
+    double sync_ms = 0;
+    for (const RankTrace& rank : folder.traces) {
+      for (const TracedGradient& own : rank.gradients) {
+        if (own.name == gradient.spec.name) sync_ms += own.mean_ms / static_cast<double>(folder.traces.size());
+      }
+    }
+    run.sync_s.push_back(sync_ms * 1e-3);
+  }
+  run.scenario.training = std::move(*training);
+  const auto ranks = static_cast<double>(folder.traces.size());
+  for (const RankTrace& trace : folder.traces) {
+    RankTimes times = times_of(trace, names);
+    if (times.steps.empty()) return invalid_argument(trace.path + ": not two whole steps");
+    const double steps = static_cast<double>(times.steps.size()) * ranks;
+    const auto seconds = [&](Kind kind) { return times.seconds[static_cast<std::size_t>(kind)] / steps; };
+    run.encode_s += seconds(Kind::kEncode);
+    run.merge_s += seconds(Kind::kMerge);
+    run.decode_s += seconds(Kind::kDecode);
+    run.step_s += median(std::move(times.steps)) / ranks;
+  }
+  return run;
+}
+
+}  // namespace casync::tools
