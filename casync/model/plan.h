@@ -43,6 +43,15 @@ struct World {
   std::string profile_digest;
 };
 
+/// What its planner expects of a step with this plan where it was made for.
+struct Prediction {
+  double step_s = 0;
+  double training_s = 0;  ///< of which forward and backward pass, alone
+  double encode_s = 0, merge_s = 0, decode_s = 0;
+
+  bool operator==(const Prediction&) const = default;
+};
+
 /// The plan as data. The file format is proto/plan.proto; reading and writing is planner/plan_io.h.
 struct Plan {
   Choice defaults;
@@ -51,6 +60,7 @@ struct Plan {
   World world;
   Bytes fusion_bytes = 64_KiB;  ///< small messages to one peer travel together up to this many bytes; 0: never
   std::uint64_t seed = 0;
+  std::optional<Prediction> predicted;
 };
 
 /// What happens to one gradient, complete.

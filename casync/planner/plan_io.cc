@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/codec_file.h"
+#include "proto/checked_numbers.h"
 #include "proto/placed.h"
 #include "proto/plan.pb.h"
 #include "proto/text_diagnostics.h"
@@ -17,7 +18,9 @@ namespace casync {
 namespace {
 
 namespace wire = plan::v1;
+using proto::checked;
 using proto::Placed;
+using proto::required;
 
 constexpr int kVersion = 1;
 constexpr std::int64_t kLeastPartitionBytes = 1024;
@@ -166,6 +169,25 @@ void resolve_files(const std::filesystem::path& folder, Choice* choice) {
   }
 }
 
+Prediction read_prediction(const Placed<wire::Prediction>& from) {
+  Prediction prediction;
+  prediction.step_s =
+      required(from, wire::Prediction::kStepSecondsFieldNumber, from->has_step_seconds(), from->step_seconds(), 0);
+  prediction.training_s = checked(from, wire::Prediction::kTrainingSecondsFieldNumber, from->training_seconds(), 0);
+  prediction.encode_s = checked(from, wire::Prediction::kEncodeSecondsFieldNumber, from->encode_seconds(), 0);
+  prediction.merge_s = checked(from, wire::Prediction::kMergeSecondsFieldNumber, from->merge_seconds(), 0);
+  prediction.decode_s = checked(from, wire::Prediction::kDecodeSecondsFieldNumber, from->decode_seconds(), 0);
+  return prediction;
+}
+
+void write_prediction(const Prediction& prediction, wire::Prediction* to) {
+  to->set_step_seconds(prediction.step_s);
+  to->set_training_seconds(prediction.training_s);
+  to->set_encode_seconds(prediction.encode_s);
+  to->set_merge_seconds(prediction.merge_s);
+  to->set_decode_seconds(prediction.decode_s);
+}
+
 Plan read_plan(const Placed<wire::Plan>& from) {
   Plan plan;
   if (from->has_default_()) {
@@ -180,6 +202,9 @@ Plan read_plan(const Placed<wire::Plan>& from) {
       from.within(wire::Plan::kFusionBytesFieldNumber, from->has_fusion_bytes(), from->fusion_bytes(), 0)
           .value_or(static_cast<std::int64_t>(plan.fusion_bytes)));
   plan.seed = from->seed();
+  if (from->has_predicted()) {
+    plan.predicted = read_prediction(from.inner(from->predicted(), wire::Plan::kPredictedFieldNumber));
+  }
   return plan;
 }
 
@@ -254,6 +279,7 @@ std::string plan_text(const Plan& plan) {
   }
   if (plan.fusion_bytes != Plan{}.fusion_bytes) message.set_fusion_bytes(static_cast<std::int64_t>(plan.fusion_bytes));
   if (plan.seed != 0) message.set_seed(plan.seed);
+  if (plan.predicted) write_prediction(*plan.predicted, message.mutable_predicted());
   return "# proto-file: proto/plan.proto\n# proto-message: casync.plan.v1.Plan\n" + proto::text_of(message);
 }
 

@@ -12,17 +12,12 @@
 #include "compll/codec/declaration.h"
 #include "compll/codec/payload.h"
 #include "compll/codec/rounds_info.h"
+#include "compll/codec/sections.h"
 #include "compll/codec/tile_codec.h"
 #include "compll/codec/whole_codec.h"
 
 namespace casync::compll {
 namespace {
-
-/// Where the sections of a payload for n elements begin, and where the last one ends.
-struct SectionPlaces {
-  std::array<Bytes, kMostSections> begin{}, end{};
-  Bytes size = kHeaderBytes;
-};
 
 class Generated final : public TileCodec {
  public:
@@ -32,28 +27,16 @@ class Generated final : public TileCodec {
   }
 
   const CodecInfo& info() const override { return info_; }
-  Bytes encoded_bound(Elements n) const override { return places(n).size; }
+  Bytes encoded_bound(Elements n) const override { return places(n).size(); }
   unsigned passes() const override { return functions_.passes; }
 
   Status check(ConstView payload, Elements n) const override {
     const SectionPlaces at = places(n);
-    const Result<PayloadFlags> flags = check_header(layout(n), payload);
-    if (!flags) return flags.status();
-    Bytes last = kHeaderBytes;
-    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
-      const bool zeros =
-          std::all_of(payload.data + last, payload.data + at.begin[i], [](std::byte b) { return b == std::byte{0}; });
-      if (!zeros) return data_loss("payload: the bytes before section " + std::to_string(i) + " are not zero");
-      const unsigned used = entries(i, n) * functions_.sections[i].bits % 8;
-      if (used != 0 && std::to_integer<unsigned>(payload.data[at.end[i] - 1]) >> used != 0) {
-        return data_loss("payload: the bits behind section " + std::to_string(i) + " are not zero");
-      }
-      last = at.end[i];
-    }
+    CASYNC_RETURN_IF_ERROR(at.check(layout(n), payload));
     if (check_statistics_ == nullptr) return Status::ok();
     std::array<const std::byte*, kMostSections> sections;
-    for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload.data + at.begin[i];
-    return check_statistics_(sections.data(), ceil_div(n, info_.block), flags->finite);
+    for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload.data + at[i].begin;
+    return check_statistics_(sections.data(), ceil_div(n, info_.block), check_header(layout(n), payload)->finite);
   }
 
   void begin_pass(EncodePass& pass, Elements n, std::byte* payload) const override {
@@ -71,12 +54,7 @@ class Generated final : public TileCodec {
 
   void finish(Elements n, bool finite, std::byte* payload) const override {
     write_header(layout(n), finite, payload);
-    const SectionPlaces at = places(n);
-    Bytes last = kHeaderBytes;
-    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
-      std::fill(payload + last, payload + at.begin[i], std::byte{0});
-      last = at.end[i];
-    }
+    places(n).write_gaps(payload);
   }
 
   void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const override {
@@ -118,9 +96,7 @@ class Generated final : public TileCodec {
   SectionPlaces places(Elements n) const {
     SectionPlaces at;
     for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
-      at.begin[i] = round_up(at.size, kSectionAlignment);
-      at.end[i] = at.begin[i] + ceil_div(entries(i, n) * functions_.sections[i].bits, 8);
-      at.size = at.end[i];
+      at.add(functions_.sections[i].bits, entries(i, n));
     }
     return at;
   }
@@ -137,8 +113,8 @@ class Generated final : public TileCodec {
                               : block                                         ? tile.first / info_.block
                                                                               : tile.first;
       const Bytes begin = round_up(end, kSectionAlignment);
-      at[i] = begin + before * section.bits / 8;
-      end = begin + ceil_div(entries(i, tile.n) * section.bits, 8);
+      at[i] = begin + byte_of_element(section.bits, before);
+      end = begin + bytes_of_section(section.bits, entries(i, tile.n));
     }
     return at;
   }
@@ -256,9 +232,9 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
   info.bits_per_element = 0;
   for (std::uint32_t i = 0; i < generated.section_count; ++i) {
     const GeneratedSection& section = generated.sections[i];
-    if (section.over == GeneratedSection::Over::kElement) info.bits_per_element += section.bits;
+    if (section.over == GeneratedSection::Over::kElement) info.bits_per_element += bits_per_element(section.bits);
     if (section.over == GeneratedSection::Over::kBlock) {
-      info.bits_per_element += section.bits / static_cast<double>(info.block);
+      info.bits_per_element += bits_per_element(section.bits) / static_cast<double>(info.block);
     }
   }
   if (generated.whole.encode != nullptr) {
@@ -267,7 +243,8 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
       if (section.over != GeneratedSection::Over::kSized) continue;
       constexpr Elements kMany = Elements{1} << 26;
       const GeneratedVector vector{info.values.data(), kMany, {}, nullptr};
-      info.bits_per_element += section.bits * static_cast<double>(generated.whole.sized(i, vector)) / kMany;
+      info.bits_per_element +=
+          bits_per_element(section.bits) * static_cast<double>(generated.whole.sized(i, vector)) / kMany;
     }
     return make_whole_codec(std::move(info), generated);
   }

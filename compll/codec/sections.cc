@@ -2,11 +2,51 @@
 #include "compll/codec/sections.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "base/check.h"
 
 namespace casync::compll {
+namespace {
+
+/// Whether any of these is too much for five trits.
+bool any_above_trits(std::span<const std::byte> bytes) {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
+  const auto above = [&](std::uint64_t word) {
+    return (((word & 0x7f * kEach) + (256 - kTrits) * kEach) & word & 0x80 * kEach) != 0;
+  };
+  bool any = false;
+  std::uint64_t word = 0;
+  std::size_t i = 0;
+  for (; i + sizeof word <= bytes.size(); i += sizeof word) {
+    std::memcpy(&word, bytes.data() + i, sizeof word);
+    any |= above(word);
+  }
+  word = 0;
+  if (i < bytes.size()) std::memcpy(&word, bytes.data() + i, bytes.size() - i);
+  return any || above(word);
+}
+
+Status check_codes(const SectionPlace& place, std::size_t section, const std::byte* payload) {
+  const std::string name = "section " + std::to_string(section);
+  const unsigned last = place.bytes() == 0 ? 0 : std::to_integer<unsigned>(payload[place.end() - 1]);
+  if (place.bits == kTrits) {
+    if (any_above_trits({payload + place.begin, place.bytes()})) {
+      return data_loss("payload: a byte of " + name + " is above 242, which are no five trits");
+    }
+    if (place.count % 5 != 0 && last >= kTritPlaces[place.count % 5]) {
+      return data_loss("payload: the trits behind " + name + " are not zero");
+    }
+    return Status::ok();
+  }
+  const unsigned used = place.count * place.bits % 8;
+  if (used != 0 && last >> used != 0) return data_loss("payload: the bits behind " + name + " are not zero");
+  return Status::ok();
+}
+
+}  // namespace
 
 void SectionPlaces::add(unsigned bits, Elements count) {
   CASYNC_CHECK(count_ < kMostSections);
@@ -23,10 +63,7 @@ Status SectionPlaces::check(const PayloadLayout& layout, ConstView payload) cons
     const bool zeros =
         std::all_of(payload.data + last, payload.data + place.begin, [](std::byte b) { return b == std::byte{0}; });
     if (!zeros) return data_loss("payload: the bytes before section " + std::to_string(i) + " are not zero");
-    const unsigned used = place.count * place.bits % 8;
-    if (used != 0 && std::to_integer<unsigned>(payload.data[place.end() - 1]) >> used != 0) {
-      return data_loss("payload: the bits behind section " + std::to_string(i) + " are not zero");
-    }
+    CASYNC_RETURN_IF_ERROR(check_codes(place, i, payload.data));
     last = place.end();
   }
   return Status::ok();

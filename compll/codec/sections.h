@@ -13,16 +13,17 @@
 #include "base/view.h"
 #include "compll/codec/payload.h"
 #include "compll/ops/generated.h"
+#include "compll/ops/trits.h"
 
 namespace casync::compll {
 
-/// `count` elements of `bits` bits, the lowest bits of a byte first.
+/// `count` elements of `bits` bits, the lowest bits of a byte first; or trits.
 struct SectionPlace {
   unsigned bits = 0;
   Elements count = 0;
   Bytes begin = 0;
 
-  Bytes bytes() const { return (count * bits + 7) / 8; }
+  Bytes bytes() const { return bytes_of_section(bits, count); }
   Bytes end() const { return begin + bytes(); }
 };
 

@@ -15,6 +15,7 @@
 #include "compll/ir/lower.h"
 #include "compll/lang/terms.h"
 #include "compll/ops/generated.h"
+#include "compll/ops/trits.h"
 
 namespace casync::compll {
 namespace {
@@ -62,7 +63,7 @@ std::string section_list(const Program& program) {
                                                section.type.extent->kind == Extent::Kind::kSized);
     const std::string over = !section.type.extent ? "kTensor" : block ? "kBlock" : sized ? "kSized" : "kElement";
     list += (list.empty() ? "" : ", ") + ("{GeneratedSection::Over::" + over) + ", " +
-            std::to_string(section.type.element.bits) + "}";
+            (section.type.element == kTritType ? "kTrits" : std::to_string(section.type.element.bits)) + "}";
   }
   return list;
 }
@@ -130,6 +131,7 @@ Status check_limits(const Program& program, const Source& source) {
 
 void begin_text(Writer& out, const Program& program, const std::string& include, const std::string& more,
                 const std::string& header) {
+  static_assert(kTritType.bits == kTrits);
   out.line("// Written by compllc from codec " + program.declares.name + ". Changes belong into its file.");
   out.line("#undef HWY_TARGET_INCLUDE");
   out.line("#define HWY_TARGET_INCLUDE \"" + include + "\"");
@@ -137,6 +139,7 @@ void begin_text(Writer& out, const Program& program, const std::string& include,
   out.line("");
   out.line("#include \"compll/ops/cpu/" + header + "\"");
   if (!more.empty()) out.line("#include \"compll/ops/cpu/" + more + "\"");
+  if (uses_trits(program)) out.line("#include \"compll/ops/cpu/trits-inl.h\"");
   out.line("");
   out.line("HWY_BEFORE_NAMESPACE();");
   out.line("namespace casync::compll::HWY_NAMESPACE {");

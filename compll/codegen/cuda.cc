@@ -6,6 +6,7 @@
 #include "compll/codegen/cuda_decoder.h"
 #include "compll/codegen/cuda_encoder.h"
 #include "compll/codegen/cuda_routine.h"
+#include "compll/lang/terms.h"
 
 namespace casync::compll {
 namespace {
@@ -132,6 +133,7 @@ std::optional<std::string> refused(const Program& program, const Lowered& lowere
     return "blocks of " + std::to_string(lowered.block->value) +
            " elements cannot be compiled for CUDA, only interpreted; take a power of two from 16 on";
   }
+  if (uses_trits(program)) return std::string(kNoTritsOnCuda);
   for (const Section& section : program.sections) {
     // Entries of two blocks may not share a byte: two threads would write it.
     if (is_of_blocks(section) && section.type.element.bits % 8 != 0) {

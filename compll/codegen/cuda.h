@@ -23,6 +23,9 @@ struct CudaText {
 /// Unimplemented: what takes the whole vector, for which there is cuda_whole_text; with its place.
 Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source);
 
+/// Five of them share a byte, and threads have four elements each.
+inline constexpr std::string_view kNoTritsOnCuda = "trits cannot be compiled for CUDA, only interpreted; take int2";
+
 /// The kernels that sum codes of one codec and encode the sum by another: casync_onebit_into_int4_merge, and
 /// ..._merge_statistics where the other has statistics of the whole tensor. The text has all kernels of both.
 CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda_launches.h"
 
-#include <utility>
 #include <vector>
 
 #include "compll/codegen/cuda.h"
@@ -10,24 +9,36 @@
 namespace casync::compll {
 namespace {
 
-std::vector<std::pair<std::string, std::uint32_t>> launches_of(const Program& program, const Source& source) {
+struct Launches {
+  std::string function;
+  std::uint32_t count = 1, stages = 1;
+};
+
+std::vector<Launches> launches_of(const Program& program, const Source& source) {
   if (const Result<Lowered> lowered = lower(program, source)) {
     if (const Result<CudaText> text = cuda_text(program, *lowered, source)) {
       const std::uint32_t encoding = text->shape.statistics ? 2 : 1;
-      return {{"encode", encoding}, {"merge", encoding}, {"decode", 1}};
+      return {{"encode", encoding}, {"merge", encoding}, {"decode"}};
     }
   }
-  const Result<CudaWhole> whole = cuda_whole_text(program, source);
-  return whole ? whole->stages : std::vector<std::pair<std::string, std::uint32_t>>();
+  std::vector<Launches> all;
+  if (const Result<CudaWhole> whole = cuda_whole_text(program, source)) {
+    for (const auto& [function, stages] : whole->stages) all.push_back({function, 1, stages});
+  }
+  return all;
 }
 
 }  // namespace
 
 std::string cuda_launches(const Program& program, const Source& source) {
   std::string all;
-  for (const auto& [function, count] : launches_of(program, source)) {
-    all += (all.empty() ? "on a GPU: " : ", ") + function + " " + std::to_string(count) +
-           (all.empty() ? count == 1 ? " launch" : " launches" : "");
+  bool said_stages = false;
+  for (const Launches& each : launches_of(program, source)) {
+    all += (all.empty() ? "on a GPU: " : ", ") + each.function + " " + std::to_string(each.count) +
+           (all.empty() ? each.count == 1 ? " launch" : " launches" : "");
+    if (each.stages == 1) continue;
+    all += " of " + std::to_string(each.stages) + (said_stages ? "" : " stages");
+    said_stages = true;
   }
   return all.empty() ? all : all + "\n";
 }

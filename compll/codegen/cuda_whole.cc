@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compll/codegen/cuda.h"
 #include "compll/codegen/cuda_routine.h"
 #include "compll/codegen/cuda_terms.h"
 #include "compll/codegen/cuda_whole_routine.h"
@@ -113,9 +114,10 @@ class CudaWholeText {
     text.plan_steps();
     for (std::uint32_t i = 0; i < routine.sections.size(); ++i) plan_section(text, *routine.sections[i], i);
     keep_states(text, routine);
-    text.write(name, [&] {
-      out_.line("write_header<" + std::to_string(program_.declares.number) + ", " +
-                std::to_string(program_.declares.version) + ">(part);");
+    const std::string constants = ", kNumber = " + std::to_string(program_.declares.number) +
+                                  ", kVersion = " + std::to_string(program_.declares.version);
+    text.write(name, constants, [&] {
+      out_.line("write_header<kNumber, kVersion>(part);");
       out_.line("if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));");
       out_.line("part.clear(at.zeroed);");
     });
@@ -192,7 +194,7 @@ class CudaWholeText {
         out_.line("give(part, " + array + ");");
       });
     }
-    text.write("Decode", [&] { out_.line("part.clear(at.zeroed);"); });
+    text.write("Decode", "", [&] { out_.line("part.clear(at.zeroed);"); });
     return text.stages();
   }
 
@@ -214,7 +216,7 @@ class CudaWholeText {
       out_.line("fill(part, n, Array<float>{" + made +
                 "}, in_global(part.segment.out));  // last: it may be what was read");
     });
-    text.write("Result", [&] { out_.line("part.clear(at.zeroed);"); });
+    text.write("Result", "", [&] { out_.line("part.clear(at.zeroed);"); });
     return text.stages();
   }
 
@@ -223,8 +225,8 @@ class CudaWholeText {
   Diagnostics& diagnostics_;
 };
 
-std::string kernel_name(const Program& program, const std::string& function, std::uint32_t stage) {
-  return "casync_" + program.declares.name + "_" + function + "_" + std::to_string(stage);
+std::string kernel_name(const Program& program, const std::string& function) {
+  return "casync_" + program.declares.name + "_" + function;
 }
 
 std::string capitalized(std::string word) {
@@ -232,44 +234,29 @@ std::string capitalized(std::string word) {
   return word;
 }
 
-void write_kernel(Writer& out, const Program& program, const std::string& name, const std::string& function,
-                  std::uint32_t stage, std::uint32_t stages) {
-  const std::string type = capitalized(function), number = std::to_string(stage);
+void write_kernel(Writer& out, const std::string& name, const std::string& function) {
   out.open("extern \"C\" __global__ void __launch_bounds__(kThreads)\n    " + name +
            "(const __grid_constant__ Launch launch)");
-  out.line("Part part = Part::of(launch, " + number + ");");
-  if (function == "decode") {
-    out.line("const unsigned char* const payload = decoded_payload(part, " + number + ");");
-    out.line("if (payload != nullptr) " + type + "::stage_" + number + "(part, payload);");
-  } else {
-    out.line("if (part.n != 0) return " + type + "::stage_" + number + "(part);");
-    const bool encodes = function == "encode" || function == "merge";
-    if (encodes && stage + 1 == stages) {
-      out.line("write_header<" + std::to_string(program.declares.number) + ", " +
-               std::to_string(program.declares.version) + ">(part);");
-    }
-  }
+  const std::string kind = function == "merge" ? "encode" : function;
+  out.line(kind + "_by_stages<" + capitalized(function) + ">(launch);");
   out.close();
   out.line("");
 }
 
+/// What the host has to know of a kernel.
+std::string table_entry(const Program& program, const std::string& function) {
+  const std::string type = capitalized(function);
+  const auto bytes = [&](const std::string& which) {
+    return "[](uint64_t n, const Settings& settings) -> uint64_t { return " + type + "::Memory(n, settings)." + which +
+           "; }";
+  };
+  return "{.kernel = " + kernel_name(program, function) + ",\n            .stages = " + type +
+         "::kStages,\n            .memory_bytes = " + bytes("all") +
+         ",\n            .zeroed_bytes = " + bytes("zeroed") + "}";
+}
+
 void write_table(Writer& out, const Program& program, const CudaWhole& made) {
   out.line("#ifndef __CUDACC_RTC__");
-  for (const auto& [function, stages] : made.stages) {
-    const std::string type = capitalized(function);
-    out.open("static Stages stages_of_" + function + "()");
-    out.line("Stages stages;");
-    for (std::uint32_t i = 0; i < stages; ++i) {
-      out.line("stages.kernels[stages.count++] = " + kernel_name(program, function, i) + ";");
-    }
-    const std::string from =
-        " = [](uint64_t n, const Settings& settings) -> uint64_t { return " + type + "::Memory(n, settings).";
-    out.line("stages.zeroed_bytes" + from + "zeroed; };");
-    out.line("stages.memory_bytes" + from + "all; };");
-    out.line("return stages;");
-    out.close();
-    out.line("");
-  }
   out.line("/// For whoever is linked with this text.");
   out.open("extern \"C\" const WholeKernels* casync_" + program.declares.name + "_kernels()");
   out.line("static const WholeKernels kernels = {");
@@ -279,7 +266,7 @@ void write_table(Writer& out, const Program& program, const CudaWhole& made) {
   for (const std::string function : {"encode", "merge", "decode", "result"}) {
     const bool has =
         std::any_of(made.stages.begin(), made.stages.end(), [&](const auto& each) { return each.first == function; });
-    members += ",\n      ." + function + " = " + (has ? "stages_of_" + function + "()" : "{}");
+    members += ",\n      ." + function + " = " + (has ? table_entry(program, function) : "{}");
   }
   out.line(members + "};");
   out.line("return &kernels;");
@@ -294,6 +281,7 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
     return unimplemented(source.name() + ": more than " + std::to_string(cuda::kMostParameters - 1) +
                          " parameters cannot be compiled for CUDA");
   }
+  if (uses_trits(program)) return unimplemented(source.name() + ": " + std::string(kNoTritsOnCuda));
   if (program.synchronize) {
     return unimplemented(source.name() + ": `synchronize` cannot be compiled for CUDA, only interpreted");
   }
@@ -315,14 +303,8 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
     return unimplemented(diagnostics.status().message());
   }
   for (const auto& [function, stages] : made.stages) {
-    if (stages > cuda::kMostStages) {
-      return unimplemented(source.name() + ": `" + function + "` would take " + std::to_string(stages) +
-                           " launches, more than " + std::to_string(cuda::kMostStages));
-    }
-    for (std::uint32_t i = 0; i < stages; ++i) {
-      made.kernels.push_back(kernel_name(program, function, i));
-      write_kernel(out, program, made.kernels.back(), function, i, stages);
-    }
+    made.kernels.push_back(kernel_name(program, function));
+    write_kernel(out, made.kernels.back(), function);
   }
   write_table(out, program, made);
   out.line("");

@@ -13,12 +13,13 @@
 
 namespace casync::compll {
 
-/// Kernels of a program that needs the whole vector, as text: each function is cut into stages, one launch each.
+/// Kernels of a program that needs the whole vector, as text: each function is one, cut into stages between which tiles
+/// wait for each other.
 struct CudaWhole {
   std::string codec;  ///< its name
   std::string text;
-  std::vector<std::pair<std::string, std::uint32_t>> stages;  ///< of encode, merge, decode, result: how many launches
-  std::vector<std::string> kernels;                           ///< their names: casync_topk_encode_0
+  std::vector<std::pair<std::string, std::uint32_t>> stages;  ///< of encode, merge, decode, result: how many
+  std::vector<std::string> kernels;                           ///< their names: casync_topk_encode
 };
 
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).

@@ -148,7 +148,6 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
               ",");
     out_.line("     " + told + ", " + address + ");");
   });
-  in_order_.insert(stage + 3);
   planned = {{stage + 4, stage + 4}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }
 
@@ -164,7 +163,6 @@ void CudaWholeRoutine::plan_where(const Term& term, Planned& planned, const std:
               size(term.type()) + ",");
     out_.line("     " + told + ", " + address + ");");
   });
-  in_order_.insert(stage);
   planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }
 

@@ -19,7 +19,7 @@ struct Ready {
   std::uint32_t own = 0, all = 0;
 };
 
-/// One routine of a program as a struct whose functions are its stages, a launch each. First a plan is made: what each
+/// One routine of a program as a struct whose functions are its stages. First a plan is made: what each
 /// value is, which stage a step belongs to, where in memory its result lies. Then each stage is written with what it
 /// refers to.
 class CudaWholeRoutine {
@@ -55,8 +55,8 @@ class CudaWholeRoutine {
   std::string block_size(const Constant& constant) const;
   static std::string size(const Type& type);
   Writer& out() { return out_; }
-  /// struct NAME { ... }; `end` is written where the last tile is done with everything.
-  void write(const std::string& name, const std::function<void()>& end);
+  /// struct NAME { ... }, with constants beside kStages; `end` is written where the last tile is done with everything.
+  void write(const std::string& name, const std::string& constants, const std::function<void()>& end);
 
   /// Whether a text refers to this name.
   static bool has_word(const std::string& text, const std::string& word);
@@ -131,8 +131,7 @@ class CudaWholeRoutine {
   std::map<VariableId, std::string> in_body_;  ///< names within the function that is being written
   std::vector<StageStep> steps_;
   std::vector<Place> memory_;
-  std::set<std::uint32_t> in_order_;  ///< stages in which a tile waits for those before it
-  std::set<std::string> defined_;     ///< in the stage that is being written
+  std::set<std::string> defined_;  ///< in the stage that is being written
   std::map<const Term*, std::string> functions_;
   std::vector<std::function<void()>> function_texts_;
   std::uint32_t stages_ = 1;

@@ -136,7 +136,7 @@ void CudaWholeRoutine::write_memory() {
       std::any_of(memory_.begin(), memory_.end(), [](const Place& each) { return has_word(each.bytes, "tiles"); });
   if (tiles) out_.line("const uint64_t tiles = blocks_of(n, tile_elements(settings));");
   out_.line("Places places;");
-  out_.line("places.take(kCounterBytes);");
+  out_.line("places.take(sizeof(Control));");
   for (const bool zeroed : {true, false}) {
     for (const Place& place : memory_) {
       if (place.zeroed == zeroed) out_.line(place.word + " = places.take(" + place.bytes + ");");
@@ -147,40 +147,47 @@ void CudaWholeRoutine::write_memory() {
   out_.close(";");
 }
 
-void CudaWholeRoutine::write(const std::string& name, const std::function<void()>& end) {
+void CudaWholeRoutine::write(const std::string& name, const std::string& constants, const std::function<void()>& end) {
   for (const auto& text : function_texts_) {
     text();
     out_.line("");
   }
   out_.open("struct " + name);
+  out_.line("static constexpr uint32_t kStages = " + std::to_string(stages_) + constants + ";");
+  out_.line("");
   write_memory();
+  const bool decodes = &routine_ == &program_.decode;
   for (std::uint32_t stage = 0; stage < stages_; ++stage) {
     const bool is_end = stage + 1 == stages_;
     out_.line("");
     out_.forget_line();
     defined_.clear();
-    out_.open("__device__ static void stage_" + std::to_string(stage) + "(Part& part" +
-              (routine_.extracted.empty() ? "" : ", [[maybe_unused]] const unsigned char* payload") + ")");
-    if (in_order_.count(stage) != 0) out_.line("part.number_in_order();");
+    out_.open("__device__ static void stage_" + std::to_string(stage) + "(const Part& part" +
+              (decodes ? ", [[maybe_unused]] const unsigned char* payload" : "") + ")");
     const std::size_t begin = out_.size();
-    bool finishes = is_end;
     for (const StageStep& step : steps_) {
-      if (step.stage != stage) continue;
-      step.write();
-      finishes = finishes || step.finish;
+      if (step.stage == stage) step.write();
     }
-    if (finishes) {
-      out_.line("if (!part.is_last()) return;");
-      for (const StageStep& step : steps_) {
-        if (step.stage == stage && step.finish) step.finish();
-      }
-      if (is_end) end();
+    out_.line("if (!part.is_last()) return;");
+    for (const StageStep& step : steps_) {
+      if (step.stage == stage && step.finish) step.finish();
     }
+    if (is_end) end();
+    out_.line("part.end_turn();");
     const std::string body = out_.cut(begin);
     write_preamble(body);
     out_.append(body);
     out_.close();
   }
+  out_.line("");
+  out_.open("__device__ static void stage([[maybe_unused]] uint32_t number, const Part& part" +
+            std::string(decodes ? ", const unsigned char* payload" : "") + ")");
+  for (std::uint32_t stage = 0; stage < stages_; ++stage) {
+    const std::string number = std::to_string(stage);
+    out_.line((stage + 1 == stages_ ? "" : "if (number == " + number + ") ") + std::string("return stage_") + number +
+              "(part" + (decodes ? ", payload" : "") + ");");
+  }
+  out_.close();
   out_.close(";");
 }
 

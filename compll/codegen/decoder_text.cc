@@ -104,7 +104,7 @@ class DecoderText : RoutineText {
     for (const ValueId id : phase.elements) {
       const Value& value = graph_[id];
       if (value.kind != Value::Kind::kSection) continue;
-      out_.line("fetch_section<" + std::to_string(value.type.bits) + ">(" + section(value.section) + ", i);");
+      out_.line(fetch(value.type, section(value.section)));
     }
     out_.close();
     out_.line("");

@@ -291,8 +291,7 @@ class EncoderText : RoutineText {
       if (top == id) out_.line("finite &= " + finite_text(program_, text_.name(id)) + ";");
     }
     for (const Output& output : phase.block_stores) {
-      out_.line("store_one<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +
-                text_.use(output.value, false) + ", " + section(output.section) + ", entry + k);");
+      out_.line(store_one(element(output), text_.use(output.value, false), section(output.section) + ", entry + k"));
     }
   }
 
@@ -308,8 +307,7 @@ class EncoderText : RoutineText {
     if (!loop.fetch.empty()) out_.line(loop.fetch);
     for (const Output& output : phase.stores) {
       if (output.kind != Output::Kind::kSection) continue;
-      out_.line("fetch_section<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +
-                section(output.section) + ", i);");
+      out_.line(fetch(element(output), section(output.section)));
     }
     const std::vector<bool> always = needed_without_residual(phase);
     for (const ValueId id : phase.elements) {
@@ -322,8 +320,7 @@ class EncoderText : RoutineText {
     }
     for (const Output& output : phase.stores) {
       if (output.kind != Output::Kind::kSection) continue;
-      out_.line("store_section<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +
-                text_.use(written_as(output), true) + ", " + section(output.section) + ", i, rest);");
+      out_.line(store_group(element(output), text_.use(written_as(output), true), section(output.section)));
     }
     for (const Output& output : phase.stores) {
       if (output.kind != Output::Kind::kResidual) continue;
@@ -360,6 +357,8 @@ class EncoderText : RoutineText {
     return below(needed);
   }
 
+  ScalarType element(const Output& output) const { return program_.sections[output.section].type.element; }
+
   /// A single bit is stored as the condition it comes from.
   ValueId written_as(const Output& output) const {
     const bool bit = output.kind == Output::Kind::kSection && graph_[output.value].domain == Domain::kElement &&
@@ -377,8 +376,8 @@ class EncoderText : RoutineText {
     }
     define_tensor_values(needed);
     for (const Output& output : plan_.tensor_stores) {
-      out_.line("store_one<" + std::to_string(program_.sections[output.section].type.element.bits) + ">(" +
-                text_.use(output.value, false) + ", sections[" + std::to_string(output.section) + "], 0);");
+      out_.line(store_one(element(output), text_.use(output.value, false),
+                          "sections[" + std::to_string(output.section) + "], 0"));
     }
     out_.line("static_cast<void>(tile), static_cast<void>(tensor), static_cast<void>(sections);");
     out_.close();

@@ -209,6 +209,7 @@ std::string ExpressionText::conversion(const Value& value, const std::string& op
   if (fits && from.kind == to.kind) return operand;
   if (fits)
     return group ? "as_" + target + "(" + operand + ")" : "static_cast<" + type(to, false) + ">(" + operand + ")";
+  if (to == kTritType) return "to_trit(" + operand + ")";
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
   return "to_" + target + width + "(" + operand + ")";
 }

@@ -99,6 +99,7 @@ std::string conversion_text(ScalarType from, ScalarType to, const std::string& o
   const bool fits = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);
   if (fits && from.kind == to.kind) return operand;
   if (fits) return "as_int(" + operand + ")";
+  if (to == kTritType) return "to_trit(" + operand + ")";
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
   const std::string convert = to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint";
   // The ends of wider ones are no floats.

@@ -162,14 +162,29 @@ class RoutineText {
   std::string load_one(const Value& value, const std::string& index) const {
     const std::string at = "(" + section(value.section) + ", " + index + ")";
     if (value.type == kFloatType) return "load_one_float" + at;
+    if (value.type == kTritType) return "load_one_trit" + at;
     const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
     return "load_one_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;
   }
   std::string load_group(const Value& value) const {
     const std::string at = "(" + section(value.section) + ", i, rest)";
+    if (value.type == kTritType) return "load_trits(" + section(value.section) + ", tile.first % 5 + i, rest)";
     if (value.type == kFloatType) return "load_float" + at;
     const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
     return "load_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;
+  }
+  static std::string fetch(ScalarType type, const std::string& section) {
+    const std::string function = type == kTritType ? "fetch_trits" : "fetch_section<" + std::to_string(type.bits) + ">";
+    return function + "(" + section + ", i);";
+  }
+  static std::string store_one(ScalarType type, const std::string& value, const std::string& at) {
+    const std::string function = type == kTritType ? "store_one_trit" : "store_one<" + std::to_string(type.bits) + ">";
+    return function + "(" + value + ", " + at + ");";
+  }
+  /// Trits go on in the byte that the tile before has begun.
+  static std::string store_group(ScalarType type, const std::string& value, const std::string& section) {
+    if (type == kTritType) return "store_trits(" + value + ", " + section + ", tile.first % 5 + i, rest);";
+    return "store_section<" + std::to_string(type.bits) + ">(" + value + ", " + section + ", i, rest);";
   }
   /// The numbers of one place in the program.
   std::string random_stream(const Value& value) const {

@@ -6,6 +6,7 @@
 #include "compll/codegen/operation_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/lang/terms.h"
+#include "compll/ops/trits.h"
 
 namespace casync::compll {
 namespace {
@@ -167,9 +168,12 @@ void WholeRoutine::bind_memory(VariableId id, const std::string& place) {
 
 void WholeRoutine::bind_section(VariableId id, const Type& type, const std::string& place) {
   if (uses_[id] == 0) return;
-  if (is_over_elements(type)) read_[name(id)][name(id)] = type.element.bits / 8.0;
+  if (is_over_elements(type)) read_[name(id)][name(id)] = bits_per_element(type.element.bits) / 8;
   const std::string element = type_text(type.element);
-  const std::string section = "Section<" + element + ", " + std::to_string(type.element.bits) + ">{" + place + "}";
+  const std::string section =
+      (type.element == kTritType ? "TritSection"
+                                 : "Section<" + element + ", " + std::to_string(type.element.bits) + ">") +
+      "{" + place + "}";
   out_.line("[[maybe_unused]] const " +
             (type.is_array() ? "auto " + name(id) + " = " + section
                              : element + " " + name(id) + " = " + section + "(size_t{0})") +
@@ -320,7 +324,8 @@ void WholeRoutine::define_kept(const std::string& to, const std::string& from, c
                      ", memory);");
   }
   out_.line("const auto " + to + " = kept_in(taken<" + element + ">(" + count + ", memory), " + from + ");");
-  add_to_loop("`" + to.substr(0, to.rfind('_')) + "` is kept", to + ".keep(i);", from, type.element.bits / 8.0);
+  add_to_loop("`" + to.substr(0, to.rfind('_')) + "` is kept", to + ".keep(i);", from,
+              bits_per_element(type.element.bits) / 8);
   read_[to] = read_[from];
   if (level_.count(from) != 0) level_[to] = level_[from];
   kept_.push_back(to);

@@ -5,9 +5,16 @@
 
 #include "compll/codegen/operation_text.h"
 #include "compll/codegen/whole_routine.h"
+#include "compll/ops/trits.h"
 
 namespace casync::compll {
 namespace {
+
+/// The function that stores codes, one or all elements of a section.
+std::string store(const std::string& what, ScalarType type) {
+  if (type != kTritType) return "store_" + what + "<" + std::to_string(type.bits) + ">";
+  return what == "one" ? "store_one_trit" : what == "all" ? "store_all_trits" : "store_trits_at";
+}
 
 class WholeText {
  public:
@@ -66,25 +73,26 @@ class WholeText {
     for (std::size_t i = 0; i < routine.sections.size(); ++i) {
       const Type& type = program_.sections[i].type;
       const bool over_elements = type.extent && type.extent->kind == Extent::Kind::kElements;
-      const std::string bits = std::to_string(type.element.bits), to = "sections[" + std::to_string(i) + "]";
+      const std::string to = "sections[" + std::to_string(i) + "]";
       if (over_elements) {
         const std::string array = text.array(*routine.sections[i]);
         text.add_to_loop("section `" + program_.sections[i].name + "`",
-                         "store_codes_at<" + bits + ">(" + array + "(i), " + to + ", i);", array,
-                         type.element.bits / 8.0);
+                         store("codes_at", type.element) + "(" + array + "(i), " + to + ", i);", array,
+                         bits_per_element(type.element.bits) / 8);
       }
     }
     keep_states(text, routine);
     text.write_loop();
     for (std::size_t i = 0; i < routine.sections.size(); ++i) {
       const Type& type = program_.sections[i].type;
-      const std::string bits = std::to_string(type.element.bits), to = "sections[" + std::to_string(i) + "]";
+      const std::string to = "sections[" + std::to_string(i) + "]";
       if (!type.is_array()) {
         const std::string value = text.scalar(*routine.sections[i]);
         const bool is_bool = type.element == kBoolType;
-        out_.line("store_one<" + bits + ">(" + (is_bool ? "to_uint(" + value + ")" : value) + ", " + to + ", 0);");
+        out_.line(store("one", type.element) + "(" + (is_bool ? "to_uint(" + value + ")" : value) + ", " + to +
+                  ", 0);");
       } else if (type.extent->kind != Extent::Kind::kElements) {
-        out_.line("store_all<" + bits + ">(" + WholeRoutine::size(type) + ", " +
+        out_.line(store("all", type.element) + "(" + WholeRoutine::size(type) + ", " +
                   text.whole_array(*routine.sections[i]) + ", " + to + ");");
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/interpreter/bit_sections.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace casync::compll {
@@ -10,11 +11,23 @@ unsigned bit_at(const std::byte* bytes, Elements position) {
   return std::to_integer<unsigned>(bytes[position / 8]) >> (position % 8) & 1u;
 }
 
+static_assert(kTritType.bits == kTrits);
+
+unsigned byte_of(std::span<const Scalar> trits) {
+  unsigned byte = 0;
+  for (std::size_t i = trits.size(); i-- > 0;) byte = 3 * byte + (trits[i].as_int() < 0 ? 2 : trits[i].as_uint());
+  return byte;
+}
+
 }  // namespace
 
 void write_section(const SectionPlace& place, std::span<const Scalar> elements, std::byte* payload) {
   std::byte* bytes = payload + place.begin;
   std::memset(bytes, 0, place.bytes());
+  for (Elements i = 0; i < place.count && place.bits == kTrits; i += 5) {
+    bytes[i / 5] = static_cast<std::byte>(byte_of(elements.subspan(i, std::min<Elements>(5, place.count - i))));
+  }
+  if (place.bits == kTrits) return;
   for (Elements i = 0; i < place.count; ++i) {
     for (unsigned bit = 0; bit < place.bits; ++bit) {
       const Elements position = i * place.bits + bit;
@@ -26,6 +39,11 @@ void write_section(const SectionPlace& place, std::span<const Scalar> elements, 
 std::vector<Scalar> read_section(const SectionPlace& place, ScalarType type, ConstView payload) {
   const std::byte* bytes = payload.data + place.begin;
   std::vector<Scalar> elements(place.count);
+  for (Elements i = 0; i < place.count && place.bits == kTrits; ++i) {
+    const unsigned digit = std::to_integer<unsigned>(bytes[i / 5]) / kTritPlaces[i % 5] % 3;
+    elements[i] = Scalar::of_int(digit == 2 ? -1 : static_cast<std::int32_t>(digit));
+  }
+  if (place.bits == kTrits) return elements;
   for (Elements i = 0; i < place.count; ++i) {
     std::uint64_t bits = 0;
     for (unsigned bit = 0; bit < place.bits; ++bit) bits |= std::uint64_t{bit_at(bytes, i * place.bits + bit)} << bit;
@@ -34,13 +52,6 @@ std::vector<Scalar> read_section(const SectionPlace& place, ScalarType type, Con
     elements[i] = {type.is_float() ? bits : bits & 0xffffffff};
   }
   return elements;
-}
-
-bool ends_in_zeros(const SectionPlace& place, ConstView payload) {
-  for (Elements position = place.count * place.bits; position < 8 * place.bytes(); ++position) {
-    if (bit_at(payload.data + place.begin, position) != 0) return false;
-  }
-  return true;
 }
 
 }  // namespace casync::compll

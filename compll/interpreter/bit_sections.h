@@ -18,7 +18,4 @@ void write_section(const SectionPlace& place, std::span<const Scalar> elements, 
 /// Reads elements of this type: those of signed integers keep their sign.
 std::vector<Scalar> read_section(const SectionPlace& place, ScalarType type, ConstView payload);
 
-/// Whether the bits behind the last element are zero.
-bool ends_in_zeros(const SectionPlace& place, ConstView payload);
-
 }  // namespace casync::compll

@@ -54,7 +54,8 @@ double payload_bits(const Program& program, std::span<const double> parameters, 
   for (const Section& section : program.sections) {
     if (!section.type.extent || section.type.extent->kind == Extent::Kind::kFixed) continue;
     const auto count = static_cast<double>(element_count(program, section.type, parameters, n));
-    bits += section.type.element.bits * count / static_cast<double>(n);
+    const ScalarType element = section.type.element;
+    bits += (element == kTritType ? 8.0 / 5 : element.bits) * count / static_cast<double>(n);
   }
   return bits;
 }

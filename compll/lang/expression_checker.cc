@@ -65,13 +65,14 @@ const ScalarFunction* scalar_function(std::string_view name) {
   return nullptr;
 }
 
-/// float, double, int, uint, bool, int1..int32, uint1..uint32; `uint8` and the like need no width.
+/// float, double, int, uint, bool, trit, int1..int32, uint1..uint32; `uint8` and the like need no width.
 std::optional<ScalarType> named_type(std::string_view name) {
   if (name == "float") return kFloatType;
   if (name == "double") return kDoubleType;
   if (name == "int") return kIntType;
   if (name == "uint") return kUintType;
   if (name == "bool") return kBoolType;
+  if (name == "trit") return kTritType;
   if (name == "void") return kVoidType;
   const bool is_unsigned = name.starts_with("uint");
   std::string_view digits = name.substr(std::min<std::size_t>(name.size(), is_unsigned ? 4 : 3));
@@ -91,9 +92,12 @@ DeclaredType CodeChecker::type_of(const TypeName& name) {
   std::optional<ScalarType> type = named_type(name.name.text);
   if (!type) {
     refuse(name.name.at, "there is no type `" + std::string(name.name.text) + "`",
-           "types are float, double, int, uint, bool, int1 to int32 and uint1 to uint32");
+           "types are float, double, int, uint, bool, trit, int1 to int32 and uint1 to uint32");
   }
   if (name.width != nullptr) {
+    if (*type != kIntType && *type != kUintType) {
+      refuse(name.at, "a width of `" + text_of(*type) + "`", "`int<bits>` and `uint<bits>` have one");
+    }
     const double bits = constant(*name.width, "the width of a type");
     if (!(bits >= 1 && bits <= 32) || bits != std::floor(bits)) {
       refuse(name.width->at, "a width of " + std::to_string(bits) + " bits", "integers have 1 to 32 bits");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/lang/terms.h"
 
+#include <algorithm>
+
 #include "compll/lang/arithmetic.h"
 
 namespace casync::compll {
@@ -32,6 +34,22 @@ TermPtr make_select(Span at, TermPtr condition, TermPtr yes, TermPtr no) {
 }
 
 bool is_random(const Term& term) { return term.op == Op::kRandomBits || term.op == Op::kRandomUniform; }
+
+bool uses_trits(const Program& program) {
+  const auto is_trit = [](const auto& each) { return each.type.element == kTritType; };
+  bool any = std::any_of(program.variables.begin(), program.variables.end(), is_trit) ||
+             std::any_of(program.sections.begin(), program.sections.end(), is_trit);
+  const auto note = [&](const Term& term) {
+    any |=
+        std::any_of(term.types.begin(), term.types.end(), [](const Type& type) { return type.element == kTritType; });
+  };
+  for_each_term(program.encode, note);
+  for_each_term(program.decode, note);
+  for (const auto* routine : {&program.merge, &program.result, &program.synchronize}) {
+    if (*routine) for_each_term(**routine, note);
+  }
+  return any;
+}
 
 ScalarType common_type(ScalarType a, ScalarType b) {
   if (a == kDoubleType || b == kDoubleType) return kDoubleType;

@@ -29,6 +29,9 @@ ScalarType common_type(ScalarType a, ScalarType b);
 
 bool is_random(const Term& term);
 
+/// Whether elements of a program are trits anywhere.
+bool uses_trits(const Program& program);
+
 /// visit(term) for every term of a body, and of the functions in it.
 template <class Visit>
 void for_each_term(const Body& body, const Visit& visit);

@@ -4,15 +4,18 @@
 namespace casync::compll {
 
 std::int64_t least_of(ScalarType type) {
+  if (type == kTritType) return -1;
   return type.kind == ScalarType::Kind::kInt ? -(std::int64_t{1} << (type.bits - 1)) : 0;
 }
 
 std::int64_t most_of(ScalarType type) {
+  if (type == kTritType) return 1;
   const int magnitude_bits = type.kind == ScalarType::Kind::kInt ? type.bits - 1 : type.bits;
   return (std::int64_t{1} << magnitude_bits) - 1;
 }
 
 std::string text_of(ScalarType type) {
+  if (type == kTritType) return "trit";
   switch (type.kind) {
     case ScalarType::Kind::kVoid: return "void";
     case ScalarType::Kind::kBool: return "bool";

@@ -8,7 +8,7 @@
 namespace casync::compll {
 
 /// The type of one element. `float` is IEEE 754 binary32, `double` binary64; integers have 1 to 32 bits, signed ones in
-/// two's complement.
+/// two's complement; `trit` is -1, 0 or 1, an int with a number of bits that no other has.
 struct ScalarType {
   enum class Kind : std::uint8_t { kVoid, kBool, kInt, kUint, kFloat };
   Kind kind = Kind::kVoid;
@@ -24,6 +24,7 @@ inline constexpr ScalarType kVoidType{ScalarType::Kind::kVoid, 0};
 inline constexpr ScalarType kBoolType{ScalarType::Kind::kBool, 1};
 inline constexpr ScalarType kIntType{ScalarType::Kind::kInt, 32};
 inline constexpr ScalarType kUintType{ScalarType::Kind::kUint, 32};
+inline constexpr ScalarType kTritType{ScalarType::Kind::kInt, 243};
 inline constexpr ScalarType kFloatType{ScalarType::Kind::kFloat, 32};
 inline constexpr ScalarType kDoubleType{ScalarType::Kind::kFloat, 64};
 

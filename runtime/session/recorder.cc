@@ -79,6 +79,7 @@ void Recorder::step_ended(Clock::time_point now) {
     passes_[static_cast<std::size_t>(kKept + steps_ % kKept)] = all - backward;
     ++steps_;
   }
+  last_ = computed_;
   std::fill(now_.begin(), now_.end(), Moments{});
   count_ = 0;
   waited_ = computed_ = 0;

@@ -32,6 +32,8 @@ class Recorder {
   void step_ended(Clock::time_point now);
 
   int steps() const { return steps_; }
+  /// Without the time it stood still; any step.
+  double program_seconds_of_last_step() const { return last_; }
   /// Medians over steps. Nothing: no step has ended.
   std::optional<Training> training(std::span<const GradientSpec> gradients) const;
 
@@ -49,7 +51,7 @@ class Recorder {
   double& kept(std::size_t gradient, int which, int step);
 
   Clock::time_point begun_, waiting_since_;
-  double waited_ = 0, computed_ = 0;
+  double waited_ = 0, computed_ = 0, last_ = 0;
   int waiting_ = 0;
   std::size_t count_ = 0;  ///< gradients submitted in this step
   std::vector<Moments> now_;

@@ -245,8 +245,10 @@ StepResult SessionImpl::commit() {
     timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now()});
   }
   if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
-  step_begun_ = Clock::now();
-  if (recorder_) recorder_->step_ended(step_begun_);
+  const Clock::time_point now = Clock::now();
+  if (recorder_) recorder_->step_ended(now);
+  if (watch_) watch(Seconds(now - step_begun_).count());
+  step_begun_ = now;
   ++step_;
   return result;
 }
@@ -262,7 +264,7 @@ Status SessionImpl::close() {
   Status status = healthy ? say_goodbye() : Status::ok();  // a failure has been told, or nobody asked
   executor_->stop(after(Seconds(healthy ? 1.0 : 0.1)));
   if (timeline_) write_trace();
-  if (recorder_) write_record();
+  if (recorder_ && !options_.record_directory.empty()) write_record();
   return status;
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
+#include "runtime/session/prediction_watch.h"
 #include "runtime/session/recorder.h"
 #include "runtime/session/session.h"
 
@@ -84,6 +85,7 @@ class SessionImpl final : public Session {
   static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
   void write_record() const;
+  void watch(double step_s);
   Clock::time_point deadline() const { return after(Seconds(options_.timeout_s)); }
 
   const SessionOptions options_;
@@ -113,6 +115,7 @@ class SessionImpl final : public Session {
   Clock::time_point step_begun_;
   Status gone_;  ///< why the first rank to go can no longer take part
   std::uint64_t first_step_allocations_ = 0;
+  std::optional<PredictionWatch> watch_;
   mutable std::optional<Recorder> recorder_;  ///< done() tells it something, too
   bool closed_ = false;
 };

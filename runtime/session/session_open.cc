@@ -47,6 +47,14 @@ Result<Plan> plan_of(const SessionOptions& options) {
   return plan;
 }
 
+/// The first step in which everything is compressed that the plan wants so.
+std::uint32_t warm_up_of(const Plan& plan) {
+  std::uint32_t steps = plan.defaults.warm_up_steps.value_or(0);
+  for (const Rule& rule : plan.rules) steps = std::max(steps, rule.choice.warm_up_steps.value_or(0));
+  for (const Entry& entry : plan.gradients) steps = std::max(steps, entry.choice.warm_up_steps.value_or(0));
+  return steps;
+}
+
 Status check_codec(const CodecChoice& choice) {
   if (!compll::has_rounds(choice.name)) return traits_of(choice).status();
   return compll::make_rounds_codec(choice.name, choice.parameters).status();
@@ -99,7 +107,9 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
     : options_(options), launch_(std::move(launch)), plan_(std::move(plan)), device_(make_host_device()) {
   if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
   step_begun_ = Clock::now();
-  if (!options_.record_directory.empty() && launch_.rank == 0) recorder_.emplace(step_begun_);
+  if (launch_.rank != 0) return;
+  if (!options_.record_directory.empty() || plan_.predicted) recorder_.emplace(step_begun_);
+  if (plan_.predicted) watch_.emplace(*plan_.predicted, warm_up_of(plan_));
 }
 
 Facts SessionImpl::settings() const {

@@ -122,6 +122,14 @@ void SessionImpl::write_trace() const {
   }
 }
 
+void SessionImpl::watch(double step_s) {
+  const ExecutorCounters& counters = executor_->counters();
+  const Spent spent{seconds_of(counters, SpanKind::kEncode), seconds_of(counters, SpanKind::kMerge),
+                    seconds_of(counters, SpanKind::kDecode)};
+  const auto sentence = watch_->step_ended(step_, step_s, recorder_->program_seconds_of_last_step(), spent);
+  if (sentence) log().warn("{}", *sentence);
+}
+
 void SessionImpl::write_record() const {
   std::vector<GradientSpec> specs;
   for (const Declared& declared : declared_) specs.push_back(declared.spec);

@@ -22,6 +22,7 @@ class RandomPlans {
     if (maybe()) plan.world.ranks = 4 + static_cast<int>(below(1000));
     if (maybe()) plan.world.nodes = 1 + static_cast<int>(below(4));
     if (maybe()) plan.world.profile_digest = text();
+    if (maybe()) plan.predicted = Prediction{0.1 * below(1000), 1.0 / 3 * below(9), 1e-9, 0, 1e300};
     if (maybe()) plan.fusion_bytes = below(1u << 30);
     if (maybe()) plan.seed = (std::uint64_t{random_()} << 32) | random_();
     return plan;

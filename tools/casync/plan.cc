@@ -94,7 +94,11 @@ Status make_plan(const PlanOptions& options) {
   if (request.training.gradients.empty()) return invalid_argument(options.inputs.model + ": no gradients to plan for");
   const Result<PlanReport> report = find_plan(request);
   if (!report) return report.status();
-  const Result<std::string> bare = text_of_plan(plan_of(request, report->step, inputs->profile_digest));
+  Plan plan = plan_of(request, report->step, inputs->profile_digest);
+  const StepParts& parts = report->simulation.parts;
+  plan.predicted =
+      Prediction{report->simulation.step_s, parts.training_s, parts.encode_s, parts.merge_s, parts.decode_s};
+  const Result<std::string> bare = text_of_plan(plan);
   if (!bare) return bare.status();
   std::vector<std::string> head{head_line(request, *report)};
   const std::vector<PlanReport::Compared> sorted = by_seconds(report->compared);

@@ -45,8 +45,9 @@ struct Segment {
   const float* states_in = nullptr;  ///< arrays of n floats that the codec keeps, `state_stride` floats apart
   float* states_out = nullptr;       ///< and where they are kept; null: they are not wanted. The two do not overlap
   uint64_t state_stride = 0;
-  unsigned char* memory = nullptr;  ///< Stages::memory_bytes of it, of which the first Stages::zeroed_bytes are zero
-                                    ///< before the first launch and behind the last one
+  unsigned char* memory = nullptr;  ///< WholeFunction::memory_bytes of it, of which the first zeroed_bytes are zero
+                                    ///< before the launch: whoever allocates them zeroes them once, and each launch
+                                    ///< leaves zeros
   uint64_t gradient = 0;            ///< the gradient's key
   uint64_t first = 0;               ///< position of element 0 in the gradient
 };
@@ -66,9 +67,11 @@ struct Launch {
   uint64_t seed = 0;
   bool add = false;  ///< decode: to what `out` has
   // Of programs that need the whole vector:
-  bool subtract = false;      ///< decode: from what `out` has
-  uint32_t contribution = 0;  ///< decode: the one of each segment that is decoded; where it has none nothing is done
-  uint32_t tile = 0;          ///< elements of a tile: Stages::tile_elements
+  bool subtract = false;        ///< decode: from what `out` has
+  uint32_t contributions = 0;   ///< decode: how many of a segment, at most; one that has none stays as it is
+  uint32_t tile = 0;            ///< elements of a tile: WholeKernels::tile_elements
+  uint32_t* tickets = nullptr;  ///< a word, zero before the first launch that uses it and behind each; no two launches
+                                ///< that run at the same time have the same one
   /// Shape::slots words for each segment, zero before the first launch that uses them and again behind the last one.
   uint64_t* workspace = nullptr;
   Settings codec;        ///< that encodes, or decodes
@@ -104,26 +107,22 @@ struct Kernels {
   Kernel encode_statistics = nullptr, merge_statistics = nullptr;
 };
 
-/// The most launches that a function of a codec takes.
-inline constexpr uint32_t kMostStages = 64;
-
-/// One function of a program that needs the whole vector: a launch for each step that waits for all elements. None: the
-/// program does not have it.
-struct Stages {
-  uint32_t count = 0;
-  Kernel kernels[kMostStages] = {};
+/// One function of a program that needs the whole vector: one launch, in which tiles wait for each other between
+/// stages. No kernel: the program does not have it.
+struct WholeFunction {
+  Kernel kernel = nullptr;
+  uint32_t stages = 0;
   uint64_t (*memory_bytes)(uint64_t n, const Settings& settings) = nullptr;  ///< of a segment
   uint64_t (*zeroed_bytes)(uint64_t n, const Settings& settings) = nullptr;
 };
 
-/// The kernels of a program that needs the whole vector. Encoding takes the launches of `encode`, and of a sum those of
-/// `merge` if there are any. A residual is what was encoded, in `residual_out`, less what `decode` then subtracts.
-/// Decoding a sum takes those of `decode` for each contribution.
+/// The kernels of a program that needs the whole vector. Encoding takes `encode`, and of a sum `merge` if there is one.
+/// A residual is what was encoded, in `residual_out`, less what `decode` then subtracts.
 struct WholeKernels {
   const char* name = "";
   uint32_t states = 0;
   uint32_t (*tile_elements)(const Settings& settings) = nullptr;  ///< a multiple of all blocks and of 4096
-  Stages encode, merge, decode, result;
+  WholeFunction encode, merge, decode, result;
 };
 
 /// Numbers the tiles of segments; how many there are.
@@ -158,8 +157,11 @@ COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
   return {tiles, kThreads, kWarps * kept_of(unit) * static_cast<uint32_t>(sizeof(float))};
 }
 /// A whole vector's tile: 4096 words of shared memory, and what threads of a block tell each other.
-COMPLL_ANYWHERE constexpr Grid whole_grid_of(uint32_t tiles) {
-  return {tiles, kThreads, 4096 * 4 + 64 * static_cast<uint32_t>(sizeof(uint64_t)) + kThreads * 4};
+inline constexpr uint32_t kWholeSharedBytes = 4096 * 4 + 64 * static_cast<uint32_t>(sizeof(uint64_t)) + kThreads * 4;
+/// Blocks take tiles as they come, so any number of them does it, one too. More than there are tiles, or than the
+/// device runs at a time (`most`), would find nothing to do.
+COMPLL_ANYWHERE constexpr Grid whole_grid_of(uint32_t tiles, uint32_t most) {
+  return {tiles < most ? tiles : most, kThreads, kWholeSharedBytes};
 }
 
 /// Numbers the tiles of segments; how many there are.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest elements of a whole vector. Three launches find the least key that is chosen, a digit each, by counting;
+// The largest elements of a whole vector. Three stages find the least key that is chosen, a digit each, by counting;
 // a fourth one writes the places in order: a tile learns from those before it how many they have. All is exact.
 #pragma once
 

@@ -84,7 +84,7 @@ __device__ __forceinline__ void sort_runs(const Part& part, uint64_t count, cons
   }
 }
 
-/// A launch later: each element's place is how many of all runs go before it. Of equal ones those of an earlier run do.
+/// A stage later: each element's place is how many of all runs go before it. Of equal ones those of an earlier run do.
 template <class T, class A, class Less>
 __device__ __forceinline__ void merge_runs(const Part& part, uint64_t count, const A& array, T* runs, T* out, T* spare,
                                            uint32_t has_nan, const Less& goes_before) {

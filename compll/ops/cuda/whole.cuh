@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernels of programs share that need the whole vector: selection, states, rotation. A program's function is
-// cut into stages, one launch each: what a stage reads of other tiles an earlier one has made. A block of threads works
-// on one tile of one segment, and the steps of a stage follow one another on it; behind them the last tile of a segment
-// to be done finds what is one for the segment. An array is something that gives its element i, in memory or computed
-// where it is used. Nothing is contracted: compile with -fmad=false.
+// cut into stages: what a stage reads of other tiles an earlier one has made. An array is something that gives its
+// element i, in memory or computed where it is used. Nothing is contracted: compile with -fmad=false.
 #pragma once
 
-#include "compll/ops/cuda/program.cuh"
+#include "compll/ops/cuda/turns.cuh"
 
 namespace casync::compll::cuda {
-
-inline constexpr uint32_t kWholeTile = 4096;
-
-/// Shared memory of a block of threads: what a step keeps of a tile, and what threads tell each other.
-struct Shared {
-  uint32_t words[kWholeTile];
-  uint64_t told[64];
-  uint32_t sums[kThreads];
-};
 
 // With the NaN of the operand, as on the CPU.
 template <class Real>
@@ -37,8 +26,6 @@ template <class Real>
 COMPLL_BOTH Real exact_sqrt(Real x) {
   return or_nan(sqrt(x), x);
 }
-
-static_assert(sizeof(Shared) == whole_grid_of(1).shared_bytes);
 
 /// An array in memory.
 template <class T>
@@ -71,109 +58,6 @@ template <class A>
 __device__ __forceinline__ auto element(uint64_t count, const A& array, uint32_t i) -> decltype(array(0)) {
   return i < count ? array(i) : decltype(array(0))();
 }
-
-/// Where things lie one behind the other.
-class Places {
- public:
-  COMPLL_BOTH uint64_t take(uint64_t bytes) {
-    const uint64_t at = end_;
-    end_ += (bytes + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
-    return at;
-  }
-  COMPLL_BOTH uint64_t end() const { return end_; }
-
- private:
-  uint64_t end_ = 0;
-};
-
-/// The words at the beginning of a segment's memory: for each launch how many tiles have begun and how many are done.
-/// Behind them: whether something was infinite or NaN.
-inline constexpr uint64_t kCounterBytes = (2 * kMostStages + 4) * sizeof(uint32_t);
-
-/// What a block of threads works on: one tile of a segment.
-struct Part {
-  const Launch& launch;
-  const Segment& segment;
-  uint64_t n;
-  uint32_t tile;
-  uint32_t* counters;  ///< of this launch
-  uint32_t* not_finite;
-  Shared& shared;
-
-  __device__ __forceinline__ static Part of(const Launch& launch, uint32_t stage) {
-    const Segment& segment = segment_of_tile(launch, blockIdx.x);
-    uint32_t* const words = reinterpret_cast<uint32_t*>(segment.memory);
-    return {launch,
-            segment,
-            segment.n,
-            blockIdx.x - segment.first_tile,
-            words + 2 * stage,
-            words + 2 * kMostStages,
-            *reinterpret_cast<Shared*>(shared_memory())};
-  }
-
-  /// Numbers tiles as they begin: one can wait for those before it.
-  __device__ __forceinline__ void number_in_order() {
-    if (segment.tile_count == 1) return;
-    if (threadIdx.x == 0) shared.sums[0] = atomicAdd(counters, 1u);
-    __syncthreads();
-    tile = shared.sums[0];
-    __syncthreads();
-  }
-
-  /// The tile's share of so many elements; the last tile has what is behind it, too.
-  __device__ uint64_t begin(uint64_t count) const { return least(uint64_t{tile} * launch.tile, count); }
-  __device__ uint64_t end(uint64_t count) const {
-    return tile + 1 == segment.tile_count ? count : least((uint64_t{tile} + 1) * launch.tile, count);
-  }
-  /// The same of blocks: a tile has whole ones.
-  __device__ uint64_t begin_block(uint64_t block) const { return begin(n) / block; }
-  __device__ uint64_t end_block(uint64_t block) const { return (end(n) + block - 1) / block; }
-  __device__ bool is_first_thread() const { return tile == 0 && threadIdx.x == 0; }
-
-  template <class T>
-  __device__ T* at(uint64_t place) const {
-    return in_global(reinterpret_cast<T*>(segment.memory + place));
-  }
-  __device__ const float* state_in(uint32_t index) const {
-    return in_global(segment.states_in + index * segment.state_stride);
-  }
-  /// Where a state's new elements go: to its place, or, where they are not wanted, anywhere.
-  __device__ float* state_out(uint32_t index, uint64_t otherwise) const {
-    return segment.states_out == nullptr ? at<float>(otherwise)
-                                         : in_global(segment.states_out + index * segment.state_stride);
-  }
-  /// What is encoded: where the residual will be, or the input itself, or in memory.
-  __device__ bool is_input_made() const {
-    return segment.residual_in != nullptr || segment.residual_out != nullptr || segment.scale != 1;
-  }
-  __device__ float* made_input(uint64_t otherwise) const {
-    return segment.residual_out != nullptr ? in_global(segment.residual_out) : at<float>(otherwise);
-  }
-  __device__ const float* input(uint64_t otherwise) const {
-    return is_input_made() ? made_input(otherwise) : in_global(segment.in);
-  }
-  __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
-
-  /// Whether this is the last tile of the segment to be done: then all the others' results are there. All threads ask.
-  __device__ bool is_last() const {
-    __threadfence();
-    __syncthreads();
-    if (segment.tile_count == 1) return true;
-    if (threadIdx.x == 0) shared.sums[0] = atomicAdd(counters + 1, 1u) + 1 == segment.tile_count ? 1 : 0;
-    __syncthreads();
-    const bool last = shared.sums[0] != 0;
-    __syncthreads();
-    __threadfence();
-    return last;
-  }
-
-  /// Behind the last launch the memory's first bytes are zero again.
-  __device__ void clear(uint64_t zeroed) const {
-    __syncthreads();
-    for (uint64_t i = threadIdx.x; i < zeroed / sizeof(uint32_t); i += kThreads) at<uint32_t>(0)[i] = 0;
-  }
-};
 
 /// One element after the other of the tile's share: neighbours go to neighbouring threads.
 template <class Body>
@@ -208,13 +92,13 @@ __device__ __forceinline__ void take_input(const Part& part, uint64_t otherwise)
     finite = finite && is_finite(x);
     if (made) out[i] = x;
   });
-  if (!__all_sync(kWholeWarp, finite) && threadIdx.x % kLanes == 0) atomicMax(part.not_finite, 1u);
+  if (!__all_sync(kWholeWarp, finite) && threadIdx.x % kLanes == 0) atomicMax(&part.control->not_finite, 1u);
 }
 
 template <uint32_t kNumber, uint32_t kVersion>
 __device__ __forceinline__ void write_header(const Part& part) {
   if (threadIdx.x != 0) return;
-  const bool finite = part.n == 0 || *static_cast<const volatile uint32_t*>(part.not_finite) == 0;
+  const bool finite = part.n == 0 || *static_cast<const volatile uint32_t*>(&part.control->not_finite) == 0;
   cuda::write_header(kNumber, kVersion, part.launch.codec.log2_block, part.n, finite, part.segment.payload);
 }
 
@@ -273,20 +157,20 @@ __device__ __forceinline__ void store_scalar(const Part& part, T value, unsigned
 
 // What is decoded.
 
-__device__ __forceinline__ float given(const Launch& launch, float before, float value) {
-  return launch.add ? add(before, value) : launch.subtract ? subtract(before, value) : value;
+__device__ __forceinline__ float given(const Part& part, float before, float value) {
+  return part.adds ? add(before, value) : part.launch.subtract ? subtract(before, value) : value;
 }
 
 template <class A>
 __device__ __forceinline__ void give(const Part& part, const A& array) {
   float* const out = in_global(part.segment.out);
-  const bool sets = !part.launch.add && !part.launch.subtract;
-  for_each(part, part.n, [&](uint64_t i) { out[i] = given(part.launch, sets ? 0.0f : out[i], array(i)); });
+  const bool sets = !part.adds && !part.launch.subtract;
+  for_each(part, part.n, [&](uint64_t i) { out[i] = given(part, sets ? 0.0f : out[i], array(i)); });
 }
 
-/// The same for zeros with values at places, of which none is there twice: first zeros, then, in a later launch, these.
+/// The same for zeros with values at places, of which none is there twice: first zeros, then, a stage later, these.
 __device__ __forceinline__ void give_zeros(const Part& part) {
-  if (part.launch.add || part.launch.subtract) return;
+  if (part.adds || part.launch.subtract) return;
   for_each(part, part.n, [&](uint64_t i) { in_global(part.segment.out)[i] = 0; });
 }
 template <class P, class V>
@@ -294,17 +178,8 @@ __device__ __forceinline__ void give_at(const Part& part, uint64_t count, const 
   float* const out = in_global(part.segment.out);
   for_each(part, count, [&](uint64_t i) {
     const uint32_t place = static_cast<uint32_t>(places(i));
-    if (place < part.n) out[place] = given(part.launch, out[place], values(i));
+    if (place < part.n) out[place] = given(part, out[place], values(i));
   });
-}
-
-/// The contribution that is decoded, or null: raw elements are given at once, by the first launch.
-__device__ __forceinline__ const unsigned char* decoded_payload(const Part& part, uint32_t stage) {
-  if (part.launch.contribution >= part.segment.contribution_count || part.n == 0) return nullptr;
-  const Contribution& from = part.segment.contributions[part.launch.contribution];
-  if (from.raw == nullptr) return in_global(from.payload);
-  if (stage == 0) give(part, Array<float>{in_global(from.raw)});
-  return nullptr;
 }
 
 // Moving elements. Places of which none is there twice are set in any order.
@@ -341,6 +216,48 @@ __device__ __forceinline__ void histogram(const Part& part, uint64_t count, cons
   for_each(part, count, [&](uint64_t i) {
     const uint32_t bin = static_cast<uint32_t>(array(i));
     if (bin < bins) atomicAdd(out + bin, 1u);
+  });
+}
+
+// Kernels.
+
+/// Encoding, by the stages of a function.
+template <class Function>
+__device__ __forceinline__ void encode_by_stages(const Launch& launch) {
+  take_turns(launch, Function::kStages, [](Part& part) {
+    if (part.n == 0 && part.turn == 0) write_header<Function::kNumber, Function::kVersion>(part);
+    if (part.n == 0) return;
+    part.wait();
+    Function::stage(part.turn, part);
+  });
+}
+
+/// What is made of what was decoded.
+template <class Function>
+__device__ __forceinline__ void result_by_stages(const Launch& launch) {
+  take_turns(launch, Function::kStages, [](Part& part) {
+    if (part.n == 0) return;
+    part.wait();
+    Function::stage(part.turn, part);
+  });
+}
+
+/// One contribution after the other. Raw elements are one stage: what comes behind them waits for it.
+template <class Function>
+__device__ __forceinline__ void decode_by_stages(const Launch& launch) {
+  take_turns(launch, launch.contributions * Function::kStages, [](Part& part) {
+    const uint32_t contribution = part.turn / Function::kStages, stage = part.turn % Function::kStages;
+    const uint32_t contributions = least(part.segment.contribution_count, part.launch.contributions);
+    if (contribution >= contributions || part.n == 0) return;
+    const Contribution& from = part.segment.contributions[contribution];
+    const bool is_raw = from.raw != nullptr;
+    if (is_raw && stage != 0) return;
+    part.turns = contributions * Function::kStages;
+    part.adds = part.launch.add || (contribution != 0 && !part.launch.subtract);
+    part.wait();
+    if (!is_raw) return Function::stage(stage, part, in_global(from.payload));
+    give(part, Array<float>{in_global(from.raw)});
+    if (part.is_last()) part.end_turn(Function::kStages);
   });
 }
 

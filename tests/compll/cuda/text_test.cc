@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "compll/codegen/cuda.h"
+#include "compll/codegen/cuda_launches.h"
 #include "compll/codegen/cuda_whole.h"
 #include "compll/lang/front_end.h"
 #include "tests/casync/golden.h"
@@ -42,7 +43,7 @@ Result<CudaWhole> whole_from(const std::string& name, const std::string& program
 }
 
 /// `encode 5, decode 2`.
-std::string launches_of(const CudaWhole& made) {
+std::string stages_of(const CudaWhole& made) {
   std::string text;
   for (const auto& [function, stages] : made.stages) {
     text += (text.empty() ? "" : ", ") + function + " " + std::to_string(stages);
@@ -97,8 +98,8 @@ TEST_CASE("cuda text: topk, as it is compiled") {
   CHECK(test::golden("topk.cu", made->text) == made->text);
 }
 
-TEST_CASE("cuda text: how many launches a function takes of a program that needs the whole vector") {
-  // Three to find the least key that is chosen, one to write the places, one for what they are used for; a launch more
+TEST_CASE("cuda text: one launch for each function of a program that needs the whole vector, and its stages") {
+  // Three to find the least key that is chosen, one to write the places, one for what they are used for; a stage more
   // for each result that all elements wait for. A place that may be there twice costs decoding two.
   const std::pair<const char*, const char*> all[] = {{"adacomp", "encode 5, decode 2"},
                                                      {"dgc", "encode 6, merge 5, decode 2"},
@@ -114,16 +115,39 @@ TEST_CASE("cuda text: how many launches a function takes of a program that needs
                                                      {"terngrad", "encode 2, decode 1"},
                                                      {"threshold", "encode 5, decode 2"},
                                                      {"topk", "encode 5, decode 2"}};
-  for (const auto& [name, launches] : all) {
+  for (const auto& [name, stages] : all) {
     const Result<CudaWhole> made = whole_from(std::string(name) + ".cll", source_of(name));
     REQUIRE(made.status().text() == "OK");
-    CHECK(std::string(name) + ": " + launches_of(*made) == std::string(name) + ": " + launches);
-    std::size_t stages = 0;
-    for (const auto& [function, some] : made->stages) stages += some;
-    CHECK(made->kernels.size() == stages);
-    CHECK(count(made->text, "__global__") == stages);
+    CHECK(std::string(name) + ": " + stages_of(*made) == std::string(name) + ": " + stages);
+    CHECK(made->kernels.size() == made->stages.size());
+    CHECK(count(made->text, "__global__") == made->kernels.size());
+    std::size_t written = 0;
+    for (const auto& [function, some] : made->stages) written += some;
+    CHECK(count(made->text, "static void stage_") == written);
     for (const std::string& kernel : made->kernels) CHECK(count(made->text, " " + kernel + "(") == 1);
   }
+}
+
+TEST_CASE("cuda text: a function takes one launch, and two only for blocks with something of the tensor") {
+  std::size_t written = 0;
+  for (const std::string& name : written_names()) {
+    const Source source(name + ".cll", source_of(name));
+    const Result<Program> program = compile(source);
+    REQUIRE(program.is_ok());
+    const std::string launches = cuda_launches(*program, source);
+    INFO(name + ": " + launches);
+    if (program->synchronize) {
+      CHECK(launches.empty());
+      continue;
+    }
+    ++written;
+    const Made blocks = made_from_codec(name);
+    const bool two = blocks.text && blocks.text->shape.statistics;
+    CHECK(count(launches, two ? "on a GPU: encode 2 launches, merge 2" : "on a GPU: encode 1 launch") == 1);
+    CHECK(count(launches, "merge") <= count(launches, two ? "merge 2" : "merge 1"));
+    CHECK(count(launches, "decode 1") == 1);
+  }
+  CHECK(written >= 30);
 }
 
 TEST_CASE("cuda text: a magnitude of the tensor is found by tiles, a sum in its order is not") {

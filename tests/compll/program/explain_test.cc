@@ -100,7 +100,7 @@ TEST_CASE("explain: how many launches a GPU takes") {
   };
   ends_with("int4", "on a GPU: encode 1 launch, merge 1, decode 1");
   ends_with("signsgd", "on a GPU: encode 2 launches, merge 2, decode 1");
-  ends_with("topk", "on a GPU: encode 5 launches, decode 2");
+  ends_with("topk", "on a GPU: encode 1 launch of 5 stages, decode 1 of 2");
 }
 
 TEST_CASE("explain: a pass that a program adds is seen") {

@@ -31,6 +31,7 @@ std::unique_ptr<CudaDevice> CudaDevice::open(std::string& reason) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, 0), "properties");
   device->name_ = properties.name;
+  device->processors_ = properties.multiProcessorCount;
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "memory");
   device->size_ = std::min<std::size_t>(free / 2, std::size_t{6} << 30);
@@ -70,6 +71,14 @@ void CudaDevice::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
 }
 void CudaDevice::fill(std::byte* at, unsigned char value, std::size_t bytes) {
   check(cudaMemset(at, value, bytes), "cudaMemset");
+}
+
+std::uint32_t CudaDevice::blocks_at_once(cuda::Kernel kernel) {
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, reinterpret_cast<const void*>(kernel),
+                                                      static_cast<int>(cuda::kThreads), cuda::kWholeSharedBytes),
+        "occupancy");
+  return static_cast<std::uint32_t>(std::max(blocks, 1) * processors_);
 }
 
 void CudaDevice::launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) {

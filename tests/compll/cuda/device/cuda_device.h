@@ -20,6 +20,7 @@ class CudaDevice final : public KernelDevice {
   void upload(std::byte* to, const void* from, std::size_t bytes) override;
   void download(void* to, const std::byte* from, std::size_t bytes) override;
   void fill(std::byte* at, unsigned char value, std::size_t bytes) override;
+  std::uint32_t blocks_at_once(cuda::Kernel kernel) override;
   void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) override;
 
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
@@ -39,6 +40,7 @@ class CudaDevice final : public KernelDevice {
   std::string name_;
   std::byte* memory_ = nullptr;
   std::size_t size_ = 0, used_ = 0;
+  int processors_ = 0;
   void* begin_ = nullptr;  ///< events
   void* end_ = nullptr;
 };

@@ -42,8 +42,9 @@ std::vector<Parameters> settings(const cuda::WholeKernels&, const Codec& codec) 
 Comparison comparison(bool is_small) {
   if (is_small) return {{1, 17, 129}, {130}, {}};
   return {{0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 129, 511, 513, 1000, 4097},
-          {0, 1, 130, 4099},
-          {100003}};
+          {0, 1, 130, 4099, 9001},
+          {100003, 1000003},
+          {0, 8300, 5, 4096, 0, 12289, 4097, 1}};
 }
 
 /// Each of these codecs that is wanted; how many failed.

@@ -10,7 +10,7 @@ namespace casync::compll::test {
 
 WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, const Codec& meaning, std::uint32_t count,
                        Elements n, std::uint32_t merged)
-    : device_(device), kernels_(kernels), payload_bytes_(meaning.encoded_bound(n)), merged_(merged) {
+    : device_(device), kernels_(kernels), payload_bytes_(meaning.encoded_bound(n)) {
   device.reset();
   const std::vector<double>& parameters = meaning.info().values;
   std::copy_n(parameters.begin(), std::min<std::size_t>(parameters.size(), cuda::kMostParameters),
@@ -40,6 +40,8 @@ WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, co
   }
   encode_ = launch_of(encode, kernels.encode);
   decode_ = sum_ = launch_of(encode, kernels.decode);
+  decode_.contributions = 1;
+  sum_.contributions = merged;
   std::vector<cuda::Segment> residual = encode, merge = encode;
   for (cuda::Segment& segment : residual) segment.out = segment.residual_out;
   for (cuda::Segment& segment : merge) {
@@ -49,7 +51,8 @@ WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, co
   }
   residual_ = launch_of(residual, kernels.decode);
   residual_.subtract = true;
-  merge_ = launch_of(merge, kernels.merge.count != 0 ? kernels.merge : kernels.encode);
+  residual_.contributions = 1;
+  merge_ = launch_of(merge, kernels.merge.kernel != nullptr ? kernels.merge : kernels.encode);
 }
 
 float* WholeBatch::floats(Elements n, const std::vector<float>& values) {
@@ -60,27 +63,28 @@ float* WholeBatch::floats(Elements n, const std::vector<float>& values) {
   return reinterpret_cast<float*>(at);
 }
 
-cuda::Launch WholeBatch::launch_of(std::vector<cuda::Segment> segments, const cuda::Stages& stages) {
+cuda::Launch WholeBatch::launch_of(std::vector<cuda::Segment> segments, const cuda::WholeFunction& function) {
   cuda::Launch launch;
   launch.codec = settings_;
   launch.tile = kernels_.tile_elements(settings_);
   launch.segment_count = static_cast<std::uint32_t>(segments.size());
   tiles_ = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
   for (cuda::Segment& segment : segments) {
-    std::byte* const memory = device_.allocate(stages.memory_bytes(segment.n, settings_));
-    device_.fill(memory, 0, stages.zeroed_bytes(segment.n, settings_));
+    std::byte* const memory = device_.allocate(function.memory_bytes(segment.n, settings_));
+    device_.fill(memory, 0, function.zeroed_bytes(segment.n, settings_));
     segment.memory = reinterpret_cast<unsigned char*>(memory);
   }
   std::byte* const at = device_.allocate(segments.size() * sizeof segments[0]);
   device_.upload(at, segments.data(), segments.size() * sizeof segments[0]);
   launch.segments = reinterpret_cast<const cuda::Segment*>(at);
+  std::byte* const tickets = device_.allocate(sizeof(cuda::uint32_t));
+  device_.fill(tickets, 0, sizeof(cuda::uint32_t));
+  launch.tickets = reinterpret_cast<cuda::uint32_t*>(tickets);
   return launch;
 }
 
-void WholeBatch::run(const cuda::Stages& stages, const cuda::Launch& launch) {
-  for (std::uint32_t stage = 0; stage < stages.count; ++stage) {
-    device_.launch(stages.kernels[stage], cuda::whole_grid_of(tiles_), launch);
-  }
+void WholeBatch::run(const cuda::WholeFunction& function, const cuda::Launch& launch) {
+  device_.launch(function.kernel, cuda::whole_grid_of(tiles_, device_.blocks_at_once(function.kernel)), launch);
 }
 
 double WholeBatch::encode() {
@@ -92,11 +96,8 @@ double WholeBatch::encode() {
 
 double WholeBatch::merge() {
   return device_.seconds([&] {
-    for (sum_.contribution = 0; sum_.contribution < merged_; ++sum_.contribution) {
-      sum_.add = sum_.contribution != 0;
-      run(kernels_.decode, sum_);
-    }
-    run(kernels_.merge.count != 0 ? kernels_.merge : kernels_.encode, merge_);
+    run(kernels_.decode, sum_);
+    run(kernels_.merge.kernel != nullptr ? kernels_.merge : kernels_.encode, merge_);
     if (has_residual_) run(kernels_.decode, residual_);
   });
 }

@@ -24,15 +24,15 @@ class WholeBatch {
 
  private:
   /// Segments in the device's memory, and a launch of them.
-  cuda::Launch launch_of(std::vector<cuda::Segment> segments, const cuda::Stages& stages);
+  cuda::Launch launch_of(std::vector<cuda::Segment> segments, const cuda::WholeFunction& function);
   float* floats(Elements n, const std::vector<float>& values);
-  void run(const cuda::Stages& stages, const cuda::Launch& launch);
+  void run(const cuda::WholeFunction& function, const cuda::Launch& launch);
 
   CudaDevice& device_;
   const cuda::WholeKernels& kernels_;
   cuda::Settings settings_;
   Bytes payload_bytes_ = 0;
-  std::uint32_t arrays_ = 1, merged_ = 0, tiles_ = 0;
+  std::uint32_t arrays_ = 1, tiles_ = 0;
   bool has_residual_ = false;
   cuda::Launch encode_, residual_, sum_, merge_, decode_;
 };

@@ -15,7 +15,8 @@ namespace casync::compll::test {
 /// This host as a GPU.
 class EmulatedDevice final : public test::KernelDevice {
  public:
-  explicit EmulatedDevice(emulated::Order order) : order_(order) {}
+  /// `blocks`: see blocks_at_once.
+  explicit EmulatedDevice(emulated::Order order, std::uint32_t blocks = 3) : order_(order), blocks_(blocks) {}
   std::byte* allocate(std::size_t bytes) override {
     memory_.push_back(std::make_unique<Line[]>(bytes / sizeof(Line) + 1));
     return reinterpret_cast<std::byte*>(memory_.back().get());
@@ -24,6 +25,7 @@ class EmulatedDevice final : public test::KernelDevice {
   void upload(std::byte* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void download(void* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void fill(std::byte* at, unsigned char value, std::size_t bytes) override { std::memset(at, value, bytes); }
+  std::uint32_t blocks_at_once(cuda::Kernel) override { return blocks_; }
   void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) override {
     emulated::launch(kernel, grid, launch, order_);
   }
@@ -33,6 +35,7 @@ class EmulatedDevice final : public test::KernelDevice {
     std::byte bytes[256];
   };
   emulated::Order order_;
+  std::uint32_t blocks_;
   std::vector<std::unique_ptr<Line[]>> memory_;
 };
 

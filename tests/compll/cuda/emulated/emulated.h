@@ -27,6 +27,8 @@ struct Index {
 /// Waits until all lanes of the warp are here with the same operation; then what each of them brought.
 const std::uint64_t* exchange(const char* operation, std::uint64_t own);
 void wait_for_block();
+/// Lets others run: whoever asks for what they do has to.
+void wait_for_others();
 
 template <class T>
 std::uint64_t to_word(T value) {
@@ -53,7 +55,7 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 /// Of the fibre that runs.
-extern casync::compll::emulated::Index threadIdx, blockIdx;
+extern casync::compll::emulated::Index threadIdx, blockIdx, gridDim;
 
 inline unsigned emulated_lane() { return threadIdx.x % 32; }
 
@@ -84,6 +86,7 @@ inline bool __all_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vo
 inline void __syncwarp() { casync::compll::emulated::exchange("syncwarp", 0); }
 inline void __syncthreads() { casync::compll::emulated::wait_for_block(); }
 inline void __threadfence() {}
+inline void __nanosleep(unsigned) { casync::compll::emulated::wait_for_others(); }
 inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }
 inline unsigned __popc(unsigned bits) { return static_cast<unsigned>(std::popcount(bits)); }
 

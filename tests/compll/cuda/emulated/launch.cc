@@ -3,6 +3,7 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +14,7 @@
 // After it.
 #include "compll/ops/cuda/types.cuh"
 
-casync::compll::emulated::Index threadIdx, blockIdx;
+casync::compll::emulated::Index threadIdx, blockIdx, gridDim;
 
 namespace casync::compll::cuda {
 /// What a launch asks for: as much as a multiprocessor has.
@@ -25,6 +26,8 @@ namespace {
 
 constexpr unsigned kLanes = 32;
 constexpr std::size_t kStackBytes = 128 * 1024;
+/// Blocks that run at a time: the others begin as these end.
+constexpr unsigned kTogether = 7;
 
 /// Where the lanes of a warp meet. A lane is at most one meeting ahead of another, so two sets of words are enough.
 struct Warp {
@@ -40,28 +43,33 @@ struct Fibre {
   std::uint64_t meetings = 0, barriers = 0;
 };
 
-struct Machine {
+/// A block of threads that runs, and its shared memory while another one has its turn.
+struct Block {
+  unsigned index = 0;
   std::vector<Fibre> fibres;
   std::vector<Warp> warps;
+  std::vector<std::byte> shared;
   std::uint64_t at_barrier = 0;
+  unsigned done = 0;  ///< threads
+};
+
+struct Machine {
+  std::vector<Block> blocks;
+  Block* running = nullptr;
   std::uint64_t progress = 0;  ///< arrivals and ends: nobody waits for ever
   ucontext_t scheduler{};
   cuda::Kernel kernel = nullptr;
   const cuda::Launch* launch = nullptr;
-  unsigned threads = 0;
+  cuda::Grid grid;
+  Order order = Order::kForward;
 };
 Machine machine;
 
-void yield() {
-  const unsigned own = threadIdx.x;
-  swapcontext(&machine.fibres[own].context, &machine.scheduler);
-  threadIdx.x = own;
-}
-
 void run_thread() {
   machine.kernel(*machine.launch);
-  Fibre& fibre = machine.fibres[threadIdx.x];
+  Fibre& fibre = machine.running->fibres[threadIdx.x];
   fibre.is_done = true;
+  ++machine.running->done;
   ++machine.progress;
   swapcontext(&fibre.context, &machine.scheduler);
 }
@@ -69,7 +77,7 @@ void run_thread() {
 void start(Fibre& fibre) {
   fibre.is_done = false;
   fibre.meetings = fibre.barriers = 0;
-  if (!fibre.stack) fibre.stack = std::make_unique<char[]>(kStackBytes);
+  if (!fibre.stack) fibre.stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
   getcontext(&fibre.context);
   fibre.context.uc_stack.ss_sp = fibre.stack.get();
   fibre.context.uc_stack.ss_size = kStackBytes;
@@ -82,31 +90,41 @@ void start(Fibre& fibre) {
   std::abort();
 }
 
-void run_block(Order order) {
-  machine.at_barrier = 0;
-  machine.warps.assign(machine.threads / kLanes, {});
-  for (unsigned t = 0; t < machine.threads; ++t) start(machine.fibres[t]);
-  for (unsigned done = 0; done != machine.threads;) {
-    const std::uint64_t before = machine.progress;
-    done = 0;
-    for (unsigned turn = 0; turn < machine.threads; ++turn) {
-      const unsigned t = order == Order::kForward ? turn : machine.threads - 1 - turn;
-      Fibre& fibre = machine.fibres[t];
-      if (!fibre.is_done) {
-        threadIdx.x = t;
-        swapcontext(&machine.scheduler, &fibre.context);
-      }
-      done += fibre.is_done ? 1 : 0;
-    }
-    if (machine.progress == before && done != machine.threads) fail("threads wait for others that never come");
+void start(Block& block, unsigned index) {
+  block.index = index;
+  block.at_barrier = 0;
+  block.done = 0;
+  block.warps.assign(machine.grid.threads / kLanes, {});
+  block.shared.assign(machine.grid.shared_bytes, std::byte{0xff});  // NaN
+  if (block.fibres.size() < machine.grid.threads) block.fibres.resize(machine.grid.threads);
+  for (unsigned t = 0; t < machine.grid.threads; ++t) start(block.fibres[t]);
+}
+
+/// Each of the block's threads until it waits.
+void give_turn(Block& block) {
+  blockIdx.x = block.index;
+  machine.running = &block;
+  std::memcpy(static_cast<void*>(cuda::shared_quads), block.shared.data(), block.shared.size());
+  for (unsigned turn = 0; turn < machine.grid.threads; ++turn) {
+    const unsigned t = machine.order == Order::kForward ? turn : machine.grid.threads - 1 - turn;
+    if (block.fibres[t].is_done) continue;
+    threadIdx.x = t;
+    swapcontext(&machine.scheduler, &block.fibres[t].context);
   }
+  std::memcpy(block.shared.data(), static_cast<const void*>(cuda::shared_quads), block.shared.size());
 }
 
 }  // namespace
 
+void wait_for_others() {
+  const unsigned own = threadIdx.x;
+  swapcontext(&machine.running->fibres[own].context, &machine.scheduler);
+  threadIdx.x = own;
+}
+
 const std::uint64_t* exchange(const char* operation, std::uint64_t own) {
-  Warp& warp = machine.warps[threadIdx.x / kLanes];
-  Fibre& fibre = machine.fibres[threadIdx.x];
+  Warp& warp = machine.running->warps[threadIdx.x / kLanes];
+  Fibre& fibre = machine.running->fibres[threadIdx.x];
   const std::uint64_t meeting = fibre.meetings++;
   const std::size_t set = meeting % 2;
   if (warp.arrived % kLanes == 0) warp.operation[set] = operation;
@@ -114,15 +132,16 @@ const std::uint64_t* exchange(const char* operation, std::uint64_t own) {
   warp.words[set][threadIdx.x % kLanes] = own;
   ++warp.arrived;
   ++machine.progress;
-  while (warp.arrived < (meeting + 1) * kLanes) yield();
+  while (warp.arrived < (meeting + 1) * kLanes) wait_for_others();
   return warp.words[set].data();
 }
 
 void wait_for_block() {
-  const std::uint64_t barrier = machine.fibres[threadIdx.x].barriers++;
-  ++machine.at_barrier;
+  Block& block = *machine.running;
+  const std::uint64_t barrier = block.fibres[threadIdx.x].barriers++;
+  ++block.at_barrier;
   ++machine.progress;
-  while (machine.at_barrier < (barrier + 1) * machine.threads) yield();
+  while (block.at_barrier < (barrier + 1) * machine.grid.threads) wait_for_others();
 }
 
 void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch, Order order) {
@@ -130,12 +149,28 @@ void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& lau
   if (grid.threads % kLanes != 0) fail("a block of no whole warps");
   machine.kernel = kernel;
   machine.launch = &launch;
-  machine.threads = grid.threads;
-  if (machine.fibres.size() < grid.threads) machine.fibres.resize(grid.threads);
-  for (unsigned turn = 0; turn < grid.blocks; ++turn) {
-    blockIdx.x = order == Order::kForward ? turn : grid.blocks - 1 - turn;
-    std::memset(static_cast<void*>(cuda::shared_quads), 0xff, grid.shared_bytes);  // NaN
-    run_block(order);
+  machine.grid = grid;
+  machine.order = order;
+  gridDim.x = grid.blocks;
+  machine.blocks.resize(std::max<std::size_t>(machine.blocks.size(), kTogether));
+  unsigned begun = 0, ended = 0;
+  const auto start_next = [&](Block& block) {
+    start(block, order == Order::kForward ? begun : grid.blocks - 1 - begun);
+    ++begun;
+  };
+  const unsigned together = std::min(grid.blocks, kTogether);
+  for (unsigned b = 0; b < together; ++b) start_next(machine.blocks[b]);
+  while (ended < grid.blocks) {
+    const std::uint64_t before = machine.progress;
+    for (unsigned b = 0; b < together; ++b) {
+      Block& block = machine.blocks[b];
+      if (block.done == grid.threads) continue;
+      give_turn(block);
+      if (block.done < grid.threads) continue;
+      ++ended;
+      if (begun < grid.blocks) start_next(block);
+    }
+    if (machine.progress == before) fail("threads wait for others that never come");
   }
 }
 

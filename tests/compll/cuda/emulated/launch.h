@@ -8,7 +8,8 @@ namespace casync::compll::emulated {
 /// In which order threads and blocks get their turn: what a kernel computes may not depend on it.
 enum class Order { kForward, kBackward };
 
-/// Runs a kernel on the host. Aborts with the reason where threads of a warp wait for each other in different places.
+/// Runs a kernel on the host, several blocks of threads by turns. Aborts with the reason where threads of a warp wait
+/// for each other in different places, or all for something that does not come.
 void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch, Order order);
 
 }  // namespace casync::compll::emulated

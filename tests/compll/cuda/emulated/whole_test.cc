@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compll/codegen/cuda_whole.h"
 #include "compll/lang/front_end.h"
@@ -15,13 +17,17 @@
 namespace casync::compll {
 namespace {
 
+using emulated::Order;
+
 std::string difference(const cuda::WholeKernels& kernels, const Parameters& parameters,
-                       const test::Comparison& comparison) {
+                       const test::Comparison& comparison,
+                       const std::vector<std::pair<Order, std::uint32_t>>& runs = {{Order::kForward, 7},
+                                                                                   {Order::kBackward, 2}}) {
   const Written meaning = test::meaning_of(kernels.name, parameters);
-  for (const emulated::Order order : {emulated::Order::kForward, emulated::Order::kBackward}) {
-    test::EmulatedDevice device(order);
+  for (const auto& [order, blocks] : runs) {
+    test::EmulatedDevice device(order, blocks);
     const std::string found = test::difference(kernels, *meaning.codec, device, comparison);
-    if (!found.empty()) return found;
+    if (!found.empty()) return found + ", " + std::to_string(blocks) + " blocks of threads";
   }
   return "";
 }
@@ -56,6 +62,15 @@ TEST_CASE("emulated kernels of whole vectors: the bytes are the interpreter's") 
     INFO(kernels->name);
     CHECK(difference(*kernels, {}, {{0, 1, 3, 16, 17, 129, 300}, {1, 130}, {4096, 4099, 20011}}) == "");
   }
+}
+
+TEST_CASE("emulated kernels of whole vectors: one block of threads does it, and as many as there are tiles") {
+  const test::Comparison mixed = {{}, {4099}, {}, {0, 8300, 5, 4096, 0, 4097, 1}};
+  for (const cuda::WholeKernels* kernels : test::kernels_of_whole_codecs()) {
+    INFO(kernels->name);
+    CHECK(difference(*kernels, {}, mixed, {{Order::kForward, 1}, {Order::kBackward, 7}}) == "");
+  }
+  CHECK(difference(kernels_of("dgc"), {}, mixed, {{Order::kForward, 1000}}) == "");
 }
 
 TEST_CASE("emulated kernels of whole vectors: places are picked across tiles, equal ones and missing ones, too") {

@@ -33,6 +33,8 @@ struct Sections {
 };
 
 struct Encode {
+  static constexpr uint32_t kStages = 5, kNumber = 18, kVersion = 1;
+
   /// The memory of a segment: what has to be zero before and is so afterwards comes first.
   struct Memory {
     uint64_t zeroed, all;
@@ -44,7 +46,7 @@ struct Encode {
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
       const uint64_t tiles = blocks_of(n, tile_elements(settings));
       Places places;
-      places.take(kCounterBytes);
+      places.take(sizeof(Control));
       place_7_selection = places.take(sizeof(Selection));
       place_7_told = places.take(8 * tiles);
       zeroed = places.end();
@@ -54,7 +56,7 @@ struct Encode {
     }
   };
 
-  __device__ static void stage_0(Part& part) {
+  __device__ static void stage_0(const Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -71,9 +73,10 @@ struct Encode {
     count_digit<0>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
     choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    part.end_turn();
   }
 
-  __device__ static void stage_1(Part& part) {
+  __device__ static void stage_1(const Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -88,9 +91,10 @@ struct Encode {
     count_digit<1>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
     choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    part.end_turn();
   }
 
-  __device__ static void stage_2(Part& part) {
+  __device__ static void stage_2(const Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -105,10 +109,10 @@ struct Encode {
     count_digit<2>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
     choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    part.end_turn();
   }
 
-  __device__ static void stage_3(Part& part) {
-    part.number_in_order();
+  __device__ static void stage_3(const Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -122,9 +126,11 @@ struct Encode {
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
     pick(part, n, place_7_key, part.at<Selection>(at.place_7_selection)->least, part.at<Selection>(at.place_7_selection)->equal, size_0(n, settings),
          part.at<uint64_t>(at.place_7_told), part.at<uint32_t>(at.place_7));
+    if (!part.is_last()) return;
+    part.end_turn();
   }
 
-  __device__ static void stage_4(Part& part) {
+  __device__ static void stage_4(const Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -139,30 +145,43 @@ struct Encode {
     };
     store_section<32>(part, size_0(n, settings), value_10, in_global(part.segment.payload) + sections.value);
     if (!part.is_last()) return;
-    write_header<18, 1>(part);
+    write_header<kNumber, kVersion>(part);
     if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));
     part.clear(at.zeroed);
+    part.end_turn();
+  }
+
+  __device__ static void stage([[maybe_unused]] uint32_t number, const Part& part) {
+    if (number == 0) return stage_0(part);
+    if (number == 1) return stage_1(part);
+    if (number == 2) return stage_2(part);
+    if (number == 3) return stage_3(part);
+    return stage_4(part);
   }
 };
 
 struct Decode {
+  static constexpr uint32_t kStages = 2;
+
   /// The memory of a segment: what has to be zero before and is so afterwards comes first.
   struct Memory {
     uint64_t zeroed, all;
 
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
       Places places;
-      places.take(kCounterBytes);
+      places.take(sizeof(Control));
       zeroed = places.end();
       all = places.end();
     }
   };
 
-  __device__ static void stage_0(Part& part, [[maybe_unused]] const unsigned char* payload) {
+  __device__ static void stage_0(const Part& part, [[maybe_unused]] const unsigned char* payload) {
     give_zeros(part);
+    if (!part.is_last()) return;
+    part.end_turn();
   }
 
-  __device__ static void stage_1(Part& part, [[maybe_unused]] const unsigned char* payload) {
+  __device__ static void stage_1(const Part& part, [[maybe_unused]] const unsigned char* payload) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -173,85 +192,41 @@ struct Decode {
     give_at(part, size_0(n, settings), place_11, value_12);
     if (!part.is_last()) return;
     part.clear(at.zeroed);
+    part.end_turn();
+  }
+
+  __device__ static void stage([[maybe_unused]] uint32_t number, const Part& part, const unsigned char* payload) {
+    if (number == 0) return stage_0(part, payload);
+    return stage_1(part, payload);
   }
 };
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    casync_topk_encode_0(const __grid_constant__ Launch launch) {
-  Part part = Part::of(launch, 0);
-  if (part.n != 0) return Encode::stage_0(part);
+    casync_topk_encode(const __grid_constant__ Launch launch) {
+  encode_by_stages<Encode>(launch);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    casync_topk_encode_1(const __grid_constant__ Launch launch) {
-  Part part = Part::of(launch, 1);
-  if (part.n != 0) return Encode::stage_1(part);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads)
-    casync_topk_encode_2(const __grid_constant__ Launch launch) {
-  Part part = Part::of(launch, 2);
-  if (part.n != 0) return Encode::stage_2(part);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads)
-    casync_topk_encode_3(const __grid_constant__ Launch launch) {
-  Part part = Part::of(launch, 3);
-  if (part.n != 0) return Encode::stage_3(part);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads)
-    casync_topk_encode_4(const __grid_constant__ Launch launch) {
-  Part part = Part::of(launch, 4);
-  if (part.n != 0) return Encode::stage_4(part);
-  write_header<18, 1>(part);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads)
-    casync_topk_decode_0(const __grid_constant__ Launch launch) {
-  Part part = Part::of(launch, 0);
-  const unsigned char* const payload = decoded_payload(part, 0);
-  if (payload != nullptr) Decode::stage_0(part, payload);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads)
-    casync_topk_decode_1(const __grid_constant__ Launch launch) {
-  Part part = Part::of(launch, 1);
-  const unsigned char* const payload = decoded_payload(part, 1);
-  if (payload != nullptr) Decode::stage_1(part, payload);
+    casync_topk_decode(const __grid_constant__ Launch launch) {
+  decode_by_stages<Decode>(launch);
 }
 
 #ifndef __CUDACC_RTC__
-static Stages stages_of_encode() {
-  Stages stages;
-  stages.kernels[stages.count++] = casync_topk_encode_0;
-  stages.kernels[stages.count++] = casync_topk_encode_1;
-  stages.kernels[stages.count++] = casync_topk_encode_2;
-  stages.kernels[stages.count++] = casync_topk_encode_3;
-  stages.kernels[stages.count++] = casync_topk_encode_4;
-  stages.zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Memory(n, settings).zeroed; };
-  stages.memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Memory(n, settings).all; };
-  return stages;
-}
-
-static Stages stages_of_decode() {
-  Stages stages;
-  stages.kernels[stages.count++] = casync_topk_decode_0;
-  stages.kernels[stages.count++] = casync_topk_decode_1;
-  stages.zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Memory(n, settings).zeroed; };
-  stages.memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Memory(n, settings).all; };
-  return stages;
-}
-
 /// For whoever is linked with this text.
 extern "C" const WholeKernels* casync_topk_kernels() {
   static const WholeKernels kernels = {
       .name = "topk",
       .states = 0,
       .tile_elements = [](const Settings& settings) { return tile_elements(settings); },
-      .encode = stages_of_encode(),
+      .encode = {.kernel = casync_topk_encode,
+            .stages = Encode::kStages,
+            .memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Memory(n, settings).all; },
+            .zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Memory(n, settings).zeroed; }},
       .merge = {},
-      .decode = stages_of_decode(),
+      .decode = {.kernel = casync_topk_decode,
+            .stages = Decode::kStages,
+            .memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Memory(n, settings).all; },
+            .zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Memory(n, settings).zeroed; }},
       .result = {}};
   return &kernels;
 }

@@ -87,7 +87,7 @@ class Comparer {
       encode_jobs({job_of(n, gaussian(n, 11), 1)}, {"gaussian, large"});
       if (!found_.empty()) return found_;
     }
-    encode_batch();
+    encode_batch(comparison.batch);
     return found_;
   }
 
@@ -130,11 +130,12 @@ class Comparer {
   }
 
   /// Many sizes in one launch.
-  void encode_batch() {
+  void encode_batch(std::vector<Elements> sizes) {
+    for (std::size_t i = 0; i < 12; ++i) sizes.push_back(i * i * 97 % 3001);
     std::vector<Job> jobs;
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < 12; ++i) {
-      const Elements n = i * i * 97 % 3001;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Elements n = sizes[i];
       jobs.push_back(job_of(n, laplace(n, static_cast<std::uint32_t>(i)), i));
       names.push_back("batch");
     }
@@ -198,6 +199,7 @@ class Comparer {
         job.codes.push_back(encoded(part));
       }
       if (count % 2 == 0) job.raw = laplace(n, 30);
+      if (count == 4) job.raw_behind = 1;
       job.scale = count == 0 ? 1.0f : 1.0f / static_cast<float>(count);
       jobs.push_back(job);
     }
@@ -213,7 +215,10 @@ class Comparer {
   Coded merged(const Job& job) const {
     std::vector<Contribution> contributions;
     for (const Coded& code : job.codes) contributions.push_back({code.view(), nullptr});
-    if (!job.raw.empty() || job.codes.empty()) contributions.push_back({{}, job.raw.data()});
+    if (!job.raw.empty() || job.codes.empty()) {
+      const auto behind = static_cast<std::ptrdiff_t>(std::min(job.raw_behind, contributions.size()));
+      contributions.insert(contributions.begin() + behind, {{}, job.raw.data()});
+    }
     Coded coded;
     coded.payload.resize(meaning_.encoded_bound(job.n));
     coded.residual.resize(job.n * arrays());

@@ -13,6 +13,7 @@ struct Comparison {
   std::vector<Elements> sizes;         ///< each with all kinds of inputs
   std::vector<Elements> merged_sizes;  ///< of merges: several codes, and raw elements
   std::vector<Elements> large;         ///< a single input
+  std::vector<Elements> batch = {};    ///< of all these sizes at once
 };
 
 /// Runs a codec's kernels beside its meaning: encode with and without feedback, decode into and onto, merge, batches of

@@ -60,7 +60,10 @@ cuda::Segment KernelRunner::segment_of(const Job& job) {
     const std::byte* at = place(code.payload.data(), code.payload.size()).begin;
     contributions.push_back({reinterpret_cast<const unsigned char*>(at), nullptr});
   }
-  if (!job.raw.empty()) contributions.push_back({nullptr, floats(job.raw)});
+  if (!job.raw.empty()) {
+    const auto behind = static_cast<std::ptrdiff_t>(std::min(job.raw_behind, contributions.size()));
+    contributions.insert(contributions.begin() + behind, {nullptr, floats(job.raw)});
+  }
   segment.contribution_count = static_cast<std::uint32_t>(contributions.size());
   if (!contributions.empty()) {
     const Guarded list = place(contributions.data(), contributions.size() * sizeof(cuda::Contribution));
@@ -113,9 +116,10 @@ void KernelRunner::start(cuda::Kernel kernel, const cuda::Grid& grid, const cuda
   device_.launch(kernel, grid, launch);
 }
 
-void KernelCodec::check_workspace() {
-  const std::vector<std::byte> left = fetch(workspace_);
-  if (!std::all_of(left.begin(), left.end(), [](std::byte b) { return b == std::byte{0}; })) wrote_outside_ = true;
+void KernelRunner::check_zeros(const Guarded& memory, std::size_t bytes) {
+  const std::vector<std::byte> left = fetch(memory);
+  const auto end = left.begin() + static_cast<std::ptrdiff_t>(bytes);
+  if (!std::all_of(left.begin(), end, [](std::byte b) { return b == std::byte{0}; })) wrote_outside_ = true;
 }
 
 std::vector<Coded> KernelCodec::run(std::span<const Job> jobs, cuda::Kernel statistics, cuda::Kernel kernel) {
@@ -131,7 +135,7 @@ std::vector<Coded> KernelCodec::run(std::span<const Job> jobs, cuda::Kernel stat
   const cuda::Launch launch = launch_of(segments, jobs.front().context);
   if (kernels_.shape.statistics) start(statistics, cuda::grid_of(tiles_, unit_), launch);
   start(kernel, cuda::grid_of(tiles_, unit_), launch);
-  check_workspace();
+  check_zeros(workspace_, workspace_.bytes);
   std::vector<Coded> all(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     all[i].payload = fetch(payloads[i]);

@@ -18,7 +18,8 @@ struct Job {
   std::vector<float> values;    ///< what is encoded; of a merge nothing
   std::vector<float> residual;  ///< what is added; none when empty
   std::vector<Coded> codes;     ///< merge and decode: what is summed
-  std::vector<float> raw;       ///< merge: added behind them when not empty
+  std::vector<float> raw;       ///< merge: added, too, when not empty
+  std::size_t raw_behind = 5;   ///< so many codes, or all
   std::vector<float> before;    ///< decode: added to when not empty
   float scale = 1;              ///< of a merge
   bool keeps_residual = true;   ///< whether what was not sent is wanted
@@ -55,6 +56,8 @@ class KernelRunner {
   /// Without anything of the codec's own kind.
   cuda::Segment segment_of(const Job& job);
   void start(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch);
+  /// That a kernel left zeros where it has to.
+  void check_zeros(const Guarded& memory, std::size_t bytes);
 
   KernelDevice& device_;
   int launches_ = 0;
@@ -78,7 +81,6 @@ class KernelCodec final : public KernelRunner {
   std::vector<Coded> run(std::span<const Job> jobs, cuda::Kernel statistics, cuda::Kernel kernel);
   static cuda::Settings settings_of(const cuda::Shape& shape, const Codec& meaning);
   cuda::Launch launch_of(std::vector<cuda::Segment>& segments, const EncodeContext& context);
-  void check_workspace();
 
   const cuda::Kernels& kernels_;
   const Codec& meaning_;

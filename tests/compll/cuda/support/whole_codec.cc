@@ -17,30 +17,29 @@ WholeKernelCodec::WholeKernelCodec(const cuda::WholeKernels& kernels, const Code
   settings_.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings_.block));
 }
 
-void WholeKernelCodec::run(const cuda::Stages& stages, std::vector<cuda::Segment>& segments, cuda::Launch launch) {
+void WholeKernelCodec::run(const cuda::WholeFunction& function, std::vector<cuda::Segment>& segments,
+                           cuda::Launch launch) {
   launch.codec = settings_;
   launch.tile = kernels_.tile_elements(settings_);
   launch.segment_count = static_cast<std::uint32_t>(segments.size());
   const std::uint32_t tiles = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
   std::vector<Guarded> memory;
   for (cuda::Segment& segment : segments) {
-    const std::size_t bytes = stages.memory_bytes(segment.n, settings_);
+    const std::size_t bytes = function.memory_bytes(segment.n, settings_);
     memory.push_back(place(nullptr, bytes));
     device_.fill(memory.back().begin, 0xff, bytes);  // NaN
-    device_.fill(memory.back().begin, 0, stages.zeroed_bytes(segment.n, settings_));
+    device_.fill(memory.back().begin, 0, function.zeroed_bytes(segment.n, settings_));
     segment.memory = reinterpret_cast<unsigned char*>(memory.back().begin);
   }
   const Guarded list = place(segments.data(), segments.size() * sizeof(cuda::Segment));
   launch.segments = reinterpret_cast<const cuda::Segment*>(list.begin);
-  for (std::uint32_t stage = 0; stage < stages.count; ++stage) {
-    start(stages.kernels[stage], cuda::whole_grid_of(tiles), launch);
-  }
+  const std::uint32_t none = 0;
+  const Guarded tickets = place(&none, sizeof none);
+  launch.tickets = reinterpret_cast<cuda::uint32_t*>(tickets.begin);
+  start(function.kernel, cuda::whole_grid_of(tiles, device_.blocks_at_once(function.kernel)), launch);
+  check_zeros(tickets, sizeof none);
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    const std::vector<std::byte> left = fetch(memory[i]);
-    const auto zeroed = static_cast<std::ptrdiff_t>(stages.zeroed_bytes(segments[i].n, settings_));
-    if (!std::all_of(left.begin(), left.begin() + zeroed, [](std::byte b) { return b == std::byte{0}; })) {
-      wrote_outside_ = true;
-    }
+    check_zeros(memory[i], function.zeroed_bytes(segments[i].n, settings_));
   }
 }
 
@@ -65,7 +64,7 @@ WholeKernelCodec::Kept WholeKernelCodec::keep(const Job& job, cuda::Segment& seg
   return kept;
 }
 
-std::vector<Coded> WholeKernelCodec::encode_by(const cuda::Stages& stages, std::span<const Job> jobs,
+std::vector<Coded> WholeKernelCodec::encode_by(const cuda::WholeFunction& function, std::span<const Job> jobs,
                                                std::vector<cuda::Segment> segments) {
   std::vector<Guarded> payloads;
   std::vector<Kept> kept;
@@ -77,7 +76,7 @@ std::vector<Coded> WholeKernelCodec::encode_by(const cuda::Stages& stages, std::
   cuda::Launch launch;
   launch.seed = jobs.front().context.seed;
   launch.step = jobs.front().context.step;
-  run(stages, segments, launch);
+  run(function, segments, launch);
   if (adds_residual()) {
     std::vector<cuda::Segment> decoded;
     for (const cuda::Segment& segment : segments) {
@@ -108,17 +107,14 @@ std::vector<Coded> WholeKernelCodec::encode(std::span<const Job> jobs) {
   return encode_by(kernels_.encode, jobs, segments);
 }
 
-/// One contribution after the other, of all segments that have it.
 void WholeKernelCodec::decode_into(std::vector<cuda::Segment>& segments, bool subtracts, bool adds) {
-  std::uint32_t most = 0;
-  for (const cuda::Segment& segment : segments) most = std::max(most, segment.contribution_count);
-  for (std::uint32_t c = 0; c < most; ++c) {
-    cuda::Launch launch;
-    launch.contribution = c;
-    launch.subtract = subtracts;
-    launch.add = !subtracts && (adds || c != 0);
-    run(kernels_.decode, segments, launch);
+  cuda::Launch launch;
+  for (const cuda::Segment& segment : segments) {
+    launch.contributions = std::max(launch.contributions, segment.contribution_count);
   }
+  launch.subtract = subtracts;
+  launch.add = adds;
+  run(kernels_.decode, segments, launch);
 }
 
 std::vector<Coded> WholeKernelCodec::merge(std::span<const Job> jobs) {
@@ -129,7 +125,7 @@ std::vector<Coded> WholeKernelCodec::merge(std::span<const Job> jobs) {
   }
   decode_into(sums, false, false);
   for (cuda::Segment& segment : sums) segment.in = segment.out;
-  return encode_by(kernels_.merge.count != 0 ? kernels_.merge : kernels_.encode, jobs, sums);
+  return encode_by(kernels_.merge.kernel != nullptr ? kernels_.merge : kernels_.encode, jobs, sums);
 }
 
 std::vector<std::vector<float>> WholeKernelCodec::decode(std::span<const Job> jobs, bool add) {

@@ -8,7 +8,7 @@
 
 namespace casync::compll::test {
 
-/// Kernels of a program that needs the whole vector: a launch for each stage of a function, for all jobs at once.
+/// Kernels of a program that needs the whole vector: a launch for each function, for all jobs at once.
 class WholeKernelCodec final : public KernelRunner {
  public:
   WholeKernelCodec(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device);
@@ -27,10 +27,10 @@ class WholeKernelCodec final : public KernelRunner {
   bool adds_residual() const { return meaning_.info().feedback || kernels_.states == 0; }
   Elements arrays(Elements n) const { return kernels_.states * n; }
   Kept keep(const Job& job, cuda::Segment& segment);
-  std::vector<Coded> encode_by(const cuda::Stages& stages, std::span<const Job> jobs,
+  std::vector<Coded> encode_by(const cuda::WholeFunction& function, std::span<const Job> jobs,
                                std::vector<cuda::Segment> segments);
-  /// Each stage in turn, with memory of its own.
-  void run(const cuda::Stages& stages, std::vector<cuda::Segment>& segments, cuda::Launch launch);
+  /// With memory of its own.
+  void run(const cuda::WholeFunction& function, std::vector<cuda::Segment>& segments, cuda::Launch launch);
   void decode_into(std::vector<cuda::Segment>& segments, bool subtracts, bool adds);
 
   const cuda::WholeKernels& kernels_;

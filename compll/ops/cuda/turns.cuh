@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How one launch does what takes several stages, each of which needs what all tiles made in the one before. Blocks of
+// threads take tickets from a counter: all tiles of the first stage come first, then those of the second. A tile waits
+// until its segment has done the stages before: for tickets that were taken earlier, by blocks that run. So nobody
+// waits for ever, however many blocks there are, and the launch needs not be cooperative (the argument of Merrill and
+// Garland 2016, for looking back). Nothing asks the host.
+#pragma once
+
+#include "compll/ops/cuda/program.cuh"
+
+namespace casync::compll::cuda {
+
+inline constexpr uint32_t kWholeTile = 4096;
+
+/// Shared memory of a block of threads: what a step keeps of a tile, and what threads tell each other.
+struct Shared {
+  uint32_t words[kWholeTile];
+  uint64_t told[64];
+  uint32_t sums[kThreads];
+};
+static_assert(sizeof(Shared) == kWholeSharedBytes);
+
+/// The beginning of a segment's memory.
+struct Control {
+  uint32_t tiles;  ///< that are done with the stage
+  uint32_t turns;  ///< that all tiles are done with
+  uint32_t not_finite;
+  uint32_t unused;
+};
+
+/// Where things lie one behind the other.
+class Places {
+ public:
+  COMPLL_BOTH uint64_t take(uint64_t bytes) {
+    const uint64_t at = end_;
+    end_ += (bytes + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+    return at;
+  }
+  COMPLL_BOTH uint64_t end() const { return end_; }
+
+ private:
+  uint64_t end_ = 0;
+};
+
+/// What a block of threads works on: one tile of a segment, and the stage whose turn it is.
+struct Part {
+  const Launch& launch;
+  const Segment& segment;
+  uint64_t n;
+  uint32_t tile;
+  uint32_t turn, turns;  ///< which stage, and of how many of the segment: decoding takes each contribution's in turn
+  bool adds;             ///< decode: to what is there
+  Control* control;
+  Shared& shared;
+
+  __device__ __forceinline__ static Part of(const Launch& launch, uint32_t tile, uint32_t turn, uint32_t turns) {
+    const Segment& segment = segment_of_tile(launch, tile);
+    return {launch,
+            segment,
+            segment.n,
+            tile - segment.first_tile,
+            turn,
+            turns,
+            launch.add,
+            in_global(reinterpret_cast<Control*>(segment.memory)),
+            *reinterpret_cast<Shared*>(shared_memory())};
+  }
+
+  /// The tile's share of so many elements; the last tile has what is behind it, too.
+  __device__ uint64_t begin(uint64_t count) const { return least(uint64_t{tile} * launch.tile, count); }
+  __device__ uint64_t end(uint64_t count) const {
+    return tile + 1 == segment.tile_count ? count : least((uint64_t{tile} + 1) * launch.tile, count);
+  }
+  /// The same of blocks: a tile has whole ones.
+  __device__ uint64_t begin_block(uint64_t block) const { return begin(n) / block; }
+  __device__ uint64_t end_block(uint64_t block) const { return (end(n) + block - 1) / block; }
+  __device__ bool is_first_thread() const { return tile == 0 && threadIdx.x == 0; }
+
+  template <class T>
+  __device__ T* at(uint64_t place) const {
+    return in_global(reinterpret_cast<T*>(segment.memory + place));
+  }
+  __device__ const float* state_in(uint32_t index) const {
+    return in_global(segment.states_in + index * segment.state_stride);
+  }
+  /// Where a state's new elements go: to its place, or, where they are not wanted, anywhere.
+  __device__ float* state_out(uint32_t index, uint64_t otherwise) const {
+    return segment.states_out == nullptr ? at<float>(otherwise)
+                                         : in_global(segment.states_out + index * segment.state_stride);
+  }
+  /// What is encoded: where the residual will be, or the input itself, or in memory.
+  __device__ bool is_input_made() const {
+    return segment.residual_in != nullptr || segment.residual_out != nullptr || segment.scale != 1;
+  }
+  __device__ float* made_input(uint64_t otherwise) const {
+    return segment.residual_out != nullptr ? in_global(segment.residual_out) : at<float>(otherwise);
+  }
+  __device__ const float* input(uint64_t otherwise) const {
+    return is_input_made() ? made_input(otherwise) : in_global(segment.in);
+  }
+  __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
+
+  // All threads of the block ask and say these together.
+
+  /// A segment of one tile is one block's from the first stage to the last.
+  __device__ bool is_alone() const { return segment.tile_count == 1; }
+
+  /// Until all tiles are done with what comes before this turn; then what they made is there.
+  __device__ __forceinline__ void wait() const {
+    if (is_alone() || turn == 0) return;
+    if (threadIdx.x == 0) {
+      while (*static_cast<const volatile uint32_t*>(&control->turns) < turn) __nanosleep(64);
+      __threadfence();
+    }
+    __syncthreads();
+  }
+
+  /// Whether this is the last tile of the segment to be done: then all the others' results are there.
+  __device__ bool is_last() const {
+    __syncthreads();
+    if (is_alone()) return true;
+    if (threadIdx.x == 0) {
+      __threadfence();
+      shared.sums[0] = atomicAdd(&control->tiles, 1u) + 1 == segment.tile_count ? 1 : 0;
+      __threadfence();
+    }
+    __syncthreads();
+    const bool last = shared.sums[0] != 0;
+    __syncthreads();
+    return last;
+  }
+
+  /// The last tile: the next turn may begin, or the one behind so many. Behind the last one all is as it was before.
+  __device__ void end_turn(uint32_t count = 1) const {
+    __syncthreads();
+    if (is_alone() || threadIdx.x != 0) return;
+    control->tiles = 0;
+    __threadfence();
+    *static_cast<volatile uint32_t*>(&control->turns) = turn + count == turns ? 0 : turn + count;
+  }
+
+  /// The last tile: what has to be zero is zero again.
+  __device__ void clear(uint64_t zeroed) const {
+    __syncthreads();
+    if (threadIdx.x == 0) control->not_finite = 0;
+    for (uint64_t i = sizeof(Control) + 4 * threadIdx.x; i < zeroed; i += 4 * kThreads) *at<uint32_t>(i) = 0;
+  }
+};
+
+/// Does the turns of all tiles: each block of threads takes the next ticket when it has done what it had.
+template <class Do>
+__device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns, const Do& take_turn) {
+  Shared& shared = *reinterpret_cast<Shared*>(shared_memory());
+  const Segment& end = launch.segments[launch.segment_count - 1];
+  const uint32_t tiles = end.first_tile + end.tile_count;
+  // Where each segment has one tile there is nothing to wait for.
+  const uint32_t tickets = tiles == launch.segment_count ? tiles : tiles * turns;
+  for (;;) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      const uint32_t taken = atomicAdd(in_global(launch.tickets), 1u);
+      // Each block takes one in vain: the last of these is the last of all.
+      if (taken + 1 == tickets + gridDim.x) *launch.tickets = 0;
+      shared.sums[0] = taken;
+    }
+    __syncthreads();
+    const uint32_t ticket = shared.sums[0];
+    __syncthreads();
+    if (ticket >= tickets) return;
+    Part part = Part::of(launch, ticket % tiles, ticket / tiles, turns);
+    const bool alone = part.is_alone();
+    if (alone && part.turn != 0) continue;
+    do {
+      take_turn(part);
+    } while (alone && ++part.turn < turns);
+  }
+}
+
+}  // namespace casync::compll::cuda

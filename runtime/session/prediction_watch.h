@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "casync/model/plan.h"
+
+namespace casync::runtime {
+
+/// What a run has spent so far, in seconds; only differences count.
+struct Spent {
+  double encode_s = 0, merge_s = 0, decode_s = 0;
+};
+
+/// Compares steps with what the plan's planner predicted, and says once when they differ by more than a fifth. Calls
+/// come one at a time.
+class PredictionWatch {
+ public:
+  /// `first_step`: those before it are not what was predicted (warm-up).
+  PredictionWatch(const Prediction& prediction, std::uint32_t first_step)
+      : prediction_(prediction), first_step_(first_step + kUnsettled) {}
+
+  /// After each step: how long it took from the end of the one before it, and what had been spent by then. The
+  /// sentence, after kSteps steps, when there is one to say.
+  std::optional<std::string> step_ended(std::uint32_t step, double seconds, double training_s, const Spent& spent);
+
+ private:
+  static constexpr std::uint32_t kUnsettled = 3;  ///< the first steps open connections and fill caches
+  static constexpr std::size_t kSteps = 50;
+  static constexpr double kFar = 0.2;
+
+  const Prediction prediction_;
+  const std::uint32_t first_step_;
+  std::vector<double> seconds_;
+  Spent begin_;
+  bool over_ = false;
+};
+
+}  // namespace casync::runtime

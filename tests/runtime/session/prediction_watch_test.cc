@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/prediction_watch.h"
+
+#include <catch2/catch.hpp>
+
+namespace casync::runtime {
+namespace {
+
+constexpr Prediction kPrediction{
+    .step_s = 0.1, .training_s = 0.08, .encode_s = 0.004, .merge_s = 0.002, .decode_s = 0.002};
+
+/// What is said in 200 steps, each of which takes so long.
+std::vector<std::string> said(double step_s, double training_s, double encode_s, std::uint32_t first_step = 0) {
+  PredictionWatch watch(kPrediction, first_step);
+  std::vector<std::string> sentences;
+  Spent spent;
+  for (std::uint32_t step = 0; step < 200; ++step) {
+    spent.encode_s += encode_s;
+    spent.merge_s += 0.002;
+    spent.decode_s += 0.002;
+    // The first steps are slow, and so is each tenth.
+    const double slow = step < 3 || step < first_step || step % 10 == 0 ? 1 : 0;
+    if (const auto sentence = watch.step_ended(step, step_s + slow, training_s, spent)) sentences.push_back(*sentence);
+  }
+  return sentences;
+}
+
+TEST_CASE("a step within a fifth of its prediction is nothing to speak of") {
+  CHECK(said(0.1, 0.08, 0.004).empty());
+  CHECK(said(0.119, 0.08, 0.004).empty());
+  CHECK(said(0.081, 0.08, 0.004).empty());
+}
+
+TEST_CASE("a step that is further off says so once, and names the term") {
+  const std::vector<std::string> slow_codec = said(0.13, 0.08, 0.034);
+  REQUIRE(slow_codec.size() == 1);
+  CHECK(slow_codec[0].find("130.000 ms, the plan's prediction was 100.000 (+30 %)") != std::string::npos);
+  CHECK(slow_codec[0].find("encode takes 34.000 ms, predicted were 4.000") != std::string::npos);
+  const std::vector<std::string> slow_training = said(0.15, 0.13, 0.004);
+  REQUIRE(slow_training.size() == 1);
+  CHECK(slow_training[0].find("training takes 130.000 ms, predicted were 80.000") != std::string::npos);
+  const std::vector<std::string> slow_network = said(0.2, 0.08, 0.005);
+  REQUIRE(slow_network.size() == 1);
+  CHECK(slow_network[0].find("the network does") != std::string::npos);
+  const std::vector<std::string> fast = said(0.07, 0.05, 0.004);
+  REQUIRE(fast.size() == 1);
+  CHECK(fast[0].find("(-30 %): training") != std::string::npos);
+}
+
+TEST_CASE("steps of the warm-up are not what was predicted") { CHECK(said(0.1, 0.08, 0.004, 60).empty()); }
+
+}  // namespace
+}  // namespace casync::runtime
