@@ -97,17 +97,6 @@ bool matches(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes) {
-  CASYNC_CHECK(ranks >= 1);
-  const auto owners = static_cast<std::size_t>(ranks);
-  partition_bytes = std::max<Bytes>(partition_bytes, 1);
-  const Bytes worthwhile = std::min(partition_bytes, kLeastOwnedBytes);
-  const std::size_t most = std::max(kMostPartitions / owners * owners, std::size_t{1});
-  std::size_t count = bytes / worthwhile;
-  if (count >= owners) count = round_up(ceil_div(bytes, partition_bytes), owners);
-  return static_cast<int>(std::clamp<std::size_t>(count, 1, most));
-}
-
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
   const Sources sources(plan, gradient.name);
   return {.codec = sources.first(&Choice::codec, CodecChoice{}),

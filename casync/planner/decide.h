@@ -9,25 +9,16 @@
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
 #include "casync/model/topology.h"
+#include "casync/patterns/partition_count.h"
 
 namespace casync {
 
 /// What partitions measure when a plan doesn't say: small enough that encoding one overlaps sending another,
 /// large enough that a message's fixed cost does not show.
 inline constexpr Bytes kDefaultPartitionBytes = 1_MiB;
-/// Less than this is not worth a partition of its own: a round trip costs more than splitting it saves.
-inline constexpr Bytes kLeastOwnedBytes = 64_KiB;
-/// However small a plan's partition_bytes.
-inline constexpr int kMostPartitions = 65536;
 
 /// Whether the whole of `name` matches `pattern`: * is any text (also none), ? one character.
 bool matches(std::string_view pattern, std::string_view name);
-
-/// How many partitions a gradient of `bytes` gets: about partition_bytes each, a multiple of `ranks` once each
-/// rank can own a worthwhile one (kLeastOwnedBytes, or partition_bytes if that is less), so that all links carry
-/// the same; below that, as many worthwhile ones as there are, at least 1. At most kMostPartitions.
-/// `partition_bytes` 0 counts as 1.
-int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes);
 
 /// The complete decision for one gradient: its entry, else the first rule that matches, then the defaults, then
 /// codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own priority. Strength is per field,

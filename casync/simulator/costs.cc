@@ -8,13 +8,13 @@ namespace {
 
 constexpr double kElementBytes = 4;  // codecs compute in float32, whatever the gradient's dtype
 
+}  // namespace
+
 CodecCurves curves_of(const Profile& profile, const std::string& codec) {
   auto found = profile.codecs.find(codec);
   if (found == profile.codecs.end()) found = profile.codecs.find(codec.substr(0, codec.find(':')));
   return found == profile.codecs.end() ? CodecCurves{} : found->second;
 }
-
-}  // namespace
 
 CodecCosts::CodecCosts(CodecFacts facts, const Profile& profile)
     : facts_(std::move(facts)),

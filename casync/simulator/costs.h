@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "base/units.h"
@@ -12,14 +13,25 @@
 
 namespace casync {
 
+/// Floats that a codec which exchanges within a step takes for one gradient.
+struct RoundsFacts {
+  std::vector<Elements> exchanged;  ///< of each exchange
+  Elements states = 0;              ///< kept from step to step
+};
+
 /// What the simulator needs to know of a codec.
 struct CodecFacts {
   std::string name;  ///< with parameters, as text_of(CodecChoice): what the profile's curves are looked up by
   CodecTraits traits;
   bool identity = false;               ///< its code is the gradient's own memory: nothing to encode or to decode
   double state_bytes_per_element = 0;  ///< read and written beside the elements when encoding: residuals, momentum
+  /// Of a codec that exchanges within a step, by rows and columns; null: it encodes.
+  std::function<RoundsFacts(Elements, Elements)> rounds = nullptr;
 };
 using CodecFactsOf = std::function<Result<CodecFacts>(const CodecChoice&)>;
+
+/// Those of a codec with its parameters, else of that codec; empty: there are none.
+CodecCurves curves_of(const Profile& profile, const std::string& codec);
 
 /// A codec with its prices on one machine. Where the profile has curves, they are used. Else memory is what binds:
 /// each operation takes the bytes that it must read and write over the memory's bandwidth.

@@ -89,28 +89,75 @@ Status FlatTasks::add(std::span<const TaskGraph> graphs, std::uint32_t gradient,
   std::vector<Range>& ranges = ranges_.emplace_back();
   for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
     const auto begin = static_cast<std::uint32_t>(tasks_.size());
-    add_rank(graphs[rank], static_cast<std::uint32_t>(rank) * gradients + gradient, costs);
+    add_rank(graphs[rank], static_cast<std::uint32_t>(rank) * gradients + gradient, costs, {});
     ranges.push_back({begin, static_cast<std::uint32_t>(tasks_.size())});
   }
   return connect(graphs, ranges);
 }
 
-void FlatTasks::add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs) {
+Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, std::span<const double> turn_s,
+                             std::uint32_t gradient, std::uint32_t gradients, const HopCosts& costs) {
+  const std::size_t last = exchanges.size(), ranks = exchanges.front().size();
+  std::vector<std::vector<Range>> of_exchange(last);
+  std::vector<Range>& ranges = ranges_.emplace_back();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto run = static_cast<std::uint32_t>(rank) * gradients + gradient;
+    const auto begin = static_cast<std::uint32_t>(tasks_.size());
+    FlatTask turn;
+    turn.run = run;
+    for (std::size_t k = 0; k <= last; ++k) {
+      turn.verb = k == 0 ? TaskVerb::kEncode : k == last ? TaskVerb::kDecode : TaskVerb::kMerge;
+      turn.seconds = turn_s[k];
+      add_turn(turn, k == last ? nullptr : &exchanges[k][rank]);
+      if (k == last) break;
+      const auto first = static_cast<std::uint32_t>(tasks_.size());
+      const TaskGraph& graph = exchanges[k][rank];
+      add_rank(graph, run, costs, {turn.hop, true});
+      of_exchange[k].push_back({first, static_cast<std::uint32_t>(tasks_.size())});
+      turn.waits_for = graph.tasks().empty() ? 1 : 0;
+      for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
+        turn.waits_for += graph.successors(TaskId(t)).empty() ? 1 : 0;
+        turn.hop = std::max(turn.hop, tasks_[first + t].hop + 1);
+      }
+    }
+    ranges.push_back({begin, static_cast<std::uint32_t>(tasks_.size())});
+  }
+  for (std::size_t k = 0; k < last; ++k) CASYNC_RETURN_IF_ERROR(connect(exchanges[k], of_exchange[k]));
+  return Status::ok();
+}
+
+/// What follows it: all of `next` that waits for nothing in there, or the turn behind an exchange that has no task.
+void FlatTasks::add_turn(FlatTask turn, const TaskGraph* next) {
+  const auto behind = static_cast<std::uint32_t>(tasks_.size()) + 1;
+  turn.first_successor = static_cast<std::uint32_t>(successors_.size());
+  tasks_.push_back(turn);
+  if (next == nullptr) return;
+  if (next->tasks().empty()) successors_.push_back(behind);
+  for (std::size_t t = 0; t < next->tasks().size(); ++t) {
+    if (next->predecessors(TaskId(t)) == 0) successors_.push_back(behind + static_cast<std::uint32_t>(t));
+  }
+}
+
+void FlatTasks::add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs, Chain chain) {
   const auto begin = static_cast<std::uint32_t>(tasks_.size());
   const std::vector<std::uint32_t> hops = hops_of_buffers(graph);
   for (std::size_t t = 0; t < graph.tasks().size(); ++t) {
     const Primitive& task = graph.tasks()[t];
     FlatTask flat;
     flat.run = run;
-    flat.hop = hop_of(task, hops);
+    flat.hop = chain.hop + hop_of(task, hops);
     if (const auto to = written_buffer(task)) flat.partition = graph.buffers()[TaskGraph::index(*to)].partition;
     for_each_read(task, [&](BufferId id) { flat.partition = graph.buffers()[TaskGraph::index(id)].partition; });
     flat.first_successor = static_cast<std::uint32_t>(successors_.size());
     for (const TaskId next : graph.successors(TaskId(t))) {
       successors_.push_back(begin + static_cast<std::uint32_t>(next));
     }
+    if (chain.is_chained && graph.successors(TaskId(t)).empty()) {
+      successors_.push_back(begin + static_cast<std::uint32_t>(graph.tasks().size()));
+    }
     // A recv waits for its message, too.
     flat.waits_for = graph.predecessors(TaskId(t)) + (std::holds_alternative<Recv>(task) ? 1 : 0);
+    if (chain.is_chained && graph.predecessors(TaskId(t)) == 0) ++flat.waits_for;
     std::visit(Price{graph, costs, flat}, task);
     tasks_.push_back(flat);
   }

@@ -40,6 +40,11 @@ class FlatTasks {
   /// Takes in one gradient: `graphs` are those of ranks 0, 1, ... Internal: a message without its other end.
   Status add(std::span<const TaskGraph> graphs, std::uint32_t gradient, std::uint32_t gradients, const HopCosts& costs);
 
+  /// One whose codec exchanges: a turn before each of exchanges[0], [1], ..., and one behind the last; of each exchange
+  /// the graphs of ranks 0, 1, ... A rank's turn begins when the exchange before it is over there.
+  Status add_rounds(std::span<const std::vector<TaskGraph>> exchanges, std::span<const double> turn_s,
+                    std::uint32_t gradient, std::uint32_t gradients, const HopCosts& costs);
+
   std::span<const FlatTask> tasks() const { return tasks_; }
   std::span<const std::uint32_t> successors(std::uint32_t task) const;
   /// The tasks of one rank's graph: [begin, end).
@@ -49,7 +54,13 @@ class FlatTasks {
   Range of(std::uint32_t rank, std::uint32_t gradient) const { return ranges_[gradient][rank]; }
 
  private:
-  void add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs);
+  /// What a graph is a part of.
+  struct Chain {
+    std::uint32_t hop = 0;    ///< of its first tasks
+    bool is_chained = false;  ///< a turn is before it, and one behind it
+  };
+  void add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs, Chain chain);
+  void add_turn(FlatTask turn, const TaskGraph* next);
   Status connect(std::span<const TaskGraph> graphs, std::span<const Range> ranges);
 
   std::vector<FlatTask> tasks_;

@@ -8,6 +8,7 @@
 
 #include "casync/graph/fuse.h"
 #include "casync/simulator/checks.h"
+#include "casync/simulator/rounds.h"
 
 namespace casync {
 namespace {
@@ -267,9 +268,9 @@ Result<Simulation> simulate_one_rank(const Scenario& scenario, const SimulationO
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
     const GradientSpec& spec = scenario.training.gradients[g].spec;
     const Decision& decision = scenario.decisions[g];
-    const Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
-    if (!costs) return Status(costs.status().code(), "gradient " + spec.name + ": " + costs.status().message());
-    outlines.push_back(outline(decision, spec.elements(), ranks, scenario.profile, *costs));
+    Result<Outline> made = outline_of(decision, spec, ranks, scenario.profile, scenario.facts_of);
+    if (!made) return Status(made.status().code(), "gradient " + spec.name + ": " + made.status().message());
+    outlines.push_back(std::move(*made));
     priorities.push_back(decision.priority);
   }
   std::vector<const Outline*> borrowed;

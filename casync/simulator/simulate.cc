@@ -8,6 +8,7 @@
 #include "casync/simulator/engine.h"
 #include "casync/simulator/flat_tasks.h"
 #include "casync/simulator/outline.h"
+#include "casync/simulator/rounds.h"
 #include "casync/strategies/owners.h"
 
 namespace casync {
@@ -40,30 +41,60 @@ std::vector<std::size_t> owners_of(const Scenario& scenario) {
   return first_owners(owned, scenario.topology.ranks);
 }
 
-Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_owner, FlatTasks& flat) {
-  const Decision& decision = scenario.decisions[at];
-  const GradientSpec& spec = scenario.training.gradients[at].spec;
-  const auto named = [&](const Status& status) {
-    return Status(status.code(), "gradient " + spec.name + ": " + status.message());
-  };
-  const Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
-  if (!costs) return named(costs.status());
+/// Graphs of all ranks. `tasks` counts on.
+Result<std::vector<TaskGraph>> graphs_of(const Scenario& scenario, const Decision& decision, Elements elements,
+                                         std::size_t first_owner, std::uint64_t& tasks) {
   const auto traits_of = [&](const CodecChoice& choice) -> Result<CodecTraits> {
     const Result<CodecFacts> facts = scenario.facts_of(choice);
     if (!facts) return facts.status();
     return facts->traits;
   };
   std::vector<TaskGraph> graphs;
-  std::uint64_t tasks = flat.tasks().size();
   for (Rank rank = 0; rank < scenario.topology.ranks; ++rank) {
-    Result<TaskGraph> graph = make_graph(decision, spec.elements(), scenario.topology, rank, first_owner, traits_of);
-    if (!graph) return named(graph.status());
+    Result<TaskGraph> graph = make_graph(decision, elements, scenario.topology, rank, first_owner, traits_of);
+    if (!graph) return graph.status();
     tasks += graph->tasks().size();
     if (tasks > kMostSimulatedTasks) return too_many("more");
     graphs.push_back(std::move(*graph));
   }
+  return graphs;
+}
+
+Status add_exchanges(const Scenario& scenario, const Rounds& rounds, std::size_t at, std::size_t first_owner,
+                     FlatTasks& flat) {
+  const Result<HopCosts> costs =
+      hop_costs(rounds.exchanges.front().decision, DType::kFloat32, scenario.profile, scenario.facts_of);
+  if (!costs) return costs.status();
+  std::vector<std::vector<TaskGraph>> exchanges;
+  std::uint64_t tasks = flat.tasks().size();
+  for (const Rounds::Exchange& exchange : rounds.exchanges) {
+    auto graphs = graphs_of(scenario, exchange.decision, exchange.elements, first_owner + exchanges.size(), tasks);
+    if (!graphs) return graphs.status();
+    exchanges.push_back(std::move(*graphs));
+  }
+  return flat.add_rounds(exchanges, rounds.turn_s, static_cast<std::uint32_t>(at),
+                         static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
+}
+
+Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_owner, FlatTasks& flat) {
+  Decision decision = scenario.decisions[at];
+  const GradientSpec& spec = scenario.training.gradients[at].spec;
+  const auto named = [&](const Status& status) {
+    return Status(status.code(), "gradient " + spec.name + ": " + status.message());
+  };
+  const auto rounds = rounds_of(decision, spec, scenario.topology.ranks, scenario.profile, scenario.facts_of);
+  if (!rounds) return named(rounds.status());
+  if (*rounds) {
+    const Status added = add_exchanges(scenario, **rounds, at, first_owner, flat);
+    return added.is_ok() ? added : named(added);
+  }
+  const Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
+  if (!costs) return named(costs.status());
+  std::uint64_t tasks = flat.tasks().size();
+  const auto graphs = graphs_of(scenario, decision, spec.elements(), first_owner, tasks);
+  if (!graphs) return named(graphs.status());
   const Status added =
-      flat.add(graphs, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
+      flat.add(*graphs, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
   return added.is_ok() ? added : named(added);
 }
 

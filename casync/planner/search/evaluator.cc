@@ -3,19 +3,30 @@
 
 #include <algorithm>
 
+#include "casync/simulator/rounds.h"
+
 namespace casync {
 
 Decision in_own_type(Decision decision, DType dtype) {
   for (CodecChoice* choice : {&decision.codec, &decision.second_hop}) {
-    if (choice->name == "none" && dtype != DType::kFloat32) {
-      *choice = {dtype == DType::kFloat16 ? "fp16" : "bf16", {}};
-    }
+    if (choice->name == "none") *choice = plain_codec(dtype);
   }
   return decision;
 }
 
 Evaluator::Evaluator(const PlanRequest& request)
-    : request_(request), ranks_(alike_ranks(request.topology)), rank_(request.training, request.profile) {}
+    : request_(request), ranks_(alike_ranks(request.topology)), rank_(request.training, request.profile) {
+  for (const CodecOffer& offer : request.codecs) {
+    const Result<CodecFacts> codec = facts(offer.choice);
+    shapes_count_ = shapes_count_ || (codec && codec->rounds);
+  }
+}
+
+std::string Evaluator::kind_of(std::size_t at) {
+  const GradientSpec& spec = request_.training.gradients[at].spec;
+  const std::int64_t rows = shapes_count_ && spec.shape.size() > 1 ? spec.shape.front() : 0;
+  return std::to_string(spec.elements()) + " " + std::string(name_of(spec.dtype)) + " " + std::to_string(rows);
+}
 
 Result<CodecFacts> Evaluator::facts(const CodecChoice& choice) {
   const std::string name = text_of(choice);
@@ -32,6 +43,9 @@ Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision
   const auto known = options_.find(key);
   if (known != options_.end()) return known->second.get();
   const Decision own = in_own_type(decision, spec.dtype);
+  if (const Result<CodecFacts> codec = facts(decision.codec); codec && codec->rounds) {
+    return option_of_rounds(at, own, key);
+  }
   auto costs = costs_.find(way);
   if (costs == costs_.end()) {
     Result<HopCosts> made =
@@ -43,6 +57,18 @@ Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision
       .emplace(key, std::make_unique<Option>(
                         Option{decision, outline(own, spec.elements(), ranks_, request_.profile, costs->second)}))
       .first->second.get();
+}
+
+/// Matrices of one size may have different shapes.
+Result<const Option*> Evaluator::option_of_rounds(std::size_t at, const Decision& decision, const std::string& key) {
+  const GradientSpec& spec = request_.training.gradients[at].spec;
+  const std::string with_shape = key + " " + std::to_string(spec.shape.size() < 2 ? 0 : spec.shape.front());
+  const auto known = options_.find(with_shape);
+  if (known != options_.end()) return known->second.get();
+  Result<Outline> made =
+      outline_of(decision, spec, ranks_, request_.profile, [&](const CodecChoice& choice) { return facts(choice); });
+  if (!made) return Status(made.status().code(), "gradient " + spec.name + ": " + made.status().message());
+  return options_.emplace(with_shape, std::make_unique<Option>(Option{decision, std::move(*made)})).first->second.get();
 }
 
 const Outline* const* Evaluator::outlines_of(std::span<const Option* const> options) {

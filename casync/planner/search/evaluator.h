@@ -37,8 +37,12 @@ class Evaluator {
   std::uint64_t evaluations() const { return evaluations_; }
   const PlanRequest& request() const { return request_; }
   Result<CodecFacts> facts(const CodecChoice& choice);
+  /// Equal for gradients that every decision costs the same: of one size and type and, where a codec may be used that
+  /// exchanges, of one shape.
+  std::string kind_of(std::size_t at);
 
  private:
+  Result<const Option*> option_of_rounds(std::size_t at, const Decision& decision, const std::string& key);
   const Outline* const* outlines_of(std::span<const Option* const> options);
 
   const PlanRequest& request_;
@@ -48,6 +52,7 @@ class Evaluator {
   std::map<std::string, HopCosts> costs_;
   std::map<std::string, std::unique_ptr<Option>> options_;
   std::vector<const Outline*> outlines_;
+  bool shapes_count_ = false;
   std::uint64_t evaluations_ = 0;
 };
 

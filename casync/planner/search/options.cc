@@ -2,9 +2,11 @@
 #include "casync/planner/search/options.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "casync/planner/decide.h"
+#include "casync/simulator/rounds.h"
 
 namespace casync {
 namespace {
@@ -24,8 +26,19 @@ std::vector<int> partition_counts(const GradientSpec& spec, int ranks) {
 
 struct Hops {
   CodecChoice first, second;
-  CodecTraits traits;  ///< of the first
+  CodecTraits traits;   ///< of the first
+  bool rounds = false;  ///< a codec that exchanges: it stands for both
 };
+
+/// Whether a codec that exchanges does so for this gradient.
+Result<bool> exchanges(Evaluator& evaluator, const Hops& way, const GradientSpec& spec) {
+  Decision decision{way.first, way.second, StrategyKind::kPs, 1, 0, 0};
+  const PlanRequest& request = evaluator.request();
+  const auto rounds = rounds_of(decision, spec, request.topology.ranks, request.profile,
+                                [&](const CodecChoice& choice) { return evaluator.facts(choice); });
+  if (!rounds) return rounds.status();
+  return rounds->has_value();
+}
 
 /// As it is; each codec; each codec with a finer one on the way back; as it is with each codec on the way back.
 Result<std::vector<Hops>> hops(Evaluator& evaluator) {
@@ -35,15 +48,20 @@ Result<std::vector<Hops>> hops(Evaluator& evaluator) {
   const Result<CodecFacts> plain = evaluator.facts(none);
   if (!plain) return plain.status();
   made.push_back({none, none, plain->traits});
+  std::vector<CodecOffer> encoding;
+  std::copy_if(offers.begin(), offers.end(), std::back_inserter(encoding), [&](const CodecOffer& offer) {
+    const Result<CodecFacts> facts = evaluator.facts(offer.choice);
+    return facts && !facts->rounds;
+  });
   for (const CodecOffer& offer : offers) {
     const Result<CodecFacts> facts = evaluator.facts(offer.choice);
     if (!facts) return facts.status();
-    made.push_back({offer.choice, offer.choice, facts->traits});
-    for (const CodecOffer& finer : offers) {
+    made.push_back({offer.choice, offer.choice, facts->traits, facts->rounds != nullptr});
+    for (const CodecOffer& finer : facts->rounds ? std::vector<CodecOffer>() : encoding) {
       if (finer.error < offer.error) made.push_back({offer.choice, finer.choice, facts->traits});
     }
   }
-  for (const CodecOffer& offer : offers) made.push_back({none, offer.choice, plain->traits});
+  for (const CodecOffer& offer : encoding) made.push_back({none, offer.choice, plain->traits});
   return made;
 }
 
@@ -71,6 +89,11 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
   if (!ways) return ways.status();
   std::vector<const Option*> options;
   for (const Hops& way : *ways) {
+    if (way.rounds) {
+      const Result<bool> any = exchanges(evaluator, way, spec);
+      if (!any) return any.status();
+      if (!*any) continue;
+    }
     for (const StrategyKind strategy : strategies(way, request.topology)) {
       for (const int partitions : partition_counts(spec, request.topology.ranks)) {
         const Result<const Option*> option =

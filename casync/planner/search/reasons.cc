@@ -65,14 +65,13 @@ std::string text_of(const Decision& decision) {
 }
 
 std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, const Simulation& simulation) {
-  std::map<std::pair<Elements, DType>, Shortest> known;
+  std::map<std::string, Shortest> known;
   std::vector<std::string> lines;
   for (std::size_t g = 0; g < step.decisions.size(); ++g) {
-    const GradientSpec& spec = evaluator.request().training.gradients[g].spec;
     const GradientTimes& times = simulation.gradients[g];
     std::string line = text_of_seconds(times.sync_s);
     if (times.waiting_s > 0) line += ", waited for " + text_of_seconds(times.waiting_s);
-    const auto [shortest, fresh] = known.try_emplace({spec.elements(), spec.dtype});
+    const auto [shortest, fresh] = known.try_emplace(evaluator.kind_of(g));
     if (fresh) shortest->second = shortest_of(evaluator, g);
     const Result<const Option*> chosen = evaluator.option(g, step.decisions[g]);
     if (chosen && shortest->second.plain != nullptr) {

@@ -105,6 +105,7 @@ Status add_codec(Writer& writer, const CodecChoice& codec) {
         writer.add(name + ", " + std::string(name_of(strategy)), Plan{}.fusion_bytes,
                    [&](std::size_t g) { return writer.decision(g, codec, strategy, kDefaultPartitionBytes); }));
   }
+  if (facts->rounds) return Status::ok();                // SeCoPa's rule is about codes that are merged
   std::map<std::pair<Elements, DType>, Decision> known;  // its rule sees nothing but the size
   return writer.add("SeCoPa with " + name, Plan{}.fusion_bytes, [&](std::size_t g) -> Result<Decision> {
     const GradientSpec& spec = writer.request().training.gradients[g].spec;

@@ -65,10 +65,10 @@ class Search {
   }
 
   Status classify() {
-    std::map<std::pair<Elements, DType>, std::size_t> known;
+    std::map<std::string, std::size_t> known;
     for (std::size_t g = 0; g < request_.training.gradients.size(); ++g) {
       const GradientSpec& spec = request_.training.gradients[g].spec;
-      const auto [place, fresh] = known.emplace(std::pair(spec.elements(), spec.dtype), classes_.size());
+      const auto [place, fresh] = known.emplace(evaluator_.kind_of(g), classes_.size());
       if (fresh) classes_.emplace_back();
       Class& own = classes_[place->second];
       own.gradients.push_back(g);

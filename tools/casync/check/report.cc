@@ -73,8 +73,7 @@ Figures measure_figures(const compll::Codec& codec, double seconds) {
   return figures;
 }
 
-void print_check(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
-                 const Figures& figures) {
+void print_verdicts(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts) {
   std::printf("%s: %s\n", info.name.c_str(), info.summary.c_str());
   std::printf("  program %s, number %u on the wire\n", compll::text_of_digest(info.digest).c_str(), info.number);
   if (making.why_interpreted.empty()) {
@@ -88,14 +87,18 @@ void print_check(const compll::CodecInfo& info, const Making& making, const std:
     std::printf("  %-6s %s\n", word_for(verdict.state), verdict.property.c_str());
     if (!verdict.detail.empty()) std::printf("         %s\n", verdict.detail.c_str());
   }
+}
+
+void print_check(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
+                 const Figures& figures) {
+  print_verdicts(info, making, verdicts);
   std::printf("\n  sent   %.4g bits an element, %.4g times less than float32\n", figures.bits, 32 / figures.bits);
   std::printf("  error  %.3g of Gaussian gradients, %.3g of heavy tails (||D(E(x)) - x||^2 / ||x||^2)\n",
               figures.gaussian, figures.heavy_tails);
   if (figures.speed) print_speed(figures);
 }
 
-Json check_json(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
-                const Figures& figures) {
+Json verdicts_json(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts) {
   Json json{{"codec", compll::json_of(info)}, {"holds", all_hold(verdicts)}};
   json["text_ms"] = 1e3 * making.text_seconds;
   if (making.why_interpreted.empty()) {
@@ -108,6 +111,12 @@ Json check_json(const compll::CodecInfo& info, const Making& making, const std::
     json["properties"].push_back(
         {{"property", verdict.property}, {"state", word_for(verdict.state)}, {"detail", verdict.detail}});
   }
+  return json;
+}
+
+Json check_json(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
+                const Figures& figures) {
+  Json json = verdicts_json(info, making, verdicts);
   json["bits_per_element"] = figures.bits;
   json["ratio"] = 32 / figures.bits;
   json["error"] = {{"gaussian", figures.gaussian}, {"heavy_tails", figures.heavy_tails}};

@@ -32,6 +32,11 @@ struct Figures {
 /// One core, `seconds` for each measurement; 0 measures no speed.
 Figures measure_figures(const compll::Codec& codec, double seconds);
 
+/// What the codec is, how it came to be and what it keeps: the beginning of the two below.
+void print_verdicts(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts);
+nlohmann::ordered_json verdicts_json(const compll::CodecInfo& info, const Making& making,
+                                     const std::vector<Verdict>& verdicts);
+
 /// All of it in words, or as one JSON object.
 void print_check(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
                  const Figures& figures);

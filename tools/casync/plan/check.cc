@@ -10,6 +10,7 @@
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/request.h"
 #include "casync/simulator/outline.h"
+#include "casync/simulator/rounds.h"
 #include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
@@ -57,7 +58,11 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     std::vector<GradientSpec> gradients;
     for (const TrainedGradient& gradient : training->gradients) {
       gradients.push_back(gradient.spec);
-      const Decision decision = decide(*plan, gradient.spec, ranks);
+      Decision decision = decide(*plan, gradient.spec, ranks);
+      const auto rounds = rounds_of(decision, gradient.spec, ranks, {}, facts_of);
+      if (!rounds)
+        return named(
+            Status(rounds.status().code(), "gradient `" + gradient.spec.name + "`: " + rounds.status().message()));
       const Result<HopCosts> costs =
           hop_costs(in_own_type(decision, gradient.spec.dtype), gradient.spec.dtype, {}, facts_of);
       if (!costs)

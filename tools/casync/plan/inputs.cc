@@ -11,6 +11,7 @@
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_library.h"
 #include "casync/planner/profile_file.h"
+#include "tools/casync/check/rounds.h"
 #include "tools/casync/check/samples.h"
 #include "tools/casync/simulate/prediction.h"
 
@@ -67,10 +68,15 @@ Result<std::vector<CodecOffer>> offers_of(const std::vector<std::string>& names)
   for (const std::string& name : names) {
     Result<CodecChoice> choice = parse_codec_choice(name);
     if (!choice) return choice.status();
+    if (compll::has_rounds(choice->name)) {
+      const auto codec = compll::make_rounds_codec(choice->name, choice->parameters);
+      if (!codec) return codec.status();
+      offers.push_back({std::move(*choice), measure_rounds(**codec, 0).first});
+      continue;
+    }
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
     if (!codec) return codec.status();
     if ((*codec)->info().identity) continue;  // what is allowed always
-    if ((*codec)->info().rounds > 0) return invalid_argument("--codecs " + name + ": its exchanges are not simulated");
     offers.push_back({std::move(*choice), measured_error(**codec)});
   }
   return offers;

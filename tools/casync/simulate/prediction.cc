@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <numeric>
 
 #include "casync/model/codec_choice.h"
 #include "casync/strategies/strategy.h"
 #include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 
 namespace casync::tools {
 namespace {
@@ -56,6 +58,20 @@ std::vector<std::size_t> by_waiting(const Simulation& simulation) {
 }  // namespace
 
 Result<CodecFacts> facts_of(const CodecChoice& choice) {
+  if (compll::has_rounds(choice.name)) {
+    Result<std::unique_ptr<compll::RoundsCodec>> made = compll::make_rounds_codec(choice.name, choice.parameters);
+    if (!made) return made.status();
+    const std::shared_ptr<const compll::RoundsCodec> rounds = std::move(*made);
+    // What is exchanged are sums.
+    return CodecFacts{text_of(choice),
+                      {true, rounds->info().bits_per_element, false},
+                      false,
+                      0,
+                      [rounds](Elements rows, Elements columns) {
+                        compll::RoundsShape shape = rounds->shape(rows, columns);
+                        return RoundsFacts{std::move(shape.exchanged), shape.states};
+                      }};
+  }
   const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
   if (!codec) return codec.status();
   const compll::CodecInfo& info = (*codec)->info();

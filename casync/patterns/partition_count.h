@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/units.h"
+
+namespace casync {
+
+/// Less than this is not worth a partition of its own: a round trip costs more than splitting it saves.
+inline constexpr Bytes kLeastOwnedBytes = 64_KiB;
+/// However small a plan's partition_bytes.
+inline constexpr int kMostPartitions = 65536;
+
+/// How many partitions a gradient of `bytes` gets: about partition_bytes each, a multiple of `ranks` once each
+/// rank can own a worthwhile one (kLeastOwnedBytes, or partition_bytes if that is less), so that all links carry
+/// the same; below that, as many worthwhile ones as there are, at least 1. At most kMostPartitions.
+/// `partition_bytes` 0 counts as 1.
+inline int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes) {
+  CASYNC_CHECK(ranks >= 1);
+  const auto owners = static_cast<std::size_t>(ranks);
+  partition_bytes = std::max<Bytes>(partition_bytes, 1);
+  const Bytes worthwhile = std::min(partition_bytes, kLeastOwnedBytes);
+  const std::size_t most = std::max(kMostPartitions / owners * owners, std::size_t{1});
+  std::size_t count = bytes / worthwhile;
+  if (count >= owners) count = round_up(ceil_div(bytes, partition_bytes), owners);
+  return static_cast<int>(std::clamp<std::size_t>(count, 1, most));
+}
+
+}  // namespace casync

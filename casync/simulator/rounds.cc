@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/rounds.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "casync/patterns/partition_count.h"
+
+namespace casync {
+namespace {
+
+constexpr double kFloatBytes = 4;
+
+/// A tensor as a matrix: its first extent, by all the others. Empty: it is none, or too small.
+std::pair<Elements, Elements> matrix_of(const GradientSpec& spec) {
+  if (spec.shape.size() < 2 || spec.elements() == 0) return {};
+  const auto rows = static_cast<Elements>(spec.shape[0]);
+  return {rows, spec.elements() / rows};
+}
+
+/// Whether it has less than half of the elements.
+bool pays(const RoundsFacts& facts, Elements elements) {
+  Elements sum = 0;
+  for (const Elements count : facts.exchanged) sum += count;
+  return 2 * sum < elements;
+}
+
+/// What each turn has to read and write: the matrix, what was exchanged before it and what is afterwards; the first
+/// one the states, the last one states and result.
+std::vector<double> turn_bytes(const RoundsFacts& facts, Elements elements) {
+  std::vector<double> bytes(facts.exchanged.size() + 1, kFloatBytes * static_cast<double>(elements));
+  for (std::size_t i = 0; i < facts.exchanged.size(); ++i) {
+    bytes[i] += kFloatBytes * static_cast<double>(facts.exchanged[i]);
+    bytes[i + 1] += kFloatBytes * static_cast<double>(facts.exchanged[i]);
+  }
+  bytes.front() += kFloatBytes * static_cast<double>(facts.states);
+  bytes.back() += kFloatBytes * static_cast<double>(facts.states + elements);
+  return bytes;
+}
+
+/// The curve `encode` of such a codec is all of a step's turns.
+std::vector<double> turn_seconds(const CodecFacts& codec, const RoundsFacts& facts, Elements elements,
+                                 const Profile& profile) {
+  std::vector<double> turns = turn_bytes(facts, elements);
+  double all = 0;
+  for (const double bytes : turns) all += bytes;
+  const Curve measured = curves_of(profile, codec.name).encode;
+  const double seconds =
+      measured.empty() ? all / profile.memory_bytes_per_second : measured.at(static_cast<double>(elements));
+  for (double& turn : turns) turn = profile.launch_s + seconds * turn / all;
+  return turns;
+}
+
+/// Its partitions are as large as the gradient's would be.
+Decision exchange_decision(const Decision& decision, const GradientSpec& spec, Elements elements, int ranks) {
+  Decision made = decision;
+  made.codec = made.second_hop = CodecChoice{};
+  made.warm_up_steps = 0;
+  const Bytes partition = spec.bytes() / static_cast<Bytes>(std::max(decision.partitions, 1));
+  made.partitions = choose_partitions(static_cast<Bytes>(kFloatBytes) * elements, ranks, partition);
+  return made;
+}
+
+Stage turn_stage(std::size_t turn, std::size_t last, double seconds, std::uint32_t hop) {
+  Stage stage;
+  stage.kind = turn == 0 ? Stage::Kind::kEncode : turn == last ? Stage::Kind::kDecode : Stage::Kind::kMerge;
+  stage.gathers = true;
+  stage.hop = hop;
+  stage.seconds = seconds;
+  return stage;
+}
+
+/// The stages of one exchange, dealt out over `lumps` in one round.
+void append(const Outline& exchange, int lumps, std::uint32_t first_hop, Outline& made) {
+  for (Stage stage : exchange.stages) {
+    const double times =
+        stage.gathers ? exchange.rounds : static_cast<double>(exchange.rounds) * exchange.lumps / lumps;
+    stage.seconds *= times;
+    stage.receive_s *= times;
+    stage.bytes *= times;
+    stage.messages *= times;
+    stage.message_s = std::min(stage.message_s, stage.seconds);
+    stage.hop += first_hop;
+    made.stages.push_back(stage);
+  }
+}
+
+}  // namespace
+
+CodecChoice plain_codec(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16: return {"fp16", {}};
+    case DType::kBFloat16: return {"bf16", {}};
+    default: return {};
+  }
+}
+
+Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& spec, int ranks, const Profile& profile,
+                                        const CodecFactsOf& facts_of) {
+  const Result<CodecFacts> first = facts_of(decision.codec);
+  if (!first) return first.status();
+  const Result<CodecFacts> second = facts_of(decision.second_hop);
+  if (!second) return second.status();
+  if (!first->rounds && !second->rounds) return std::optional<Rounds>();
+  if (!(decision.codec == decision.second_hop)) {
+    return plan_error("codec `" + (first->rounds ? first : second)->name +
+                      "` has exchanges of its own, which are not compressed: it stands for both hops, and `" +
+                      (first->rounds ? second : first)->name + "` cannot be one of them");
+  }
+  const auto [rows, columns] = matrix_of(spec);
+  const RoundsFacts facts = rows == 0 ? RoundsFacts{} : first->rounds(rows, columns);
+  if (rows == 0 || !pays(facts, spec.elements())) {
+    decision.codec = decision.second_hop = plain_codec(spec.dtype);
+    return std::optional<Rounds>();
+  }
+  Rounds made;
+  for (const Elements elements : facts.exchanged) {
+    made.exchanges.push_back({elements, exchange_decision(decision, spec, elements, ranks)});
+  }
+  made.turn_s = turn_seconds(*first, facts, spec.elements(), profile);
+  return std::optional<Rounds>(std::move(made));
+}
+
+Result<Outline> outline_of(Decision decision, const GradientSpec& spec, const AlikeRanks& ranks, const Profile& profile,
+                           const CodecFactsOf& facts_of) {
+  const Result<std::optional<Rounds>> rounds = rounds_of(decision, spec, ranks.ranks, profile, facts_of);
+  if (!rounds) return rounds.status();
+  if (!*rounds) {
+    const Result<HopCosts> costs = hop_costs(decision, spec.dtype, profile, facts_of);
+    if (!costs) return costs.status();
+    return outline(decision, spec.elements(), ranks, profile, *costs);
+  }
+  std::vector<Outline> exchanges;
+  Outline made;
+  for (const Rounds::Exchange& exchange : (*rounds)->exchanges) {
+    const Result<HopCosts> costs = hop_costs(exchange.decision, DType::kFloat32, profile, facts_of);
+    if (!costs) return costs.status();
+    exchanges.push_back(outline(exchange.decision, exchange.elements, ranks, profile, *costs));
+    made.lumps = std::max(made.lumps, exchanges.back().lumps);
+  }
+  std::uint32_t hop = 0;
+  for (std::size_t turn = 0; turn <= exchanges.size(); ++turn) {
+    made.stages.push_back(turn_stage(turn, exchanges.size(), (*rounds)->turn_s[turn], hop));
+    if (turn == exchanges.size()) break;
+    append(exchanges[turn], made.lumps, hop, made);
+    for (const Stage& stage : made.stages) hop = std::max(hop, stage.hop + 1);
+  }
+  return made;
+}
+
+}  // namespace casync

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/status.h"
+#include "casync/model/gradient.h"
+#include "casync/model/plan.h"
+#include "casync/simulator/costs.h"
+#include "casync/simulator/outline.h"
+#include "casync/simulator/profile.h"
+
+namespace casync {
+
+/// What happens to a gradient whose codec exchanges within a step: a turn, an exchange, a turn, and so on to the last
+/// turn. Exchanges are uncompressed float32.
+struct Rounds {
+  struct Exchange {
+    Elements elements = 0;
+    Decision decision;
+  };
+  std::vector<Exchange> exchanges;
+  std::vector<double> turn_s;  ///< one more than there are exchanges
+};
+
+/// What a session makes of `decision`: where its codec exchanges, either that, or, of gradients that are no matrices or
+/// for which it would not pay, a decision to send them as they are. Nullopt: `decision`, which may have changed,
+/// encodes. PlanError: such a codec on one hop only.
+Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& spec, int ranks, const Profile& profile,
+                                        const CodecFactsOf& facts_of);
+
+/// The codec of elements that are sent as they are.
+CodecChoice plain_codec(DType dtype);
+
+/// What `decision` costs on ranks that are alike, whatever kind of codec it names. Errors as rounds_of and hop_costs.
+Result<Outline> outline_of(Decision decision, const GradientSpec& spec, const AlikeRanks& ranks, const Profile& profile,
+                           const CodecFactsOf& facts_of);
+
+}  // namespace casync
