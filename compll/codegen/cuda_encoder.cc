@@ -2,6 +2,7 @@
 #include "compll/codegen/cuda_encoder.h"
 
 #include "compll/codegen/cuda_loops.h"
+#include "compll/codegen/cuda_terms.h"
 
 namespace casync::compll {
 namespace {
@@ -66,6 +67,7 @@ class CudaEncoderText : CudaLoops {
     const auto flag = [](bool value) { return value ? "true" : "false"; };
     out_.line("static constexpr uint32_t kNumber = " + std::to_string(program_.declares.number) +
               ", kVersion = " + std::to_string(program_.declares.version) + ";");
+    out_.line("static constexpr uint32_t kOverflow = " + overflow_bits_text(program_) + ";");
     out_.line("static constexpr uint32_t kSlots = " + std::to_string(shape_.slots) + ";");
     out_.line(std::string("static constexpr bool kHasBlocks = ") + flag(shape_.has_blocks) +
               ", kOrdered = " + flag(shape_.ordered) + ";");

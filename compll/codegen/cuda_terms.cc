@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda_terms.h"
 
+#include <bit>
+#include <cstdio>
+
 #include "compll/codegen/cuda_expression.h"
 
 namespace casync::compll {
@@ -98,6 +101,13 @@ std::string cuda_operation(Op op, ScalarType from, const std::vector<std::string
   for (std::size_t i = 1; i < operands.size(); ++i) call += ", " + operands[i];
   call += ")";
   return call;
+}
+
+std::string overflow_bits_text(const Program& program) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08xu",
+                std::bit_cast<std::uint32_t>(static_cast<float>(program.declares.overflow)));
+  return text;
 }
 
 }  // namespace casync::compll

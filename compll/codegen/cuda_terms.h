@@ -19,4 +19,7 @@ std::string cuda_conversion(ScalarType from, ScalarType to, const std::string& o
 /// Of an arithmetic operation on one value, `from` being its last operand's type.
 std::string cuda_operation(Op op, ScalarType from, const std::vector<std::string>& operands);
 
+/// Bits of the least magnitude that the program calls not finite.
+std::string overflow_bits_text(const Program& program);
+
 }  // namespace casync::compll

@@ -2,6 +2,7 @@
 #include "compll/codegen/cuda_whole.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "compll/codegen/cuda.h"
@@ -107,7 +108,8 @@ class CudaWholeText {
     CudaWholeRoutine text(program_, routine, out_, diagnostics_);
     text.plan_memory(routine.gradient, "part.input(" + text.place("input", "4 * n") + ")", {0, 1});
     text.add(0, [&] {
-      out_.line("take_input(part, at.input);");
+      const bool is_bounded = !std::isinf(program_.declares.overflow);
+      out_.line("take_input" + (is_bounded ? "<" + overflow_bits_text(program_) + ">" : "") + "(part, at.input);");
       out_.line("__syncthreads();");
     });
     plan_states(text, routine);

@@ -114,6 +114,7 @@ struct Work {
   float* kept;      ///< its own shared memory
   uint64_t* slots;  ///< the segment's words of the workspace
   uint32_t lane;
+  uint32_t overflow;  ///< bits of the least magnitude that is not finite once it is encoded
   bool finite = true;
 
   __device__ uint32_t size_at(uint64_t first) const {
@@ -152,7 +153,7 @@ struct Work {
       }
       top = max(top, keep(j, x));
     }
-    finite = finite && top < 0x7f800000u;
+    finite = finite && top < overflow;
     return piece;
   }
 
@@ -242,7 +243,8 @@ __device__ __forceinline__ Work work_of_tile(const Launch& launch) {
           unit,
           reinterpret_cast<float*>(shared_memory()) + warp * kept_of(unit),
           launch.workspace + slots,
-          threadIdx.x % kLanes};
+          threadIdx.x % kLanes,
+          Codec::kOverflow};
 }
 
 /// Tells the segment's last tile of NaN and infinity.

@@ -79,7 +79,8 @@ __device__ __forceinline__ void fill_blocks(const Part& part, uint64_t block, co
   for (uint64_t b = part.begin_block(block) + threadIdx.x; b < end; b += kThreads) out[b] = array(b);
 }
 
-/// What is encoded: scale * in + residual. Notes whether all of it is finite.
+/// What is encoded: scale * in + residual. Notes whether all of it is finite: of magnitudes below one with these bits.
+template <uint32_t kOverflow = 0x7f800000u>
 __device__ __forceinline__ void take_input(const Part& part, uint64_t otherwise) {
   const Segment& segment = part.segment;
   const bool made = part.is_input_made();
@@ -89,7 +90,7 @@ __device__ __forceinline__ void take_input(const Part& part, uint64_t otherwise)
     float x = in_global(segment.in)[i];
     if (segment.scale != 1) x = multiply(x, segment.scale);
     if (segment.residual_in != nullptr) x = add(x, in_global(segment.residual_in)[i]);
-    finite = finite && is_finite(x);
+    finite = finite && (bits(x) & 0x7fffffffu) < kOverflow;
     if (made) out[i] = x;
   });
   if (!__all_sync(kWholeWarp, finite) && threadIdx.x % kLanes == 0) atomicMax(&part.control->not_finite, 1u);
