@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured and predicted: models, plans, and which of them meet on which links."""
+
+from typing import NamedTuple
+
+LINKS = ["100mbit", "1gbit", "10gbit", "unshaped"]
+RANKS = [2, 3, 4]
+
+
+class Setting(NamedTuple):
+    link: str
+    ranks: int
+    model: str
+    plan: str
+
+
+def few():
+    """As in VGG: most of the weight in one gradient that is ready early."""
+    shapes = [(1000, 256), (256, 3072), (128, 128, 3, 3), (64, 128, 3, 3), (64, 64, 3, 3), (64, 3, 3, 3)]
+    return [(f"layer{i}.weight", shape) for i, shape in enumerate(shapes)]
+
+
+def many():
+    """As in residual networks: a hundred gradients, half of them small."""
+    gradients = []
+    for i in range(40):
+        gradients += [(f"block{i}.conv", (64, 32 + 16 * (i % 3), 3, 3)), (f"block{i}.scale", (64,))]
+    return gradients
+
+
+def alike():
+    """As in transformers: blocks of one size, and an embedding that is ready last and needed first."""
+    gradients = []
+    for i in range(6):
+        gradients += [(f"block{i}.down", (128, 512)), (f"block{i}.up", (512, 128)), (f"block{i}.attention", (512, 128))]
+        gradients += [(f"block{i}.norm", (128,))]
+    return gradients + [("embedding", (2048, 128))]
+
+
+MODELS = {"few": (few, 0.030, 0.015), "many": (many, 0.040, 0.020), "alike": (alike, 0.020, 0.010)}
+
+
+def model_text(name):
+    """A description in which computing takes as long for each gradient."""
+    shapes, backward, forward = MODELS[name]
+    gradients = shapes()
+    lines = ["version: 1", f'name: "{name}"', f'source: "{shapes.__doc__}"']
+    lines += [f"backward_seconds: {backward}", f"forward_seconds: {forward}"]
+    for i, (gradient, shape) in enumerate(gradients):
+        ready, need = backward * (i + 1) / len(gradients), forward * (len(gradients) - 1 - i) / len(gradients)
+        extents = ", ".join(map(str, shape))
+        lines.append(
+            f'gradient {{ name: "{gradient}" shape: [{extents}] ready_seconds: {ready:.6g} need_seconds: {need:.6g} }}'
+        )
+    return "\n".join(lines) + "\n"
+
+
+# Codec, strategy, and what else stands in the plan's default.
+PLANS = {
+    "none-ps": ("none", "PS", ""),
+    "none-ring": ("none", "RING", ""),
+    "none-tree": ("none", "TREE", ""),
+    "none-hierarchical": ("none", "HIERARCHICAL", ""),
+    "bf16-ps": ("bf16", "PS", ""),
+    "fp16-gather": ("fp16", "ALL_GATHER", ""),
+    "int8-ps": ("int8", "PS", ""),
+    "int8-ps-1": ("int8", "PS", "partitions: 1"),
+    "int8-hierarchical": ("int8", "HIERARCHICAL", ""),
+    "int4-ps": ("int4", "PS", ""),
+    "int4-ps-8": ("int4", "PS", "partitions: 8"),
+    "int4-hierarchical": ("int4", "HIERARCHICAL", ""),
+    "onebit-ps": ("onebit", "PS", ""),
+    "onebit-gather": ("onebit", "ALL_GATHER", ""),
+    "topk-gather": ("topk", "ALL_GATHER", ""),
+}
+SLOW = ["int8-ps", "int8-hierarchical", "int4-ps", "int4-hierarchical", "onebit-ps", "onebit-gather", "topk-gather"]
+FAST = [name for name in PLANS if name not in ("none-tree", "bf16-ps")]
+
+
+def plan_text(name):
+    codec, strategy, more = PLANS[name]
+    return f'version: 1\ndefault {{ codec {{ name: "{codec}" }} strategy: {strategy} {more} }}\n'
+
+
+def plans_of(link, ranks):
+    """What takes seconds a step is left out, and what is the same as another."""
+    names = {"100mbit": SLOW, "1gbit": list(PLANS)}.get(link, FAST)
+    return [name for name in names if ranks > 2 or "hierarchical" not in name and "tree" not in name]
+
+
+def all_settings():
+    for link in LINKS:
+        for ranks in RANKS:
+            for model in MODELS:
+                for plan in plans_of(link, ranks):
+                    yield Setting(link, ranks, model, plan)
+
+
+CODECS = sorted({codec for codec, _, _ in PLANS.values()})
