@@ -26,8 +26,7 @@ struct Declared {
 /// cannot be carried out.
 Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology);
 
-/// The run of a declared gradient on rank `self`. `first_owner` as make_graph, the same on all
-/// ranks.
+/// The run of a declared gradient on rank `self`. `first_owner` as make_graph, the same on all ranks.
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner);
 

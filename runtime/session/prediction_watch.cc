@@ -15,23 +15,29 @@ struct Term {
   double off() const { return std::abs(measured_s - predicted_s); }
 };
 
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace
 
 std::optional<std::string> PredictionWatch::step_ended(std::uint32_t step, double seconds, double training_s,
                                                        const Spent& spent) {
-  if (over_ || step < first_step_) {
-    if (!over_) begin_ = spent;
+  if (over_) return std::nullopt;
+  if (seen_++ < kUnsettled || step < first_step_) {
+    begin_ = spent;
     return std::nullopt;
   }
-  if (seconds_.empty()) seconds_.reserve(kSteps);
   seconds_.push_back(seconds);
+  training_s_.push_back(training_s);
   if (seconds_.size() < kSteps) return std::nullopt;
   over_ = true;
-  std::nth_element(seconds_.begin(), seconds_.begin() + kSteps / 2, seconds_.end());
-  const double took = seconds_[kSteps / 2], off = took - prediction_.step_s;
+  const double took = median(seconds_), off = took - prediction_.step_s;
   if (std::abs(off) <= kFar * prediction_.step_s) return std::nullopt;
   const auto each = [&](double Spent::*what) { return (spent.*what - begin_.*what) / static_cast<double>(kSteps); };
-  const Term terms[] = {{"training", training_s, prediction_.training_s},
+  const Term terms[] = {{"training", median(training_s_), prediction_.training_s},
                         {"encode", each(&Spent::encode_s), prediction_.encode_s},
                         {"merge", each(&Spent::merge_s), prediction_.merge_s},
                         {"decode", each(&Spent::decode_s), prediction_.decode_s}};

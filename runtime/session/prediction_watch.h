@@ -21,22 +21,26 @@ class PredictionWatch {
  public:
   /// `first_step`: those before it are not what was predicted (warm-up).
   PredictionWatch(const Prediction& prediction, std::uint32_t first_step)
-      : prediction_(prediction), first_step_(first_step + kUnsettled) {}
+      : prediction_(prediction), first_step_(first_step), over_(!(prediction.step_s > 0)) {
+    seconds_.reserve(kSteps);
+    training_s_.reserve(kSteps);
+  }
 
-  /// After each step: how long it took from the end of the one before it, and what had been spent by then. The
-  /// sentence, after kSteps steps, when there is one to say.
+  /// After each step: how long it took from the end of the one before it, of which the program computed, and what had
+  /// been spent by then. The sentence, after kSteps steps, when there is one to say.
   std::optional<std::string> step_ended(std::uint32_t step, double seconds, double training_s, const Spent& spent);
 
  private:
-  static constexpr std::uint32_t kUnsettled = 3;  ///< the first steps open connections and fill caches
+  static constexpr int kUnsettled = 3;  ///< the first steps of a session open connections and fill caches
   static constexpr std::size_t kSteps = 50;
   static constexpr double kFar = 0.2;
 
   const Prediction prediction_;
   const std::uint32_t first_step_;
-  std::vector<double> seconds_;
+  int seen_ = 0;
+  std::vector<double> seconds_, training_s_;
   Spent begin_;
-  bool over_ = false;
+  bool over_;
 };
 
 }  // namespace casync::runtime

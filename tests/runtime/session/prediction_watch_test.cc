@@ -9,8 +9,10 @@ namespace {
 constexpr Prediction kPrediction{
     .step_s = 0.1, .training_s = 0.08, .encode_s = 0.004, .merge_s = 0.002, .decode_s = 0.002};
 
-/// What is said in 200 steps, each of which takes so long.
-std::vector<std::string> said(double step_s, double training_s, double encode_s, std::uint32_t first_step = 0) {
+/// What is said in 200 steps, each of which takes so long. `from`: where a session begins that goes on from a
+/// checkpoint.
+std::vector<std::string> said(double step_s, double training_s, double encode_s, std::uint32_t first_step = 0,
+                              std::uint32_t from = 0) {
   PredictionWatch watch(kPrediction, first_step);
   std::vector<std::string> sentences;
   Spent spent;
@@ -19,8 +21,9 @@ std::vector<std::string> said(double step_s, double training_s, double encode_s,
     spent.merge_s += 0.002;
     spent.decode_s += 0.002;
     // The first steps are slow, and so is each tenth.
-    const double slow = step < 3 || step < first_step || step % 10 == 0 ? 1 : 0;
-    if (const auto sentence = watch.step_ended(step, step_s + slow, training_s, spent)) sentences.push_back(*sentence);
+    const double slow = step < 3 || from + step < first_step || step % 10 == 2 ? 1 : 0;
+    const auto sentence = watch.step_ended(from + step, step_s + slow, training_s + slow, spent);
+    if (sentence) sentences.push_back(*sentence);
   }
   return sentences;
 }
@@ -47,7 +50,20 @@ TEST_CASE("a step that is further off says so once, and names the term") {
   CHECK(fast[0].find("(-30 %): training") != std::string::npos);
 }
 
-TEST_CASE("steps of the warm-up are not what was predicted") { CHECK(said(0.1, 0.08, 0.004, 60).empty()); }
+TEST_CASE("steps of the warm-up are not what was predicted") {
+  CHECK(said(0.1, 0.08, 0.004, 60).empty());
+  CHECK(said(0.1, 0.08, 0.004, 500).empty());
+}
+
+TEST_CASE("a session that goes on from a checkpoint settles first, too, and its warm-up is over") {
+  CHECK(said(0.1, 0.08, 0.004, 60, 1000).empty());
+  CHECK(said(0.13, 0.08, 0.034, 60, 1000).size() == 1);
+}
+
+TEST_CASE("a plan that predicts nothing is not far from anything") {
+  PredictionWatch watch(Prediction{}, 0);
+  for (std::uint32_t step = 0; step < 200; ++step) CHECK_FALSE(watch.step_ended(step, 0.1, 0.1, {}));
+}
 
 }  // namespace
 }  // namespace casync::runtime

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "base/env.h"
 #include "casync/model/codec_choice.h"
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_file.h"
@@ -136,11 +135,8 @@ class Worker {
 };
 
 Table make_table(const AllReduceOptions& options, const Session& session) {
-  std::vector<std::string> about = about_this_machine();
-  about.push_back(std::to_string(session.ranks()) + " ranks, " + session.stats().transport);
-  if (const std::optional<std::string> link = env_text("CASYNC_LINK")) {
-    about.push_back("PACED by CASYNC_LINK=" + *link + ": not the speed of this machine's network");
-  }
+  std::vector<std::string> about =
+      about_this_job(std::to_string(session.ranks()) + " ranks", session.stats().transport);
   about.push_back(std::to_string(options.iterations) + " iterations after " + std::to_string(options.warm_up) +
                   ", in place, from submit to the end of the step on rank 0");
   return Table(options.format, about,

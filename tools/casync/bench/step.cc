@@ -13,7 +13,6 @@
 #include <optional>
 #include <thread>
 
-#include "base/env.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "casync/planner/profile_file.h"
@@ -223,12 +222,9 @@ class Trainer {
 };
 
 Table make_table(const StepBenchOptions& options, const Training& training, const Session& session) {
-  std::vector<std::string> about = about_this_machine();
-  about.push_back(training.name + " on " + std::to_string(session.ranks()) + " ranks, " + text_of(session.topology()) +
-                  ", " + session.stats().transport);
-  if (const std::optional<std::string> link = env_text("CASYNC_LINK")) {
-    about.push_back("PACED by CASYNC_LINK=" + *link + ": not the speed of this machine's network");
-  }
+  std::vector<std::string> about = about_this_job(
+      training.name + " on " + std::to_string(session.ranks()) + " ranks, " + text_of(session.topology()),
+      session.stats().transport);
   char text[120];
   std::snprintf(text, sizeof text, "training alone takes %.3f ms of a step; other times are of rank 0, in a step",
                 1e3 * (training.backward_s + training.forward_s));

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "base/env.h"
 #include "tools/casync/doctor/finding.h"
 #include "tools/casync/version.h"
 
@@ -78,6 +79,15 @@ std::vector<std::string> about_this_machine() {
           "host " + std::string(host) + ", " + processor_name() + ", " +
               std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)) + " cores, load average " +
               first_line_of("/proc/loadavg")};
+}
+
+std::vector<std::string> about_this_job(const std::string& what, const std::string& transport) {
+  std::vector<std::string> about = about_this_machine();
+  about.push_back(what + ", " + transport);
+  if (const std::optional<std::string> link = env_text("CASYNC_LINK")) {
+    about.push_back("PACED by CASYNC_LINK=" + *link + ": not the speed of this machine's network");
+  }
+  return about;
 }
 
 }  // namespace casync::tools

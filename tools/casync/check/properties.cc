@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <random>
-#include <sstream>
 
 #include "tools/casync/check/samples.h"
+#include "tools/casync/check/suite.h"
 #include "tools/casync/check/trial.h"
 
 namespace casync::tools {
@@ -15,21 +14,6 @@ namespace {
 
 using compll::Codec;
 using Floats = std::vector<float>;
-
-/// "" where the property holds for the sample, else what is wrong.
-using Property = std::function<std::string(const Checked&, const Sample&)>;
-
-template <class... Parts>
-std::string text_of(const Parts&... parts) {
-  std::ostringstream text;
-  text.precision(9);
-  (text << ... << parts);
-  return text.str();
-}
-
-bool finite(std::span<const float> x) {
-  return std::all_of(x.begin(), x.end(), [](float value) { return std::isfinite(value); });
-}
 
 bool is_finite(const Sample& sample) { return sample.kind != Sample::Kind::kNotFinite; }
 
@@ -43,23 +27,6 @@ double distance_squared(std::span<const float> a, std::span<const float> b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
   return sum;
-}
-
-/// The first place where two arrays are not the same bytes, in words.
-std::string difference(const char* what, std::span<const float> is, std::span<const float> should) {
-  for (std::size_t i = 0; i < is.size(); ++i) {
-    if (std::memcmp(&is[i], &should[i], sizeof(float)) == 0) continue;
-    return text_of(what, " ", i, " is ", is[i], ", expected ", should[i]);
-  }
-  return "";
-}
-
-std::string difference(const char* what, const std::vector<std::byte>& is, const std::vector<std::byte>& should) {
-  if (is.size() != should.size()) return text_of(what, " has ", is.size(), " bytes, expected ", should.size());
-  const auto at = std::mismatch(is.begin(), is.end(), should.begin());
-  if (at.first == is.end()) return "";
-  return text_of("byte ", at.first - is.begin(), " of the ", what, " is ", std::to_integer<int>(*at.first),
-                 ", expected ", std::to_integer<int>(*at.second));
 }
 
 /// A residual for the sample: small beside it.
@@ -236,17 +203,8 @@ std::string bears_tampering(const Checked& checked, const Sample& sample) {
   return "";
 }
 
-/// Whether a property has to hold at the ends of float's range, too.
-enum class Reach { kEverywhere, kOrdinary };
-
-struct Row {
-  const char* name;
-  Reach reach;
-  Property broken;
-};
-
-std::vector<Row> rows_for(const Checked& checked) {
-  std::vector<Row> rows = {
+std::vector<Row<Checked, Sample>> rows_for(const Checked& checked) {
+  std::vector<Row<Checked, Sample>> rows = {
       {"a payload has its size and passes its own check", Reach::kEverywhere, has_its_size},
       {"the same input gives the same bytes", Reach::kEverywhere, is_repeatable},
       {"NaN and infinity are reported, the rest decodes to finite numbers", Reach::kOrdinary, tells_not_finite},
@@ -272,23 +230,13 @@ std::vector<Row> rows_for(const Checked& checked) {
 }  // namespace
 
 std::vector<Verdict> check_properties(const Checked& checked) {
-  const std::vector<Row> rows = rows_for(checked);
-  std::vector<Verdict> verdicts;
-  for (const Row& row : rows) verdicts.push_back({row.name, Verdict::State::kHolds, ""});
+  Suite suite(checked, rows_for(checked));
   for (const Elements n : sample_sizes()) {
     for (const Sample& sample : samples(n)) {
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (verdicts[i].state == Verdict::State::kFails) continue;
-        const bool note = rows[i].reach == Reach::kOrdinary && sample.kind == Sample::Kind::kExtreme;
-        if (note && verdicts[i].state == Verdict::State::kNote) continue;
-        const std::string found = rows[i].broken(checked, sample);
-        if (found.empty()) continue;
-        verdicts[i].state = note ? Verdict::State::kNote : Verdict::State::kFails;
-        verdicts[i].detail = text_of(sample.name, ", ", n, n == 1 ? " element: " : " elements: ", found);
-      }
+      suite.ask(sample, sample.kind, text_of(sample.name, ", ", n, n == 1 ? " element" : " elements"));
     }
   }
-  return verdicts;
+  return std::move(suite).verdicts();
 }
 
 bool all_hold(const std::vector<Verdict>& verdicts) {

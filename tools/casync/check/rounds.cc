@@ -2,13 +2,12 @@
 #include "tools/casync/check/rounds.h"
 
 #include <cmath>
-#include <functional>
-#include <sstream>
 #include <utility>
 
 #include "compll/lang/element_count.h"
 #include "tools/casync/check/rounds_trial.h"
 #include "tools/casync/check/samples.h"
+#include "tools/casync/check/suite.h"
 
 namespace casync::tools {
 namespace {
@@ -28,29 +27,6 @@ struct Matrices {
 
   bool is_finite() const { return kind != Sample::Kind::kNotFinite; }
 };
-
-/// "" where the property holds for the matrices, else what is wrong.
-using Property = std::function<std::string(const CheckedRounds&, const Matrices&)>;
-
-template <class... Parts>
-std::string text_of(const Parts&... parts) {
-  std::ostringstream text;
-  text.precision(9);
-  (text << ... << parts);
-  return text.str();
-}
-
-bool finite(std::span<const float> x) {
-  return std::all_of(x.begin(), x.end(), [](float value) { return std::isfinite(value); });
-}
-
-std::string difference(const std::string& what, std::span<const float> is, std::span<const float> should) {
-  for (std::size_t i = 0; i < is.size(); ++i) {
-    if (std::memcmp(&is[i], &should[i], sizeof(float)) == 0) continue;
-    return text_of(what, " ", i, " is ", is[i], ", expected ", should[i]);
-  }
-  return "";
-}
 
 double norm_squared(std::span<const double> x) {
   double sum = 0;
@@ -97,7 +73,7 @@ RoundsGroup after_steps(const compll::RoundsCodec& codec, const Matrices& of, st
 }
 
 /// Where two groups differ in what a step made.
-std::string difference(const CheckedRounds& checked, const RoundsGroup& is, const RoundsGroup& should) {
+std::string difference_of_groups(const CheckedRounds& checked, const RoundsGroup& is, const RoundsGroup& should) {
   for (std::uint32_t round = 0; round < checked.codec.info().rounds; ++round) {
     const std::string what = text_of("of exchange ", round, ", element");
     if (std::string found = difference(what, is.exchanged(round), should.exchanged(round)); !found.empty())
@@ -117,19 +93,19 @@ std::string stays_inside(const CheckedRounds& checked, const Matrices& of) {
 
 std::string is_as_interpreted(const CheckedRounds& checked, const Matrices& of) {
   if (!of.is_finite() || of.rows * of.columns > kMostInterpreted) return "";
-  return difference(checked, after_steps(checked.codec, of, 2), after_steps(*checked.meaning, of, 2));
+  return difference_of_groups(checked, after_steps(checked.codec, of, 2), after_steps(*checked.meaning, of, 2));
 }
 
 std::string is_repeatable(const CheckedRounds& checked, const Matrices& of) {
   if (!of.is_finite()) return "";
-  return difference(checked, after_steps(checked.codec, of, 2), after_steps(checked.codec, of, 2));
+  return difference_of_groups(checked, after_steps(checked.codec, of, 2), after_steps(checked.codec, of, 2));
 }
 
 std::string begins_with_zeros(const CheckedRounds& checked, const Matrices& of) {
   if (!of.is_finite()) return "";
   RoundsGroup anew(checked.codec, kRanks, of.rows, of.columns);
   anew.step(of.gradients, 0, true);
-  return difference(checked, anew, after_steps(checked.codec, of, 1));
+  return difference_of_groups(checked, anew, after_steps(checked.codec, of, 1));
 }
 
 std::string is_alike(const CheckedRounds& checked, const Matrices& of) {
@@ -210,17 +186,8 @@ std::string gives_later(const CheckedRounds& checked, const Matrices& of) {
                  " after one");
 }
 
-/// Whether a property has to hold at the ends of float's range, too; or is only a remark wherever it does not.
-enum class Reach { kEverywhere, kOrdinary, kRemark };
-
-struct Row {
-  const char* name;
-  Reach reach;
-  Property broken;
-};
-
-std::vector<Row> rows_for(const CheckedRounds& checked) {
-  std::vector<Row> rows = {
+std::vector<Row<CheckedRounds, Matrices>> rows_for(const CheckedRounds& checked) {
+  std::vector<Row<CheckedRounds, Matrices>> rows = {
       {"turns write nothing but their own memory", Reach::kEverywhere, stays_inside},
       {"the same input gives the same bytes", Reach::kEverywhere, is_repeatable},
       {"a step without states is one whose states are zeros", Reach::kEverywhere, begins_with_zeros},
@@ -259,25 +226,11 @@ std::vector<Matrices> matrices() {
 }  // namespace
 
 std::vector<Verdict> check_rounds_properties(const CheckedRounds& checked) {
-  const std::vector<Row> rows = rows_for(checked);
-  std::vector<Verdict> verdicts;
-  for (const Row& row : rows) verdicts.push_back({row.name, Verdict::State::kHolds, ""});
+  Suite suite(checked, rows_for(checked));
   for (const Matrices& each : matrices()) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (verdicts[i].state == Verdict::State::kFails) continue;
-      const bool note =
-          rows[i].reach == Reach::kRemark || (rows[i].reach == Reach::kOrdinary && each.kind == Sample::Kind::kExtreme);
-      if (note && (verdicts[i].state == Verdict::State::kNote ||
-                   (rows[i].reach == Reach::kRemark && each.kind == Sample::Kind::kExtreme))) {
-        continue;
-      }
-      const std::string found = rows[i].broken(checked, each);
-      if (found.empty()) continue;
-      verdicts[i].state = note ? Verdict::State::kNote : Verdict::State::kFails;
-      verdicts[i].detail = text_of(each.name, ", ", each.rows, " x ", each.columns, ": ", found);
-    }
+    suite.ask(each, each.kind, text_of(each.name, ", ", each.rows, " x ", each.columns));
   }
-  return verdicts;
+  return std::move(suite).verdicts();
 }
 
 }  // namespace casync::tools

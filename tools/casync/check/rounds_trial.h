@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <vector>
 
 #include "compll/codec/rounds_codec.h"

@@ -82,6 +82,29 @@ Result<std::vector<CodecOffer>> offers_of(const std::vector<std::string>& names)
   return offers;
 }
 
+Status take_description(const PlanInputs& inputs, PlanRequest& request) {
+  Result<Training> training = read_model_file(inputs.model);
+  if (!training) return training.status();
+  request.training = std::move(*training);
+  request.topology = place(inputs.ranks, inputs.nodes);
+  return Status::ok();
+}
+
+/// Ranks and training as they ran, and the profile as it was there.
+Status take_run(const std::string& path, ReadInputs& read) {
+  const Result<TraceFolder> folder = read_trace_folder(path);
+  if (!folder) return folder.status();
+  Result<MeasuredRun> run = measured_run(*folder);
+  if (!run) return run.status();
+  Result<Correction> correction = corrected(*run, read.request.profile);
+  if (!correction) return correction.status();
+  for (const std::string& change : correction->changes) read.remarks.push_back(path + ": " + change);
+  read.request.profile = std::move(correction->profile);
+  read.request.topology = run->scenario.topology;
+  read.request.training = std::move(run->scenario.training);
+  return Status::ok();
+}
+
 }  // namespace
 
 void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
@@ -113,31 +136,20 @@ double measured_error(const compll::Codec& codec) {
 
 Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   ReadInputs read;
+  PlanRequest& request = read.request;
   Result<Profile> profile = read_profile_file(inputs.profile);
   if (!profile) return profile.status();
+  request.profile = std::move(*profile);
   const Result<std::string> text = text_of_input("profile file", inputs.profile);
   if (!text) return text.status();
   read.profile_digest = digest_of_file(*text);
-  Topology topology = place(inputs.ranks, inputs.nodes);
-  Result<Training> training = inputs.run.empty() ? read_model_file(inputs.model) : Result<Training>(Training{});
-  if (!training) return training.status();
-  if (!inputs.run.empty()) {
-    const Result<TraceFolder> folder = read_trace_folder(inputs.run);
-    if (!folder) return folder.status();
-    Result<MeasuredRun> run = measured_run(*folder);
-    if (!run) return run.status();
-    Result<Correction> correction = corrected(*run, *profile);
-    if (!correction) return correction.status();
-    for (const std::string& change : correction->changes) read.remarks.push_back(inputs.run + ": " + change);
-    *profile = std::move(correction->profile);
-    topology = run->scenario.topology;
-    *training = std::move(run->scenario.training);
-  }
+  CASYNC_RETURN_IF_ERROR(inputs.run.empty() ? take_description(inputs, request) : take_run(inputs.run, read));
   Result<std::vector<CodecOffer>> codecs =
-      inputs.codecs.empty() ? offers_within(inputs.max_error, *profile) : offers_of(inputs.codecs);
+      inputs.codecs.empty() ? offers_within(inputs.max_error, request.profile) : offers_of(inputs.codecs);
   if (!codecs) return codecs.status();
-  read.request = {std::move(topology), std::move(*profile), std::move(*training), facts_of,
-                  std::move(*codecs),  inputs.warm_up_steps};
+  request.codecs = std::move(*codecs);
+  request.facts_of = facts_of;
+  request.warm_up_steps = inputs.warm_up_steps;
   return read;
 }
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Properties as rows, and what becomes of each over many samples.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/casync/check/properties.h"
+#include "tools/casync/check/samples.h"
+
+namespace casync::tools {
+
+template <class... Parts>
+std::string text_of(const Parts&... parts) {
+  std::ostringstream text;
+  text.precision(9);
+  (text << ... << parts);
+  return text.str();
+}
+
+inline bool finite(std::span<const float> x) {
+  return std::all_of(x.begin(), x.end(), [](float value) { return std::isfinite(value); });
+}
+
+/// The first place where two arrays are not the same bytes, in words.
+inline std::string difference(const std::string& what, std::span<const float> is, std::span<const float> should) {
+  for (std::size_t i = 0; i < is.size(); ++i) {
+    if (std::memcmp(&is[i], &should[i], sizeof(float)) == 0) continue;
+    return text_of(what, " ", i, " is ", is[i], ", expected ", should[i]);
+  }
+  return "";
+}
+
+inline std::string difference(const std::string& what, const std::vector<std::byte>& is,
+                              const std::vector<std::byte>& should) {
+  if (is.size() != should.size()) return text_of(what, " has ", is.size(), " bytes, expected ", should.size());
+  const auto at = std::mismatch(is.begin(), is.end(), should.begin());
+  if (at.first == is.end()) return "";
+  return text_of("byte ", at.first - is.begin(), " of the ", what, " is ", std::to_integer<int>(*at.first),
+                 ", expected ", std::to_integer<int>(*at.second));
+}
+
+/// Where a property has to hold: everywhere; not at the ends of float's range, where it is a remark; or nowhere: it is
+/// a remark wherever it does not, and is not asked at the ends.
+enum class Reach { kEverywhere, kOrdinary, kRemark };
+
+/// `broken`: how a sample breaks it, "" if it does not.
+template <class Checked, class Of>
+struct Row {
+  const char* name;
+  Reach reach;
+  std::string (*broken)(const Checked& checked, const Of& sample);
+};
+
+template <class Checked, class Of>
+class Suite {
+ public:
+  Suite(const Checked& checked, std::vector<Row<Checked, Of>> rows) : checked_(checked), rows_(std::move(rows)) {
+    for (const auto& row : rows_) verdicts_.push_back({row.name, Verdict::State::kHolds, ""});
+  }
+
+  /// Asks every property that has not failed; `named` describes the sample for people.
+  void ask(const Of& sample, Sample::Kind kind, const std::string& named) {
+    const bool extreme = kind == Sample::Kind::kExtreme;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      Verdict& verdict = verdicts_[i];
+      const Reach reach = rows_[i].reach;
+      const bool note = reach == Reach::kRemark || (reach == Reach::kOrdinary && extreme);
+      if (verdict.state == Verdict::State::kFails || (reach == Reach::kRemark && extreme)) continue;
+      if (note && verdict.state == Verdict::State::kNote) continue;
+      const std::string found = rows_[i].broken(checked_, sample);
+      if (found.empty()) continue;
+      verdict.state = note ? Verdict::State::kNote : Verdict::State::kFails;
+      verdict.detail = named + ": " + found;
+    }
+  }
+
+  std::vector<Verdict> verdicts() && { return std::move(verdicts_); }
+
+ private:
+  const Checked& checked_;
+  const std::vector<Row<Checked, Of>> rows_;
+  std::vector<Verdict> verdicts_;
+};
+
+}  // namespace casync::tools
