@@ -52,6 +52,28 @@ struct Prediction {
   bool operator==(const Prediction&) const = default;
 };
 
+/// When ranks exchange, and what.
+struct SyncMode {
+  /// Local SGD: from step `from_step` on, ranks exchange by how much their parameters have moved since they last were
+  /// the same, and only in the last of each `every` steps. Before it every step exchanges gradients, uncompressed, so
+  /// that no codec's memory of gradients is left for what comes after. 0: every step exchanges gradients.
+  std::uint32_t every = 0;
+  std::uint32_t from_step = 0;
+  /// So many steps later a step's result is applied: 0 or 1. Never with local SGD.
+  std::uint32_t staleness = 0;
+
+  bool is_local() const { return every > 0; }
+  bool operator==(const SyncMode&) const = default;
+};
+
+/// What is exchanged in a step. Numbers as in plugins/c_api/casync.h.
+enum class Exchanged : std::uint8_t { kGradients, kNothing, kDifferences };
+
+inline Exchanged exchanged_in(const SyncMode& mode, std::uint32_t step) {
+  if (!mode.is_local() || step < mode.from_step) return Exchanged::kGradients;
+  return (step - mode.from_step + 1) % mode.every == 0 ? Exchanged::kDifferences : Exchanged::kNothing;
+}
+
 /// The plan as data. The file format is proto/plan.proto; reading and writing is planner/plan_io.h.
 struct Plan {
   Choice defaults;
@@ -61,6 +83,7 @@ struct Plan {
   Bytes fusion_bytes = 64_KiB;  ///< small messages to one peer travel together up to this many bytes; 0: never
   std::uint64_t seed = 0;
   std::optional<Prediction> predicted;
+  SyncMode mode;
 };
 
 /// What happens to one gradient, complete.

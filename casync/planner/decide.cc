@@ -104,7 +104,7 @@ Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
           .strategy = sources.first(&Choice::strategy, StrategyKind::kPs),
           .partitions = sources.partitions(gradient.bytes(), ranks),
           .priority = sources.first(&Choice::priority, gradient.priority),
-          .warm_up_steps = sources.first(&Choice::warm_up_steps, std::uint32_t{0})};
+          .warm_up_steps = std::max(sources.first(&Choice::warm_up_steps, std::uint32_t{0}), plan.mode.from_step)};
 }
 
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology) {

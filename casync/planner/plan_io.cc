@@ -25,7 +25,7 @@ using proto::required;
 constexpr int kVersion = 1;
 constexpr std::int64_t kLeastPartitionBytes = 1024;
 constexpr std::int64_t kMostPartitions = 65536;
-constexpr std::int64_t kMostWarmUpSteps = 1'000'000'000;
+constexpr std::int64_t kMostSteps = 1'000'000'000;  // a training has fewer
 
 void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* keys, CodecChoice* choice) {
   if (param->key().empty()) return param.refuse("a param without a key, expected key: \"NAME\"");
@@ -105,8 +105,8 @@ Choice read_choice(const Placed<Message>& from) {
   choice.partitions =
       from.within(Message::kPartitionsFieldNumber, from->has_partitions(), from->partitions(), 1, kMostPartitions);
   if (from->has_priority()) choice.priority = from->priority();
-  choice.warm_up_steps = from.within(Message::kWarmUpStepsFieldNumber, from->has_warm_up_steps(), from->warm_up_steps(),
-                                     0, kMostWarmUpSteps);
+  choice.warm_up_steps =
+      from.within(Message::kWarmUpStepsFieldNumber, from->has_warm_up_steps(), from->warm_up_steps(), 0, kMostSteps);
   return choice;
 }
 
@@ -188,6 +188,32 @@ void write_prediction(const Prediction& prediction, wire::Prediction* to) {
   to->set_decode_seconds(prediction.decode_s);
 }
 
+SyncMode read_mode(const Placed<wire::Plan>& from) {
+  SyncMode mode;
+  mode.staleness = from.within(wire::Plan::kStalenessFieldNumber, from->has_staleness(), from->staleness(), 0, 1)
+                       .value_or(mode.staleness);
+  if (!from->has_local_sgd()) return mode;
+  const auto local = from.inner(from->local_sgd(), wire::Plan::kLocalSgdFieldNumber);
+  if (!local->has_every()) local.refuse("local_sgd without every, expected every: STEPS");
+  mode.every = local.within(wire::LocalSgd::kEveryFieldNumber, local->has_every(), local->every(), 1, kMostSteps)
+                   .value_or(mode.every);
+  mode.from_step =
+      local.within(wire::LocalSgd::kFromStepFieldNumber, local->has_from_step(), local->from_step(), 0, kMostSteps)
+          .value_or(mode.from_step);
+  if (mode.staleness > 0) {
+    from.refuse(wire::Plan::kStalenessFieldNumber,
+                "staleness " + std::to_string(mode.staleness) + " beside local_sgd, expected one of the two");
+  }
+  return mode;
+}
+
+void write_mode(const SyncMode& mode, wire::Plan* to) {
+  if (mode.staleness > 0) to->set_staleness(static_cast<std::int32_t>(mode.staleness));
+  if (!mode.is_local()) return;
+  to->mutable_local_sgd()->set_every(mode.every);
+  if (mode.from_step > 0) to->mutable_local_sgd()->set_from_step(mode.from_step);
+}
+
 Plan read_plan(const Placed<wire::Plan>& from) {
   Plan plan;
   if (from->has_default_()) {
@@ -205,6 +231,7 @@ Plan read_plan(const Placed<wire::Plan>& from) {
   if (from->has_predicted()) {
     plan.predicted = read_prediction(from.inner(from->predicted(), wire::Plan::kPredictedFieldNumber));
   }
+  plan.mode = read_mode(from);
   return plan;
 }
 
@@ -280,6 +307,7 @@ std::string plan_text(const Plan& plan) {
   if (plan.fusion_bytes != Plan{}.fusion_bytes) message.set_fusion_bytes(static_cast<std::int64_t>(plan.fusion_bytes));
   if (plan.seed != 0) message.set_seed(plan.seed);
   if (plan.predicted) write_prediction(*plan.predicted, message.mutable_predicted());
+  write_mode(plan.mode, &message);
   return "# proto-file: proto/plan.proto\n# proto-message: casync.plan.v1.Plan\n" + proto::text_of(message);
 }
 

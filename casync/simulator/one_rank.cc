@@ -9,6 +9,7 @@
 #include "casync/graph/fuse.h"
 #include "casync/simulator/checks.h"
 #include "casync/simulator/rounds.h"
+#include "casync/simulator/sync_mode.h"
 
 namespace casync {
 namespace {
@@ -275,7 +276,9 @@ Result<Simulation> simulate_one_rank(const Scenario& scenario, const SimulationO
   }
   std::vector<const Outline*> borrowed;
   for (const Outline& outline : outlines) borrowed.push_back(&outline);
-  return OneRank(scenario.training, scenario.profile).run(borrowed, priorities, scenario.fusion_bytes);
+  const Exchanges exchanges = exchanges_of(scenario.training, scenario.mode);
+  OneRank rank(exchanges.training, scenario.profile);
+  return mean_of_steps(rank.run(borrowed, priorities, scenario.fusion_bytes), exchanges.steps);
 }
 
 }  // namespace casync

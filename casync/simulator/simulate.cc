@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "casync/simulator/checks.h"
 #include "casync/simulator/engine.h"
 #include "casync/simulator/flat_tasks.h"
 #include "casync/simulator/outline.h"
 #include "casync/simulator/rounds.h"
+#include "casync/simulator/sync_mode.h"
 #include "casync/strategies/owners.h"
 
 namespace casync {
@@ -98,10 +100,8 @@ Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_
   return added.is_ok() ? added : named(added);
 }
 
-}  // namespace
-
-Result<Simulation> simulate(const Scenario& scenario, const SimulationOptions& options) {
-  CASYNC_RETURN_IF_ERROR(check_scenario(scenario, options));
+/// Of a training whose every step exchanges.
+Result<Simulation> simulate_exchanges(const Scenario& scenario, const SimulationOptions& options) {
   CASYNC_RETURN_IF_ERROR(check_size(scenario));
   const std::vector<std::size_t> owners = owners_of(scenario);
   FlatTasks flat;
@@ -109,6 +109,19 @@ Result<Simulation> simulate(const Scenario& scenario, const SimulationOptions& o
     CASYNC_RETURN_IF_ERROR(add_gradient(scenario, g, owners[g], flat));
   }
   return Engine(scenario, options, flat).run();
+}
+
+}  // namespace
+
+Result<Simulation> simulate(const Scenario& scenario, const SimulationOptions& options) {
+  CASYNC_RETURN_IF_ERROR(check_scenario(scenario, options));
+  if (scenario.mode == SyncMode{}) return simulate_exchanges(scenario, options);
+  Exchanges exchanges = exchanges_of(scenario.training, scenario.mode);
+  Scenario exchanging = scenario;
+  exchanging.training = std::move(exchanges.training);
+  Result<Simulation> simulation = simulate_exchanges(exchanging, options);
+  if (!simulation) return simulation;
+  return mean_of_steps(std::move(*simulation), exchanges.steps);
 }
 
 }  // namespace casync

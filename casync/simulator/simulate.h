@@ -20,6 +20,7 @@ struct Scenario {
   Training training;
   std::vector<Decision> decisions;  ///< by position in training.gradients
   Bytes fusion_bytes = 0;           ///< as Plan::fusion_bytes
+  SyncMode mode;                    ///< of local SGD, steps from mode.from_step on
   CodecFactsOf facts_of;
 };
 

@@ -42,6 +42,13 @@ typedef enum casync_status {
 /* Numbers as in base/dtype.h. */
 typedef enum casync_dtype { CASYNC_FLOAT32 = 1, CASYNC_FLOAT16 = 2, CASYNC_BFLOAT16 = 3 } casync_dtype;
 
+/* What a step exchanges, by the plan. */
+typedef enum casync_exchanged {
+  CASYNC_GRADIENTS = 0,
+  CASYNC_NOTHING = 1,    /* local SGD: what is submitted is refused */
+  CASYNC_DIFFERENCES = 2 /* local SGD: parameters as they were when they last were the same, minus what they are */
+} casync_exchanged;
+
 typedef struct casync_session casync_session;
 typedef struct casync_codec casync_codec;
 typedef uint64_t casync_handle;
@@ -89,6 +96,8 @@ const char* casync_codec_names(void);
 /* Collective: see Session::open. */
 casync_status casync_session_open(const casync_session_options* options, casync_session** session);
 casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_t* size);
+/* What the step under way exchanges: a casync_exchanged. */
+casync_status casync_session_exchanged(casync_session* session, int32_t* exchanged);
 /* priority: smaller is needed sooner in the next forward pass. */
 casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
                                      const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id);

@@ -109,6 +109,15 @@ casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_
   });
 }
 
+casync_status casync_session_exchanged(casync_session* session, int32_t* exchanged) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    CASYNC_RETURN_IF_ERROR(need(exchanged, "exchanged"));
+    *exchanged = static_cast<int32_t>(session->session->exchanged());
+    return Status::ok();
+  });
+}
+
 casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
                                      const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id) {
   return guarded([&] { return declare(session, name, static_cast<int>(dtype), shape, dimensions, priority, id); });

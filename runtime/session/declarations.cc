@@ -51,6 +51,25 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   return declared;
 }
 
+Status check_memory(const GradientSpec& gradient, View memory) {
+  const auto refused = [&](const std::string& why) {
+    return invalid_argument("gradient " + gradient.name + ": " + why);
+  };
+  if (memory.size != gradient.bytes()) {
+    return refused(std::to_string(memory.size) + " bytes, declared with " + std::to_string(gradient.bytes()));
+  }
+  if (memory.size > 0 && memory.data == nullptr) return refused("no memory");
+  if (reinterpret_cast<std::uintptr_t>(memory.data) % bytes_of(gradient.dtype) != 0) {
+    return refused("its memory is not aligned to its elements");
+  }
+  return Status::ok();
+}
+
+Status submitted_twice(const GradientSpec& gradient, std::uint32_t step) {
+  return invalid_argument("gradient " + gradient.name + " was submitted twice in step " + std::to_string(step) +
+                          ": end the step first");
+}
+
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner) {
   const Decision& decision = declared.decision;

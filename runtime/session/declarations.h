@@ -26,6 +26,10 @@ struct Declared {
 /// cannot be carried out.
 Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology);
 
+/// Whether `memory` may hold this gradient. InvalidArgument: its size or where it begins.
+Status check_memory(const GradientSpec& gradient, View memory);
+Status submitted_twice(const GradientSpec& gradient, std::uint32_t step);
+
 /// The run of a declared gradient on rank `self`. `first_owner` as make_graph, the same on all ranks.
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace casync::runtime {
 namespace {
@@ -30,13 +31,19 @@ std::optional<std::string> PredictionWatch::step_ended(std::uint32_t step, doubl
     begin_ = spent;
     return std::nullopt;
   }
-  seconds_.push_back(seconds);
-  training_s_.push_back(training_s);
+  sum_s_ += seconds;
+  training_sum_s_ += training_s;
+  if (++summed_ < every_) return std::nullopt;
+  seconds_.push_back(std::exchange(sum_s_, 0) / every_);
+  training_s_.push_back(std::exchange(training_sum_s_, 0) / every_);
+  summed_ = 0;
   if (seconds_.size() < kSteps) return std::nullopt;
   over_ = true;
   const double took = median(seconds_), off = took - prediction_.step_s;
   if (std::abs(off) <= kFar * prediction_.step_s) return std::nullopt;
-  const auto each = [&](double Spent::*what) { return (spent.*what - begin_.*what) / static_cast<double>(kSteps); };
+  const auto each = [&](double Spent::*what) {
+    return (spent.*what - begin_.*what) / static_cast<double>(kSteps * every_);
+  };
   const Term terms[] = {{"training", median(training_s_), prediction_.training_s},
                         {"encode", each(&Spent::encode_s), prediction_.encode_s},
                         {"merge", each(&Spent::merge_s), prediction_.merge_s},

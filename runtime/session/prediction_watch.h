@@ -19,15 +19,16 @@ struct Spent {
 /// come one at a time.
 class PredictionWatch {
  public:
-  /// `first_step`: those before it are not what was predicted (warm-up).
-  PredictionWatch(const Prediction& prediction, std::uint32_t first_step)
-      : prediction_(prediction), first_step_(first_step), over_(!(prediction.step_s > 0)) {
+  /// `first_step`: those before it are not what was predicted (warm-up). `every`: of so many steps one exchanges, and
+  /// the prediction is of their mean.
+  PredictionWatch(const Prediction& prediction, std::uint32_t first_step, std::uint32_t every = 1)
+      : prediction_(prediction), first_step_(first_step), every_(every), over_(!(prediction.step_s > 0)) {
     seconds_.reserve(kSteps);
     training_s_.reserve(kSteps);
   }
 
   /// After each step: how long it took from the end of the one before it, of which the program computed, and what had
-  /// been spent by then. The sentence, after kSteps steps, when there is one to say.
+  /// been spent by then. The sentence, after kSteps (times `every`) steps, when there is one to say.
   std::optional<std::string> step_ended(std::uint32_t step, double seconds, double training_s, const Spent& spent);
 
  private:
@@ -36,9 +37,11 @@ class PredictionWatch {
   static constexpr double kFar = 0.2;
 
   const Prediction prediction_;
-  const std::uint32_t first_step_;
+  const std::uint32_t first_step_, every_;
   int seen_ = 0;
-  std::vector<double> seconds_, training_s_;
+  std::vector<double> seconds_, training_s_;  ///< means of `every_` steps each
+  double sum_s_ = 0, training_sum_s_ = 0;     ///< of the steps since the last of those
+  std::uint32_t summed_ = 0;
   Spent begin_;
   bool over_;
 };

@@ -9,18 +9,13 @@
 
 #include "base/log.h"
 #include "runtime/session/agreement.h"
+#include "runtime/session/handles.h"
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
 namespace {
 
 constexpr Seconds kGoodbye{5};  // what close() gives the other ranks
-
-Handle handle_of(std::uint32_t step, GradientId id) {
-  return Handle(std::uint64_t{step} << 32 | static_cast<std::uint32_t>(id));
-}
-std::uint32_t step_of(Handle handle) { return static_cast<std::uint32_t>(static_cast<std::uint64_t>(handle) >> 32); }
-std::uint32_t index_of(Handle handle) { return static_cast<std::uint32_t>(static_cast<std::uint64_t>(handle)); }
 
 void add_exposed(GradientRun& run, double seconds) { run.exposed_s.store(run.exposed_s.load() + seconds); }
 
@@ -61,23 +56,18 @@ Status SessionImpl::check(const Submission& one) const {
   const std::size_t index = static_cast<std::size_t>(one.gradient);
   if (index >= declared_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
   const GradientSpec& spec = declared_[index].spec;
-  if (one.data.size != spec.bytes()) {
-    return invalid_argument("gradient " + spec.name + ": " + std::to_string(one.data.size) + " bytes, declared with " +
-                            std::to_string(spec.bytes()));
-  }
-  if (one.data.size > 0 && one.data.data == nullptr) return invalid_argument("gradient " + spec.name + ": no memory");
-  if (reinterpret_cast<std::uintptr_t>(one.data.data) % bytes_of(spec.dtype) != 0) {
-    return invalid_argument("gradient " + spec.name + ": its memory is not aligned to its elements");
-  }
-  if (submitted_[index].steps == step_ + 1) {
-    return invalid_argument("gradient " + spec.name + " was submitted twice in step " + std::to_string(step_) +
-                            ": end the step first");
-  }
+  CASYNC_RETURN_IF_ERROR(check_memory(spec, one.data));
+  if (submitted_[index].steps == step_ + 1) return submitted_twice(spec, step_);
   return Status::ok();
 }
 
 /// In one pass: what this call has named carries its number.
 Status SessionImpl::check(std::span<const Submission> submissions) {
+  if (!submissions.empty() && exchanged_in(plan_.mode, step_) == Exchanged::kNothing) {
+    return invalid_argument(
+        "step " + std::to_string(step_) + " exchanges nothing: by the plan's local_sgd ranks go on " +
+        "alone, and exchange their parameters' differences once in " + std::to_string(plan_.mode.every) + " steps");
+  }
   ++submit_calls_;
   for (const Submission& one : submissions) {
     CASYNC_RETURN_IF_ERROR(check(one));
@@ -88,6 +78,12 @@ Status SessionImpl::check(std::span<const Submission> submissions) {
     submitted_[index].call = submit_calls_;
   }
   return Status::ok();
+}
+
+Exchanged SessionImpl::exchanged() const {
+  if (forked()) return Exchanged::kNothing;
+  std::lock_guard lock(mutex_);
+  return exchanged_in(plan_.mode, step_);
 }
 
 Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Handle> handles) {
@@ -117,6 +113,7 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
 /// Under mutex_, to the end: a peer that breaks either is in gone_ before, or finds these gradients under way.
 void SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
   const Clock::time_point now = Clock::now();
+  if (submissions.empty()) return;
   starts_.clear();
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     const std::size_t index = static_cast<std::size_t>(submissions[i].gradient);
@@ -264,7 +261,7 @@ Status SessionImpl::close() {
   Status status = healthy ? say_goodbye() : Status::ok();  // a failure has been told, or nobody asked
   executor_->stop(after(Seconds(healthy ? 1.0 : 0.1)));
   if (timeline_) write_trace();
-  if (recorder_ && !options_.record_directory.empty()) write_record();
+  if (recorder_ && records()) write_record();
   return status;
 }
 

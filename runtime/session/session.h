@@ -98,6 +98,9 @@ class Session {
   virtual int ranks() const = 0;
   /// All ranks and the nodes they run on, the same on every rank.
   virtual const Topology& topology() const = 0;
+  /// What the step under way exchanges, by the plan: gradients, or in local SGD nothing or the differences of
+  /// parameters (what they were when they last were the same, minus what they are), which are submitted like gradients.
+  virtual Exchanged exchanged() const = 0;
 
   /// Makes a gradient known; on every rank, before the step that uses it, in any order.
   /// InvalidArgument: a name declared differently before, an unknown codec or parameter. PlanError: a decision
@@ -107,7 +110,8 @@ class Session {
   /// Starts reducing, in place. Any order, any thread. The memory is the session's until the handle is done.
   /// `handles` has room for one of each submission. The first submit after a declare() or load_state() compares
   /// declarations and steps of all ranks and waits for them; no other allocates or waits.
-  /// InvalidArgument: unknown id, wrong size, submitted twice in one step; nothing of this call was started.
+  /// InvalidArgument: unknown id, wrong size, submitted twice in one step, a step that exchanges nothing; nothing of
+  /// this call was started.
   virtual Status submit(std::span<const Submission> submissions, std::span<Handle> handles) = 0;
   /// The same with handles of its own.
   Result<std::vector<Handle>> submit(std::span<const Submission> submissions);

@@ -29,6 +29,7 @@ class SessionImpl final : public Session {
   Rank rank() const override { return launch_.rank; }
   int ranks() const override { return launch_.ranks; }
   const Topology& topology() const override { return topology_; }
+  Exchanged exchanged() const override;
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
@@ -85,6 +86,7 @@ class SessionImpl final : public Session {
   static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
   void write_record() const;
+  bool records() const { return !options_.record_directory.empty() && plan_.mode == SyncMode{}; }
   void watch(double step_s);
   Clock::time_point deadline() const { return after(Seconds(options_.timeout_s)); }
 

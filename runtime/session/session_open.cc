@@ -13,6 +13,7 @@
 #include "runtime/control/join_job.h"
 #include "runtime/device/host_device.h"
 #include "runtime/session/agreement.h"
+#include "runtime/session/delayed_session.h"
 #include "runtime/session/hop_codecs.h"
 #include "runtime/session/session_impl.h"
 
@@ -49,7 +50,7 @@ Result<Plan> plan_of(const SessionOptions& options) {
 
 /// The first step in which everything is compressed that the plan wants so.
 std::uint32_t warm_up_of(const Plan& plan) {
-  std::uint32_t steps = plan.defaults.warm_up_steps.value_or(0);
+  std::uint32_t steps = std::max(plan.mode.from_step, plan.defaults.warm_up_steps.value_or(0));
   for (const Rule& rule : plan.rules) steps = std::max(steps, rule.choice.warm_up_steps.value_or(0));
   for (const Entry& entry : plan.gradients) steps = std::max(steps, entry.choice.warm_up_steps.value_or(0));
   return steps;
@@ -100,6 +101,9 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
     const Status first = session->group_->failure();
     return first.is_ok() ? status : first;
   }
+  if (session->plan_.mode.staleness > 0) {
+    return std::unique_ptr<Session>(std::make_unique<DelayedSession>(std::move(session)));
+  }
   return std::unique_ptr<Session>(std::move(session));
 }
 
@@ -108,8 +112,14 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
   if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
   step_begun_ = Clock::now();
   if (launch_.rank != 0) return;
-  if (!options_.record_directory.empty() || plan_.predicted) recorder_.emplace(step_begun_);
-  if (plan_.predicted) watch_.emplace(*plan_.predicted, warm_up_of(plan_));
+  if (!options_.record_directory.empty() && !records()) {
+    log().warn(
+        "nothing is recorded in {}: with local_sgd or staleness gradients are exchanged at other times than they "
+        "are ready; record a run whose plan has neither",
+        options_.record_directory);
+  }
+  if (records() || plan_.predicted) recorder_.emplace(step_begun_);
+  if (plan_.predicted) watch_.emplace(*plan_.predicted, warm_up_of(plan_), std::max(1u, plan_.mode.every));
 }
 
 Facts SessionImpl::settings() const {

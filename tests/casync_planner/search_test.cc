@@ -74,8 +74,24 @@ TEST_CASE("planner: never worse than any reference plan") {
 TEST_CASE("planner: what it says a step takes is what the simulator says of the plan it writes") {
   for (const PlanRequest& request : requests()) {
     const PlanReport report = found(request);
-    Scenario scenario{request.topology,      request.profile,          request.training,
-                      report.step.decisions, report.step.fusion_bytes, request.facts_of};
+    Scenario scenario{request.topology,         request.profile, request.training, report.step.decisions,
+                      report.step.fusion_bytes, request.mode,    request.facts_of};
+    CHECK(simulated(scenario).step_s == report.simulation.step_s);
+  }
+}
+
+TEST_CASE("planner: plans for steps that exchange seldom, or late, are written and predicted as such") {
+  for (const SyncMode& mode : {SyncMode{.every = 8, .from_step = 100}, SyncMode{.staleness = 1}}) {
+    Profile slower = slow_network();
+    slower.between.wire = Curve::affine(1e-6, 8e-8);
+    PlanRequest each = request(6, 2, slower), seldom = each;
+    seldom.mode = mode;
+    const PlanReport report = found(seldom);
+    CHECK(plan_of(seldom, report.step, "").mode == mode);
+    CHECK(report.simulation.step_s < found(each).simulation.step_s);
+    for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= other.step_s);
+    Scenario scenario{seldom.topology,          seldom.profile, seldom.training, report.step.decisions,
+                      report.step.fusion_bytes, mode,           seldom.facts_of};
     CHECK(simulated(scenario).step_s == report.simulation.step_s);
   }
 }

@@ -87,6 +87,27 @@ def test_a_step_takes_what_its_training_takes_and_more():
         ends_with(3, casync("bench", "step", "--model", f"{folder}/int8"), "a plan is no model")
 
 
+def test_steps_that_exchange_seldom_or_late():
+    with temporary_folder() as folder:
+        write(folder, "each", "version: 1\n")
+        write(folder, "local", "version: 1\nlocal_sgd { every: 4  from_step: 2 }\n")
+        write(folder, "late", "version: 1\nstaleness: 1\n")
+        step = ["bench", "step", "-r", "2", "--model", write(folder, "model", MODEL), "--seconds", "0.1", "-w", "1"]
+        plans = [word for name in ("each", "local", "late") for word in ("--plan", f"{folder}/{name}")]
+        result = casync(*step, *plans, "--profile", write(folder, "profile", PROFILE), "--json")
+        ends_with(0, result, "bench step")
+        each, local, late = json.loads(result.stdout)["rows"]
+        claim(local["steps"] >= 20 and local["steps"] % 4 == 0, "five rounds", local)
+        claim(abs(4 * local["payload_bytes"] - each["payload_bytes"]) < 100, "a fourth of the bytes", [each, local])
+        claim(abs(late["payload_bytes"] - each["payload_bytes"]) < 100, "all of the bytes", [each, late])
+        claim(all(row["predicted_ms"] >= 6 and row["step_median_ms"] >= 5.9 for row in (local, late)),
+              "training takes 6 ms", [local, late])
+        with_record = casync(*step, "--plan", f"{folder}/late", env={"CASYNC_RECORD": f"{folder}/record"})
+        ends_with(0, with_record, "with CASYNC_RECORD")
+        claim("nothing is recorded" in with_record.stderr, "times that are not the program's are no description",
+              with_record.stderr)
+
+
 def test_what_was_recorded_is_what_was_trained():
     with temporary_folder() as folder:
         step = ["bench", "step", "-r", "2", "--model", write(folder, "model", MODEL), "--seconds", "0.1", "-w", "0"]

@@ -57,6 +57,22 @@ def test_a_plan_is_written_checked_simulated_and_explained():
         claim(again.stdout == text, "the same again, on stdout", again.stdout)
 
 
+def test_steps_that_exchange_seldom_or_late_are_planned_and_predicted_as_such():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for options, written in ((["--local-sgd", 8, "--from-step", 90], "local_sgd { every: 8 from_step: 90 }"),
+                                 (["--staleness", 1], "staleness: 1")):
+            made = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8", *options, "-o", files.plan, "--json")
+            ends_with(0, made, f"plan {options}")
+            claim(written in open(files.plan).read(), "the plan says so", open(files.plan).read())
+            simulated = casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan, "--json")
+            ends_with(0, simulated, "simulate")
+            claim(abs(json.loads(simulated.stdout)["step_ms"] / json.loads(made.stdout)["step_ms"] - 1) < 1e-9,
+                  "what is simulated is what was planned", [made.stdout, simulated.stdout])
+        for wrong in (["--local-sgd", 8, "--staleness", 1], ["--from-step", 3], ["--local-sgd", 0], ["--staleness", 2]):
+            ends_with(2, casync("plan", *files.inputs, "-n", 4, *wrong), f"{wrong}")
+
+
 def test_a_fast_link_compresses_nothing():
     with temporary_folder() as folder:
         files = Files(folder, "1e13")

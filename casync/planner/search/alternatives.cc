@@ -16,7 +16,7 @@ constexpr double kSlowest = 1.25e7, kFastest = 1e11;    // 100 Mb/s to 800 Gb/s
 constexpr double kSmallest = 4096, kLargest = 1 << 30;  // bytes
 
 Status check(const PlanRequest& request) {
-  Scenario scenario{request.topology, request.profile, request.training, {}, 0, {}};
+  Scenario scenario{request.topology, request.profile, request.training, {}, 0, request.mode, {}};
   scenario.decisions.resize(request.training.gradients.size());
   return check_scenario(scenario, {});
 }

@@ -15,7 +15,10 @@ Decision in_own_type(Decision decision, DType dtype) {
 }
 
 Evaluator::Evaluator(const PlanRequest& request)
-    : request_(request), ranks_(alike_ranks(request.topology)), rank_(request.training, request.profile) {
+    : request_(request),
+      ranks_(alike_ranks(request.topology)),
+      exchanges_(exchanges_of(request.training, request.mode)),
+      rank_(exchanges_.training, request.profile) {
   for (const CodecOffer& offer : request.codecs) {
     const Result<CodecFacts> codec = facts(offer.choice);
     shapes_count_ = shapes_count_ || (codec && codec->rounds);
@@ -79,12 +82,12 @@ const Outline* const* Evaluator::outlines_of(std::span<const Option* const> opti
 }
 
 double Evaluator::quick(std::span<const Option* const> options, std::span<const int> priorities, Bytes fusion_bytes) {
-  return rank_.step_seconds({outlines_of(options), options.size()}, priorities, fusion_bytes);
+  return rank_.step_seconds({outlines_of(options), options.size()}, priorities, fusion_bytes) / exchanges_.steps;
 }
 
 Simulation Evaluator::quick_simulation(std::span<const Option* const> options, std::span<const int> priorities,
                                        Bytes fusion_bytes) {
-  return rank_.run({outlines_of(options), options.size()}, priorities, fusion_bytes);
+  return mean_of_steps(rank_.run({outlines_of(options), options.size()}, priorities, fusion_bytes), exchanges_.steps);
 }
 
 std::uint64_t tasks_of(const PlannedStep& step, int ranks) {
@@ -105,9 +108,13 @@ Result<Simulation> Evaluator::judge(const PlannedStep& step, bool all_ranks) {
     }
     return quick_simulation(options, priorities, step.fusion_bytes);
   }
-  Scenario scenario{request_.topology, request_.profile,
-                    request_.training, {},
-                    step.fusion_bytes, [&](const CodecChoice& choice) { return facts(choice); }};
+  Scenario scenario{request_.topology,
+                    request_.profile,
+                    request_.training,
+                    {},
+                    step.fusion_bytes,
+                    request_.mode,
+                    [&](const CodecChoice& choice) { return facts(choice); }};
   for (std::size_t g = 0; g < step.decisions.size(); ++g) {
     scenario.decisions.push_back(in_own_type(step.decisions[g], request_.training.gradients[g].spec.dtype));
   }

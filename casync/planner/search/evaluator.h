@@ -8,6 +8,7 @@
 #include "casync/planner/search/request.h"
 #include "casync/simulator/one_rank.h"
 #include "casync/simulator/outline.h"
+#include "casync/simulator/sync_mode.h"
 
 namespace casync {
 
@@ -47,6 +48,7 @@ class Evaluator {
 
   const PlanRequest& request_;
   AlikeRanks ranks_;
+  const Exchanges exchanges_;
   OneRank rank_;
   std::map<std::string, Result<CodecFacts>> facts_;
   std::map<std::string, HopCosts> costs_;

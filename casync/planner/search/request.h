@@ -25,6 +25,7 @@ struct PlanRequest {
   Training training;
   CodecFactsOf facts_of;
   std::vector<CodecOffer> codecs;   ///< all that may be used; empty: nothing is compressed
+  SyncMode mode;                    ///< written into the plan, and what steps are predicted for
   std::uint32_t warm_up_steps = 0;  ///< written into the plan; the steps after them are what is planned
 };
 

@@ -59,7 +59,7 @@ class Search {
   };
 
   Status check() const {
-    Scenario scenario{request_.topology, request_.profile, request_.training, {}, 0, {}};
+    Scenario scenario{request_.topology, request_.profile, request_.training, {}, 0, request_.mode, {}};
     scenario.decisions.resize(request_.training.gradients.size());
     return check_scenario(scenario, {});
   }
@@ -286,6 +286,7 @@ Plan plan_of(const PlanRequest& request, const PlannedStep& step, const std::str
   Plan plan;
   plan.world = {request.topology.ranks, request.topology.nodes(), profile_digest};
   plan.fusion_bytes = step.fusion_bytes;
+  plan.mode = request.mode;
   for (std::size_t g = 0; g < step.decisions.size(); ++g) {
     const Decision& decision = step.decisions[g];
     Entry entry{request.training.gradients[g].spec.name, {}};

@@ -57,6 +57,7 @@ _STATUS_FUNCTIONS = {
         POINTER(c_size_t),
         POINTER(c_uint64),
     ],
+    "casync_session_exchanged": [c_void_p, POINTER(c_int32)],
     "casync_session_wait": [c_void_p, c_uint64, c_double],
     "casync_session_wait_hidden": [c_void_p, c_uint64, c_double],
     "casync_session_note_exposed": [c_void_p, c_uint64, c_double],

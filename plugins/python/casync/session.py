@@ -12,6 +12,9 @@ import numpy
 from casync import _exit, _library, _open, _patience, arrays, errors
 
 
+_EXCHANGED = ("gradients", "nothing", "differences")  # by casync_exchanged
+
+
 @dataclasses.dataclass(frozen=True)
 class StepResult:
     """What all ranks learn alike at the end of a step. True in a condition when every gradient was finite."""
@@ -133,6 +136,15 @@ class Session:
         else:
             start()
         return handles[:count]
+
+    @property
+    def exchanged(self):
+        """What the step under way exchanges, by the plan: "gradients", or with `local_sgd` "nothing" or "differences"
+        (parameters as they were when they last were the same on all ranks, minus what they are)."""
+        self._check()
+        exchanged = ctypes.c_int32()
+        _library.call("casync_session_exchanged", self._pointer, ctypes.byref(exchanged))
+        return _EXCHANGED[exchanged.value]
 
     def step(self):
         """Ends the step: waits for all that was submitted and keeps, or on a non-finite gradient drops, what error

@@ -60,6 +60,24 @@ TEST_CASE("a session that goes on from a checkpoint settles first, too, and its 
   CHECK(said(0.13, 0.08, 0.034, 60, 1000).size() == 1);
 }
 
+TEST_CASE("of local SGD the mean of a round is what was predicted") {
+  const auto said_of = [](double exchange_s) {
+    PredictionWatch watch(kPrediction, 0, 4);
+    std::vector<std::string> sentences;
+    Spent spent;
+    for (std::uint32_t step = 0; step < 400; ++step) {
+      const bool exchanges = step % 4 == 3;
+      if (exchanges) spent.encode_s += 0.016, spent.merge_s += 0.008, spent.decode_s += 0.008;
+      const auto sentence = watch.step_ended(step, 0.08 + (exchanges ? exchange_s : 0), 0.08, spent);
+      if (sentence) sentences.push_back(*sentence);
+    }
+    return sentences;
+  };
+  CHECK(said_of(0.08).empty());  // 0.1 s in the mean
+  REQUIRE(said_of(0.4).size() == 1);
+  CHECK(said_of(0.4)[0].find("180.000 ms") != std::string::npos);
+}
+
 TEST_CASE("a plan that predicts nothing is not far from anything") {
   PredictionWatch watch(Prediction{}, 0);
   for (std::uint32_t step = 0; step < 200; ++step) CHECK_FALSE(watch.step_ended(step, 0.1, 0.1, {}));

@@ -26,7 +26,7 @@ namespace {
 using runtime::Session;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLeastSteps = 5, kBarriers = 21;
+constexpr int kLeastSteps = 5, kMostRounds = 30, kBarriers = 21;
 constexpr const char* kBarrier = "casync.bench.barrier";
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -45,7 +45,8 @@ double processor_seconds() {
 
 /// What one plan gave.
 struct StepRow {
-  std::vector<double> seconds;
+  std::vector<double> seconds;  ///< of a step, or of one of `every` in the mean
+  int every = 1;
   runtime::SessionStats before, after;
   double processor_s = 0;  ///< of this process, in a step
 };
@@ -107,12 +108,18 @@ class Trainer {
     handles_.resize(training.gradients.size());
   }
 
-  Result<StepRow> measure(const StepBenchOptions& options) {
+  Result<StepRow> measure(const StepBenchOptions& options, const SyncMode& mode) {
     for (const TrainedGradient& gradient : training_.gradients) {
       Result<runtime::GradientId> id = session_.declare(gradient.spec);
       CASYNC_RETURN_IF_ERROR(id.status());
       ids_.push_back(*id);
     }
+    return mode == SyncMode{} ? measure_steps(options) : measure_rounds(options, mode);
+  }
+
+ private:
+  /// Each step by itself, between barriers.
+  Result<StepRow> measure_steps(const StepBenchOptions& options) {
     Result<runtime::GradientId> id = session_.declare({kBarrier, DType::kFloat32, {1}, 0});
     CASYNC_RETURN_IF_ERROR(id.status());
     barrier_ = *id;
@@ -134,7 +141,49 @@ class Trainer {
     return row;
   }
 
- private:
+  /// Rounds of steps, one after the other: an exchange goes on in the step after it, or most steps have none.
+  Result<StepRow> measure_rounds(const StepBenchOptions& options, const SyncMode& mode) {
+    const int every = static_cast<int>(std::max(1u, mode.every));
+    const double alone_s = every * (training_.backward_s + training_.forward_s);
+    const int rounds = static_cast<int>(std::clamp(options.seconds / alone_s, 1.0 * kLeastSteps, 1.0 * kMostRounds));
+    for (std::uint32_t i = 0; i < mode.from_step; ++i) CASYNC_RETURN_IF_ERROR(step_of_round());
+    for (int i = 0; i < options.warm_up * every; ++i) CASYNC_RETURN_IF_ERROR(step_of_round());
+    StepRow row;
+    row.before = session_.stats();
+    const double processor = processor_seconds();
+    for (int i = 0; i < rounds; ++i) {
+      const Clock::time_point begin = Clock::now();
+      for (int j = 0; j < every; ++j) CASYNC_RETURN_IF_ERROR(step_of_round());
+      row.seconds.push_back(seconds_since(begin) / every);
+    }
+    row.after = session_.stats();
+    row.every = every;
+    row.processor_s = (processor_seconds() - processor) / (rounds * every);
+    return row;
+  }
+
+  Status step_of_round() {
+    const Clock::time_point begin = Clock::now();
+    memory_.fill();
+    const Exchanged exchanged = session_.exchanged();
+    if (exchanged == Exchanged::kGradients) {
+      CASYNC_RETURN_IF_ERROR(backward(begin));
+    } else {
+      pause_until(begin, training_.backward_s);
+    }
+    if (exchanged == Exchanged::kDifferences) {
+      for (std::size_t i = 0; i < ids_.size(); ++i) CASYNC_RETURN_IF_ERROR(submit(i));
+    }
+    CASYNC_RETURN_IF_ERROR(session_.step().status());
+    pause_until(begin, seconds_since(begin) + training_.forward_s);
+    return Status::ok();
+  }
+
+  Status submit(std::size_t i) {
+    const runtime::Submission submission{ids_[i], memory_.view(i)};
+    return session_.submit({&submission, 1}, {&handles_[i], 1});
+  }
+
   template <class Key>
   std::vector<std::size_t> sorted(Key key) const {
     std::vector<std::size_t> order(training_.gradients.size());
@@ -185,8 +234,7 @@ class Trainer {
   Status backward(Clock::time_point begin) {
     for (const std::size_t i : by_ready_) {
       pause_until(begin, training_.gradients[i].ready_s);
-      const runtime::Submission submission{ids_[i], memory_.view(i)};
-      CASYNC_RETURN_IF_ERROR(session_.submit({&submission, 1}, {&handles_[i], 1}));
+      CASYNC_RETURN_IF_ERROR(submit(i));
     }
     pause_until(begin, training_.backward_s);
     return Status::ok();
@@ -243,13 +291,13 @@ Table make_table(const StepBenchOptions& options, const Training& training, cons
 }
 
 void print(Table& table, const std::string& plan, const StepRow& row, const Result<Simulation>* predicted) {
-  const auto steps = static_cast<double>(row.seconds.size());
+  const auto steps = static_cast<double>(row.seconds.size()) * row.every;
   const auto each_ms = [&](double runtime::SessionStats::*what) {
     return 1e3 * (row.after.*what - row.before.*what) / steps;
   };
   const double bytes = static_cast<double>(row.after.payload_bytes_sent - row.before.payload_bytes_sent) / steps;
   table.add(
-      {plan.empty() ? "none" : plan, row.seconds.size(),
+      {plan.empty() ? "none" : plan, row.seconds.size() * static_cast<std::size_t>(row.every),
        1e3 * *std::min_element(row.seconds.begin(), row.seconds.end()), 1e3 * median(row.seconds),
        predicted == nullptr ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(1e3 * (*predicted)->step_s),
        each_ms(&runtime::SessionStats::encode_s), each_ms(&runtime::SessionStats::merge_s),
@@ -284,14 +332,14 @@ Status bench_step(const StepBenchOptions& options) {
     Result<std::unique_ptr<Session>> session = Session::open(wanted);
     CASYNC_RETURN_IF_ERROR(session.status());
     if (!memory) memory.emplace(*training, (*session)->rank());
-    const Result<StepRow> row = Trainer(**session, *training, *memory).measure(options);
+    const Result<Plan> plan = plan_file.empty() ? Result<Plan>(Plan{}) : read_plan_file(plan_file);
+    CASYNC_RETURN_IF_ERROR(plan.status());
+    const Result<StepRow> row = Trainer(**session, *training, *memory).measure(options, plan->mode);
     CASYNC_RETURN_IF_ERROR(row.status());
     if ((*session)->rank() == 0) {
       if (!table) table.emplace(make_table(options, *training, **session));
       std::optional<Result<Simulation>> predicted;
       if (profile) {
-        const Result<Plan> plan = plan_file.empty() ? Result<Plan>(Plan{}) : read_plan_file(plan_file);
-        CASYNC_RETURN_IF_ERROR(plan.status());
         predicted = simulate(scenario_of(*profile, *training, *plan, (*session)->topology()), {});
         CASYNC_RETURN_IF_ERROR(predicted->status());
       }

@@ -19,6 +19,7 @@ namespace casync::tools {
 namespace {
 
 constexpr int kMostRanks = 65536;
+constexpr std::uint32_t kMostSteps = 1'000'000'000;  // as plan files have it
 constexpr Elements kTried = Elements{1} << 16;
 
 double error_of(const compll::Codec& codec, const std::vector<float>& values) {
@@ -122,6 +123,16 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str()
       ->excludes(codecs);
+  CLI::Option* local = command
+                           .add_option("--local-sgd", inputs.mode.every,
+                                       "Exchange parameters' differences once in so many steps instead of gradients")
+                           ->check(CLI::Range(1u, kMostSteps));
+  command.add_option("--from-step", inputs.mode.from_step, "Exchange gradients in each step before this one")
+      ->check(CLI::Range(0u, kMostSteps))
+      ->needs(local);
+  command.add_option("--staleness", inputs.mode.staleness, "Apply results so many steps later (1)")
+      ->check(CLI::Range(0, 1))
+      ->excludes(local);
 }
 
 std::string digest_of_file(const std::string& text) {
@@ -150,6 +161,7 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   request.codecs = std::move(*codecs);
   request.facts_of = facts_of;
   request.warm_up_steps = inputs.warm_up_steps;
+  request.mode = inputs.mode;
   return read;
 }
 

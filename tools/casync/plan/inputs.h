@@ -18,6 +18,7 @@ struct PlanInputs {
   std::vector<std::string> codecs;
   double max_error = 0.03;
   std::uint32_t warm_up_steps = 0;
+  SyncMode mode;
 };
 
 void add_plan_inputs(CLI::App& command, PlanInputs& inputs);

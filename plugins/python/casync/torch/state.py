@@ -9,6 +9,7 @@ from casync import errors, launch
 from casync.session import Session
 from casync.torch import naming, saved
 from casync.torch.completer import Completer, Flight
+from casync.torch.local_sgd import LocalSgd
 
 
 class State:
@@ -16,7 +17,7 @@ class State:
     names and shapes of all gradients are known; its arguments are those of casync.Session.
 
     Names come from `named_parameters`, else from the DDP module that holds this state. A failure of the session is
-    raised by backward(), on the thread that called it.
+    raised by backward(), on the thread that called it. With a plan's `local_sgd`, follow(optimizer) once.
     """
 
     def __init__(
@@ -34,10 +35,13 @@ class State:
         self._process_group = process_group
         self._options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
         self._session = self._completer = None
+        self._trained = []  # (name, parameter)
         self._ids = {}  # id(parameter) -> (gradient id, name)
         self._dtype = {}
         self._flights = []
         self._to_load = None
+        self._local = None  # the LocalSgd, once a step exchanges no gradients
+        self._followed = self._hooked = False
         self._begin = None
         self._seconds = {"synchronizing_s": 0.0, "waiting_s": 0.0}
         self.last_step = None  # casync.StepResult of the last backward pass
@@ -53,6 +57,8 @@ class State:
         self._check(buffer, parameters)
         if self._session is None:
             self._open(buffer, parameters)
+        if self._session.exchanged != "gradients":
+            return self._stay(buffer, bucket.is_last())
         flight = Flight(self._submit(buffer, parameters), buffer, bucket.is_last())
         if not self._flights:
             self._begin = time.monotonic()
@@ -60,6 +66,22 @@ class State:
         self._flights.append(flight)
         self._completer.add(flight)
         return flight.future
+
+    def follow(self, optimizer):
+        """With a plan's `local_sgd`: each optimizer.step() ends a step, and exchanges where the plan says so. Of several
+        optimizers, follow the one that comes last, or call stepped() yourself."""
+        self._followed = True
+        optimizer.register_step_post_hook(lambda *_: self.stepped())
+
+    def stepped(self):
+        """The parameters have been updated: ends the step, if its gradients were not exchanged. In the last step of a
+        round, parameters are the same on all ranks afterwards."""
+        if self._local is None or not self._local.has_gradients:
+            return
+        begin = time.monotonic()
+        self.last_step = self._local.end_step()
+        for key in self._seconds:
+            self._seconds[key] += time.monotonic() - begin
 
     def stats(self):
         """The session's counters, with synchronizing_s (first gradient submitted to last averaged, summed over steps)
@@ -70,14 +92,15 @@ class State:
         """What error feedback remembers on this rank: tensors, ints and strings. Each rank saves its own."""
         if self._session is None:
             return self._to_load or {}
-        return saved.to_tensors(self._session.state_dict())
+        state = saved.to_tensors(self._session.state_dict())
+        return state if self._local is None else {**state, "local_sgd": self._local.state_dict()}
 
     def load_state_dict(self, state_dict):
         """Takes what state_dict() gave on this rank; before the first backward pass, or between two."""
         if self._session is None:
             self._to_load = state_dict
         elif state_dict:
-            self._session.load_state_dict(saved.to_arrays(state_dict))
+            self._load(state_dict)
 
     def close(self):
         """Says goodbye to the other ranks. The end of the program does it too."""
@@ -104,9 +127,38 @@ class State:
             dtype = naming.dtype_name(buffer if wrapped else parameter, f"gradient {name}")
             self._ids[id(parameter)] = (session.declare(name, parameter.shape, dtype, priority=position), name)
             self._dtype[id(parameter)] = dtype
+        self._session, self._completer, self._trained = session, Completer(session), trained
         if self._to_load:
-            session.load_state_dict(saved.to_arrays(self._to_load))
-        self._session, self._completer = session, Completer(session)
+            self._load(self._to_load)
+
+    def _load(self, state_dict):
+        self._session.load_state_dict(saved.to_arrays(state_dict))
+        self._local = None
+        if "local_sgd" in state_dict:
+            self._begin_local()
+            self._local.load_state_dict(state_dict["local_sgd"])
+
+    def _begin_local(self):
+        self._local = LocalSgd(self._session, self._trained, [self._ids[id(p)][0] for _, p in self._trained])
+        ddp = naming.find_ddp(self)
+        if ddp is not None and not self._hooked:
+            # An optimizer that did not step, as under GradScaler, has not said that the step is over.
+            ddp.register_forward_pre_hook(lambda *_: self.stepped() if self._followed else None)
+            self._hooked = True
+
+    def _stay(self, buffer, last):
+        """A bucket of a step that exchanges no gradients: they stay as this rank has them."""
+        if self._local is None:
+            self._begin_local()
+        if self._local.has_gradients:
+            raise errors.InvalidArgument(
+                "by the plan's local_sgd this step ends when the parameters have been updated, and nobody says when: "
+                "call state.follow(optimizer) once, or state.stepped() after each update"
+            )
+        self._local.has_gradients = last
+        future = torch.futures.Future()
+        future.set_result(buffer)
+        return future
 
     def _check(self, buffer, parameters):
         if buffer.is_sparse:

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/sync_mode.h"
+
+namespace casync {
+
+Exchanges exchanges_of(const Training& training, const SyncMode& mode) {
+  Exchanges made{training, 1};
+  const double step_s = training.backward_s + training.forward_s;
+  if (mode.staleness > 0) {
+    made.training.backward_s = 0;
+    made.training.forward_s = step_s;
+    for (TrainedGradient& gradient : made.training.gradients) {
+      gradient.ready_s = 0;
+      gradient.need_s = step_s;
+    }
+  } else if (mode.is_local()) {
+    made.steps = static_cast<int>(mode.every);
+    made.training.backward_s += (made.steps - 1) * step_s;
+    for (TrainedGradient& gradient : made.training.gradients) {
+      gradient.ready_s = made.training.backward_s;
+      gradient.need_s = 0;
+    }
+  }
+  return made;
+}
+
+Simulation mean_of_steps(Simulation simulation, int steps) {
+  StepParts& parts = simulation.parts;
+  for (double* value :
+       {&simulation.step_s, &parts.training_s, &parts.encode_s, &parts.merge_s, &parts.decode_s, &parts.wire_s,
+        &parts.waiting_s, &parts.exposed_s, &simulation.wire_bytes_per_rank, &simulation.messages_per_rank}) {
+    *value /= steps;
+  }
+  for (GradientTimes& times : simulation.gradients) {
+    times.sync_s /= steps;
+    times.waiting_s /= steps;
+  }
+  return simulation;
+}
+
+}  // namespace casync

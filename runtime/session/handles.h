@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a handle says: which gradient, in which step.
+#pragma once
+
+#include "runtime/session/session.h"
+
+namespace casync::runtime {
+
+inline Handle handle_of(std::uint32_t step, GradientId id) {
+  return Handle(std::uint64_t{step} << 32 | static_cast<std::uint32_t>(id));
+}
+inline std::uint32_t step_of(Handle handle) {
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(handle) >> 32);
+}
+inline std::uint32_t index_of(Handle handle) { return static_cast<std::uint32_t>(static_cast<std::uint64_t>(handle)); }
+
+}  // namespace casync::runtime

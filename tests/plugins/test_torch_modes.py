@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local SGD and staleness under DDP, by the plan alone: against the same training computed in one process."""
+
+import pathlib
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import ranks  # noqa: E402
+import small_net  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+import casync  # noqa: E402
+
+RANKS, STEPS = 3, 7
+
+
+def write_plans(folder, texts):
+    """A file for each; processes are what takes time here, so each trains by several plans."""
+    paths = []
+    for at, text in enumerate(texts):
+        paths.append(str(folder / f"plan{at}.txtpb"))
+        pathlib.Path(paths[-1]).write_text("version: 1\n" + text)
+    return paths
+
+
+def batch(rank, step):
+    """As small_net.step_once has it."""
+    return torch.randn(4, 40, generator=torch.Generator().manual_seed(1000 * rank + step))
+
+
+def replica():
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(40, 50), torch.nn.ReLU(), torch.nn.Linear(50, 30))
+    return net, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+
+def gradients(net, rank, step):
+    net.zero_grad()
+    net(batch(rank, step)).square().mean().backward()
+    return [p.grad.clone() for p in net.parameters()]
+
+
+def apply(net, optimizer, values):
+    for p, value in zip(net.parameters(), values):
+        p.grad = value.clone()
+    optimizer.step()
+
+
+def mean(of_ranks):
+    return [torch.stack(values).mean(0) for values in zip(*of_ranks)]
+
+
+def local_sgd_in_one_process(every, from_step):
+    """Parameters of each rank after each step."""
+    replicas = [replica() for _ in range(RANKS)]
+    history = []
+    for step in range(STEPS):
+        of_ranks = [gradients(net, rank, step) for rank, (net, _) in enumerate(replicas)]
+        if step < from_step:
+            of_ranks = [mean(of_ranks)] * RANKS
+        for (net, optimizer), values in zip(replicas, of_ranks):
+            apply(net, optimizer, values)
+        if step >= from_step and (step - from_step + 1) % every == 0:
+            common = mean([[p.detach() for p in net.parameters()] for net, _ in replicas])
+            for net, _ in replicas:
+                for p, value in zip(net.parameters(), common):
+                    p.data.copy_(value)
+        history.append([[p.detach().clone() for p in net.parameters()] for net, _ in replicas])
+    return history
+
+
+def train(rank, plan):
+    """For each step: parameters, a hash of them, and the payload bytes sent by then."""
+    ddp, state, optimizer = small_net.make(None, plan=plan)
+    state.follow(optimizer)
+    history = []
+    for step in range(STEPS):
+        small_net.step_once(ddp, optimizer, rank, step)
+        parameters = [p.detach().numpy().copy() for p in ddp.parameters()]
+        history.append((parameters, small_net.fingerprint(ddp), state.stats()["payload_bytes_sent"]))
+    state.close()
+    return history
+
+
+def train_all(rank, plans):
+    dist.init_process_group("gloo")
+    return [train(rank, plan) for plan in plans]
+
+
+ROUNDS = [(1, 0), (3, 0), (2, 3)]  # every, from_step
+TRAINED = [f"local_sgd {{ every: {every}  from_step: {from_step} }}" for every, from_step in ROUNDS] + [
+    "local_sgd { every: 2 }",
+    'local_sgd { every: 2 }  default { codec { name: "int4" } }',
+    "staleness: 1",
+]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The ranks' histories, by plan."""
+    plans = write_plans(tmp_path_factory.mktemp("plans"), TRAINED)
+    outcomes = ranks.values(__file__, "train_all", RANKS, torch=True, plans=plans)
+    return {text: [of_rank[at] for of_rank in outcomes] for at, text in enumerate(TRAINED)}
+
+
+def near(parameters, expected):
+    return all(torch.allclose(torch.from_numpy(p), e, rtol=1e-4, atol=1e-6) for p, e in zip(parameters, expected))
+
+
+@pytest.mark.parametrize("at", range(len(ROUNDS)))
+def test_local_sgd_is_what_it_would_be_in_one_process(trained, at):
+    every, from_step = ROUNDS[at]
+    expected = local_sgd_in_one_process(every, from_step)
+    histories = trained[TRAINED[at]]
+    sent = 0
+    for step in range(STEPS):
+        alike = {history[step][1] for history in histories}
+        exchanged = step < from_step or (step - from_step + 1) % every == 0
+        assert len(alike) == (1 if exchanged else RANKS), step
+        for rank, history in enumerate(histories):
+            assert near(history[step][0], expected[step][rank]), (step, rank)
+        assert (histories[0][step][2] > sent) == exchanged, step
+        sent = histories[0][step][2]
+
+
+def test_differences_are_compressed_and_replicas_stay_identical(trained):
+    plain, coded = trained[TRAINED[3]], trained[TRAINED[4]]
+    for step in (1, 3, 5):
+        assert len({history[step][1] for history in coded}) == 1
+    assert coded[0][1][1] != plain[0][1][1]
+    assert coded[0][-1][2] < 0.3 * plain[0][-1][2]
+
+
+def test_a_gradient_one_step_late_is_applied_one_step_late(trained):
+    histories = trained["staleness: 1"]
+    net, optimizer = replica()
+    late = [torch.zeros_like(p) for p in net.parameters()]
+    for step in range(STEPS):
+        own = mean([gradients(net, rank, step) for rank in range(RANKS)])
+        apply(net, optimizer, late)
+        late = own
+        assert len({history[step][1] for history in histories}) == 1, step
+        assert near(histories[0][step][0], [p.detach() for p in net.parameters()]), step
+
+
+def interrupted_and_not(rank, plan, folder, at):
+    """Hashes of the parameters after a whole training, and after one that went on from a checkpoint."""
+    hashes = [train(rank, plan)[-1][1]]
+    ddp, state, optimizer = small_net.make(None, plan=plan)
+    state.follow(optimizer)
+    for step in range(at):
+        small_net.step_once(ddp, optimizer, rank, step)
+    path = f"{folder}/rank{rank}.pt"
+    torch.save({"net": ddp.module.state_dict(), "sgd": optimizer.state_dict(), "casync": state.state_dict()}, path)
+    state.close()
+    saved = torch.load(path, weights_only=True)
+    ddp, state, optimizer = small_net.make(None, plan=plan)
+    ddp.module.load_state_dict(saved["net"])  # after DDP: it gives all ranks those of the first
+    optimizer.load_state_dict(saved["sgd"])
+    state.load_state_dict(saved["casync"])
+    state.follow(optimizer)
+    for step in range(at, STEPS):
+        small_net.step_once(ddp, optimizer, rank, step)
+    hashes.append(small_net.fingerprint(ddp))
+    state.close()
+    return hashes
+
+
+def interrupt_all(rank, plans, folder):
+    dist.init_process_group("gloo")
+    return [interrupted_and_not(rank, plan, folder, at) for plan in plans for at in (4, 5)]
+
+
+def test_a_training_that_is_resumed_in_the_middle_of_a_round_goes_on_as_it_would_have(tmp_path):
+    codec = '  default { codec { name: "int4" } }'
+    plans = write_plans(tmp_path, ["local_sgd { every: 3  from_step: 1 }" + codec, "staleness: 1" + codec])
+    outcomes = ranks.values(__file__, "interrupt_all", 2, torch=True, plans=plans, folder=str(tmp_path))
+    for hashes in outcomes:
+        for whole, resumed in hashes:
+            assert whole == resumed
+
+
+def runs_away(rank, plan):
+    """Whether each step was finite, and the parameters' hash after it; rank 1 has an infinite one in the third."""
+    ddp, state, optimizer = small_net.make(None, plan=plan)
+    state.follow(optimizer)
+    steps = []
+    for step in range(4):
+        if rank == 1 and step == 2:
+            with torch.no_grad():
+                ddp.module[0].weight[0, 0] = float("inf")
+        small_net.step_once(ddp, optimizer, rank, step)
+        steps.append((state.last_step.finite, small_net.fingerprint(ddp)))
+    state.close()
+    return steps
+
+
+def leaves_out_an_update(rank, plan):
+    """As GradScaler does it: rank 1, its second one."""
+    ddp, state, optimizer = small_net.make(None, plan=plan)
+    state.follow(optimizer)
+    hashes = []
+    for step in range(4):
+        optimizer.zero_grad()
+        ddp(batch(rank, step)).square().mean().backward()
+        if not (rank == 1 and step == 1):
+            optimizer.step()
+        hashes.append(small_net.fingerprint(ddp))
+    state.close()
+    return hashes
+
+
+def is_not_followed(rank, plan):
+    ddp, _, optimizer = small_net.make(None, plan=plan)
+    small_net.step_once(ddp, optimizer, rank, 0)
+    try:
+        small_net.step_once(ddp, optimizer, rank, 1)
+    except casync.InvalidArgument as error:
+        return str(error)
+
+
+def go_wrong(rank, plan):
+    dist.init_process_group("gloo")
+    return runs_away(rank, plan), leaves_out_an_update(rank, plan), is_not_followed(rank, plan)
+
+
+@pytest.fixture(scope="module")
+def gone_wrong(tmp_path_factory):
+    (plan,) = write_plans(tmp_path_factory.mktemp("plans"), ["local_sgd { every: 2 }"])
+    return ranks.values(__file__, "go_wrong", 2, torch=True, plan=plan)
+
+
+def test_a_round_that_is_not_finite_takes_all_ranks_back_to_where_it_began(gone_wrong):
+    first, second = (steps for steps, _, _ in gone_wrong)
+    assert first[1] == second[1] and first[3] == second[3]
+    assert first[1][0] and not first[3][0]
+    assert first[3][1] == first[1][1]
+
+
+def test_an_update_that_is_left_out_ends_its_step_with_the_next_forward_pass(gone_wrong):
+    (_, first, _), (_, second, _) = gone_wrong
+    assert first[3] == second[3]
+
+
+def test_without_somebody_to_follow_the_second_step_says_so(gone_wrong):
+    for _, _, message in gone_wrong:
+        assert "state.follow(optimizer)" in message

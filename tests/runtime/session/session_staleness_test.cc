@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `staleness: 1`: each step gets what the step before it submitted, and nothing else changes.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <limits>
+#include <thread>
+
+#include "base/allocation_count.h"
+#include "tests/runtime/session/ways.h"
+
+using namespace casync;           // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+using namespace casync::test;     // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr int kRanks = 3;
+constexpr std::size_t kElements = 50021;
+constexpr std::uint32_t kSteps = 5;
+
+using Bodies = std::function<std::string(Session&, RankContext&)>;
+
+/// Sessions by a plan of this staleness that encodes by `codec` and carries by `strategy`.
+std::string with_staleness(int staleness, const std::string& codec, const std::string& strategy, const Bodies& body) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/plan.txtpb";
+  const bool exact = strategy == "RING" || strategy == "TREE";
+  std::ofstream(path) << "version: 1 seed: 3 staleness: " << staleness << " default { codec { name: \""
+                      << (exact ? "none" : codec) << "\" } second_hop { name: \"" << codec
+                      << "\" } strategy: " << strategy << " partition_bytes: 65536 }\n";
+  return with_sessions(
+      kRanks, [&](SessionOptions& options) { options.plan_file = path; }, body);
+}
+
+struct Results {
+  std::vector<float> of[kRanks][kSteps];
+};
+
+/// What each rank has after each step; steps [from, to). With state: goes on from it, and leaves it.
+std::string train(int staleness, const std::string& codec, const std::string& strategy, Results& results,
+                  std::uint32_t from = 0, std::uint32_t to = kSteps, SessionState* states = nullptr) {
+  return with_staleness(staleness, codec, strategy, [&](Session& session, RankContext& context) -> std::string {
+    const Result<GradientId> id = declare(session, "weight", kElements);
+    if (!id) return id.status().text();
+    if (from > 0) {
+      const Status loaded = session.load_state(states[context.rank]);
+      if (!loaded) return loaded.text();
+    }
+    for (std::uint32_t i = from; i < to; ++i) {
+      std::vector<float>& values = results.of[context.rank][i];
+      values = contribution(context.rank, kElements, i);
+      if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
+    }
+    if (states == nullptr) return "";
+    Result<SessionState> state = session.state();
+    if (!state) return state.status().text();
+    states[context.rank] = std::move(*state);
+    return "";
+  });
+}
+
+bool all_zero(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float x) { return x == 0; });
+}
+
+}  // namespace
+
+TEST_CASE("staleness: a step gets, byte for byte, what the step before would have got without it") {
+  for (const char* codec : {"none", "int4", "topk", "dgc", "powersgd"}) {
+    for (const char* strategy : {"PS", "RING", "ALL_GATHER", "TREE", "HIERARCHICAL"}) {
+      const bool exact = std::string(strategy) == "RING" || std::string(strategy) == "TREE";
+      if (exact && std::string(codec) != "none" && std::string(codec) != "int4") continue;
+      if (std::string(codec) == "dgc" && std::string(strategy) == "HIERARCHICAL") continue;
+      if (std::string(codec) == "powersgd" && exact) continue;
+      if (std::string(strategy) == "ALL_GATHER" && std::string(codec) == "powersgd") continue;
+      INFO(codec << " " << strategy);
+      Results prompt, late;
+      REQUIRE(train(0, codec, strategy, prompt) == "");
+      REQUIRE(train(1, codec, strategy, late) == "");
+      for (int rank = 0; rank < kRanks; ++rank) {
+        CHECK(all_zero(late.of[rank][0]));
+        for (std::uint32_t i = 1; i < kSteps; ++i) CHECK(late.of[rank][i] == prompt.of[rank][i - 1]);
+      }
+    }
+  }
+}
+
+TEST_CASE("staleness: a training that is saved and goes on is one that was never interrupted") {
+  for (const char* codec : {"none", "int4"}) {
+    for (const std::uint32_t at : {1u, 3u}) {
+      INFO(codec << " at step " << at);
+      Results through, parts;
+      SessionState states[kRanks];
+      REQUIRE(train(1, codec, "PS", through) == "");
+      REQUIRE(train(1, codec, "PS", parts, 0, at, states) == "");
+      REQUIRE(train(1, codec, "PS", parts, at, kSteps, states) == "");
+      for (int rank = 0; rank < kRanks; ++rank) {
+        for (std::uint32_t i = 0; i < kSteps; ++i) CHECK(parts.of[rank][i] == through.of[rank][i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("staleness: taking a state between steps changes nothing") {
+  Results plain;
+  REQUIRE(train(1, "int4", "PS", plain) == "");
+  const std::string complaints =
+      with_staleness(1, "int4", "PS", [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> id = declare(session, "weight", kElements);
+        if (!id) return id.status().text();
+        for (std::uint32_t i = 0; i < kSteps; ++i) {
+          std::vector<float> values = contribution(context.rank, kElements, i);
+          if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
+          if (values != plain.of[context.rank][i]) return "step " + std::to_string(i) + " differs";
+          if (const auto state = session.state(); !state || state->step != i + 1) return "its state is not right";
+        }
+        return "";
+      });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("staleness: half precision is exact, too, through a state and back") {
+  const std::string complaints = with_staleness(1, "none", "PS", [&](Session& session, RankContext&) -> std::string {
+    for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+      const Result<GradientId> id = session.declare({"g" + std::string(name_of(dtype)), dtype, {3}, 0});
+      if (!id) return id.status().text();
+      std::uint16_t values[] = {0x3c00, 0xbe01, 0x0001};
+      const Submission one{*id, {reinterpret_cast<std::byte*>(values), sizeof values}};
+      if (const auto handles = session.submit({&one, 1}); !handles) return handles.status().text();
+      if (const auto done = session.step(); !done) return done.status().text();
+      if (values[0] != 0 || values[1] != 0 || values[2] != 0) return "the first result is not zero";
+      const Result<SessionState> state = session.state();
+      if (!state) return state.status().text();
+      if (const Status loaded = session.load_state(*state); !loaded) return loaded.text();
+      if (const auto handles = session.submit({&one, 1}); !handles) return handles.status().text();
+      if (const auto done = session.step(); !done) return done.status().text();
+      // The mean of three ranks' equal values, rounded once.
+      if (values[0] != 0x3c00 || values[1] != 0xbe01 || values[2] != 0x0001) return "not what was submitted";
+    }
+    return "";
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("staleness: what is not finite is told with the step that gets it") {
+  const std::string complaints =
+      with_staleness(1, "int4", "PS", [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> id = declare(session, "weight", kElements);
+        if (!id) return id.status().text();
+        for (std::uint32_t i = 0; i < kSteps; ++i) {
+          std::vector<float> values = contribution(context.rank, kElements, i);
+          if (i == 1 && context.rank == 2) values[7] = std::numeric_limits<float>::infinity();
+          const Submission one{*id, view_of(values)};
+          if (const auto handles = session.submit({&one, 1}); !handles) return handles.status().text();
+          const Result<StepResult> done = session.step();
+          if (!done) return done.status().text();
+          if (done->step != i) return "its step is " + std::to_string(done->step);
+          if (done->finite != (i != 2)) return "step " + std::to_string(i) + " says otherwise";
+          if (i == 2 && done->first_non_finite != "weight") return "names " + done->first_non_finite;
+        }
+        return "";
+      });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("staleness: a gradient that a step leaves out gets its last result when it comes back") {
+  const std::string complaints =
+      with_staleness(1, "none", "PS", [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> often = declare(session, "often", 100), seldom = declare(session, "seldom", 100);
+        if (!often || !seldom) return "declare";
+        for (std::uint32_t i = 0; i < 6; ++i) {
+          std::vector<float> values = contribution(context.rank, 100, i),
+                             rare = contribution(context.rank, 100, 50 + i);
+          if (std::string bad = reduce(session, *often, values); !bad.empty()) return bad;
+          if (i % 3 == 0) {
+            if (std::string bad = reduce(session, *seldom, rare); !bad.empty()) return bad;
+          }
+          if (const auto done = session.step(); !done) return done.status().text();
+          if (i > 0 && values != average(kRanks, 100, i - 1)) return "often, step " + std::to_string(i);
+          if (i == 3 && rare != average(kRanks, 100, 50)) return std::string("seldom");
+        }
+        return "";
+      });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("staleness: wait, done and step hand over, on any thread") {
+  const std::string complaints =
+      with_staleness(1, "int8", "PS", [&](Session& session, RankContext& context) -> std::string {
+        std::vector<GradientId> ids;
+        for (int g = 0; g < 12; ++g) ids.push_back(*declare(session, "g" + std::to_string(g), 3000));
+        std::vector<std::vector<float>> before;
+        for (std::uint32_t i = 0; i < 8; ++i) {
+          std::vector<std::vector<float>> values;
+          std::vector<Submission> all;
+          for (std::size_t g = 0; g < ids.size(); ++g) values.push_back(contribution(context.rank, 3000, 100 * i + g));
+          for (std::size_t g = 0; g < ids.size(); ++g) all.push_back({ids[g], view_of(values[g])});
+          const auto handles = session.submit(all);
+          if (!handles) return handles.status().text();
+          std::thread waiter([&] {
+            for (std::size_t g = 0; g < 4; ++g) static_cast<void>(session.wait((*handles)[g], -1, Waiter::kHelper));
+          });
+          for (std::size_t g = 4; g < 8; ++g) {
+            while (!session.done((*handles)[g])) std::this_thread::yield();
+          }
+          waiter.join();
+          const auto is_late = [&](std::size_t g) {
+            return i == 0 ? all_zero(values[g])
+                          : relative_error(values[g], average(kRanks, 3000, 100 * (i - 1) + static_cast<unsigned>(g))) <
+                                0.05;
+          };
+          for (std::size_t g = 0; g < 8; ++g) {
+            if (!is_late(g)) return "g" + std::to_string(g) + " before step " + std::to_string(i) + " ended";
+          }
+          if (const auto done = session.step(); !done) return done.status().text();
+          for (std::size_t g = 8; g < ids.size(); ++g) {
+            if (!is_late(g)) return "g" + std::to_string(g) + " after step " + std::to_string(i);
+          }
+        }
+        return "";
+      });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("staleness: mistakes are named where they are made") {
+  const std::string complaints =
+      with_staleness(1, "none", "PS", [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> id = declare(session, "weight", 10);
+        if (!id) return id.status().text();
+        std::vector<float> values = contribution(context.rank, 10, 1), few(9);
+        const auto refused = [&](const Submission& one, const char* why) {
+          const auto handles = session.submit({&one, 1});
+          return !handles && handles.status().message().find(why) != std::string::npos;
+        };
+        if (!refused({*id, view_of(few)}, "gradient weight: 36 bytes, declared with 40")) return "size";
+        if (!refused({GradientId(7), view_of(values)}, "no gradient has the id 7")) return "id";
+        const Submission twice[] = {{*id, view_of(values)}, {*id, view_of(values)}};
+        if (const auto handles = session.submit(twice); handles) return "twice in one";
+        if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+        if (!refused({*id, view_of(values)}, "submitted twice in step 0")) return "twice in a step";
+        if (session.state()) return "a state in the middle of a step";
+        if (session.wait(Handle(99), 1).message() != "a handle that no submission gave") return "handle";
+        if (const auto done = session.step(); !done) return done.status().text();
+        Result<SessionState> state = session.state();
+        if (!state) return state.status().text();
+        state->gradients.at("weight (late)").residual.resize(4);
+        const Status loaded = session.load_state(*state);
+        if (loaded.message() != "gradient weight: a late result of 4 elements, it has 10") return loaded.text();
+        if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+        const auto done = session.step();
+        return done ? "" : done.status().text();
+      });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("staleness: closing in the middle of a step says so") {
+  const std::string complaints = with_staleness(1, "none", "PS", [&](Session& session, RankContext&) -> std::string {
+    const Result<GradientId> id = declare(session, "weight", 1000);
+    std::vector<float> values(1000, 1.0f), more(1000, 1.0f);
+    if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
+    if (std::string bad = reduce(session, *id, more); !bad.empty()) return bad;
+    const Status closed = session.close();
+    if (closed.code() != StatusCode::kAborted) return closed.text();
+    return closed.message() == "the session was closed while 1 gradients were under way" ? "" : closed.text();
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("staleness: an abort ends every rank's step") {
+  const std::string complaints =
+      with_staleness(1, "none", "PS", [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> id = declare(session, "weight", 1000);
+        std::vector<float> values(1000, 1.0f);
+        for (int i = 0; i < 1000; ++i) {
+          if (i == 3 && context.rank == 1) session.abort("enough");
+          const std::string bad = step(session, *id, values);
+          if (!bad.empty()) return bad.find("rank 1 aborted the job: enough") == std::string::npos ? bad : "";
+        }
+        return "goes on after an abort";
+      });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("staleness: a steady step asks for no memory on the program's thread") {
+  const std::string complaints =
+      with_staleness(1, "int4", "PS", [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> id = declare(session, "weight", kElements);
+        std::vector<float> values = contribution(context.rank, kElements, 1);
+        const Submission one{*id, view_of(values)};
+        Handle handle{};
+        std::uint64_t begin = 0;
+        for (int i = 0; i < 12; ++i) {
+          if (i == 6) begin = allocations_of_this_thread();
+          if (Status status = session.submit({&one, 1}, {&handle, 1}); !status) return status.text();
+          if (Status status = session.wait(handle, -1); !status) return status.text();
+          if (!session.step()) return "step";
+        }
+        const std::uint64_t allocations = allocations_of_this_thread() - begin;
+        return allocations == 0 ? "" : std::to_string(allocations) + " allocations";
+      });
+  CHECK(complaints == "");
+}
