@@ -41,28 +41,36 @@ def environment(rank, ranks):
     }
 
 
-def run_case(model, way, ranks, seconds, timeout):
-    """The results of all ranks, by rank; an empty list and the reason when one failed."""
+def run_ranks(command, ranks, timeout, more=None):
+    """(exit code, stdout, stderr) of each rank, half of them in each namespace; None when they take too long. `more`:
+    environment variables."""
     processes = []
     for rank in range(ranks):
-        command = ["ip", "netns", "exec", network.NAMES[rank * 2 // ranks], sys.executable, str(HERE / "worker.py")]
-        command += [model, way, "--seconds", str(seconds)]
+        own = ["ip", "netns", "exec", network.NAMES[rank * 2 // ranks], *command]
+        variables = {**environment(rank, ranks), **(more or {})}
         processes.append(
-            subprocess.Popen(
-                command, env=environment(rank, ranks), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
+            subprocess.Popen(own, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         )
     try:
         outputs = [process.communicate(timeout=timeout) for process in processes]
     except subprocess.TimeoutExpired:
-        return [], f"no result in {timeout:.0f} s"
+        return None
     finally:
         for process in processes:
             process.kill()
+    return [(process.returncode, *output) for process, output in zip(processes, outputs)]
+
+
+def run_case(model, way, ranks, seconds, timeout, more=None):
+    """The results of all ranks, by rank; an empty list and the reason when one failed."""
+    command = [sys.executable, str(HERE / "worker.py"), model, way, "--seconds", str(seconds)]
+    ended = run_ranks(command, ranks, timeout, more)
+    if ended is None:
+        return [], f"no result in {timeout:.0f} s"
     results = []
-    for process, (output, errors) in zip(processes, outputs):
+    for code, output, errors in ended:
         found = [line for line in output.splitlines() if line.startswith("RESULT ")]
-        if process.returncode != 0 or not found:
+        if code != 0 or not found:
             return [], (errors.strip().splitlines() or ["ended without a result"])[-1]
         results.append(json.loads(found[0].removeprefix("RESULT ")))
     return results, ""

@@ -52,7 +52,8 @@ def synchronize(ddp, how):
     elif how.startswith("casync-"):
         import casync.torch
 
-        state = casync.torch.State(codec=how.removeprefix("casync-"))
+        codec, _, plan = how.removeprefix("casync-").partition("=")
+        state = casync.torch.State(plan=plan) if plan else casync.torch.State(codec=codec)
         ddp.register_comm_hook(state, casync.torch.comm_hook)
         return state
     return None
