@@ -37,6 +37,22 @@ Curve read_points(const Placed<Message>& from) {
   return curve;
 }
 
+template <class Message>
+Fan read_fan(const Placed<Message>& from, int number, const google::protobuf::RepeatedPtrField<wire::Fan>& points) {
+  Fan fan;
+  for (int i = 0; i < points.size() && !from.hopeless(); ++i) {
+    const auto point = from.inner(points[i], number, i);
+    if (!point->has_peers() || !point->has_slowdown()) {
+      point.refuse("no peers or no slowdown, expected { peers: NUMBER slowdown: NUMBER }");
+      continue;
+    }
+    fan.points.push_back({point->peers(), point->slowdown()});
+    const std::string fault = fault_of_point(fan.points, fan.points.size() - 1);
+    if (!fault.empty()) point.refuse(fault + ", expected rising peers from 2 and slowdowns of at least 1");
+  }
+  return fan;
+}
+
 Link read_link(const Placed<wire::Link>& from) {
   Link link;
   link.latency_s = checked(from, wire::Link::kLatencySecondsFieldNumber, from->latency_seconds(), 0);
@@ -50,6 +66,8 @@ Link read_link(const Placed<wire::Link>& from) {
   } else {
     link.wire = read_points(from);
   }
+  link.incast = read_fan(from, wire::Link::kIncastFieldNumber, from->incast());
+  link.outcast = read_fan(from, wire::Link::kOutcastFieldNumber, from->outcast());
   return link;
 }
 
@@ -67,6 +85,19 @@ void read_codecs(const Placed<wire::Profile>& from, Profile& profile) {
   }
 }
 
+/// What it does not say is as `otherwise`.
+Contention read_contention(const Placed<wire::Contention>& from, double otherwise) {
+  Contention read = Contention::of_all(otherwise);
+  const auto field = [&](int number, bool set, double value, double& to) {
+    if (set) to = checked(from, number, value, 1);
+  };
+  field(wire::Contention::kTrainingFieldNumber, from->has_training(), from->training(), read.training);
+  field(wire::Contention::kEncodeFieldNumber, from->has_encode(), from->encode(), read.encode);
+  field(wire::Contention::kMergeFieldNumber, from->has_merge(), from->merge(), read.merge);
+  field(wire::Contention::kDecodeFieldNumber, from->has_decode(), from->decode(), read.decode);
+  return read;
+}
+
 Profile read_profile(const Placed<wire::Profile>& from) {
   Profile profile;
   profile.name = from->name();
@@ -74,9 +105,15 @@ Profile read_profile(const Placed<wire::Profile>& from) {
   profile.memory_bytes_per_second = required(from, wire::Profile::kMemoryBytesPerSecondFieldNumber,
                                              from->has_memory_bytes_per_second(), from->memory_bytes_per_second(), 1);
   profile.launch_s = checked(from, wire::Profile::kLaunchSecondsFieldNumber, from->launch_seconds(), 0);
+  profile.task_s = checked(from, wire::Profile::kTaskSecondsFieldNumber, from->task_seconds(), 0);
+  double contention = 1;
   if (from->has_contention()) {
-    profile.contention = checked(from, wire::Profile::kContentionFieldNumber, from->contention(), 1);
+    contention = checked(from, wire::Profile::kContentionFieldNumber, from->contention(), 1);
   }
+  profile.contention =
+      from->has_contended()
+          ? read_contention(from.inner(from->contended(), wire::Profile::kContendedFieldNumber), contention)
+          : Contention::of_all(contention);
   if (from->has_between()) {
     profile.between = read_link(from.inner(from->between(), wire::Profile::kBetweenFieldNumber));
   } else {
@@ -98,10 +135,30 @@ void write_points(const Curve& curve, Message* to) {
   }
 }
 
+void write_fan(const Fan& fan, google::protobuf::RepeatedPtrField<wire::Fan>* to) {
+  for (const Fan::Point& point : fan.points) {
+    wire::Fan* added = to->Add();
+    added->set_peers(point.peers);
+    added->set_slowdown(point.slowdown);
+  }
+}
+
+/// One number where one says all.
+void write_contention(const Contention& contention, wire::Profile* to) {
+  if (contention == Contention::of_all(contention.training)) return to->set_contention(contention.training);
+  wire::Contention* each = to->mutable_contended();
+  each->set_training(contention.training);
+  each->set_encode(contention.encode);
+  each->set_merge(contention.merge);
+  each->set_decode(contention.decode);
+}
+
 void write_link(const Link& link, wire::Link* to) {
   to->set_latency_seconds(link.latency_s);
   to->set_message_seconds(link.message_s);
   write_points(link.wire, to);
+  write_fan(link.incast, to->mutable_incast());
+  write_fan(link.outcast, to->mutable_outcast());
 }
 
 }  // namespace
@@ -128,7 +185,8 @@ std::string profile_text(const Profile& profile) {
   if (!profile.source.empty()) message.set_source(profile.source);
   message.set_memory_bytes_per_second(profile.memory_bytes_per_second);
   message.set_launch_seconds(profile.launch_s);
-  message.set_contention(profile.contention);
+  if (profile.task_s > 0) message.set_task_seconds(profile.task_s);
+  write_contention(profile.contention, &message);
   write_link(profile.between, message.mutable_between());
   write_link(profile.inside, message.mutable_inside());
   if (profile.node_shares_port) message.set_node_shares_port(true);

@@ -18,12 +18,22 @@ Status check_curve(const Curve& curve, const std::string& what) {
   return Status::ok();
 }
 
+Status check_fan(const Fan& fan, const std::string& what) {
+  for (std::size_t i = 0; i < fan.points.size(); ++i) {
+    const std::string fault = fault_of_point(fan.points, i);
+    if (!fault.empty()) return invalid_argument("profile: " + what + ", point " + std::to_string(i + 1) + ": " + fault);
+  }
+  return Status::ok();
+}
+
 Status check_link(const Link& link, const std::string& what) {
   if (!usable(link.latency_s))
     return invalid_argument("profile: " + what + ": a latency that is negative or not finite");
   if (!usable(link.message_s)) {
     return invalid_argument("profile: " + what + ": a cost of messages that is negative or not finite");
   }
+  CASYNC_RETURN_IF_ERROR(check_fan(link.incast, what + ", incast"));
+  CASYNC_RETURN_IF_ERROR(check_fan(link.outcast, what + ", outcast"));
   return check_curve(link.wire, what);
 }
 
@@ -31,8 +41,10 @@ Status check_profile(const Profile& profile) {
   // Infinity is a machine whose codecs are free: what closed forms are compared with.
   if (!(profile.memory_bytes_per_second > 0)) return invalid_argument("profile: no memory bandwidth");
   if (!usable(profile.launch_s)) return invalid_argument("profile: a launch that is negative or not finite");
-  if (!std::isfinite(profile.contention) || profile.contention < 1) {
-    return invalid_argument("profile: a contention below 1, or not finite");
+  if (!usable(profile.task_s)) return invalid_argument("profile: a cost of tasks that is negative or not finite");
+  const Contention& contention = profile.contention;
+  for (const double times : {contention.training, contention.encode, contention.merge, contention.decode}) {
+    if (!std::isfinite(times) || times < 1) return invalid_argument("profile: a contention below 1, or not finite");
   }
   CASYNC_RETURN_IF_ERROR(check_link(profile.inside, "inside"));
   CASYNC_RETURN_IF_ERROR(check_link(profile.between, "between"));

@@ -105,34 +105,62 @@ UrgentTask Engine::urgent(std::uint32_t task) {
 /// Also settles at which rate training goes on beside it: another codec task may follow at once.
 void Engine::start_codec(Rank rank) {
   RankState& own = state(rank);
-  const double shared = 1 / scenario_.profile.contention;
   if (!own.codec.running && !own.ready.empty()) {
     own.codec_task = own.ready.pop().task;
     own.codec_began = now_;
     const double slowness = options_.slowness.empty() ? 1 : options_.slowness[static_cast<std::size_t>(rank)];
-    start(own.codec, tasks_[own.codec_task].seconds * slowness, own.training.running ? shared : 1, Event::Kind::kCodec,
-          rank);
+    const FlatTask& task = tasks_[own.codec_task];
+    start(own.codec, (scenario_.profile.task_s + task.seconds) * slowness, codec_rate(rank, task.verb),
+          Event::Kind::kCodec, rank);
   }
-  change_rate(own.codec, own.training.running ? shared : 1, Event::Kind::kCodec, rank);
-  change_rate(own.training, own.codec.running ? shared : 1, Event::Kind::kTraining, rank);
+  if (own.codec.running) {
+    change_rate(own.codec, codec_rate(rank, tasks_[own.codec_task].verb), Event::Kind::kCodec, rank);
+  }
+  change_rate(own.training, training_rate(rank), Event::Kind::kTraining, rank);
+}
+
+/// Of a task on the codec, beside the rank's training if that runs. What is only a task's own cost counts as encoding.
+double Engine::codec_rate(Rank rank, TaskVerb verb) const {
+  if (!ranks_[static_cast<std::size_t>(rank)].training.running) return 1;
+  const Contention& contention = scenario_.profile.contention;
+  switch (verb) {
+    case TaskVerb::kMerge: return 1 / contention.merge;
+    case TaskVerb::kDecode: return 1 / contention.decode;
+    default: return 1 / contention.encode;
+  }
+}
+
+double Engine::training_rate(Rank rank) const {
+  return ranks_[static_cast<std::size_t>(rank)].codec.running ? 1 / scenario_.profile.contention.training : 1;
 }
 
 void Engine::end_codec(Rank rank) {
   RankState& own = state(rank);
   own.codec.running = false;
   const std::uint32_t task = std::exchange(own.codec_task, kNoTask);
-  const double took = now_ - own.codec_began;
-  const TaskVerb verb = tasks_[task].verb;
-  (verb == TaskVerb::kEncode  ? own.sums.encode_s
-   : verb == TaskVerb::kMerge ? own.sums.merge_s
-                              : own.sums.decode_s) += took;
-  keep_span(task, own.codec_began);
+  const double took = now_ - own.codec_began, task_s = scenario_.profile.task_s;
+  const double task_part = task_s > 0 ? took * task_s / (task_s + tasks_[task].seconds) : 0;
+  own.sums.tasks_s += task_part;
+  const auto worked = [&](double& sum) {
+    sum += took - task_part;
+    keep_span(task, own.codec_began);
+  };
   mark(rank);
+  switch (tasks_[task].verb) {
+    case TaskVerb::kSend: return add_send(task);
+    case TaskVerb::kEncode: worked(own.sums.encode_s); break;
+    case TaskVerb::kMerge: worked(own.sums.merge_s); break;
+    case TaskVerb::kDecode: worked(own.sums.decode_s); break;
+    case TaskVerb::kInstant:
+    case TaskVerb::kRecv: break;
+  }
   complete(task);
 }
 
+/// Where tasks cost something by themselves, each goes through the codec, and a message afterwards to its port.
 void Engine::make_ready(std::uint32_t task) {
-  switch (tasks_[task].verb) {
+  const bool costs = scenario_.profile.task_s > 0;
+  switch (costs ? TaskVerb::kEncode : tasks_[task].verb) {
     case TaskVerb::kInstant:
     case TaskVerb::kRecv: done_.push_back(task); break;
     case TaskVerb::kSend: add_send(task); break;
@@ -198,6 +226,7 @@ Simulation Engine::result() {
     simulation.parts.encode_s += rank.sums.encode_s / shares;
     simulation.parts.merge_s += rank.sums.merge_s / shares;
     simulation.parts.decode_s += rank.sums.decode_s / shares;
+    simulation.parts.tasks_s += rank.sums.tasks_s / shares;
     simulation.parts.wire_s += rank.sums.wire_s / shares;
     simulation.parts.waiting_s += rank.sums.waiting_s / shares;
     simulation.parts.exposed_s += rank.sums.exposed_s / shares;

@@ -8,6 +8,7 @@
 
 #include "casync/simulator/event_queue.h"
 #include "casync/simulator/flat_tasks.h"
+#include "casync/simulator/peer_count.h"
 #include "casync/simulator/simulate.h"
 
 namespace casync {
@@ -67,6 +68,9 @@ class Engine {
     bool sending = false;
     double receives_until = 0;
     UrgentQueue ready;  ///< may name sends that have left fused with another
+    // Kept where the link has a fan of that kind.
+    PeerCount receivers;  ///< of what waits to leave, or is leaving
+    PeerCount senders;    ///< of what arrives, or waits to
     bool dirty = false;
   };
 
@@ -75,6 +79,8 @@ class Engine {
   void dispatch();
   void start_codec(Rank rank);
   void end_codec(Rank rank);
+  double codec_rate(Rank rank, TaskVerb verb) const;
+  double training_rate(Rank rank) const;
   void make_ready(std::uint32_t task);
   void complete(std::uint32_t task);
   void finish_run(std::uint32_t run);
@@ -96,6 +102,9 @@ class Engine {
   // engine_network.cc
   std::size_t port_of(Rank rank, Rank peer) const;
   const Link& link_of(std::uint32_t send) const;
+  const Link& link_at(std::size_t port) const {
+    return port < ranks_.size() ? scenario_.profile.inside : scenario_.profile.between;
+  }
   void add_send(std::uint32_t send);
   void start_sending(std::size_t port);
   bool clean(UrgentQueue& queue) const;
@@ -103,6 +112,7 @@ class Engine {
   void port_free(std::uint32_t first);
   void head_arrives(std::uint32_t first, std::uint32_t step);
   void arrived(std::uint32_t first, int step);
+  void receive(std::uint32_t recv);
 
   Rank rank_of(std::uint32_t task) const { return static_cast<Rank>(tasks_[task].run / gradients_); }
   std::uint32_t gradient_of(std::uint32_t task) const { return tasks_[task].run % gradients_; }
@@ -130,7 +140,7 @@ class Engine {
   // By task.
   std::vector<std::int32_t> waits_for_;
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
-  std::vector<double> since_;              // when a message began to leave, or to arrive
+  std::vector<double> since_;              // when a message began to leave, or to arrive; before that, has left
   std::vector<std::uint64_t> queued_as_;   // the arrival of a send that waits for its port; 0: it does not
   std::vector<std::uint32_t> done_;        // tasks that are over and have not set their successors free
 

@@ -39,6 +39,7 @@ void Engine::add_send(std::uint32_t send) {
   queued_as_[send] = ready.arrival;
   const std::size_t port = port_of(rank_of(send), receiver_of(send));
   ports_[port].ready.push(ready);
+  if (!link_at(port).outcast.empty()) ports_[port].receivers.add(receiver_of(send));
   if (scenario_.fusion_bytes > 0) lanes_[lane_key(rank_of(send), receiver_of(send))].push(ready);
   if (!std::exchange(ports_[port].dirty, true)) dirty_ports_.push_back(port);
 }
@@ -54,9 +55,11 @@ void Engine::start_sending(std::size_t port) {
   if (own.sending || !clean(own.ready)) return;
   const std::uint32_t first = own.ready.pop().task;
   const Link& link = link_of(first);
-  const double seconds = link.message_s + link.wire.at(fuse(first));
+  const double slowdown = link.outcast.at(own.receivers.peers());
+  const double seconds = (link.message_s + link.wire.at(fuse(first))) * slowdown;
   RankState& sender = state(rank_of(first));
   own.sending = true;
+  if (!link.outcast.empty()) since_[tasks_[first].peer_task] = now_ + seconds + link.latency_s;
   ++messages_;
   sender.sums.wire_s += seconds;
   events_.push(now_ + seconds, Event::Kind::kPortFree, first);
@@ -91,7 +94,9 @@ void Engine::port_free(std::uint32_t first) {
   const std::size_t port = port_of(rank_of(first), receiver_of(first));
   ports_[port].sending = false;
   if (!std::exchange(ports_[port].dirty, true)) dirty_ports_.push_back(port);
+  const bool counted = !link_at(port).outcast.empty();
   for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) {
+    if (counted) ports_[port].receivers.remove(receiver_of(send));
     keep_span(send, since_[send], receiver_of(send));
     complete(send);
   }
@@ -101,15 +106,22 @@ void Engine::head_arrives(std::uint32_t first, std::uint32_t step) {
   Port& port = ports_[port_of(receiver_of(first), rank_of(first))];
   Bytes bytes = 0;
   const double begins = std::max(now_, port.receives_until);
+  const Link& link = link_of(first);
+  // A sender that many receivers slow down is not overtaken by its own message.
+  const double left = link.outcast.empty() ? begins : since_[tasks_[first].peer_task];
   for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) {
     bytes += tasks_[send].bytes;
     since_[tasks_[send].peer_task] = begins;
   }
-  port.receives_until = begins + link_of(first).wire.at(static_cast<double>(bytes));
-  events_.push(port.receives_until, Event::Kind::kArrived, first, step);
+  if (!link.incast.empty()) port.senders.add(rank_of(first));
+  port.receives_until = begins + link.wire.at(static_cast<double>(bytes)) * link.incast.at(port.senders.peers());
+  events_.push(std::max(port.receives_until, left), Event::Kind::kArrived, first, step);
 }
 
 void Engine::arrived(std::uint32_t first, int step) {
+  if (!link_of(first).incast.empty()) {
+    ports_[port_of(receiver_of(first), rank_of(first))].senders.remove(rank_of(first));
+  }
   for (std::uint32_t send = first; send != kNoTask;) {
     const std::uint32_t recv = tasks_[send].peer_task;
     const std::uint32_t next = fused_with_[send];
@@ -118,10 +130,16 @@ void Engine::arrived(std::uint32_t first, int step) {
       run.early.emplace_back(recv, step);
     } else if (--waits_for_[recv] == 0) {
       keep_span(recv, since_[recv], rank_of(send));
-      complete(recv);
+      receive(recv);
     }
     send = next;
   }
+}
+
+/// Its bytes are all there.
+void Engine::receive(std::uint32_t recv) {
+  if (scenario_.profile.task_s > 0) return make_ready(recv);
+  complete(recv);
 }
 
 }  // namespace casync

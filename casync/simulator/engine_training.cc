@@ -57,7 +57,7 @@ void Engine::go_on(Rank rank) {
   RankState& own = state(rank);
   const double from = own.milestone == 0 ? 0 : milestones_[own.milestone - 1].position;
   const double seconds = (milestones_[own.milestone].position - from) * own.factor;
-  start(own.training, seconds, own.codec.running ? 1 / scenario_.profile.contention : 1, Event::Kind::kTraining, rank);
+  start(own.training, seconds, training_rate(rank), Event::Kind::kTraining, rank);
 }
 
 /// At a milestone.

@@ -21,7 +21,18 @@ double& part_of(StepParts& parts, Stage::Kind kind) {
     case Stage::Kind::kEncode: return parts.encode_s;
     case Stage::Kind::kMerge: return parts.merge_s;
     case Stage::Kind::kDecode: return parts.decode_s;
-    default: return parts.wire_s;
+    case Stage::Kind::kTasks: return parts.tasks_s;
+    case Stage::Kind::kSend: break;
+  }
+  return parts.wire_s;
+}
+
+/// Of a codec's stage beside training: as Engine::codec_rate.
+double slowed(const Contention& contention, Stage::Kind kind) {
+  switch (kind) {
+    case Stage::Kind::kMerge: return 1 / contention.merge;
+    case Stage::Kind::kDecode: return 1 / contention.decode;
+    default: return 1 / contention.encode;
   }
 }
 
@@ -105,7 +116,10 @@ void OneRank::happen(const Event& event) {
       if (event.version != at_codec_.version) break;
       at_codec_.running = false;
       const Stage& stage = stage_of(codec_item_);
-      part_of(made_.parts, stage.kind) += now_ - codec_began_;
+      const double took = now_ - codec_began_;
+      const double task_part = stage.tasks_s > 0 ? took * stage.tasks_s / stage.seconds : 0;
+      made_.parts.tasks_s += task_part;
+      part_of(made_.parts, stage.kind) += took - task_part;
       if (stage.then_s > 0) {
         events_.push(now_ + stage.then_s, Event::Kind::kArrived, codec_item_);
       } else {
@@ -130,7 +144,7 @@ void OneRank::change_rate(Work& work, double rate, Event::Kind kind) {
 
 void OneRank::go_on() {
   const double from = milestone_ == 0 ? 0 : milestones_[milestone_ - 1].position;
-  start(at_training_, milestones_[milestone_].position - from, at_codec_.running ? 1 / profile_.contention : 1,
+  start(at_training_, milestones_[milestone_].position - from, at_codec_.running ? 1 / profile_.contention.training : 1,
         Event::Kind::kTraining);
 }
 
@@ -204,7 +218,9 @@ void OneRank::finish(std::uint32_t gradient) {
 }
 
 void OneRank::start_codec() {
-  const double shared = 1 / profile_.contention;
+  const auto rate = [&](const Stage& stage) {
+    return at_training_.running ? slowed(profile_.contention, stage.kind) : 1;
+  };
   // What takes no time makes nobody wait: it is over at once, and may make more ready.
   while (!at_codec_.running && !codec_ready_.empty()) {
     const std::uint32_t item = codec_ready_.pop().task;
@@ -215,10 +231,10 @@ void OneRank::start_codec() {
     }
     codec_item_ = item;
     codec_began_ = now_;
-    start(at_codec_, stage.seconds, at_training_.running ? shared : 1, Event::Kind::kCodec);
+    start(at_codec_, stage.seconds, rate(stage), Event::Kind::kCodec);
   }
-  change_rate(at_codec_, at_training_.running ? shared : 1, Event::Kind::kCodec);
-  change_rate(at_training_, at_codec_.running ? shared : 1, Event::Kind::kTraining);
+  if (at_codec_.running) change_rate(at_codec_, rate(stage_of(codec_item_)), Event::Kind::kCodec);
+  change_rate(at_training_, at_codec_.running ? 1 / profile_.contention.training : 1, Event::Kind::kTraining);
 }
 
 /// With messages that go to the same receiver, as Engine fuses them.

@@ -57,11 +57,13 @@ class Writer {
     for (Stage& stage : made_.stages) {
       const double part = stage.gathers ? scale : scale / made_.lumps;
       stage.seconds *= part;
+      stage.tasks_s *= part;
       stage.receive_s *= part;
       stage.bytes *= part;
       stage.messages *= part;
       stage.message_s = std::min(stage.message_s, stage.seconds);
     }
+    if (profile_.task_s > 0) add_message_tasks();
     return std::move(made_);
   }
 
@@ -71,9 +73,27 @@ class Writer {
   const Link& link(bool between) const { return between ? profile_.between : profile_.inside; }
   double on_wire(bool between, Bytes bytes) const { return link(between).wire.at(static_cast<double>(bytes)); }
   double leaving(bool between, Bytes bytes) const { return link(between).message_s + on_wire(between, bytes); }
+  /// How many ranks send to one at the same time, of `peers` that could. With fewer partitions than ranks all begin with
+  /// the same owner. Else they begin with different ones and meet by chance: where everybody sends all the time, a
+  /// message meets one other in the mean; owners answer in bursts, and the root of `peers` is what comes nearest to
+  /// the simulation of all ranks.
+  int meeting(int peers) const {
+    const double by_chance = all_the_time_ ? std::min(peers, 2) : std::sqrt(peers);
+    const double rest = 1 - std::min(share_, 1.0);
+    return static_cast<int>(std::lround(by_chance + rest * (peers - by_chance)));
+  }
+  // One message, as many peers being asked for theirs at once.
+  double leaving_to(bool between, Bytes bytes, int peers) const {
+    return leaving(between, bytes) * link(between).outcast.at(peers);
+  }
+  double arriving_from(bool between, Bytes bytes, int peers) const {
+    return on_wire(between, bytes) * link(between).incast.at(peers);
+  }
 
   Stage& codec(Kind kind, double times, double seconds, double then = 0) {
-    made_.stages.push_back({.kind = kind, .hop = hop_, .seconds = times * seconds, .then_s = then});
+    const double task_s = times * profile_.task_s;
+    made_.stages.push_back(
+        {.kind = kind, .hop = hop_, .seconds = times * seconds + task_s, .tasks_s = task_s, .then_s = then});
     return made_.stages.back();
   }
 
@@ -84,15 +104,32 @@ class Writer {
     return stage;
   }
 
-  /// `count` messages in a round. A node's ranks take turns at a port that they share.
-  Stage& send(bool between, double count, Bytes bytes, double then) {
+  /// What a rank has to do with each of its messages: as many arrive as leave.
+  void add_message_tasks() {
+    std::vector<Stage> stages;
+    for (const Stage& stage : made_.stages) {
+      if (stage.kind != Kind::kSend) {
+        stages.push_back(stage);
+        continue;
+      }
+      const double task_s = stage.messages * profile_.task_s;
+      Stage tasks{.kind = Kind::kTasks, .gathers = stage.gathers, .hop = stage.hop};
+      tasks.seconds = tasks.tasks_s = task_s;
+      stages.insert(stages.end(), {tasks, stage, tasks});
+    }
+    made_.stages = std::move(stages);
+  }
+
+  /// `count` messages in a round, to `peers` ranks and from as many. A node's ranks take turns at a port that they
+  /// share.
+  Stage& send(bool between, double count, Bytes bytes, double then, int peers) {
     const double sharing = between && profile_.node_shares_port ? each_ : 1;
     const Link& link = this->link(between);
     made_.stages.push_back({.kind = Kind::kSend,
                             .between = between,
                             .hop = hop_,
-                            .seconds = sharing * count * leaving(between, bytes),
-                            .receive_s = sharing * count * on_wire(between, bytes),
+                            .seconds = sharing * count * leaving(between, bytes) * link.outcast.at(peers),
+                            .receive_s = sharing * count * on_wire(between, bytes) * link.incast.at(meeting(peers)),
                             .joins = ranks_ == 2 && bytes > 0,
                             .message_s = link.message_s + link.wire.at(0),
                             .head_s = link.message_s + link.latency_s,
@@ -106,13 +143,14 @@ class Writer {
   /// To owners, or from them. Where a rank owns less than a partition, the owner's port is busy with it for longer.
   void with_owners(Bytes bytes, bool from_owner) {
     const double rest = 1 - std::min(share_, 1.0);
-    const double inside = each_ - 1, outside = ranks_ - each_;
-    const auto owner_s = [&](bool between, double count) {
-      return rest * count * (from_owner ? leaving(between, bytes) : on_wire(between, bytes));
+    const int inside = each_ - 1, outside = ranks_ - each_;
+    const auto owner_s = [&](bool between, int count) {
+      const double each = from_owner ? leaving_to(between, bytes, count) : arriving_from(between, bytes, count);
+      return rest * count * (each + profile_.task_s);
     };
     const double inside_s = owner_s(false, inside), outside_s = owner_s(true, outside);
-    if (inside > 0) send(false, of_round_ * inside / ranks_, bytes, outside > 0 ? 0 : inside_s);
-    if (outside > 0) send(true, of_round_ * outside / ranks_, bytes, std::max(inside_s, outside_s));
+    if (inside > 0) send(false, of_round_ * inside / ranks_, bytes, outside > 0 ? 0 : inside_s, inside);
+    if (outside > 0) send(true, of_round_ * outside / ranks_, bytes, std::max(inside_s, outside_s), outside);
   }
 
   void ps(bool coded_terms) {
@@ -141,7 +179,7 @@ class Writer {
         const double steps = static_cast<double>(ranks_ - 1) / pieces;
         before(steps);
         // Only one rank of a node has its successor elsewhere: a port that is shared is not asked for by the others.
-        Stage& sent = send(between, steps * share_, bytes, 0);
+        Stage& sent = send(between, steps * share_, bytes, 0, 1);
         if (between && profile_.node_shares_port) sent.seconds /= each_, sent.receive_s /= each_;
         sent.gathers = sent.joins = true;
         sent.then_s = steps * (rest * mean(leaving(false, bytes), leaving(true, bytes)) +
@@ -175,13 +213,15 @@ class Writer {
 
   void all_gather() {
     // As many lumps as partitions: each waits for the others' of the same only.
-    const double inside = each_ - 1, outside = ranks_ - each_;
+    const int inside = each_ - 1, outside = ranks_ - each_;
     const Bytes bytes = first(costs_).payload_bytes(slice_);
+    all_the_time_ = true;
     codec(Kind::kEncode, of_round_, first(costs_).encode(slice_));
-    if (inside > 0) send(false, of_round_ * inside, bytes, 0);
-    if (outside > 0) send(true, of_round_ * outside, bytes, 0);
+    if (inside > 0) send(false, of_round_ * inside, bytes, 0, inside);
+    if (outside > 0) send(true, of_round_ * outside, bytes, 0, outside);
     hop_ += 1;
     codec(Kind::kMerge, of_round_, merge_seconds(slice_, ranks_, first(costs_), false, costs_, sum(costs_)));
+    if (profile_.task_s > 0) codec(Kind::kDecode, of_round_, 0);  // the sum is there; what is left is a task
   }
 
   void tree() {
@@ -200,7 +240,7 @@ class Writer {
     codec(Kind::kEncode, of_round_, busy, std::max(0.0, chain - of_round_ * busy / made_.lumps));
     const auto way = [&](bool between, double messages, int steps, Bytes bytes) {
       if (messages <= 0) return;
-      Stage& sent = send(between, of_round_ * messages / ranks_, bytes, 0);
+      Stage& sent = send(between, of_round_ * messages / ranks_, bytes, 0, 1);
       sent.then_s = std::max(0, steps - 1) * sent.latency_s +
                     std::max(0.0, steps * leaving(between, bytes) - sent.seconds / made_.lumps);
     };
@@ -220,8 +260,10 @@ class Writer {
     const double of_delegate = of_round_ / each_;  // partitions that a rank is its node's delegate for
     const double delegate_rest = 1 - std::min(of_delegate, 1.0), rest = 1 - std::min(share_, 1.0);
     const int others = each_ - 1, other_nodes = nodes_ - 1;
+    const int at_port = other_nodes * (profile_.node_shares_port ? each_ : 1);
     if (others > 0) {
-      send(false, of_delegate * others, elements, delegate_rest * others * on_wire(false, elements));
+      send(false, of_delegate * others, elements, delegate_rest * others * arriving_from(false, elements, others),
+           others);
     }
     if (nodes_ > 1) {
       if (others > 0) {
@@ -230,16 +272,16 @@ class Writer {
       } else {
         codec(Kind::kEncode, of_round_ * other_nodes / nodes_, first(costs_).encode(slice_));
       }
-      send(true, of_delegate * other_nodes / nodes_, there, rest * other_nodes * on_wire(true, there));
+      send(true, of_delegate * other_nodes / nodes_, there, rest * other_nodes * arriving_from(true, there, at_port), at_port);
       const double merge = merge_seconds(slice_, other_nodes, first(costs_), true, costs_, second(costs_));
       gathering(share_, merge, rest * merge);
-      send(true, share_ * other_nodes, back, rest * other_nodes * leaving(true, back));
+      send(true, share_ * other_nodes, back, rest * other_nodes * leaving_to(true, back, at_port), at_port);
     } else {
       const double merge = merge_seconds(slice_, others, raw(costs_), true, costs_, second(costs_));
       gathering(of_delegate, merge, delegate_rest * merge);
     }
     if (others > 0) {
-      send(false, of_delegate * others, back, delegate_rest * others * leaving(false, back));
+      send(false, of_delegate * others, back, delegate_rest * others * leaving_to(false, back, others), others);
     }
     codec(Kind::kDecode, of_round_, second(costs_).decode(slice_));
   }
@@ -251,6 +293,7 @@ class Writer {
   Elements slice_ = 0;
   double rounds_ = 1, of_round_ = 1;  ///< rounds, and partitions in each
   double share_ = 1;                  ///< of a round's partitions, how many a rank owns
+  bool all_the_time_ = false;         ///< ranks send, without waiting for each other
   std::uint32_t hop_ = 0;
   Outline made_;
 };

@@ -18,7 +18,7 @@ namespace casync {
 /// over the ranks, so each rank has the mean of what owners do; where there are fewer partitions than ranks, what an
 /// owner does longer than that mean is time that passes (`then_s`), not time that anything is busy.
 struct Stage {
-  enum class Kind : std::uint8_t { kEncode, kMerge, kDecode, kSend };
+  enum class Kind : std::uint8_t { kEncode, kMerge, kDecode, kSend, kTasks };
 
   Kind kind{};
   bool between = false;  ///< of a send: over the port between nodes
@@ -26,6 +26,7 @@ struct Stage {
   bool aside = false;    ///< the next stage does not wait for it, only the end does
   std::uint32_t hop = 0;
   double seconds = 0;    ///< that the codec, or the sending port, is busy
+  double tasks_s = 0;    ///< of the codec's seconds, what its tasks cost beside what they do; of kTasks all
   double receive_s = 0;  ///< that the receiving port is busy with as many messages
   bool joins = false;    ///< small messages of all gradients have one receiver, and may leave as one
   double message_s = 0;  ///< of `seconds`, what one message costs however small: those that join save it

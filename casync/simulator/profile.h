@@ -5,6 +5,7 @@
 #include <string>
 
 #include "casync/simulator/curve.h"
+#include "casync/simulator/fan.h"
 
 namespace casync {
 
@@ -14,6 +15,8 @@ struct Link {
   double latency_s = 0;
   double message_s = 0;  ///< of each message, however small, at the sender
   Curve wire;            ///< seconds by bytes
+  Fan incast;            ///< of receiving, while so many ranks send to one
+  Fan outcast;           ///< of sending, while messages for so many ranks wait to leave
 
   bool operator==(const Link&) const = default;
 };
@@ -27,13 +30,25 @@ struct CodecCurves {
   bool operator==(const CodecCurves&) const = default;
 };
 
+/// How many times as long each takes while both a rank's training and its codecs run. At least 1.
+struct Contention {
+  double training = 1;
+  double encode = 1, merge = 1, decode = 1;
+
+  static constexpr Contention of_all(double times) { return {times, times, times, times}; }
+  bool operator==(const Contention&) const = default;
+};
+
 /// What a cluster's machines and links cost, as plain numbers. Read from a file by planner/profile_file.h.
 struct Profile {
   std::string name;
   std::string source;                  ///< where the numbers are from
   double memory_bytes_per_second = 0;  ///< of the device that encodes: what codecs without curves are derived from
   double launch_s = 0;                 ///< of each encode, merge and decode
-  double contention = 1;               ///< training and codecs both take so many times as long while both run
+  /// That a rank's codec is busy with each task, however small and of whatever kind, beside what the task does:
+  /// queues, bookkeeping, waking up. With a message that leaves or arrives, too.
+  double task_s = 0;
+  Contention contention;
   Link inside;                         ///< between ranks of one node; every rank has its own port
   Link between;                        ///< between nodes
   bool node_shares_port = false;       ///< one port between nodes for all ranks of a node; else one for each rank

@@ -61,12 +61,13 @@ Decision exchange_decision(const Decision& decision, const GradientSpec& spec, E
   return made;
 }
 
-Stage turn_stage(std::size_t turn, std::size_t last, double seconds, std::uint32_t hop) {
+Stage turn_stage(std::size_t turn, std::size_t last, double seconds, double task_s, std::uint32_t hop) {
   Stage stage;
   stage.kind = turn == 0 ? Stage::Kind::kEncode : turn == last ? Stage::Kind::kDecode : Stage::Kind::kMerge;
   stage.gathers = true;
   stage.hop = hop;
-  stage.seconds = seconds;
+  stage.seconds = seconds + task_s;
+  stage.tasks_s = task_s;
   return stage;
 }
 
@@ -76,6 +77,7 @@ void append(const Outline& exchange, int lumps, std::uint32_t first_hop, Outline
     const double times =
         stage.gathers ? exchange.rounds : static_cast<double>(exchange.rounds) * exchange.lumps / lumps;
     stage.seconds *= times;
+    stage.tasks_s *= times;
     stage.receive_s *= times;
     stage.bytes *= times;
     stage.messages *= times;
@@ -140,7 +142,7 @@ Result<Outline> outline_of(Decision decision, const GradientSpec& spec, const Al
   }
   std::uint32_t hop = 0;
   for (std::size_t turn = 0; turn <= exchanges.size(); ++turn) {
-    made.stages.push_back(turn_stage(turn, exchanges.size(), (*rounds)->turn_s[turn], hop));
+    made.stages.push_back(turn_stage(turn, exchanges.size(), (*rounds)->turn_s[turn], profile.task_s, hop));
     if (turn == exchanges.size()) break;
     append(exchanges[turn], made.lumps, hop, made);
     for (const Stage& stage : made.stages) hop = std::max(hop, stage.hop + 1);

@@ -49,6 +49,7 @@ struct SimulatedSpan {
 struct StepParts {
   double training_s = 0;  ///< backward and forward pass, alone
   double encode_s = 0, merge_s = 0, decode_s = 0;
+  double tasks_s = 0;    ///< what tasks cost beside what they do (Profile::task_s)
   double wire_s = 0;     ///< a rank's messages on sending ports
   double waiting_s = 0;  ///< the forward pass stood still for a gradient
   double exposed_s = 0;  ///< the step beyond training_s: waiting, and what codecs took from training

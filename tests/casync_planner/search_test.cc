@@ -210,7 +210,7 @@ TEST_CASE("planner: whatever is asked, an answer that is not worse than the refe
     PlanRequest odd = request(ranks, 1 + static_cast<int>(random() % 4), awkward(), static_cast<int>(random() % 6));
     odd.profile.memory_bytes_per_second = one_of(rates);
     odd.profile.launch_s = one_of(seconds);
-    odd.profile.contention = one_of(std::vector{1.0, 1.5, 1000.0});
+    odd.profile.contention = Contention::of_all(one_of(std::vector{1.0, 1.5, 1000.0}));
     odd.profile.node_shares_port = random() % 2 == 0;
     for (Link* link : {&odd.profile.inside, &odd.profile.between}) {
       *link = {one_of(seconds), one_of(seconds), random() % 4 == 0 ? Curve{} : Curve::affine(one_of(seconds), 1 / 1e8)};

@@ -114,7 +114,7 @@ TEST_CASE("simulator: small messages to one peer leave as one, and pay once") {
 
 TEST_CASE("simulator: contention stretches training and codec alike, while both run") {
   Profile profile = ideal(0);
-  profile.contention = 2;
+  profile.contention = Contention::of_all(2);
   profile.codecs["byte"].encode = Curve::affine(1, 0);
   Scenario scenario = one_gradient(1, 10, decision(StrategyKind::kPs, 1), profile);
   // A merge of one second on a single rank, beside a forward pass of three.
@@ -127,8 +127,69 @@ TEST_CASE("simulator: contention stretches training and codec alike, while both 
   CHECK(near(simulation.parts.merge_s, 2));
   CHECK(near(simulation.parts.exposed_s, 1));
   CHECK(simulation.parts.waiting_s == 0);
-  scenario.profile.contention = 1;
+  scenario.profile.contention = {};
   CHECK(near(simulated(scenario).step_s, 3));
+}
+
+TEST_CASE("simulator: each kind of codec work, and training, has a contention of its own") {
+  Profile profile = ideal(0);
+  for (Curve* curve : {&profile.codecs["byte"].encode, &profile.codecs["byte"].merge, &profile.codecs["byte"].decode}) {
+    *curve = Curve::affine(1, 0);
+  }
+  profile.contention = {2, 8, 4, 5};
+  Scenario scenario = one_gradient(1, 10, decision(StrategyKind::kPs, 1, "byte"), profile);
+  scenario.training.forward_s = 100;
+  scenario.training.gradients[0].need_s = 100;
+  const Simulation simulation = simulated(scenario);
+  // On one rank there is a merge and a decode. Meanwhile training goes at half its rate.
+  CHECK(simulation.parts.encode_s == 0);
+  CHECK(near(simulation.parts.merge_s, 4));
+  CHECK(near(simulation.parts.decode_s, 5));
+  CHECK(near(simulation.step_s, 100 + 9 / 2.0));
+}
+
+TEST_CASE("simulator: what tasks cost is paid for each, one after the other on a rank") {
+  for (const StrategyKind strategy : {StrategyKind::kPs, StrategyKind::kAllGather, StrategyKind::kRing}) {
+    for (const int ranks : {1, 2, 5}) {
+      CAPTURE(ranks, name_of(strategy));
+      Profile profile = ideal(0);
+      profile.task_s = 1;
+      Scenario scenario = one_gradient(ranks, 10, decision(strategy, 1), profile);
+      const Simulation one = simulated(scenario);
+      CHECK(near(one.parts.tasks_s * ranks, static_cast<double>(one.tasks)));
+      if (ranks == 1) CHECK(near(one.step_s, static_cast<double>(one.tasks)));
+      // Twice as many gradients: twice as much, wherever one rank is always busy.
+      scenario.training.gradients.push_back(scenario.training.gradients[0]);
+      scenario.training.gradients[1].spec.name = "h";
+      scenario.decisions.push_back(scenario.decisions[0]);
+      const Simulation two = simulated(scenario);
+      CHECK(near(two.parts.tasks_s, 2 * one.parts.tasks_s));
+      if (strategy == StrategyKind::kAllGather) CHECK(two.step_s > 1.8 * one.step_s);
+    }
+  }
+}
+
+TEST_CASE("simulator: an incast slows the port that several send to, an outcast the one that sends to several") {
+  Scenario scenario = one_gradient(4, 1000, decision(StrategyKind::kPs, 1), ideal(kByte));
+  const double message = 4000 * kByte;
+  CHECK(near(simulated(scenario).step_s, 6 * message));  // three come, one after the other, and three go
+  // The first bytes of all come at once: the port finds one, then two, then three.
+  scenario.profile.inside.incast = {{{2, 2}, {3, 4}}};
+  CHECK(near(simulated(scenario).step_s, (1 + 2 + 4 + 3) * message));
+  // Three wait to leave, then two, then one.
+  scenario.profile.inside.incast = {};
+  scenario.profile.inside.outcast = {{{3, 7}}};
+  CHECK(near(simulated(scenario).step_s, (3 + 7 + 4 + 1) * message));
+  // Neither holds between two.
+  Scenario two = one_gradient(2, 1000, decision(StrategyKind::kPs, 1), scenario.profile);
+  CHECK(near(simulated(two).step_s, 2 * message));
+}
+
+TEST_CASE("simulator: a fan is 1 with one peer, straight between points, and beyond the last as there") {
+  const Fan fan{{{3, 2}, {5, 6}}};
+  const std::pair<int, double> expected[] = {{0, 1}, {1, 1}, {2, 1.5}, {3, 2}, {4, 4}, {5, 6}, {500, 6}};
+  for (const auto& [peers, slowdown] : expected) CHECK(near(fan.at(peers), slowdown));
+  CHECK(Fan{}.at(7) == 1);
 }
 
 TEST_CASE("simulator: a step counts only what the forward pass has to wait for") {

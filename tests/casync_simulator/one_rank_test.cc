@@ -35,10 +35,10 @@ std::vector<Way> ways() {
 }
 
 /// Twelve gradients, each third one small and whole; the others in so many partitions.
-Scenario compared(const Way& way, int ranks, int per_node, int partitions, double slow) {
+Scenario compared(const Way& way, int ranks, int per_node, int partitions, double slow,
+                  Profile profile = awkward()) {
   Decision decision = way.decision;
   decision.partitions = std::max(1, partitions);
-  Profile profile = awkward();
   for (Curve::Point& point : profile.between.wire.points) point.seconds *= slow;
   Scenario scenario = several(ranks, per_node, decision, profile);
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
@@ -70,6 +70,23 @@ TEST_CASE("one rank: as the simulation of all ranks says, where ranks own as man
   }
 }
 
+TEST_CASE("one rank: what tasks cost, contention and fans are those of all ranks") {
+  for (const Way& way : ways()) {
+    if (way.decision.strategy == StrategyKind::kTree || way.decision.strategy == StrategyKind::kHierarchical) continue;
+    for (const int ranks : {2, 4, 8, 16}) {
+      for (const double slow : {1.0, 10.0}) {
+        const Scenario scenario = compared(way, ranks, 1, ranks, slow, crowded());
+        const Simulation all = simulated(scenario);
+        const Result<Simulation> one = simulate_one_rank(scenario, {});
+        REQUIRE(one.status().text() == "OK");
+        CAPTURE(way.name, ranks, slow, all.step_s, one->step_s);
+        CHECK(one->step_s == Approx(all.step_s).epsilon(0.2));
+        CHECK(one->parts.tasks_s == Approx(all.parts.tasks_s).epsilon(0.2));
+      }
+    }
+  }
+}
+
 TEST_CASE("one rank: near it everywhere, and nearer mostly") {
   std::vector<double> off;
   for (const Way& way : ways()) {
@@ -93,16 +110,11 @@ TEST_CASE("one rank: near it everywhere, and nearer mostly") {
 }
 
 TEST_CASE("one rank: everything so many times as slow makes the step so many times as long") {
+  const Profile profile = GENERATE(awkward(), crowded());
   for (const Way& way : ways()) {
-    Scenario scenario = compared(way, 8, 4, 8, 1);
+    Scenario scenario = compared(way, 8, 4, 8, 1, profile);
     const double step = one_rank_seconds(scenario);
-    scenario.profile.memory_bytes_per_second /= 4;
-    scenario.profile.launch_s *= 4;
-    for (Link* link : {&scenario.profile.inside, &scenario.profile.between}) {
-      link->latency_s *= 4;
-      link->message_s *= 4;
-      for (Curve::Point& point : link->wire.points) point.seconds *= 4;
-    }
+    scenario.profile = scaled(scenario.profile, 4);
     scenario.training.backward_s *= 4;
     scenario.training.forward_s *= 4;
     for (TrainedGradient& gradient : scenario.training.gradients) gradient.ready_s *= 4, gradient.need_s *= 4;
@@ -111,10 +123,11 @@ TEST_CASE("one rank: everything so many times as slow makes the step so many tim
 }
 
 TEST_CASE("one rank: never less than training, its port or its codec alone") {
+  const Profile profile = GENERATE(awkward(), crowded());
   for (const Way& way : ways()) {
     for (const int partitions : {1, 8, 64}) {
-      Scenario scenario = compared(way, 16, 4, partitions, 10);
-      scenario.profile.contention = 1;
+      Scenario scenario = compared(way, 16, 4, partitions, 10, profile);
+      scenario.profile.contention = {};
       double codec = 0, inside = 0, between = 0;
       for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
         const Result<HopCosts> costs =

@@ -22,7 +22,7 @@ TEST_CASE("profile: three lines are enough, and what they leave out has its mean
   CHECK(profile->between.latency_s == 1e-5);
   CHECK(profile->between.wire.at(1.25e9) == Approx(1));
   CHECK(profile->inside == profile->between);
-  CHECK(profile->contention == 1);
+  CHECK(profile->contention == Contention{});
   CHECK(profile->launch_s == 0);
   CHECK_FALSE(profile->node_shares_port);
 }
@@ -31,11 +31,18 @@ TEST_CASE("profile: what is written reads back to the same") {
   const Result<Profile> profile = parse_profile(
       kLeast +
           "name: \"n\" source: \"s\" launch_seconds: 5e-6 contention: 1.25 node_shares_port: true\n"
-          "inside { message_seconds: 1e-6 point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: 2e-6 } }\n"
+          "task_seconds: 2e-6 contended { training: 1.5 encode: 2 merge: 1 }\n"
+          "inside { message_seconds: 1e-6 incast { peers: 2 slowdown: 1 } incast { peers: 7 slowdown: 1.5 } outcast { peers: "
+          "3 slowdown: 2 } point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: 2e-6 } }\n"
           "codec { name: \"int4:block=64\" encode { point { size: 0 seconds: 1 } } merge { point { size: 3 seconds: 2 "
           "} } }",
       "f");
   REQUIRE(profile.status().text() == "OK");
+  CHECK(profile->task_s == 2e-6);
+  CHECK(profile->contention == Contention{1.5, 2, 1, 1.25});
+  CHECK(profile->inside.incast == Fan{{{2, 1}, {7, 1.5}}});
+  CHECK(profile->inside.outcast == Fan{{{3, 2}}});
+  CHECK(profile->between.incast.empty());
   const Result<Profile> again = parse_profile(profile_text(*profile), "again");
   REQUIRE(again.status().text() == "OK");
   CHECK(*again == *profile);
@@ -48,10 +55,20 @@ TEST_CASE("profile: each mistake is refused with its place") {
        "f:1:1: version 2, expected version: 1 (the file was written for another CaSync than this)"},
       {kLeast + "lunch_seconds: 1",
        "f:4:1: unknown field `lunch_seconds`, expected version, name, source, memory_bytes_per_second, launch_seconds, "
-       "contention, between, inside, node_shares_port or codec (did you mean `launch_seconds`?)"},
+       "contention, between, inside, node_shares_port, codec, task_seconds or contended (did you mean `launch_seconds`?)"},
       {kLeast + "launch_seconds: -1", "f:4:1: launch_seconds -1, expected a finite number of at least 0"},
       {kLeast + "launch_seconds: nan", "f:4:1: launch_seconds nan, expected a finite number of at least 0"},
       {kLeast + "contention: 0.5", "f:4:1: contention 0.5, expected a finite number of at least 1"},
+      {kLeast + "contended { merge: 0.9 }", "f:4:13: merge 0.9, expected a finite number of at least 1"},
+      {kLeast + "contended { training: nan }", "f:4:13: training nan, expected a finite number of at least 1"},
+      {kLeast + "task_seconds: -1", "f:4:1: task_seconds -1, expected a finite number of at least 0"},
+      {kLeast + "inside { bytes_per_second: 1 incast { peers: 4 } }",
+       "f:4:30: no peers or no slowdown, expected { peers: NUMBER slowdown: NUMBER }"},
+      {kLeast + "inside { bytes_per_second: 1\noutcast { peers: 4 slowdown: 0.5 } }",
+       "f:5:1: a slowdown below 1, or not finite, expected rising peers from 2 and slowdowns of at least 1"},
+      {kLeast + "inside { bytes_per_second: 1 incast { peers: 1 slowdown: 2 }\nincast { peers: 1 slowdown: inf } }",
+       "f:4:30: peers below 2, expected rising peers from 2 and slowdowns of at least 1\n"
+       "f:5:1: peers below 2, expected rising peers from 2 and slowdowns of at least 1"},
       {kLeast + "inside { latency_seconds: 1 }",
        "f:4:1: a link with both or neither of bytes_per_second and points, expected one of them"},
       {kLeast + "inside { bytes_per_second: 0 }", "f:4:10: bytes_per_second 0, expected a finite number of at least 1"},

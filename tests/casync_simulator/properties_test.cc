@@ -27,12 +27,7 @@ Curve scaled(Curve curve, double factor) {
 }
 
 Scenario scaled(Scenario scenario, double factor) {
-  Profile& profile = scenario.profile;
-  profile.memory_bytes_per_second /= factor;
-  profile.launch_s *= factor;
-  for (Link* link : {&profile.inside, &profile.between}) {
-    *link = {link->latency_s * factor, link->message_s * factor, scaled(link->wire, factor)};
-  }
+  scenario.profile = test::scaled(scenario.profile, factor);
   scenario.training.backward_s *= factor;
   scenario.training.forward_s *= factor;
   for (TrainedGradient& gradient : scenario.training.gradients) {
@@ -45,21 +40,30 @@ Scenario scaled(Scenario scenario, double factor) {
 }  // namespace
 
 TEST_CASE("simulator: everything so many times as slow makes the step so many times as long") {
-  for (const Decision& decision : decisions()) {
-    const Scenario scenario = several(6, 2, decision, awkward());
-    const double step = simulated(scenario).step_s;
-    for (const double factor : {0.25, 2.0, 1024.0}) CHECK(simulated(scaled(scenario, factor)).step_s == step * factor);
+  for (const Profile& profile : {awkward(), crowded()}) {
+    for (const Decision& decision : decisions()) {
+      const Scenario scenario = several(6, 2, decision, profile);
+      const double step = simulated(scenario).step_s;
+      for (const double factor : {0.25, 2.0, 1024.0}) {
+        CHECK(simulated(scaled(scenario, factor)).step_s == step * factor);
+      }
+    }
   }
 }
 
 TEST_CASE("simulator: no step is shorter than its training, nor than what any one resource has to do") {
+  const Profile profile = GENERATE(awkward(), crowded());
   for (const Decision& decision : decisions()) {
     for (const int ranks : {1, 2, 3, 8}) {
       SimulationOptions options;
       options.spans = true;
-      Scenario scenario = several(ranks, 2, decision, awkward());
-      scenario.profile.contention = 1;
+      Scenario scenario = several(ranks, 2, decision, profile);
+      scenario.profile.contention = {};
       const Simulation simulation = simulated(scenario, options);
+      const StepParts& parts = simulation.parts;
+      CHECK(parts.encode_s + parts.merge_s + parts.decode_s + parts.tasks_s <= simulation.step_s * (1 + 1e-12));
+      CHECK(parts.tasks_s ==
+            Approx(profile.task_s * static_cast<double>(simulation.tasks) / ranks).epsilon(1e-9));
       CHECK(simulation.step_s >= 0.03 * (1 - 1e-12));
       std::vector<double> codec(8), sending(8), inside(8);
       double last = 0;
@@ -75,6 +79,27 @@ TEST_CASE("simulator: no step is shorter than its training, nor than what any on
       for (const auto& load : {codec, sending, inside}) {
         for (const double seconds : load) CHECK(seconds <= simulation.step_s * (1 + 1e-12));
       }
+    }
+  }
+}
+
+TEST_CASE("simulator: whatever costs more makes no step shorter, up to another order of tasks") {
+  const auto changed = [](auto change) {
+    Profile profile = crowded();
+    change(profile);
+    return profile;
+  };
+  const std::vector<Profile> worse = {
+      changed([](Profile& p) { p.task_s *= 20; }),
+      changed([](Profile& p) { p.contention = Contention::of_all(4); }),
+      changed([](Profile& p) { p.between.incast = {{{2, 5}}}; }),
+      changed([](Profile& p) { p.between.outcast = p.inside.outcast = {{{2, 5}}}; }),
+  };
+  for (const Decision& decision : decisions()) {
+    const double before = simulated(several(6, 2, decision, crowded())).step_s;
+    CHECK(before >= simulated(several(6, 2, decision, awkward())).step_s * 0.99);
+    for (const Profile& profile : worse) {
+      CHECK(simulated(several(6, 2, decision, profile)).step_s >= before * 0.99);
     }
   }
 }
@@ -205,8 +230,15 @@ TEST_CASE("simulator: what does not fit together is refused and named") {
         }) == "InvalidArgument: a slowness that is negative or not finite");
   CHECK(refused([&](Scenario& s, SimulationOptions&) { s.profile.inside.wire.points[1].seconds = nan; }) ==
         "InvalidArgument: profile: inside, point 2: seconds that are negative or not finite");
-  CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.contention = 0.5; }) ==
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.contention.encode = 0.5; }) ==
         "InvalidArgument: profile: a contention below 1, or not finite");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.task_s = -1e-6; }) ==
+        "InvalidArgument: profile: a cost of tasks that is negative or not finite");
+  CHECK(refused([&](Scenario& s, SimulationOptions&) { s.profile.inside.incast.points = {{2, nan}}; }) ==
+        "InvalidArgument: profile: inside, incast, point 1: a slowdown below 1, or not finite");
+  CHECK(refused([](Scenario& s, SimulationOptions&) {
+          s.profile.between.outcast.points = {{4, 2}, {3, 3}};
+        }) == "InvalidArgument: profile: between, outcast, point 2: peers that are not above those before");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.training.gradients[2].ready_s = 1; }) ==
         "InvalidArgument: model: gradient layer2: ready or needed outside of its pass");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.decisions[1].codec.name = "zip"; }) ==

@@ -25,9 +25,31 @@ Profile awkward() {
   Profile profile;
   profile.memory_bytes_per_second = 3.1e10;
   profile.launch_s = 7e-6;
-  profile.contention = 1.3;
+  profile.contention = Contention::of_all(1.3);
   profile.between = {2.3e-5, 4.1e-6, Curve::affine(1.7e-6, 8.3e-10)};
   profile.inside = {3.1e-6, 1.1e-6, Curve::affine(0.9e-6, 2.9e-11)};
+  return profile;
+}
+
+Profile crowded() {
+  Profile profile = awkward();
+  profile.task_s = 1.9e-6;
+  profile.contention = {1.2, 1.7, 1.5, 1.4};
+  profile.between.incast = {{{2, 1.1}, {4, 1.6}}};
+  profile.between.outcast = {{{3, 1.3}}};
+  profile.inside.incast = {{{2, 1.05}}};
+  return profile;
+}
+
+Profile scaled(Profile profile, double factor) {
+  profile.memory_bytes_per_second /= factor;
+  profile.launch_s *= factor;
+  profile.task_s *= factor;
+  for (Link* link : {&profile.inside, &profile.between}) {
+    link->latency_s *= factor;
+    link->message_s *= factor;
+    for (Curve::Point& point : link->wire.points) point.seconds *= factor;
+  }
   return profile;
 }
 

@@ -14,6 +14,12 @@ Profile ideal(double seconds_per_byte);
 /// A machine where everything costs something and no two numbers are alike.
 Profile awkward();
 
+/// The same with everything else that a profile may say: what tasks cost, contention of each kind, fans.
+Profile crowded();
+
+/// The profile of a machine where everything takes `factor` times as long. Slowdowns stay what they are.
+Profile scaled(Profile profile, double factor);
+
 /// One gradient that is ready at once and needed at once, in a training that takes no time.
 Scenario one_gradient(int ranks, Elements elements, const Decision& decision, const Profile& profile);
 

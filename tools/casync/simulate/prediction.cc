@@ -29,6 +29,7 @@ constexpr Part kParts[] = {
     {"encode", &StepParts::encode_s, "of a rank's codec work"},
     {"merge", &StepParts::merge_s, ""},
     {"decode", &StepParts::decode_s, ""},
+    {"tasks", &StepParts::tasks_s, "what tasks cost beside what they do"},
     {"wire", &StepParts::wire_s, "a rank's messages at sending ports"},
     {"waiting", &StepParts::waiting_s, "the forward pass stands still for a gradient"},
     {"exposed", &StepParts::exposed_s, "the step beyond its training"},

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace casync {
+
+/// How many times as long a port takes while it has to do with so many peers at once: 1 with one peer, straight lines
+/// from there between points, and beyond the last point as there. Without points 1 everywhere.
+struct Fan {
+  struct Point {
+    int peers = 0;
+    double slowdown = 1;
+    bool operator==(const Point&) const = default;
+  };
+  std::vector<Point> points;  ///< ascending peers, from 2
+
+  bool empty() const { return points.empty(); }
+  double at(int peers) const;
+  bool operator==(const Fan&) const = default;
+};
+
+/// What is wrong with point `index` of `points`, given that those before it are right; empty: nothing. Peers ascend
+/// from 2, slowdowns are finite and at least 1.
+std::string fault_of_point(const std::vector<Fan::Point>& points, std::size_t index);
+
+}  // namespace casync
