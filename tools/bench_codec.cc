@@ -80,8 +80,10 @@ double relative_error(const float* a, const float* b, Elements n) {
   return error / norm;
 }
 
+}  // namespace
+
 // A codec with the memory of a model of `total` elements.
-class Bench {
+class CodecPasses::Bench {
  public:
   Bench(const compll::Codec& codec, const CodecBenchOptions& options)
       : codec_(codec),
@@ -96,6 +98,7 @@ class Bench {
     for (int i = 0; i < options.merged; ++i)
       codes_.push_back(std::make_unique<Memory<std::byte>>(slot_ * partitions()));
     for (int i = 0; i < options.merged; ++i) encode(i);
+    terms_.resize(static_cast<std::size_t>(options.merged));
   }
 
   CodecBenchResult run() {
@@ -113,14 +116,6 @@ class Bench {
     return result;
   }
 
- private:
-  Elements partitions() const { return ceil_div(options_.total, options_.partition); }
-  std::byte* code(int i, Elements partition) { return codes_[static_cast<std::size_t>(i)]->get() + partition * slot_; }
-  compll::Residual residual(Elements first) {
-    if (codec_.info().states == 0) return {};
-    return {residual_in_.get() + first, residual_out_.get() + first, options_.total};
-  }
-
   void encode(int i) {
     for_partitions(options_, [&](Elements p, Elements first, Elements n) {
       codec_.encode(values_.get() + first, n, residual(first), {}, code(i, p));
@@ -132,14 +127,21 @@ class Bench {
     });
   }
   void merge() {
-    std::vector<compll::Contribution> terms(static_cast<std::size_t>(options_.merged));
     const float scale = 1.0f / static_cast<float>(options_.merged);
     for_partitions(options_, [&](Elements p, Elements first, Elements n) {
       for (int i = 0; i < options_.merged; ++i) {
-        terms[static_cast<std::size_t>(i)].code = {code(i, p), codec_.encoded_bound(n)};
+        terms_[static_cast<std::size_t>(i)].code = {code(i, p), codec_.encoded_bound(n)};
       }
-      codec_.merge(terms, n, scale, codec_, residual(first), {}, merged_.get() + p * slot_);
+      codec_.merge(terms_, n, scale, codec_, residual(first), {}, merged_.get() + p * slot_);
     });
+  }
+
+ private:
+  Elements partitions() const { return ceil_div(options_.total, options_.partition); }
+  std::byte* code(int i, Elements partition) { return codes_[static_cast<std::size_t>(i)]->get() + partition * slot_; }
+  compll::Residual residual(Elements first) {
+    if (codec_.info().states == 0) return {};
+    return {residual_in_.get() + first, residual_out_.get() + first, options_.total};
   }
 
   const compll::Codec& codec_;
@@ -148,9 +150,8 @@ class Bench {
   Memory<float> values_, residual_in_, residual_out_, decoded_;
   Memory<std::byte> merged_;
   std::vector<std::unique_ptr<Memory<std::byte>>> codes_;
+  std::vector<compll::Contribution> terms_;
 };
-
-}  // namespace
 
 double gigabytes_per_second(const OperationTime& operation, Elements total) {
   return operation.bytes_per_element * static_cast<double>(total) / operation.seconds / 1e9;
@@ -173,9 +174,19 @@ OperationTime measure_copy(const CodecBenchOptions& options) {
   return {std::min(by_memcpy, by_none), 2 * sizeof(float)};
 }
 
-CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options) {
+CodecPasses::CodecPasses(const compll::Codec& codec, const CodecBenchOptions& options) {
   CASYNC_CHECK(options.partition >= 1 && options.total >= options.partition && options.merged >= 1);
-  return Bench(codec, options).run();
+  bench_ = std::make_unique<Bench>(codec, options);
+}
+
+CodecPasses::~CodecPasses() = default;
+void CodecPasses::encode() { bench_->encode(0); }
+void CodecPasses::decode() { bench_->decode(); }
+void CodecPasses::merge() { bench_->merge(); }
+CodecBenchResult CodecPasses::measure() { return bench_->run(); }
+
+CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options) {
+  return CodecPasses(codec, options).measure();
 }
 
 }  // namespace casync::tools

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,5 +46,24 @@ OperationTime measure_copy(const CodecBenchOptions& options);
 
 /// One codec on one core.
 CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options);
+
+/// The same operations one pass at a time, for whoever has a clock of his own.
+class CodecPasses {
+ public:
+  /// Borrows the codec.
+  CodecPasses(const compll::Codec& codec, const CodecBenchOptions& options);
+  ~CodecPasses();
+
+  // Once over all elements.
+  void encode();
+  void decode();
+  void merge();
+  /// As measure_codec.
+  CodecBenchResult measure();
+
+ private:
+  class Bench;
+  std::unique_ptr<Bench> bench_;
+};
 
 }  // namespace casync::tools

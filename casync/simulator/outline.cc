@@ -73,8 +73,8 @@ class Writer {
   const Link& link(bool between) const { return between ? profile_.between : profile_.inside; }
   double on_wire(bool between, Bytes bytes) const { return link(between).wire.at(static_cast<double>(bytes)); }
   double leaving(bool between, Bytes bytes) const { return link(between).message_s + on_wire(between, bytes); }
-  /// How many ranks send to one at the same time, of `peers` that could. With fewer partitions than ranks all begin with
-  /// the same owner. Else they begin with different ones and meet by chance: where everybody sends all the time, a
+  /// How many ranks send to one at the same time, of `peers` that could. With fewer partitions than ranks all begin
+  /// with the same owner. Else they begin with different ones and meet by chance: where everybody sends all the time, a
   /// message meets one other in the mean; owners answer in bursts, and the root of `peers` is what comes nearest to
   /// the simulation of all ranks.
   int meeting(int peers) const {
@@ -272,7 +272,8 @@ class Writer {
       } else {
         codec(Kind::kEncode, of_round_ * other_nodes / nodes_, first(costs_).encode(slice_));
       }
-      send(true, of_delegate * other_nodes / nodes_, there, rest * other_nodes * arriving_from(true, there, at_port), at_port);
+      send(true, of_delegate * other_nodes / nodes_, there, rest * other_nodes * arriving_from(true, there, at_port),
+           at_port);
       const double merge = merge_seconds(slice_, other_nodes, first(costs_), true, costs_, second(costs_));
       gathering(share_, merge, rest * merge);
       send(true, share_ * other_nodes, back, rest * other_nodes * leaving_to(true, back, at_port), at_port);

@@ -49,9 +49,9 @@ struct Profile {
   /// queues, bookkeeping, waking up. With a message that leaves or arrives, too.
   double task_s = 0;
   Contention contention;
-  Link inside;                         ///< between ranks of one node; every rank has its own port
-  Link between;                        ///< between nodes
-  bool node_shares_port = false;       ///< one port between nodes for all ranks of a node; else one for each rank
+  Link inside;                    ///< between ranks of one node; every rank has its own port
+  Link between;                   ///< between nodes
+  bool node_shares_port = false;  ///< one port between nodes for all ranks of a node; else one for each rank
   std::map<std::string, CodecCurves> codecs;  ///< by name ("int4") or by name and parameters ("int4:block=64")
 
   bool operator==(const Profile&) const = default;

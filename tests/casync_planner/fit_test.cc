@@ -35,4 +35,29 @@ TEST_CASE("profile: whatever is measured, the curve is one that a profile may ha
   }
 }
 
+TEST_CASE("profile: a line through points on a line is that line") {
+  const Line line = fit_line({{16, 2 + 16 * 0.5}, {64, 2 + 64 * 0.5}, {1024, 2 + 1024 * 0.5}});
+  CHECK(line.fixed == Approx(2));
+  CHECK(line.slope == Approx(0.5));
+  CHECK(line.worst < 1e-9);
+  CHECK(fit_line({{7, 3}}).slope == 0);
+  CHECK(fit_line({{7, 3}}).fixed == Approx(3));
+  CHECK(fit_line({}).slope == 0);
+}
+
+TEST_CASE("profile: a line is near in relative terms, says how far it is off, and is negative nowhere") {
+  // A point that is a tenth off bends a line by about as much, wherever it is.
+  const Line near = fit_line({{10, 1.1}, {100, 10}, {1000, 100}});
+  CHECK(near.slope == Approx(0.1).epsilon(0.02));
+  CHECK(near.worst > 0.01);
+  CHECK(near.worst < 0.1);
+  CHECK(near.mean < near.worst);
+  const Line falling = fit_line({{1, 9}, {2, 5}, {3, 1}});
+  CHECK(falling.slope == 0);
+  CHECK(falling.fixed > 0);
+  const Line steep = fit_line({{1, 0.01}, {2, 5}, {3, 30}});
+  CHECK(steep.fixed >= 0);
+  CHECK(steep.slope > 0);
+}
+
 }  // namespace casync::tools

@@ -35,8 +35,7 @@ std::vector<Way> ways() {
 }
 
 /// Twelve gradients, each third one small and whole; the others in so many partitions.
-Scenario compared(const Way& way, int ranks, int per_node, int partitions, double slow,
-                  Profile profile = awkward()) {
+Scenario compared(const Way& way, int ranks, int per_node, int partitions, double slow, Profile profile = awkward()) {
   Decision decision = way.decision;
   decision.partitions = std::max(1, partitions);
   for (Curve::Point& point : profile.between.wire.points) point.seconds *= slow;

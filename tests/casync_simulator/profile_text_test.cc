@@ -32,7 +32,8 @@ TEST_CASE("profile: what is written reads back to the same") {
       kLeast +
           "name: \"n\" source: \"s\" launch_seconds: 5e-6 contention: 1.25 node_shares_port: true\n"
           "task_seconds: 2e-6 contended { training: 1.5 encode: 2 merge: 1 }\n"
-          "inside { message_seconds: 1e-6 incast { peers: 2 slowdown: 1 } incast { peers: 7 slowdown: 1.5 } outcast { peers: "
+          "inside { message_seconds: 1e-6 incast { peers: 2 slowdown: 1 } incast { peers: 7 slowdown: 1.5 } outcast { "
+          "peers: "
           "3 slowdown: 2 } point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: 2e-6 } }\n"
           "codec { name: \"int4:block=64\" encode { point { size: 0 seconds: 1 } } merge { point { size: 3 seconds: 2 "
           "} } }",
@@ -55,7 +56,8 @@ TEST_CASE("profile: each mistake is refused with its place") {
        "f:1:1: version 2, expected version: 1 (the file was written for another CaSync than this)"},
       {kLeast + "lunch_seconds: 1",
        "f:4:1: unknown field `lunch_seconds`, expected version, name, source, memory_bytes_per_second, launch_seconds, "
-       "contention, between, inside, node_shares_port, codec, task_seconds or contended (did you mean `launch_seconds`?)"},
+       "contention, between, inside, node_shares_port, codec, task_seconds or contended (did you mean "
+       "`launch_seconds`?)"},
       {kLeast + "launch_seconds: -1", "f:4:1: launch_seconds -1, expected a finite number of at least 0"},
       {kLeast + "launch_seconds: nan", "f:4:1: launch_seconds nan, expected a finite number of at least 0"},
       {kLeast + "contention: 0.5", "f:4:1: contention 0.5, expected a finite number of at least 1"},

@@ -62,8 +62,7 @@ TEST_CASE("simulator: no step is shorter than its training, nor than what any on
       const Simulation simulation = simulated(scenario, options);
       const StepParts& parts = simulation.parts;
       CHECK(parts.encode_s + parts.merge_s + parts.decode_s + parts.tasks_s <= simulation.step_s * (1 + 1e-12));
-      CHECK(parts.tasks_s ==
-            Approx(profile.task_s * static_cast<double>(simulation.tasks) / ranks).epsilon(1e-9));
+      CHECK(parts.tasks_s == Approx(profile.task_s * static_cast<double>(simulation.tasks) / ranks).epsilon(1e-9));
       CHECK(simulation.step_s >= 0.03 * (1 - 1e-12));
       std::vector<double> codec(8), sending(8), inside(8);
       double last = 0;
@@ -92,8 +91,12 @@ TEST_CASE("simulator: whatever costs more makes no step shorter, up to another o
   const std::vector<Profile> worse = {
       changed([](Profile& p) { p.task_s *= 20; }),
       changed([](Profile& p) { p.contention = Contention::of_all(4); }),
-      changed([](Profile& p) { p.between.incast = {{{2, 5}}}; }),
-      changed([](Profile& p) { p.between.outcast = p.inside.outcast = {{{2, 5}}}; }),
+      changed([](Profile& p) {
+        p.between.incast = {{{2, 5}}};
+      }),
+      changed([](Profile& p) {
+        p.between.outcast = p.inside.outcast = {{{2, 5}}};
+      }),
   };
   for (const Decision& decision : decisions()) {
     const double before = simulated(several(6, 2, decision, crowded())).step_s;
@@ -234,8 +237,9 @@ TEST_CASE("simulator: what does not fit together is refused and named") {
         "InvalidArgument: profile: a contention below 1, or not finite");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.task_s = -1e-6; }) ==
         "InvalidArgument: profile: a cost of tasks that is negative or not finite");
-  CHECK(refused([&](Scenario& s, SimulationOptions&) { s.profile.inside.incast.points = {{2, nan}}; }) ==
-        "InvalidArgument: profile: inside, incast, point 1: a slowdown below 1, or not finite");
+  CHECK(refused([&](Scenario& s, SimulationOptions&) {
+          s.profile.inside.incast.points = {{2, nan}};
+        }) == "InvalidArgument: profile: inside, incast, point 1: a slowdown below 1, or not finite");
   CHECK(refused([](Scenario& s, SimulationOptions&) {
           s.profile.between.outcast.points = {{4, 2}, {3, 3}};
         }) == "InvalidArgument: profile: between, outcast, point 2: peers that are not above those before");

@@ -141,13 +141,20 @@ def test_ranks_of_a_job_profile_the_links_between_them():
         here = os.path.join(folder, "here.txtpb")
         program = (f"CASYNC_NODE=$((CASYNC_RANK / 2)) exec {TOOL} profile --quick --codecs none --between ucx:tcp "
                    f"--inside ucx:tcp -o {here} --json")
-        result = casync("run", "-n", "3", "--no-prefix", "--", "sh", "-c", program, timeout=120)
+        result = casync("run", "-n", "4", "--no-prefix", "--", "sh", "-c", program, timeout=200)
         ends_with(0, result, "profile of a job")
-        measured = [one["what"] for one in json.loads(result.stdout)["measured"]]
+        measured = {one["what"]: one for one in json.loads(result.stdout)["measured"]}
         for link in ("inside, rank 0 to rank 1: port", "between, rank 0 to rank 2: port"):
-            claim(link in measured, "both kinds of links", link, measured)
+            claim(link in measured, "both kinds of links", link, list(measured))
+        incast = measured["between: incast of rank 0, times as long by peers"]["points"]
+        claim([peers for peers, _ in incast] == [2] and incast[0][1] > 0, "two of the other node to one", incast)
         with open(here) as file:
-            claim("node_shares_port: true" in file.read(), "ranks of a node share its port")
+            text = file.read()
+        claim("node_shares_port: true" in text, "ranks of a node share its port")
+        between, inside = (next(line for line in text.splitlines() if line.startswith(link))
+                           for link in ("between", "inside"))
+        claim("incast { peers: 2 slowdown:" in between and "outcast { peers: 2" in between, "fans", between)
+        claim("cast" not in inside, "two ranks of a node meet nobody", inside)
 
 
 def test_a_run_is_compared_with_its_prediction_and_planned_anew():
@@ -198,6 +205,9 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         ends_with(0, result, "profile")
         text = open(here).read()
         claim('codec { name: "int8"' in text and "# measured int8 encode" in text, "curves and points", text)
+        claim("task_seconds: " in text and "by tasks of a rank: off by" in text, "what tasks cost", text)
+        claim("contend" in text and "# measured contended training" in text, "what training and codecs cost each other",
+              text)
         ends_with(0, casync("plan", "--profile", here, "--model", files.model, "-n", 2), "plan with it")
 
 

@@ -11,6 +11,7 @@
 #include "tools/casync/bench/table.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/profile/measure.h"
+#include "tools/casync/profile/processors.h"
 #include "tools/casync/subcommands.h"
 #include "tools/casync/version.h"
 
@@ -37,11 +38,10 @@ std::string raw_comments(const MeasuredProfile& measured) {
   char line[200];
   for (const std::string& note : measured.notes) text += "# " + note + "\n";
   for (const Measured& raw : measured.raw) {
-    std::snprintf(line, sizeof line, ": curve off by %.1f %% at most, %.1f %% on average\n", 100 * raw.worst,
-                  100 * raw.mean);
+    std::snprintf(line, sizeof line, ": off by %.1f %% at most, %.1f %% on average\n", 100 * raw.worst, 100 * raw.mean);
     text += "# measured " + raw.what + (raw.worst > 0 ? line : "\n");
     for (const Curve::Point& point : raw.points) {
-      std::snprintf(line, sizeof line, "#   %.0f %.6g\n", point.size, point.seconds);
+      std::snprintf(line, sizeof line, "#   %.8g %.6g\n", point.size, point.seconds);
       text += line;
     }
   }
@@ -66,6 +66,14 @@ Status profile(Options options) {
   };
   const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
   if (!launch) return launch.status();
+  options.profile.processors = usable_processors();
+  if (launch->rank == 0) {
+    // While there are no threads yet, and the other ranks wait for this one to join.
+    options.profile.progress("tasks: steps of tiny gradients");
+    Result<TinySteps> steps = measure_tiny_steps({options.profile.between, options.profile.quick ? 0.1 : 0.4});
+    if (!steps) return steps.status();
+    options.profile.tiny_steps = std::move(*steps);
+  }
   std::unique_ptr<ProfileJob> job;
   if (launch->ranks > 1) {
     Result<std::unique_ptr<ProfileJob>> joined = ProfileJob::join(*launch);
@@ -96,7 +104,7 @@ Status profile(Options options) {
     for (const std::string& note : measured->notes) std::printf("%s\n", note.c_str());
     for (const Measured& raw : measured->raw) {
       if (raw.worst > 0)
-        std::printf("  %-24s off by %4.1f %% at most, %4.1f %% on average\n", raw.what.c_str(), 100 * raw.worst,
+        std::printf("  %-64s off by %4.1f %% at most, %4.1f %% on average\n", raw.what.c_str(), 100 * raw.worst,
                     100 * raw.mean);
     }
   }

@@ -8,12 +8,6 @@
 namespace casync::tools {
 namespace {
 
-double rounded(double seconds) {
-  if (!(seconds > 0)) return 0;
-  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 3);
-  return std::round(seconds / unit) * unit;
-}
-
 /// No size takes longer than a larger one.
 std::vector<Curve::Point> undisturbed(std::vector<Curve::Point> points) {
   for (std::size_t i = points.size(); i-- > 0;) {
@@ -29,6 +23,12 @@ double off(const Curve& curve, const Curve::Point& point) {
 }
 
 }  // namespace
+
+double rounded(double seconds) {
+  if (!(seconds > 0)) return 0;
+  const double unit = std::pow(10, std::floor(std::log10(seconds)) - 3);
+  return std::round(seconds / unit) * unit;
+}
 
 Fit fit_curve(const std::vector<Curve::Point>& measured, std::size_t most, double enough) {
   Fit fit;
@@ -49,6 +49,36 @@ Fit fit_curve(const std::vector<Curve::Point>& measured, std::size_t most, doubl
     fit.mean += off(fit.curve, point) / static_cast<double>(measured.size());
   }
   return fit;
+}
+
+Line fit_line(const std::vector<Curve::Point>& measured) {
+  // Least squares of (fixed + slope * size) / seconds - 1.
+  double one = 0, size = 0, size_size = 0, seconds = 0, size_seconds = 0;
+  for (const Curve::Point& point : measured) {
+    if (!(point.seconds > 0)) continue;
+    const double weight = 1 / (point.seconds * point.seconds);
+    one += weight;
+    size += weight * point.size;
+    size_size += weight * point.size * point.size;
+    seconds += weight * point.seconds;
+    size_seconds += weight * point.size * point.seconds;
+  }
+  Line line;
+  if (one == 0) return line;
+  const double spread = one * size_size - size * size;
+  line.slope = spread > 0 ? std::max(0.0, (one * size_seconds - size * seconds) / spread) : 0;
+  line.fixed = (seconds - line.slope * size) / one;
+  if (line.fixed < 0) {
+    line.fixed = 0;
+    line.slope = size_seconds / size_size;
+  }
+  for (const Curve::Point& point : measured) {
+    if (!(point.seconds > 0)) continue;
+    const double off = std::abs(line.fixed + line.slope * point.size - point.seconds) / point.seconds;
+    line.worst = std::max(line.worst, off);
+    line.mean += off / static_cast<double>(measured.size());
+  }
+  return line;
 }
 
 }  // namespace casync::tools

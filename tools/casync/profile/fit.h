@@ -7,6 +7,9 @@
 
 namespace casync::tools {
 
+/// To four digits; what is not above 0 is 0.
+double rounded(double seconds);
+
 /// A curve through what was measured, and how far it is off.
 struct Fit {
   Curve curve;
@@ -18,5 +21,12 @@ struct Fit {
 /// longer than a larger size was disturbed, and takes that one's seconds. The point that is farthest off joins next,
 /// until all are within `enough`. Sizes ascend; no points, no curve. Seconds are rounded to four digits.
 Fit fit_curve(const std::vector<Curve::Point>& measured, std::size_t most, double enough);
+
+/// fixed + slope * size, nearest in relative terms to what was measured; neither is below 0.
+struct Line {
+  double fixed = 0, slope = 0;
+  double worst = 0, mean = 0;  ///< as Fit
+};
+Line fit_line(const std::vector<Curve::Point>& measured);
 
 }  // namespace casync::tools

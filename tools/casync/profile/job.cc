@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/profile/job.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/env.h"
 #include "runtime/control/deadline.h"
 #include "runtime/control/join_job.h"
+#include "tools/casync/profile/processors.h"
 
 namespace casync::tools {
 namespace {
@@ -85,6 +89,56 @@ Result<TransportBench> ProfileJob::measure(TransportBenchOptions options, std::p
   const Result<std::vector<std::string>> all = gather("measured", mine);
   CASYNC_RETURN_IF_ERROR(all.status());
   return bench_from((*all)[static_cast<std::size_t>(pair.first)]);
+}
+
+std::vector<Rank> ProfileJob::peers_of(Rank root, bool same_node) const {
+  const std::vector<int>& node = topology_.node_of;
+  std::map<int, int> seen;  // ranks of each node so far
+  std::vector<std::tuple<int, int, Rank>> found;
+  for (Rank rank = 0; rank < topology_.ranks; ++rank) {
+    const int own = node[static_cast<std::size_t>(rank)];
+    if (rank == root || (own == node[static_cast<std::size_t>(root)]) != same_node) continue;
+    found.emplace_back(seen[own]++, own, rank);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<Rank> peers;
+  for (const auto& [turn, own, rank] : found) peers.push_back(rank);
+  return peers;
+}
+
+Result<std::vector<double>> ProfileJob::measure(FanOptions options, const std::vector<FanRun>& runs) {
+  options.interface_name = runtime::interface_for(launch_, group_->local_ranks());
+  const FanSide side{launch_.rank, launch_.ranks, group_->epoch() + ++measured_,
+                     [&](const std::string& what, const std::string& mine) { return gather(what, mine); }};
+  const Result<std::vector<double>> mine = measure_fans(options, side, runs);
+  const Json own = mine ? Json{{"seconds", *mine}} : Json{{"error", mine.status().message()}};
+  const Result<std::vector<std::string>> all = gather("fans", own.dump());
+  CASYNC_RETURN_IF_ERROR(mine.status());
+  CASYNC_RETURN_IF_ERROR(all.status());
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Json json = Json::parse((*all)[static_cast<std::size_t>(runs[i].root)], nullptr, false);
+    if (!json.is_object() || !json.contains("seconds")) {
+      return unavailable("rank " + std::to_string(runs[i].root) + ": " +
+                         (json.is_object() ? json.value("error", "no measurement") : "an answer that cannot be read"));
+    }
+    seconds.push_back(json["seconds"][i]);
+  }
+  return seconds;
+}
+
+Result<std::vector<int>> ProfileJob::own_processors() {
+  const std::vector<int> usable = usable_processors();
+  const Result<std::vector<std::string>> all = gather("processors", text_of(usable));
+  CASYNC_RETURN_IF_ERROR(all.status());
+  int index = 0, ranks = 0;
+  const auto self = static_cast<std::size_t>(launch_.rank);
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    if (topology_.node_of[rank] != topology_.node_of[self] || (*all)[rank] != (*all)[self]) continue;
+    if (rank < self) ++index;
+    ++ranks;
+  }
+  return share_of(usable, index, ranks);
 }
 
 Status ProfileJob::close() { return group_->close(runtime::after(runtime::Seconds(5))); }

@@ -12,6 +12,7 @@
 #include "runtime/control/group.h"
 #include "runtime/control/launch.h"
 #include "tools/bench_transport.h"
+#include "tools/casync/profile/fans.h"
 
 namespace casync::tools {
 
@@ -29,6 +30,15 @@ class ProfileJob {
 
   /// Measures between these two while the others wait. Every rank gets the first one's rows. Errors as bench_transport.
   Result<TransportBench> measure(TransportBenchOptions options, std::pair<Rank, Rank> pair);
+
+  /// The ranks that are on the node of `root`, or on others: those of different nodes in turn.
+  std::vector<Rank> peers_of(Rank root, bool same_node) const;
+  /// Of each run, what its root measured. Errors as measure_fans.
+  Result<std::vector<double>> measure(FanOptions options, const std::vector<FanRun>& runs);
+
+  /// Those that this rank does not share with others of its node: its part of what it may run on, where several ranks
+  /// may run on the same.
+  Result<std::vector<int>> own_processors();
 
   /// Says goodbye, when all are through.
   Status close();

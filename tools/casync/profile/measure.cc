@@ -11,6 +11,7 @@
 #include "tools/bench_codec.h"
 #include "tools/bench_transport.h"
 #include "tools/casync/profile/fit.h"
+#include "tools/casync/profile/terms.h"
 
 namespace casync::tools {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::size_t kPoints = 8;  ///< of a curve: a file that people can read
 constexpr double kNear = 0.02;
 constexpr int kMerged = 4;
 constexpr int kLinkRounds = 3;
+constexpr double kTinyBytes = 256;             ///< of a message in a step of tiny gradients
 constexpr Elements kCold = Elements{1} << 22;  ///< elements that are in no cache when their turn comes
 
 std::string formatted(const char* format, auto... arguments) {
@@ -43,13 +45,19 @@ class Measurement {
 
   Result<MeasuredProfile> run() {
     CASYNC_RETURN_IF_ERROR(options_.job == nullptr ? own_links() : links(*options_.job));
+    add_task_costs(options_.tiny_steps, made_);
+    std::vector<int> processors = options_.processors;
     if (options_.job != nullptr) {
+      const Result<std::vector<int>> own = options_.job->own_processors();
+      CASYNC_RETURN_IF_ERROR(own.status());
+      processors = *own;
       // The others leave the processors to the first rank.
       CASYNC_RETURN_IF_ERROR(options_.job->close());
       if (options_.job->rank() != 0) return std::move(made_);
     }
     memory();
     for (const std::string& codec : options_.codecs) CASYNC_RETURN_IF_ERROR(this->codec(codec));
+    CASYNC_RETURN_IF_ERROR(add_contention(options_, std::move(processors), made_));
     return std::move(made_);
   }
 
@@ -73,6 +81,7 @@ class Measurement {
     if (const auto pair = job.between()) {
       CASYNC_RETURN_IF_ERROR(pair_link("between", options_.between, *pair, profile.between));
     }
+    CASYNC_RETURN_IF_ERROR(add_fans(options_, job, made_));
     if (!job.inside()) profile.inside = profile.between;
     if (!job.between()) profile.between = profile.inside;
     profile.node_shares_port = true;
@@ -100,11 +109,12 @@ class Measurement {
       if (!measured) return measured.status();
       keep_best(measured->rows, best);
     }
-    std::vector<Curve::Point> port, trip;
+    std::vector<Curve::Point> port, trip, both;
     for (const TransportBenchRow& row : best) {
       const double seconds = static_cast<double>(row.bytes) / (row.bandwidth_gib_s * 0x1p30);
       port.push_back({static_cast<double>(row.bytes), seconds});
       trip.push_back({static_cast<double>(row.bytes), row.latency_least_us * 1e-6});
+      both.push_back({static_cast<double>(row.bytes), row.exchange_least_ms * 1e-3});
     }
     const TransportBenchRow& largest = best.back();
     made_.notes.push_back(formatted("%s (%s): %.2f GiB/s one way; both ways at once take %.2f times as long",
@@ -113,6 +123,7 @@ class Measurement {
     link.latency_s = std::max(0.0, trip.front().seconds - port.front().seconds);
     link.wire = fitted(name + ": port", std::move(port));
     made_.raw.push_back({name + ": half a round trip", std::move(trip), 0, 0});
+    made_.raw.push_back({name + ": both ways at once, each of so many bytes", std::move(both), 0, 0});
     return Status::ok();
   }
 

@@ -9,6 +9,7 @@
 #include "casync/simulator/curve.h"
 #include "casync/simulator/profile.h"
 #include "tools/casync/profile/job.h"
+#include "tools/casync/profile/tiny_steps.h"
 
 namespace casync::tools {
 
@@ -16,15 +17,17 @@ struct ProfileOptions {
   std::vector<std::string> codecs;  ///< as CASYNC_CODEC has them
   std::string between = "ucx:tcp", inside = "ucx:shm";
   bool quick = false;
-  ProfileJob* job = nullptr;  ///< set: links are those between its ranks, and only its first rank measures the rest
+  TinySteps tiny_steps;         ///< measured before this process started threads; empty: tasks cost nothing
+  std::vector<int> processors;  ///< of this rank, for training beside codecs; a job knows its own
+  ProfileJob* job = nullptr;    ///< set: links are those between its ranks, and only its first rank measures the rest
   std::function<void(const std::string&)> progress;
 };
 
-/// One thing that was measured over sizes, and the curve that stands for it.
+/// One thing that was measured, and how far what stands for it in the profile is off.
 struct Measured {
-  std::string what;  ///< "int8 encode", "between: port"
-  std::vector<Curve::Point> points;
-  double worst = 0, mean = 0;  ///< how far the curve is off, as Fit
+  std::string what;                  ///< "int8 encode", "between: port", "between: incast, by peers: times as long"
+  std::vector<Curve::Point> points;  ///< sizes and seconds, unless `what` says otherwise
+  double worst = 0, mean = 0;        ///< how far the curve is off, as Fit
 };
 
 struct MeasuredProfile {
@@ -33,9 +36,9 @@ struct MeasuredProfile {
   std::vector<std::string> notes;  ///< what was seen and has no place in a profile
 };
 
-/// Links first, then memory and codecs on one core. Without a job links are between this process and one that it
-/// forks: call before any thread is started. With one, all ranks call, and the first one's profile is whole; a link
-/// that no two of them have is the other one's. Errors as bench_transport, make_codec.
+/// Links first, then memory and codecs on one core, then codecs beside training. Without a job links are between this
+/// process and one that it forks: call before any thread is started. With one, all ranks call, and the first one's
+/// profile is whole; a link that no two of them have is the other one's. Errors as bench_transport, make_codec.
 Result<MeasuredProfile> measure_profile(const ProfileOptions& options);
 
 }  // namespace casync::tools

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a profile's terms are made of, with numbers instead of measurements.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tools/casync/profile/contention.h"
+#include "tools/casync/profile/fans.h"
+#include "tools/casync/profile/processors.h"
+
+namespace casync::tools {
+
+TEST_CASE("profile: a slowdown is the median of what the least times say, so that disturbed rounds do not count") {
+  const Slowdown slowdown = slowdown_of("encode", {{{1, 2}, {5, 9}, {9, 2.5}}, {{2, 3}}, {{1, 4}, {1, 40}}});
+  CHECK(slowdown.what == "encode");
+  CHECK(slowdown.times == 2);  // of 2, 1.5 and 4
+  CHECK(slowdown.worst == Approx(0.5));
+  CHECK(slowdown.mean == Approx((0 + 1.0 / 3 + 0.5) / 3));
+  CHECK(slowdown_of("x", {{{1, 2}}, {{1, 3}}}).times == 2.5);
+}
+
+TEST_CASE("profile: a slowdown is never below 1, and 1 where nothing was measured") {
+  const Slowdown faster = slowdown_of("x", {{{1, 0.8}}});
+  CHECK(faster.times == 1);
+  CHECK(faster.worst == Approx(0.25));
+  CHECK(slowdown_of("x", {}).times == 1);
+  CHECK(slowdown_of("x", {{}, {{0, 0}}}).times == 1);
+}
+
+TEST_CASE("profile: runs of fans are each peer alone and then 3, 7, or as many as there are") {
+  CHECK(fan_runs(0, {}).empty());
+  CHECK(fan_runs(0, {4}).empty());
+  const auto sizes = [](std::vector<Rank> peers) {
+    std::vector<std::size_t> in, out;
+    for (const FanRun& run : fan_runs(9, std::move(peers))) {
+      CHECK(run.root == 9);
+      CHECK(std::find(run.peers.begin(), run.peers.end(), 9) == run.peers.end());
+      (run.kind == FanRun::Kind::kIncast ? in : out).push_back(run.peers.size());
+    }
+    CHECK(in == out);
+    return in;
+  };
+  using Sizes = std::vector<std::size_t>;
+  CHECK(sizes({1, 2}) == Sizes{1, 1, 2});
+  CHECK(sizes({1, 2, 3}) == Sizes{1, 1, 1, 3});
+  CHECK(sizes({1, 2, 3, 4}) == Sizes{1, 1, 1, 1, 3, 4});
+  CHECK(sizes({1, 2, 3, 4, 5, 6, 7, 8, 10, 11}) == Sizes{1, 1, 1, 1, 1, 1, 1, 3, 7});
+}
+
+TEST_CASE("profile: a fan is what several peers take over what the same peers take one by one") {
+  const std::vector<FanRun> runs = fan_runs(0, {1, 2, 3, 4});
+  // A peer's message alone takes 1, 2, 3 and 6 s to come, then 4 s among three and 3 s among four; twice that to go.
+  const std::vector<double> in{1, 2, 3, 6, 4, 2.4};
+  std::vector<double> seconds = in;
+  for (const double one : in) seconds.push_back(2 * one + 1);
+  const MeasuredFan incast = fan_of(FanRun::Kind::kIncast, runs, seconds);
+  CHECK(incast.seen == std::vector<Fan::Point>{{3, 2}, {4, 0.8}});
+  CHECK(incast.fan == Fan{{{3, 2}, {4, 1}}});  // four are not faster than one: one alone was slow
+  const MeasuredFan outcast = fan_of(FanRun::Kind::kOutcast, runs, seconds);
+  CHECK(outcast.fan == Fan{{{3, 1.8}, {4, 1}}});
+  for (const Fan& fan : {incast.fan, outcast.fan}) {
+    for (std::size_t i = 0; i < fan.points.size(); ++i) CHECK(fault_of_point(fan.points, i).empty());
+  }
+}
+
+TEST_CASE("profile: ranks that may run on the same processors each have a part of them, and at least one") {
+  using Processors = std::vector<int>;
+  const Processors eight{0, 1, 2, 3, 8, 9, 10, 11};
+  CHECK(share_of(eight, 0, 1) == eight);
+  CHECK(share_of(eight, 1, 2) == Processors{8, 9, 10, 11});
+  CHECK(share_of(eight, 2, 3) == Processors{8, 9});
+  CHECK(share_of({5}, 3, 4) == Processors{5});
+  CHECK(share_of({5, 6}, 3, 4) == Processors{6});
+  CHECK(share_of({}, 0, 2).empty());
+  CHECK(text_of(eight) == "0,1,2,3,8,9,10,11");
+  const Processors before = usable_processors();
+  REQUIRE_FALSE(before.empty());
+  {
+    const StayOn one({before.back()});
+    CHECK(usable_processors() == Processors{before.back()});
+  }
+  CHECK(usable_processors() == before);
+}
+
+}  // namespace casync::tools

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "casync/simulator/fan.h"
+
+namespace casync::tools {
+
+struct FanOptions {
+  std::string transport;
+  std::string interface_name;
+  Bytes bytes = 256_KiB;  ///< of a message
+  double seconds = 0.2;   ///< of one peer's messages
+  int rounds = 3;         ///< of each run; the least time counts
+};
+
+/// Between one rank and others at the same time.
+struct FanRun {
+  enum class Kind : std::uint8_t { kIncast, kOutcast };
+  Kind kind{};  ///< the peers send to the root, or the root to the peers
+  Rank root = 0;
+  std::vector<Rank> peers;
+};
+
+/// This process among all that measure.
+struct FanSide {
+  Rank rank = 0;
+  int ranks = 1;
+  std::uint64_t epoch = 0;  ///< of this measurement, the same on all
+  /// Collective: every rank's blob, by rank. `what` names it.
+  std::function<Result<std::vector<std::string>>(const std::string& what, const std::string& mine)> gather;
+};
+
+/// Carries out the runs, one after the other; all ranks call it with the same ones. Of each whose root this rank is:
+/// seconds of a peer's message, over all messages of all peers; of others 0. Errors as make_transport and
+/// Transport::connect; Timeout: a peer that does not answer; InvalidArgument: no run, or "loopback".
+Result<std::vector<double>> measure_fans(const FanOptions& options, const FanSide& side,
+                                         const std::vector<FanRun>& runs);
+
+/// The runs that show what several of `peers` do to `root`, both ways: each alone, then 3 of them, 7 of them, or all
+/// that there are if those are fewer. Fewer than two peers: none.
+std::vector<FanRun> fan_runs(Rank root, std::vector<Rank> peers);
+
+/// How many times as long several peers take as the same peers one after the other; never below 1 in `fan`.
+struct MeasuredFan {
+  Fan fan;
+  std::vector<Fan::Point> seen;  ///< with what was below 1
+};
+MeasuredFan fan_of(FanRun::Kind kind, const std::vector<FanRun>& runs, const std::vector<double>& seconds);
+
+}  // namespace casync::tools

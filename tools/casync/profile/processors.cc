@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/profile/processors.h"
+
+#include <algorithm>
+
+namespace casync::tools {
+
+std::vector<int> usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> usable;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return usable;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (CPU_ISSET(processor, &set)) usable.push_back(processor);
+  }
+  return usable;
+}
+
+std::vector<int> share_of(const std::vector<int>& processors, int index, int ranks) {
+  const std::size_t count = processors.size();
+  if (count == 0) return {};
+  const std::size_t each = std::max<std::size_t>(1, count / static_cast<std::size_t>(std::max(ranks, 1)));
+  const std::size_t first = static_cast<std::size_t>(index) * each % count;
+  return {processors.begin() + static_cast<std::ptrdiff_t>(first),
+          processors.begin() + static_cast<std::ptrdiff_t>(std::min(first + each, count))};
+}
+
+std::string text_of(const std::vector<int>& processors) {
+  std::string text;
+  for (const int processor : processors) text += (text.empty() ? "" : ",") + std::to_string(processor);
+  return text;
+}
+
+StayOn::StayOn(const std::vector<int>& processors) {
+  CPU_ZERO(&before_);
+  if (processors.empty() || sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int processor : processors) CPU_SET(processor, &set);
+  changed_ = sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+StayOn::~StayOn() {
+  if (changed_) sched_setaffinity(0, sizeof before_, &before_);
+}
+
+}  // namespace casync::tools

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The terms of a profile beside links, memory and codecs. Each puts what it found into the profile, the measured points
+// into `raw` with how far the term is off them, and a sentence into `notes`.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "tools/casync/profile/job.h"
+#include "tools/casync/profile/measure.h"
+#include "tools/casync/profile/tiny_steps.h"
+
+namespace casync::tools {
+
+/// A task costs what a step of tiny gradients that travel together takes longer for each more task. A message, at its
+/// port, costs what a step takes longer for each more message when each is alone, beyond what the bare transport
+/// between nodes takes for it: what that is does not depend on the transport. No steps: nothing.
+void add_task_costs(const TinySteps& steps, MeasuredProfile& made);
+
+/// Codecs beside training on `processors`, those of this rank. Errors as measure_contention.
+Status add_contention(const ProfileOptions& options, std::vector<int> processors, MeasuredProfile& made);
+
+/// Several ranks of the job at one port, inside a node and between nodes, where the job has as many. Collective. Errors
+/// as ProfileJob::measure.
+Status add_fans(const ProfileOptions& options, ProfileJob& job, MeasuredProfile& made);
+
+}  // namespace casync::tools

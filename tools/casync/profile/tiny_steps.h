@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace casync::tools {
+
+struct TinyStepOptions {
+  std::string transport;
+  double seconds = 0.3;  ///< of steps of one size
+};
+
+/// A step of many tiny gradients, as one of two ranks has it.
+struct TinyStep {
+  double tasks = 0, messages = 0;  ///< of this rank; messages that it sends
+  double seconds = 0;              ///< from the first submission to the step's end, the least
+};
+
+struct TinySteps {
+  std::vector<TinyStep> fused;   ///< messages travel together, as plans have it when they say nothing
+  std::vector<TinyStep> single;  ///< each alone
+};
+
+/// Real sessions in this process and in one that it forks: whatever a step costs beside codecs, for its gradients are
+/// not encoded, and beside bytes, for they have 256. Call before this process has started threads. Errors as Session.
+Result<TinySteps> measure_tiny_steps(const TinyStepOptions& options);
+
+}  // namespace casync::tools

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+namespace casync::tools {
+
+/// What training does to processors: threads that each multiply their share of a layer's matrices, out of memory that
+/// no cache near a processor holds, and meet before the next layer, as those of a framework do. A thread that has lost
+/// its processor to somebody else therefore holds up all of them.
+///
+/// Runs from construction to destruction, on the processors of the thread that made it.
+class TrainingLoad {
+ public:
+  explicit TrainingLoad(int threads);
+  ~TrainingLoad();
+  TrainingLoad(const TrainingLoad&) = delete;
+  TrainingLoad& operator=(const TrainingLoad&) = delete;
+
+  /// How many layers have been computed so far. Any thread.
+  double layers() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace casync::tools
