@@ -22,6 +22,9 @@ struct Choice {
   std::optional<int> partitions;         ///< an exact number, stronger than partition_bytes
   std::optional<int> priority;
   std::optional<std::uint32_t> warm_up_steps;
+  // What the planner is to stay within: who sets one of these and no codec leaves the codec to it.
+  std::optional<double> max_error;   ///< squared error over squared values, on each hop, of any codec it chooses
+  std::vector<CodecChoice> allowed;  ///< it chooses one of these, or none; empty: nothing said
 };
 
 /// Applies to each gradient whose whole name matches `match` (* any text, ? one character). First match wins.

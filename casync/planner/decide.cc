@@ -11,6 +11,13 @@
 namespace casync {
 namespace {
 
+std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
+
+/// Whether who says this leaves the codec to the planner.
+bool leaves_codec_open(const Choice& choice) {
+  return !choice.codec && (choice.max_error.has_value() || !choice.allowed.empty());
+}
+
 // Who has a say on one gradient, strongest first.
 struct Sources {
   std::vector<const Choice*> choices;
@@ -25,6 +32,18 @@ struct Sources {
     choices.push_back(&plan.defaults);
   }
 
+  /// The strongest that fixes the codec, or leaves it open; null: nobody does.
+  const Choice* deciding_codec() const {
+    const auto decides = [](const Choice* choice) { return choice->codec || leaves_codec_open(*choice); };
+    const auto found = std::find_if(choices.begin(), choices.end(), decides);
+    return found == choices.end() ? nullptr : *found;
+  }
+
+  CodecChoice codec() const {
+    const Choice* decides = deciding_codec();
+    return decides != nullptr ? decides->codec.value_or(CodecChoice{}) : CodecChoice{};
+  }
+
   template <class T>
   T first(std::optional<T> Choice::*field, T otherwise) const {
     for (const Choice* choice : choices) {
@@ -33,12 +52,13 @@ struct Sources {
     return otherwise;
   }
 
-  CodecChoice second_hop() const {
+  /// Who names a codec means it for both hops.
+  std::optional<CodecChoice> fixed_second_hop() const {
     for (const Choice* choice : choices) {
-      if (choice->second_hop) return *choice->second_hop;
-      if (choice->codec) return *choice->codec;
+      if (choice->second_hop) return choice->second_hop;
+      if (choice->codec || leaves_codec_open(*choice)) return choice->codec;
     }
-    return {};
+    return std::nullopt;
   }
 
   int partitions(Bytes bytes, int ranks) const {
@@ -50,7 +70,13 @@ struct Sources {
   }
 };
 
-std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
+std::string name_of(const Plan& plan, const Choice* source) {
+  if (source == &plan.defaults) return "the default";
+  for (std::size_t r = 0; r < plan.rules.size(); ++r) {
+    if (source == &plan.rules[r].choice) return "rule " + std::to_string(r + 1) + " " + quoted(plan.rules[r].match);
+  }
+  return "its entry";
+}
 
 // What is to be said about rule `at`, knowing which gradients it matches and which rule decides each of those.
 std::optional<std::string> remark_on_rule(const Plan& plan, std::size_t at, std::span<const GradientSpec> gradients) {
@@ -97,10 +123,46 @@ bool matches(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+CodecLimits codec_limits(const Plan& plan, std::string_view gradient) {
+  const Sources sources(plan, gradient);
+  CodecLimits limits;
+  const Choice* decides = sources.deciding_codec();
+  if (decides != nullptr) {
+    limits.is_open = leaves_codec_open(*decides);
+    limits.codec = decides->codec;
+    limits.by = name_of(plan, decides);
+  }
+  limits.second_hop = sources.fixed_second_hop();
+  for (const Choice* choice : sources.choices) {
+    if (!limits.max_error) limits.max_error = choice->max_error;
+    if (limits.is_open && limits.allowed.empty()) limits.allowed = choice->allowed;
+    if (choice == decides && !limits.is_open) break;  // what somebody weaker allows is not asked
+  }
+  return limits;
+}
+
+SaidFields said_fields(const Plan& plan, std::string_view gradient) {
+  SaidFields said;
+  for (const Choice* choice : Sources(plan, gradient).choices) {
+    said.strategy |= choice->strategy.has_value();
+    said.partitions |= choice->partitions.has_value() || choice->partition_bytes.has_value();
+    said.priority |= choice->priority.has_value();
+    said.warm_up_steps |= choice->warm_up_steps.has_value();
+  }
+  return said;
+}
+
+Status check_decided(const Plan& plan, std::string_view gradient) {
+  const CodecLimits limits = codec_limits(plan, gradient);
+  if (!limits.is_open) return Status::ok();
+  return plan_error("its codec is left to the planner (" + std::string(limits.max_error ? "max_error" : "allow") +
+                    " in " + limits.by + ", and no codec): `casync plan --plan FILE` chooses one, or name it");
+}
+
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
   const Sources sources(plan, gradient.name);
-  return {.codec = sources.first(&Choice::codec, CodecChoice{}),
-          .second_hop = sources.second_hop(),
+  return {.codec = sources.codec(),
+          .second_hop = sources.fixed_second_hop().value_or(CodecChoice{}),
           .strategy = sources.first(&Choice::strategy, StrategyKind::kPs),
           .partitions = sources.partitions(gradient.bytes(), ranks),
           .priority = sources.first(&Choice::priority, gradient.priority),

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
 #include "casync/model/topology.h"
@@ -20,10 +22,34 @@ inline constexpr Bytes kDefaultPartitionBytes = 1_MiB;
 /// Whether the whole of `name` matches `pattern`: * is any text (also none), ? one character.
 bool matches(std::string_view pattern, std::string_view name);
 
+/// What a plan says of one gradient's codec, as far as a planner has to know. Who sets max_error or allow and no codec
+/// leaves it to the planner, whatever anybody weaker says.
+struct CodecLimits {
+  bool is_open = false;                   ///< left to the planner
+  std::optional<CodecChoice> codec;       ///< fixed; neither this nor is_open: nobody says anything
+  std::optional<CodecChoice> second_hop;  ///< fixed for the way back
+  /// The strongest that is said; of a fixed codec, by who fixes it or somebody stronger.
+  std::optional<double> max_error;
+  std::vector<CodecChoice> allowed;  ///< where it is left open: the strongest that is said; empty: all
+  std::string by;                    ///< who fixes it or leaves it open: "rule 2 `*.bias`"
+};
+CodecLimits codec_limits(const Plan& plan, std::string_view gradient);
+
+/// Which of the fields that are decided each by itself anybody sets for this gradient.
+struct SaidFields {
+  bool strategy = false, partitions = false, priority = false, warm_up_steps = false;
+};
+SaidFields said_fields(const Plan& plan, std::string_view gradient);
+
+/// PlanError: the plan leaves this gradient's codec to the planner, so that there is nothing to run yet. Says who left
+/// it and what to do.
+Status check_decided(const Plan& plan, std::string_view gradient);
+
 /// The complete decision for one gradient: its entry, else the first rule that matches, then the defaults, then
 /// codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own priority. Strength is per field,
 /// with two pairs that speak as one: who names a codec and no second_hop means it for both hops, and who says
-/// partition_bytes overrides a weaker source's number of partitions.
+/// partition_bytes overrides a weaker source's number of partitions. A codec that is left to the planner is `none`
+/// here: see check_decided.
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks);
 
 /// What a user should know about a plan used with these gradients: entries and patterns that match nothing,

@@ -91,6 +91,29 @@ std::optional<StrategyKind> read_strategy(const Placed<Message>& from) {
   return std::nullopt;
 }
 
+/// What the planner is to stay within.
+template <class Message>
+void read_limits(const Placed<Message>& from, Choice* choice) {
+  constexpr int kMaxError = Message::kMaxErrorFieldNumber;
+  if (from->has_max_error()) {
+    choice->max_error = checked(from, kMaxError, from->max_error(), 0);
+    if (*choice->max_error > 1) {
+      from.refuse(kMaxError, "max_error " + proto::number_text(*choice->max_error) +
+                                 ", expected at most 1: of a gradient's squared values, the part that may be lost");
+    }
+  }
+  for (int i = 0; i < from->allow_size(); ++i) {
+    choice->allowed.push_back(read_codec(from.inner(from->allow(i), Message::kAllowFieldNumber, i)));
+  }
+  if (choice->codec && !choice->allowed.empty()) {
+    from.inner(from->allow(0), Message::kAllowFieldNumber, 0)
+        .refuse("allow beside a codec, expected one of the two: a codec is fixed");
+  } else if (choice->second_hop && !choice->codec && (choice->max_error || !choice->allowed.empty())) {
+    from.refuse(Message::kSecondHopFieldNumber,
+                "second_hop beside a codec that is left to the planner, expected codec as well, or neither");
+  }
+}
+
 /// What Default, Rule and Gradient have in common.
 template <class Message>
 Choice read_choice(const Placed<Message>& from) {
@@ -107,6 +130,7 @@ Choice read_choice(const Placed<Message>& from) {
   if (from->has_priority()) choice.priority = from->priority();
   choice.warm_up_steps =
       from.within(Message::kWarmUpStepsFieldNumber, from->has_warm_up_steps(), from->warm_up_steps(), 0, kMostSteps);
+  read_limits(from, &choice);
   return choice;
 }
 
@@ -161,12 +185,15 @@ void check_version(const Placed<wire::Plan>& from) {
 
 /// Files are written as seen from the plan's folder; from here on as seen from where the program runs.
 void resolve_files(const std::filesystem::path& folder, Choice* choice) {
+  const auto resolve = [&](CodecChoice& codec) {
+    if (!is_codec_file(codec.name) || std::filesystem::path(codec.name).is_absolute()) return;
+    const std::filesystem::path path = (folder / codec.name).lexically_normal();
+    codec.name = path.has_parent_path() ? path.string() : "./" + path.string();
+  };
   for (std::optional<CodecChoice>* codec : {&choice->codec, &choice->second_hop}) {
-    if (!*codec || !is_codec_file((*codec)->name)) continue;
-    if (std::filesystem::path((*codec)->name).is_absolute()) continue;
-    const std::filesystem::path path = (folder / (*codec)->name).lexically_normal();
-    (*codec)->name = path.has_parent_path() ? path.string() : "./" + path.string();
+    if (*codec) resolve(**codec);
   }
+  for (CodecChoice& codec : choice->allowed) resolve(codec);
 }
 
 Prediction read_prediction(const Placed<wire::Prediction>& from) {
@@ -257,6 +284,8 @@ void write_choice(const Choice& choice, Message* to) {
   if (choice.partitions) to->set_partitions(*choice.partitions);
   if (choice.priority) to->set_priority(*choice.priority);
   if (choice.warm_up_steps) to->set_warm_up_steps(*choice.warm_up_steps);
+  if (choice.max_error) to->set_max_error(*choice.max_error);
+  for (const CodecChoice& codec : choice.allowed) write_codec(codec, to->add_allow());
 }
 
 void write_world(const World& world, wire::World* to) {

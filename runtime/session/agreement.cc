@@ -26,6 +26,8 @@ void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
   if (choice.partitions) facts.emplace_back(name + " partitions", std::to_string(*choice.partitions));
   if (choice.priority) facts.emplace_back(name + " priority", std::to_string(*choice.priority));
   if (choice.warm_up_steps) facts.emplace_back(name + " warm_up_steps", std::to_string(*choice.warm_up_steps));
+  if (choice.max_error) facts.emplace_back(name + " max_error", std::to_string(*choice.max_error));
+  for (const CodecChoice& codec : choice.allowed) facts.emplace_back(name + " allow", identity_of(codec));
 }
 
 }  // namespace

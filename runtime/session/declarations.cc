@@ -39,6 +39,8 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   const auto named = [&](const Status& status) {
     return Status(status.code(), "gradient " + gradient.name + ": " + status.message());
   };
+  const Status decided = check_decided(plan, gradient.name);
+  if (!decided) return named(decided);
   Result<Decision> decision = with_rounds_where_they_pay(decide(plan, gradient, topology.ranks), gradient);
   if (!decision) return named(decision.status());
   Declared declared{gradient, std::move(*decision), XXH3_64bits(gradient.name.data(), gradient.name.size())};

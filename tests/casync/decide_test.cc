@@ -82,6 +82,52 @@ TEST_CASE("decide: who names a codec and no second_hop means it for both hops") 
         Decision{.codec = codec("coarse"), .second_hop = codec("b"), .partitions = 1, .priority = 7});
 }
 
+TEST_CASE("decide: who sets limits and no codec leaves it to the planner, whatever anybody weaker names") {
+  const Choice budget{.max_error = 0.1}, list{.allowed = {codec("a"), codec("b")}}, fixed{.codec = codec("c")};
+  const auto limits = [](const Plan& plan) { return codec_limits(plan, "x"); };
+  CHECK_FALSE(limits({}).is_open);
+  CHECK_FALSE(limits({}).codec);
+  CHECK(limits(plan_of(budget, {}, {})).is_open);
+  CHECK(limits(plan_of(budget, {}, {})).by == "the default");
+  const CodecLimits rule = limits(plan_of(fixed, budget, {}));
+  CHECK(rule.is_open);
+  CHECK(rule.max_error == 0.1);
+  CHECK_FALSE(rule.codec);
+  CHECK_FALSE(rule.second_hop);
+  CHECK(rule.by == "rule 1 `x*`");
+  CHECK(decided(plan_of(fixed, budget, {}), "x").codec.name == "none");
+  const CodecLimits entry = limits(plan_of(budget, list, fixed));
+  CHECK_FALSE(entry.is_open);
+  CHECK(entry.codec == codec("c"));
+  CHECK(entry.second_hop == codec("c"));
+  CHECK_FALSE(entry.max_error);  // somebody weaker has set it
+  CHECK(entry.allowed.empty());
+  CHECK(entry.by == "its entry");
+  CHECK(decided(plan_of(budget, list, fixed), "x").codec.name == "c");
+}
+
+TEST_CASE("decide: limits are those of the strongest that sets them, each alone") {
+  const Choice budget{.max_error = 0.1}, finer{.max_error = 0.01}, list{.allowed = {codec("a"), codec("b")}};
+  const CodecLimits both = codec_limits(plan_of(list, budget, {}), "x");
+  CHECK(both.max_error == 0.1);
+  CHECK(both.allowed.size() == 2);
+  CHECK(codec_limits(plan_of(budget, {}, finer), "x").max_error == 0.01);
+  const CodecLimits bound =
+      codec_limits(plan_of({.codec = codec("c")}, {.codec = codec("d"), .max_error = 0.2}, {}), "x");
+  CHECK_FALSE(bound.is_open);
+  CHECK(bound.max_error == 0.2);  // of who fixes it
+}
+
+TEST_CASE("decide: a gradient whose codec nobody has chosen is refused, with who left it open and what to do") {
+  CHECK(check_decided({}, "x").is_ok());
+  CHECK(check_decided(plan_of({.max_error = 0.1}, {}, {.codec = codec("c")}), "x").is_ok());
+  CHECK(check_decided(plan_of({.max_error = 0.1}, {}, {.codec = codec("c")}), "y").text() ==
+        "PlanError: its codec is left to the planner (max_error in the default, and no codec): `casync plan --plan "
+        "FILE` chooses one, or name it");
+  CHECK_THAT(check_decided(plan_of({}, {.allowed = {codec("a")}}, {}), "xx").text(),
+             Catch::Contains("allow in rule 1 `x*`"));
+}
+
 TEST_CASE("decide: a codec keeps the parameters it was named with") {
   const CodecChoice topk{"topk", {{"ratio", 0.01}}};
   CHECK(decided(plan_of({.codec = codec("topk")}, {.codec = topk}, {}), "x").codec == topk);

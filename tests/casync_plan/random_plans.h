@@ -62,6 +62,10 @@ class RandomPlans {
     if (maybe()) choice.partitions = 1 + static_cast<int>(below(65536));
     if (maybe()) choice.priority = static_cast<int>(random_());
     if (maybe()) choice.warm_up_steps = below(1'000'000'001);
+    if (maybe() && (choice.codec || !choice.second_hop)) choice.max_error = below(1001) / 1000.0;
+    if (!choice.codec && !choice.second_hop) {
+      for (unsigned i = below(3); i > 0; --i) choice.allowed.push_back(codec());
+    }
     return choice;
   }
 

@@ -49,7 +49,7 @@ TEST_CASE("profile: runs of fans are each peer alone and then 3, 7, or as many a
 
 TEST_CASE("profile: a fan is what several peers take over what the same peers take one by one") {
   const std::vector<FanRun> runs = fan_runs(0, {1, 2, 3, 4});
-  // A peer's message alone takes 1, 2, 3 and 6 s to come, then 4 s among three and 3 s among four; twice that to go.
+  // A peer's message alone takes 1, 2, 3 and 6 s to come, then 4 s among three and 2.4 s among four; twice that to go.
   const std::vector<double> in{1, 2, 3, 6, 4, 2.4};
   std::vector<double> seconds = in;
   for (const double one : in) seconds.push_back(2 * one + 1);

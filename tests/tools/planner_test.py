@@ -124,6 +124,64 @@ def test_nonsense_is_refused_with_3_and_names_the_culprit():
         claim("profile.txtpb:5:" in result.stderr, "line and column", result.stderr)
 
 
+def test_a_plan_of_rules_is_completed_within_them():
+    with temporary_folder() as folder:
+        files, rules = Files(folder), os.path.join(folder, "rules.txtpb")
+
+        def write(text):
+            with open(rules, "w") as file:
+                file.write("version: 1\n" + text)
+
+        def planned(*options):
+            made = casync("plan", *files.inputs, "-n", 4, "--plan", rules, "-o", files.plan, "--json", *options)
+            ends_with(0, made, "plan --plan")
+            return {one["name"]: one["decision"] for one in json.loads(made.stdout)["gradients"]}
+
+        write('rule { match: "large.*" max_error: 0.02 }\n'
+              'rule { match: "*.bias" codec { name: "onebit" } strategy: PS partitions: 2 }\n'
+              'rule { match: "nobody" max_error: 1 }\n')
+        # A budget of its own for the one; what is fixed stays; for the rest what the command line says.
+        fine = planned("--max-error", 0)
+        claim(fine["first.bias"] == "onebit, ps, 2 partitions", "fixed", fine)
+        claim("none" in fine["first.weight"], "the command line's budget for what no rule speaks of", fine)
+        claim("none" not in fine["large.weight"] and "onebit" not in fine["large.weight"], "within its budget", fine)
+        coarse = planned("--max-error", 0.9)
+        claim("none" not in coarse["first.weight"], "a larger one for what no rule speaks of", coarse)
+        claim("onebit" not in coarse["large.weight"], "and still its own", coarse)
+        ends_with(0, casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan), "the plan is complete")
+        write('default { allow { name: "bf16" } allow { name: "dgc" } }\nrule { match: "first.*" max_error: 1e-3 }\n')
+        listed = planned()
+        claim(all(name in ("none", "bf16", "bf16 back", "none back") for way in listed.values()
+                  for name in way.split(", ")[:-2]) or "dgc" in listed["large.weight"], "of the list", listed)
+        claim("dgc" not in listed["first.weight"], "and within the budget", listed)
+
+        # Rules are no plan: nobody has chosen.
+        for command in (["simulate", *files.inputs, "-n", 4, "--plan", rules],
+                        ["explain", *files.inputs, "-n", 4, "--plan", rules, "large.weight"]):
+            refused = casync(*command)
+            ends_with(3, refused, "what is left open is not run")
+            claim("large.weight`: its codec is left to the planner (allow in the default" in refused.stderr,
+                  "who left it", refused.stderr)
+        checked = casync("plan", "--check", rules, "--model", files.model)
+        ends_with(0, checked, "plan --check")
+        claim("left to the planner: max_error 0.001, one of bf16, dgc (rule 1 `first.*`)" in checked.stdout and
+              "3 gradients have a codec that is left to the planner" in checked.stdout, "said", checked.stdout)
+
+        write('rule { match: "*" codec { name: "onebit" } max_error: 0.02 }\n')
+        beyond = casync("plan", *files.inputs, "-n", 4, "--plan", rules)
+        ends_with(3, beyond, "a codec beyond its own budget")
+        claim("rules.txtpb: gradient `large.weight`: codec `onebit` loses 0." in beyond.stderr and
+              "max_error is 0.02 (rule 1 `*`)" in beyond.stderr, "who, and how much", beyond.stderr)
+        write('rule { match: "large.*" allow { name: "zip" } }\n')
+        unknown = casync("plan", *files.inputs, "-n", 4, "--plan", rules)
+        ends_with(3, unknown, "an unknown codec")
+        claim("zip" in unknown.stderr, "named", unknown.stderr)
+        write('rule { match: "*" max_error: -1 }\n')
+        negative = casync("plan", *files.inputs, "-n", 4, "--plan", rules)
+        ends_with(3, negative, "a negative budget")
+        claim("rules.txtpb:2:19: max_error -1" in negative.stderr, "place", negative.stderr)
+
+
 def test_crossover_as_table_and_picture():
     with temporary_folder() as folder:
         files = Files(folder)

@@ -133,6 +133,10 @@ Status explain(ExplainOptions options) {
   if (options.gradient.empty()) return explain_crossover(options, request);
   PlannedStep step{options.plan, {}, plan->fusion_bytes};
   for (const TrainedGradient& gradient : request.training.gradients) {
+    const Status decided = check_decided(*plan, gradient.spec.name);
+    if (!decided) {
+      return Status(decided.code(), options.plan + ": gradient `" + gradient.spec.name + "`: " + decided.message());
+    }
     step.decisions.push_back(decide(*plan, gradient.spec, request.topology.ranks));
   }
   return explain_gradient(options, request, step);

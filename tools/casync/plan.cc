@@ -151,6 +151,8 @@ void add_plan(CLI::App& app, Invocation& invocation) {
       ->excludes("--model")
       ->excludes("--ranks")
       ->excludes("--nodes");
+  command->add_option("--plan", options->inputs.rules,
+                      "Stay within this plan: what it fixes, its max_error and allow; the options hold for the rest");
   command->add_option("--warm-up", options->inputs.warm_up_steps, "Compress from this step on")
       ->check(CLI::Range(0, 1000000000));
   command->add_option("--check", options->check, "Only check this plan; with --model, against its gradients");

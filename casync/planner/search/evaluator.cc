@@ -19,16 +19,26 @@ Evaluator::Evaluator(const PlanRequest& request)
       ranks_(alike_ranks(request.topology)),
       exchanges_(exchanges_of(request.training, request.mode)),
       rank_(exchanges_.training, request.profile) {
-  for (const CodecOffer& offer : request.codecs) {
-    const Result<CodecFacts> codec = facts(offer.choice);
-    shapes_count_ = shapes_count_ || (codec && codec->rounds);
+  const auto has_rounds = [&](const CodecChoice& choice) {
+    const Result<CodecFacts> codec = facts(choice);
+    return codec && codec->rounds;
+  };
+  for (std::size_t i = 0; i < request.codecs.size(); ++i) {
+    no_limits_.offers.push_back(i);
+    shapes_count_ = shapes_count_ || has_rounds(request.codecs[i].choice);
+  }
+  for (const Limits& limits : request.limits) {
+    shapes_count_ = shapes_count_ || (limits.codec && has_rounds(*limits.codec));
+    const auto first = std::find(request.limits.begin(), request.limits.end(), limits);
+    limits_alike_.push_back(static_cast<std::size_t>(first - request.limits.begin()));
   }
 }
 
 std::string Evaluator::kind_of(std::size_t at) {
   const GradientSpec& spec = request_.training.gradients[at].spec;
   const std::int64_t rows = shapes_count_ && spec.shape.size() > 1 ? spec.shape.front() : 0;
-  return std::to_string(spec.elements()) + " " + std::string(name_of(spec.dtype)) + " " + std::to_string(rows);
+  return std::to_string(spec.elements()) + " " + std::string(name_of(spec.dtype)) + " " + std::to_string(rows) +
+         (limits_alike_.empty() ? "" : " " + std::to_string(limits_alike_[at]));
 }
 
 Result<CodecFacts> Evaluator::facts(const CodecChoice& choice) {

@@ -38,8 +38,10 @@ class Evaluator {
   std::uint64_t evaluations() const { return evaluations_; }
   const PlanRequest& request() const { return request_; }
   Result<CodecFacts> facts(const CodecChoice& choice);
-  /// Equal for gradients that every decision costs the same: of one size and type and, where a codec may be used that
-  /// exchanges, of one shape.
+  /// What the planner has to stay within for gradient `at`.
+  const Limits& limits(std::size_t at) const { return request_.limits.empty() ? no_limits_ : request_.limits[at]; }
+  /// Equal for gradients that every decision costs the same: of one size and type, within the same limits and, where a
+  /// codec may be used that exchanges, of one shape.
   std::string kind_of(std::size_t at);
 
  private:
@@ -55,6 +57,8 @@ class Evaluator {
   std::map<std::string, std::unique_ptr<Option>> options_;
   std::vector<const Outline*> outlines_;
   bool shapes_count_ = false;
+  Limits no_limits_;
+  std::vector<std::size_t> limits_alike_;  ///< by gradient: the first with the same limits
   std::uint64_t evaluations_ = 0;
 };
 

@@ -40,40 +40,81 @@ Result<bool> exchanges(Evaluator& evaluator, const Hops& way, const GradientSpec
   return rounds->has_value();
 }
 
-/// As it is; each codec; each codec with a finer one on the way back; as it is with each codec on the way back.
-Result<std::vector<Hops>> hops(Evaluator& evaluator) {
-  std::vector<Hops> made;
-  const CodecChoice none;
-  const std::vector<CodecOffer>& offers = evaluator.request().codecs;
-  const Result<CodecFacts> plain = evaluator.facts(none);
-  if (!plain) return plain.status();
-  made.push_back({none, none, plain->traits});
-  std::vector<CodecOffer> encoding;
-  std::copy_if(offers.begin(), offers.end(), std::back_inserter(encoding), [&](const CodecOffer& offer) {
-    const Result<CodecFacts> facts = evaluator.facts(offer.choice);
-    return facts && !facts->rounds;
-  });
-  for (const CodecOffer& offer : offers) {
+Result<Hops> way(Evaluator& evaluator, const CodecChoice& first, const CodecChoice& second) {
+  const Result<CodecFacts> facts = evaluator.facts(first);
+  if (!facts) return facts.status();
+  return Hops{first, second, facts->traits, facts->rounds != nullptr};
+}
+
+/// The codecs that gradient `at` may have: those that encode, and those that exchange.
+Result<std::vector<CodecOffer>> offers(Evaluator& evaluator, std::size_t at, bool that_exchange) {
+  std::vector<CodecOffer> made;
+  for (const std::size_t i : evaluator.limits(at).offers) {
+    const CodecOffer& offer = evaluator.request().codecs[i];
     const Result<CodecFacts> facts = evaluator.facts(offer.choice);
     if (!facts) return facts.status();
-    made.push_back({offer.choice, offer.choice, facts->traits, facts->rounds != nullptr});
-    for (const CodecOffer& finer : facts->rounds ? std::vector<CodecOffer>() : encoding) {
-      if (finer.error < offer.error) made.push_back({offer.choice, finer.choice, facts->traits});
-    }
+    if ((facts->rounds != nullptr) == that_exchange) made.push_back(offer);
   }
-  for (const CodecOffer& offer : encoding) made.push_back({none, offer.choice, plain->traits});
   return made;
 }
 
-std::vector<StrategyKind> strategies(const Hops& hops, const Topology& topology) {
+/// As it is; each codec; each codec with a finer one on the way back; as it is with each codec on the way back. Of
+/// these, what the limits leave.
+Result<std::vector<Hops>> hops(Evaluator& evaluator, std::size_t at) {
+  const Limits& limits = evaluator.limits(at);
+  std::vector<std::pair<CodecChoice, CodecChoice>> pairs;
+  const CodecChoice none;
+  const Result<std::vector<CodecOffer>> encoding = offers(evaluator, at, false),
+                                        exchanging = offers(evaluator, at, true);
+  if (!encoding) return encoding.status();
+  if (!exchanging) return exchanging.status();
+  if (limits.codec) {
+    pairs.emplace_back(*limits.codec, limits.second_hop.value_or(*limits.codec));
+  } else if (limits.second_hop) {
+    pairs.emplace_back(none, *limits.second_hop);
+    for (const CodecOffer& offer : *encoding) pairs.emplace_back(offer.choice, *limits.second_hop);
+  } else {
+    pairs.emplace_back(none, none);
+    for (const CodecOffer& offer : *encoding) {
+      pairs.emplace_back(offer.choice, offer.choice);
+      for (const CodecOffer& finer : *encoding) {
+        if (finer.error < offer.error) pairs.emplace_back(offer.choice, finer.choice);
+      }
+    }
+    for (const CodecOffer& offer : *exchanging) pairs.emplace_back(offer.choice, offer.choice);
+    for (const CodecOffer& offer : *encoding) pairs.emplace_back(none, offer.choice);
+  }
+  std::vector<Hops> made;
+  for (const auto& [first, second] : pairs) {
+    Result<Hops> one = way(evaluator, first, second);
+    if (!one) return one.status();
+    made.push_back(std::move(*one));
+  }
+  return made;
+}
+
+std::vector<StrategyKind> strategies(const Hops& hops, const Topology& topology, const Limits& limits) {
   std::vector<StrategyKind> able{StrategyKind::kPs};
   if (hops.traits.exact_merge && !hops.traits.coded_terms) {
     able.insert(able.end(), {StrategyKind::kRing, StrategyKind::kTree});
   }
   if (hops.first == hops.second) able.push_back(StrategyKind::kAllGather);
   const bool levels = topology.nodes() > 1 && topology.nodes() < topology.ranks;
-  if (levels && !hops.traits.coded_terms) able.push_back(StrategyKind::kHierarchical);
+  // Without levels it is ps: nothing to try, unless somebody wants it so.
+  if ((levels || limits.strategy) && !hops.traits.coded_terms) able.push_back(StrategyKind::kHierarchical);
+  if (limits.strategy) std::erase_if(able, [&](StrategyKind kind) { return kind != *limits.strategy; });
   return able;
+}
+
+/// Why nothing is left: what a session would say of what is fixed.
+Status nothing_left(Evaluator& evaluator, std::size_t at, const Hops& way) {
+  const Limits& limits = evaluator.limits(at);
+  const Decision decision{
+      way.first, way.second, limits.strategy.value_or(StrategyKind::kPs), limits.partitions.value_or(1), 0, 0};
+  const Result<const Option*> option = evaluator.option(at, decision);
+  if (!option) return option.status();
+  return plan_error("gradient " + evaluator.request().training.gradients[at].spec.name +
+                    ": nothing is left of what the rules fix");
 }
 
 }  // namespace
@@ -85,17 +126,19 @@ bool compresses(const Decision& decision) {
 Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t at) {
   const PlanRequest& request = evaluator.request();
   const GradientSpec& spec = request.training.gradients[at].spec;
-  const Result<std::vector<Hops>> ways = hops(evaluator);
+  const Limits& limits = evaluator.limits(at);
+  const Result<std::vector<Hops>> ways = hops(evaluator, at);
   if (!ways) return ways.status();
   std::vector<const Option*> options;
   for (const Hops& way : *ways) {
-    if (way.rounds) {
+    if (way.rounds && !limits.codec) {
       const Result<bool> any = exchanges(evaluator, way, spec);
       if (!any) return any.status();
       if (!*any) continue;
     }
-    for (const StrategyKind strategy : strategies(way, request.topology)) {
-      for (const int partitions : partition_counts(spec, request.topology.ranks)) {
+    for (const StrategyKind strategy : strategies(way, request.topology, limits)) {
+      for (const int partitions :
+           limits.partitions ? std::vector<int>{*limits.partitions} : partition_counts(spec, request.topology.ranks)) {
         const Result<const Option*> option =
             evaluator.option(at, {way.first, way.second, strategy, partitions, spec.priority, 0});
         if (!option) return option.status();
@@ -103,7 +146,25 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
       }
     }
   }
+  if (options.empty()) return nothing_left(evaluator, at, ways->front());
   return options;
+}
+
+Decision nearest_within(const Limits& limits, const std::vector<const Option*>& options, Decision decision) {
+  const auto nearness = [&](const Option* option) {
+    const Decision& other = option->decision;
+    const bool codecs = other.codec == decision.codec && other.second_hop == decision.second_hop;
+    return (codecs ? 4 : 0) + (other.strategy == decision.strategy ? 2 : 0) + (compresses(other) ? 0 : 1);
+  };
+  const Decision& nearest = (*std::max_element(options.begin(), options.end(), [&](const Option* a, const Option* b) {
+                              return nearness(a) < nearness(b);
+                            }))->decision;
+  decision.codec = nearest.codec;
+  decision.second_hop = nearest.second_hop;
+  decision.strategy = nearest.strategy;
+  decision.partitions = limits.partitions.value_or(decision.partitions);
+  decision.priority = limits.priority.value_or(decision.priority);
+  return decision;
 }
 
 std::vector<Prices> price_grid() {
@@ -130,7 +191,10 @@ std::vector<const Option*> worthwhile(const std::vector<const Option*>& options)
     if (!compresses(option->decision)) plain.push_back(option);
   }
   std::set<const Option*> chosen;
-  for (const Prices& prices : price_grid()) chosen.insert({cheapest(options, prices), cheapest(plain, prices)});
+  for (const Prices& prices : price_grid()) {
+    chosen.insert(cheapest(options, prices));
+    if (!plain.empty()) chosen.insert(cheapest(plain, prices));
+  }
   std::vector<const Option*> kept;
   for (const Option* option : options) {
     if (chosen.contains(option)) kept.push_back(option);

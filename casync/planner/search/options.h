@@ -7,10 +7,14 @@
 
 namespace casync {
 
-/// Everything that may happen to gradient `at`: codecs on both hops (the same, or a finer one back), strategies that
-/// can carry them, partitions by powers of two and multiples of the ranks. Not compressed comes first. Errors as
-/// Evaluator::option, of a codec that is not known.
+/// Everything that may happen to gradient `at` within its limits: codecs on both hops (the same, or a finer one back),
+/// strategies that can carry them, partitions by powers of two and multiples of the ranks. Not compressed comes first.
+/// Errors as Evaluator::option, of a codec that is not known; PlanError: what is fixed does not go together.
 Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t at);
+
+/// `decision` where `options` (all_options of gradient `at`) have its codecs and strategy, else with those of the
+/// nearest that they have. Priority and number of partitions are the decision's own, unless they are fixed.
+Decision nearest_within(const Limits& limits, const std::vector<const Option*>& options, Decision decision);
 
 /// Those of `options` that are the least for some price of the ports' and of the codec's time, in seconds of step time:
 /// between "only how long it takes counts" and "only how much everybody else is held up counts". In the order of

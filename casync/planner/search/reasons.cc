@@ -74,7 +74,9 @@ std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, 
     const auto [shortest, fresh] = known.try_emplace(evaluator.kind_of(g));
     if (fresh) shortest->second = shortest_of(evaluator, g);
     const Result<const Option*> chosen = evaluator.option(g, step.decisions[g]);
-    if (chosen && shortest->second.plain != nullptr) {
+    if (evaluator.limits(g).codec) {
+      line += "; its codec is fixed";
+    } else if (chosen && shortest->second.plain != nullptr) {
       line += "; " + reason(**chosen, *shortest->second.plain, shortest->second.coded, times);
     }
     lines.push_back(std::move(line));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "casync/planner/decide.h"
+#include "casync/planner/search/options.h"
 
 namespace casync {
 namespace {
@@ -56,7 +57,9 @@ class Writer {
     for (std::size_t g = 0; g < request_.training.gradients.size(); ++g) {
       Result<Decision> decision = decide(g);
       if (!decision) return decision.status();
-      step.decisions.push_back(std::move(*decision));
+      Result<Decision> own = within_limits(g, std::move(*decision));
+      if (!own) return own.status();
+      step.decisions.push_back(std::move(*own));
     }
     made_.push_back(std::move(step));
     return Status::ok();
@@ -73,8 +76,21 @@ class Writer {
   std::vector<PlannedStep> take() { return std::move(made_); }
 
  private:
+  /// As far as the request lets somebody decide so.
+  Result<Decision> within_limits(std::size_t at, Decision decision) {
+    if (request_.limits.empty()) return decision;
+    const auto [known, fresh] = options_.try_emplace(evaluator_.kind_of(at));
+    if (fresh) {
+      Result<std::vector<const Option*>> options = all_options(evaluator_, at);
+      if (!options) return options.status();
+      known->second = std::move(*options);
+    }
+    return nearest_within(evaluator_.limits(at), known->second, std::move(decision));
+  }
+
   Evaluator& evaluator_;
   const PlanRequest& request_;
+  std::map<std::string, std::vector<const Option*>> options_;  ///< by kind of gradient, where there are limits
   std::vector<PlannedStep> made_;
 };
 

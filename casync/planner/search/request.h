@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +21,19 @@ struct CodecOffer {
   double error = 0;  ///< ||D(E(x)) - x||^2 / ||x||^2 of typical gradients: what is finer than what
 };
 
+/// What the planner has to stay within for one gradient. What is not set is its to choose.
+struct Limits {
+  std::optional<CodecChoice> codec;       ///< fixed: only this
+  std::optional<CodecChoice> second_hop;  ///< fixed; unset beside a fixed codec: the same
+  std::vector<std::size_t> offers;        ///< else those of PlanRequest::codecs that may be used, ascending
+  std::optional<StrategyKind> strategy;
+  std::optional<int> partitions;
+  std::optional<int> priority;
+  std::optional<std::uint32_t> warm_up_steps;  ///< instead of the request's
+
+  bool operator==(const Limits&) const = default;
+};
+
 /// What a plan is to be made for.
 struct PlanRequest {
   Topology topology;
@@ -27,6 +43,8 @@ struct PlanRequest {
   std::vector<CodecOffer> codecs;   ///< all that may be used; empty: nothing is compressed
   SyncMode mode;                    ///< written into the plan, and what steps are predicted for
   std::uint32_t warm_up_steps = 0;  ///< written into the plan; the steps after them are what is planned
+  std::uint64_t seed = 0;           ///< as Plan::seed
+  std::vector<Limits> limits;       ///< by position in training.gradients; empty: all codecs, and nothing is fixed
 };
 
 /// What happens to every gradient, by position in training.gradients.

@@ -60,8 +60,14 @@ class Search {
 
   Status check() const {
     Scenario scenario{request_.topology, request_.profile, request_.training, {}, 0, request_.mode, {}};
-    scenario.decisions.resize(request_.training.gradients.size());
-    return check_scenario(scenario, {});
+    const std::size_t gradients = request_.training.gradients.size();
+    scenario.decisions.resize(gradients);
+    CASYNC_RETURN_IF_ERROR(check_scenario(scenario, {}));
+    if (!request_.limits.empty() && request_.limits.size() != gradients) {
+      return invalid_argument("limits of " + std::to_string(request_.limits.size()) + " gradients, and there are " +
+                              std::to_string(gradients));
+    }
+    return Status::ok();
   }
 
   Status classify() {
@@ -108,7 +114,9 @@ class Search {
       consider(std::move(*state));
     }
     std::vector<int> urgent;
-    for (const TrainedGradient& gradient : request_.training.gradients) urgent.push_back(gradient.spec.priority);
+    for (std::size_t g = 0; g < request_.training.gradients.size(); ++g) {
+      urgent.push_back(evaluator_.limits(g).priority.value_or(request_.training.gradients[g].spec.priority));
+    }
     for (const Prices& prices : price_grid()) {
       State state;
       state.priorities = urgent;
@@ -287,6 +295,7 @@ Plan plan_of(const PlanRequest& request, const PlannedStep& step, const std::str
   plan.world = {request.topology.ranks, request.topology.nodes(), profile_digest};
   plan.fusion_bytes = step.fusion_bytes;
   plan.mode = request.mode;
+  plan.seed = request.seed;
   for (std::size_t g = 0; g < step.decisions.size(); ++g) {
     const Decision& decision = step.decisions[g];
     Entry entry{request.training.gradients[g].spec.name, {}};
@@ -295,8 +304,10 @@ Plan plan_of(const PlanRequest& request, const PlannedStep& step, const std::str
     entry.choice.strategy = decision.strategy;
     entry.choice.partitions = decision.partitions;
     entry.choice.priority = decision.priority;
-    if (request.warm_up_steps > 0 && (decision.codec.name != "none" || decision.second_hop.name != "none")) {
-      entry.choice.warm_up_steps = request.warm_up_steps;
+    std::uint32_t warm_up_steps = request.warm_up_steps;
+    if (!request.limits.empty()) warm_up_steps = request.limits[g].warm_up_steps.value_or(warm_up_steps);
+    if (warm_up_steps > 0 && (decision.codec.name != "none" || decision.second_hop.name != "none")) {
+      entry.choice.warm_up_steps = warm_up_steps;
     }
     plan.gradients.push_back(std::move(entry));
   }

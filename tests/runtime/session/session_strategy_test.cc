@@ -228,3 +228,20 @@ TEST_CASE("session strategies: what a strategy cannot carry is refused at the de
              Catch::Contains("PlanError: gradient weight: strategy `all_gather` has one hop only, in codec `int8`") &&
                  Catch::Contains("second_hop `bf16`"));
 }
+TEST_CASE("session strategies: a codec that the plan leaves to the planner is refused at the declaration") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/plan.txtpb";
+  std::ofstream(path)
+      << "version: 1 rule { match: \"w*\" max_error: 0.02 } rule { match: \"b*\" codec { name: \"int8\" } "
+         "max_error: 0.02 }\n";
+  const std::string refusal = with_sessions(
+      2, [&](SessionOptions& options) { options.plan_file = path; },
+      [](Session& session, RankContext&) {
+        const Status fixed = declare(session, "bias", 10).status();
+        return fixed.is_ok() ? declare(session, "weight", 10).status().text() : fixed.text();
+      });
+  CHECK_THAT(refusal,
+             Catch::Contains("PlanError: gradient weight: its codec is left to the planner (max_error in rule 1 "
+                             "`w*`, and no codec): `casync plan --plan FILE` chooses one, or name it") &&
+                 Catch::Contains("rank 1: PlanError"));
+}

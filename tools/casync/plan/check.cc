@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "casync/planner/decide.h"
 #include "casync/planner/model_file.h"
@@ -19,9 +20,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Status check_codecs(const Choice& choice, const std::string& where) {
+  std::vector<CodecChoice> named = choice.allowed;
   for (const std::optional<CodecChoice>& codec : {choice.codec, choice.second_hop}) {
-    if (!codec) continue;
-    const Result<CodecFacts> facts = facts_of(*codec);
+    if (codec) named.push_back(*codec);
+  }
+  for (const CodecChoice& codec : named) {
+    const Result<CodecFacts> facts = facts_of(codec);
     if (!facts) return Status(facts.status().code(), where + ": " + facts.status().message());
   }
   return Status::ok();
@@ -34,6 +38,20 @@ Status check_codecs(const Plan& plan) {
     CASYNC_RETURN_IF_ERROR(check_codecs(entry.choice, "gradient `" + entry.name + "`"));
   }
   return Status::ok();
+}
+
+/// "left to the planner: max_error 0.02, one of int8, int4 (rule 1 `*`)"
+std::string text_of(const CodecLimits& limits) {
+  std::string text = "left to the planner: ";
+  char number[48];
+  if (limits.max_error) {
+    std::snprintf(number, sizeof number, "max_error %.6g", *limits.max_error);
+    text += number;
+    if (!limits.allowed.empty()) text += ", ";
+  }
+  const char* before = "one of ";
+  for (const CodecChoice& choice : limits.allowed) text += std::exchange(before, ", ") + casync::text_of(choice);
+  return text + " (" + limits.by + ")";
 }
 
 }  // namespace
@@ -50,6 +68,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     return invalid_argument(path + ": " + std::to_string(nodes) + " nodes for " + std::to_string(ranks) + " ranks");
   Json report{{"plan", path}, {"rules", plan->rules.size()}, {"entries", plan->gradients.size()}};
   std::vector<std::string> odd;
+  int left_open = 0;
   std::string lines;
   if (!model.empty()) {
     const Result<Training> training = read_model_file(model);
@@ -58,6 +77,14 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     std::vector<GradientSpec> gradients;
     for (const TrainedGradient& gradient : training->gradients) {
       gradients.push_back(gradient.spec);
+      const CodecLimits limits = codec_limits(*plan, gradient.spec.name);
+      if (limits.is_open) {
+        const std::string open = text_of(limits);
+        lines += "  " + gradient.spec.name + "  " + open + "\n";
+        report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", open}});
+        ++left_open;
+        continue;
+      }
       Decision decision = decide(*plan, gradient.spec, ranks);
       const auto rounds = rounds_of(decision, gradient.spec, ranks, {}, facts_of);
       if (!rounds)
@@ -72,6 +99,11 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
       report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", text_of(decision)}});
     }
     odd = remarks(*plan, gradients, topology);
+    if (left_open > 0) {
+      odd.push_back(std::to_string(left_open) + (left_open == 1 ? " gradient has" : " gradients have") +
+                    " a codec that is left to the planner: no session takes this before `casync plan --plan " + path +
+                    "` has chosen");
+    }
   }
   report["remarks"] = odd;
   if (json) {

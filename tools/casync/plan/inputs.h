@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "casync/planner/search/request.h"
-#include "compll/codec/codec.h"
 
 namespace casync::tools {
 
@@ -17,6 +16,7 @@ struct PlanInputs {
   int ranks = 0, nodes = 0;
   std::vector<std::string> codecs;
   double max_error = 0.03;
+  std::string rules;  ///< a plan to stay within; "": none
   std::uint32_t warm_up_steps = 0;
   SyncMode mode;
 };
@@ -29,13 +29,10 @@ struct ReadInputs {
   std::vector<std::string> remarks;  ///< what a run has changed in the profile
 };
 
-/// Reads the files and finds the codecs. Errors as read_profile_file, read_model_file and make_codec.
+/// Reads the files and finds the codecs. Errors as read_profile_file, read_model_file, make_codec and take_rules.
 Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs);
 
 /// Of a file's bytes: 16 hexadecimal digits.
 std::string digest_of_file(const std::string& text);
-
-/// The larger squared error over squared values, of Gaussian values and of heavy tails; what feedback keeps is lost.
-double measured_error(const compll::Codec& codec);
 
 }  // namespace casync::tools

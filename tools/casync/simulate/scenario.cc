@@ -35,6 +35,12 @@ Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
   if (!plan) return plan.status();
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : training->gradients) gradients.push_back(gradient.spec);
+  for (const GradientSpec& gradient : gradients) {
+    const Status decided = check_decided(*plan, gradient.name);
+    if (!decided) {
+      return Status(decided.code(), files.plan + ": gradient `" + gradient.name + "`: " + decided.message());
+    }
+  }
   for (const std::string& sentence : remarks(*plan, gradients, topology)) remark(sentence);
   return scenario_of(std::move(*profile), std::move(*training), *plan, std::move(topology));
 }
