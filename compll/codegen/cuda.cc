@@ -133,8 +133,10 @@ std::optional<std::string> refused(const Program& program, const Lowered& lowere
     return "blocks of " + std::to_string(lowered.block->value) +
            " elements cannot be compiled for CUDA, only interpreted; take a power of two from 16 on";
   }
-  if (uses_trits(program)) return std::string(kNoTritsOnCuda);
   for (const Section& section : program.sections) {
+    if (section.type.element == kTritType) {
+      return "section `" + section.name + "` has bytes of five trits, which tiles of whole units would share";
+    }
     // Entries of two blocks may not share a byte: two threads would write it.
     if (is_of_blocks(section) && section.type.element.bits % 8 != 0) {
       return "section `" + section.name + "` has entries of " + text_of(section.type.element) +

@@ -20,11 +20,9 @@ struct CudaText {
 };
 
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).
-/// Unimplemented: what takes the whole vector, for which there is cuda_whole_text; with its place.
+/// Unimplemented: what takes the whole vector, for which there is cuda_whole_text; with its place. So do sections of
+/// trits: units of warps are powers of two, and would share bytes of five.
 Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source);
-
-/// Five of them share a byte, and threads have four elements each.
-inline constexpr std::string_view kNoTritsOnCuda = "trits cannot be compiled for CUDA, only interpreted; take int2";
 
 /// The kernels that sum codes of one codec and encode the sum by another: casync_onebit_into_int4_merge, and
 /// ..._merge_statistics where the other has statistics of the whole tensor. The text has all kernels of both.

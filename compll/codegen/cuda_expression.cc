@@ -182,6 +182,7 @@ std::string CudaExpression::conversion(ValueId id) const {
   const std::string operand = bare(value.arguments.front());
   const ScalarType from = graph_[value.arguments.front()].type, to = value.type;
   if (to == kBoolType) return "to_bool(" + operand + ")";
+  if (to == kTritType) return "to_trit(" + operand + ")";
   if (to.is_float() && from.is_float()) {
     const bool kept = seen_[id];
     if (to == kDoubleType) return (kept ? "widened(" : "double(") + operand + ")";

@@ -72,6 +72,8 @@ std::string cuda_bytes(const std::string& count, ScalarType type) {
   return std::string(type == kDoubleType ? "8" : type == kBoolType ? "1" : "4") + " * " + count;
 }
 
+std::string cuda_width(ScalarType type) { return type == kTritType ? "kTrits" : std::to_string(type.bits); }
+
 std::string cuda_literal(ScalarType type, double number) {
   Value value;
   value.type = type;
@@ -82,6 +84,7 @@ std::string cuda_literal(ScalarType type, double number) {
 std::string cuda_conversion(ScalarType from, ScalarType to, const std::string& operand) {
   if (to == from) return operand;
   if (to == kBoolType) return "to_bool(" + operand + ")";
+  if (to == kTritType) return "to_trit(" + operand + ")";
   if (to.is_float() && from.is_float()) return (to == kDoubleType ? "widened(" : "narrowed(") + operand + ")";
   if (to.is_float()) return cuda_type(to) + "(" + operand + ")";
   const bool fits = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);

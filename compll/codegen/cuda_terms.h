@@ -14,6 +14,8 @@ namespace casync::compll {
 std::string cuda_type(ScalarType type);
 /// So many elements' bytes: `4 * n`.
 std::string cuda_bytes(const std::string& count, ScalarType type);
+/// What a section's functions are told of its elements: their bits, or `kTrits`.
+std::string cuda_width(ScalarType type);
 std::string cuda_literal(ScalarType type, double number);
 std::string cuda_conversion(ScalarType from, ScalarType to, const std::string& operand);
 /// Of an arithmetic operation on one value, `from` being its last operand's type.

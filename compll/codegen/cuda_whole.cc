@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "compll/codegen/cuda.h"
 #include "compll/codegen/cuda_routine.h"
 #include "compll/codegen/cuda_terms.h"
 #include "compll/codegen/cuda_whole_routine.h"
@@ -34,7 +33,8 @@ class CudaWholeText {
   }
 
  private:
-  /// Sizes that the program computes, and how many elements a tile has: whole blocks of all sizes.
+  /// Sizes that the program computes, and how many elements a tile has: whole blocks of all sizes, of which the five
+  /// trits of a byte are one.
   void write_sizes() {
     const Routine nothing;
     for (std::size_t i = 0; i < program_.sizes.size(); ++i) {
@@ -74,6 +74,7 @@ class CudaWholeText {
     if (program_.result) for_each_term(*program_.result, note);
     for (const Section& section : program_.sections) {
       if (CudaWholeRoutine::is_of_blocks(section.type)) all.insert(text.block_size(section.type.extent->count));
+      if (section.type.element == kTritType) all.insert("5u");
     }
     return all;
   }
@@ -92,7 +93,7 @@ class CudaWholeText {
       out_.line(word(i) + " = " + (i == 0 ? before : "section_behind(" + before + ")") + ";");
       before = word(i) + "_end";
       out_.line(before + " = end_of_section(" + word(i) + ", " + CudaWholeRoutine::size(type) + ", " +
-                std::to_string(type.element.bits) + ");");
+                cuda_width(type.element) + ");");
     }
     out_.close();
     out_.open("COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const");
@@ -129,10 +130,10 @@ class CudaWholeText {
   void plan_section(CudaWholeRoutine& text, const Term& term, std::uint32_t section) {
     text.plan_term(term);
     const Type& type = program_.sections[section].type;
-    const unsigned bits = type.element.bits;
-    const std::string width = "<" + std::to_string(bits) + ">(part, ";
+    const std::string width = "<" + cuda_width(type.element) + ">(part, ";
     const std::string to = "in_global(part.segment.payload) + sections." + word(section);
-    const bool blocks = CudaWholeRoutine::is_of_blocks(type) && bits >= 32;
+    const bool words = type.element.bits >= 32 && type.element != kTritType;
+    const bool blocks = CudaWholeRoutine::is_of_blocks(type) && words;
     const std::uint32_t stage = blocks ? text.ready(term).own : text.ready_to_share(term);
     text.add(stage, [=, this, &text, &term] {
       if (!type.is_array()) {
@@ -283,7 +284,6 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
     return unimplemented(source.name() + ": more than " + std::to_string(cuda::kMostParameters - 1) +
                          " parameters cannot be compiled for CUDA");
   }
-  if (uses_trits(program)) return unimplemented(source.name() + ": " + std::string(kNoTritsOnCuda));
   if (program.synchronize) {
     return unimplemented(source.name() + ": `synchronize` cannot be compiled for CUDA, only interpreted");
   }

@@ -88,11 +88,16 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
                     (initial != nullptr ? ", " + scalar(*initial) : "") + ");");
         });
   }
+  const ScalarType element = term.type().element;
+  const bool is_limited = term.reducer == Reducer::kMin || term.reducer == Reducer::kMax;
+  const bool is_narrow = is_limited && element.is_integer() && element.bits != 32;
   reductions_[&term] = {{stage + 1, stage + 1},
                         [=, this] {
-                          const std::string word = "load_slot(" + slot + ")";
-                          out_.line("const " + type + " " + name + " = " +
-                                    (ordered ? "out_of_slot<" + type + ">" : by + "::value_of") + "(" + word + ");");
+                          std::string value =
+                              (ordered ? "out_of_slot<" + type + ">" : by + "::value_of") + "(load_slot(" + slot + "))";
+                          // Of nothing it is an end of 32 bits' range, which becomes that of the own one.
+                          if (is_narrow) value = cuda_conversion({element.kind, 32}, element, value);
+                          out_.line("const " + type + " " + name + " = " + value + ";");
                         },
                         name,
                         0};
@@ -281,7 +286,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
       const std::string at = array(places), from = array_of_values();
       out_.source_line(term.at);
       std::string sum = cuda_operation(Op::kAdd, element, {"a", "b"});
-      if (adds && element.is_integer() && element.bits < 32) {
+      if (adds && element.is_integer() && element.bits != 32) {
         sum = cuda_conversion(kIntType, element, cuda_operation(Op::kAdd, kIntType, {"int32_t(a)", "int32_t(b)"}));
       }
       out_.line(std::string(adds ? "add" : "set") + "_at(part, " + some + ", " + at + ", " + from + ", " + count +

@@ -113,7 +113,7 @@ void CudaWholeRoutine::plan_memory(VariableId id, const std::string& address, Re
 void CudaWholeRoutine::plan_section(VariableId id, const Type& type, const std::string& address) {
   const std::string name = program_.variables[id].name + "_" + std::to_string(id);
   const std::string element = cuda_type(type.element);
-  const std::string section = "Section<" + element + ", " + std::to_string(type.element.bits) + ">{" + address + "}";
+  const std::string section = "Section<" + element + ", " + cuda_width(type.element) + ">{" + address + "}";
   const std::string line = type.is_array() ? "const auto " + name + " = " + section + ";"
                                            : "const " + element + " " + name + " = " + section + "(0);";
   values_[id] = {{}, [=, this] { out_.line(line); }, name, 0};

@@ -2,12 +2,19 @@
 //
 // A section's elements lie side by side, the lowest bit of a byte first. Four neighbours of `kBits` bits are kBits / 2
 // bytes: one access for the usual widths. Those of an odd width share a byte with the next four, and the thread of the
-// first four writes it. Nothing is read or written behind the section's last byte.
+// first four writes it. Nothing is read or written behind the section's last byte. Of trits five are a byte.
 #pragma once
 
 #include "compll/ops/cuda/types.cuh"
 
 namespace casync::compll::cuda {
+
+/// Stands where other sections have the bits of an element: -1, 0 and 1, five in a byte (compll/ops/trits.h).
+inline constexpr uint32_t kTrits = 243;
+
+COMPLL_BOTH uint64_t bytes_of_section(uint64_t entries, uint32_t entry_bits) {
+  return entry_bits == kTrits ? (entries + 4) / 5 : (entries * entry_bits + 7) / 8;
+}
 
 /// The bits of four elements.
 struct Packed {
@@ -135,6 +142,18 @@ COMPLL_BOTH uint32_t code_of(uint32_t x) { return x; }
 COMPLL_BOTH uint32_t code_of(int32_t x) { return static_cast<uint32_t>(x); }
 COMPLL_BOTH uint32_t code_of(bool x) { return x ? 1 : 0; }
 COMPLL_BOTH uint32_t code_of(float x) { return bits(x); }
+
+/// Element i of a section of trits.
+COMPLL_BOTH int32_t load_trit(const unsigned char* section, uint64_t i) {
+  uint32_t byte = section[i / 5];
+  for (uint32_t behind = static_cast<uint32_t>(i % 5); behind != 0; --behind) byte /= 3;
+  const uint32_t digit = byte % 3;
+  return digit == 2 ? -1 : static_cast<int32_t>(digit);
+}
+/// What a byte becomes when so much of it is there and a trit comes before that.
+COMPLL_BOTH uint32_t with_trit(uint32_t byte, int32_t trit) {
+  return 3 * byte + least(static_cast<uint32_t>(trit), 2u);  // the bits of -1 are the most
+}
 
 /// Single entries, of whole bytes: one for each block, or one for the tensor.
 template <uint32_t kBits>

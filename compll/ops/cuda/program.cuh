@@ -22,7 +22,7 @@ COMPLL_BOTH uint64_t entries_of_blocks(uint64_t n, uint32_t log2_block) {
   return n == 0 ? 0 : ((n - 1) >> log2_block) + 1;
 }
 COMPLL_BOTH uint64_t end_of_section(uint64_t begin, uint64_t entries, uint32_t entry_bits) {
-  return begin + (entries * entry_bits + 7) / 8;
+  return begin + bytes_of_section(entries, entry_bits);
 }
 COMPLL_BOTH uint64_t section_behind(uint64_t end) {
   return (end + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;

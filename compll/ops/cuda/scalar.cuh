@@ -103,6 +103,12 @@ COMPLL_BOTH uint32_t to_uint(T x) {
   return min(0xffffffffu >> (32 - kBits), whole_uint(x));
 }
 
+/// To -1, 0 or 1.
+template <class T>
+COMPLL_BOTH int32_t to_trit(T x) {
+  return max(-1, min(1, whole_int(x)));
+}
+
 /// An integer that is kept in `kBits` bits, with its sign.
 template <uint32_t kBits>
 COMPLL_BOTH int32_t with_sign(uint32_t code) {

@@ -126,10 +126,29 @@ struct Section {
   }
 };
 
+template <class T>
+struct Section<T, kTrits> {
+  const unsigned char* at;
+  __device__ T operator()(uint64_t i) const { return load_trit(at, i); }
+};
+
+/// Five elements are a byte: one thread's. A tile has whole ones.
+template <class A>
+__device__ __forceinline__ void store_trits(const Part& part, uint64_t count, const A& array, unsigned char* at) {
+  const uint64_t end = part.end(count);
+  for (uint64_t i = part.begin(count) + 5 * threadIdx.x; i < end; i += 5 * kThreads) {
+    uint32_t byte = 0;
+    for (uint64_t k = least(i + 5, end); k-- > i;) byte = with_trit(byte, array(k));
+    at[i / 5] = static_cast<unsigned char>(byte);
+  }
+}
+
 /// Eight elements are kBits bytes: one thread's.
 template <uint32_t kBits, class A>
 __device__ __forceinline__ void store_section(const Part& part, uint64_t count, const A& array, unsigned char* at) {
-  if constexpr (kBits >= 32) {
+  if constexpr (kBits == kTrits) {
+    store_trits(part, count, array, at);
+  } else if constexpr (kBits >= 32) {
     for_each(part, count, [&](uint64_t i) { store_one<kBits>(array(i), at, i); });
   } else {
     const uint64_t end = part.end(count);
@@ -153,7 +172,12 @@ __device__ __forceinline__ void store_blocks(const Part& part, uint64_t block, c
 }
 template <uint32_t kBits, class T>
 __device__ __forceinline__ void store_scalar(const Part& part, T value, unsigned char* at) {
-  if (part.is_first_thread()) store_one<kBits>(value, at, 0);
+  if (!part.is_first_thread()) return;
+  if constexpr (kBits == kTrits) {
+    *at = static_cast<unsigned char>(with_trit(0, value));
+  } else {
+    store_one<kBits>(value, at, 0);
+  }
 }
 
 // What is decoded.

@@ -120,6 +120,24 @@ void check_packing() {
   }
 }
 
+/// Sections of trits, byte by byte as a thread writes them.
+void check_trits(std::size_t n) {
+  std::mt19937 random(static_cast<std::uint32_t>(n));
+  std::vector<Scalar> elements(n);
+  for (Scalar& each : elements) each = Scalar::of_int(static_cast<std::int32_t>(random() % 3) - 1);
+  const SectionPlace place{kTrits, n, 0};
+  std::vector<std::byte> expected(place.bytes());
+  write_section(place, elements, expected.data());
+  CHECK(cuda::end_of_section(48, n, cuda::kTrits) == 48 + place.bytes());
+  for (std::size_t i = 0; i < n; i += 5) {
+    std::uint32_t byte = 0;
+    for (std::size_t k = std::min(i + 5, n); k-- > i;) byte = cuda::with_trit(byte, elements[k].as_int());
+    CHECK(byte == std::to_integer<std::uint32_t>(expected[i / 5]));
+  }
+  const auto* section = reinterpret_cast<const unsigned char*>(expected.data());
+  for (std::size_t i = 0; i < n; ++i) CHECK(cuda::load_trit(section, i) == elements[i].as_int());
+}
+
 template <std::uint32_t... kBits>
 void for_widths(std::integer_sequence<std::uint32_t, kBits...>) {
   (check_conversions<kBits + 1>(), ...);
@@ -142,6 +160,24 @@ Scalar reduced_backwards(const std::vector<T>& elements) {
 
 TEST_CASE("cuda operations: conversions and packed sections of 1 to 32 bits") {
   for_widths(std::make_integer_sequence<std::uint32_t, 32>());
+}
+
+TEST_CASE("cuda operations: trits, five in a byte, and whatever becomes one") {
+  CHECK(cuda::kTrits == kTrits);
+  for (std::size_t n = 0; n < 33; ++n) check_trits(n);
+  check_trits(3000);
+  for (const float x : floats()) {
+    const double wide = static_cast<double>(x) * 1.0000001;
+    CHECK(cuda::to_trit(x) == converted(Scalar::of_float(x), kFloatType, kTritType).as_int());
+    CHECK(cuda::to_trit(wide) == converted(Scalar::of_double(wide), kDoubleType, kTritType).as_int());
+  }
+  for (const std::uint32_t x : words()) {
+    const auto whole = static_cast<std::int32_t>(x);
+    CHECK(cuda::to_trit(whole) == converted(Scalar::of_int(whole), kIntType, kTritType).as_int());
+    CHECK(cuda::to_trit(x) == converted(Scalar::of_uint(x), kUintType, kTritType).as_int());
+  }
+  CHECK(cuda::to_trit(true) == 1);
+  CHECK(cuda::to_trit(false) == 0);
 }
 
 TEST_CASE("cuda operations: integers wrap around, and nothing is undefined") {

@@ -13,6 +13,7 @@ OPTIONS = ["--gpu-architecture=sm_90", "--std=c++20", "--fmad=false", f"--includ
 CODECS = ["bf16", "fp8_e4m3", "int4", "mxfp4", "onebit", "signsgd"]  # casts, blocks, ordered sums, two launches
 # Selection, states, sorting, rotation, sums of all elements.
 WHOLE = ["adacomp", "dgc", "diana", "graddrop", "randomk", "rht4", "terngrad", "topk"]
+PROGRAMS = {"trits_whole": "tests/compll/program"}  # that are no codecs of ours, and where they are
 
 
 def nvrtc_folder():
@@ -53,9 +54,9 @@ def compiled(nvrtc, text):
     return cubin.raw, log.value.decode()
 
 
-@pytest.mark.parametrize("codec", CODECS + WHOLE)
+@pytest.mark.parametrize("codec", CODECS + WHOLE + list(PROGRAMS))
 def test_a_codec_becomes_machine_code_with_its_kernels(nvrtc, codec):
-    source = ROOT / f"compll/codecs/{codec}.cll"
+    source = ROOT / PROGRAMS.get(codec, "compll/codecs") / f"{codec}.cll"
     text = subprocess.run([os.environ["CASYNC_COMPLLC"], source, "--emit=cuda"], capture_output=True, check=True).stdout
     cubin, log = compiled(nvrtc, text)
     assert log.strip() in ("", "\x00"), log

@@ -157,7 +157,7 @@ TEST_CASE("trits: bytes that are no five trits, and trits behind the last one, a
   }
 }
 
-TEST_CASE("trits: what is no type, and where they cannot be compiled") {
+TEST_CASE("trits: what is no type") {
   const std::string rest = "compressed = concat(g);\n}\nvoid decode(uint8* c, float* g) { extract(c, g); }\n";
   const auto said = [&](const std::string& line) {
     return first_said("void encode(float* g, uint8* compressed) {\n" + line + "\n" + rest);
@@ -166,15 +166,20 @@ TEST_CASE("trits: what is no type, and where they cannot be compiled") {
   CHECK(said("float* y = map(g, [&](float x) -> float<16> { return x; });").ends_with(": a width of `float`"));
   CHECK(said("trits x = 1;") == "2:1: there is no type `trits`");
   CHECK(said("trit x = \"a\";").starts_with("2:"));
+}
+
+TEST_CASE("trits: on a GPU their bytes are whole vectors' tiles, and not those of units") {
   for (const std::string& name : {std::string("trits"), std::string("trits_whole")}) {
     std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
     const Source source(name + ".cll", {std::istreambuf_iterator<char>(file), {}});
     const Result<Program> program = compile(source);
     REQUIRE(program.status().text() == "OK");
-    const std::string no_cuda = name + ".cll: trits cannot be compiled for CUDA, only interpreted; take int2";
-    CHECK(cuda_whole_text(*program, source).status().message() == no_cuda);
+    const Result<CudaWhole> whole = cuda_whole_text(*program, source);
+    REQUIRE(whole.status().text() == "OK");
+    CHECK(whole->text.find(", 5u)") != std::string::npos);
     if (const Result<Lowered> lowered = lower(*program, source); lowered) {
-      CHECK(cuda_text(*program, *lowered, source).status().message() == no_cuda);
+      CHECK(cuda_text(*program, *lowered, source).status().message() ==
+            "trits.cll: section `side` has bytes of five trits, which tiles of whole units would share");
     }
   }
 }

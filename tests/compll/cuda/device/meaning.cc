@@ -23,8 +23,9 @@ T value_or_exit(Result<T> result) {
 
 std::unique_ptr<Codec> meaning_of(const std::string& root, const std::string& name, const Parameters& parameters) {
   std::ifstream file(root + "/compll/codecs/" + name + ".cll");
-  if (!file) file.open(root + "/tests/compll/language/golden/" + name + ".cll");
-  if (!file) file.open(root + "/tests/compll/cuda/programs/" + name + ".cll");
+  for (const char* folder : {"language/golden/", "cuda/programs/", "program/"}) {
+    if (!file) file.open(root + "/tests/compll/" + folder + name + ".cll");
+  }
   if (!file) {
     std::fprintf(stderr, "no codec %s below %s\n", name.c_str(), root.c_str());
     std::exit(1);

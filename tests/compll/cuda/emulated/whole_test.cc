@@ -97,4 +97,16 @@ TEST_CASE("emulated kernels of whole vectors: blocks of every size, also those t
   CHECK(difference(kernels_of("adacomp"), {{"bin", 48}}, {{47, 49, 300}, {300}, {13001}}) == "");
 }
 
+TEST_CASE("emulated kernels of whole vectors: bytes of five trits are one tile's, wherever tiles end") {
+  const std::vector<std::pair<Order, std::uint32_t>> runs = {
+      {Order::kForward, 1}, {Order::kForward, 2}, {Order::kBackward, 7}};
+  for (const char* name : {"trits", "trits_whole", "narrow"}) {
+    INFO(name);
+    CHECK(difference(kernels_of(name), {}, {{2, 4, 5, 6, 9, 10, 11, 99, 101, 199}, {11, 4097}, {20479, 20481}}, runs) ==
+          "");
+    CHECK(difference(kernels_of(name), {}, {{}, {}, {61443}, {4096, 40961, 3, 20480}}, runs) == "");
+  }
+  CHECK(difference(kernels_of("trits"), {{"block", 48}}, {{47, 49}, {240}, {61441}}, runs) == "");
+}
+
 }  // namespace casync::compll
