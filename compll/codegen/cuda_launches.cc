@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compll/codegen/cuda.h"
+#include "compll/codegen/cuda_rounds.h"
 #include "compll/codegen/cuda_whole.h"
 
 namespace casync::compll {
@@ -15,13 +16,17 @@ struct Launches {
 };
 
 std::vector<Launches> launches_of(const Program& program, const Source& source) {
+  std::vector<Launches> all;
+  if (const Result<CudaRounds> rounds = cuda_rounds_text(program, source)) {
+    for (const std::uint32_t stages : rounds->stages) all.push_back({"turn " + std::to_string(all.size()), 1, stages});
+    return all;
+  }
   if (const Result<Lowered> lowered = lower(program, source)) {
     if (const Result<CudaText> text = cuda_text(program, *lowered, source)) {
       const std::uint32_t encoding = text->shape.statistics ? 2 : 1;
       return {{"encode", encoding}, {"merge", encoding}, {"decode"}};
     }
   }
-  std::vector<Launches> all;
   if (const Result<CudaWhole> whole = cuda_whole_text(program, source)) {
     for (const auto& [function, stages] : whole->stages) all.push_back({function, 1, stages});
   }
@@ -34,8 +39,8 @@ std::string cuda_launches(const Program& program, const Source& source) {
   std::string all;
   bool said_stages = false;
   for (const Launches& each : launches_of(program, source)) {
-    all += (all.empty() ? "on a GPU: " : ", ") + each.function + " " + std::to_string(each.count) +
-           (all.empty() ? each.count == 1 ? " launch" : " launches" : "");
+    all += (all.empty() ? "on a GPU: " : ", ") + each.function + (program.synchronize ? ": " : " ") +
+           std::to_string(each.count) + (all.empty() ? each.count == 1 ? " launch" : " launches" : "");
     if (each.stages == 1) continue;
     all += " of " + std::to_string(each.stages) + (said_stages ? "" : " stages");
     said_stages = true;

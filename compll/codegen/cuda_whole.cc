@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "compll/codegen/cuda_routine.h"
+#include "compll/codegen/cuda_sizes.h"
 #include "compll/codegen/cuda_terms.h"
 #include "compll/codegen/cuda_whole_routine.h"
 #include "compll/lang/terms.h"
@@ -19,7 +19,7 @@ class CudaWholeText {
       : program_(program), out_(out), diagnostics_(diagnostics) {}
 
   void write(CudaWhole& made) {
-    write_sizes();
+    write_cuda_sizes(program_, "kWholeTile", out_, diagnostics_);
     write_sections();
     out_.line("");
     const auto count = [&](const std::string& name, std::uint32_t stages) {
@@ -33,52 +33,6 @@ class CudaWholeText {
   }
 
  private:
-  /// Sizes that the program computes, and how many elements a tile has: whole blocks of all sizes, of which the five
-  /// trits of a byte are one.
-  void write_sizes() {
-    const Routine nothing;
-    for (std::size_t i = 0; i < program_.sizes.size(); ++i) {
-      CudaWholeRoutine text(program_, nothing, out_, diagnostics_);
-      out_.line("/// " + program_.sizes[i].text);
-      out_.open("COMPLL_BOTH uint64_t size_" + std::to_string(i) +
-                "([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings)");
-      out_.line("return least<uint64_t>(n, " + text.scalar(*program_.sizes[i].value) + ");");
-      out_.close();
-      out_.line("");
-    }
-    CudaWholeRoutine text(program_, nothing, out_, diagnostics_);
-    out_.line("/// A tile has whole blocks.");
-    out_.open("COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings)");
-    std::string tile = "kWholeTile";
-    for (const std::string& block : blocks(text)) {
-      tile.insert(0, "common_multiple(").append(", ").append(block).append(")");
-    }
-    out_.line("return " + tile + ";");
-    out_.close();
-    out_.line("");
-  }
-
-  std::set<std::string> blocks(CudaWholeRoutine& text) const {
-    std::set<std::string> all;
-    const auto note = [&](const Term& term) {
-      if (term.op == Op::kBlockReduce || term.op == Op::kSpread || term.op == Op::kHadamard) {
-        all.insert(text.block_size(term.block));
-      }
-      if (!term.types.empty() && CudaWholeRoutine::is_of_blocks(term.type())) {
-        all.insert(text.block_size(term.type().extent->count));
-      }
-    };
-    for_each_term(program_.encode, note);
-    for_each_term(program_.decode, note);
-    if (program_.merge) for_each_term(*program_.merge, note);
-    if (program_.result) for_each_term(*program_.result, note);
-    for (const Section& section : program_.sections) {
-      if (CudaWholeRoutine::is_of_blocks(section.type)) all.insert(text.block_size(section.type.extent->count));
-      if (section.type.element == kTritType) all.insert("5u");
-    }
-    return all;
-  }
-
   void write_sections() {
     out_.line("/// Where a payload's sections lie.");
     out_.open("struct Sections");
@@ -152,15 +106,14 @@ class CudaWholeText {
       text.plan_memory(routine.states[i], "part.state_in(" + std::to_string(i) + ")");
     }
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
-      text.want_at(routine.states_then[i], std::to_string(i));
+      text.want_at(routine.states_then[i], state_place(i));
     }
   }
+  static std::string state_place(std::size_t index) { return "part.state_out(" + std::to_string(index) + ","; }
   void keep_states(CudaWholeRoutine& text, const Routine& routine) {
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
       const VariableId then = routine.states_then[i];
-      bool first = true;
-      for (std::size_t before = 0; before < i; ++before) first = first && routine.states_then[before] != then;
-      if (first && text.is_at_place(then)) continue;
+      if (text.is_at_place(then, state_place(i))) continue;
       text.add(text.ready(then).own, [=, this, &text] { write_state(text.array(then), i); });
     }
   }
@@ -201,6 +154,16 @@ class CudaWholeText {
     return text.stages();
   }
 
+  /// Whether elements of other tiles may be read.
+  static bool reads_elsewhere(const Routine& routine) {
+    bool any = false;
+    for_each_term(routine, [&](const Term& each) {
+      const bool by_element = each.op <= Op::kMap && each.op != Op::kElement;
+      any |= !by_element && each.op != Op::kBlockReduce && each.op != Op::kSpread && each.op != Op::kRange;
+    });
+    return any;
+  }
+
   std::uint32_t write_result() {
     const Routine& routine = *program_.result;
     CudaWholeRoutine text(program_, routine, out_, diagnostics_);
@@ -214,7 +177,8 @@ class CudaWholeText {
       out_.line("fill(part, n, " + array + ", " + made + ");");
     });
     keep_states(text, routine);
-    text.add(text.stages() - 1, [&, made] {
+    // Last, as it may be what was read: by the tile itself, or by others, which then have to be done with it.
+    text.add(text.stages() - (reads_elsewhere(routine) ? 0 : 1), [&, made] {
       out_.line("__syncthreads();");
       out_.line("fill(part, n, Array<float>{" + made +
                 "}, in_global(part.segment.out));  // last: it may be what was read");
@@ -285,7 +249,7 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
                          " parameters cannot be compiled for CUDA");
   }
   if (program.synchronize) {
-    return unimplemented(source.name() + ": `synchronize` cannot be compiled for CUDA, only interpreted");
+    return unimplemented(source.name() + ": `synchronize` is compiled by turns");
   }
   const std::string codec = program.declares.name;
   Diagnostics diagnostics(source);

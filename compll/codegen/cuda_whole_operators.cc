@@ -56,6 +56,12 @@ void CudaWholeRoutine::write_function(const Term& term) {
   out_.forget_line();
 }
 
+/// Whether what reduces 32 bits may give what the type does not have: of nothing the end of their range.
+bool CudaWholeRoutine::is_narrowed(const Term& term) {
+  const ScalarType element = term.type().element;
+  return (term.reducer == Reducer::kMin || term.reducer == Reducer::kMax) && element.is_integer() && element.bits != 32;
+}
+
 void CudaWholeRoutine::plan_reduction(const Term& term) {
   const Term& of = *term.arguments[0];
   bool ordered = false;
@@ -89,14 +95,13 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
         });
   }
   const ScalarType element = term.type().element;
-  const bool is_limited = term.reducer == Reducer::kMin || term.reducer == Reducer::kMax;
-  const bool is_narrow = is_limited && element.is_integer() && element.bits != 32;
+  const bool narrowed = is_narrowed(term);
   reductions_[&term] = {{stage + 1, stage + 1},
                         [=, this] {
                           std::string value =
                               (ordered ? "out_of_slot<" + type + ">" : by + "::value_of") + "(load_slot(" + slot + "))";
                           // Of nothing it is an end of 32 bits' range, which becomes that of the own one.
-                          if (is_narrow) value = cuda_conversion({element.kind, 32}, element, value);
+                          if (narrowed) value = cuda_conversion({element.kind, 32}, element, value);
                           out_.line("const " + type + " " + name + " = " + value + ";");
                         },
                         name,
@@ -263,8 +268,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
   const Term* into = term.arguments.size() > 2 ? term.arguments[2].get() : nullptr;
   const ScalarType element = term.type().element;
   const std::string type = cuda_type(element), count = size(term.type()), some = size(places.type());
-  std::string address = address_for(id, name, cuda_bytes(count, element));
-  if (address.empty()) address = "part.at<" + type + ">(at." + name + ")";
+  const std::string address = address_for(id, name, term.type());
   const auto array_of_values = [=, this, &values]() -> std::string {
     return values.type().is_array() ? array(values) : "[&](uint64_t) { return " + scalar(values) + "; }";
   };

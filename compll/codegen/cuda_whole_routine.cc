@@ -15,15 +15,39 @@ constexpr std::size_t kCheap = 8;
 constexpr std::size_t kArray = 6;           // operations that reading another array counts as
 constexpr std::size_t kSelectionReads = 5;  // how often `largest` reads its keys
 
+std::vector<const Step*> all_of(const std::vector<Step>& steps) {
+  std::vector<const Step*> all;
+  for (const Step& step : steps) all.push_back(&step);
+  return all;
+}
+
 }  // namespace
 
 CudaWholeRoutine::CudaWholeRoutine(const Program& program, const Routine& routine, Writer& out,
                                    Diagnostics& diagnostics)
-    : program_(program), routine_(routine), out_(out), diagnostics_(diagnostics), uses_(program.variables.size(), 0) {
+    : program_(program),
+      routine_(routine),
+      steps_of_program_(all_of(routine.steps)),
+      out_(out),
+      diagnostics_(diagnostics),
+      uses_(program.variables.size(), 0) {
   for (const TermPtr& section : routine.sections) count_uses(*section, 1);
   for (const VariableId id : routine.states_then) ++uses_[id];
   if (routine.result) count_uses(*routine.result, 1);
-  count_uses(routine.steps);
+  count_uses(steps_of_program_);
+}
+
+CudaWholeRoutine::CudaWholeRoutine(const Program& program, const TurnPlan& turn, const std::vector<VariableId>& kept,
+                                   Writer& out, Diagnostics& diagnostics)
+    : program_(program),
+      routine_(*program.synchronize),
+      steps_of_program_(turn.steps),
+      out_(out),
+      diagnostics_(diagnostics),
+      uses_(program.variables.size(), 0) {
+  for (const VariableId id : kept) ++uses_[id];
+  count_uses(*turn.given, 1);
+  count_uses(steps_of_program_);
 }
 
 void CudaWholeRoutine::refuse(Span at, const std::string& what) {
@@ -40,15 +64,23 @@ void CudaWholeRoutine::count_uses(const Term& term, std::size_t times) {
 }
 void CudaWholeRoutine::count_uses(const Body& body) {
   for (const TermPtr& result : body.results) count_uses(*result, 1);
-  count_uses(body.steps);
+  count_uses(all_of(body.steps));
 }
 /// From the last one on: what nobody uses uses nothing.
-void CudaWholeRoutine::count_uses(const std::vector<Step>& steps) {
+void CudaWholeRoutine::count_uses(const std::vector<const Step*>& steps) {
   for (std::size_t i = steps.size(); i-- > 0;) {
     std::size_t uses = 0;
-    for (const VariableId id : steps[i].variables) uses += uses_[id];
-    if (uses != 0) count_uses(*steps[i].value, steps[i].value->op == Op::kVariable ? uses : 1);
+    for (const VariableId id : steps[i]->variables) uses += uses_[id];
+    if (uses != 0) count_uses(*steps[i]->value, steps[i]->value->op == Op::kVariable ? uses : 1);
   }
+}
+
+/// The variable whose value this one is by another name.
+VariableId CudaWholeRoutine::made_as(VariableId id) const {
+  for (const Step* step : steps_of_program_) {
+    if (step->variables.front() == id && step->value->op == Op::kVariable) return made_as(step->value->variable);
+  }
+  return id;
 }
 
 /// Roughly how many operations an element takes.
@@ -71,6 +103,7 @@ std::size_t CudaWholeRoutine::cost(const Term& term) const {
 }
 
 std::string CudaWholeRoutine::block_size(const Constant& constant) const {
+  if (constant.dimension) return *constant.dimension == Dimension::kRows ? "n.rows" : "n.columns";
   return constant.parameter ? "static_cast<uint32_t>(" + parameter(*constant.parameter) + ")"
                             : std::to_string(constant.value) + "u";
 }
@@ -87,6 +120,10 @@ std::string CudaWholeRoutine::size(const Type& type) {
     case Extent::Kind::kSized: return "size_" + std::to_string(count.value) + "(n, settings)";
   }
   return "n";
+}
+
+std::string CudaWholeRoutine::declared_n(const Program& program) {
+  return program.synchronize ? "const Matrix& n" : "uint64_t n";
 }
 
 // The plan.
@@ -106,8 +143,15 @@ void CudaWholeRoutine::define_memory(const std::string& name, const std::string&
 }
 
 void CudaWholeRoutine::plan_memory(VariableId id, const std::string& address, Ready ready) {
-  const std::string name = program_.variables[id].name + "_" + std::to_string(id);
-  values_[id] = {ready, [=, this] { define_memory(name, "float", address); }, name, 0};
+  const ProgramVariable& variable = program_.variables[id];
+  const std::string name = variable.name + "_" + std::to_string(id), type = cuda_type(variable.type.element);
+  const bool is_array = variable.type.is_array();
+  values_[id] = {ready,
+                 [=, this] {
+                   if (is_array) return define_memory(name, type, address);
+                   out_.line("const " + type + " " + name + " = *" + address + ";");
+                 },
+                 name};
 }
 
 void CudaWholeRoutine::plan_section(VariableId id, const Type& type, const std::string& address) {
@@ -119,7 +163,7 @@ void CudaWholeRoutine::plan_section(VariableId id, const Type& type, const std::
   values_[id] = {{}, [=, this] { out_.line(line); }, name, 0};
 }
 
-void CudaWholeRoutine::want_at(VariableId id, const std::string& address) { places_.emplace(id, address); }
+void CudaWholeRoutine::want_at(VariableId id, const std::string& address) { places_.emplace(made_as(id), address); }
 
 Ready CudaWholeRoutine::ready(const Term& term) const {
   if (term.op == Op::kVariable) {
@@ -170,7 +214,7 @@ void CudaWholeRoutine::plan_term(const Term& term) {
 }
 
 void CudaWholeRoutine::plan_steps() {
-  for (const Step& step : routine_.steps) plan_step(step);
+  for (const Step* step : steps_of_program_) plan_step(*step);
 }
 
 void CudaWholeRoutine::plan_step(const Step& step) {
@@ -234,25 +278,23 @@ void CudaWholeRoutine::plan_map(const Term& term, std::size_t result, Planned& p
                if (!has_word(text.substr(body), "i")) text.replace(text.find("(uint64_t i)"), 12, "(uint64_t)");
                out_.append(text);
              },
-             name, cost(term)};
+             name, cost(term), true};
 }
 
-std::string CudaWholeRoutine::address_for(std::optional<VariableId> id, const std::string& word,
-                                          const std::string& bytes) {
-  const std::string otherwise = place(word, bytes);
-  if (id && places_.count(*id) != 0) {
-    made_at_place_.insert(*id);
-    return "part.state_out(" + places_.at(*id) + ", " + otherwise + ")";
-  }
-  return "";
+/// Where an array is made: at the place it is wanted at, or in memory of its own.
+std::string CudaWholeRoutine::address_for(std::optional<VariableId> id, const std::string& word, const Type& type) {
+  const bool is_wanted = id && places_.count(*id) != 0;
+  if (is_wanted) made_at_place_.insert(*id);
+  if (is_wanted && places_.at(*id).back() != ',') return places_.at(*id);
+  const std::string own = place(word, cuda_bytes(size(type), type.element));
+  return is_wanted ? places_.at(*id) + " " + own + ")" : "part.at<" + cuda_type(type.element) + ">(" + own + ")";
 }
 
 /// The array is computed once, into memory.
 void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::string& name,
                                  std::optional<VariableId> id) {
   const std::string type = cuda_type(term.type().element), count = size(term.type());
-  std::string address = address_for(id, name, cuda_bytes(count, term.type().element));
-  if (address.empty()) address = "part.at<" + type + ">(at." + name + ")";
+  const std::string address = address_for(id, name, term.type());
   const Planned each = planned;
   const std::string from = name + "_each";
   const std::uint32_t stage = each.ready.own;
@@ -275,7 +317,9 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
     case Op::kMap: {
       plan_map(term, 0, planned, name);
       const bool wanted = id && places_.count(*id) != 0;
-      if (id && uses_[*id] > 1 && (wanted || planned.cost > kCheap)) plan_kept(term, planned, name, id);
+      if (!id || uses_[*id] <= 1 || (!wanted && planned.cost <= kCheap)) return;
+      if (!is_filled_by_product(*id)) return plan_kept(term, planned, name, id);
+      planned.fills = address_for(id, name, term.type());
       return;
     }
     case Op::kRange:
@@ -285,20 +329,33 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
                              ">(i); };");
                  },
                  name,
-                 0};
+                 0,
+                 true};
       return;
     case Op::kSpread: {
       const Term& of = *term.arguments[0];
-      planned = {ready(of),
+      const bool vectors = term.block.dimension.has_value();
+      const std::string given = size(of.type());
+      planned = {vectors ? Ready{ready(of).all, ready(of).all} : ready(of),
                  [=, this, &of, &term] {
                    const std::string from = array(of);
-                   out_.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return " + from +
-                             "(static_cast<uint32_t>(i) / " + block_size(term.block) + "); };");
+                   const std::string which =
+                       "static_cast<uint32_t>(i) / " +
+                       (vectors ? "static_cast<uint32_t>(" + block_size(term.block) + ")" : block_size(term.block));
+                   out_.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return " +
+                             (vectors ? "element(" + given + ", " + from + ", " + which : from + "(" + which) +
+                             "); };");
                  },
-                 name, cost(of)};
+                 name, cost(of), true};
       return;
     }
-    case Op::kBlockReduce: return plan_block_reduction(term, planned, name);
+    case Op::kBlockReduce:
+      return term.block.dimension ? plan_vector_reduction(term, planned, name)
+                                  : plan_block_reduction(term, planned, name);
+    case Op::kMatmul:
+      return term.form == MatmulForm::kOuter ? plan_outer_product(term, planned, name, id)
+                                             : plan_matmul(term, planned, name, id);
+    case Op::kOrthonormalize: return plan_orthonormalize(term, planned, name, id);
     case Op::kLargest: return plan_largest(term, planned, name);
     case Op::kWhere: return plan_where(term, planned, name);
     case Op::kSort: return plan_sort(term, planned, name);
@@ -317,8 +374,7 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
     }
     case Op::kHadamard: {
       const Term& of = *term.arguments[0];
-      std::string address = address_for(id, name, cuda_bytes(count, term.type().element));
-      if (address.empty()) address = "part.at<float>(at." + name + ")";
+      const std::string address = address_for(id, name, term.type());
       const std::uint32_t stage = ready(of).own;
       add(stage, [=, this, &of, &term] {
         const std::string from = array(of);

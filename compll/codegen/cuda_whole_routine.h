@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compll/codegen/rounds_plan.h"
 #include "compll/codegen/writer.h"
 #include "compll/lang/diagnostic.h"
 #include "compll/lang/program.h"
@@ -25,17 +26,24 @@ struct Ready {
 class CudaWholeRoutine {
  public:
   CudaWholeRoutine(const Program& program, const Routine& routine, Writer& out, Diagnostics& diagnostics);
+  /// One turn of a routine that exchanges; `kept` are variables that are wanted besides what the turn hands out.
+  CudaWholeRoutine(const Program& program, const TurnPlan& turn, const std::vector<VariableId>& kept, Writer& out,
+                   Diagnostics& diagnostics);
   virtual ~CudaWholeRoutine() = default;
 
   // The plan, in the order of the program.
 
-  /// The variable is memory whose address is this expression, from a stage on.
+  /// The variable is memory whose address is this expression, from a stage on; one that is no array is what is there.
   void plan_memory(VariableId id, const std::string& address, Ready ready = {});
   void plan_section(VariableId id, const Type& type, const std::string& address);
-  /// The variable's array is wanted at this address, should it be made in memory.
+  /// The variable's array is wanted at this address, should it be made in memory. An address that ends in a comma is a
+  /// call without its last argument, which is memory for whoever does not want it.
   void want_at(VariableId id, const std::string& address);
   bool is_distinct(const Term& places) const;
-  bool is_at_place(VariableId id) const { return made_at_place_.count(id) != 0; }
+  /// Whether it has been made there: of several addresses it was wanted at, it is at the first.
+  bool is_at_place(VariableId id, const std::string& address) const {
+    return made_at_place_.count(made_as(id)) != 0 && places_.at(made_as(id)) == address;
+  }
   void plan_steps();
   Ready ready(const Term& term) const;
   Ready ready(VariableId id) const { return values_.at(id).ready; }
@@ -51,9 +59,12 @@ class CudaWholeRoutine {
   std::string array(VariableId id) { return name_of_variable(id); }
   std::string scalar(const Term& term);
   static bool is_of_blocks(const Type& type);
+  bool uses(VariableId id) const { return uses_[id] != 0; }
   std::uint32_t ready_to_share(const Term& term) const;
   std::string block_size(const Constant& constant) const;
   static std::string size(const Type& type);
+  /// How text declares n, of which a program that exchanges knows rows and columns, too.
+  static std::string declared_n(const Program& program);
   Writer& out() { return out_; }
   /// struct NAME { ... }, with constants beside kStages; `end` is written where the last tile is done with everything.
   void write(const std::string& name, const std::string& constants, const std::function<void()>& end);
@@ -76,7 +87,9 @@ class CudaWholeRoutine {
     Ready ready;
     std::function<void()> define;
     std::string name;
-    std::size_t cost = 0;  ///< of an element that is computed where it is used
+    std::size_t cost = 0;    ///< of an element that is computed where it is used
+    bool computed = false;   ///< an array whose elements are: it is not in memory
+    std::string fills = {};  ///< where the product that is the first to look at it puts its elements
   };
   struct Place {
     std::string word, bytes;
@@ -85,13 +98,24 @@ class CudaWholeRoutine {
 
   void count_uses(const Term& term, std::size_t times);
   void count_uses(const Body& body);
-  void count_uses(const std::vector<Step>& steps);
+  void count_uses(const std::vector<const Step*>& steps);
   std::size_t cost(const Term& term) const;
+  VariableId made_as(VariableId id) const;
 
   void plan_step(const Step& step);
   void plan_map(const Term& term, std::size_t result, Planned& planned, const std::string& name);
   void plan_array(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
   void plan_kept(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  Planned& planned_of(const Term& term);
+  void define(const Planned& planned);
+  void keep(const Type& type, Planned& planned, std::optional<VariableId> id);
+  void keep_computed(const Term& term);
+  bool is_filled_by_product(VariableId id) const;
+  void plan_matmul(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  void plan_outer_product(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  void plan_orthonormalize(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  void plan_vector_reduction(const Term& term, Planned& planned, const std::string& name);
+  static bool is_narrowed(const Term& term);
   void plan_reduction(const Term& term);
   void plan_block_reduction(const Term& term, Planned& planned, const std::string& name);
   void plan_largest(const Term& term, Planned& planned, const std::string& name);
@@ -99,7 +123,7 @@ class CudaWholeRoutine {
   static bool compares_numbers(const Term& term);
   void plan_sort(const Term& term, Planned& planned, const std::string& name);
   void plan_scatter(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
-  std::string address_for(std::optional<VariableId> id, const std::string& word, const std::string& bytes);
+  std::string address_for(std::optional<VariableId> id, const std::string& word, const Type& type);
   void define_memory(const std::string& name, const std::string& type, const std::string& address);
   std::string name_of_variable(VariableId id);
   std::string name_of_term(const Term& term);
@@ -120,6 +144,7 @@ class CudaWholeRoutine {
 
   const Program& program_;
   const Routine& routine_;
+  const std::vector<const Step*> steps_of_program_;  ///< those of the routine, or of the turn
   Writer& out_;
   Diagnostics& diagnostics_;
   std::vector<std::size_t> uses_;

@@ -105,6 +105,8 @@ std::string CudaWholeRoutine::expression(const Term& term) {
     case Op::kParameter:
       return "static_cast<" + cuda_type(term.type().element) + ">(" + parameter(term.parameter) + ")";
     case Op::kSize: return "static_cast<uint32_t>(" + size(term.arguments.front()->type()) + ")";
+    case Op::kRows: return "static_cast<uint32_t>(n.rows)";
+    case Op::kColumns: return "static_cast<uint32_t>(n.columns)";
     case Op::kRandomBits: return "random_bits(random, i, " + std::to_string(term.purpose) + ")";
     case Op::kRandomUniform: return "uniform(random_bits(random, i, " + std::to_string(term.purpose) + "))";
     case Op::kElement: {
@@ -131,10 +133,11 @@ void CudaWholeRoutine::write_memory() {
   out_.line("uint64_t zeroed, all;");
   for (const Place& place : memory_) out_.line("uint64_t " + place.word + ";");
   out_.line("");
-  out_.open("COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings)");
+  out_.open("COMPLL_BOTH Memory([[maybe_unused]] " + declared_n(program_) +
+            ", [[maybe_unused]] const Settings& settings)");
   const bool tiles =
       std::any_of(memory_.begin(), memory_.end(), [](const Place& each) { return has_word(each.bytes, "tiles"); });
-  if (tiles) out_.line("const uint64_t tiles = blocks_of(n, tile_elements(settings));");
+  if (tiles) out_.line("const uint64_t tiles = tiles_for(n, tile_elements(settings));");
   out_.line("Places places;");
   out_.line("places.take(sizeof(Control));");
   for (const bool zeroed : {true, false}) {
@@ -193,10 +196,14 @@ void CudaWholeRoutine::write(const std::string& name, const std::string& constan
 
 /// What the lines of a stage refer to.
 void CudaWholeRoutine::write_preamble(const std::string& body) {
-  const bool at = has_word(body, "at"), sections = has_word(body, "sections");
-  if (at || sections || has_word(body, "settings")) out_.line("const Settings& settings = part.launch.codec;");
-  if (at || sections || has_word(body, "n")) out_.line("const uint64_t n = part.n;");
+  const bool at = has_word(body, "at"), sections = has_word(body, "sections"), layout = has_word(body, "layout");
+  const bool places = at || sections || layout;
+  if (places || has_word(body, "settings")) out_.line("const Settings& settings = part.launch.codec;");
+  if (places || has_word(body, "n")) {
+    out_.line(program_.synchronize ? "const Matrix n = part.matrix();" : "const uint64_t n = part.n;");
+  }
   if (at) out_.line("const Memory at(n, settings);");
+  if (layout) out_.line("const Layout layout(n, settings);");
   if (sections) out_.line("const Sections sections(n, settings);");
   if (has_word(body, "random")) out_.line("const RandomStream random = part.random();");
 }

@@ -182,7 +182,7 @@ Result<std::string> rounds_explanation(const Program& program, const Source& sou
       all += "  reads " + number(loop.read) + ", writes " + number(loop.written) + ": " + loop.what + "\n";
     }
   }
-  return all;
+  return all + cuda_launches(program, source);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "compll/codegen/cpu.h"
 #include "compll/codegen/cuda.h"
+#include "compll/codegen/cuda_rounds.h"
 #include "compll/codegen/cuda_whole.h"
 #include "compll/codegen/explain.h"
 #include "compll/ir/lower.h"
@@ -52,20 +53,26 @@ std::optional<KnownParameters> known_parameters(const std::vector<std::string>& 
   return known;
 }
 
-/// By blocks and elements, or else of the whole vector.
-int print_cuda(const Program& program, const Source& source) {
-  if (const Result<Lowered> lowered = lower(program, source)) {
-    if (const Result<CudaText> text = cuda_text(program, *lowered, source)) {
-      std::fputs(text->text.c_str(), stdout);
-      return 0;
-    }
+/// By turns, by blocks and elements, or else of the whole vector.
+Result<std::string> text_for_cuda(const Program& program, const Source& source) {
+  if (program.synchronize) {
+    Result<CudaRounds> turns = cuda_rounds_text(program, source);
+    return turns ? Result<std::string>(std::move(turns->text)) : turns.status();
   }
-  const Result<CudaWhole> text = cuda_whole_text(program, source);
+  if (const Result<Lowered> lowered = lower(program, source)) {
+    if (Result<CudaText> text = cuda_text(program, *lowered, source)) return std::move(text->text);
+  }
+  Result<CudaWhole> whole = cuda_whole_text(program, source);
+  return whole ? Result<std::string>(std::move(whole->text)) : whole.status();
+}
+
+int print_cuda(const Program& program, const Source& source) {
+  const Result<std::string> text = text_for_cuda(program, source);
   if (!text) {
     std::fprintf(stderr, "%s\n", text.status().message().c_str());
     return kRefused;
   }
-  std::fputs(text->text.c_str(), stdout);
+  std::fputs(text->c_str(), stdout);
   return 0;
 }
 

@@ -21,6 +21,14 @@ static_assert(sizeof(uint32_t) == 4 && sizeof(uint64_t) == 8);
 
 /// The most parameters a codec has.
 inline constexpr uint32_t kMostParameters = 16;
+/// The most exchanges within a step.
+inline constexpr uint32_t kMostRounds = 8;
+
+/// How many elements a gradient has whose rows and columns are known.
+struct Matrix {
+  uint64_t rows = 0, columns = 0;
+  COMPLL_ANYWHERE constexpr operator uint64_t() const { return rows * columns; }
+};
 
 /// One term of a sum: a payload of the codec, or raw elements.
 struct Contribution {
@@ -50,6 +58,12 @@ struct Segment {
                                     ///< leaves zeros
   uint64_t gradient = 0;            ///< the gradient's key
   uint64_t first = 0;               ///< position of element 0 in the gradient
+  // Of programs that exchange; n is rows * columns. States lie one behind the other, RoundsKernels::state_floats in
+  // all: they may not be null where there are any.
+  uint64_t rows = 0, columns = 0;
+  float* exchanged[kMostRounds] = {};  ///< RoundsKernels::exchanged_floats each: written by the turn of that number,
+                                       ///< the sum over the ranks before the next one
+  float* scratch = nullptr;  ///< RoundsKernels::scratch_floats, kept from turn to turn; from a multiple of 16 bytes on
 };
 
 /// A codec with its parameters.
@@ -123,6 +137,26 @@ struct WholeKernels {
   uint32_t states = 0;
   uint32_t (*tile_elements)(const Settings& settings) = nullptr;  ///< a multiple of all blocks and of 4096
   WholeFunction encode, merge, decode, result;
+};
+
+/// One turn of a step that exchanges: what `in` and the states of a whole-vector launch are, it reads; what it hands to
+/// the next exchange, to `states_out` and `out`, it writes. Only the last turn writes `out`, which may be `in`.
+struct TurnFunction {
+  Kernel kernel = nullptr;
+  uint32_t stages = 0;
+  uint64_t (*memory_bytes)(const Matrix& n, const Settings& settings) = nullptr;  ///< of a segment, as WholeFunction's
+  uint64_t (*zeroed_bytes)(const Matrix& n, const Settings& settings) = nullptr;
+};
+
+/// The kernels of a program that exchanges within a step: a launch for each turn, which is one more than exchanges.
+struct RoundsKernels {
+  const char* name = "";
+  uint32_t rounds = 0;
+  uint32_t (*tile_elements)(const Settings& settings) = nullptr;
+  uint64_t (*exchanged_floats)(uint32_t round, const Matrix& n, const Settings& settings) = nullptr;
+  uint64_t (*state_floats)(const Matrix& n, const Settings& settings) = nullptr;
+  uint64_t (*scratch_floats)(const Matrix& n, const Settings& settings) = nullptr;
+  TurnFunction turns[kMostRounds + 1];
 };
 
 /// Numbers the tiles of segments; how many there are.

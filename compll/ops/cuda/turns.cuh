@@ -89,6 +89,17 @@ struct Part {
     return segment.states_out == nullptr ? at<float>(otherwise)
                                          : in_global(segment.states_out + index * segment.state_stride);
   }
+  // Of a program that exchanges.
+  __device__ Matrix matrix() const { return {segment.rows, segment.columns}; }
+  __device__ float* exchanged(uint32_t round) const { return in_global(segment.exchanged[round]); }
+  template <class T>
+  __device__ T* scratch(uint64_t floats) const {
+    return in_global(reinterpret_cast<T*>(segment.scratch + floats));
+  }
+  __device__ const float* kept_in(uint64_t floats) const { return in_global(segment.states_in + floats); }
+  __device__ float* kept_out(uint64_t floats, uint64_t otherwise) const {
+    return segment.states_out == nullptr ? at<float>(otherwise) : in_global(segment.states_out + floats);
+  }
   /// What is encoded: where the residual will be, or the input itself, or in memory.
   __device__ bool is_input_made() const {
     return segment.residual_in != nullptr || segment.residual_out != nullptr || segment.scale != 1;

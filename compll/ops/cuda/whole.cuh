@@ -52,6 +52,8 @@ COMPLL_BOTH uint32_t common_multiple(uint32_t a, uint32_t b) {
   return a / x * b;
 }
 COMPLL_BOTH uint64_t blocks_of(uint64_t n, uint64_t block) { return (n + block - 1) / block; }
+/// Nothing has a tile, too: see place_whole_tiles.
+COMPLL_BOTH uint64_t tiles_for(uint64_t n, uint64_t tile) { return n == 0 ? 1 : blocks_of(n, tile); }
 
 /// An element of an array; 0 where it has none.
 template <class A>

@@ -13,7 +13,9 @@ OPTIONS = ["--gpu-architecture=sm_90", "--std=c++20", "--fmad=false", f"--includ
 CODECS = ["bf16", "fp8_e4m3", "int4", "mxfp4", "onebit", "signsgd"]  # casts, blocks, ordered sums, two launches
 # Selection, states, sorting, rotation, sums of all elements.
 WHOLE = ["adacomp", "dgc", "diana", "graddrop", "randomk", "rht4", "terngrad", "topk"]
-PROGRAMS = {"trits_whole": "tests/compll/program"}  # that are no codecs of ours, and where they are
+TURNS = {"powersgd": 3, "rounds": 6, "turns": 4}  # of programs that exchange
+# Of those that are no codecs of ours, where they are.
+FOLDERS = {"trits_whole": "tests/compll/program", "rounds": "tests/compll/program", "turns": "tests/compll/cuda/programs"}
 
 
 def nvrtc_folder():
@@ -54,14 +56,26 @@ def compiled(nvrtc, text):
     return cubin.raw, log.value.decode()
 
 
-@pytest.mark.parametrize("codec", CODECS + WHOLE + list(PROGRAMS))
-def test_a_codec_becomes_machine_code_with_its_kernels(nvrtc, codec):
-    source = ROOT / PROGRAMS.get(codec, "compll/codecs") / f"{codec}.cll"
+def kernels_in(nvrtc, source):
+    """The machine code of a program's kernels."""
     text = subprocess.run([os.environ["CASYNC_COMPLLC"], source, "--emit=cuda"], capture_output=True, check=True).stdout
     cubin, log = compiled(nvrtc, text)
     assert log.strip() in ("", "\x00"), log
+    return cubin
+
+
+@pytest.mark.parametrize("codec", [*CODECS, *WHOLE, "trits_whole"])
+def test_a_codec_becomes_machine_code_with_its_kernels(nvrtc, codec):
+    cubin = kernels_in(nvrtc, ROOT / FOLDERS.get(codec, "compll/codecs") / f"{codec}.cll")
     for kernel in ("encode", "merge", "decode") if codec in CODECS else ("encode", "decode"):
         assert f"casync_{codec}_{kernel}".encode() in cubin
+
+
+@pytest.mark.parametrize("codec", list(TURNS))
+def test_each_turn_becomes_machine_code(nvrtc, codec):
+    cubin = kernels_in(nvrtc, ROOT / FOLDERS.get(codec, "compll/codecs") / f"{codec}.cll")
+    for turn in range(TURNS[codec] + 1):
+        assert (f"casync_{codec}_turn_{turn}".encode() in cubin) == (turn < TURNS[codec])
 
 
 def test_what_is_no_text_is_refused(nvrtc):

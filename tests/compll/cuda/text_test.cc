@@ -6,6 +6,7 @@
 
 #include "compll/codegen/cuda.h"
 #include "compll/codegen/cuda_launches.h"
+#include "compll/codegen/cuda_rounds.h"
 #include "compll/codegen/cuda_whole.h"
 #include "compll/lang/front_end.h"
 #include "tests/casync/golden.h"
@@ -136,10 +137,6 @@ TEST_CASE("cuda text: a function takes one launch, and two only for blocks with 
     REQUIRE(program.is_ok());
     const std::string launches = cuda_launches(*program, source);
     INFO(name + ": " + launches);
-    if (program->synchronize) {
-      CHECK(launches.empty());
-      continue;
-    }
     ++written;
     const Made blocks = made_from_codec(name);
     const bool two = blocks.text && blocks.text->shape.statistics;
@@ -148,6 +145,42 @@ TEST_CASE("cuda text: a function takes one launch, and two only for blocks with 
     CHECK(count(launches, "decode 1") == 1);
   }
   CHECK(written >= 30);
+}
+
+TEST_CASE("cuda text: a turn takes one launch, and a stage for whatever needs what all tiles have made") {
+  // What is kept of each vector, the guess and its orthonormal vectors, products; the sum's, products, their copy.
+  const std::string path = "powersgd.cll";
+  const Source source(path, source_of("powersgd"));
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<CudaRounds> made = cuda_rounds_text(*program, source);
+  REQUIRE(made.status().text() == "OK");
+  CHECK(made->stages == std::vector<std::uint32_t>{3, 3, 1});
+  CHECK(made->kernels ==
+        std::vector<std::string>{"casync_powersgd_turn_0", "casync_powersgd_turn_1", "casync_powersgd_turn_2"});
+  CHECK(count(made->text, "__global__") == 3);
+  CHECK(count(made->text, "static void stage_") == 7);
+  // The gradient and what was left of the last one are read once, and their sum is written once.
+  CHECK(count(made->text, "in_global(part.segment.in)") == 1);
+  CHECK(count(made->text, "products_of_rows(part, n, Filling{m_8, m_8_filled}") == 1);
+  CHECK(cuda_launches(*program, source) == "on a GPU: turn 0: 1 launch of 3 stages, turn 1: 1 of 3, turn 2: 1\n");
+  CHECK(cuda_whole_text(*program, source).status().message() == path + ": `synchronize` is compiled by turns");
+}
+
+TEST_CASE("cuda text: what no turn can do is named with its place") {
+  const std::string text =
+      "codec x { shape rows columns; }\nvoid synchronize(float* g, float* result) {\n"
+      "int* place = map(g, [&](float x) -> int { return x; });\n"
+      "result = exchange(scatter_add(place, g, g));\n}\n";
+  const Source source("x.cll", text);
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<CudaRounds> made = cuda_rounds_text(*program, source);
+  CHECK(made.status().code() == StatusCode::kUnimplemented);
+  CHECK(made.status().message().find("x.cll:4:19: error: `scatter_add` at places that may be there twice cannot be "
+                                     "compiled for CUDA, only interpreted") == 0);
+  const Source other("int4.cll", source_of("int4"));
+  CHECK(cuda_rounds_text(*compile(other), other).status().message() == "int4.cll: exchanges nothing");
 }
 
 TEST_CASE("cuda text: a magnitude of the tensor is found by tiles, a sum in its order is not") {

@@ -152,7 +152,8 @@ TEST_CASE("generated rounds: no turn moves more than its algorithm needs") {
         "  reads 4.00, writes 0.00: its columns are multiplied\n"
         "turn 2: 2 passes, 12.00 bytes per element\n"
         "  reads 4.00, writes 4.00: `error`\n"
-        "  reads 0.00, writes 4.00: the result\n");
+        "  reads 0.00, writes 4.00: the result\n"
+        "on a GPU: turn 0: 1 launch of 3 stages, turn 1: 1 of 3, turn 2: 1\n");
 }
 
 TEST_CASE("generated rounds: by name") {

@@ -10,6 +10,7 @@
 
 #include "tests/compll/cuda/device/cuda_device.h"
 #include "tests/compll/cuda/device/meaning.h"
+#include "tests/compll/cuda/device/turn_batch.h"
 #include "tests/compll/cuda/device/whole_batch.h"
 #include "tests/compll/cuda/support/codecs.h"
 #include "tests/compll/support/inputs.h"
@@ -165,6 +166,32 @@ void print_table(CudaDevice& device, const std::string& root, const std::vector<
   }
 }
 
+/// A step of powersgd without its exchanges: `compllc --explain` counts the bytes of an element.
+void print_turns(CudaDevice& device, const std::string& root) {
+  constexpr double kBytes[] = {12, 4, 12};
+  std::printf("\n## Turns of `powersgd`\n\n| matrix | rank | turn 0 | turn 1 | turn 2 | of the copy |\n");
+  std::printf("|---|---|---|---|---|---|\n");
+  const std::pair<Elements, Elements> shapes[] = {{4096, 4096}, {1024, 1024}, {30522, 768}, {512, 4608}};
+  for (const cuda::RoundsKernels* kernels : kernels_of_rounds()) {
+    if (kernels->name != std::string("powersgd")) continue;
+    for (const auto& [rows, columns] : shapes) {
+      const double copy = copy_speed(device, rows * columns), n = static_cast<double>(rows * columns);
+      for (const double rank : {1.0, 4.0, 8.0}) {
+        TurnBatch batch(device, *kernels, *meaning_of_rounds(root, kernels->name, {{"rank", rank}}), rows, columns);
+        const std::vector<double> seconds = batch.seconds();
+        double all = 0;
+        std::printf("| %llu x %llu | %.0f |", static_cast<unsigned long long>(rows),
+                    static_cast<unsigned long long>(columns), rank);
+        for (std::size_t turn = 0; turn < seconds.size(); ++turn) {
+          std::printf(" %.0f GB/s, %.1f us |", kBytes[turn] * n / seconds[turn] / 1e9, seconds[turn] * 1e6);
+          all += seconds[turn];
+        }
+        std::printf(" %.2f |\n", 28 * n / all / copy);
+      }
+    }
+  }
+}
+
 int run(const std::string& root, const std::vector<std::string>& wanted) {
   std::string reason;
   const std::unique_ptr<CudaDevice> device = CudaDevice::open(reason);
@@ -175,6 +202,7 @@ int run(const std::string& root, const std::vector<std::string>& wanted) {
   print_table(*device, root, wanted, 1, Elements{1} << 26);
   print_table(*device, root, wanted, 1, Elements{1} << 20);
   print_table(*device, root, wanted, 200, 1024);
+  if (wanted.empty() || std::find(wanted.begin(), wanted.end(), "powersgd") != wanted.end()) print_turns(*device, root);
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "tests/compll/cuda/device/meaning.h"
 #include "tests/compll/cuda/support/codecs.h"
 #include "tests/compll/cuda/support/compare.h"
+#include "tests/compll/cuda/support/compare_rounds.h"
 
 namespace casync::compll::test {
 namespace {
@@ -47,6 +48,45 @@ Comparison comparison(bool is_small) {
           {0, 8300, 5, 4096, 0, 12289, 4097, 1}};
 }
 
+std::vector<Parameters> settings(const cuda::RoundsKernels&, const RoundsCodec& codec) {
+  std::vector<Parameters> all = {{}};
+  for (const CodecParameter& parameter : codec.info().parameters) {
+    const bool counts_vectors = parameter.name == "rank" || parameter.name == "some" || parameter.name == "few";
+    for (const double count : {1.0, 3.0, 15.0}) {
+      if (counts_vectors && count <= parameter.most) all.push_back({{parameter.name, count}});
+    }
+  }
+  return all;
+}
+
+/// The shapes of matrices, with sides around halves of warps, warps, strips and tiles; also none.
+Shapes shapes(bool is_small) {
+  if (is_small) return {{1, 1}, {5, 33}, {129, 128}};
+  return {{0, 0},     {0, 3},     {5, 0},     {1, 1},    {1, 300},  {300, 1},   {7, 5},      {15, 17},   {31, 33},
+          {130, 128}, {1, 16385}, {16500, 1}, {5, 6600}, {6600, 5}, {211, 263}, {512, 1024}, {1031, 517}};
+}
+
+std::unique_ptr<Codec> meaning_for(const cuda::Kernels& kernels, const std::string& root, const Parameters& values) {
+  return meaning_of(root, kernels.name, values);
+}
+std::unique_ptr<Codec> meaning_for(const cuda::WholeKernels& kernels, const std::string& root,
+                                   const Parameters& values) {
+  return meaning_of(root, kernels.name, values);
+}
+std::unique_ptr<RoundsCodec> meaning_for(const cuda::RoundsKernels& kernels, const std::string& root,
+                                         const Parameters& values) {
+  return meaning_of_rounds(root, kernels.name, values);
+}
+
+template <class Kernels>
+std::string compared(const Kernels& kernels, const Codec& meaning, CudaDevice& device, bool is_small) {
+  return difference(kernels, meaning, device, comparison(is_small));
+}
+std::string compared(const cuda::RoundsKernels& kernels, const RoundsCodec& meaning, CudaDevice& device,
+                     bool is_small) {
+  return difference(kernels, meaning, device, shapes(is_small));
+}
+
 /// Each of these codecs that is wanted; how many failed.
 template <class Kernels>
 int compare_all(const std::vector<const Kernels*>& all, CudaDevice& device, bool is_small, const std::string& root,
@@ -54,9 +94,8 @@ int compare_all(const std::vector<const Kernels*>& all, CudaDevice& device, bool
   int failed = 0;
   for (const Kernels* kernels : all) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
-    for (const Parameters& parameters : settings(*kernels, *meaning_of(root, kernels->name, {}))) {
-      const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, parameters);
-      const std::string found = difference(*kernels, *meaning, device, comparison(is_small));
+    for (const Parameters& parameters : settings(*kernels, *meaning_for(*kernels, root, {}))) {
+      const std::string found = compared(*kernels, *meaning_for(*kernels, root, parameters), device, is_small);
       std::printf("%s", kernels->name);
       for (const auto& [name, value] : parameters) std::printf(", %s %g", name.c_str(), value);
       std::printf(": %s\n", found.empty() ? "the interpreter's bytes" : found.c_str());
@@ -76,7 +115,8 @@ int run(bool is_small, const std::string& root, const std::vector<std::string>& 
   }
   std::printf("on %s\n", device->name().c_str());
   const int failed = compare_all(kernels_of_codecs(), *device, is_small, root, wanted) +
-                     compare_all(kernels_of_whole_codecs(), *device, is_small, root, wanted);
+                     compare_all(kernels_of_whole_codecs(), *device, is_small, root, wanted) +
+                     compare_all(kernels_of_rounds(), *device, is_small, root, wanted);
   std::printf("%s\n", failed == 0 ? "passed" : "FAILED");
   return failed == 0 ? 0 : 1;
 }

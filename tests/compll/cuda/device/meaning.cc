@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "compll/interpreter/program_codec.h"
+#include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
 
 namespace casync::compll::test {
@@ -19,20 +20,28 @@ T value_or_exit(Result<T> result) {
   std::exit(1);
 }
 
-}  // namespace
-
-std::unique_ptr<Codec> meaning_of(const std::string& root, const std::string& name, const Parameters& parameters) {
+std::shared_ptr<const Program> program_of(const std::string& root, const std::string& name) {
   std::ifstream file(root + "/compll/codecs/" + name + ".cll");
   for (const char* folder : {"language/golden/", "cuda/programs/", "program/"}) {
-    if (!file) file.open(root + "/tests/compll/" + folder + name + ".cll");
+    if (!file.is_open()) file.open(root + "/tests/compll/" + folder + name + ".cll");
   }
   if (!file) {
     std::fprintf(stderr, "no codec %s below %s\n", name.c_str(), root.c_str());
     std::exit(1);
   }
   const Source source(name + ".cll", {std::istreambuf_iterator<char>(file), {}});
-  const auto program = std::make_shared<const Program>(value_or_exit(compile(source)));
-  return value_or_exit(make_program_codec(program, parameters));
+  return std::make_shared<const Program>(value_or_exit(compile(source)));
+}
+
+}  // namespace
+
+std::unique_ptr<Codec> meaning_of(const std::string& root, const std::string& name, const Parameters& parameters) {
+  return value_or_exit(make_program_codec(program_of(root, name), parameters));
+}
+
+std::unique_ptr<RoundsCodec> meaning_of_rounds(const std::string& root, const std::string& name,
+                                               const Parameters& parameters) {
+  return value_or_exit(make_rounds_program(program_of(root, name), parameters));
 }
 
 }  // namespace casync::compll::test

@@ -7,14 +7,28 @@
 
 namespace casync::compll::test {
 
-Written meaning_of(const std::string& name, const Parameters& parameters) {
-  const std::vector<std::string> built_in = written_names();
-  if (std::find(built_in.begin(), built_in.end(), name) != built_in.end()) return from_source(name, parameters);
-  std::ifstream file(std::string(CASYNC_PROGRAMS) + "/language/golden/" + name + ".cll");
-  for (const char* folder : {"/cuda/programs/", "/program/"}) {
-    if (!file) file.open(std::string(CASYNC_PROGRAMS) + folder + name + ".cll");
+namespace {
+
+/// What the program of this name says: one of compll/codecs, or of the tests.
+std::string text_of_program(const std::string& name) {
+  for (const std::vector<std::string>& built_in : {written_names(), written_round_names()}) {
+    if (std::find(built_in.begin(), built_in.end(), name) != built_in.end()) return source_of(name);
   }
-  return from_text(name, {std::istreambuf_iterator<char>(file), {}}, parameters);
+  std::ifstream file;
+  for (const char* folder : {"/language/golden/", "/cuda/programs/", "/program/"}) {
+    if (!file.is_open()) file.open(std::string(CASYNC_PROGRAMS) + folder + name + ".cll");
+  }
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+Written meaning_of(const std::string& name, const Parameters& parameters) {
+  return from_text(name, text_of_program(name), parameters);
+}
+
+std::unique_ptr<RoundsCodec> meaning_of_rounds(const std::string& name, const Parameters& parameters) {
+  return rounds_from_text(name, text_of_program(name), parameters);
 }
 
 }  // namespace casync::compll::test

@@ -41,5 +41,6 @@ class EmulatedDevice final : public test::KernelDevice {
 
 /// The interpreter's codec of this name: of compll/codecs, or a program of the tests.
 Written meaning_of(const std::string& name, const Parameters& parameters);
+std::unique_ptr<RoundsCodec> meaning_of_rounds(const std::string& name, const Parameters& parameters);
 
 }  // namespace casync::compll::test

@@ -73,6 +73,11 @@ TEST_CASE("emulated kernels of whole vectors: one block of threads does it, and 
   CHECK(difference(kernels_of("dgc"), {}, mixed, {{Order::kForward, 1000}}) == "");
 }
 
+TEST_CASE("emulated kernels of whole vectors: a result lies where it is made of, also of other tiles' elements") {
+  CHECK(difference(kernels_of("shifted"), {}, {{51}, {}, {4200, 12289}},
+                   {{Order::kForward, 1}, {Order::kBackward, 7}}) == "");
+}
+
 TEST_CASE("emulated kernels of whole vectors: places are picked across tiles, equal ones and missing ones, too") {
   for (const char* name : {"topk", "dgc", "stc", "threshold", "mstopk", "graddrop"}) {
     CHECK(difference(kernels_of(name), {}, {{8300}, {8300}, {140001}}) == "");

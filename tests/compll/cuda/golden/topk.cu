@@ -44,7 +44,7 @@ struct Encode {
     uint64_t place_7;
 
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
-      const uint64_t tiles = blocks_of(n, tile_elements(settings));
+      const uint64_t tiles = tiles_for(n, tile_elements(settings));
       Places places;
       places.take(sizeof(Control));
       place_7_selection = places.take(sizeof(Selection));

@@ -11,5 +11,7 @@ namespace casync::compll::test {
 const std::vector<const cuda::Kernels*>& kernels_of_codecs();
 /// And of those that need the whole vector.
 const std::vector<const cuda::WholeKernels*>& kernels_of_whole_codecs();
+/// And of those that exchange within a step.
+const std::vector<const cuda::RoundsKernels*>& kernels_of_rounds();
 
 }  // namespace casync::compll::test

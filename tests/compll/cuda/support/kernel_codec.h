@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compll/codec/codec.h"
-#include "tests/compll/cuda/support/device.h"
+#include "tests/compll/cuda/support/kernel_memory.h"
 #include "tests/compll/support/run_codec.h"
 
 namespace casync::compll::test {
@@ -27,10 +27,10 @@ struct Job {
   EncodeContext context;
 };
 
-/// Runs a codec's kernels. Around each piece of memory there is more, which nobody may write.
-class KernelRunner {
+/// Runs a codec's kernels.
+class KernelRunner : public KernelMemory {
  public:
-  explicit KernelRunner(KernelDevice& device) : device_(device) {}
+  using KernelMemory::KernelMemory;
   virtual ~KernelRunner() = default;
 
   virtual std::vector<Coded> encode(std::span<const Job> jobs) = 0;
@@ -39,29 +39,9 @@ class KernelRunner {
   /// Of what was decoded: the gradient, then the states.
   virtual std::vector<std::vector<float>> result(std::span<const Job>) { return {}; }
 
-  /// How many launches there were.
-  int launches() const { return launches_; }
-  /// Whether a kernel wrote where it may not, or left the workspace changed.
-  bool wrote_outside() const { return wrote_outside_; }
-
  protected:
-  struct Guarded {
-    std::byte* begin = nullptr;
-    std::size_t bytes = 0, shift = 0;
-  };
-  Guarded place(const void* bytes, std::size_t size, std::size_t shift = 0);
-  std::vector<std::byte> fetch(const Guarded& memory);
-  std::vector<float> fetch_floats(const Guarded& memory);
-  const float* place_floats(const std::vector<float>& values, std::size_t shift);
   /// Without anything of the codec's own kind.
   cuda::Segment segment_of(const Job& job);
-  void start(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch);
-  /// That a kernel left zeros where it has to.
-  void check_zeros(const Guarded& memory, std::size_t bytes);
-
-  KernelDevice& device_;
-  int launches_ = 0;
-  bool wrote_outside_ = false;
 };
 
 /// Kernels of blocks and elements.

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda_sizes.h"
+
+#include <set>
+
+#include "compll/codegen/cuda_whole_routine.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+namespace {
+
+/// Blocks of elements, as text. Vectors are no blocks: they end where they end.
+std::set<std::string> blocks_of(const Program& program, const CudaWholeRoutine& text) {
+  std::set<std::string> all;
+  const auto note_type = [&](const Type& type) {
+    if (CudaWholeRoutine::is_of_blocks(type)) all.insert(text.block_size(type.extent->count));
+  };
+  const auto note = [&](const Term& term) {
+    const bool has_blocks = term.op == Op::kBlockReduce || term.op == Op::kSpread || term.op == Op::kHadamard;
+    if (has_blocks && !term.block.dimension) all.insert(text.block_size(term.block));
+    if (!term.types.empty()) note_type(term.type());
+  };
+  for_each_term(program.encode, note);
+  for_each_term(program.decode, note);
+  for (const auto* routine : {&program.merge, &program.result, &program.synchronize}) {
+    if (*routine) for_each_term(**routine, note);
+  }
+  for (const Section& section : program.sections) {
+    note_type(section.type);
+    if (section.type.element == kTritType) all.insert("5u");
+  }
+  return all;
+}
+
+}  // namespace
+
+void write_cuda_sizes(const Program& program, const std::string& tile, Writer& out, Diagnostics& diagnostics) {
+  const Routine nothing;
+  CudaWholeRoutine text(program, nothing, out, diagnostics);
+  for (std::size_t i = 0; i < program.sizes.size(); ++i) {
+    out.line("/// " + program.sizes[i].text);
+    out.open("COMPLL_BOTH uint64_t size_" + std::to_string(i) + "([[maybe_unused]] " +
+             CudaWholeRoutine::declared_n(program) + ", [[maybe_unused]] const Settings& settings)");
+    out.line("return least<uint64_t>(n, " + text.scalar(*program.sizes[i].value) + ");");
+    out.close();
+    out.line("");
+  }
+  out.line("/// A tile has whole blocks.");
+  out.open("COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings)");
+  std::string elements = tile;
+  for (const std::string& block : blocks_of(program, text)) {
+    elements.insert(0, "common_multiple(").append(", ").append(block).append(")");
+  }
+  out.line("return " + elements + ";");
+  out.close();
+  out.line("");
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of programs that exchange within a step, run on this host, give the interpreter's bytes.
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/compll/cuda/emulated/device.h"
+#include "tests/compll/cuda/support/codecs.h"
+#include "tests/compll/cuda/support/compare_rounds.h"
+
+namespace casync::compll {
+namespace {
+
+using emulated::Order;
+
+const cuda::RoundsKernels& kernels_of(const std::string& name) {
+  for (const cuda::RoundsKernels* each : test::kernels_of_rounds()) {
+    if (each->name == name) return *each;
+  }
+  throw std::runtime_error("no kernels of " + name);
+}
+
+std::string difference(const std::string& name, const Parameters& parameters, const test::Shapes& shapes) {
+  const auto meaning = test::meaning_of_rounds(name, parameters);
+  const std::pair<Order, std::uint32_t> runs[] = {{Order::kForward, 1}, {Order::kForward, 2}, {Order::kBackward, 7}};
+  for (const auto& [order, blocks] : runs) {
+    test::EmulatedDevice device(order, blocks);
+    const std::string found = test::difference(kernels_of(name), *meaning, device, shapes);
+    if (!found.empty()) return found + ", " + std::to_string(blocks) + " blocks of threads";
+  }
+  return "";
+}
+
+/// One row, one column, sides around halves of warps, warps and strips, also none.
+const test::Shapes kSmall = {{0, 0},   {0, 3},   {5, 0},   {1, 1},   {1, 2},  {2, 1},   {1, 300}, {300, 1},  {7, 5},
+                             {16, 16}, {15, 17}, {17, 15}, {31, 33}, {64, 9}, {33, 32}, {9, 129}, {130, 128}};
+const test::Shapes kFew = {{0, 3}, {5, 0}, {1, 1}, {1, 40}, {40, 1}, {3, 2}, {7, 5}, {15, 17}, {33, 31}};
+
+}  // namespace
+
+TEST_CASE("emulated kernels of turns: every codec that exchanges is here") {
+  for (const std::string& name : written_round_names()) CHECK(kernels_of(name).turns[0].kernel != nullptr);
+}
+
+TEST_CASE("emulated kernels of turns: the bytes are the interpreter's, of every shape") {
+  CHECK(difference("powersgd", {}, kSmall) == "");
+  for (const double rank : {1, 2, 3}) CHECK(difference("powersgd", {{"rank", rank}}, kFew) == "");
+}
+
+TEST_CASE("emulated kernels of turns: matrices of several tiles") {
+  // Rows that end in the next tile, rows longer than a tile, columns of more rows than are brought in at once.
+  const test::Shapes shapes = {{128, 128}, {129, 128}, {1, 16385}, {16500, 1}, {5, 6600}, {6600, 5}, {211, 263}};
+  CHECK(difference("powersgd", {}, shapes) == "");
+}
+
+TEST_CASE("emulated kernels of turns: ranks above a side, and as many vectors as are worked on at once") {
+  const test::Shapes shapes = {{1, 40}, {40, 1}, {3, 50}, {50, 3}, {18, 20}};
+  for (const double rank : {9, 15, 64}) CHECK(difference("powersgd", {{"rank", rank}}, shapes) == "");
+}
+
+TEST_CASE("emulated kernels of turns: every operator that a turn may have") {
+  for (const char* name : {"rounds", "turns"}) {
+    CHECK(difference(name, {}, kFew) == "");
+    CHECK(difference(name, {}, {{129, 128}}) == "");
+  }
+  CHECK(difference("rounds", {{"some", 3}}, {{2, 3}, {9, 150}}) == "");
+  for (const double few : {1, 3}) CHECK(difference("turns", {{"few", few}}, {{2, 3}, {3, 2}, {40, 33}}) == "");
+}
+
+}  // namespace casync::compll
