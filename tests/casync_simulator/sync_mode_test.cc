@@ -15,7 +15,7 @@ constexpr double kTraining = 0.03;  // of scenarios.h: backward and forward pass
 
 Scenario with_network(double seconds_per_byte) {
   Scenario scenario = several(4, 1, {{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 4, 0}, awkward());
-  scenario.profile.contention = 1;
+  scenario.profile.contention = Contention::of_all(1);
   scenario.profile.between.wire = Curve::affine(1e-6, seconds_per_byte);
   return scenario;
 }
