@@ -13,7 +13,7 @@ OPTIONS = ["--gpu-architecture=sm_90", "--std=c++20", "--fmad=false", f"--includ
 CODECS = ["bf16", "fp8_e4m3", "int4", "mxfp4", "onebit", "signsgd"]  # casts, blocks, ordered sums, two launches
 # Selection, states, sorting, rotation, sums of all elements.
 WHOLE = ["adacomp", "dgc", "diana", "graddrop", "randomk", "rht4", "terngrad", "topk"]
-TURNS = {"powersgd": 3, "rounds": 6, "turns": 4}  # of programs that exchange
+TURNS = {"powersgd": 3, "rounds": 6, "turns": 5}  # of programs that exchange
 # Of those that are no codecs of ours, where they are.
 FOLDERS = {"trits_whole": "tests/compll/program", "rounds": "tests/compll/program", "turns": "tests/compll/cuda/programs"}
 
