@@ -235,6 +235,13 @@ def test_a_run_is_compared_with_its_prediction_and_planned_anew():
         claim({one["name"] for one in prediction["gradients"]} == {"large.weight", "first.weight", "first.bias"},
               "and every gradient", prediction)
         claim("the step takes" in casync("report", run, "--profile", files.profile).stdout, "in words")
+        claim(prediction["to_blame"] in terms, "which term is to blame", prediction)
+        with open(os.path.join(run, "report.html")) as file:
+            page = file.read()
+        shown = json.loads(page.split('id="numbers">')[1].split("</script>")[0])
+        claim(set(shown["prediction"]) == set(prediction) and len(shown["prediction"]["gradients"]) == 3,
+              "the page has it, too", shown.get("prediction"))
+        claim('id="prediction"' in page and "show_prediction();" in page and "'Predicted ms'" in page, "and draws it")
 
         again = casync("plan", "--from-run", run, "--profile", files.profile, "--codecs", "int8")
         ends_with(0, again, "plan --from-run")

@@ -71,9 +71,10 @@ Result<Comparison> compare(const MeasuredRun& run, const Profile& profile) {
   const double off = run.step_s - simulation->step_s;
   const double codecs = std::abs(worst->measured_s - worst->predicted_s);
   comparison.verdict = line("the step takes %.0f %% of what was predicted; ", 100 * run.step_s / simulation->step_s);
-  comparison.verdict += std::abs(off) > 2 * codecs
-                            ? "codecs do not explain that: the network does, or training that is not alone"
-                            : "furthest off is " + worst->name;
+  const bool network = std::abs(off) > 2 * codecs;
+  comparison.to_blame = network ? "exposed" : worst->name;
+  comparison.verdict += network ? "codecs do not explain that: the network does, or training that is not alone"
+                                : "furthest off is " + worst->name;
   return comparison;
 }
 
@@ -146,8 +147,10 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
     }
     return all;
   };
-  return {
-      {"terms", list(comparison.terms)}, {"gradients", list(comparison.gradients)}, {"verdict", comparison.verdict}};
+  return {{"terms", list(comparison.terms)},
+          {"gradients", list(comparison.gradients)},
+          {"verdict", comparison.verdict},
+          {"to_blame", comparison.to_blame}};
 }
 
 }  // namespace casync::tools

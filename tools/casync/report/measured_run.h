@@ -33,6 +33,7 @@ struct Comparison {
   std::vector<Term> terms;      ///< step, encode, merge, decode, exposed
   std::vector<Term> gradients;  ///< those with the largest difference first
   std::string verdict;          ///< how far the step is off, and which term by most
+  std::string to_blame;         ///< that term: "encode", "merge", "decode"; "exposed" where codecs do not explain it
 };
 /// Errors as simulate.
 Result<Comparison> compare(const MeasuredRun& run, const Profile& profile);

@@ -11,6 +11,7 @@ byId('filter').oninput = fill_table;
 summarize();
 fill_legend();
 fill_step_list();
+show_prediction();
 split_time();
 fill_table();
 listen_to_lanes();

@@ -12,6 +12,16 @@ const fields = [
   {name: 'exposed_ms', label: 'Exposed ms', meter: true, show: (g) => digits(g.exposed_ms)},
   {name: 'priority', label: 'Priority'},
 ];
+if (numbers.prediction) {
+  for (const gradient of numbers.gradients) {
+    const term = predicted.get(gradient.name);
+    gradient.predicted_ms = term ? term.predicted_ms : 0;
+    gradient.off_ms = term ? Math.abs(term.measured_ms - term.predicted_ms) : 0;
+  }
+  const place = fields.findIndex((field) => field.name === 'exposed_ms');
+  fields.splice(place, 0, {name: 'predicted_ms', label: 'Predicted ms', show: (g) => (predicted.has(g.name) ? digits(g.predicted_ms) : '-')},
+                {name: 'off_ms', label: 'Off', meter: true, show: (g) => off_text(predicted.get(g.name))});
+}
 let order = {field: fields.find((field) => field.name === 'mean_ms'), down: true};
 
 function compare(a, b) {
