@@ -44,6 +44,7 @@ bench:  ## codecs, control path, all-reduce and training steps beside the peers 
 	@build/release/bin/control_path_bench
 	@$(BENCH_PYTHON) tests/bench/all_reduce/run.py
 	@$(BENCH_PYTHON) tests/bench/ddp_step/run.py $(ARGS)
+	-@$(BENCH_PYTHON) tests/bench/ddp_step/planned.py build/release
 
 wheel: setup  ## dist/casync-*.whl: library, command and Python package
 	@tools/make_wheel
