@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/env.h"
 #include "casync/planner/profile_file.h"
@@ -69,10 +70,13 @@ Status profile(Options options) {
   options.profile.processors = usable_processors();
   if (launch->rank == 0) {
     // While there are no threads yet, and the other ranks wait for this one to join.
-    options.profile.progress("tasks: steps of tiny gradients");
-    Result<TinySteps> steps = measure_tiny_steps({options.profile.between, options.profile.quick ? 0.1 : 0.4});
-    if (!steps) return steps.status();
-    options.profile.tiny_steps = std::move(*steps);
+    for (const auto& [transport, steps] : {std::pair(options.profile.inside, &options.profile.tiny_inside),
+                                           std::pair(options.profile.between, &options.profile.tiny_between)}) {
+      options.profile.progress("tasks: steps of tiny gradients over " + transport);
+      Result<TinySteps> measured = measure_tiny_steps({transport, options.profile.quick ? 0.1 : 0.4});
+      if (!measured) return measured.status();
+      *steps = std::move(*measured);
+    }
   }
   std::unique_ptr<ProfileJob> job;
   if (launch->ranks > 1) {

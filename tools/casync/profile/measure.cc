@@ -45,7 +45,7 @@ class Measurement {
 
   Result<MeasuredProfile> run() {
     CASYNC_RETURN_IF_ERROR(options_.job == nullptr ? own_links() : links(*options_.job));
-    add_task_costs(options_.tiny_steps, made_);
+    add_task_costs(options_, made_);
     std::vector<int> processors = options_.processors;
     if (options_.job != nullptr) {
       const Result<std::vector<int>> own = options_.job->own_processors();

@@ -17,7 +17,8 @@ struct ProfileOptions {
   std::vector<std::string> codecs;  ///< as CASYNC_CODEC has them
   std::string between = "ucx:tcp", inside = "ucx:shm";
   bool quick = false;
-  TinySteps tiny_steps;         ///< measured before this process started threads; empty: tasks cost nothing
+  /// Over either transport, measured before this process started threads; empty: tasks cost nothing.
+  TinySteps tiny_inside, tiny_between;
   std::vector<int> processors;  ///< of this rank, for training beside codecs; a job knows its own
   ProfileJob* job = nullptr;    ///< set: links are those between its ranks, and only its first rank measures the rest
   std::function<void(const std::string&)> progress;

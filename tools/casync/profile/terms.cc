@@ -44,16 +44,20 @@ Fan fan(const std::string& what, FanRun::Kind kind, const std::vector<FanRun>& r
 
 }  // namespace
 
-void add_task_costs(const TinySteps& steps, MeasuredProfile& made) {
-  if (steps.fused.empty()) return;
+void add_task_costs(const ProfileOptions& options, MeasuredProfile& made) {
+  if (options.tiny_inside.fused.empty()) return;
   Profile& profile = made.profile;
-  profile.task_s =
-      slope("steps of tiny gradients that travel together, by tasks of a rank", steps.fused, &TinyStep::tasks, made);
-  const double message_s = slope("steps of tiny gradients that travel alone, by messages of a rank", steps.single,
-                                 &TinyStep::messages, made);
-  profile.between.message_s = profile.inside.message_s = rounded(message_s - profile.between.wire.at(kTinyBytes));
-  made.notes.push_back(fmt::format("a task costs {:.2f} us, a message that travels alone {:.2f} us",
-                                   profile.task_s * 1e6, message_s * 1e6));
+  profile.task_s = slope("steps of tiny gradients that travel together, by tasks of a rank", options.tiny_inside.fused,
+                         &TinyStep::tasks, made);
+  made.notes.push_back(fmt::format("a task costs {:.2f} us", profile.task_s * 1e6));
+  const auto message = [&](const char* name, const TinySteps& steps, Link& link) {
+    const std::string what = std::string(name) + ": steps of tiny gradients that travel alone, by messages of a rank";
+    const double seconds = slope(what, steps.single, &TinyStep::messages, made);
+    link.message_s = rounded(seconds - link.wire.at(kTinyBytes));
+    made.notes.push_back(fmt::format("{}: a message that travels alone costs {:.2f} us", name, seconds * 1e6));
+  };
+  message("inside", options.tiny_inside, profile.inside);
+  message("between", options.tiny_between, profile.between);
 }
 
 Status add_contention(const ProfileOptions& options, std::vector<int> processors, MeasuredProfile& made) {

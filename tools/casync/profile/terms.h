@@ -9,14 +9,13 @@
 #include "base/status.h"
 #include "tools/casync/profile/job.h"
 #include "tools/casync/profile/measure.h"
-#include "tools/casync/profile/tiny_steps.h"
 
 namespace casync::tools {
 
-/// A task costs what a step of tiny gradients that travel together takes longer for each more task. A message, at its
-/// port, costs what a step takes longer for each more message when each is alone, beyond what the bare transport
-/// between nodes takes for it: what that is does not depend on the transport. No steps: nothing.
-void add_task_costs(const TinySteps& steps, MeasuredProfile& made);
+/// A task costs what a step of tiny gradients that travel together inside a node takes longer for each more task. A
+/// message costs, at a link's port, what a step over its transport takes longer for each more message when each is
+/// alone, beyond what the bare link takes for it. No steps: nothing.
+void add_task_costs(const ProfileOptions& options, MeasuredProfile& made);
 
 /// Codecs beside training on `processors`, those of this rank. Errors as measure_contention.
 Status add_contention(const ProfileOptions& options, std::vector<int> processors, MeasuredProfile& made);
