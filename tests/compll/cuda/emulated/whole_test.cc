@@ -60,7 +60,7 @@ TEST_CASE(
 TEST_CASE("emulated kernels of whole vectors: the bytes are the interpreter's") {
   for (const cuda::WholeKernels* kernels : test::kernels_of_whole_codecs()) {
     INFO(kernels->name);
-    CHECK(difference(*kernels, {}, {{0, 1, 3, 16, 17, 129, 300}, {1, 130}, {4096, 4099, 20011}}) == "");
+    CHECK(difference(*kernels, {}, {{0, 1, 3, 16, 17, 129, 300}, {1, 130}, {4096, 4099, 12301}}) == "");
   }
 }
 
