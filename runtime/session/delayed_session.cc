@@ -131,7 +131,9 @@ Status DelayedSession::wait(Handle handle, double timeout_s, Waiter waiter) {
     return status.code() == StatusCode::kTimeout ? status : tell(status);  // a wait may be tried again
   }
   std::lock_guard lock(mutex_);
-  hand_over(gradients_[index_of(handle)]);  // or step() has, meanwhile
+  // Or step() has, meanwhile, and what is there now is the next step's.
+  Gradient& gradient = gradients_[index_of(handle)];
+  if (!gradient.has_result(handle)) hand_over(gradient);
   return Status::ok();
 }
 

@@ -6,8 +6,10 @@
 #include <fstream>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "base/allocation_count.h"
+#include "runtime/session/delayed_session.h"
 #include "tests/runtime/session/ways.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -222,6 +224,65 @@ TEST_CASE("staleness: wait, done and step hand over, on any thread") {
         return "";
       });
   CHECK(complaints == "");
+}
+
+namespace {
+
+/// A session whose reductions take until wait() has called `meanwhile`.
+class Interrupted final : public Session {
+ public:
+  std::function<void()> meanwhile;
+
+  Rank rank() const override { return 0; }
+  int ranks() const override { return 1; }
+  const Topology& topology() const override { return topology_; }
+  Exchanged exchanged() const override { return Exchanged::kGradients; }
+  Result<GradientId> declare(const GradientSpec&) override { return GradientId(0); }
+  Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override {
+    for (std::size_t i = 0; i < submissions.size(); ++i) handles[i] = Handle(++handles_);
+    return Status::ok();
+  }
+  Status wait(Handle, double, Waiter) override {
+    if (meanwhile) std::exchange(meanwhile, {})();
+    return Status::ok();
+  }
+  bool done(Handle) const override { return false; }
+  Status note_exposed(Handle, double) override { return Status::ok(); }
+  Result<StepResult> step() override { return StepResult{}; }
+  SessionStats stats() const override { return {}; }
+  Result<SessionState> state() const override { return SessionState{}; }
+  Status load_state(const SessionState&) override { return Status::ok(); }
+  void abort(const std::string&) override {}
+  Status close() override { return Status::ok(); }
+
+ private:
+  Topology topology_;
+  std::uint64_t handles_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("staleness: who waits while others go on to the next step leaves that step's gradient alone") {
+  auto owned = std::make_unique<Interrupted>();
+  Interrupted& inner = *owned;
+  DelayedSession delayed(std::move(owned));
+  Session& session = delayed;
+  const GradientId id = *declare(session, "weight", 2);
+  std::vector<float> first = {1, 1}, second = {2, 2}, third = {3, 3};
+  const auto submitted = [&](std::vector<float>& values) {
+    const Submission one{id, view_of(values)};
+    return session.submit({&one, 1})->front();
+  };
+  submitted(first);
+  REQUIRE(session.step().is_ok());
+  const Handle handle = submitted(second);
+  inner.meanwhile = [&] {
+    REQUIRE(session.step().is_ok());
+    submitted(third);
+  };
+  REQUIRE(session.wait(handle, -1).is_ok());
+  CHECK(second == std::vector<float>{1, 1});
+  CHECK(third == std::vector<float>{3, 3});  // what is reduced meanwhile is not its result
 }
 
 TEST_CASE("staleness: mistakes are named where they are made") {
