@@ -55,13 +55,7 @@ class Writer {
     }
     const double scale = rounds_ / made_.rounds;  // a written round may stand for several
     for (Stage& stage : made_.stages) {
-      const double part = stage.gathers ? scale : scale / made_.lumps;
-      stage.seconds *= part;
-      stage.tasks_s *= part;
-      stage.receive_s *= part;
-      stage.bytes *= part;
-      stage.messages *= part;
-      stage.message_s = std::min(stage.message_s, stage.seconds);
+      repeat(stage, stage.gathers ? scale : scale / made_.lumps);
     }
     if (profile_.task_s > 0) add_message_tasks();
     return std::move(made_);
@@ -300,6 +294,11 @@ class Writer {
 };
 
 }  // namespace
+
+void repeat(Stage& stage, double times) {
+  for (double* busy : {&stage.seconds, &stage.tasks_s, &stage.receive_s, &stage.bytes, &stage.messages}) *busy *= times;
+  stage.message_s = std::min(stage.message_s, stage.seconds);
+}
 
 double Outline::codec_s() const {
   double seconds = 0;

@@ -36,6 +36,9 @@ struct Stage {
   double bytes = 0, messages = 0;
 };
 
+/// The stage done so many times: all that anything is busy with.
+void repeat(Stage& stage, double times);
+
 struct Outline {
   int rounds = 1;  ///< one after the other, each with as many partitions as ranks, or all there are
   int lumps = 1;   ///< of each round: what is encoded, sent and decoded piece by piece

@@ -76,12 +76,7 @@ void append(const Outline& exchange, int lumps, std::uint32_t first_hop, Outline
   for (Stage stage : exchange.stages) {
     const double times =
         stage.gathers ? exchange.rounds : static_cast<double>(exchange.rounds) * exchange.lumps / lumps;
-    stage.seconds *= times;
-    stage.tasks_s *= times;
-    stage.receive_s *= times;
-    stage.bytes *= times;
-    stage.messages *= times;
-    stage.message_s = std::min(stage.message_s, stage.seconds);
+    repeat(stage, times);
     stage.hop += first_hop;
     made.stages.push_back(stage);
   }
