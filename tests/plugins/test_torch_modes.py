@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 import ranks  # noqa: E402
 import small_net  # noqa: E402
 import torch.distributed as dist  # noqa: E402
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks  # noqa: E402
 
 import casync  # noqa: E402
 
@@ -220,9 +221,18 @@ def is_not_followed(rank, plan):
         return str(error)
 
 
+def is_wrapped(rank, plan):
+    hook = default_hooks.fp16_compress_wrapper(casync.torch.comm_hook)
+    ddp, _, optimizer = small_net.make(None, plan=plan, hook=hook)
+    try:
+        small_net.step_once(ddp, optimizer, rank, 0)
+    except casync.InvalidArgument as error:
+        return str(error)
+
+
 def go_wrong(rank, plan):
     dist.init_process_group("gloo")
-    return runs_away(rank, plan), leaves_out_an_update(rank, plan), is_not_followed(rank, plan)
+    return [case(rank, plan) for case in (runs_away, leaves_out_an_update, is_not_followed, is_wrapped)]
 
 
 @pytest.fixture(scope="module")
@@ -232,17 +242,22 @@ def gone_wrong(tmp_path_factory):
 
 
 def test_a_round_that_is_not_finite_takes_all_ranks_back_to_where_it_began(gone_wrong):
-    first, second = (steps for steps, _, _ in gone_wrong)
+    first, second = (of_rank[0] for of_rank in gone_wrong)
     assert first[1] == second[1] and first[3] == second[3]
     assert first[1][0] and not first[3][0]
     assert first[3][1] == first[1][1]
 
 
 def test_an_update_that_is_left_out_ends_its_step_with_the_next_forward_pass(gone_wrong):
-    (_, first, _), (_, second, _) = gone_wrong
+    first, second = (of_rank[1] for of_rank in gone_wrong)
     assert first[3] == second[3]
 
 
 def test_without_somebody_to_follow_the_second_step_says_so(gone_wrong):
-    for _, _, message in gone_wrong:
-        assert "state.follow(optimizer)" in message
+    for of_rank in gone_wrong:
+        assert "state.follow(optimizer)" in of_rank[2]
+
+
+def test_differences_of_parameters_do_not_go_through_a_wrapper_that_changes_their_type(gone_wrong):
+    for of_rank in gone_wrong:
+        assert "0.weight is float32" in of_rank[3] and "wrapper" in of_rank[3]

@@ -139,6 +139,13 @@ class State:
             self._local.load_state_dict(state_dict["local_sgd"])
 
     def _begin_local(self):
+        for name, parameter in self._trained:
+            if naming.dtype_name(parameter, f"parameter {name}") != self._dtype[id(parameter)]:
+                raise errors.InvalidArgument(
+                    f"{name} is {naming.dtype_name(parameter, name)} and its gradient comes as "
+                    f"{self._dtype[id(parameter)]}: local_sgd exchanges parameters as they are; register the hook "
+                    "without a compressing wrapper"
+                )
         self._local = LocalSgd(self._session, self._trained, [self._ids[id(p)][0] for _, p in self._trained])
         ddp = naming.find_ddp(self)
         if ddp is not None and not self._hooked:
