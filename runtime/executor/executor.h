@@ -142,7 +142,7 @@ class Executor final : private TransportClient {
   bool run_instant_tasks();
   bool run_ready_tasks();
   bool flush_links();
-  void flush(Rank peer, PeerLink& link);
+  void flush(Rank peer, PeerLink& link, Clock::time_point now);
   void sleep();
   void announce();
   void report(Status cause);

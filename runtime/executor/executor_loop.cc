@@ -82,11 +82,11 @@ void Executor::announce() {
 
 void Executor::sleep() {
   const Clock::time_point from = Clock::now();
-  Seconds longest = kLongestSleep;
+  Clock::time_point until = from + std::chrono::duration_cast<Clock::duration>(kLongestSleep);
   for (const PeerLink& link : links_) {
-    if (!link.ready.empty()) longest = PeerLink::kStall;  // a closed window opens by itself after a while
+    if (!link.ready.empty()) until = std::min(until, link.pace.opens_at());
   }
-  transport_->wait(from + std::chrono::duration_cast<Clock::duration>(longest));
+  transport_->wait(until);
   const double slept = Seconds(Clock::now() - from).count();
   counters_.idle_s.store(counters_.idle_s.load(std::memory_order_relaxed) + slept, std::memory_order_relaxed);
 }

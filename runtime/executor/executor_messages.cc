@@ -32,27 +32,25 @@ bool Executor::flush_links() {
     PeerLink& link = links_[peer];
     if (link.ready.empty()) continue;
     const Clock::time_point now = Clock::now();
-    while (!link.ready.empty() && link.open(now)) {
-      flush(static_cast<Rank>(peer), link);
-      link.moved = now;
+    while (!link.ready.empty() && link.pace.is_open(now)) {
+      flush(static_cast<Rank>(peer), link, now);
       any = true;
     }
   }
   return any;
 }
 
-void Executor::flush(Rank peer, PeerLink& link) {
+void Executor::flush(Rank peer, PeerLink& link, Clock::time_point now) {
   fused_.clear();
   Bytes sum = 0;
   do {
     const ReadyTask ready = link.ready.pop();
     fused_.push_back(outgoing(ready));
     ready.run->since[TaskGraph::index(ready.task)] = Clock::now();
+    link.pace.handed_over(fused_.back().payload.size, now);
     sum += fused_.back().payload.size;
   } while (!link.ready.empty() && fused_.size() < kMostFused &&
            fuses(sum, outgoing(link.ready.top()).payload.size, options_.fusion_bytes));
-  link.in_flight += sum;
-  link.messages_in_flight += static_cast<int>(fused_.size());
   transport_->send(peer, fused_);
 }
 
@@ -161,10 +159,7 @@ void Executor::sent(std::uint64_t cookie, Status status) {
   const TaskId task{static_cast<std::uint32_t>(cookie)};
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
   const Bytes bytes = run.state(send.from).bytes;
-  PeerLink& link = links_[static_cast<std::size_t>(send.to)];
-  link.in_flight -= bytes;
-  --link.messages_in_flight;
-  link.moved = Clock::now();
+  links_[static_cast<std::size_t>(send.to)].pace.sent(bytes, Clock::now());
   if (!status.is_ok() || failing_.load()) return;  // failed() said why, or will
   record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.since[TaskGraph::index(task)]);
   complete(run, task);

@@ -58,9 +58,7 @@ void Executor::make_ready(GradientRun& run, TaskId task) {
   if (traits.instant) {
     instant_.push_back(ready);
   } else if (const auto* send = std::get_if<Send>(&primitive)) {
-    PeerLink& link = links_[static_cast<std::size_t>(send->to)];
-    if (link.ready.empty() && link.in_flight == 0) link.moved = Clock::now();
-    link.ready.push(ready);
+    links_[static_cast<std::size_t>(send->to)].ready.push(ready);
   } else {
     compute_.push(ready);
   }
