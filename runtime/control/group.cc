@@ -163,7 +163,10 @@ void TcpGroup::watch_leavers(std::function<void(Rank)> on_leave) {
 }
 
 Status TcpGroup::close(Clock::time_point deadline) {
-  CASYNC_RETURN_IF_ERROR(failure());
+  if (const Status failed = failure(); !failed) {
+    thread_.stop();
+    return failed;
+  }
   closing_ = true;
   thread_.post([](Role& role) { role.say_goodbye(); });
   const auto left = state_.wait_all_left(deadline);

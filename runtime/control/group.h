@@ -70,7 +70,8 @@ class Group {
   /// The root cause, OK while there is none.
   virtual Status failure() const = 0;
 
-  /// Says goodbye and waits until all ranks did, or the deadline: a peer leaving without it has failed.
+  /// Says goodbye and waits until all ranks did, or the deadline: a peer leaving without it has failed. The thread has
+  /// ended when it returns, also when the group has failed.
   virtual Status close(Clock::time_point deadline) = 0;
 };
 

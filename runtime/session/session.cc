@@ -258,7 +258,12 @@ Status SessionImpl::close() {
     closed_ = true;
   }
   const bool healthy = !executor_->failing();
-  Status status = healthy ? say_goodbye() : Status::ok();  // a failure has been told, or nobody asked
+  Status status;
+  if (healthy) {
+    status = say_goodbye();
+  } else {  // which has been told, or nobody asked
+    static_cast<void>(group_->close(Clock::now()));
+  }
   executor_->stop(after(Seconds(healthy ? 1.0 : 0.1)));
   if (timeline_) write_trace();
   if (recorder_ && records()) write_record();

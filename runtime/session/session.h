@@ -140,7 +140,8 @@ class Session {
   /// Ends the job on all ranks with this reason.
   virtual void abort(const std::string& reason) = 0;
 
-  /// Says goodbye and gives the others 5 s for theirs. Nothing but the destructor may follow.
+  /// Says goodbye and gives the others 5 s for theirs, and ends the session's threads. Nothing but the destructor may
+  /// follow.
   /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile.
   virtual Status close() = 0;
 };

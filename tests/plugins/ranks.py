@@ -108,6 +108,7 @@ class Job:
                 process.send_signal(signal.SIGABRT)  # faulthandler prints them
                 _, stderr = process.communicate(timeout=20)
                 raise AssertionError(f"rank {rank} had not ended after {timeout} s: {stderr[-5000:]}") from None
+            assert process.returncode != -signal.SIGSEGV, f"rank {rank}: {stderr[-5000:]}"
             outcome = Outcome(process.returncode, stderr=stderr)
             if os.path.exists(self._report(rank)):
                 with open(self._report(rank), "rb") as report:

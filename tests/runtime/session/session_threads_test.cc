@@ -52,6 +52,21 @@ TEST_CASE("session threads: signals are the program's, not theirs") {
   CHECK(complaints == "");
 }
 
+TEST_CASE("session threads: none runs after close(), also when the job has failed") {
+  // One that runs on while the program exits meets libraries that have been taken down.
+  const bool fails = GENERATE(false, true);
+  CAPTURE(fails);
+  const std::string complaints = with_sessions(1, codec("int8"), [&](Session& session, RankContext&) -> std::string {
+    if (fails) session.abort("enough");
+    static_cast<void>(session.close());
+    for (const auto& [name, blocked] : blocked_signals()) {
+      if (name.starts_with("casync-")) return "there is still " + name;
+    }
+    return "";
+  });
+  CHECK(complaints == "");
+}
+
 TEST_CASE("session threads: a job of one machine stays off its network, whatever the launcher said") {
   std::string seen[2];
   const std::string complaints = run_ranks(2, [&](RankContext& context) -> std::string {
