@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/types.h>
 
 #include <string>
 #include <system_error>
@@ -12,6 +13,22 @@
 #include "base/status.h"
 
 namespace casync {
+
+/// Counts the thread that has it for seconds_of_started_threads() while it lives.
+class StartedThread {
+ public:
+  StartedThread();
+  ~StartedThread();
+  StartedThread(const StartedThread&) = delete;
+  StartedThread& operator=(const StartedThread&) = delete;
+
+ private:
+  clockid_t clock_;
+};
+
+/// Processor seconds that all threads of start_thread() in this process have taken so far, ended ones included. Any
+/// thread.
+double seconds_of_started_threads();
 
 /// Starts a thread of this library: named (the kernel keeps 15 characters), and with all signals blocked, because
 /// signals are the program's and its handlers run on its threads. `function` lets no exception out.
@@ -24,7 +41,10 @@ Result<std::thread> start_thread(const std::string& name, Function function) {
   std::thread thread;
   Status status;
   try {
-    thread = std::thread(std::move(function));
+    thread = std::thread([run = std::move(function)]() mutable {
+      const StartedThread counted;
+      run();
+    });
     pthread_setname_np(thread.native_handle(), name.substr(0, 15).c_str());
   } catch (const std::system_error& error) {
     status = unavailable("cannot start the thread " + name + ": " + error.what());

@@ -31,6 +31,9 @@ class PredictionWatch {
   /// been spent by then. The sentence, after kSteps (times `every`) steps, when there is one to say.
   std::optional<std::string> step_ended(std::uint32_t step, double seconds, double training_s, const Spent& spent);
 
+  /// Nothing that it is told matters any more.
+  bool over() const { return over_; }
+
  private:
   static constexpr int kUnsettled = 3;  ///< the first steps of a session open connections and fill caches
   static constexpr std::size_t kSteps = 50;

@@ -114,6 +114,7 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
 void SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
   const Clock::time_point now = Clock::now();
   if (submissions.empty()) return;
+  const Clock::time_point program = recorder_ ? program_now() : now;
   starts_.clear();
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     const std::size_t index = static_cast<std::size_t>(submissions[i].gradient);
@@ -123,7 +124,7 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
     last.waited_since = {};
     handles[i] = handle_of(step_, submissions[i].gradient);
     starts_.push_back({runs_[index], step_, submissions[i].data});
-    if (recorder_) recorder_->submitted(index, now);
+    if (recorder_) recorder_->submitted(index, program);
   }
   executor_->submit(starts_);
 }
@@ -139,7 +140,7 @@ bool SessionImpl::done(Handle handle) const {
   std::lock_guard lock(mutex_);
   const Result<GradientRun*> run = run_of(handle);
   const bool is_done = run && (*run)->completed.load(std::memory_order_acquire) > step_of(handle);
-  if (is_done && recorder_) recorder_->needs(index_of(handle), Clock::now());
+  if (is_done && recorder_) recorder_->needs(index_of(handle), program_now());
   return is_done;
 }
 
@@ -168,14 +169,14 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
     if (submitted.waited_since == Clock::time_point{}) submitted.waited_since = now;
     since = submitted.since;
     last = submitted.waited_since + std::chrono::duration_cast<Clock::duration>(Seconds(options_.timeout_s));
-    if (recorded) recorder_->waits(index_of(handle), now);
+    if (recorded) recorder_->waits(index_of(handle), program_now());
   }
   const bool own = timeout_s >= 0 && timeout_s < options_.timeout_s;
   Status status = wait_for(*run, step_of(handle), own ? std::min(last, after(Seconds(timeout_s))) : last, since);
   if (waiter == Waiter::kProgram) add_exposed(*run, Seconds(Clock::now() - now).count());
   if (recorded) {
     std::lock_guard lock(mutex_);
-    recorder_->goes_on(Clock::now());
+    recorder_->goes_on(program_now());
   }
   if (status.code() == StatusCode::kTimeout && Clock::now() >= last) return end_late(*run, status);
   return status;
@@ -203,7 +204,7 @@ Status SessionImpl::wait_for_step() {
   {
     std::lock_guard lock(mutex_);
     step = step_;
-    if (recorder_) recorder_->computed(Clock::now());
+    if (recorder_) recorder_->computed(program_now());
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (submitted_[i].steps != step_ + 1 || runs_[i]->completed.load() > step_) continue;
       last = runs_[i];
@@ -243,7 +244,7 @@ StepResult SessionImpl::commit() {
   }
   if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
   const Clock::time_point now = Clock::now();
-  if (recorder_) recorder_->step_ended(now);
+  if (recorder_) recorder_->step_ended(program_now());
   if (watch_) watch(Seconds(now - step_begun_).count());
   step_begun_ = now;
   ++step_;

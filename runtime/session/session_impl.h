@@ -14,6 +14,7 @@
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/prediction_watch.h"
+#include "runtime/session/program_clock.h"
 #include "runtime/session/recorder.h"
 #include "runtime/session/session.h"
 
@@ -88,6 +89,9 @@ class SessionImpl final : public Session {
   void write_record() const;
   bool records() const { return !options_.record_directory.empty() && plan_.mode == SyncMode{}; }
   void watch(double step_s);
+  /// For the recorder, under mutex_. Once nobody asks how long the program computed, by the wall's clock, which costs
+  /// nothing.
+  Clock::time_point program_now() const;
   Clock::time_point deadline() const { return after(Seconds(options_.timeout_s)); }
 
   const SessionOptions options_;
@@ -119,6 +123,7 @@ class SessionImpl final : public Session {
   std::uint64_t first_step_allocations_ = 0;
   std::optional<PredictionWatch> watch_;
   mutable std::optional<Recorder> recorder_;  ///< done() tells it something, too
+  mutable ProgramClock program_clock_;        ///< of recorder_
   bool closed_ = false;
 };
 

@@ -122,6 +122,10 @@ void SessionImpl::write_trace() const {
   }
 }
 
+Clock::time_point SessionImpl::program_now() const {
+  return records() || (watch_ && !watch_->over()) ? program_clock_.now() : Clock::now();
+}
+
 void SessionImpl::watch(double step_s) {
   const ExecutorCounters& counters = executor_->counters();
   const Spent spent{seconds_of(counters, SpanKind::kEncode), seconds_of(counters, SpanKind::kMerge),

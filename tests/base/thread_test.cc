@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/thread.h"
+
+#include <time.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+
+namespace casync {
+namespace {
+
+/// Computes until this thread has had `seconds` of a processor.
+void compute_for(double seconds) {
+  timespec now{};
+  do {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  } while (static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) < seconds);
+}
+
+}  // namespace
+
+TEST_CASE("thread: what started threads take of processors is counted while they run, and stays counted") {
+  const double before = seconds_of_started_threads();
+  std::atomic<bool> computed{false}, go_on{false};
+  Result<std::thread> thread = start_thread("casync-test", [&] {
+    compute_for(0.02);
+    computed = true;
+    computed.notify_one();
+    go_on.wait(false);
+  });
+  REQUIRE(thread.status().text() == "OK");
+  computed.wait(false);
+  CHECK(seconds_of_started_threads() - before >= 0.02);
+  go_on = true;
+  go_on.notify_one();
+  thread->join();
+  const double after = seconds_of_started_threads();
+  CHECK(after - before >= 0.02);
+  compute_for(0.03);  // of a thread that is not ours
+  CHECK(seconds_of_started_threads() == after);
+}
+
+}  // namespace casync
