@@ -68,6 +68,12 @@ Link read_link(const Placed<wire::Link>& from) {
   }
   link.incast = read_fan(from, wire::Link::kIncastFieldNumber, from->incast());
   link.outcast = read_fan(from, wire::Link::kOutcastFieldNumber, from->outcast());
+  if (from->has_send_work()) {
+    link.send_work = read_points(from.inner(from->send_work(), wire::Link::kSendWorkFieldNumber));
+  }
+  if (from->has_receive_work()) {
+    link.receive_work = read_points(from.inner(from->receive_work(), wire::Link::kReceiveWorkFieldNumber));
+  }
   return link;
 }
 
@@ -79,6 +85,10 @@ void read_codecs(const Placed<wire::Profile>& from, Profile& profile) {
     if (codec->has_encode()) curves.encode = read_points(codec.inner(codec->encode(), wire::Codec::kEncodeFieldNumber));
     if (codec->has_decode()) curves.decode = read_points(codec.inner(codec->decode(), wire::Codec::kDecodeFieldNumber));
     if (codec->has_merge()) curves.merge = read_points(codec.inner(codec->merge(), wire::Codec::kMergeFieldNumber));
+    if (codec->has_merge_base()) {
+      curves.merge_base = read_points(codec.inner(codec->merge_base(), wire::Codec::kMergeBaseFieldNumber));
+      if (!codec->has_merge()) codec.refuse("merge_base without merge, expected both");
+    }
     if (!profile.codecs.emplace(codec->name(), std::move(curves)).second) {
       codec.refuse("codec " + quoted(codec->name()) + " a second time, expected once");
     }
@@ -122,6 +132,9 @@ Profile read_profile(const Placed<wire::Profile>& from) {
   profile.inside =
       from->has_inside() ? read_link(from.inner(from->inside(), wire::Profile::kInsideFieldNumber)) : profile.between;
   profile.node_shares_port = from->node_shares_port();
+  const auto processors =
+      from.within(wire::Profile::kProcessorsFieldNumber, from->has_processors(), from->processors(), 1);
+  profile.processors = static_cast<int>(processors.value_or(0));
   read_codecs(from, profile);
   return profile;
 }
@@ -159,6 +172,8 @@ void write_link(const Link& link, wire::Link* to) {
   write_points(link.wire, to);
   write_fan(link.incast, to->mutable_incast());
   write_fan(link.outcast, to->mutable_outcast());
+  if (!link.send_work.empty()) write_points(link.send_work, to->mutable_send_work());
+  if (!link.receive_work.empty()) write_points(link.receive_work, to->mutable_receive_work());
 }
 
 }  // namespace
@@ -190,12 +205,14 @@ std::string profile_text(const Profile& profile) {
   write_link(profile.between, message.mutable_between());
   write_link(profile.inside, message.mutable_inside());
   if (profile.node_shares_port) message.set_node_shares_port(true);
+  if (profile.processors > 0) message.set_processors(profile.processors);
   for (const auto& [name, curves] : profile.codecs) {
     wire::Codec* codec = message.add_codec();
     codec->set_name(name);
     if (!curves.encode.empty()) write_points(curves.encode, codec->mutable_encode());
     if (!curves.decode.empty()) write_points(curves.decode, codec->mutable_decode());
     if (!curves.merge.empty()) write_points(curves.merge, codec->mutable_merge());
+    if (!curves.merge_base.empty()) write_points(curves.merge_base, codec->mutable_merge_base());
   }
   return proto::text_of(message);
 }

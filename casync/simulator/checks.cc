@@ -34,6 +34,8 @@ Status check_link(const Link& link, const std::string& what) {
   }
   CASYNC_RETURN_IF_ERROR(check_fan(link.incast, what + ", incast"));
   CASYNC_RETURN_IF_ERROR(check_fan(link.outcast, what + ", outcast"));
+  CASYNC_RETURN_IF_ERROR(check_curve(link.send_work, what + ", send_work"));
+  CASYNC_RETURN_IF_ERROR(check_curve(link.receive_work, what + ", receive_work"));
   return check_curve(link.wire, what);
 }
 
@@ -42,6 +44,7 @@ Status check_profile(const Profile& profile) {
   if (!(profile.memory_bytes_per_second > 0)) return invalid_argument("profile: no memory bandwidth");
   if (!usable(profile.launch_s)) return invalid_argument("profile: a launch that is negative or not finite");
   if (!usable(profile.task_s)) return invalid_argument("profile: a cost of tasks that is negative or not finite");
+  if (profile.processors < 0) return invalid_argument("profile: " + std::to_string(profile.processors) + " processors");
   const Contention& contention = profile.contention;
   for (const double times : {contention.training, contention.encode, contention.merge, contention.decode}) {
     if (!std::isfinite(times) || times < 1) return invalid_argument("profile: a contention below 1, or not finite");
@@ -52,6 +55,7 @@ Status check_profile(const Profile& profile) {
     CASYNC_RETURN_IF_ERROR(check_curve(curves.encode, "codec " + name + ", encode"));
     CASYNC_RETURN_IF_ERROR(check_curve(curves.decode, "codec " + name + ", decode"));
     CASYNC_RETURN_IF_ERROR(check_curve(curves.merge, "codec " + name + ", merge"));
+    CASYNC_RETURN_IF_ERROR(check_curve(curves.merge_base, "codec " + name + ", merge_base"));
   }
   return Status::ok();
 }

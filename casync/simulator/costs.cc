@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/simulator/costs.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace casync {
@@ -41,21 +42,35 @@ double CodecCosts::decode(Elements n) const {
 double CodecCosts::merge(Elements n, std::span<const CodecCosts* const> contributions, const CodecCosts& to) {
   const auto size = static_cast<double>(n);
   double bytes = to.code_bytes(n) + size * to.facts_.state_bytes_per_element;
-  const Curve* curve = &to.curves_.merge;
+  const CodecCurves* curves = &to.curves_;
+  std::size_t own = 0;
   for (const CodecCosts* const contribution : contributions) {
     bytes += contribution->code_bytes(n);
-    if (!contribution->curves_.merge.empty()) curve = &contribution->curves_.merge;
+    if (contribution->facts_.own) ++own;
+    if (!contribution->curves_.merge.empty()) curves = &contribution->curves_;
   }
-  if (curve->empty()) return to.over_memory(bytes);
-  return to.launch_s_ + curve->at(size * static_cast<double>(contributions.size()));
+  if (curves->merge.empty()) return to.over_memory(bytes);
+  return to.merge_by(*curves, n, contributions.size(), own);
+}
+
+double CodecCosts::merge_by(const CodecCurves& curves, Elements n, std::size_t contributions, std::size_t own) const {
+  const auto size = static_cast<double>(n);
+  if (curves.merge_base.empty()) return launch_s_ + curves.merge.at(size * static_cast<double>(contributions));
+  // A merge of nothing that is coded has no share of a code's fixed costs either.
+  const double coded = static_cast<double>(contributions - own);
+  return launch_s_ + curves.merge_base.at(size) + (coded > 0 ? curves.merge.at(size * coded) : 0);
 }
 
 double CodecCosts::merge_alike(Elements n, int count, const CodecCosts& contributions, const CodecCosts* one,
                                const CodecCosts& to) {
   const auto size = static_cast<double>(n);
   const bool measured = count > 0 && !contributions.curves_.merge.empty();
-  const Curve& curve = measured ? contributions.curves_.merge : to.curves_.merge;
-  if (!curve.empty()) return to.launch_s_ + curve.at(size * (count + (one != nullptr ? 1 : 0)));
+  const CodecCurves& curves = measured ? contributions.curves_ : to.curves_;
+  const auto codes = static_cast<std::size_t>(std::max(count, 0));
+  if (!curves.merge.empty()) {
+    const std::size_t own = (one != nullptr && one->facts_.own ? 1 : 0) + (contributions.facts_.own ? codes : 0);
+    return to.merge_by(curves, n, codes + (one != nullptr ? 1 : 0), own);
+  }
   return to.over_memory(to.code_bytes(n) + size * to.facts_.state_bytes_per_element +
                         count * contributions.code_bytes(n) + (one != nullptr ? one->code_bytes(n) : 0));
 }

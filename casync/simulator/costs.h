@@ -27,6 +27,7 @@ struct CodecFacts {
   double state_bytes_per_element = 0;  ///< read and written beside the elements when encoding: residuals, momentum
   /// Of a codec that exchanges within a step, by rows and columns; null: it encodes.
   std::function<RoundsFacts(Elements, Elements)> rounds = nullptr;
+  bool own = false;  ///< no codec: elements of the rank that adds them up, or their sum
 };
 using CodecFactsOf = std::function<Result<CodecFacts>(const CodecChoice&)>;
 
@@ -45,8 +46,8 @@ class CodecCosts {
   // Seconds, the launch included; 0 where nothing is to be done.
   double encode(Elements n) const;
   double decode(Elements n) const;
-  /// Adds n elements of each of `contributions`, encoded so, and encodes the sum with `to`. A curve is that of the
-  /// contributions' codec, else that of `to`.
+  /// Adds n elements of each of `contributions`, encoded so, and encodes the sum with `to`. Curves are those of the
+  /// contributions' codec, else those of `to`.
   static double merge(Elements n, std::span<const CodecCosts* const> contributions, const CodecCosts& to);
   /// The same for `count` contributions of one codec and, unless null, one of another.
   static double merge_alike(Elements n, int count, const CodecCosts& contributions, const CodecCosts* one,
@@ -54,6 +55,8 @@ class CodecCosts {
 
  private:
   double code_bytes(Elements n) const { return static_cast<double>(n) * facts_.traits.bits_per_element / 8; }
+  /// By curves: `contributions` in all, of which so many are this rank's own.
+  double merge_by(const CodecCurves& curves, Elements n, std::size_t contributions, std::size_t own) const;
   double over_memory(double bytes) const { return launch_s_ + bytes / memory_bytes_per_second_; }
 
   CodecFacts facts_;

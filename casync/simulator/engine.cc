@@ -38,7 +38,13 @@ Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const
       fused_with_(tasks_.size(), kNoTask),
       since_(tasks_.size()),
       queued_as_(tasks_.size()),
-      times_(gradients_) {}
+      times_(gradients_) {
+  for (const Link* link : {&scenario.profile.inside, &scenario.profile.between}) {
+    if (link->send_work.empty() && link->receive_work.empty()) continue;
+    to_leave_.resize(tasks_.size());
+    to_arrive_.resize(tasks_.size());
+  }
+}
 
 Result<Simulation> Engine::run() {
   for (Rank rank = 0; rank < scenario_.topology.ranks; ++rank) begin_step(rank);
@@ -61,20 +67,27 @@ void Engine::happen(const Event& event) {
     case Event::Kind::kCodec:
       if (event.version == state(rank).codec.version) end_codec(rank);
       break;
-    case Event::Kind::kPortFree: port_free(event.subject); break;
+    case Event::Kind::kPortFree: part_left(event.subject); break;
     case Event::Kind::kHead: head_arrives(event.subject, event.version); break;
-    case Event::Kind::kArrived: arrived(event.subject, static_cast<int>(event.version)); break;
+    case Event::Kind::kArrived: part_arrived(event.subject, static_cast<int>(event.version)); break;
+    case Event::Kind::kMessages:
+      if (event.version == state(rank).messages.version) end_messages(rank);
+      break;
   }
 }
 
-/// Messages leave last: what tasks that take no time make of each other joins them.
-void Engine::dispatch() {
+void Engine::start_ranks() {
   marked_ranks_.swap(dirty_ranks_);
   for (const Rank rank : marked_ranks_) {
     state(rank).dirty = false;
     start_codec(rank);
   }
   marked_ranks_.clear();
+}
+
+/// Messages leave last: what tasks that take no time make of each other joins them.
+void Engine::dispatch() {
+  start_ranks();
   if (!events_.empty() && events_.next_time() == now_) return;
   marked_ports_.swap(dirty_ports_);
   for (const std::size_t port : marked_ports_) {
@@ -82,6 +95,7 @@ void Engine::dispatch() {
     start_sending(port);
   }
   marked_ports_.clear();
+  start_ranks();  // with what messages that leave ask of processors
 }
 
 void Engine::start(Work& work, double seconds, double rate, Event::Kind kind, Rank rank) {
@@ -102,36 +116,53 @@ UrgentTask Engine::urgent(std::uint32_t task) {
   return {scenario_.decisions[gradient_of(task)].priority, tasks_[task].hop, arrivals_++, task};
 }
 
-/// Also settles at which rate training goes on beside it: another codec task may follow at once.
+double Engine::slowness_of(Rank rank) const {
+  return options_.slowness.empty() ? 1 : options_.slowness[static_cast<std::size_t>(rank)];
+}
+
+/// Also settles at which rates training and messages go on beside it: another codec task may follow at once.
 void Engine::start_codec(Rank rank) {
   RankState& own = state(rank);
   if (!own.codec.running && !own.ready.empty()) {
     own.codec_task = own.ready.pop().task;
     own.codec_began = now_;
-    const double slowness = options_.slowness.empty() ? 1 : options_.slowness[static_cast<std::size_t>(rank)];
     const FlatTask& task = tasks_[own.codec_task];
-    start(own.codec, (scenario_.profile.task_s + task.seconds) * slowness, codec_rate(rank, task.verb),
+    start(own.codec, (scenario_.profile.task_s + task.seconds) * slowness_of(rank), codec_rate(rank, task.verb),
           Event::Kind::kCodec, rank);
   }
+  start_messages(rank);
   if (own.codec.running) {
     change_rate(own.codec, codec_rate(rank, tasks_[own.codec_task].verb), Event::Kind::kCodec, rank);
   }
   change_rate(own.training, training_rate(rank), Event::Kind::kTraining, rank);
 }
 
-/// Of a task on the codec, beside the rank's training if that runs. What is only a task's own cost counts as encoding.
+/// Of a task on the codec, beside the rank's training and messages if those run. What is only a task's own cost counts
+/// as encoding.
 double Engine::codec_rate(Rank rank, TaskVerb verb) const {
-  if (!ranks_[static_cast<std::size_t>(rank)].training.running) return 1;
+  const RankState& own = ranks_[static_cast<std::size_t>(rank)];
+  const double share = own.messages.running && scenario_.profile.processors == 1 ? 0.5 : 1;
+  if (!own.training.running) return share;
   const Contention& contention = scenario_.profile.contention;
   switch (verb) {
-    case TaskVerb::kMerge: return 1 / contention.merge;
-    case TaskVerb::kDecode: return 1 / contention.decode;
-    default: return 1 / contention.encode;
+    case TaskVerb::kMerge: return share / contention.merge;
+    case TaskVerb::kDecode: return share / contention.decode;
+    default: return share / contention.encode;
   }
 }
 
+/// Of messages' processor time. Training takes from it what it takes from encoding.
+double Engine::messages_rate(Rank rank) const {
+  const RankState& own = ranks_[static_cast<std::size_t>(rank)];
+  const double share = own.codec.running && scenario_.profile.processors == 1 ? 0.5 : 1;
+  return own.training.running ? share / scenario_.profile.contention.encode : share;
+}
+
+/// Codecs and messages together hold it up as much as either does: with one processor they take turns, with more of
+/// them whoever trains waits for the thread that is held up longest.
 double Engine::training_rate(Rank rank) const {
-  return ranks_[static_cast<std::size_t>(rank)].codec.running ? 1 / scenario_.profile.contention.training : 1;
+  const RankState& own = ranks_[static_cast<std::size_t>(rank)];
+  return own.codec.running || own.messages.running ? 1 / scenario_.profile.contention.training : 1;
 }
 
 void Engine::end_codec(Rank rank) {
@@ -228,6 +259,7 @@ Simulation Engine::result() {
     simulation.parts.decode_s += rank.sums.decode_s / shares;
     simulation.parts.tasks_s += rank.sums.tasks_s / shares;
     simulation.parts.wire_s += rank.sums.wire_s / shares;
+    simulation.parts.messages_s += rank.sums.messages_s / shares;
     simulation.parts.waiting_s += rank.sums.waiting_s / shares;
     simulation.parts.exposed_s += rank.sums.exposed_s / shares;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -41,15 +42,24 @@ class Engine {
     std::uint32_t gradient = 0;
   };
 
+  /// What a rank's processors have to do for a message that leaves or arrives.
+  struct MessageWork {
+    std::uint32_t first = 0;  ///< task of the message
+    int step = 0;             ///< of its sender
+    bool sending = false;
+    double seconds = 0;
+  };
+
   struct RankState {
-    Work training, codec;
+    Work training, codec, messages;
     std::size_t milestone = 0;  ///< the next one
     int step = 0;
     double factor = 1;  ///< of training in this step
     double step_began = 0, pass_began = 0, blocked_since = 0;
     bool blocked = false;
     std::uint32_t codec_task = kNoTask;
-    double codec_began = 0;
+    double codec_began = 0, messages_began = 0;
+    std::deque<MessageWork> message_work;  ///< first come, first served; the first one runs
     UrgentQueue ready;
     bool dirty = false;
     StepParts sums;
@@ -77,9 +87,12 @@ class Engine {
   // engine.cc
   void happen(const Event& event);
   void dispatch();
+  void start_ranks();
   void start_codec(Rank rank);
   void end_codec(Rank rank);
+  double slowness_of(Rank rank) const;
   double codec_rate(Rank rank, TaskVerb verb) const;
+  double messages_rate(Rank rank) const;
   double training_rate(Rank rank) const;
   void make_ready(std::uint32_t task);
   void complete(std::uint32_t task);
@@ -111,6 +124,11 @@ class Engine {
   double fuse(std::uint32_t first);
   void port_free(std::uint32_t first);
   void head_arrives(std::uint32_t first, std::uint32_t step);
+  void part_left(std::uint32_t first);
+  void part_arrived(std::uint32_t first, int step);
+  void add_work(Rank rank, const MessageWork& work);
+  void start_messages(Rank rank);
+  void end_messages(Rank rank);
   void arrived(std::uint32_t first, int step);
   void receive(std::uint32_t recv);
 
@@ -142,7 +160,10 @@ class Engine {
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
   std::vector<double> since_;              // when a message began to leave, or to arrive; before that, has left
   std::vector<std::uint64_t> queued_as_;   // the arrival of a send that waits for its port; 0: it does not
-  std::vector<std::uint32_t> done_;        // tasks that are over and have not set their successors free
+  // Where messages take processor time: what a message, by its first task, still needs to have left and to have
+  // arrived.
+  std::vector<std::uint8_t> to_leave_, to_arrive_;
+  std::vector<std::uint32_t> done_;  // tasks that are over and have not set their successors free
 
   std::uint64_t arrivals_ = 1, messages_ = 0;
   double bytes_sent_ = 0, ended_ = 0;

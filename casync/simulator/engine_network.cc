@@ -2,7 +2,8 @@
 //
 // Messages: a port sends one at a time and receives one at a time. A message goes through as it comes (its first byte
 // arrives before its last has left) unless another one is still arriving at the same port: then it waits in the switch,
-// and nobody else behind it at the sender.
+// and nobody else behind it at the sender. Where messages take processor time, one has left when its sender's
+// processors are through with it, too, and is there when its receiver's are.
 #include <algorithm>
 #include <utility>
 
@@ -56,8 +57,15 @@ void Engine::start_sending(std::size_t port) {
   const std::uint32_t first = own.ready.pop().task;
   const Link& link = link_of(first);
   const double slowdown = link.outcast.at(own.receivers.peers());
-  const double seconds = (link.message_s + link.wire.at(fuse(first))) * slowdown;
+  const double bytes = fuse(first);
+  const double seconds = (link.message_s + link.wire.at(bytes)) * slowdown;
   RankState& sender = state(rank_of(first));
+  if (!to_leave_.empty()) {
+    const std::uint8_t sends = link.send_work.empty() ? 0 : 1, receives = link.receive_work.empty() ? 0 : 1;
+    to_leave_[first] = static_cast<std::uint8_t>(1 + sends);
+    to_arrive_[first] = static_cast<std::uint8_t>(1 + sends + receives);
+    if (sends != 0) add_work(rank_of(first), {first, sender.step, true, link.send_work.at(bytes)});
+  }
   own.sending = true;
   if (!link.outcast.empty()) since_[tasks_[first].peer_task] = now_ + seconds + link.latency_s;
   ++messages_;
@@ -90,6 +98,18 @@ double Engine::fuse(std::uint32_t first) {
   return static_cast<double>(bytes);
 }
 
+/// The port, or the sender's processors, are through with it.
+void Engine::part_left(std::uint32_t first) {
+  if (!to_leave_.empty() && --to_leave_[first] > 0) return;
+  const Link& link = link_of(first);
+  if (!link.send_work.empty()) {
+    // No run ends before its messages have left: the sender is still in the step that they are of.
+    const auto step = static_cast<std::uint32_t>(state(rank_of(first)).step);
+    events_.push(now_ + link.latency_s, Event::Kind::kArrived, first, step);
+  }
+  port_free(first);
+}
+
 void Engine::port_free(std::uint32_t first) {
   const std::size_t port = port_of(rank_of(first), receiver_of(first));
   ports_[port].sending = false;
@@ -116,6 +136,44 @@ void Engine::head_arrives(std::uint32_t first, std::uint32_t step) {
   if (!link.incast.empty()) port.senders.add(rank_of(first));
   port.receives_until = begins + link.wire.at(static_cast<double>(bytes)) * link.incast.at(port.senders.peers());
   events_.push(std::max(port.receives_until, left), Event::Kind::kArrived, first, step);
+  if (!link.receive_work.empty()) {
+    const double seconds = link.receive_work.at(static_cast<double>(bytes));
+    add_work(receiver_of(first), {first, static_cast<int>(step), false, seconds});
+  }
+}
+
+/// Its way through the network, its sender, or the receiver's processors are through with it.
+void Engine::part_arrived(std::uint32_t first, int step) {
+  if (to_arrive_.empty() || --to_arrive_[first] == 0) arrived(first, step);
+}
+
+void Engine::add_work(Rank rank, const MessageWork& work) {
+  state(rank).message_work.push_back(work);
+  mark(rank);
+}
+
+void Engine::start_messages(Rank rank) {
+  RankState& own = state(rank);
+  if (!own.messages.running && !own.message_work.empty()) {
+    own.messages_began = now_;
+    start(own.messages, own.message_work.front().seconds * slowness_of(rank), messages_rate(rank),
+          Event::Kind::kMessages, rank);
+  }
+  change_rate(own.messages, messages_rate(rank), Event::Kind::kMessages, rank);
+}
+
+void Engine::end_messages(Rank rank) {
+  RankState& own = state(rank);
+  const MessageWork work = own.message_work.front();
+  own.message_work.pop_front();
+  own.messages.running = false;
+  own.sums.messages_s += now_ - own.messages_began;
+  mark(rank);
+  if (work.sending) {
+    part_left(work.first);
+  } else {
+    part_arrived(work.first, work.step);
+  }
 }
 
 void Engine::arrived(std::uint32_t first, int step) {

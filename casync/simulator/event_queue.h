@@ -15,6 +15,7 @@ struct Event {
     kPortFree,  ///< a message has left its sender; subject: its first task
     kHead,      ///< its first byte comes to the receiver's port
     kArrived,   ///< its last byte is there
+    kMessages,  ///< a rank's processors have done their part of a message
   };
   double time = 0;
   std::uint64_t order = 0;  ///< of being pushed: decides between equal times

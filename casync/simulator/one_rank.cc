@@ -14,6 +14,8 @@
 namespace casync {
 namespace {
 
+constexpr std::uint32_t kPartOfMessage = 1;  // of kArrived: its subject is a message, not an item
+
 enum MilestoneKind { kReady, kBackwardEnd, kNeed, kStepEnd };
 
 double& part_of(StepParts& parts, Stage::Kind kind) {
@@ -39,6 +41,9 @@ double slowed(const Contention& contention, Stage::Kind kind) {
 }  // namespace
 
 OneRank::OneRank(const Training& training, const Profile& profile) : training_(training), profile_(profile) {
+  for (const Link* link : {&profile.inside, &profile.between}) {
+    messages_work_ = messages_work_ || !link->send_work.empty() || !link->receive_work.empty();
+  }
   for (std::uint32_t g = 0; g < training.gradients.size(); ++g) {
     milestones_.push_back({training.gradients[g].ready_s, kReady, g});
     milestones_.push_back({training.backward_s + training.gradients[g].need_s, kNeed, g});
@@ -55,7 +60,9 @@ void OneRank::reset() {
   now_ = 0;
   arrivals_ = 1;
   events_ = {};
-  at_training_ = at_codec_ = {};
+  at_training_ = at_codec_ = at_messages_ = {};
+  message_work_.clear();
+  messages_.clear();
   milestone_ = 0;
   blocked_ = false;
   codec_ready_ = {};
@@ -95,6 +102,7 @@ double OneRank::step_seconds(std::span<const Outline* const> outlines, std::span
     if (!events_.empty() && events_.next_time() == now_) continue;
     start_sending(false);
     start_sending(true);
+    if (messages_work_) start_codec();  // with what messages that leave ask of processors
   }
   return made_.step_s;
 }
@@ -127,8 +135,36 @@ void OneRank::happen(const Event& event) {
       }
       break;
     }
-    case Event::Kind::kPortFree: ports_[event.subject].sending = false; break;
-    default: over(items_[event.subject]);
+    case Event::Kind::kPortFree:
+      if (messages_work_) {
+        part_left(event.subject);
+      } else {
+        ports_[event.subject].sending = false;
+      }
+      break;
+    case Event::Kind::kHead:
+      message_work_.push_back({event.subject, false, messages_[event.subject].receive_work_s});
+      break;
+    case Event::Kind::kMessages: {
+      if (event.version != at_messages_.version) break;
+      const MessageWork work = message_work_.front();
+      message_work_.pop_front();
+      at_messages_.running = false;
+      made_.parts.messages_s += now_ - messages_began_;
+      if (work.sending) {
+        part_left(work.first);
+      } else {
+        part_arrived(work.first);
+      }
+      break;
+    }
+    case Event::Kind::kArrived:
+      if (event.version == kPartOfMessage) {
+        part_arrived(event.subject);
+      } else {
+        over(Item(items_[event.subject]));
+      }
+      break;
   }
 }
 
@@ -144,8 +180,7 @@ void OneRank::change_rate(Work& work, double rate, Event::Kind kind) {
 
 void OneRank::go_on() {
   const double from = milestone_ == 0 ? 0 : milestones_[milestone_ - 1].position;
-  start(at_training_, milestones_[milestone_].position - from, at_codec_.running ? 1 / profile_.contention.training : 1,
-        Event::Kind::kTraining);
+  start(at_training_, milestones_[milestone_].position - from, training_rate(), Event::Kind::kTraining);
 }
 
 void OneRank::training_comes_by() {
@@ -219,7 +254,7 @@ void OneRank::finish(std::uint32_t gradient) {
 
 void OneRank::start_codec() {
   const auto rate = [&](const Stage& stage) {
-    return at_training_.running ? slowed(profile_.contention, stage.kind) : 1;
+    return share() * (at_training_.running ? slowed(profile_.contention, stage.kind) : 1);
   };
   // What takes no time makes nobody wait: it is over at once, and may make more ready.
   while (!at_codec_.running && !codec_ready_.empty()) {
@@ -233,8 +268,54 @@ void OneRank::start_codec() {
     codec_began_ = now_;
     start(at_codec_, stage.seconds, rate(stage), Event::Kind::kCodec);
   }
+  start_messages();
   if (at_codec_.running) change_rate(at_codec_, rate(stage_of(codec_item_)), Event::Kind::kCodec);
-  change_rate(at_training_, at_codec_.running ? 1 / profile_.contention.training : 1, Event::Kind::kTraining);
+  change_rate(at_training_, training_rate(), Event::Kind::kTraining);
+}
+
+/// As Engine::start_messages.
+void OneRank::start_messages() {
+  const auto rate = [&] { return share() * (at_training_.running ? 1 / profile_.contention.encode : 1); };
+  if (!at_messages_.running && !message_work_.empty()) {
+    messages_began_ = now_;
+    start(at_messages_, message_work_.front().seconds, 1, Event::Kind::kMessages);
+  }
+  change_rate(at_messages_, rate(), Event::Kind::kMessages);
+}
+
+/// A message has left when its port and the sender's processors are through with it, and is there when it has come
+/// through the network, its sender is through, and the receiver's processors are.
+void OneRank::send_with_work(std::span<const std::uint32_t> together, MessageWorkSeconds work, double seconds,
+                             double head_s, double arrives) {
+  const std::uint32_t first = together.front();
+  messages_.resize(items_.size());
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    messages_[together[i]].next = i + 1 < together.size() ? together[i + 1] : first;
+  }
+  messages_[first].to_leave = 2;
+  messages_[first].to_arrive = 3;
+  messages_[first].receive_work_s = work.receive_s;
+  message_work_.push_back({first, true, work.send_s});
+  events_.push(now_ + seconds, Event::Kind::kPortFree, first);
+  events_.push(now_ + head_s, Event::Kind::kHead, first);
+  events_.push(arrives, Event::Kind::kArrived, first, kPartOfMessage);
+}
+
+void OneRank::part_left(std::uint32_t first) {
+  if (--messages_[first].to_leave > 0) return;
+  const Stage& stage = stage_of(first);
+  ports_[stage.between ? 1 : 0].sending = false;
+  events_.push(now_ + stage.latency_s, Event::Kind::kArrived, first, kPartOfMessage);
+}
+
+void OneRank::part_arrived(std::uint32_t first) {
+  if (--messages_[first].to_arrive > 0) return;
+  for (std::uint32_t item = first;;) {
+    const std::uint32_t next = messages_[item].next;
+    events_.push(now_ + stage_of(item).then_s, Event::Kind::kArrived, item);
+    if (next == first) return;
+    item = next;
+  }
 }
 
 /// With messages that go to the same receiver, as Engine fuses them.
@@ -243,6 +324,7 @@ void OneRank::start_sending(bool between) {
   if (port.sending || port.ready.empty()) return;
   std::vector<std::uint32_t> together;
   double seconds = 0, receive_s = 0, head_s = 0, latency_s = 0, bytes = 0;
+  MessageWorkSeconds work;
   while (!port.ready.empty()) {
     const std::uint32_t item = port.ready.top().task;
     const Stage& stage = stage_of(item);
@@ -254,6 +336,8 @@ void OneRank::start_sending(bool between) {
     port.ready.pop();
     seconds += stage.seconds - (together.empty() ? 0 : stage.message_s);
     receive_s += stage.receive_s;
+    work.send_s += stage.work.send_s - (together.empty() ? 0 : stage.work_each.send_s);
+    work.receive_s += stage.work.receive_s - (together.empty() ? 0 : stage.work_each.receive_s);
     if (together.empty()) made_.messages_per_rank += stage.messages;
     head_s = stage.head_s;
     latency_s = stage.latency_s;
@@ -264,10 +348,11 @@ void OneRank::start_sending(bool between) {
   }
   port.sending = true;
   made_.parts.wire_s += seconds;
-  events_.push(now_ + seconds, Event::Kind::kPortFree, between ? 1 : 0);
   const double begins = std::max(now_ + head_s, port.receives_until);
   port.receives_until = begins + receive_s;
   const double arrives = std::max(port.receives_until, now_ + seconds + latency_s);
+  if (messages_work_) return send_with_work(together, work, seconds, head_s, arrives);
+  events_.push(now_ + seconds, Event::Kind::kPortFree, between ? 1 : 0);
   for (const std::uint32_t item : together) events_.push(arrives + stage_of(item).then_s, Event::Kind::kArrived, item);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,18 @@ class OneRank {
     double receives_until = 0;
     UrgentQueue ready;
   };
+  /// What the processors have to do for a message, by its first item.
+  struct MessageWork {
+    std::uint32_t first = 0;
+    bool sending = false;
+    double seconds = 0;
+  };
+  /// A message that takes processor time: what it still needs to have left and to have arrived.
+  struct Message {
+    std::uint32_t next = 0;  ///< item that leaves as one with this, or the first one itself: none
+    std::uint8_t to_leave = 0, to_arrive = 0;
+    double receive_work_s = 0;
+  };
 
   void reset();
   void happen(const Event& event);
@@ -55,7 +68,16 @@ class OneRank {
   void over(const Item& item);
   void finish(std::uint32_t gradient);
   void start_codec();
+  void start_messages();
   void start_sending(bool between);
+  void send_with_work(std::span<const std::uint32_t> together, MessageWorkSeconds work, double seconds, double head_s,
+                      double arrives);
+  void part_left(std::uint32_t first);
+  void part_arrived(std::uint32_t first);
+  double share() const { return at_messages_.running && at_codec_.running && profile_.processors == 1 ? 0.5 : 1; }
+  double training_rate() const {
+    return at_codec_.running || at_messages_.running ? 1 / profile_.contention.training : 1;
+  }
   void start(Work& work, double seconds, double rate, Event::Kind kind);
   void change_rate(Work& work, double rate, Event::Kind kind);
   const Stage& stage_of(std::uint32_t item) const {
@@ -73,13 +95,16 @@ class OneRank {
   double now_ = 0;
   std::uint64_t arrivals_ = 1;
   EventQueue events_;
-  Work at_training_, at_codec_;
+  Work at_training_, at_codec_, at_messages_;
   std::size_t milestone_ = 0;
   bool blocked_ = false;
-  double blocked_since_ = 0, codec_began_ = 0;
+  double blocked_since_ = 0, codec_began_ = 0, messages_began_ = 0;
   std::uint32_t codec_item_ = 0;
   UrgentQueue codec_ready_;
   Port ports_[2];
+  bool messages_work_ = false;            ///< they take processor time
+  std::deque<MessageWork> message_work_;  ///< first come, first served; the first one runs
+  std::vector<Message> messages_;         ///< by item, where they do
   std::vector<Item> items_;
   std::vector<std::uint32_t> gathered_, gathered_from_, left_;
   std::vector<std::uint8_t> active_;

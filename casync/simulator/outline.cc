@@ -114,6 +114,10 @@ class Writer {
     made_.stages = std::move(stages);
   }
 
+  static MessageWorkSeconds work(const Link& link, double bytes, double count) {
+    return {count * link.send_work.at(bytes), count * link.receive_work.at(bytes)};
+  }
+
   /// `count` messages in a round, to `peers` ranks and from as many. A node's ranks take turns at a port that they
   /// share.
   Stage& send(bool between, double count, Bytes bytes, double then, int peers) {
@@ -129,6 +133,8 @@ class Writer {
                             .head_s = link.message_s + link.latency_s,
                             .latency_s = link.latency_s,
                             .then_s = then,
+                            .work = work(link, static_cast<double>(bytes), count),
+                            .work_each = work(link, 0, 1),
                             .bytes = count * static_cast<double>(bytes),
                             .messages = count});
     return made_.stages.back();
@@ -296,8 +302,13 @@ class Writer {
 }  // namespace
 
 void repeat(Stage& stage, double times) {
-  for (double* busy : {&stage.seconds, &stage.tasks_s, &stage.receive_s, &stage.bytes, &stage.messages}) *busy *= times;
+  for (double* busy : {&stage.seconds, &stage.tasks_s, &stage.receive_s, &stage.work.send_s, &stage.work.receive_s,
+                       &stage.bytes, &stage.messages}) {
+    *busy *= times;
+  }
   stage.message_s = std::min(stage.message_s, stage.seconds);
+  stage.work_each.send_s = std::min(stage.work_each.send_s, stage.work.send_s);
+  stage.work_each.receive_s = std::min(stage.work_each.receive_s, stage.work.receive_s);
 }
 
 double Outline::codec_s() const {
@@ -313,6 +324,14 @@ double Outline::port_s(bool between) const {
   for (const Stage& stage : stages) {
     if (stage.kind != Stage::Kind::kSend || stage.between != between) continue;
     seconds += stage.seconds * rounds * (stage.gathers ? 1 : lumps);
+  }
+  return seconds;
+}
+
+double Outline::messages_s() const {
+  double seconds = 0;
+  for (const Stage& stage : stages) {
+    seconds += (stage.work.send_s + stage.work.receive_s) * rounds * (stage.gathers ? 1 : lumps);
   }
   return seconds;
 }
@@ -369,7 +388,8 @@ Result<HopCosts> hop_costs(const Decision& decision, DType dtype, const Profile&
   if (!carried) return carried.status();
   // Elements as they are, and sums, are only ever moved. A merge reads what is not encoded as float32, too.
   const CodecFacts raw{"", {.bits_per_element = 8.0 * static_cast<double>(bytes_of(dtype))}, true, 0};
-  const CodecFacts sum{"", {}, true, 0};
+  CodecFacts sum{"", {}, true, 0};
+  sum.own = true;
   return HopCosts{CodecCosts(std::move(*first), profile), CodecCosts(std::move(*second), profile),
                   CodecCosts(raw, profile), CodecCosts(sum, profile)};
 }

@@ -14,6 +14,11 @@
 
 namespace casync {
 
+/// Processor seconds of messages at their sender and at their receiver.
+struct MessageWorkSeconds {
+  double send_s = 0, receive_s = 0;
+};
+
 /// What one of many ranks that are all alike does for one gradient, as stages that follow each other. Owners take turns
 /// over the ranks, so each rank has the mean of what owners do; where there are fewer partitions than ranks, what an
 /// owner does longer than that mean is time that passes (`then_s`), not time that anything is busy.
@@ -25,14 +30,16 @@ struct Stage {
   bool gathers = false;  ///< once in a round, when all of the stage before it is over; else for each lump
   bool aside = false;    ///< the next stage does not wait for it, only the end does
   std::uint32_t hop = 0;
-  double seconds = 0;    ///< that the codec, or the sending port, is busy
-  double tasks_s = 0;    ///< of the codec's seconds, what its tasks cost beside what they do; of kTasks all
-  double receive_s = 0;  ///< that the receiving port is busy with as many messages
-  bool joins = false;    ///< small messages of all gradients have one receiver, and may leave as one
-  double message_s = 0;  ///< of `seconds`, what one message costs however small: those that join save it
-  double head_s = 0;     ///< until the first byte is at the receiver's port
-  double latency_s = 0;  ///< from leaving to arriving
-  double then_s = 0;     ///< passes before the next stage
+  double seconds = 0;              ///< that the codec, or the sending port, is busy
+  double tasks_s = 0;              ///< of the codec's seconds, what its tasks cost beside what they do; of kTasks all
+  double receive_s = 0;            ///< that the receiving port is busy with as many messages
+  bool joins = false;              ///< small messages of all gradients have one receiver, and may leave as one
+  double message_s = 0;            ///< of `seconds`, what one message costs however small: those that join save it
+  double head_s = 0;               ///< until the first byte is at the receiver's port
+  double latency_s = 0;            ///< from leaving to arriving
+  double then_s = 0;               ///< passes before the next stage
+  MessageWorkSeconds work{};       ///< of a send's messages
+  MessageWorkSeconds work_each{};  ///< of `work`, what one costs however small: those that join save it
   double bytes = 0, messages = 0;
 };
 
@@ -47,6 +54,7 @@ struct Outline {
   /// Seconds that one rank is busy in one step, over all stages.
   double codec_s() const;
   double port_s(bool between) const;
+  double messages_s() const;  ///< its processors, with messages
   /// From ready to done when nothing else goes on: a lower bound that leaves out that stages wait for each other's
   /// ports.
   double alone_s() const;

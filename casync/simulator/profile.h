@@ -17,6 +17,9 @@ struct Link {
   Curve wire;            ///< seconds by bytes
   Fan incast;            ///< of receiving, while so many ranks send to one
   Fan outcast;           ///< of sending, while messages for so many ranks wait to leave
+  // What the kernel's copies, checksums and queues take from whoever else uses the rank's processors.
+  Curve send_work;     ///< processor seconds of a message at its sender, by bytes
+  Curve receive_work;  ///< and at its receiver
 
   bool operator==(const Link&) const = default;
 };
@@ -25,7 +28,8 @@ struct Link {
 struct CodecCurves {
   Curve encode;
   Curve decode;
-  Curve merge;  ///< by elements times the number of contributions
+  Curve merge;       ///< by elements times the number of contributions; with merge_base, of those that are coded
+  Curve merge_base;  ///< beside those, by elements: the rank's own are read, the sum is encoded
 
   bool operator==(const CodecCurves&) const = default;
 };
@@ -49,6 +53,8 @@ struct Profile {
   /// queues, bookkeeping, waking up. With a message that leaves or arrives, too.
   double task_s = 0;
   Contention contention;
+  /// Of a rank, for codecs and messages beside its training. With one they take turns; 0: as many as they can use.
+  int processors = 0;
   Link inside;                    ///< between ranks of one node; every rank has its own port
   Link between;                   ///< between nodes
   bool node_shares_port = false;  ///< one port between nodes for all ranks of a node; else one for each rank

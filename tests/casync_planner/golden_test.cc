@@ -50,6 +50,28 @@ TEST_CASE("planner: one codec that costs nothing on a link that costs much: a qu
   CHECK(report->step.decisions[0].codec.name == "byte");
 }
 
+TEST_CASE("planner: where messages take a rank's one processor from its training, it compresses beside an idle link") {
+  PlanRequest request = by_hand(1e-9);
+  request.profile.inside.wire = request.profile.between.wire = Curve::affine(0, 1e-9);
+  request.profile.contention = Contention::of_all(2);
+  request.profile.processors = 1;
+  // Ready long before it is needed: nobody waits for the link.
+  request.training.forward_s = 1;
+  for (TrainedGradient& gradient : request.training.gradients) gradient.need_s = 1;
+  const Result<PlanReport> idle = find_plan(request);
+  REQUIRE(idle.status().text() == "OK");
+  CHECK(idle->step.decisions[0].codec.name == "none");
+  for (Link* link : {&request.profile.inside, &request.profile.between}) {
+    link->send_work = link->receive_work = Curve::affine(0, 1e-6);
+  }
+  const Result<PlanReport> busy = find_plan(request);
+  REQUIRE(busy.status().text() == "OK");
+  CHECK(busy->step.decisions[0].codec.name == "byte");
+  // A rank sends 4096 bytes of codes and receives as many: what its processor takes for them, training loses.
+  CHECK(busy->simulation.step_s == Approx(1 + 2 * 4096e-6).epsilon(0.001));
+  CHECK(busy->reason[0].find("ms less of messages for") != std::string::npos);
+}
+
 TEST_CASE("planner: a codec that takes longer than it saves is not used") {
   const Result<PlanReport> report = find_plan(by_hand(1e-4));
   REQUIRE(report.status().text() == "OK");

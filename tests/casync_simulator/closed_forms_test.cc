@@ -3,6 +3,7 @@
 // What can be computed by hand.
 #include <catch2/catch.hpp>
 
+#include "casync/simulator/one_rank.h"
 #include "tests/casync_simulator/scenarios.h"
 
 namespace casync {
@@ -167,6 +168,88 @@ TEST_CASE("simulator: what tasks cost is paid for each, one after the other on a
       if (strategy == StrategyKind::kAllGather) CHECK(two.step_s > 1.8 * one.step_s);
     }
   }
+}
+
+TEST_CASE("simulator: a message is through when its port and both ranks' processors are") {
+  Scenario scenario = one_gradient(2, 1000, decision(StrategyKind::kPs, 1), ideal(kByte));
+  const double wire = 4000 * kByte;
+  Link& link = scenario.profile.inside;
+  const auto step_with = [&](double send, double receive) {
+    link.send_work = Curve::affine(0, send * kByte);
+    link.receive_work = Curve::affine(0, receive * kByte);
+    return simulated(scenario);
+  };
+  // There and back. While the wire takes longest, processors do their part meanwhile.
+  const Simulation within = step_with(0.5, 1);
+  CHECK(near(within.step_s, 2 * wire));
+  CHECK(near(within.parts.messages_s, 1.5 * wire));  // of each rank: it sends one and receives one
+  CHECK(near(step_with(3, 1).step_s, 2 * 3 * wire));
+  CHECK(near(step_with(1, 5).step_s, 2 * 5 * wire));
+  // The first byte comes a latency after it left, and the last one a latency after the sender is through.
+  link.latency_s = wire;
+  CHECK(near(step_with(3, 1).step_s, 2 * 4 * wire));
+  CHECK(near(step_with(0, 5).step_s, 2 * 6 * wire));
+}
+
+TEST_CASE("simulator: what messages take of a rank's one processor, training and codecs lose") {
+  Profile profile = ideal(0);
+  profile.processors = 1;
+  profile.contention = Contention::of_all(2);
+  profile.inside.send_work = profile.inside.receive_work = Curve::affine(1, 0);
+  Scenario scenario = one_gradient(2, 10, decision(StrategyKind::kPs, 1), profile);
+  scenario.training.forward_s = scenario.training.gradients[0].need_s = 10;
+  // Each rank sends one and receives one: two seconds of its processor, with four of which training has the other half.
+  const Simulation beside = simulated(scenario);
+  CHECK(near(beside.step_s, 12));
+  CHECK(near(beside.parts.messages_s, 4));
+  CHECK(near(beside.parts.exposed_s, 2));
+  // A rank whose only messages are those of g sends while it encodes h for itself, by turns.
+  scenario.training.forward_s = scenario.training.gradients[0].need_s = 0;
+  scenario.profile.codecs["byte"].merge = Curve::affine(1, 0);
+  scenario.decisions[0] = decision(StrategyKind::kAllGather, 1, "byte");
+  const double apart = simulated(scenario).step_s;
+  CHECK(near(apart, 2 + 1));  // sends, receives, adds up; encoding costs nothing
+  scenario.training.gradients.push_back(scenario.training.gradients[0]);
+  scenario.training.gradients[1].spec.name = "h";
+  scenario.decisions.push_back(scenario.decisions[0]);
+  // Four seconds of messages and two of merges: with one processor, whatever the order, six.
+  CHECK(near(simulated(scenario).step_s, 6));
+  scenario.profile.processors = 2;
+  CHECK(near(simulated(scenario).step_s, 5));  // the first merge goes on beside the other's messages
+}
+
+TEST_CASE("simulator: messages that leave as one cost processors one message") {
+  Profile profile = ideal(0);
+  profile.inside.send_work = profile.inside.receive_work = Curve::affine(1, 0);
+  Scenario scenario = one_gradient(2, 10, decision(StrategyKind::kPs, 1), profile);
+  for (int g = 1; g < 8; ++g) {
+    scenario.training.gradients.push_back(scenario.training.gradients[0]);
+    scenario.training.gradients.back().spec.name += std::to_string(g);
+    scenario.decisions.push_back(scenario.decisions[0]);
+  }
+  CHECK(near(simulated(scenario).parts.messages_s, 16));  // sends 8, receives 8
+  scenario.fusion_bytes = 1000;
+  CHECK(near(simulated(scenario).parts.messages_s, 4));
+}
+
+TEST_CASE("simulator: a merge whose curves say so costs something once and something for each code") {
+  Profile profile = ideal(0);
+  for (const int ranks : {2, 5}) {
+    profile.codecs["byte"].merge = Curve::affine(0.5, 0.001);
+    profile.codecs["byte"].merge_base = {};
+    const auto step = [&](StrategyKind strategy) {
+      return simulated(one_gradient(ranks, 1000, decision(strategy, 1, "byte"), profile)).step_s;
+    };
+    CHECK(near(step(StrategyKind::kPs), 0.5 + ranks));  // all contributions alike
+    profile.codecs["byte"].merge_base = Curve::affine(7, 0.01);
+    CHECK(near(step(StrategyKind::kPs), 7 + 10 + 0.5 + (ranks - 1)));
+    CHECK(near(step(StrategyKind::kAllGather), 7 + 10 + 0.5 + ranks));  // its own is coded, too
+    CHECK(near(simulate_one_rank(one_gradient(ranks, 1000, decision(StrategyKind::kAllGather, 1, "byte"), profile), {})
+                   ->step_s,
+               7 + 10 + 0.5 + ranks));
+  }
+  // Alone there is nothing but the rank's own.
+  CHECK(near(simulated(one_gradient(1, 1000, decision(StrategyKind::kPs, 1, "byte"), profile)).step_s, 17));
 }
 
 TEST_CASE("simulator: an incast slows the port that several send to, an outcast the one that sends to several") {

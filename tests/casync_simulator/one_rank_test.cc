@@ -74,13 +74,44 @@ TEST_CASE("one rank: what tasks cost, contention and fans are those of all ranks
     if (way.decision.strategy == StrategyKind::kTree || way.decision.strategy == StrategyKind::kHierarchical) continue;
     for (const int ranks : {2, 4, 8, 16}) {
       for (const double slow : {1.0, 10.0}) {
-        const Scenario scenario = compared(way, ranks, 1, ranks, slow, crowded());
+        Scenario scenario = compared(way, ranks, 1, ranks, slow, crowded());
+        scenario.profile.processors = 0;  // what tasks take does not depend on what runs beside them
         const Simulation all = simulated(scenario);
         const Result<Simulation> one = simulate_one_rank(scenario, {});
         REQUIRE(one.status().text() == "OK");
         CAPTURE(way.name, ranks, slow, all.step_s, one->step_s);
         CHECK(one->step_s == Approx(all.step_s).epsilon(0.2));
         CHECK(one->parts.tasks_s == Approx(all.parts.tasks_s).epsilon(0.2));
+      }
+    }
+  }
+}
+
+TEST_CASE("one rank: what messages take of processors is that of all ranks") {
+  for (const Way& way : ways()) {
+    if (way.decision.strategy == StrategyKind::kTree || way.decision.strategy == StrategyKind::kHierarchical) continue;
+    for (const int ranks : {2, 4, 8, 16, 32, 64}) {
+      for (const double work : {1e-10, 8e-10}) {  // little, and nearly what the wire takes
+        for (const int processors : {1, 2}) {
+          Profile profile = awkward();
+          profile.processors = processors;
+          profile.contention = Contention::of_all(2);
+          profile.between.send_work = Curve::affine(1e-6, work);
+          profile.between.receive_work = Curve::affine(2e-6, 1.2 * work);
+          const Scenario scenario = compared(way, ranks, 1, ranks, 1, profile);
+          const Simulation all = simulated(scenario);
+          const Result<Simulation> one = simulate_one_rank(scenario, {});
+          REQUIRE(one.status().text() == "OK");
+          CAPTURE(way.name, ranks, work, processors, all.step_s, one->step_s);
+          CHECK(one->parts.messages_s > 0);
+          if (way.decision.strategy == StrategyKind::kRing && ranks > 8) {
+            // What is passed on many times waits each time for what has piled up: one rank waits for it four times.
+            CHECK(one->step_s <= all.step_s * 1.11);
+            CHECK(one->step_s >= all.step_s * 0.4);
+          } else {
+            CHECK(one->step_s == Approx(all.step_s).epsilon(0.11));
+          }
+        }
       }
     }
   }

@@ -25,18 +25,23 @@ TEST_CASE("profile: three lines are enough, and what they leave out has its mean
   CHECK(profile->contention == Contention{});
   CHECK(profile->launch_s == 0);
   CHECK_FALSE(profile->node_shares_port);
+  CHECK(profile->processors == 0);
+  CHECK(profile->between.send_work.empty());
+  CHECK(profile->between.receive_work.empty());
 }
 
 TEST_CASE("profile: what is written reads back to the same") {
   const Result<Profile> profile = parse_profile(
       kLeast +
-          "name: \"n\" source: \"s\" launch_seconds: 5e-6 contention: 1.25 node_shares_port: true\n"
+          "name: \"n\" source: \"s\" launch_seconds: 5e-6 contention: 1.25 node_shares_port: true processors: 3\n"
           "task_seconds: 2e-6 contended { training: 1.5 encode: 2 merge: 1 }\n"
           "inside { message_seconds: 1e-6 incast { peers: 2 slowdown: 1 } incast { peers: 7 slowdown: 1.5 } outcast { "
           "peers: "
-          "3 slowdown: 2 } point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: 2e-6 } }\n"
+          "3 slowdown: 2 } send_work { point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: 3e-4 } } "
+          "receive_work { point { size: 7 seconds: 2e-6 } } point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: "
+          "2e-6 } }\n"
           "codec { name: \"int4:block=64\" encode { point { size: 0 seconds: 1 } } merge { point { size: 3 seconds: 2 "
-          "} } }",
+          "} } merge_base { point { size: 9 seconds: 4 } } }",
       "f");
   REQUIRE(profile.status().text() == "OK");
   CHECK(profile->task_s == 2e-6);
@@ -44,6 +49,11 @@ TEST_CASE("profile: what is written reads back to the same") {
   CHECK(profile->inside.incast == Fan{{{2, 1}, {7, 1.5}}});
   CHECK(profile->inside.outcast == Fan{{{3, 2}}});
   CHECK(profile->between.incast.empty());
+  CHECK(profile->codecs.at("int4:block=64").merge_base == Curve{{{9, 4}}});
+  CHECK(profile->processors == 3);
+  CHECK(profile->inside.send_work == Curve{{{0, 1e-6}, {1e6, 3e-4}}});
+  CHECK(profile->inside.receive_work.at(1e9) == 2e-6);
+  CHECK(profile->between.send_work.empty());
   const Result<Profile> again = parse_profile(profile_text(*profile), "again");
   REQUIRE(again.status().text() == "OK");
   CHECK(*again == *profile);
@@ -56,7 +66,7 @@ TEST_CASE("profile: each mistake is refused with its place") {
        "f:1:1: version 2, expected version: 1 (the file was written for another CaSync than this)"},
       {kLeast + "lunch_seconds: 1",
        "f:4:1: unknown field `lunch_seconds`, expected version, name, source, memory_bytes_per_second, launch_seconds, "
-       "contention, between, inside, node_shares_port, codec, task_seconds or contended (did you mean "
+       "contention, between, inside, node_shares_port, codec, task_seconds, contended or processors (did you mean "
        "`launch_seconds`?)"},
       {kLeast + "launch_seconds: -1", "f:4:1: launch_seconds -1, expected a finite number of at least 0"},
       {kLeast + "launch_seconds: nan", "f:4:1: launch_seconds nan, expected a finite number of at least 0"},
@@ -64,6 +74,14 @@ TEST_CASE("profile: each mistake is refused with its place") {
       {kLeast + "contended { merge: 0.9 }", "f:4:13: merge 0.9, expected a finite number of at least 1"},
       {kLeast + "contended { training: nan }", "f:4:13: training nan, expected a finite number of at least 1"},
       {kLeast + "task_seconds: -1", "f:4:1: task_seconds -1, expected a finite number of at least 0"},
+      {kLeast + "processors: 0", "f:4:1: processors 0, expected at least 1"},
+      {kLeast + "processors: -2", "f:4:1: processors -2, expected at least 1"},
+      {kLeast + "inside { bytes_per_second: 1 send_work {\n point { size: 1 seconds: -1 } } }",
+       "f:5:2: a point with seconds that are negative or not finite, expected rising sizes and no falling seconds"},
+      {kLeast + "inside { bytes_per_second: 1 receive_work {\n point { size: 1 seconds: nan } } }",
+       "f:5:2: a point with seconds that are negative or not finite, expected rising sizes and no falling seconds"},
+      {kLeast + "inside { bytes_per_second: 1 send_work { bytes_per_second: 3 } }",
+       "f:4:42: unknown field `bytes_per_second`, expected point"},
       {kLeast + "inside { bytes_per_second: 1 incast { peers: 4 } }",
        "f:4:30: no peers or no slowdown, expected { peers: NUMBER slowdown: NUMBER }"},
       {kLeast + "inside { bytes_per_second: 1\noutcast { peers: 4 slowdown: 0.5 } }",
@@ -75,6 +93,8 @@ TEST_CASE("profile: each mistake is refused with its place") {
        "f:4:1: a link with both or neither of bytes_per_second and points, expected one of them"},
       {kLeast + "inside { bytes_per_second: 0 }", "f:4:10: bytes_per_second 0, expected a finite number of at least 1"},
       {kLeast + "codec { encode { } }", "f:4:1: a codec without a name, expected name: \"NAME\""},
+      {kLeast + "codec { name: \"a\" merge_base { point { size: 1 seconds: 2 } } }",
+       "f:4:1: merge_base without merge, expected both"},
       {kLeast + "codec { name: \"a\" }\ncodec { name: \"a\" }", "f:5:1: codec \"a\" a second time, expected once"},
       {kLeast + "codec { name: \"a\" decode { point { size: 1 } } }",
        "f:4:28: a point without a size or without seconds, expected point { size: NUMBER seconds: NUMBER }"},

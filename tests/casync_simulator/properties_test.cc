@@ -59,6 +59,7 @@ TEST_CASE("simulator: no step is shorter than its training, nor than what any on
       options.spans = true;
       Scenario scenario = several(ranks, 2, decision, profile);
       scenario.profile.contention = {};
+      scenario.profile.processors = 0;  // nothing makes a codec's work take longer
       const Simulation simulation = simulated(scenario, options);
       const StepParts& parts = simulation.parts;
       CHECK(parts.encode_s + parts.merge_s + parts.decode_s + parts.tasks_s <= simulation.step_s * (1 + 1e-12));
@@ -82,6 +83,63 @@ TEST_CASE("simulator: no step is shorter than its training, nor than what any on
   }
 }
 
+TEST_CASE("simulator: no step is shorter than what the messages, and on one processor the codecs, take of a rank") {
+  for (const Decision& decision : decisions()) {
+    for (const int ranks : {2, 3, 8}) {
+      for (const int processors : {0, 1, 2}) {
+        SimulationOptions options;
+        options.spans = true;
+        Scenario scenario = several(ranks, 2, decision, crowded());
+        scenario.profile.processors = processors;
+        scenario.profile.contention = {};
+        scenario.profile.inside.send_work = scaled(scenario.profile.inside.send_work, 30);
+        const Simulation simulation = simulated(scenario, options);
+        std::vector<double> messages(8), codec(8);
+        for (const SimulatedSpan& span : simulation.spans) {
+          const Link& link = span.rank / 2 == span.peer / 2 ? scenario.profile.inside : scenario.profile.between;
+          const auto rank = static_cast<std::size_t>(span.rank);
+          const auto bytes = static_cast<double>(span.bytes);
+          if (span.kind == SimulatedKind::kSend) {
+            messages[rank] += link.send_work.at(bytes);
+            messages[static_cast<std::size_t>(span.peer)] += link.receive_work.at(bytes);
+          }
+        }
+        for (std::size_t rank = 0; rank < messages.size(); ++rank) {
+          CHECK(messages[rank] <= simulation.step_s * (1 + 1e-12));
+        }
+        // Ranks share what is to be done, so their mean is all codecs' work, where nothing slows them.
+        if (processors != 1) continue;
+        scenario.profile.processors = 0;
+        const StepParts alone = simulated(scenario).parts;
+        CHECK(alone.encode_s + alone.merge_s + alone.decode_s + alone.tasks_s + alone.messages_s <=
+              simulation.step_s * (1 + 1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("simulator: training loses as much as the messages of its one processor take, while it runs") {
+  for (const Decision& decision : decisions()) {
+    Scenario scenario = several(4, 1, decision, awkward());
+    scenario.profile.processors = 1;
+    scenario.profile.contention = Contention::of_all(2);
+    scenario.profile.between.receive_work = Curve::affine(1e-6, 1e-10);
+    const double without = simulated(several(4, 1, decision, scenario.profile)).step_s;
+    // Needed at the very end of a long forward pass, everything goes on beside training.
+    scenario.training.forward_s = 1;
+    for (TrainedGradient& gradient : scenario.training.gradients) gradient.need_s = 1;
+    const Simulation beside = simulated(scenario);
+    CHECK(without > 0.03);
+    CHECK(beside.parts.waiting_s == 0);
+    scenario.profile.processors = 0;
+    scenario.profile.contention = {};
+    const StepParts alone = simulated(scenario).parts;
+    const double work = alone.encode_s + alone.merge_s + alone.decode_s + alone.messages_s;
+    CHECK(beside.step_s >= 1.02 + work * (1 - 1e-9));  // the mean of ranks; some have a little more
+    CHECK(beside.step_s <= 1.02 + 1.5 * work);
+  }
+}
+
 TEST_CASE("simulator: whatever costs more makes no step shorter, up to another order of tasks") {
   const auto changed = [](auto change) {
     Profile profile = crowded();
@@ -91,6 +149,8 @@ TEST_CASE("simulator: whatever costs more makes no step shorter, up to another o
   const std::vector<Profile> worse = {
       changed([](Profile& p) { p.task_s *= 20; }),
       changed([](Profile& p) { p.contention = Contention::of_all(4); }),
+      changed([](Profile& p) { p.between.send_work = scaled(p.between.send_work, 8); }),
+      changed([](Profile& p) { p.inside.receive_work = scaled(p.inside.receive_work, 40); }),
       changed([](Profile& p) {
         p.between.incast = {{{2, 5}}};
       }),
@@ -235,6 +295,14 @@ TEST_CASE("simulator: what does not fit together is refused and named") {
         "InvalidArgument: profile: inside, point 2: seconds that are negative or not finite");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.contention.encode = 0.5; }) ==
         "InvalidArgument: profile: a contention below 1, or not finite");
+  CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.processors = -1; }) ==
+        "InvalidArgument: profile: -1 processors");
+  CHECK(refused([](Scenario& s, SimulationOptions&) {
+          s.profile.inside.send_work.points = {{0, -1}};
+        }) == "InvalidArgument: profile: inside, send_work, point 1: seconds that are negative or not finite");
+  CHECK(refused([&](Scenario& s, SimulationOptions&) {
+          s.profile.between.receive_work.points = {{0, nan}};
+        }) == "InvalidArgument: profile: between, receive_work, point 1: seconds that are negative or not finite");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.task_s = -1e-6; }) ==
         "InvalidArgument: profile: a cost of tasks that is negative or not finite");
   CHECK(refused([&](Scenario& s, SimulationOptions&) {

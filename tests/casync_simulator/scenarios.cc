@@ -5,6 +5,13 @@
 #include <limits>
 
 namespace casync::test {
+namespace {
+
+void slow(Curve& curve, double factor) {
+  for (Curve::Point& point : curve.points) point.seconds *= factor;
+}
+
+}  // namespace
 
 Result<CodecFacts> facts_of(const CodecChoice& choice) {
   if (choice.name == "none") return CodecFacts{"none", {.exact_merge = true}, true, 0};
@@ -38,6 +45,12 @@ Profile crowded() {
   profile.between.incast = {{{2, 1.1}, {4, 1.6}}};
   profile.between.outcast = {{{3, 1.3}}};
   profile.inside.incast = {{{2, 1.05}}};
+  profile.processors = 1;
+  profile.codecs["half"] = {{}, {}, Curve::affine(2e-6, 1.3e-10), Curve::affine(1e-6, 3.7e-10)};
+  profile.between.send_work = Curve::affine(1.3e-6, 2.1e-10);
+  profile.between.receive_work = Curve::affine(1.7e-6, 3.3e-10);
+  profile.inside.send_work = Curve::affine(0.6e-6, 2.7e-11);
+  profile.inside.receive_work = Curve::affine(0.7e-6, 3.1e-11);
   return profile;
 }
 
@@ -48,7 +61,10 @@ Profile scaled(Profile profile, double factor) {
   for (Link* link : {&profile.inside, &profile.between}) {
     link->latency_s *= factor;
     link->message_s *= factor;
-    for (Curve::Point& point : link->wire.points) point.seconds *= factor;
+    for (Curve* curve : {&link->wire, &link->send_work, &link->receive_work}) slow(*curve, factor);
+  }
+  for (auto& [name, curves] : profile.codecs) {
+    for (Curve* curve : {&curves.encode, &curves.decode, &curves.merge, &curves.merge_base}) slow(*curve, factor);
   }
   return profile;
 }

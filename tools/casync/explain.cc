@@ -49,9 +49,10 @@ std::string what_decided(const Alternative& best, const Alternative& planned) {
 }
 
 Json json_of(const Alternative& alternative) {
-  return {{"decision", text_of(alternative.decision)}, {"planned", alternative.planned},
-          {"step_ms", alternative.step_s * 1e3},       {"alone_ms", alternative.alone_s * 1e3},
-          {"wire_ms", alternative.wire_s * 1e3},       {"codec_ms", alternative.codec_s * 1e3}};
+  return {{"decision", text_of(alternative.decision)},  {"planned", alternative.planned},
+          {"step_ms", alternative.step_s * 1e3},        {"alone_ms", alternative.alone_s * 1e3},
+          {"wire_ms", alternative.wire_s * 1e3},        {"codec_ms", alternative.codec_s * 1e3},
+          {"messages_ms", alternative.messages_s * 1e3}};
 }
 
 Status explain_gradient(const ExplainOptions& options, const PlanRequest& request, const PlannedStep& step) {
@@ -67,14 +68,14 @@ Status explain_gradient(const ExplainOptions& options, const PlanRequest& reques
     return Status::ok();
   }
   std::printf("%s: %s\n", options.gradient.c_str(), decided.c_str());
-  std::printf("  %12s %12s %12s %12s\n", "step", "alone", "wire", "codec");
+  std::printf("  %12s %12s %12s %12s %12s\n", "step", "alone", "wire", "codec", "messages");
   for (std::size_t i = 0; i < all->size(); ++i) {
     const Alternative& alternative = (*all)[i];
     if (i >= kShownAlternatives && !alternative.planned) continue;
-    std::printf("%s %12s %12s %12s %12s  %s\n", alternative.planned ? ">" : " ",
+    std::printf("%s %12s %12s %12s %12s %12s  %s\n", alternative.planned ? ">" : " ",
                 text_of_seconds(alternative.step_s).c_str(), text_of_seconds(alternative.alone_s).c_str(),
                 text_of_seconds(alternative.wire_s).c_str(), text_of_seconds(alternative.codec_s).c_str(),
-                text_of(alternative.decision).c_str());
+                text_of_seconds(alternative.messages_s).c_str(), text_of(alternative.decision).c_str());
   }
   return Status::ok();
 }

@@ -99,6 +99,7 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
                            option->outline.alone_s(),
                            ports(option->outline),
                            option->outline.codec_s(),
+                           option->outline.messages_s(),
                            evaluator.quick(options, priorities, step.fusion_bytes),
                            option == planned};
     const Decision& decision = option->decision;

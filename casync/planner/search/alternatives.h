@@ -12,10 +12,11 @@ namespace casync {
 /// One way for one gradient, everybody else staying as the plan has it.
 struct Alternative {
   Decision decision;
-  double alone_s = 0;  ///< from ready to done when nothing else goes on
-  double wire_s = 0;   ///< a rank's port is busy
-  double codec_s = 0;  ///< a rank's codec is busy
-  double step_s = 0;   ///< of the whole step
+  double alone_s = 0;     ///< from ready to done when nothing else goes on
+  double wire_s = 0;      ///< a rank's port is busy
+  double codec_s = 0;     ///< a rank's codec is busy
+  double messages_s = 0;  ///< its processors are, with messages
+  double step_s = 0;      ///< of the whole step
   bool planned = false;
 };
 

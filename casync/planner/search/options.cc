@@ -179,7 +179,7 @@ const Option* cheapest(const std::vector<const Option*>& options, const Prices& 
   const auto cost = [&](const Option* option) {
     const Outline& outline = option->outline;
     return outline.alone_s() + prices.port * std::max(outline.port_s(false), outline.port_s(true)) +
-           prices.codec * outline.codec_s();
+           prices.codec * (outline.codec_s() + outline.messages_s());
   };
   return *std::min_element(options.begin(), options.end(),
                            [&](const Option* a, const Option* b) { return cost(a) < cost(b); });

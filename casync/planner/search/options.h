@@ -21,7 +21,7 @@ Decision nearest_within(const Limits& limits, const std::vector<const Option*>& 
 /// `options`.
 std::vector<const Option*> worthwhile(const std::vector<const Option*>& options);
 
-/// What a second of a busy port, and of a busy codec, counts beside a second of being late.
+/// What a second of a busy port, and of a codec or processors busy with messages, counts beside a second of being late.
 struct Prices {
   double port = 0;
   double codec = 0;

@@ -16,7 +16,9 @@ double ports(const Outline& outline) { return std::max(outline.port_s(false), ou
 std::string reason(const Option& chosen, const Option& plain, const Option* coded, const GradientTimes& times) {
   if (compresses(chosen.decision)) {
     const double saved = ports(plain.outline) - ports(chosen.outline);
-    return text_of_seconds(std::max(0.0, saved)) + " less on the wire for " +
+    const double messages = plain.outline.messages_s() - chosen.outline.messages_s();
+    const std::string processors = messages > 0 ? " and " + text_of_seconds(messages) + " less of messages" : "";
+    return text_of_seconds(std::max(0.0, saved)) + " less on the wire" + processors + " for " +
            text_of_seconds(std::max(0.0, chosen.outline.codec_s() - plain.outline.codec_s())) + " more of codec";
   }
   if (coded == nullptr) return "as it is: no codec is allowed";

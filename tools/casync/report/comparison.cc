@@ -35,6 +35,8 @@ void scale(Link& link, double factor) {
   link.latency_s *= factor;
   link.message_s *= factor;
   scale(link.wire, factor);
+  scale(link.send_work, factor);
+  scale(link.receive_work, factor);
 }
 
 /// 1 where nothing was measured or predicted.
@@ -88,6 +90,7 @@ Result<Correction> corrected(const MeasuredRun& run, const Profile& profile) {
   for (auto& [name, curves] : made.profile.codecs) {
     scale(curves.encode, encode);
     scale(curves.merge, merge);
+    scale(curves.merge_base, merge);
     scale(curves.decode, decode);
   }
   made.changes.push_back(line("encode x %.2f, merge x %.2f, decode x %.2f", encode, merge, decode));

@@ -31,6 +31,7 @@ constexpr Part kParts[] = {
     {"decode", &StepParts::decode_s, ""},
     {"tasks", &StepParts::tasks_s, "what tasks cost beside what they do"},
     {"wire", &StepParts::wire_s, "a rank's messages at sending ports"},
+    {"messages", &StepParts::messages_s, "its processors send and receive"},
     {"waiting", &StepParts::waiting_s, "the forward pass stands still for a gradient"},
     {"exposed", &StepParts::exposed_s, "the step beyond its training"},
 };
