@@ -98,7 +98,7 @@ class CodecPasses::Bench {
     for (int i = 0; i < options.merged; ++i)
       codes_.push_back(std::make_unique<Memory<std::byte>>(slot_ * partitions()));
     for (int i = 0; i < options.merged; ++i) encode(i);
-    terms_.resize(static_cast<std::size_t>(options.merged));
+    terms_.resize(static_cast<std::size_t>(options.merged) + (options.own ? 1 : 0));
   }
 
   CodecBenchResult run() {
@@ -111,9 +111,16 @@ class CodecPasses::Bench {
     result.payload_bits = 8 * code;
     result.encode = {best_seconds(options_.seconds, [&] { encode(0); }), sizeof(float) + residual + code};
     result.decode = {best_seconds(options_.seconds, [&] { decode(); }), sizeof(float) + code};
-    result.merge = {best_seconds(options_.seconds, [&] { merge(); }), (options_.merged + 1) * code + residual};
+    result.merge = merge_time();
     result.error = relative_error(values_.get(), decoded_.get(), options_.total);
     return result;
+  }
+
+  OperationTime merge_time() {
+    const double code =
+        static_cast<double>(codec_.encoded_bound(options_.partition)) / static_cast<double>(options_.partition);
+    const double residual = 2 * sizeof(float) * codec_.info().states, own = options_.own ? sizeof(float) : 0;
+    return {best_seconds(options_.seconds, [&] { merge(); }), (options_.merged + 1) * code + residual + own};
   }
 
   void encode(int i) {
@@ -127,11 +134,12 @@ class CodecPasses::Bench {
     });
   }
   void merge() {
-    const float scale = 1.0f / static_cast<float>(options_.merged);
+    const float scale = 1.0f / static_cast<float>(terms_.size());
     for_partitions(options_, [&](Elements p, Elements first, Elements n) {
       for (int i = 0; i < options_.merged; ++i) {
         terms_[static_cast<std::size_t>(i)].code = {code(i, p), codec_.encoded_bound(n)};
       }
+      if (options_.own) terms_.back().raw = values_.get() + first;
       codec_.merge(terms_, n, scale, codec_, residual(first), {}, merged_.get() + p * slot_);
     });
   }
@@ -184,6 +192,11 @@ void CodecPasses::encode() { bench_->encode(0); }
 void CodecPasses::decode() { bench_->decode(); }
 void CodecPasses::merge() { bench_->merge(); }
 CodecBenchResult CodecPasses::measure() { return bench_->run(); }
+OperationTime CodecPasses::measure_merge() { return bench_->merge_time(); }
+
+OperationTime measure_merge(const compll::Codec& codec, const CodecBenchOptions& options) {
+  return CodecPasses(codec, options).measure_merge();
+}
 
 CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options) {
   return CodecPasses(codec, options).measure();

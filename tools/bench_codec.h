@@ -18,6 +18,7 @@ struct CodecBenchOptions {
   Elements partition = Elements{1} << 24;
   Elements total = Elements{1} << 24;  ///< at least a partition
   int merged = 4;                      ///< codes in a merge
+  bool own = false;                    ///< and elements as they are, those of the rank that merges
   double seconds = 0.3;                ///< spent on each measurement; its best pass counts
 };
 
@@ -46,6 +47,8 @@ OperationTime measure_copy(const CodecBenchOptions& options);
 
 /// One codec on one core.
 CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options);
+/// Its merge alone.
+OperationTime measure_merge(const compll::Codec& codec, const CodecBenchOptions& options);
 
 /// The same operations one pass at a time, for whoever has a clock of his own.
 class CodecPasses {
@@ -60,6 +63,8 @@ class CodecPasses {
   void merge();
   /// As measure_codec.
   CodecBenchResult measure();
+  /// As measure_merge.
+  OperationTime measure_merge();
 
  private:
   class Bench;

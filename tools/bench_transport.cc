@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,7 @@ using runtime::TransportOptions;
 constexpr Seconds kPatience{20};         // for the partner
 constexpr Bytes kExchangePiece = 1_MiB;  // of the exchange
 constexpr Bytes kUnderWay = 8;           // messages, in the bandwidth measurement
+constexpr Bytes kCold = 64_MiB;          // more than caches hold: what a gradient comes from, and goes to
 constexpr std::uint32_t kMaxRounds = 100'000;
 
 enum Hop : std::uint32_t { kPing, kStream, kStreamDone, kScatter, kGather, kCount };
@@ -41,11 +43,12 @@ enum Hop : std::uint32_t { kPing, kStream, kStreamDone, kScatter, kGather, kCoun
 // One side of the measurement: buffers, and what has arrived.
 class Side final : public runtime::TransportClient {
  public:
-  Side(Rank rank, Bytes largest) : rank_(rank), out_(largest, std::byte{1}), in_(largest) {}
+  /// Messages of a stream lie behind each other where buffers have room for more than the largest.
+  Side(Rank rank, Bytes room) : rank_(rank), out_(room, std::byte{1}), in_(room) {}
 
   Status open(const TransportBenchOptions& bench, const TransportBenchSide& side);
   Status ping(Bytes bytes, double& us, double& least_us, double seconds);
-  Status stream(Bytes bytes, double& gib_s, double seconds);
+  Status stream(TransportBenchRow& row, double seconds);
   Status exchange(Bytes bytes, double& ms, double& least_ms, double seconds);
   void close() { transport_->close(after(Seconds(5))); }
   std::string description() const { return transport_->description(); }
@@ -59,6 +62,8 @@ class Side final : public runtime::TransportClient {
   void keep(Status status) {
     if (status_.is_ok() && !status.is_ok()) status_ = std::move(status);
   }
+  /// Where a stream's message lies on both sides.
+  Bytes of_stream(std::uint32_t round, Bytes bytes) const { return round % (in_.size() / bytes) * bytes; }
   void send(Hop hop, std::uint32_t partition, ConstView payload);
   Status until(const std::function<bool()>& done);
   Status both_agree_on(std::uint32_t& rounds, double least_s, double seconds);
@@ -86,6 +91,7 @@ Status Side::open(const TransportBenchOptions& bench, const TransportBenchSide& 
   options.interface_name = bench.interface_name;
   options.checksum = bench.checksum;
   options.piece_bytes = bench.piece_bytes;
+  if (bench.processor_time) options.spin = std::chrono::microseconds(0);
   auto transport = runtime::make_transport(bench.transport, options);
   std::string mine = transport ? (*transport)->address() : std::string();
   Result<std::string> theirs = side.swap_addresses(mine);
@@ -101,8 +107,9 @@ Status Side::open(const TransportBenchOptions& bench, const TransportBenchSide& 
 // Half of a vector lies in `in_`, by partition, whether it comes to be reduced or reduced.
 Placement Side::place(Rank, const Message& message) {
   const bool exchange = message.key.hop == kScatter || message.key.hop == kGather;
-  const Bytes offset =
-      exchange ? message.key.partition * kExchangePiece + (message.key.hop == kGather ? exchange_bytes_ : 0) : 0;
+  Bytes offset = 0;
+  if (exchange) offset = message.key.partition * kExchangePiece + (message.key.hop == kGather ? exchange_bytes_ : 0);
+  if (message.key.hop == kStream) offset = of_stream(message.key.partition, message_bytes(message));
   if (exchange && message.key.step > step_) return Placement::later();  // the partner is one round ahead
   if (offset > in_.size() || message_bytes(message) > in_.size() - offset) {
     return Placement::refuse(data_loss("a message that nobody sends"));
@@ -200,29 +207,44 @@ Status Side::ping(Bytes bytes, double& us, double& least_us, double seconds) {
   return Status::ok();
 }
 
-Status Side::stream(Bytes bytes, double& gib_s, double seconds) {
-  const ConstView payload{out_.data(), bytes};
+/// Of all threads of this process, what the kernel does for them included.
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+Status Side::stream(TransportBenchRow& row, double seconds) {
+  const ConstView payload{out_.data(), row.bytes};
   std::uint32_t rounds = 0;
   const Clock::time_point trial = Clock::now();
   CASYNC_RETURN_IF_ERROR(ping_once(payload));
   CASYNC_RETURN_IF_ERROR(both_agree_on(rounds, us_since(trial) / 2e6, seconds));
   const Clock::time_point start = Clock::now();
+  const double processor_before = processor_seconds();
+  double mine = 0;
+  const auto take_mine = [&] { mine = (processor_seconds() - processor_before) / rounds; };
   streams_ += rounds;
   if (rank_ == 0) {
     for (std::uint32_t round = 0; round < rounds; ++round) {
       ++step_;
       CASYNC_RETURN_IF_ERROR(until([&] { return posted_ - sent_ < kUnderWay; }));
-      send(kStream, round, payload);
+      send(kStream, round, {out_.data() + of_stream(round, row.bytes), row.bytes});
     }
     ++stream_ends_;
     CASYNC_RETURN_IF_ERROR(until([&] { return arrived_[kStreamDone] >= stream_ends_; }));
+    take_mine();
+    std::memcpy(&row.receive_processor_s, in_.data(), sizeof mine);
+    row.send_processor_s = mine;
   } else {
     CASYNC_RETURN_IF_ERROR(until([&] { return arrived_[kStream] >= streams_; }));
     step_ += rounds;
-    send(kStreamDone, 0, {out_.data(), 1});
+    take_mine();
+    send(kStreamDone, 0, {reinterpret_cast<const std::byte*>(&mine), sizeof mine});
   }
   CASYNC_RETURN_IF_ERROR(until([&] { return sent_ == posted_; }));
-  gib_s = static_cast<double>(bytes) * rounds / (us_since(start) * 1e-6) / static_cast<double>(1_MiB * 1024);
+  const double gib = static_cast<double>(row.bytes) / static_cast<double>(1_MiB * 1024);
+  row.bandwidth_gib_s = gib * rounds / (us_since(start) * 1e-6);
   return Status::ok();
 }
 
@@ -277,15 +299,20 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options, con
     return invalid_argument("loopback joins threads of one process; this measures between two processes");
   }
   if (options.sizes.empty()) return invalid_argument("no message sizes to measure");
-  const Bytes largest = std::max<Bytes>(*std::max_element(options.sizes.begin(), options.sizes.end()), 4);
-  Side measured(side.rank, largest);
+  const Bytes largest = std::max<Bytes>(*std::max_element(options.sizes.begin(), options.sizes.end()), sizeof(double));
+  Side measured(side.rank, options.processor_time ? std::max(largest, kCold) : largest);
   TransportBench result;
   CASYNC_RETURN_IF_ERROR(measured.open(options, side));
   result.description = measured.description();
   for (Bytes bytes : options.sizes) {
     TransportBenchRow row{.bytes = bytes};
+    if (options.processor_time) {
+      CASYNC_RETURN_IF_ERROR(measured.stream(row, options.seconds_per_size));
+      result.rows.push_back(row);
+      continue;
+    }
     CASYNC_RETURN_IF_ERROR(measured.ping(bytes, row.latency_us, row.latency_least_us, options.seconds_per_size));
-    CASYNC_RETURN_IF_ERROR(measured.stream(bytes, row.bandwidth_gib_s, options.seconds_per_size));
+    CASYNC_RETURN_IF_ERROR(measured.stream(row, options.seconds_per_size));
     CASYNC_RETURN_IF_ERROR(measured.exchange(bytes, row.exchange_ms, row.exchange_least_ms, options.seconds_per_size));
     result.rows.push_back(row);
   }

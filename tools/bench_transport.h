@@ -18,6 +18,9 @@ struct TransportBenchOptions {
   bool checksum = true;
   Bytes piece_bytes = 1_MiB;
   double seconds_per_size = 0.5;  ///< of each of the three measurements
+  /// Only the stream, and what it takes of processors: nobody polls while waiting, so that waiting costs nothing but
+  /// going to sleep and waking up.
+  bool processor_time = false;
 };
 
 /// Between two processes on this machine, for one message size.
@@ -28,6 +31,9 @@ struct TransportBenchRow {
   double bandwidth_gib_s = 0;  ///< one way, several messages under way
   double exchange_ms = 0;      ///< the messages of a bare two-rank all-reduce of `bytes`, median: see below
   double exchange_least_ms = 0;
+  // Of one message of the stream, where processor time was asked for: of all threads of each process.
+  double send_processor_s = 0;
+  double receive_processor_s = 0;
 };
 
 struct TransportBench {

@@ -16,12 +16,14 @@
 namespace casync::tools {
 namespace {
 
-constexpr std::size_t kPoints = 8;  ///< of a curve: a file that people can read
+constexpr std::size_t kPoints = 8;      ///< of a curve: a file that people can read
+constexpr std::size_t kWorkPoints = 4;  ///< of a curve of processor time
 constexpr double kNear = 0.02;
-constexpr int kMerged = 4;
+constexpr int kFewMerged = 1, kManyMerged = 4;  ///< codes beside a rank's own elements
 constexpr int kLinkRounds = 3;
-constexpr double kTinyBytes = 256;             ///< of a message in a step of tiny gradients
-constexpr Elements kCold = Elements{1} << 22;  ///< elements that are in no cache when their turn comes
+constexpr double kTinyBytes = 256;                ///< of a message in a step of tiny gradients
+constexpr Elements kCold = Elements{1} << 24;     ///< elements that are in no cache when their turn comes
+constexpr Elements kLargest = Elements{1} << 22;  ///< of a partition
 
 std::string formatted(const char* format, auto... arguments) {
   char text[200];
@@ -55,6 +57,7 @@ class Measurement {
       CASYNC_RETURN_IF_ERROR(options_.job->close());
       if (options_.job->rank() != 0) return std::move(made_);
     }
+    if (!processors.empty()) made_.profile.processors = static_cast<int>(processors.size());
     memory();
     for (const std::string& codec : options_.codecs) CASYNC_RETURN_IF_ERROR(this->codec(codec));
     CASYNC_RETURN_IF_ERROR(add_contention(options_, std::move(processors), made_));
@@ -88,8 +91,8 @@ class Measurement {
     return Status::ok();
   }
 
-  Curve fitted(const std::string& what, std::vector<Curve::Point> points) {
-    const Fit fit = fit_curve(points, kPoints, kNear);
+  Curve fitted(const std::string& what, std::vector<Curve::Point> points, std::size_t most = kPoints) {
+    const Fit fit = fit_curve(points, most, kNear);
     made_.raw.push_back({what, std::move(points), fit.worst, fit.mean});
     return fit.curve;
   }
@@ -124,6 +127,33 @@ class Measurement {
     link.wire = fitted(name + ": port", std::move(port));
     made_.raw.push_back({name + ": half a round trip", std::move(trip), 0, 0});
     made_.raw.push_back({name + ": both ways at once, each of so many bytes", std::move(both), 0, 0});
+    return work(name, bench, measure, link);
+  }
+
+  /// What the same messages take of both sides' processors when they follow each other.
+  template <class Bench>
+  Status work(const std::string& name, TransportBenchOptions bench, const Bench& measure, Link& link) {
+    bench.processor_time = true;
+    std::vector<Curve::Point> send, receive;
+    for (int round = 0; round < kLinkRounds; ++round) {
+      const Result<TransportBench> measured = measure(bench);
+      if (!measured) return measured.status();
+      for (std::size_t i = 0; i < measured->rows.size(); ++i) {
+        const TransportBenchRow& row = measured->rows[i];
+        if (round == 0) {
+          const auto bytes = static_cast<double>(row.bytes);
+          send.push_back({bytes, row.send_processor_s});
+          receive.push_back({bytes, row.receive_processor_s});
+        }
+        send[i].seconds = std::min(send[i].seconds, row.send_processor_s);
+        receive[i].seconds = std::min(receive[i].seconds, row.receive_processor_s);
+      }
+    }
+    const auto each_byte_ns = [](const Curve::Point& point) { return 1e9 * point.seconds / point.size; };
+    made_.notes.push_back(formatted("%s: a byte takes %.3f ns of the sender's processors and %.3f ns of the receiver's",
+                                    name.c_str(), each_byte_ns(send.back()), each_byte_ns(receive.back())));
+    link.send_work = fitted(name + ": processor time of the sender", std::move(send), kWorkPoints);
+    link.receive_work = fitted(name + ": processor time of the receiver", std::move(receive), kWorkPoints);
     return Status::ok();
   }
 
@@ -141,27 +171,32 @@ class Measurement {
     if (!choice) return choice.status();
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
     if (!codec) return codec.status();
-    std::vector<Curve::Point> encode, decode, merge;
+    std::vector<Curve::Point> encode, decode, merge, merge_base;
     const Elements step = options_.quick ? 32 : 8;
-    for (Elements n = 512; n <= kCold; n *= step) {
+    for (Elements n = 512; n <= kLargest; n *= step) {
       CodecBenchOptions bench;
       bench.partition = n;
-      bench.total = options_.quick ? kCold / 4 : kCold;
-      bench.total = std::max(bench.total, n);
-      bench.merged = kMerged;
+      bench.total = kCold;
+      bench.merged = kManyMerged;
+      bench.own = true;
       bench.seconds = options_.quick ? 0.02 : 0.1;
       const CodecBenchResult result = measure_codec(**codec, bench);
       const double times = static_cast<double>(bench.total) / static_cast<double>(n);
       encode.push_back({static_cast<double>(n), result.encode.seconds / times});
       decode.push_back({static_cast<double>(n), result.decode.seconds / times});
-      merge.push_back({static_cast<double>(n) * kMerged, result.merge.seconds / times});
+      bench.merged = kFewMerged;
+      const double many = result.merge.seconds / times, few = measure_merge(**codec, bench).seconds / times;
+      const double each = std::clamp((many - few) / (kManyMerged - kFewMerged), 0.0, few / kFewMerged);
+      merge.push_back({static_cast<double>(n), each});
+      merge_base.push_back({static_cast<double>(n), few - kFewMerged * each});
     }
     CodecCurves& curves = made_.profile.codecs[name];
     if (!(*codec)->info().identity) {
       curves.encode = fitted(name + " encode", std::move(encode));
       curves.decode = fitted(name + " decode", std::move(decode));
     }
-    curves.merge = fitted(name + " merge", std::move(merge));
+    curves.merge = fitted(name + " merge, each code", std::move(merge));
+    curves.merge_base = fitted(name + " merge, beside its codes", std::move(merge_base));
     return Status::ok();
   }
 
