@@ -2,6 +2,7 @@
 """casync plan, explain and profile."""
 import json
 import os
+import re
 
 from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
 
@@ -213,6 +214,9 @@ def test_ranks_of_a_job_profile_the_links_between_them():
                            for link in ("between", "inside"))
         claim("incast { peers: 2 slowdown:" in between and "outcast { peers: 2" in between, "fans", between)
         claim("cast" not in inside, "two ranks of a node meet nobody", inside)
+        for link in (between, inside):
+            largest = re.findall("seconds: ([0-9.e+-]+)", link.split("receive_work {")[1])[-1]
+            claim(float(largest) > 1e-5, "what the other rank measured", link)
 
 
 def test_a_run_is_compared_with_its_prediction_and_planned_anew():
@@ -273,7 +277,23 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         claim("task_seconds: " in text and "by tasks of a rank: off by" in text, "what tasks cost", text)
         claim("contend" in text and "# measured contended training" in text, "what training and codecs cost each other",
               text)
+        links = [line for line in text.splitlines() if line.startswith(("between {", "inside {"))]
+        claim(len(links) == 2 and all("send_work {" in link and "receive_work {" in link for link in links),
+              "what messages take of processors", text)
+        claim(text.count("# measured inside: processor time of the") == 2 and "ns of the sender's processors" in text,
+              "beside what was measured", text)
+        processors = len(os.sched_getaffinity(0))
+        claim(f"processors: {processors}\n" in text, "this rank's processors", text)
+        claim("merge_base {" in text and "int8 merge, each code" in text, "what a merge costs once", text)
         ends_with(0, casync("plan", "--profile", here, "--model", files.model, "-n", 2), "plan with it")
+        simulated = casync("simulate", "--profile", here, "--model", files.model, "-n", 2, "--json")
+        ends_with(0, simulated, "simulate with it")
+        claim(json.loads(simulated.stdout)["messages_ms"] > 0, "messages take processor time", simulated.stdout)
+        explained = casync("explain", "--profile", here, "--model", files.model, "-n", 2, "large.weight", "--codecs", "int8",
+                           "--json")
+        ends_with(0, explained, "explain with it")
+        claim(all(a["messages_ms"] > 0 for a in json.loads(explained.stdout)["alternatives"]), "of each alternative",
+              explained.stdout)
 
 
 run_all(globals())

@@ -75,8 +75,12 @@ Result<Comparison> compare(const MeasuredRun& run, const Profile& profile) {
   comparison.verdict = line("the step takes %.0f %% of what was predicted; ", 100 * run.step_s / simulation->step_s);
   const bool network = std::abs(off) > 2 * codecs;
   comparison.to_blame = network ? "exposed" : worst->name;
-  comparison.verdict += network ? "codecs do not explain that: the network does, or training that is not alone"
-                                : "furthest off is " + worst->name;
+  const std::string messages =
+      parts.messages_s > 0 ? line("; %.3f ms of its processors were predicted for messages", parts.messages_s * 1e3)
+                           : "";
+  comparison.verdict += network
+                            ? "codecs do not explain that: the network does, or training that is not alone" + messages
+                            : "furthest off is " + worst->name;
   return comparison;
 }
 
