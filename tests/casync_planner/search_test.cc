@@ -98,6 +98,19 @@ TEST_CASE("planner: plans for steps that exchange seldom, or late, are written a
   }
 }
 
+TEST_CASE("planner: fusion stays as it is unless another is worth a hundredth of a step, or a reference asks for it") {
+  for (const PlanRequest& request : requests()) {
+    CAPTURE(request.topology.ranks);
+    const PlanReport report = found(request);
+    if (report.step.fusion_bytes == Plan{}.fusion_bytes) continue;
+    double most = 1.01 * report.simulation.step_s;
+    for (const PlanReport::Compared& other : report.compared) most = std::min(most, other.step_s);
+    CHECK(simulated({request.topology, request.profile, request.training, report.step.decisions, Plan{}.fusion_bytes,
+                     request.mode, request.facts_of})
+              .step_s > most);
+  }
+}
+
 TEST_CASE("planner: the same request, the same plan") {
   for (const PlanRequest& request : requests()) {
     const PlanReport once = found(request), again = found(request);

@@ -21,6 +21,7 @@ constexpr std::uint64_t kStageBudget =
     600'000;  ///< stages of outlines that improving may run through: about half a second
 constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< that all ranks simulated may have, together
 constexpr double kWorthIt = 1e-6;                  ///< part of a step below which nothing is gained
+constexpr double kToldApart = 1.01;                ///< steps that differ by more are right in their order
 
 /// What is being improved.
 struct State {
@@ -45,6 +46,7 @@ class Search {
     simplify();
     CASYNC_RETURN_IF_ERROR(decide(*references, before));
     if (report_.all_ranks) CASYNC_RETURN_IF_ERROR(refine());
+    CASYNC_RETURN_IF_ERROR(prefer_usual_fusion());
     report_.evaluations = evaluator_.evaluations();
     report_.reason = reasons(evaluator_, report_.step, report_.simulation);
     return std::move(report_);
@@ -264,6 +266,23 @@ class Search {
         CASYNC_RETURN_IF_ERROR(judge(step, false));
       }
     }
+    return Status::ok();
+  }
+
+  /// Another fusion than what a plan that says nothing has must be worth it by more than predictions tell apart. What
+  /// takes its place is no worse than any reference either.
+  Status prefer_usual_fusion() {
+    PlannedStep usual = report_.step;
+    usual.name = "planned";
+    usual.fusion_bytes = Plan{}.fusion_bytes;
+    if (usual.fusion_bytes == report_.step.fusion_bytes) return Status::ok();
+    Result<Simulation> simulation = evaluator_.judge(usual, all_ranks_);
+    if (!simulation) return simulation.status();
+    double most = report_.simulation.step_s * kToldApart;
+    for (const auto& reference : report_.compared) most = std::min(most, reference.step_s);
+    if (simulation->step_s > most) return Status::ok();
+    report_.step = std::move(usual);
+    report_.simulation = std::move(*simulation);
     return Status::ok();
   }
 
