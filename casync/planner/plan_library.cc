@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <vector>
 
 #include "base/env.h"
@@ -31,6 +32,10 @@ std::vector<fs::path> module_places() {
 }  // namespace
 
 Result<void*> plan_library_function(const char* name, const std::string& wanted) {
+  // The loader has a lock of its own, which the thread sanitizer does not see: what the module and libprotobuf make when
+  // they are loaded, threads that come later find made.
+  static std::mutex one_at_a_time;
+  std::lock_guard lock(one_at_a_time);
   std::string tried;
   for (const fs::path& place : module_places()) {
     void* module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
