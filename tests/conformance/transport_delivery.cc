@@ -90,7 +90,7 @@ void waiting_messages_let_others_pass(TransportRig& rig) {
   for (std::uint32_t i = 0; i < kMessages; ++i) probe.send(other(rig), i, i % 3 == 2 ? 9_MiB : 2_MiB + i);
   for (std::size_t arrived = 1; arrived <= kMessages; ++arrived, --wanted) {
     probe.transport().retry_held();
-    rig.expect(probe.until([&] { return probe.received_count() == arrived; }, 5),
+    rig.expect(probe.until([&] { return probe.received_count() == arrived; }),
                "message " + std::to_string(wanted) + " passes those before it");
   }
   finish(rig, probe);
