@@ -32,8 +32,8 @@ std::vector<fs::path> module_places() {
 }  // namespace
 
 Result<void*> plan_library_function(const char* name, const std::string& wanted) {
-  // The loader has a lock of its own, which the thread sanitizer does not see: what the module and libprotobuf make when
-  // they are loaded, threads that come later find made.
+  // The loader has a lock of its own, which the thread sanitizer does not see: what the module and libprotobuf make
+  // when they are loaded, threads that come later find made.
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
   std::string tried;

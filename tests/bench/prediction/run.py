@@ -125,8 +125,17 @@ def known():
     return [json.loads(line) for line in RESULTS.read_text().splitlines()]
 
 
+def profile_beside_no_computing(folder, row):
+    """The profile without what computing costs that shares the processors: in these steps computing is waiting."""
+    path = folder / profile_path(row["link"], row["ranks"]).name
+    if not path.exists():
+        lines = profile_path(row["link"], row["ranks"]).read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith("contended ")))
+    return path
+
+
 def predict(casync, folder, row):
-    command = [casync, "simulate", "--json", "--profile", str(profile_path(row["link"], row["ranks"]))]
+    command = [casync, "simulate", "--json", "--profile", str(profile_beside_no_computing(folder, row))]
     command += ["--model", str(folder / f"{row['model']}.txtpb"), "--plan", str(folder / f"{row['plan']}.txtpb")]
     # The hosts' ranks, as start() places them.
     command += ["-n", str(row["ranks"]), "--nodes", "2"]
