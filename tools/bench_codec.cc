@@ -105,7 +105,7 @@ class CodecPasses::Bench {
     CodecBenchResult result;
     const double code =
         static_cast<double>(codec_.encoded_bound(options_.partition)) / static_cast<double>(options_.partition);
-    const double residual = 2 * sizeof(float) * codec_.info().states;
+    const double residual = 2.0 * sizeof(float) * codec_.info().states;
     result.codec = codec_.info().name;
     result.options = options_;
     result.payload_bits = 8 * code;

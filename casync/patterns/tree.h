@@ -21,12 +21,15 @@ constexpr int parent(int place) { return place & (place - 1); }
 /// How many places hang from this one, itself included: they follow it without a gap.
 constexpr int size(int place, int ranks) { return place == 0 ? ranks : std::min(place & -place, ranks - place); }
 
+/// How many bits a number takes that is not negative; 0 takes none.
+constexpr int bits(int number) { return static_cast<int>(std::bit_width(static_cast<unsigned>(number))); }
+
 /// A place has as many children as its size has powers of two below it: the k-th is place + 2^k.
-constexpr int children(int place, int ranks) { return std::bit_width(static_cast<unsigned>(size(place, ranks) - 1)); }
+constexpr int children(int place, int ranks) { return bits(size(place, ranks) - 1); }
 constexpr int child(int place, int k) { return place + (1 << k); }
 
 /// How many merges one after the other lead up to a place, its own included; 0: it is a leaf.
-constexpr int height(int place, int ranks) { return std::bit_width(static_cast<unsigned>(size(place, ranks))) - 1; }
+constexpr int height(int place, int ranks) { return bits(size(place, ranks)) - 1; }
 /// How many messages one after the other lead down to it.
 constexpr int depth(int place) { return std::popcount(static_cast<unsigned>(place)); }
 

@@ -376,6 +376,7 @@ Result<Simulation> simulate_one_rank(const Scenario& scenario, const SimulationO
     priorities.push_back(decision.priority);
   }
   std::vector<const Outline*> borrowed;
+  borrowed.reserve(outlines.size());
   for (const Outline& outline : outlines) borrowed.push_back(&outline);
   const Exchanges exchanges = exchanges_of(scenario.training, scenario.mode);
   OneRank rank(exchanges.training, scenario.profile);

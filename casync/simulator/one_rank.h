@@ -64,7 +64,7 @@ class OneRank {
   void training_comes_by();
   void go_on();
   void begin(std::uint32_t gradient);
-  void enter(std::uint32_t gradient, std::size_t stage, std::uint16_t round);
+  void enter(std::uint32_t gradient, std::size_t at, std::uint16_t round);
   void over(const Item& item);
   void finish(std::uint32_t gradient);
   void start_codec();

@@ -2,7 +2,6 @@
 #include "casync/simulator/outline.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "casync/patterns/tree.h"
@@ -226,9 +225,8 @@ class Writer {
 
   void tree() {
     const double outside = nodes_ > 1 ? crossing_ : 0, inside = ranks_ - 1 - outside;
-    const int levels = std::bit_width(static_cast<unsigned>(ranks_ - 1));
-    const int levels_outside = std::bit_width(static_cast<unsigned>(nodes_ - 1)),
-              levels_inside = levels - levels_outside;
+    const int levels = tree::bits(ranks_ - 1), levels_outside = tree::bits(nodes_ - 1);
+    const int levels_inside = levels - levels_outside;
     const Bytes there = first(costs_).payload_bytes(slice_), back = second(costs_).payload_bytes(slice_);
     // A rank has i children with probability 2^-(i+1); the way up passes one with 1, with 2, ... children.
     double busy = first(costs_).encode(slice_) / 2, chain = first(costs_).encode(slice_);

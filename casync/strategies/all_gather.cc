@@ -15,6 +15,7 @@ void add_partition(TaskGraph::Builder& graph, const Exchange& exchange, std::uin
   graph.add(Encode{slice, mine});
   contributions[static_cast<std::size_t>(exchange.self)] = mine;
   std::vector<TaskId> sent;
+  sent.reserve(static_cast<std::size_t>(star::spokes(exchange.ranks)));
   for (int k = 0; k < star::spokes(exchange.ranks); ++k) {
     sent.push_back(graph.add(Send{star::spoke(exchange.self, k, exchange.ranks), mine, {partition, kOnlyHop}}));
   }

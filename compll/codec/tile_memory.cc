@@ -35,19 +35,19 @@ float* sized(ThreadMemory& memory, Elements count) {
     memory.floats.reset(static_cast<float*>(::operator new (count * sizeof(float), std::align_val_t{kAlignment})));
     memory.size = count;
   }
-  return memory.floats.get();  // NOLINT(clang-analyzer-cplusplus.NewDelete): the thread's, not this call's
+  return memory.floats.get();
 }
 
 }  // namespace
 
 float* tile_memory(Elements count) {
   thread_local ThreadMemory memory;
-  return sized(memory, count);
+  return sized(memory, count);  // NOLINT(clang-analyzer-cplusplus.NewDelete): the thread's, not this call's
 }
 
 float* partition_memory(Elements count) {
   thread_local ThreadMemory memory;
-  return sized(memory, count);
+  return sized(memory, count);  // NOLINT(clang-analyzer-cplusplus.NewDelete): the thread's, not this call's
 }
 
 Write residual_mode(const float* out, Elements n) { return mode_of(out, n, kStreamedResidual); }

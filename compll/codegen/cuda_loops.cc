@@ -221,6 +221,7 @@ void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& redu
 void CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
                                 const std::optional<Output>& residual) {
   std::vector<ValueId> targets;
+  targets.reserve(reductions.size());
   for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
   for (const Output& output : phase.stores) {
     if (output.kind == Output::Kind::kSection) targets.push_back(output.value);
@@ -254,6 +255,7 @@ void CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>& 
 
 void CudaLoops::write_lanes(const Phase& phase, const std::vector<ValueId>& reductions) {
   std::vector<ValueId> targets;
+  targets.reserve(reductions.size());
   for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
   const ValueFlags here = below(targets, Domain::kElement);
   out_.forget_line();

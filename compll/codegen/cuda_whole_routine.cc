@@ -17,6 +17,7 @@ constexpr std::size_t kSelectionReads = 5;  // how often `largest` reads its key
 
 std::vector<const Step*> all_of(const std::vector<Step>& steps) {
   std::vector<const Step*> all;
+  all.reserve(steps.size());
   for (const Step& step : steps) all.push_back(&step);
   return all;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 namespace casync::compll {
@@ -83,7 +84,7 @@ double ExpressionText::greatest(const Value& value) const {
   if (value.kind != Value::Kind::kCompute) return unknown;
   std::vector<double> of;
   for (const ValueId id : value.arguments) of.push_back(greatest_[id]);
-  const auto any_below = [&](std::size_t first) { return *std::min_element(of.begin() + first, of.end()) < 0; };
+  const auto any_below = [&](std::ptrdiff_t first) { return *std::min_element(of.begin() + first, of.end()) < 0; };
   switch (value.op) {
     case Op::kAnd: return any_below(0) ? std::max(of[0], of[1]) : std::min(of[0], of[1]);
     case Op::kMin: return any_below(0) ? unknown : std::min(of[0], of[1]);

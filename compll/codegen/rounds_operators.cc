@@ -148,7 +148,8 @@ std::string RoundsRoutine::reduction(const Term& term, const std::string& count,
 /// A function of two elements has a name of its own: its lines stand before what it is given to.
 std::string RoundsRoutine::function(const Term& term) {
   const Body& body = *term.function;
-  const std::string to = temporary("function"), type = type_text(term.arguments.front()->type().element);
+  const std::string type = type_text(term.arguments.front()->type().element);
+  std::string to = temporary("function");
   out_.open("[[maybe_unused]] const auto " + to + " = [&]([[maybe_unused]] " + type + " a, [[maybe_unused]] " + type +
             " b) HWY_ATTR -> " + type);
   write_body(body, {"a", "b"}, type);

@@ -204,7 +204,7 @@ void RoundsRoutine::fill(const Array& array, const Type& type, const std::string
 std::string RoundsRoutine::piece(const Array& array) {
   if (!array.memory.empty())
     return "[&](size_t, size_t first, size_t) HWY_ATTR { return " + array.memory + " + first; }";
-  const std::string to = temporary("piece");
+  std::string to = temporary("piece");
   std::string place = array.fills + " + first";
   if (array.fills.empty()) {
     const std::string tiles = temporary("tiles");

@@ -261,13 +261,13 @@ std::size_t WholeRoutine::cost(const Term& term) const {
 std::string WholeRoutine::array(const Term& term) {
   if (term.op == Op::kVariable) return name(term.variable);
   settle(term);
-  const std::string to = temporary(std::string(name_of(term.op)));
+  std::string to = temporary(std::string(name_of(term.op)));
   define_array(to, term, {});
   return to;
 }
 
 std::string WholeRoutine::whole_array(const Term& term) {
-  const std::string to = array(term);
+  std::string to = array(term);
   write_loop();
   return to;
 }

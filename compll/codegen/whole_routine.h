@@ -91,7 +91,7 @@ class WholeRoutine {
   void write_tiles();
   std::optional<std::string> group_reducer(const Term& term) const;
   std::string reduction(const Term& term, const std::string& size, const std::string& array);
-  std::string tensor_reduction(const Term& term, const std::string& array);
+  std::string tensor_reduction(const Term& term, const std::string& from);
   std::string temporary(const std::string& word) { return word + "_t" + std::to_string(temporaries_++); }
   std::size_t cost(const Term& term) const;
 

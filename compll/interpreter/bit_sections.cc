@@ -47,7 +47,7 @@ std::vector<Scalar> read_section(const SectionPlace& place, ScalarType type, Con
   for (Elements i = 0; i < place.count; ++i) {
     std::uint64_t bits = 0;
     for (unsigned bit = 0; bit < place.bits; ++bit) bits |= std::uint64_t{bit_at(bytes, i * place.bits + bit)} << bit;
-    const bool negative = type.kind == ScalarType::Kind::kInt && (bits >> (place.bits - 1) & 1u) != 0;
+    const bool negative = type.kind == ScalarType::Kind::kInt && (bits & std::uint64_t{1} << place.bits >> 1) != 0;
     if (negative) bits |= ~std::uint64_t{0} << place.bits;
     elements[i] = {type.is_float() ? bits : bits & 0xffffffff};
   }

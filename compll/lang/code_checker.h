@@ -135,9 +135,9 @@ class CodeChecker {
   TermPtr check_places(const Expression& expression, const std::string& of);
 
   // Operators on matrices, and the exchange (matrix_checker.cc).
-  TermPtr check_matmul(const Expression& at, const Call& call);
-  TermPtr check_orthonormalize(const Expression& at, const Call& call);
-  TermPtr check_exchange(const Expression& at, const Call& call);
+  TermPtr check_matmul(const Expression& at, const Call& node);
+  TermPtr check_orthonormalize(const Expression& at, const Call& node);
+  TermPtr check_exchange(const Expression& at, const Call& node);
   TermPtr check_floats(const Expression& expression, const std::string& of);
   void need_shape(Span at, const std::string& of);
 

@@ -72,7 +72,7 @@ class Names {
     }
     return nullptr;
   }
-  void add(Declared declared) { names_.push_back(std::move(declared)); }
+  void add(const Declared& declared) { names_.push_back(declared); }
 
   /// Null where there is no such name. Inside of a function's body, what the caller's scopes declare is not seen.
   const Declared* find(std::string_view name) const {

@@ -97,7 +97,8 @@ StatementPtr CodeParser::read_statement() {
     }
   }
   if (is_several_ahead()) return read_several();
-  return is_type_ahead() ? read_declaration() : read_assignment();
+  if (is_type_ahead()) return read_declaration();
+  return read_assignment();
 }
 
 StatementPtr CodeParser::read_if() {

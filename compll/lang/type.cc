@@ -30,7 +30,7 @@ std::string text_of(const Type& type) { return text_of(type.element) + (type.is_
 
 std::string text_of(const Extent& extent) {
   const Constant& count = extent.count;
-  const std::string number = count.parameter ? "#" + std::to_string(*count.parameter) : std::to_string(count.value);
+  std::string number = count.parameter ? "#" + std::to_string(*count.parameter) : std::to_string(count.value);
   switch (extent.kind) {
     case Extent::Kind::kElements: return "n";
     case Extent::Kind::kBlocks: return "ceil(n / " + number + ")";

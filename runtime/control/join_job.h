@@ -11,10 +11,10 @@
 
 namespace casync::runtime {
 
-/// Joins the ranks of the job that `launch` names, through `store` where both functions are set, else by the launch's
+/// Joins the ranks of the job that `launch` names, through `functions` where both are set, else by the launch's
 /// rendezvous. Beats as CASYNC_HEARTBEAT_SEC and CASYNC_DEAD_SEC say. Errors as Group::join; Unavailable: the
-/// rendezvous is torch's, and `store` is not set.
-Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& store, Seconds timeout);
+/// rendezvous is torch's, and `functions` are not set.
+Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout);
 
 /// The network interface that CASYNC_INTERFACE names; else the machine's own for a job that is on one, else "".
 std::string interface_for(const Launch& launch, int local_ranks);

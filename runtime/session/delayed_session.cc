@@ -50,7 +50,7 @@ DelayedSession::~DelayedSession() {
 }
 
 Result<GradientId> DelayedSession::declare(const GradientSpec& gradient) {
-  const Result<GradientId> id = session_->declare(gradient);
+  Result<GradientId> id = session_->declare(gradient);
   if (!id) return id;
   std::lock_guard lock(mutex_);
   const auto index = static_cast<std::size_t>(*id);
@@ -292,8 +292,8 @@ Status DelayedSession::close() {
     closed_ = true;
   }
   std::lock_guard one_at_a_time(step_mutex_);
-  const Status ended = told_ ? Status::ok() : settle();  // the others wait for this rank's part
-  const Status closed = session_->close();
+  Status ended = told_ ? Status::ok() : settle();  // the others wait for this rank's part
+  Status closed = session_->close();
   std::lock_guard lock(mutex_);
   if (!ended) return ended;
   if (told_ || under_way() == 0) return closed;

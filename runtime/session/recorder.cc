@@ -64,7 +64,7 @@ void Recorder::step_ended(Clock::time_point now) {
     most_ = count_;
     steps_ = 0;
     kept_.assign(room, kNever);
-    passes_.assign(2 * kKept, kNever);
+    passes_.assign(std::size_t{2} * kKept, kNever);
   }
   if (count_ == most_ && count_ > 0) {
     double backward = 0;
@@ -75,8 +75,9 @@ void Recorder::step_ended(Clock::time_point now) {
       kept(i, 0, steps_) = now_[i].ready;
       kept(i, 1, steps_) = std::clamp((std::isnan(now_[i].need) ? all : now_[i].need) - backward, 0.0, all - backward);
     }
-    passes_[static_cast<std::size_t>(steps_ % kKept)] = backward;
-    passes_[static_cast<std::size_t>(kKept + steps_ % kKept)] = all - backward;
+    const auto turn = static_cast<std::size_t>(steps_ % kKept);
+    passes_[turn] = backward;
+    passes_[kKept + turn] = all - backward;
     ++steps_;
   }
   last_ = computed_;

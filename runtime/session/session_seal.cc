@@ -32,6 +32,7 @@ Status SessionImpl::seal() {
 
 Status SessionImpl::compare(const std::vector<Declared>& declared, Facts facts) {
   std::vector<const Declared*> by_name;
+  by_name.reserve(declared.size());
   for (const Declared& one : declared) by_name.push_back(&one);
   std::sort(by_name.begin(), by_name.end(),
             [](const Declared* a, const Declared* b) { return a->spec.name < b->spec.name; });

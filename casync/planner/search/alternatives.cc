@@ -112,6 +112,7 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
     }
   }
   std::vector<Alternative> all;
+  all.reserve(best.size());
   for (auto& [way, alternative] : best) all.push_back(std::move(alternative));
   std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {
     return std::pair(a.step_s, a.alone_s) < std::pair(b.step_s, b.alone_s);

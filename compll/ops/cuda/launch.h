@@ -27,7 +27,7 @@ inline constexpr uint32_t kMostRounds = 8;
 /// How many elements a gradient has whose rows and columns are known.
 struct Matrix {
   uint64_t rows = 0, columns = 0;
-  COMPLL_ANYWHERE constexpr operator uint64_t() const { return rows * columns; }
+  COMPLL_ANYWHERE constexpr operator uint64_t() const { return rows * columns; }  // NOLINT: where only n counts
 };
 
 /// One term of a sum: a payload of the codec, or raw elements.

@@ -49,7 +49,7 @@ class Bench {
   /// The gradient and the states are read, the result and the states are written; what is exchanged is written by one
   /// turn and read by the next.
   double bytes_per_element() const {
-    double floats = 2.0 * (kBenchRows * kBenchRows + shape_.states);
+    double floats = 2.0 * static_cast<double>(kBenchRows * kBenchRows + shape_.states);
     for (const Elements size : shape_.exchanged) floats += 2.0 * static_cast<double>(size);
     return sizeof(float) * floats / (kBenchRows * kBenchRows);
   }

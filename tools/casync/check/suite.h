@@ -4,8 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <span>
 #include <sstream>
 #include <string>
@@ -32,7 +33,7 @@ inline bool finite(std::span<const float> x) {
 /// The first place where two arrays are not the same bytes, in words.
 inline std::string difference(const std::string& what, std::span<const float> is, std::span<const float> should) {
   for (std::size_t i = 0; i < is.size(); ++i) {
-    if (std::memcmp(&is[i], &should[i], sizeof(float)) == 0) continue;
+    if (std::bit_cast<std::uint32_t>(is[i]) == std::bit_cast<std::uint32_t>(should[i])) continue;
     return text_of(what, " ", i, " is ", is[i], ", expected ", should[i]);
   }
   return "";

@@ -102,6 +102,7 @@ std::vector<Rank> ProfileJob::peers_of(Rank root, bool same_node) const {
   }
   std::sort(found.begin(), found.end());
   std::vector<Rank> peers;
+  peers.reserve(found.size());
   for (const auto& [turn, own, rank] : found) peers.push_back(rank);
   return peers;
 }
