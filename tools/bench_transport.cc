@@ -49,6 +49,7 @@ class Side final : public runtime::TransportClient {
   Status open(const TransportBenchOptions& bench, const TransportBenchSide& side);
   Status ping(Bytes bytes, double& us, double& least_us, double seconds);
   Status stream(TransportBenchRow& row, double seconds);
+  Status both_ways(TransportBenchRow& row, double seconds);
   Status exchange(Bytes bytes, double& ms, double& least_ms, double seconds);
   void close() { transport_->close(after(Seconds(5))); }
   std::string description() const { return transport_->description(); }
@@ -224,7 +225,7 @@ Status Side::stream(TransportBenchRow& row, double seconds) {
   const double processor_before = processor_seconds();
   double mine = 0;
   const auto take_mine = [&] { mine = (processor_seconds() - processor_before) / rounds; };
-  streams_ += rounds;
+  if (rank_ == 1) streams_ += rounds;
   if (rank_ == 0) {
     for (std::uint32_t round = 0; round < rounds; ++round) {
       ++step_;
@@ -245,6 +246,25 @@ Status Side::stream(TransportBenchRow& row, double seconds) {
   CASYNC_RETURN_IF_ERROR(until([&] { return sent_ == posted_; }));
   const double gib = static_cast<double>(row.bytes) / static_cast<double>(1_MiB * 1024);
   row.bandwidth_gib_s = gib * rounds / (us_since(start) * 1e-6);
+  return Status::ok();
+}
+
+/// A stream each way at once.
+Status Side::both_ways(TransportBenchRow& row, double seconds) {
+  const ConstView payload{out_.data(), row.bytes};
+  std::uint32_t rounds = 0;
+  const Clock::time_point trial = Clock::now();
+  CASYNC_RETURN_IF_ERROR(ping_once(payload));
+  CASYNC_RETURN_IF_ERROR(both_agree_on(rounds, us_since(trial) / 2e6, seconds));
+  const double before = processor_seconds();
+  streams_ += rounds;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    ++step_;
+    CASYNC_RETURN_IF_ERROR(until([&] { return posted_ - sent_ < kUnderWay; }));
+    send(kStream, round, {out_.data() + of_stream(round, row.bytes), row.bytes});
+  }
+  CASYNC_RETURN_IF_ERROR(until([&] { return arrived_[kStream] >= streams_ && sent_ == posted_; }));
+  row.both_processor_s = (processor_seconds() - before) / rounds;
   return Status::ok();
 }
 
@@ -308,6 +328,7 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options, con
     TransportBenchRow row{.bytes = bytes};
     if (options.processor_time) {
       CASYNC_RETURN_IF_ERROR(measured.stream(row, options.seconds_per_size));
+      CASYNC_RETURN_IF_ERROR(measured.both_ways(row, options.seconds_per_size));
       result.rows.push_back(row);
       continue;
     }

@@ -18,7 +18,7 @@ struct TransportBenchOptions {
   bool checksum = true;
   Bytes piece_bytes = 1_MiB;
   double seconds_per_size = 0.5;  ///< of each of the three measurements
-  /// Only the stream, and what it takes of processors: nobody polls while waiting, so that waiting costs nothing but
+  /// Only the stream, one way and both ways, and what they take of processors: nobody polls while waiting, so that waiting costs nothing but
   /// going to sleep and waking up.
   bool processor_time = false;
 };
@@ -34,6 +34,7 @@ struct TransportBenchRow {
   // Of one message of the stream, where processor time was asked for: of all threads of each process.
   double send_processor_s = 0;
   double receive_processor_s = 0;
+  double both_processor_s = 0;  ///< of one sent and one received, at one process, while both stream
 };
 
 struct TransportBench {

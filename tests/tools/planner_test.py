@@ -282,6 +282,9 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
               "what messages take of processors", text)
         claim(text.count("# measured inside: processor time of the") == 2 and "ns of the sender's processors" in text,
               "beside what was measured", text)
+        both = [float(line.split(" times the processor time")[0].split()[-1])
+                for line in text.splitlines() if "both ways at once take" in line and "processor time" in line]
+        claim(len(both) == 2 and all(0.2 < times < 5 for times in both), "and what both ways take of them", text)
         processors = len(os.sched_getaffinity(0))
         claim(f"processors: {processors}\n" in text, "this rank's processors", text)
         claim("merge_base {" in text and "int8 merge, each code" in text, "what a merge costs once", text)
