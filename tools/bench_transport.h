@@ -18,8 +18,8 @@ struct TransportBenchOptions {
   bool checksum = true;
   Bytes piece_bytes = 1_MiB;
   double seconds_per_size = 0.5;  ///< of each of the three measurements
-  /// Only the stream, one way and both ways, and what they take of processors: nobody polls while waiting, so that waiting costs nothing but
-  /// going to sleep and waking up.
+  /// Only the stream, one way and both ways, and what they take of processors: nobody polls while waiting, so that
+  /// waiting costs nothing but going to sleep and waking up.
   bool processor_time = false;
 };
 

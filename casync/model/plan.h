@@ -13,6 +13,14 @@ namespace casync {
 
 enum class StrategyKind : std::uint8_t { kPs, kRing, kAllGather, kTree, kHierarchical };
 
+/// A codec's parameter that begins with another value: in the warm-up steps it goes from here to its own.
+struct WarmUpFrom {
+  std::string parameter;
+  double value = 0;
+
+  bool operator==(const WarmUpFrom&) const = default;
+};
+
 /// What a default, a rule or an entry says. Unset: what the next weaker source says.
 struct Choice {
   std::optional<CodecChoice> codec;
@@ -22,6 +30,7 @@ struct Choice {
   std::optional<int> partitions;         ///< an exact number, stronger than partition_bytes
   std::optional<int> priority;
   std::optional<std::uint32_t> warm_up_steps;
+  std::optional<WarmUpFrom> warm_up_from = std::nullopt;
   // What the planner is to stay within: who sets one of these and no codec leaves the codec to it.
   std::optional<double> max_error;   ///< squared error over squared values, on each hop, of any codec it chooses
   std::vector<CodecChoice> allowed;  ///< it chooses one of these, or none; empty: nothing said
@@ -96,7 +105,8 @@ struct Decision {
   StrategyKind strategy = StrategyKind::kPs;
   int partitions = 1;
   int priority = 0;
-  std::uint32_t warm_up_steps = 0;  ///< the first so many steps of a training are not compressed
+  std::uint32_t warm_up_steps = 0;  ///< the first so many steps of a training are not compressed, or
+  std::optional<WarmUpFrom> warm_up_from = std::nullopt;  ///< with other values of this parameter
 
   bool operator==(const Decision&) const = default;
 };

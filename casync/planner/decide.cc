@@ -61,6 +61,15 @@ struct Sources {
     return std::nullopt;
   }
 
+  /// It is a codec's: who names another one leaves it behind.
+  std::optional<WarmUpFrom> warm_up_from() const {
+    for (const Choice* choice : choices) {
+      if (choice->warm_up_from) return choice->warm_up_from;
+      if (choice->codec || leaves_codec_open(*choice)) return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
   int partitions(Bytes bytes, int ranks) const {
     for (const Choice* choice : choices) {
       if (choice->partitions) return std::clamp(*choice->partitions, 1, kMostPartitions);
@@ -166,7 +175,8 @@ Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
           .strategy = sources.first(&Choice::strategy, StrategyKind::kPs),
           .partitions = sources.partitions(gradient.bytes(), ranks),
           .priority = sources.first(&Choice::priority, gradient.priority),
-          .warm_up_steps = std::max(sources.first(&Choice::warm_up_steps, std::uint32_t{0}), plan.mode.from_step)};
+          .warm_up_steps = std::max(sources.first(&Choice::warm_up_steps, std::uint32_t{0}), plan.mode.from_step),
+          .warm_up_from = sources.warm_up_from()};
 }
 
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology) {

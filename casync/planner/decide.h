@@ -47,9 +47,9 @@ Status check_decided(const Plan& plan, std::string_view gradient);
 
 /// The complete decision for one gradient: its entry, else the first rule that matches, then the defaults, then
 /// codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own priority. Strength is per field,
-/// with two pairs that speak as one: who names a codec and no second_hop means it for both hops, and who says
-/// partition_bytes overrides a weaker source's number of partitions. A codec that is left to the planner is `none`
-/// here: see check_decided.
+/// with pairs that speak as one: who names a codec and no second_hop means it for both hops, and without warm_up_from
+/// for all steps that are compressed; who says partition_bytes overrides a weaker source's number of partitions. A
+/// codec that is left to the planner is `none` here: see check_decided.
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks);
 
 /// What a user should know about a plan used with these gradients: entries and patterns that match nothing,

@@ -27,13 +27,25 @@ constexpr std::int64_t kLeastPartitionBytes = 1024;
 constexpr std::int64_t kMostPartitions = 65536;
 constexpr std::int64_t kMostSteps = 1'000'000'000;  // a training has fewer
 
-void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* keys, CodecChoice* choice) {
-  if (param->key().empty()) return param.refuse("a param without a key, expected key: \"NAME\"");
+/// Whether it says everything; else it is refused.
+bool is_whole(const Placed<wire::Param>& param) {
+  if (param->key().empty()) {
+    param.refuse("a param without a key, expected key: \"NAME\"");
+    return false;
+  }
   const std::string name = proto::quoted(param->key());
-  if (!keys->insert(param->key()).second) return param.refuse("param " + name + " a second time, expected once");
-  if (!param->has_value()) return param.refuse("param " + name + " without a value, expected value: NUMBER");
-  if (!std::isfinite(param->value())) {
-    return param.refuse(wire::Param::kValueFieldNumber, "param " + name + " is not finite, expected a finite number");
+  if (!param->has_value()) {
+    param.refuse("param " + name + " without a value, expected value: NUMBER");
+  } else if (!std::isfinite(param->value())) {
+    param.refuse(wire::Param::kValueFieldNumber, "param " + name + " is not finite, expected a finite number");
+  }
+  return param->has_value() && std::isfinite(param->value());
+}
+
+void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* keys, CodecChoice* choice) {
+  if (!is_whole(param)) return;
+  if (!keys->insert(param->key()).second) {
+    return param.refuse("param " + proto::quoted(param->key()) + " a second time, expected once");
   }
   choice->parameters.emplace_back(param->key(), param->value());
 }
@@ -111,6 +123,9 @@ void read_limits(const Placed<Message>& from, Choice* choice) {
   } else if (choice->second_hop && !choice->codec && (choice->max_error || !choice->allowed.empty())) {
     from.refuse(Message::kSecondHopFieldNumber,
                 "second_hop beside a codec that is left to the planner, expected codec as well, or neither");
+  } else if (choice->warm_up_from && !choice->codec && (choice->max_error || !choice->allowed.empty())) {
+    from.refuse(Message::kWarmUpFromFieldNumber,
+                "warm_up_from beside a codec that is left to the planner, expected codec as well, or neither");
   }
 }
 
@@ -130,6 +145,10 @@ Choice read_choice(const Placed<Message>& from) {
   if (from->has_priority()) choice.priority = from->priority();
   choice.warm_up_steps =
       from.within(Message::kWarmUpStepsFieldNumber, from->has_warm_up_steps(), from->warm_up_steps(), 0, kMostSteps);
+  if (from->has_warm_up_from()) {
+    const auto param = from.inner(from->warm_up_from(), Message::kWarmUpFromFieldNumber);
+    if (is_whole(param)) choice.warm_up_from = WarmUpFrom{param->key(), param->value()};
+  }
   read_limits(from, &choice);
   return choice;
 }
@@ -180,6 +199,16 @@ void check_version(const Placed<wire::Plan>& from) {
   } else if (from->version() != kVersion) {
     from.refuse(wire::Plan::kVersionFieldNumber, "version " + std::to_string(from->version()) + expected +
                                                      " (the plan was written for another CaSync than this)");
+  }
+}
+
+/// Before local SGD gradients are not compressed.
+void check_warm_up(const Placed<wire::Plan>& from, const Plan& plan) {
+  const auto has_it = [](const auto& one) { return one.choice.warm_up_from.has_value(); };
+  const bool any = plan.defaults.warm_up_from || std::any_of(plan.rules.begin(), plan.rules.end(), has_it) ||
+                   std::any_of(plan.gradients.begin(), plan.gradients.end(), has_it);
+  if (any && plan.mode.is_local()) {
+    from.refuse(wire::Plan::kLocalSgdFieldNumber, "local_sgd beside warm_up_from, expected one of the two");
   }
 }
 
@@ -259,6 +288,7 @@ Plan read_plan(const Placed<wire::Plan>& from) {
     plan.predicted = read_prediction(from.inner(from->predicted(), wire::Plan::kPredictedFieldNumber));
   }
   plan.mode = read_mode(from);
+  check_warm_up(from, plan);
   return plan;
 }
 
@@ -284,6 +314,10 @@ void write_choice(const Choice& choice, Message* to) {
   if (choice.partitions) to->set_partitions(*choice.partitions);
   if (choice.priority) to->set_priority(*choice.priority);
   if (choice.warm_up_steps) to->set_warm_up_steps(*choice.warm_up_steps);
+  if (choice.warm_up_from) {
+    to->mutable_warm_up_from()->set_key(choice.warm_up_from->parameter);
+    to->mutable_warm_up_from()->set_value(choice.warm_up_from->value);
+  }
   if (choice.max_error) to->set_max_error(*choice.max_error);
   for (const CodecChoice& codec : choice.allowed) write_codec(codec, to->add_allow());
 }

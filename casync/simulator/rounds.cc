@@ -56,6 +56,7 @@ Decision exchange_decision(const Decision& decision, const GradientSpec& spec, E
   Decision made = decision;
   made.codec = made.second_hop = CodecChoice{};
   made.warm_up_steps = 0;
+  made.warm_up_from.reset();
   const Bytes partition = spec.bytes() / static_cast<Bytes>(std::max(decision.partitions, 1));
   made.partitions = choose_partitions(static_cast<Bytes>(kFloatBytes) * elements, ranks, partition);
   return made;

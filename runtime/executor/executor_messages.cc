@@ -183,7 +183,7 @@ bool Executor::lacks_contribution(const GradientRun& run) const {
 std::string Executor::missing(const GradientRun& run) const {
   if (!run.active) return "nothing is missing any more";
   const GradientRun& inner = run.under_way();
-  if (run.warm_up.get() == &inner) return missing(inner);
+  if (run.warm_up_in(run.step) == &inner) return missing(inner);
   if (run.rounds) {
     const std::string turn = std::to_string(run.rounds->turn + 1) + " of " + std::to_string(run.rounds->turns());
     return "turn " + turn + (&inner != &run ? " is done; then " + missing(inner) : " is not computed");

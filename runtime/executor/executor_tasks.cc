@@ -39,9 +39,9 @@ SpanKind kind_of(const Primitive& primitive) {
 void Executor::begin(const Start& start) {
   GradientRun& run = *start.run;
   run.begin(start.step, start.data);
-  if (run.warm_up && start.step < run.decision.warm_up_steps) {
-    run.keeps = false;
-    return begin({run.warm_up.get(), start.step, start.data});
+  if (GradientRun* instead = run.warm_up_in(start.step)) {
+    run.keeps = instead->shares_kept;
+    return begin({instead, start.step, start.data});
   }
   if (run.rounds) return make_turn_ready(run);
   if (run.tasks_left == 0) return finish_gradient(run);
@@ -225,7 +225,7 @@ void Executor::finish_gradient(GradientRun& run) {
 /// Goes on with the gradient that waits for `run`.
 void Executor::finish_inner(const GradientRun& run) {
   GradientRun& outer = *run.outer;
-  if (&run == outer.warm_up.get()) {
+  if (&run == outer.warm_up_in(outer.step)) {
     outer.finite = run.finite;
     return finish_gradient(outer);
   }

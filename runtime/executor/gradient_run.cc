@@ -116,11 +116,23 @@ View GradientRun::memory(Slice slice) const {
 
 compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
   if (codec.info().states == 0) return {};
+  const GradientRun& keeper = shares_kept ? *outer : *this;
   const auto at = [&](int which) {
-    return reinterpret_cast<float*>(kept_memory[which]->view().data) +
+    return reinterpret_cast<float*>(keeper.kept_memory[which]->view().data) +
            kept_at[static_cast<std::size_t>(use)] * elements + slice.first;
   };
-  return {at(committed), at(1 - committed), elements};
+  return {at(keeper.committed), at(1 - keeper.committed), elements};
+}
+
+bool GradientRun::keeps_like(const GradientRun& other) const {
+  return kept_initial == other.kept_initial && kept_at == other.kept_at && elements == other.elements;
+}
+
+GradientRun* GradientRun::warm_up_in(std::uint32_t asked) const {
+  for (const WarmUp& stage : warm_up) {
+    if (asked < stage.until) return stage.run.get();
+  }
+  return nullptr;
 }
 
 float* GradientRun::committed_kept() const {
@@ -132,7 +144,9 @@ void GradientRun::set_step(std::uint32_t next) {
 }
 
 const GradientRun& GradientRun::under_way() const {
-  if (warm_up && warm_up->active) return *warm_up;
+  for (const WarmUp& stage : warm_up) {
+    if (stage.run->active) return *stage.run;
+  }
   return rounds && rounds->under_way() != nullptr ? *rounds->under_way() : *this;
 }
 

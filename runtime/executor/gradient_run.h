@@ -57,6 +57,11 @@ struct GradientRun {
     bool instant = false;   ///< moves no byte: an identity codec's payload that is the gradient's own memory
   };
 
+  struct WarmUp {
+    std::uint32_t until = 0;  ///< the first step that is not its own
+    std::unique_ptr<GradientRun> run;
+  };
+
   struct Arrival {  ///< a Recv by what arrives, sorted: how place() finds it
     MessageId id;
     Rank from = 0;
@@ -71,6 +76,10 @@ struct GradientRun {
   Status allocate_kept(Device& device);
   /// As it is before the first step.
   void reset_kept();
+  /// Whether another run of this gradient can go on with what this one keeps.
+  bool keeps_like(const GradientRun& other) const;
+  /// What is done in `step` instead of this; null: nothing.
+  GradientRun* warm_up_in(std::uint32_t step) const;
   /// The next step is `step`: the session's, while none is under way.
   void set_step(std::uint32_t next);
 
@@ -99,7 +108,7 @@ struct GradientRun {
   template <class Visit>
   void for_each(Visit visit) {
     visit(*this);
-    if (warm_up) visit(*warm_up);
+    for (const WarmUp& stage : warm_up) visit(*stage.run);
     if (!rounds) return;
     for (const std::unique_ptr<GradientRun>& one : rounds->exchanges) visit(*one);
   }
@@ -122,8 +131,9 @@ struct GradientRun {
   std::vector<bool> lies_in_gradient;    ///< per buffer
   std::vector<TaskTraits> traits;        ///< per task
   std::unique_ptr<RoundsRun> rounds;     ///< null but for a codec of rounds
-  std::unique_ptr<GradientRun> warm_up;  ///< what is done instead until decision.warm_up_steps are over; null: nothing
-  GradientRun* outer = nullptr;          ///< not null: this is an exchange or the warm-up of that gradient
+  std::vector<WarmUp> warm_up;           ///< what is done instead in the first steps, in their order
+  GradientRun* outer = nullptr;          ///< not null: this is an exchange or a warm-up of that gradient
+  bool shares_kept = false;              ///< what codecs keep is the outer one's: the same codecs with other parameters
 
   // The step under way.
   View data;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/agreement.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,8 @@ std::string value_of(const Facts& facts, const std::string& name) {
   return "nothing";
 }
 
+std::string text_of(const WarmUpFrom& from) { return fmt::format("{} {}", from.parameter, from.value); }
+
 void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
   if (choice.codec) facts.emplace_back(name + " codec", identity_of(*choice.codec));
   if (choice.second_hop) facts.emplace_back(name + " second_hop", identity_of(*choice.second_hop));
@@ -26,6 +30,7 @@ void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
   if (choice.partitions) facts.emplace_back(name + " partitions", std::to_string(*choice.partitions));
   if (choice.priority) facts.emplace_back(name + " priority", std::to_string(*choice.priority));
   if (choice.warm_up_steps) facts.emplace_back(name + " warm_up_steps", std::to_string(*choice.warm_up_steps));
+  if (choice.warm_up_from) facts.emplace_back(name + " warm_up_from", text_of(*choice.warm_up_from));
   if (choice.max_error) facts.emplace_back(name + " max_error", std::to_string(*choice.max_error));
   for (const CodecChoice& codec : choice.allowed) facts.emplace_back(name + " allow", identity_of(codec));
 }
@@ -45,7 +50,8 @@ std::string text_of(const Decision& decision) {
   if (!(decision.second_hop == decision.codec)) text += " / " + identity_of(decision.second_hop);
   return text + ", " + std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
          " partitions, priority " + std::to_string(decision.priority) +
-         (decision.warm_up_steps > 0 ? ", " + std::to_string(decision.warm_up_steps) + " warm-up steps" : "");
+         (decision.warm_up_steps > 0 ? ", " + std::to_string(decision.warm_up_steps) + " warm-up steps" : "") +
+         (decision.warm_up_from ? " from " + text_of(*decision.warm_up_from) : "");
 }
 
 std::string text_of(const GradientSpec& gradient, const Decision& decision) {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/inner_runs.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -11,8 +17,12 @@
 namespace casync::runtime {
 namespace {
 
-// Names of what belongs to a gradient in messages: itself is 0, then its warm-up, then each of its rounds.
-constexpr std::uint64_t kWarmUpPart = 1;
+// Names of what belongs to a gradient in messages: itself is 0, then its warm-up, then each of its rounds; stages of a
+// warm-up far behind them.
+constexpr std::uint64_t kWarmUpPart = 1, kFirstStagePart = 1u << 16;
+
+// As Lin et al. 2018, Deep Gradient Compression: ratios of 0.25, 0.0625, 0.0156 and 0.004 before 0.001.
+constexpr std::uint32_t kStages = 4;
 
 std::uint64_t key_of(const std::string& name, std::uint64_t part) {
   return XXH3_64bits_withSeed(name.data(), name.size(), part);
@@ -45,6 +55,7 @@ Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std
   Decision& decision = exchange.decision;
   decision.codec = decision.second_hop = CodecChoice{};
   decision.warm_up_steps = 0;
+  decision.warm_up_from.reset();
   const Bytes partition = declared.spec.bytes() / static_cast<Bytes>(decision.partitions);
   decision.partitions = choose_partitions(exchange.spec.bytes(), topology.ranks, partition);
   return make_run(exchange, topology, self, first_owner + round);
@@ -62,6 +73,78 @@ Status add_rounds(const Declared& declared, const Topology& topology, std::size_
     if (!exchange) return exchange.status();
     (*exchange)->outer = &run;
     exchanges.push_back(std::move(*exchange));
+  }
+  return Status::ok();
+}
+
+/// `instead` until step `until`.
+Status add_stage(Declared instead, std::uint32_t until, const Topology& topology, std::size_t first_owner,
+                 GradientRun& run) {
+  instead.decision.warm_up_steps = 0;
+  instead.decision.warm_up_from.reset();
+  Result<std::unique_ptr<GradientRun>> made = make_run(instead, topology, run.self, first_owner);
+  if (!made) return Status(made.status().code(), "its warm-up steps: " + made.status().message());
+  (*made)->outer = &run;
+  run.warm_up.push_back({until, std::move(*made)});
+  return Status::ok();
+}
+
+std::optional<double> value_of(const compll::CodecInfo& info, const std::string& parameter) {
+  for (std::size_t i = 0; i < info.parameters.size(); ++i) {
+    if (info.parameters[i].name == parameter) return info.values[i];
+  }
+  return std::nullopt;
+}
+
+void set(const std::string& parameter, double value, CodecChoice& codec) {
+  const auto has_key = [&](const auto& pair) { return pair.first == parameter; };
+  const auto place = std::find_if(codec.parameters.begin(), codec.parameters.end(), has_key);
+  if (place == codec.parameters.end()) {
+    codec.parameters.emplace_back(parameter, value);
+  } else {
+    place->second = value;
+  }
+}
+
+/// PlanError: there is nothing that could begin with another value.
+Status check_warm_up_from(const Decision& decision, const GradientRun& run) {
+  const auto& [parameter, from] = *decision.warm_up_from;
+  if (decision.warm_up_steps == 0) return plan_error("warm_up_from without warm_up_steps, expected both");
+  if (run.rounds) {
+    return plan_error("warm_up_from: codec `" + decision.codec.name +
+                      "` exchanges within a step, and what it keeps depends on its parameters; without warm_up_from " +
+                      "the warm-up steps are not compressed");
+  }
+  const auto first = value_of(run.codec(Hop::kFirst).info(), parameter);
+  const auto second = value_of(run.codec(Hop::kSecond).info(), parameter);
+  if (!first && !second) {
+    return plan_error("warm_up_from: neither codec `" + decision.codec.name + "` nor `" + decision.second_hop.name +
+                      "` on the second hop has a parameter `" + parameter + "`");
+  }
+  if (from > 0 && first.value_or(1) > 0 && second.value_or(1) > 0) return Status::ok();
+  return plan_error(fmt::format("warm_up_from: `{}` goes from {} to {}, expected both above 0", parameter, from,
+                                first ? *first : *second));
+}
+
+/// The parameter goes to its own value by the same factor from stage to stage, and what codecs keep goes along.
+Status add_stages(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run) {
+  const Decision& decision = declared.decision;
+  CASYNC_RETURN_IF_ERROR(check_warm_up_from(decision, run));
+  const auto& [parameter, from] = *decision.warm_up_from;
+  for (std::uint32_t stage = 0; stage < kStages; ++stage) {
+    Declared instead{declared.spec, decision, key_of(declared.spec.name, kFirstStagePart + stage)};
+    for (const auto& [hop, codec] :
+         {std::pair(Hop::kFirst, &instead.decision.codec), std::pair(Hop::kSecond, &instead.decision.second_hop)}) {
+      const std::optional<double> own = value_of(run.codec(hop).info(), parameter);
+      if (own) set(parameter, from * std::pow(*own / from, static_cast<double>(stage) / kStages), *codec);
+    }
+    const auto until = static_cast<std::uint32_t>(std::uint64_t{decision.warm_up_steps} * (stage + 1) / kStages);
+    CASYNC_RETURN_IF_ERROR(add_stage(std::move(instead), until, topology, first_owner, run));
+    GradientRun& made = *run.warm_up.back().run;
+    if (!made.keeps_like(run)) {
+      return plan_error("warm_up_from: what codec `" + decision.codec.name + "` keeps depends on `" + parameter + "`");
+    }
+    made.shares_kept = true;
   }
   return Status::ok();
 }
@@ -101,16 +184,12 @@ Result<std::unique_ptr<GradientRun>> make_rounds_run(const Declared& declared, c
 
 Status add_warm_up(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run) {
   const Decision& decision = declared.decision;
+  if (decision.warm_up_from) return add_stages(declared, topology, first_owner, run);
   if (decision.warm_up_steps == 0) return Status::ok();
   Declared plain{declared.spec, decision, key_of(declared.spec.name, kWarmUpPart)};
   plain.decision.codec = plain.decision.second_hop = for_dtype({}, declared.spec.dtype);
-  plain.decision.warm_up_steps = 0;
   if (plain.decision.codec == decision.codec && plain.decision.second_hop == decision.second_hop) return Status::ok();
-  Result<std::unique_ptr<GradientRun>> warm_up = make_run(plain, topology, run.self, first_owner);
-  if (!warm_up) return Status(warm_up.status().code(), "its warm-up steps: " + warm_up.status().message());
-  run.warm_up = std::move(*warm_up);
-  run.warm_up->outer = &run;
-  return Status::ok();
+  return add_stage(std::move(plain), decision.warm_up_steps, topology, first_owner, run);
 }
 
 }  // namespace casync::runtime

@@ -16,6 +16,7 @@ class RandomPlans {
 
   Plan next() {
     Plan plan;
+    local_ = maybe();
     plan.defaults = choice();
     for (unsigned i = below(4); i > 0; --i) plan.rules.push_back({text(), choice()});
     for (unsigned i = below(4); i > 0; --i) plan.gradients.push_back({text() + std::to_string(i), choice()});
@@ -24,7 +25,7 @@ class RandomPlans {
     if (maybe()) plan.world.profile_digest = text();
     if (maybe()) plan.predicted = Prediction{0.1 * below(1000), 1.0 / 3 * below(9), 1e-9, 0, 1e300};
     if (maybe()) plan.fusion_bytes = below(1u << 30);
-    if (maybe()) plan.mode = {.every = 1 + below(1'000'000'000), .from_step = below(1'000'000'001)};
+    if (local_) plan.mode = {.every = 1 + below(1'000'000'000), .from_step = below(1'000'000'001)};
     if (!plan.mode.is_local() && maybe()) plan.mode.staleness = 1;
     if (maybe()) plan.seed = (std::uint64_t{random_()} << 32) | random_();
     return plan;
@@ -62,6 +63,7 @@ class RandomPlans {
     if (maybe()) choice.partitions = 1 + static_cast<int>(below(65536));
     if (maybe()) choice.priority = static_cast<int>(random_());
     if (maybe()) choice.warm_up_steps = below(1'000'000'001);
+    if (maybe() && choice.codec && !local_) choice.warm_up_from = WarmUpFrom{text(), number()};
     if (maybe() && (choice.codec || !choice.second_hop)) choice.max_error = below(1001) / 1000.0;
     if (!choice.codec && !choice.second_hop) {
       for (unsigned i = below(3); i > 0; --i) choice.allowed.push_back(codec());
@@ -70,6 +72,7 @@ class RandomPlans {
   }
 
   std::mt19937 random_;
+  bool local_ = false;  ///< what may not stand beside local SGD is left out
 };
 
 }  // namespace casync

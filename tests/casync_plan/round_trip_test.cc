@@ -21,7 +21,7 @@ bool same(const std::optional<CodecChoice>& a, const std::optional<CodecChoice>&
 bool same(const Choice& a, const Choice& b) {
   return same(a.codec, b.codec) && same(a.second_hop, b.second_hop) && a.strategy == b.strategy &&
          a.partition_bytes == b.partition_bytes && a.partitions == b.partitions && a.priority == b.priority &&
-         a.warm_up_steps == b.warm_up_steps && a.max_error == b.max_error &&
+         a.warm_up_steps == b.warm_up_steps && a.warm_up_from == b.warm_up_from && a.max_error == b.max_error &&
          std::equal(
              a.allowed.begin(), a.allowed.end(), b.allowed.begin(), b.allowed.end(),
              [](const CodecChoice& x, const CodecChoice& y) { return same(std::optional(x), std::optional(y)); });

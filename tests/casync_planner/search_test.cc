@@ -222,12 +222,15 @@ TEST_CASE("planner: warm-up and seed of the rules are in the plan") {
   limits.codec = CodecChoice{"byte", {}};
   request.limits = all_alike(request, limits);
   request.limits[0].warm_up_steps = 5;
+  request.limits[0].warm_up_from = WarmUpFrom{"ratio", 0.25};
   request.warm_up_steps = 9;
   request.seed = 77;
   const Plan plan = plan_of(request, found(request).step, "");
   CHECK(plan.seed == 77);
   CHECK(plan.gradients[0].choice.warm_up_steps == 5u);
+  CHECK(plan.gradients[0].choice.warm_up_from == WarmUpFrom{"ratio", 0.25});
   CHECK(plan.gradients[1].choice.warm_up_steps == 9u);
+  CHECK(!plan.gradients[1].choice.warm_up_from);
 }
 
 TEST_CASE("planner: what is fixed and does not go together is refused with the gradient's name") {

@@ -29,7 +29,8 @@ struct Limits {
   std::optional<StrategyKind> strategy;
   std::optional<int> partitions;
   std::optional<int> priority;
-  std::optional<std::uint32_t> warm_up_steps;  ///< instead of the request's
+  std::optional<std::uint32_t> warm_up_steps;             ///< instead of the request's
+  std::optional<WarmUpFrom> warm_up_from = std::nullopt;  ///< of a fixed codec
 
   bool operator==(const Limits&) const = default;
 };

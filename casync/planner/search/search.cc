@@ -327,6 +327,7 @@ Plan plan_of(const PlanRequest& request, const PlannedStep& step, const std::str
     if (!request.limits.empty()) warm_up_steps = request.limits[g].warm_up_steps.value_or(warm_up_steps);
     if (warm_up_steps > 0 && (decision.codec.name != "none" || decision.second_hop.name != "none")) {
       entry.choice.warm_up_steps = warm_up_steps;
+      if (!request.limits.empty()) entry.choice.warm_up_from = request.limits[g].warm_up_from;
     }
     plan.gradients.push_back(std::move(entry));
   }

@@ -10,7 +10,8 @@ class Row:
 
     codec: str
     second_hop: str = ""
-    warm_up: float = 0.0  # not compressed
+    warm_up: float = 0.0  # not compressed, or
+    warm_up_ratio: float = 0.0  # with `ratio` going from here to its own
     frozen: bool = False  # AdamW's second moment stays as it is after the warm-up, as in 1-bit Adam
     momentum: float = 0.9  # of SGD; 0 where the codec has it
     rate: float = 1.0  # times the usual learning rate
@@ -21,6 +22,7 @@ class Row:
     def name(self):
         aids = [f"second hop {self.second_hop}"] if self.second_hop else []
         aids += [f"{100 * self.warm_up:.0f} % warm-up"] if self.warm_up else []
+        aids += [f"from {100 * self.warm_up_ratio:.0f} %"] if self.warm_up_ratio else []
         aids += ["frozen second moment"] if self.frozen else []
         aids += [f"optimizer's momentum {self.momentum}"] if self.momentum != 0.9 else []
         aids += [f"rate x {self.rate}"] if self.rate != 1.0 else []
@@ -55,7 +57,7 @@ WITH_AIDS = [
     Row("stc:ratio=0.05", second_hop="int4", warm_up=0.1),
     Row("adacomp", second_hop="int4", warm_up=0.1),
     Row("randomk:ratio=0.05", warm_up=0.1),
-    Row("dgc:ratio=0.01", second_hop="int4", warm_up=0.1, momentum=0.0, only="sgd"),
+    Row("dgc:ratio=0.01", second_hop="int4", warm_up=0.2, warm_up_ratio=0.25, momentum=0.0, only="sgd"),
     Row("dgc:ratio=0.01,momentum=0", second_hop="int4", warm_up=0.1, only="adamw"),
     Row("ef21:ratio=0.05", warm_up=0.1),
     Row("diana", second_hop="int4", warm_up=0.1),
@@ -80,6 +82,7 @@ def plan_text(row, steps):
     fields = [written("codec", row.codec)]
     fields += [written("second_hop", row.second_hop)] if row.second_hop else []
     fields += [f"warm_up_steps: {round(row.warm_up * steps)}"] if row.warm_up else []
+    fields += [f'warm_up_from {{ key: "ratio" value: {row.warm_up_ratio} }}'] if row.warm_up_ratio else []
     return f"version: 1\ndefault {{ {'  '.join(fields)} }}\n"
 
 

@@ -14,38 +14,40 @@ namespace {
 
 constexpr int kRanks = 3;
 constexpr std::size_t kElements = 70000;  // more than one partition of 64 KiB
-constexpr std::uint32_t kWarmUp = 3, kSteps = 6;
+constexpr std::uint32_t kWarmUp = 3, kSteps = 6, kMostSteps = 12;
+const std::string kPlain = "warm_up_steps: 3";
 
 struct Training {
-  std::vector<float> results[kRanks][kSteps];  ///< of each step
-  std::vector<float> kept[kRanks][kSteps];     ///< after each step
+  std::vector<float> results[kRanks][kMostSteps];  ///< of each step
+  std::vector<float> kept[kRanks][kMostSteps];     ///< after each step
   std::string complaints;
 };
 
 /// Steps [from, to) of gradients that depend on the step; `loaded`: what each rank begins with.
-Training train(const Way& way, const std::string& codec, std::uint32_t warm_up, std::uint32_t from, std::uint32_t to,
-               const SessionState* loaded = nullptr, SessionState* saved = nullptr) {
+Training train(const Way& way, const std::string& codec, const std::string& warm_up, std::uint32_t from,
+               std::uint32_t to, const SessionState* loaded = nullptr, SessionState* saved = nullptr,
+               ReduceOp op = ReduceOp::kAverage) {
   Training training;
-  const std::string more = "partition_bytes: 65536 warm_up_steps: " + std::to_string(warm_up);
-  training.complaints = with_way(kRanks, way, named(codec), more, ReduceOp::kAverage,
-                                 [&](Session& session, RankContext& context) -> std::string {
-                                   const Result<GradientId> id = declare(session, "weight", kElements);
-                                   if (!id) return id.status().text();
-                                   if (loaded != nullptr) {
-                                     const Status status = session.load_state(loaded[context.rank]);
-                                     if (!status) return status.text();
-                                   }
-                                   for (std::uint32_t i = from; i < to; ++i) {
-                                     std::vector<float>& values = training.results[context.rank][i];
-                                     values = contribution(context.rank, kElements, i);
-                                     if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
-                                     Result<SessionState> state = session.state();
-                                     if (!state) return state.status().text();
-                                     training.kept[context.rank][i] = state->gradients.at("weight").residual;
-                                     if (saved != nullptr) saved[context.rank] = std::move(*state);
-                                   }
-                                   return "";
-                                 });
+  const std::string more = "partition_bytes: 65536 " + warm_up;
+  training.complaints =
+      with_way(kRanks, way, codec, more, op, [&](Session& session, RankContext& context) -> std::string {
+        const Result<GradientId> id = declare(session, "weight", kElements);
+        if (!id) return id.status().text();
+        if (loaded != nullptr) {
+          const Status status = session.load_state(loaded[context.rank]);
+          if (!status) return status.text();
+        }
+        for (std::uint32_t i = from; i < to; ++i) {
+          std::vector<float>& values = training.results[context.rank][i];
+          values = contribution(context.rank, kElements, i);
+          if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
+          Result<SessionState> state = session.state();
+          if (!state) return state.status().text();
+          training.kept[context.rank][i] = state->gradients.at("weight").residual;
+          if (saved != nullptr) saved[context.rank] = std::move(*state);
+        }
+        return "";
+      });
   return training;
 }
 
@@ -57,7 +59,7 @@ bool all_zero(const std::vector<float>& values) {
 
 TEST_CASE("session warm-up: its steps give the mean and leave no residual, those after it are compressed") {
   for (const Way& way : ways_of(kRanks)) {
-    const Training training = train(way, "int4", kWarmUp, 0, kSteps);
+    const Training training = train(way, named("int4"), kPlain, 0, kSteps);
     INFO(way.strategy << " " << way.nodes);
     REQUIRE(training.complaints == "");
     for (std::uint32_t i = 0; i < kSteps; ++i) {
@@ -74,18 +76,18 @@ TEST_CASE("session warm-up: its steps give the mean and leave no residual, those
 
 TEST_CASE("session warm-up: counts the training's steps, not the session's") {
   const Way way{"PS", ""};
-  const Training through = train(way, "int4", kWarmUp, 0, kSteps);
+  const Training through = train(way, named("int4"), kPlain, 0, kSteps);
   for (const std::uint32_t at : {2u, 3u, 4u}) {
     SessionState states[kRanks];
-    REQUIRE(train(way, "int4", kWarmUp, 0, at, nullptr, states).complaints == "");
-    const Training resumed = train(way, "int4", kWarmUp, at, kSteps, states);
+    REQUIRE(train(way, named("int4"), kPlain, 0, at, nullptr, states).complaints == "");
+    const Training resumed = train(way, named("int4"), kPlain, at, kSteps, states);
     REQUIRE(resumed.complaints == "");
     for (std::uint32_t i = at; i < kSteps; ++i) CHECK(resumed.results[0][i] == through.results[0][i]);
   }
 }
 
 TEST_CASE("session warm-up: what is not compressed anyway needs none") {
-  const Training training = train({"PS", ""}, "none", kWarmUp, 0, kSteps);
+  const Training training = train({"PS", ""}, named("none"), kPlain, 0, kSteps);
   REQUIRE(training.complaints == "");
   for (std::uint32_t i = 0; i < kSteps; ++i) {
     CHECK(relative_error(training.results[0][i], average(kRanks, kElements, i)) < 1e-6);
@@ -113,4 +115,81 @@ TEST_CASE("session warm-up: a rank that is late is named") {
         return session.wait((*handles)[0], 0.3).text();
       });
   CHECK_THAT(complaints, Catch::Matchers::Contains("nothing came from rank 1"));
+}
+
+namespace {
+
+const std::string kTopk = "name: \"topk\" param { key: \"ratio\" value: 0.01 }";
+const std::string kStages = "warm_up_steps: 8 warm_up_from { key: \"ratio\" value: 0.25 }";
+// Two steps each, by the same factor from one to the next.
+constexpr double kRatios[kMostSteps] = {0.25, 0.25, 0.1118, 0.1118, 0.05, 0.05, 0.0224, 0.0224, 0.01, 0.01, 0.01, 0.01};
+
+std::size_t count_of_values(const std::vector<float>& values) {
+  return static_cast<std::size_t>(std::count_if(values.begin(), values.end(), [](float x) { return x != 0; }));
+}
+
+std::string refused(const std::string& codec, const std::string& warm_up) {
+  return train({"PS", ""}, codec, warm_up, 0, 1).complaints;
+}
+
+}  // namespace
+
+TEST_CASE("session warm-up: a parameter goes to its own value in stages, and nothing is lost between them") {
+  std::vector<double> given(kElements, 0.0);
+  for (std::uint32_t i = 0; i < kMostSteps; ++i) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const std::vector<float> one = contribution(rank, kElements, i);
+      for (std::size_t e = 0; e < kElements; ++e) given[e] += one[e];
+    }
+  }
+  for (const Way& way : ways_of(kRanks)) {
+    INFO(way.strategy << " " << way.nodes);
+    const Training training = train(way, kTopk, kStages, 0, kMostSteps, nullptr, nullptr, ReduceOp::kSum);
+    REQUIRE(training.complaints == "");
+    for (std::uint32_t i = 0; i < kMostSteps; ++i) {
+      INFO("step " << i);
+      for (int rank = 1; rank < kRanks; ++rank) REQUIRE(training.results[rank][i] == training.results[0][i]);
+      const double most = way.strategy == "ALL_GATHER" ? kRanks : 1;  // each rank has chosen its own
+      const auto count = static_cast<double>(count_of_values(training.results[0][i]));
+      CHECK(count >= 0.9 * kRatios[i] * kElements);
+      CHECK(count <= 1.1 * most * kRatios[i] * kElements);
+    }
+    double error = 0, norm = 0;
+    for (std::size_t e = 0; e < kElements; ++e) {
+      double left = given[e];
+      for (std::uint32_t i = 0; i < kMostSteps; ++i) left -= training.results[0][i][e];
+      for (const auto& of_rank : training.kept) left -= double(of_rank[kMostSteps - 1][e]);
+      error += left * left;
+      norm += given[e] * given[e];
+    }
+    CHECK(std::sqrt(error / norm) < 1e-5);
+  }
+}
+
+TEST_CASE("session warm-up: stages go on from a state") {
+  const Way way{"PS", ""};
+  const std::string dgc = "name: \"dgc\" param { key: \"ratio\" value: 0.01 }";
+  const Training through = train(way, dgc, kStages, 0, kMostSteps);
+  REQUIRE(through.complaints == "");
+  for (const std::uint32_t at : {2u, 5u, 8u}) {
+    SessionState states[kRanks];
+    REQUIRE(train(way, dgc, kStages, 0, at, nullptr, states).complaints == "");
+    const Training resumed = train(way, dgc, kStages, at, kMostSteps, states);
+    REQUIRE(resumed.complaints == "");
+    for (std::uint32_t i = at; i < kMostSteps; ++i) CHECK(resumed.results[0][i] == through.results[0][i]);
+  }
+}
+
+TEST_CASE("session warm-up: stages that cannot be are refused") {
+  using Catch::Matchers::Contains;
+  CHECK_THAT(refused(kTopk, "warm_up_from { key: \"ratio\" value: 0.25 }"),
+             Contains("warm_up_from without warm_up_steps, expected both"));
+  CHECK_THAT(refused(kTopk, "warm_up_steps: 8 warm_up_from { key: \"ration\" value: 0.25 }"),
+             Contains("neither codec `topk` nor `topk` on the second hop has a parameter `ration`"));
+  CHECK_THAT(refused(kTopk, "warm_up_steps: 8 warm_up_from { key: \"ratio\" value: -1 }"),
+             Contains("`ratio` goes from -1 to 0.01, expected both above 0"));
+  CHECK_THAT(refused(kTopk, "warm_up_steps: 8 warm_up_from { key: \"ratio\" value: 2 }"),
+             Contains("its warm-up steps: ") && Contains("ratio"));
+  CHECK_THAT(refused(named("powersgd"), "warm_up_steps: 8 warm_up_from { key: \"rank\" value: 8 }"),
+             Contains("has a parameter `rank`"));
 }

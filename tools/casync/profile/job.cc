@@ -26,7 +26,8 @@ std::string text_of(const Result<TransportBench>& bench) {
     json = {{"description", bench->description}, {"rows", Json::array()}};
     for (const TransportBenchRow& row : bench->rows) {
       json["rows"].push_back({row.bytes, row.latency_us, row.latency_least_us, row.bandwidth_gib_s, row.exchange_ms,
-                              row.exchange_least_ms, row.send_processor_s, row.receive_processor_s, row.both_processor_s});
+                              row.exchange_least_ms, row.send_processor_s, row.receive_processor_s,
+                              row.both_processor_s});
     }
   }
   return json.dump();
