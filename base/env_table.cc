@@ -16,8 +16,9 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_TRACE", Type::kDirectory, "no timeline",
      "Each rank writes its timeline into this folder, for `casync report`."},
     {"CASYNC_RECORD", Type::kDirectory, "no record",
-     "Rank 0 writes into this folder, as `model.txtpb`, which gradients there are and when they are ready and needed, "
-     "for `casync plan`."},
+     "Rank 0 writes into this folder, for `casync plan`: `model.txtpb`, which gradients there are and when they are "
+     "ready "
+     "and needed, and `gradients.safetensors`, samples of them."},
     {"CASYNC_LOG_LEVEL", Type::kText, "warn", "`trace`, `debug`, `info`, `warn`, `error` or `off`."},
     {"CASYNC_RANK", Type::kNumber, "the launcher's", "This process's rank, from 0.", 0, 65535},
     {"CASYNC_SIZE", Type::kNumber, "the launcher's", "How many ranks the job has.", 1, 65536},

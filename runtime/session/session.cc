@@ -125,6 +125,7 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
     handles[i] = handle_of(step_, submissions[i].gradient);
     starts_.push_back({runs_[index], step_, submissions[i].data});
     if (recorder_) recorder_->submitted(index, program);
+    if (samples()) sampler_->submitted(index, declared_[index].spec, submissions[i].data, step_);
   }
   executor_->submit(starts_);
 }
@@ -268,6 +269,7 @@ Status SessionImpl::close() {
   executor_->stop(after(Seconds(healthy ? 1.0 : 0.1)));
   if (timeline_) write_trace();
   if (recorder_ && records()) write_record();
+  if (sampler_) write_samples();
   return status;
 }
 

@@ -34,7 +34,7 @@ struct SessionOptions {
   ReduceOp op = ReduceOp::kAverage;
   double timeout_s = 300;        ///< of every wait; slices of one wait count together
   std::string trace_directory;   ///< "": no timeline
-  std::string record_directory;  ///< rank 0 writes model.txtpb there: what the planner has to know of this program
+  std::string record_directory;  ///< rank 0 writes model.txtpb and gradients.safetensors there, for the planner
 };
 
 /// Who waits: time that a helper's thread spends is not the program's standing still.

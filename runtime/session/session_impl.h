@@ -13,6 +13,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
+#include "runtime/session/gradient_sampler.h"
 #include "runtime/session/prediction_watch.h"
 #include "runtime/session/program_clock.h"
 #include "runtime/session/recorder.h"
@@ -87,7 +88,14 @@ class SessionImpl final : public Session {
   static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
   void write_record() const;
+  void write_samples();
+  std::vector<GradientSpec> declared_specs() const;
   bool records() const { return !options_.record_directory.empty() && plan_.mode == SyncMode{}; }
+  /// What the step under way exchanges is what the plan's codecs encode. Under mutex_.
+  bool samples() const {
+    return sampler_ &&
+           exchanged_in(plan_.mode, step_) == (plan_.mode.is_local() ? Exchanged::kDifferences : Exchanged::kGradients);
+  }
   void watch(double step_s);
   /// For the recorder, under mutex_. Once nobody asks how long the program computed, by the wall's clock, which costs
   /// nothing.
@@ -124,6 +132,7 @@ class SessionImpl final : public Session {
   std::optional<PredictionWatch> watch_;
   mutable std::optional<Recorder> recorder_;  ///< done() tells it something, too
   mutable ProgramClock program_clock_;        ///< of recorder_
+  std::optional<GradientSampler> sampler_;
   bool closed_ = false;
 };
 

@@ -114,10 +114,11 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
   if (launch_.rank != 0) return;
   if (!options_.record_directory.empty() && !records()) {
     log().warn(
-        "nothing is recorded in {}: with local_sgd or staleness gradients are exchanged at other times than they "
-        "are ready; record a run whose plan has neither",
+        "no model is recorded in {}, only samples of gradients: with local_sgd or staleness gradients are exchanged at "
+        "other times than they are ready; record a run whose plan has neither",
         options_.record_directory);
   }
+  if (!options_.record_directory.empty()) sampler_.emplace();
   if (records() || plan_.predicted) recorder_.emplace(step_begun_);
   if (plan_.predicted) watch_.emplace(*plan_.predicted, warm_up_of(plan_), std::max(1u, plan_.mode.every));
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session tells of itself: counters and the timeline's file.
+// What a session tells of itself: counters, the timeline's file, and what it recorded.
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "base/env.h"
 #include "base/log.h"
@@ -134,9 +136,14 @@ void SessionImpl::watch(double step_s) {
   if (sentence) log().warn("{}", *sentence);
 }
 
-void SessionImpl::write_record() const {
+std::vector<GradientSpec> SessionImpl::declared_specs() const {
   std::vector<GradientSpec> specs;
   for (const Declared& declared : declared_) specs.push_back(declared.spec);
+  return specs;
+}
+
+void SessionImpl::write_record() const {
+  const std::vector<GradientSpec> specs = declared_specs();
   std::optional<Training> training = recorder_->training(specs);
   if (!training) return log().warn("nothing is recorded in {}: no step has ended", options_.record_directory);
   training->name = "recorded";
@@ -154,6 +161,23 @@ void SessionImpl::write_record() const {
   }
   if (!text || !file)
     log().warn("{}: cannot be written: {}", path, text ? "no such folder, or no right" : text.status().text());
+}
+
+void SessionImpl::write_samples() {
+  const std::vector<GradientSpec> specs = declared_specs();
+  const std::optional<Training> training = records() ? recorder_->training(specs) : std::nullopt;
+  if (training) {
+    std::set<std::string_view> names;
+    for (const TrainedGradient& one : training->gradients) names.insert(one.spec.name);
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (!names.contains(specs[i].name)) sampler_->forget(i);  // as a barrier's: nobody plans for it
+    }
+  }
+  if (sampler_->empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(options_.record_directory, error);
+  const Status written = sampler_->write(options_.record_directory + "/gradients.safetensors", specs);
+  if (!written) log().warn("{}", written.message());
 }
 
 }  // namespace casync::runtime

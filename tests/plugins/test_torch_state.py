@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import struct
 import time
 
 import pytest
@@ -131,6 +132,39 @@ def test_a_recorded_model_has_the_parameters_and_the_programs_own_time(tmp_path)
     assert seconds["backward_seconds"] >= 0.2, "what a step computes before its gradients are ready belongs to it"
     # Waiting does not: rank 0 stands still for the 0.3 s that rank 1 is late.
     assert seconds["forward_seconds"] < seconds["backward_seconds"]
+
+
+def record_gradients(rank, folder):
+    """Keeps what each backward pass made on this rank, as DDP hands it to the hook."""
+    os.environ["CASYNC_RECORD"] = folder
+    dist.init_process_group("gloo")
+    made = {}
+
+    def keep_and_reduce(state, bucket):
+        names = {id(p): name for name, p in ddp.module.named_parameters()}
+        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+            made[names[id(parameter)]].append(gradient.flatten().tolist())
+        return casync.torch.comm_hook(state, bucket)
+
+    ddp, state, optimizer = small_net.make("onebit", hook=keep_and_reduce)
+    made.update({name: [] for name, _ in ddp.module.named_parameters()})
+    for step in range(5):
+        small_net.step_once(ddp, optimizer, rank, step)
+    state.close()
+    return made
+
+
+def test_recorded_gradients_are_those_of_rank_0_before_they_are_reduced(tmp_path):
+    made = ranks.values(__file__, "record_gradients", 2, torch=True, folder=str(tmp_path))[0]
+    content = (tmp_path / "gradients.safetensors").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header, data = json.loads(content[8 : 8 + length]), content[8 + length :]
+    assert set(header) - {"__metadata__"} == set(made)
+    for name, gradients in made.items():
+        begin, end = header[name]["data_offsets"]
+        values = list(struct.unpack(f"<{header[name]['shape'][0]}f", data[begin:end]))
+        assert values == gradients[3], "the fourth of five"
+        assert header["__metadata__"][name] == f"step 3, {len(values)} of {len(values)} elements"
 
 
 def hide_and_expose(rank, folder):

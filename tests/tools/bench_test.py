@@ -106,7 +106,7 @@ def test_steps_that_exchange_seldom_or_late():
               "training takes 6 ms", [local, late])
         with_record = casync(*step, "--plan", f"{folder}/late", env={"CASYNC_RECORD": f"{folder}/record"})
         ends_with(0, with_record, "with CASYNC_RECORD")
-        claim("nothing is recorded" in with_record.stderr, "times that are not the program's are no description",
+        claim("no model is recorded" in with_record.stderr, "times that are not the program's are no description",
               with_record.stderr)
 
 
