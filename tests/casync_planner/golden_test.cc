@@ -2,7 +2,9 @@
 //
 // Plans that can be checked by hand, as they are written.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
+#include <set>
 
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_io.h"
@@ -138,6 +140,52 @@ TEST_CASE("planner: alternatives have the plan's decision among them, the shorte
   CHECK(all->front().decision.codec.name == "byte");
   CHECK(alternatives(request, step, "larg").status().message() ==
         "the model has no gradient `larg` (did you mean `large`?)");
+}
+
+TEST_CASE("planner: alternatives stay within the limits, and a plan's way that does not is marked") {
+  PlanRequest request = by_hand(0);
+  request.limits.resize(2);  // nothing is encoded
+  request.limits[0].strategy = StrategyKind::kPs;
+  const Decision plain{{}, {}, StrategyKind::kPs, 1, 0}, coded{{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 1, 0};
+  for (const Decision& decision : {plain, coded}) {
+    const Result<std::vector<Alternative>> all = alternatives(request, {"", {decision, plain}, 0}, "large");
+    REQUIRE(all.status().text() == "OK");
+    for (const Alternative& one : *all) {
+      CHECK(one.decision.strategy == StrategyKind::kPs);
+      CHECK(one.allowed == (one.decision.codec.name == "none"));
+      if (!one.planned) CHECK(one.allowed);
+    }
+    CHECK(std::count_if(all->begin(), all->end(), [](const Alternative& a) { return a.planned; }) == 1);
+  }
+  request.limits.pop_back();
+  CHECK(alternatives(request, {"", {plain, plain}, 0}, "large").status().message() ==
+        "limits of 1 gradients, and there are 2");
+}
+
+TEST_CASE("planner: the crossover has what some gradient may have, beside sending as it is") {
+  PlanRequest request = by_hand(1e-9);
+  request.codecs.push_back({{"half", {}}, 1e-6});
+  const auto codecs = [&] {
+    const Result<Crossover> made = crossover(request, 8, 4);
+    REQUIRE(made.status().text() == "OK");
+    std::set<std::string> names;
+    for (const Crossover::Cell& cell : made->cells) {
+      names.insert(cell.decision.codec.name);
+      names.insert(cell.decision.second_hop.name);
+      CHECK(std::isfinite(cell.plain_s));
+    }
+    return names;
+  };
+  const std::set<std::string> free = codecs();
+  CHECK(free.contains("byte"));
+  request.limits.resize(2);
+  CHECK(codecs() == std::set<std::string>{"none"});
+  request.limits[1].offers = {1};
+  CHECK(codecs().contains("half"));
+  CHECK_FALSE(codecs().contains("byte"));
+  request.limits[0].codec = CodecChoice{"byte", {}};  // fixed, for a gradient of 512 partitions
+  request.limits[0].partitions = 512;
+  CHECK(codecs().contains("byte"));
 }
 
 TEST_CASE("planner: the crossover falls with what a codec costs, and rises with what it saves") {

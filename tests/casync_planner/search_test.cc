@@ -274,6 +274,64 @@ TEST_CASE("planner: a plan's rules become limits, gradient by gradient") {
   CHECK(limits[4].offers == Offered{2});
 }
 
+TEST_CASE("planner: a recorded gradient's own loss decides whether a codec is within a budget") {
+  PlanRequest request = test::request(4, 1, slow_network(), 4);
+  for (TrainedGradient& gradient : request.training.gradients) gradient.spec.shape = {1 << 20};
+  const std::optional<double> unknown;
+  Offers offers{
+      {{{"half", {}}, 1e-6, {1e-6, 0.5, unknown, 1e-6}}, {{"byte", {}}, 1e-2, {1e-4, 1e-4, unknown, 3.0}}}, 2, 1e-3};
+  Plan rules;
+  rules.gradients = {{"layer0", {.max_error = 2e-6}}, {"layer3", {.allowed = {{"byte", {}}}}}};
+  const std::vector<Limits> limits = limits_of(rules, request.training, 4, offers);
+  using Offered = std::vector<std::size_t>;
+  CHECK(limits[0].offers == Offered{0});
+  CHECK(limits[1].offers == Offered{1});  // of typical values `byte` would lose too much, and `half` would not
+  CHECK(limits[2].offers == Offered{0});  // not recorded: by typical values
+  CHECK(limits[3].offers == Offered{1});  // named without a budget: whatever it loses
+
+  request.codecs = offers.codecs;
+  request.limits = limits;
+  const PlanReport report = found(request);
+  CHECK(report.step.decisions[1].codec.name == "byte");
+  CHECK(report.reason[1].ends_with("; loses 0.0001 of it"));
+  CHECK(report.reason[2].find("loses") == std::string::npos);
+}
+
+TEST_CASE("planner: somebody else's decision is allowed, or breaks one of the limits") {
+  const std::vector<CodecOffer> codecs{{{"half", {}}, 1e-6}, {{"byte", {}}, 1e-2}};
+  const CodecChoice none, half{"half", {}}, byte{"byte", {}};
+  const Decision plain{none, none, StrategyKind::kRing, 3, 7, 2}, halves{half, half, StrategyKind::kPs, 1, 0, 0},
+      mixed{byte, half, StrategyKind::kPs, 1, 0, 0};
+  Limits one;
+  one.offers = {0};
+  CHECK(allows(one, codecs, plain));
+  CHECK(allows(one, codecs, halves));
+  CHECK_FALSE(allows(one, codecs, mixed));
+  one.second_hop = half;
+  CHECK_FALSE(allows(one, codecs, plain));
+  CHECK(allows(one, codecs, halves));
+  Limits fixed;
+  fixed.codec = byte;
+  CHECK_FALSE(allows(fixed, codecs, mixed));
+  fixed.second_hop = half;
+  CHECK(allows(fixed, codecs, mixed));
+  CHECK_FALSE(allows(fixed, codecs, plain));
+  for (int field = 0; field < 4; ++field) {
+    Limits other;
+    if (field == 0) other.strategy = StrategyKind::kPs;
+    if (field == 1) other.partitions = 4;
+    if (field == 2) other.priority = 6;
+    if (field == 3) other.warm_up_steps = 3;
+    CHECK_FALSE(allows(other, codecs, plain));
+  }
+  Limits same;
+  same.strategy = StrategyKind::kRing;
+  same.partitions = 3;
+  same.priority = 7;
+  same.warm_up_steps = 2;
+  CHECK(allows(same, codecs, plain));
+}
+
 TEST_CASE("planner: more codecs never make a longer step") {
   for (PlanRequest request : requests()) {
     const double both = found(request).simulation.step_s;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/nearest.h"
+#include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
 #include "casync/simulator/checks.h"
 
@@ -18,7 +19,8 @@ constexpr double kSmallest = 4096, kLargest = 1 << 30;  // bytes
 Status check(const PlanRequest& request) {
   Scenario scenario{request.topology, request.profile, request.training, {}, 0, request.mode, {}};
   scenario.decisions.resize(request.training.gradients.size());
-  return check_scenario(scenario, {});
+  CASYNC_RETURN_IF_ERROR(check_scenario(scenario, {}));
+  return check_limits(request);
 }
 
 Result<std::size_t> position_of(const Training& training, const std::string& name) {
@@ -57,16 +59,52 @@ TrainedGradient sized(double bytes) {
   return gradient;
 }
 
-Result<Crossover::Cell> soonest(Evaluator& evaluator, std::size_t at) {
-  const Result<std::vector<const Option*>> options = all_options(evaluator, at);
-  if (!options) return options.status();
+/// All that gradients of any size may have by what is said of those there are, each once; and beside it, sending as it
+/// is. Empty: all codecs, and nothing is fixed.
+std::vector<Limits> limits_of_any(const PlanRequest& request) {
+  std::vector<Limits> all;
+  const auto add = [&](const Limits& limits) {
+    if (std::find(all.begin(), all.end(), limits) == all.end()) all.push_back(limits);
+  };
+  for (const Limits& own : request.limits) {
+    Limits plain, sized = own;
+    plain.strategy = own.strategy;
+    sized.partitions.reset();  // which follow from that gradient's size
+    sized.priority.reset();
+    sized.warm_up_steps.reset();
+    add(plain);
+    add(sized);
+  }
+  return all;
+}
+
+/// A gradient of each size within each of the limits, sizes first.
+PlanRequest with_sizes(const PlanRequest& request, const std::vector<double>& sizes) {
+  PlanRequest made = request;
+  const std::vector<Limits> limits = limits_of_any(request);
+  made.training.gradients.clear();
+  made.limits.clear();
+  for (const double bytes : sizes) {
+    made.training.gradients.insert(made.training.gradients.end(), std::max<std::size_t>(limits.size(), 1),
+                                   sized(bytes));
+    made.limits.insert(made.limits.end(), limits.begin(), limits.end());
+  }
+  return made;
+}
+
+/// Of gradients `first` to `last`, which are of one size.
+Result<Crossover::Cell> soonest(Evaluator& evaluator, std::size_t first, std::size_t last) {
   Crossover::Cell cell{{}, INFINITY, INFINITY};
-  for (const Option* option : *options) {
-    const double seconds = option->outline.alone_s();
-    if (!compresses(option->decision)) cell.plain_s = std::min(cell.plain_s, seconds);
-    if (seconds >= cell.seconds) continue;
-    cell.decision = option->decision;
-    cell.seconds = seconds;
+  for (std::size_t at = first; at < last; ++at) {
+    const Result<std::vector<const Option*>> options = all_options(evaluator, at);
+    if (!options) return options.status();
+    for (const Option* option : *options) {
+      const double seconds = option->outline.alone_s();
+      if (!compresses(option->decision)) cell.plain_s = std::min(cell.plain_s, seconds);
+      if (seconds >= cell.seconds) continue;
+      cell.decision = option->decision;
+      cell.seconds = seconds;
+    }
   }
   return cell;
 }
@@ -101,7 +139,9 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
                            option->outline.codec_s(),
                            option->outline.messages_s(),
                            evaluator.quick(options, priorities, step.fusion_bytes),
-                           option == planned};
+                           option == planned,
+                           request.limits.empty() || option != planned ||
+                               allows(request.limits[*at], request.codecs, step.decisions[*at])};
     const Decision& decision = option->decision;
     const std::string way = option == planned ? ""
                                               : text_of(decision.codec) + " " + text_of(decision.second_hop) + " " +
@@ -126,14 +166,13 @@ Result<Crossover> crossover(const PlanRequest& request, std::size_t bandwidths, 
   made.bytes_per_second = scale(kSlowest, kFastest, bandwidths);
   made.bytes = scale(kSmallest, kLargest, sizes);
   made.pays_below.resize(sizes);
-  PlanRequest sized_request = request;
-  sized_request.training.gradients.clear();
-  for (const double bytes : made.bytes) sized_request.training.gradients.push_back(sized(bytes));
+  const PlanRequest sized_request = with_sizes(request, made.bytes);
+  const std::size_t each = sized_request.training.gradients.size() / std::max<std::size_t>(sizes, 1);
   for (const double bandwidth : made.bytes_per_second) {
     const PlanRequest other = with_bandwidth(sized_request, bandwidth);
     Evaluator evaluator(other);
     for (std::size_t size = 0; size < sizes; ++size) {
-      Result<Crossover::Cell> cell = soonest(evaluator, size);
+      Result<Crossover::Cell> cell = soonest(evaluator, size * each, (size + 1) * each);
       if (!cell) return cell.status();
       if (compresses(cell->decision)) made.pays_below[size] = bandwidth;
       made.cells.push_back(std::move(*cell));

@@ -8,9 +8,11 @@
 namespace casync {
 namespace {
 
-bool may_be_chosen(const CodecLimits& limits, const Offers& offers, std::size_t at) {
+/// Whether gradient number `gradient` may have codec number `at` of the offers.
+bool may_be_chosen(const CodecLimits& limits, const Offers& offers, std::size_t at, std::size_t gradient) {
   const CodecOffer& offer = offers.codecs[at];
-  const bool within = offer.error <= (limits.is_open ? limits.max_error.value_or(1) : offers.max_error);
+  const double budget = limits.is_open ? limits.max_error.value_or(kAnyError) : offers.max_error;
+  const bool within = offer.error_of(gradient) <= budget;
   if (limits.allowed.empty()) return within && at < offers.for_all;
   return within && std::find(limits.allowed.begin(), limits.allowed.end(), offer.choice) != limits.allowed.end();
 }
@@ -30,18 +32,40 @@ void take_fixed(const Plan& rules, const GradientSpec& gradient, int ranks, Limi
 
 std::vector<Limits> limits_of(const Plan& rules, const Training& training, int ranks, const Offers& offers) {
   std::vector<Limits> made;
-  for (const TrainedGradient& gradient : training.gradients) {
+  for (std::size_t g = 0; g < training.gradients.size(); ++g) {
+    const GradientSpec& gradient = training.gradients[g].spec;
     Limits limits;
-    const CodecLimits codec = codec_limits(rules, gradient.spec.name);
+    const CodecLimits codec = codec_limits(rules, gradient.name);
     limits.codec = codec.codec;
     limits.second_hop = codec.second_hop;
     for (std::size_t i = 0; i < offers.codecs.size() && !codec.codec; ++i) {
-      if (may_be_chosen(codec, offers, i)) limits.offers.push_back(i);
+      if (may_be_chosen(codec, offers, i, g)) limits.offers.push_back(i);
     }
-    take_fixed(rules, gradient.spec, ranks, limits);
+    take_fixed(rules, gradient, ranks, limits);
     made.push_back(std::move(limits));
   }
   return made;
+}
+
+Status check_limits(const PlanRequest& request) {
+  const std::size_t gradients = request.training.gradients.size();
+  if (request.limits.empty() || request.limits.size() == gradients) return Status::ok();
+  return invalid_argument("limits of " + std::to_string(request.limits.size()) + " gradients, and there are " +
+                          std::to_string(gradients));
+}
+
+bool allows(const Limits& limits, const std::vector<CodecOffer>& codecs, const Decision& decision) {
+  const auto is_offered = [&](const CodecChoice& choice) {
+    return choice.name == "none" || std::any_of(limits.offers.begin(), limits.offers.end(),
+                                                [&](std::size_t i) { return codecs[i].choice == choice; });
+  };
+  const std::optional<CodecChoice> second = limits.second_hop ? limits.second_hop : limits.codec;
+  const bool first_hop = limits.codec ? decision.codec == *limits.codec : is_offered(decision.codec);
+  const bool second_hop = second ? decision.second_hop == *second : is_offered(decision.second_hop);
+  return first_hop && second_hop && decision.strategy == limits.strategy.value_or(decision.strategy) &&
+         decision.partitions == limits.partitions.value_or(decision.partitions) &&
+         decision.priority == limits.priority.value_or(decision.priority) &&
+         decision.warm_up_steps == limits.warm_up_steps.value_or(decision.warm_up_steps);
 }
 
 }  // namespace casync

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "casync/planner/search/options.h"
@@ -29,6 +30,26 @@ std::string reason(const Option& chosen, const Option& plain, const Option* code
   }
   if (times.waiting_s <= 0) return "as it is: nobody waits for it";
   return "as it is: the step is no shorter with " + name;
+}
+
+/// What is lost of recorded gradient `at` when it is encoded so; nothing: it was not recorded.
+std::optional<double> recorded_loss(const PlanRequest& request, std::size_t at, const CodecChoice& choice) {
+  if (choice.name == "none") return 0.0;
+  for (const CodecOffer& offer : request.codecs) {
+    if (offer.choice == choice && at < offer.recorded.size()) return offer.recorded[at];
+  }
+  return std::nullopt;
+}
+
+/// "; loses 0.0031 of it", where anything was recorded and is lost.
+std::string loss_text(const PlanRequest& request, std::size_t at, const Decision& decision) {
+  const std::optional<double> first = recorded_loss(request, at, decision.codec),
+                              second = recorded_loss(request, at, decision.second_hop);
+  if (!compresses(decision) || !first || !second) return "";
+  char text[64];
+  std::snprintf(text, sizeof text, *first == *second ? "; loses %.2g of it" : "; loses %.2g of it, %.2g back", *first,
+                *second);
+  return text;
 }
 
 /// What is over soonest when nothing else goes on.
@@ -81,7 +102,7 @@ std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, 
     } else if (chosen && shortest->second.plain != nullptr) {
       line += "; " + reason(**chosen, *shortest->second.plain, shortest->second.coded, times);
     }
-    lines.push_back(std::move(line));
+    lines.push_back(line + loss_text(evaluator.request(), g, step.decisions[g]));
   }
   return lines;
 }

@@ -19,6 +19,11 @@ namespace casync {
 struct CodecOffer {
   CodecChoice choice;
   double error = 0;  ///< ||D(E(x)) - x||^2 / ||x||^2 of typical gradients: what is finer than what
+  /// The same of recorded gradients, by position in training.gradients; nothing: not recorded. Empty: none is.
+  std::vector<std::optional<double>> recorded = {};
+
+  /// Of gradient `at`: as recorded, else of typical ones.
+  double error_of(std::size_t at) const { return at < recorded.size() ? recorded[at].value_or(error) : error; }
 };
 
 /// What the planner has to stay within for one gradient. What is not set is its to choose.

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"
@@ -62,14 +63,9 @@ class Search {
 
   Status check() const {
     Scenario scenario{request_.topology, request_.profile, request_.training, {}, 0, request_.mode, {}};
-    const std::size_t gradients = request_.training.gradients.size();
-    scenario.decisions.resize(gradients);
+    scenario.decisions.resize(request_.training.gradients.size());
     CASYNC_RETURN_IF_ERROR(check_scenario(scenario, {}));
-    if (!request_.limits.empty() && request_.limits.size() != gradients) {
-      return invalid_argument("limits of " + std::to_string(request_.limits.size()) + " gradients, and there are " +
-                              std::to_string(gradients));
-    }
-    return Status::ok();
+    return check_limits(request_);
   }
 
   Status classify() {
