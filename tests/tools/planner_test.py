@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import struct
 
 from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
 
@@ -29,6 +30,23 @@ class Files:
         with open(self.model, "w") as file:
             file.write(MODEL)
         self.inputs = ["--profile", self.profile, "--model", self.model]
+
+
+def write_gradients(path, **samples):
+    """As safetensors: 1-D tensors of float32."""
+    header, data = {"__metadata__": {"by": "a test"}}, b""
+    for name, values in samples.items():
+        begin, data = len(data), data + struct.pack(f"<{len(values)}f", *values)
+        header[name.replace("_", ".")] = {"dtype": "F32", "shape": [len(values)], "data_offsets": [begin, len(data)]}
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+    return path
+
+
+# One bit says all of the first; of the second, steps of a seventh of the largest lose what is small.
+SIGNS = [0.5 if i % 3 else -0.5 for i in range(16384)]
+SPIKES = [0.05 if i % 100 else 1.0 for i in range(16384)]
 
 
 def test_a_plan_is_written_checked_simulated_and_explained():
@@ -183,6 +201,110 @@ def test_a_plan_of_rules_is_completed_within_them():
         claim("rules.txtpb:2:19: max_error -1" in negative.stderr, "place", negative.stderr)
 
 
+def decisions_of(made):
+    return {one["name"]: one["decision"] for one in json.loads(made.stdout)["gradients"]}
+
+
+def test_recorded_gradients_decide_what_is_within_a_budget():
+    with temporary_folder() as folder:
+        files, rules = Files(folder), os.path.join(folder, "rules.txtpb")
+        recorded = ["--gradients", write_gradients(os.path.join(folder, "g"), large_weight=SIGNS, first_weight=SPIKES)]
+
+        def planned(text, *options):
+            with open(rules, "w") as file:
+                file.write("version: 1\n" + text)
+            return casync("plan", *files.inputs, "-n", 4, "--plan", rules, "--json", *options)
+
+        budget = 'default { max_error: 0.03 allow { name: "int4" } allow { name: "onebit" } }\n'
+        typical, measured = (decisions_of(planned(budget, *options)) for options in ([], recorded))
+        claim("int4" in typical["large.weight"] and "int4" in typical["first.weight"], "typical values", typical)
+        claim(measured["large.weight"].startswith("onebit"), "loses nothing of this one", measured)
+        claim(measured["first.weight"].startswith("none,") and "back" not in measured["first.weight"],
+              "all of these lose too much of this one", measured)
+        claim("onebit" not in measured["first.bias"], "not recorded: as typical values", typical, measured)
+
+        fixed = 'rule { match: "first.weight" codec { name: "int4" } max_error: 0.03 }\n'
+        ends_with(0, planned(fixed), "of typical values it loses less")
+        refused = planned(fixed, *recorded)
+        ends_with(3, refused, "what is fixed loses too much of what was recorded")
+        claim("gradient `first.weight`: codec `int4` loses 0.198 of" in refused.stderr, "how much", refused.stderr)
+
+        # And without rules.
+        made = casync("plan", *files.inputs, "-n", 4, *recorded, "--json")
+        ends_with(0, made, "plan --gradients")
+        claim("1 gradient has no sample, as `first.bias`" in made.stderr, "which are not recorded", made.stderr)
+        for one in json.loads(made.stdout)["gradients"]:
+            losses = re.findall("loses (\\S+) of it(?:, (\\S+) back)?$", one["reason"])
+            coded = not one["decision"].startswith("none,") or "back" in one["decision"]
+            claim(bool(losses) == (coded and one["name"] != "first.bias"), "how much each loses", one)
+            claim(all(float(loss) <= 0.0301 for pair in losses for loss in pair if loss), "within the budget", one)
+        claim(decisions_of(made)["large.weight"].split(",")[0] not in ("none", "int4", "int8"),
+              "coarser where that loses nothing", made.stdout)
+
+        listed = casync("explain", *files.inputs, "-n", 4, *recorded, "large.weight", "--json")
+        ends_with(0, listed, "explain --gradients")
+        claim("onebit" in listed.stdout, "an alternative for this one", listed.stdout)
+        listed = casync("explain", *files.inputs, "-n", 4, *recorded, "first.weight", "--json")
+        claim("onebit" not in listed.stdout and "int4" not in listed.stdout, "and not for that", listed.stdout)
+
+        odd = write_gradients(os.path.join(folder, "odd"), large_weigth=SIGNS)
+        strange = casync("plan", *files.inputs, "-n", 4, "--gradients", odd)
+        ends_with(0, strange, "a sample of no gradient")
+        claim("1 sample is of no gradient of the model: `large.weigth` (did you mean `large.weight`?)" in strange.stderr,
+              "said", strange.stderr)
+        with open(odd, "r+b") as file:
+            file.truncate(1000)
+        broken = casync("plan", *files.inputs, "-n", 4, "--gradients", odd)
+        ends_with(3, broken, "a file that was cut off")
+        claim("odd: tensor `large.weigth`: data_offsets are [0,65536]" in broken.stderr, "named", broken.stderr)
+
+
+def test_explain_stays_within_rules_and_marks_a_plan_that_does_not():
+    with temporary_folder() as folder:
+        files, rules = Files(folder), os.path.join(folder, "rules.txtpb")
+
+        def explained(*options):
+            result = casync("explain", *files.inputs, "-n", 4, "--rules", rules, "--json", *options)
+            ends_with(0, result, f"explain --rules {options}")
+            return json.loads(result.stdout)
+
+        with open(files.plan, "w") as file:
+            file.write('version: 1\ndefault { codec { name: "int8" } partitions: 2 }\n')
+        with open(rules, "w") as file:
+            file.write('version: 1\ndefault { allow { name: "bf16" } }\nrule { match: "nobody" priority: 3 }\n')
+        free = casync("explain", *files.inputs, "-n", 4, "--plan", files.plan, "large.weight", "--json")
+        claim(all(one["allowed"] for one in json.loads(free.stdout)["alternatives"]), "without rules", free.stdout)
+        report = explained("--plan", files.plan, "large.weight")
+        for one in report["alternatives"]:
+            claim(one["planned"] or set(one["decision"].split(", ")[0].split()) <= {"none", "bf16"}, "within them", one)
+            claim(one["allowed"] != one["planned"], "the plan's way is not", one)
+        claim(report["what_decided"].startswith("the plan's way is not allowed; the shortest step is with bf16"),
+              "said", report["what_decided"])
+        words = casync("explain", *files.inputs, "-n", 4, "--rules", rules, "--plan", files.plan, "large.weight")
+        claim(words.stdout.count("(not allowed)") == 1, "marked", words.stdout)
+        claim("rule 1 `nobody`" in words.stderr, "what is odd about rules", words.stderr)
+        crossing = explained()["crossover"]
+        claim({one["with"].split(",")[0] for one in crossing} <= {"", "bf16", "none"} and "bf16" in str(crossing),
+              "the table has what they allow", crossing)
+
+        # A budget allows what loses no more, also what the planner would not look at beside better ones.
+        with open(rules, "w") as file:
+            file.write('version: 1\ndefault { max_error: 0.03 strategy: PS }\n')
+        with open(files.plan, "w") as file:
+            file.write('version: 1\ndefault { codec { name: "int8" param { key: "block" value: 64 } } }\n')
+        alternatives = explained("--plan", files.plan, "large.weight")["alternatives"]
+        claim(all(one["allowed"] for one in alternatives), "within the budget", alternatives)
+        claim(all(" ps," in one["decision"] for one in alternatives), "as the rules fix it", alternatives)
+        with open(rules, "a") as file:
+            file.write('rule { match: "large.*" codec { name: "none" } partitions: 4 priority: 9 }\n')
+        only = explained("large.weight")
+        claim([(one["planned"], one["allowed"]) for one in only["alternatives"]] == [(True, False)] and
+              "if only for its priority" in only["what_decided"], "another priority than the rules fix", only)
+        open_plan = casync("explain", *files.inputs, "-n", 4, "--rules", rules, "--plan", rules, "large.weight")
+        ends_with(3, open_plan, "rules are no plan")
+        claim("casync plan --plan" in open_plan.stderr, "what makes one", open_plan.stderr)
+
+
 def test_crossover_as_table_and_picture():
     with temporary_folder() as folder:
         files = Files(folder)
@@ -252,6 +374,16 @@ def test_a_run_is_compared_with_its_prediction_and_planned_anew():
         claim('gradient { name: "large.weight"' in again.stdout and "world { ranks: 2 nodes: 1" in again.stdout,
               "a plan for what ran", again.stdout)
         claim("links' times x" in again.stderr, "what was changed is said", again.stderr)
+        samples = os.path.join(run, "gradients.safetensors")
+        claim("; loses " in again.stdout and "sample" not in again.stderr, "what the run recorded is measured",
+              again.stdout, again.stderr)
+        with open(samples, "r+b") as file:
+            file.truncate(20)
+        broken = casync("plan", "--from-run", run, "--profile", files.profile)
+        ends_with(3, broken, "samples that were cut off")
+        claim(f"{samples}: cut off" in broken.stderr, "named", broken.stderr)
+        other = write_gradients(os.path.join(folder, "other"), large_weight=SIGNS)
+        ends_with(0, casync("plan", "--from-run", run, "--profile", files.profile, "--gradients", other), "others instead")
 
         both = casync("plan", "--from-run", run, "--profile", files.profile, "--model", files.model)
         ends_with(2, both, "a run has its model")

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync explain: why a gradient is decided so, and from where on compression pays.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -41,7 +43,20 @@ Status settle_world(ExplainOptions& options, const Plan& plan) {
   return invalid_argument(std::to_string(inputs.nodes) + " nodes for " + std::to_string(inputs.ranks) + " ranks");
 }
 
-std::string what_decided(const Alternative& best, const Alternative& planned) {
+/// What the plan has is judged by its loss, not by whether the planner would look at it.
+void judge_planned(const Plan& plan, ExplainOptions& options) {
+  const Decision decision = decide(plan, {options.gradient, DType::kFloat32, {}, 0}, options.inputs.ranks);
+  options.inputs.judged = {decision.codec, decision.second_hop};
+}
+
+/// `all` in their order: the best one first.
+std::string what_decided(const std::vector<Alternative>& all) {
+  const auto first = [&](bool Alternative::*is) { return std::find_if(all.begin(), all.end(), std::mem_fn(is)); };
+  const Alternative& planned = *first(&Alternative::planned);
+  const auto allowed = first(&Alternative::allowed);
+  if (allowed == all.end()) return "the plan's way is not allowed, if only for its priority or warm-up";
+  const Alternative& best = *allowed;
+  if (!planned.allowed) return "the plan's way is not allowed; the shortest step is with " + text_of(best.decision);
   if (best.planned) return "the plan's way gives the shortest step";
   const double longer = planned.step_s - best.step_s;
   if (longer <= 1e-6 * best.step_s) return "the step is as short with others: this gradient does not hold it up";
@@ -49,18 +64,20 @@ std::string what_decided(const Alternative& best, const Alternative& planned) {
 }
 
 Json json_of(const Alternative& alternative) {
-  return {{"decision", text_of(alternative.decision)},  {"planned", alternative.planned},
-          {"step_ms", alternative.step_s * 1e3},        {"alone_ms", alternative.alone_s * 1e3},
-          {"wire_ms", alternative.wire_s * 1e3},        {"codec_ms", alternative.codec_s * 1e3},
+  return {{"decision", text_of(alternative.decision)},
+          {"planned", alternative.planned},
+          {"allowed", alternative.allowed},
+          {"step_ms", alternative.step_s * 1e3},
+          {"alone_ms", alternative.alone_s * 1e3},
+          {"wire_ms", alternative.wire_s * 1e3},
+          {"codec_ms", alternative.codec_s * 1e3},
           {"messages_ms", alternative.messages_s * 1e3}};
 }
 
 Status explain_gradient(const ExplainOptions& options, const PlanRequest& request, const PlannedStep& step) {
   const Result<std::vector<Alternative>> all = alternatives(request, step, options.gradient);
   if (!all) return all.status();
-  const Alternative* planned = &all->front();
-  for (const Alternative& alternative : *all) planned = alternative.planned ? &alternative : planned;
-  const std::string decided = what_decided(all->front(), *planned);
+  const std::string decided = what_decided(*all);
   if (options.json) {
     Json json{{"gradient", options.gradient}, {"what_decided", decided}, {"alternatives", Json::array()}};
     for (const Alternative& alternative : *all) json["alternatives"].push_back(json_of(alternative));
@@ -72,10 +89,11 @@ Status explain_gradient(const ExplainOptions& options, const PlanRequest& reques
   for (std::size_t i = 0; i < all->size(); ++i) {
     const Alternative& alternative = (*all)[i];
     if (i >= kShownAlternatives && !alternative.planned) continue;
-    std::printf("%s %12s %12s %12s %12s %12s  %s\n", alternative.planned ? ">" : " ",
+    std::printf("%s %12s %12s %12s %12s %12s  %s%s\n", alternative.planned ? ">" : " ",
                 text_of_seconds(alternative.step_s).c_str(), text_of_seconds(alternative.alone_s).c_str(),
                 text_of_seconds(alternative.wire_s).c_str(), text_of_seconds(alternative.codec_s).c_str(),
-                text_of_seconds(alternative.messages_s).c_str(), text_of(alternative.decision).c_str());
+                text_of_seconds(alternative.messages_s).c_str(), text_of(alternative.decision).c_str(),
+                alternative.allowed ? "" : " (not allowed)");
   }
   return Status::ok();
 }
@@ -124,8 +142,10 @@ Status explain(ExplainOptions options) {
   const Result<Plan> plan = options.plan.empty() ? Result<Plan>(Plan{}) : read_plan_file(options.plan);
   if (!plan) return plan.status();
   CASYNC_RETURN_IF_ERROR(settle_world(options, *plan));
+  if (!options.gradient.empty()) judge_planned(*plan, options);
   const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
   if (!inputs) return inputs.status();
+  for (const std::string& remark : inputs->remarks) std::fprintf(stderr, "casync explain: %s\n", remark.c_str());
   const PlanRequest& request = inputs->request;
   if (!plan->world.profile_digest.empty() && plan->world.profile_digest != inputs->profile_digest) {
     std::fprintf(stderr, "casync explain: the plan was made from another profile than %s\n",
@@ -160,6 +180,8 @@ void add_explain(CLI::App& app, Invocation& invocation) {
   command->add_option("gradient", options->gradient, "Its alternatives (default: from where on compression pays)");
   command->add_option("--plan", options->plan, "The plan (default: nothing is encoded)");
   add_plan_inputs(*command, options->inputs);
+  command->add_option("--rules", options->inputs.rules,
+                      "Only what this plan allows, as casync plan --plan: what it fixes, its max_error and allow");
   command->add_option("--svg", options->svg, "Without a gradient: also a picture");
   command->add_flag("--json", options->json, "As a JSON object");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });

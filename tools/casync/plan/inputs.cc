@@ -2,13 +2,15 @@
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/report/measured_run.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_library.h"
 #include "casync/planner/profile_file.h"
 #include "compll/codec/codec.h"
-#include "tools/casync/plan/offers.h"
+#include "tools/casync/plan/gradient_samples.h"
+#include "tools/casync/plan/losses.h"
 #include "tools/casync/plan/rules.h"
 #include "tools/casync/simulate/prediction.h"
 
@@ -41,6 +43,20 @@ Status take_run(const std::string& path, ReadInputs& read) {
   return Status::ok();
 }
 
+/// By the samples of gradients that were asked for, or that a run left.
+Result<Losses> read_losses(const PlanInputs& inputs, ReadInputs& read) {
+  std::string path = inputs.gradients;
+  if (path.empty() && !inputs.run.empty()) {
+    const std::string left = inputs.run + "/gradients.safetensors";
+    if (std::filesystem::exists(left)) path = left;
+  }
+  if (path.empty()) return Losses();
+  Result<GradientSamples> samples = read_gradient_samples(path, read.request.training);
+  if (!samples) return samples.status();
+  read.remarks.insert(read.remarks.end(), samples->remarks.begin(), samples->remarks.end());
+  return Losses(std::move(samples->values));
+}
+
 }  // namespace
 
 void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
@@ -52,12 +68,14 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
   CLI::Option* codecs =
       command.add_option("--codecs", inputs.codecs, "Codecs that may be used, as int8,int4:block=64")->delimiter(',');
   command
-      .add_option(
-          "--max-error", inputs.max_error,
-          "Else all codecs whose squared error over squared values is at most this, on Gaussian values and heavy tails")
+      .add_option("--max-error", inputs.max_error,
+                  "Else all codecs whose squared error over squared values is at most this, of recorded gradients, "
+                  "else of Gaussian values and heavy tails")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str()
       ->excludes(codecs);
+  command.add_option("--gradients", inputs.gradients,
+                     "Recorded gradients (CASYNC_RECORD, safetensors): what codecs lose is measured on these");
   CLI::Option* local = command
                            .add_option("--local-sgd", inputs.mode.every,
                                        "Exchange parameters' differences once in so many steps instead of gradients")
@@ -89,14 +107,9 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   request.facts_of = facts_of;
   request.warm_up_steps = inputs.warm_up_steps;
   request.mode = inputs.mode;
-  if (!inputs.rules.empty()) {
-    CASYNC_RETURN_IF_ERROR(take_rules(inputs, read));
-    return read;
-  }
-  Result<std::vector<CodecOffer>> codecs =
-      inputs.codecs.empty() ? offers_within(inputs.max_error, request.profile) : offers_of(inputs.codecs);
-  if (!codecs) return codecs.status();
-  request.codecs = std::move(*codecs);
+  Result<Losses> losses = read_losses(inputs, read);
+  if (!losses) return losses.status();
+  CASYNC_RETURN_IF_ERROR(take_limits(inputs, *losses, read));
   return read;
 }
 

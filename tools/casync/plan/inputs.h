@@ -16,7 +16,10 @@ struct PlanInputs {
   int ranks = 0, nodes = 0;
   std::vector<std::string> codecs;
   double max_error = 0.03;
-  std::string rules;  ///< a plan to stay within; "": none
+  std::string rules;      ///< a plan to stay within; "": none
+  std::string gradients;  ///< samples of gradients to measure codecs on; "": the run's, if it left any
+  /// Beside max_error: may be used where they are within a budget, even if another one is better.
+  std::vector<CodecChoice> judged;
   std::uint32_t warm_up_steps = 0;
   SyncMode mode;
 };
@@ -26,10 +29,11 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs);
 struct ReadInputs {
   PlanRequest request;
   std::string profile_digest;
-  std::vector<std::string> remarks;  ///< what a run has changed in the profile
+  std::vector<std::string> remarks;  ///< what a run has changed in the profile, what is odd about rules and samples
 };
 
-/// Reads the files and finds the codecs. Errors as read_profile_file, read_model_file, make_codec and take_rules.
+/// Reads the files and finds the codecs. Errors as read_profile_file, read_model_file, read_gradient_samples and
+/// take_limits.
 Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs);
 
 /// Of a file's bytes: 16 hexadecimal digits.

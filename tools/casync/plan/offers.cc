@@ -2,71 +2,59 @@
 #include "tools/casync/plan/offers.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "compll/codec/codec.h"
-#include "compll/codec/rounds_codec.h"
-#include "tools/casync/check/rounds.h"
-#include "tools/casync/check/samples.h"
 
 namespace casync::tools {
 namespace {
 
-constexpr Elements kTried = Elements{1} << 16;
-
-double error_of(const compll::Codec& codec, const std::vector<float>& values) {
-  std::vector<std::byte> payload(codec.encoded_bound(values.size()));
-  const compll::Encoded encoded = codec.encode(values.data(), values.size(), {}, {}, payload.data());
-  std::vector<float> decoded(values.size());
-  codec.decode({payload.data(), encoded.size}, values.size(), decoded.data());
-  double error = 0, norm = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double value = values[i], difference = decoded[i] - value;
-    error += difference * difference;
-    norm += value * value;
-  }
-  return error / norm;
+/// Losses of typical values, and of each recorded gradient.
+std::vector<double> all_losses(const CodecOffer& offer) {
+  std::vector<double> all{offer.error};
+  for (std::size_t g = 0; g < offer.recorded.size(); ++g) all.push_back(offer.error_of(g));
+  return all;
 }
 
-double error_of(const compll::Codec& codec) {
-  return std::max(error_of(codec, gaussian_sample(kTried, 1)), error_of(codec, heavy_sample(kTried, 2)));
+/// No more of anything, and less of something. Of two codecs, both have losses of the same gradients.
+bool is_better(const std::vector<double>& one, const std::vector<double>& other) {
+  return one != other && std::equal(one.begin(), one.end(), other.begin(), other.end(), std::less_equal<>());
+}
+
+/// It loses at most `max_error` of some of so many gradients; without any, of typical values.
+bool is_within(const CodecOffer& offer, double max_error, std::size_t gradients) {
+  if (gradients == 0) return offer.error <= max_error;
+  for (std::size_t g = 0; g < gradients; ++g) {
+    if (offer.error_of(g) <= max_error) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-Result<double> measured_error(const CodecChoice& choice) {
-  if (compll::has_rounds(choice.name)) {
-    const auto codec = compll::make_rounds_codec(choice.name, choice.parameters);
-    if (!codec) return codec.status();
-    return measure_rounds(**codec, 0).first;
-  }
-  const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
-  if (!codec) return codec.status();
-  return (*codec)->info().identity ? 0.0 : error_of(**codec);
-}
-
-Result<std::vector<CodecOffer>> offers_within(double max_error, const Profile& profile) {
+Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanRequest& request, Losses& losses) {
   std::vector<CodecOffer> offers;
-  std::map<std::string, double> bits;
+  std::map<std::string, std::vector<double>> costs;  // bits, then losses
   for (const std::string& name : compll::codec_names()) {
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(name);
     if (!codec) return codec.status();
     const compll::CodecInfo& info = (*codec)->info();
     if (info.identity || info.coded_terms || info.has_result || info.rounds > 0) continue;
-    const double error = error_of(**codec);
-    if (error <= max_error) offers.push_back({{name, {}}, error});
-    bits[name] = info.bits_per_element;
+    Result<CodecOffer> offer = losses.of({name, {}});
+    if (!offer) return offer.status();
+    costs[name] = all_losses(*offer);
+    costs[name].insert(costs[name].begin(), info.bits_per_element);
+    if (is_within(*offer, max_error, request.training.gradients.size())) offers.push_back(std::move(*offer));
   }
   // Another one that loses no more in no more bits, and nothing measured that could speak for this one.
   const auto is_useless = [&](const CodecOffer& offer) {
-    return !profile.codecs.contains(offer.choice.name) &&
+    return !request.profile.codecs.contains(offer.choice.name) &&
            std::any_of(offers.begin(), offers.end(), [&](const CodecOffer& other) {
-             const auto cost = [&](const CodecOffer& of) { return std::pair(bits[of.choice.name], of.error); };
-             return cost(other).first <= cost(offer).first && cost(other).second <= cost(offer).second &&
-                    cost(other) != cost(offer);
+             return is_better(costs[other.choice.name], costs[offer.choice.name]);
            });
   };
   std::vector<CodecOffer> useful;
@@ -75,21 +63,21 @@ Result<std::vector<CodecOffer>> offers_within(double max_error, const Profile& p
   return useful;
 }
 
-Status add_offer(const CodecChoice& choice, std::vector<CodecOffer>& offers) {
+Status add_offer(const CodecChoice& choice, std::vector<CodecOffer>& offers, Losses& losses) {
   const auto is_it = [&](const CodecOffer& offer) { return offer.choice == choice; };
   if (choice.name == "none" || std::any_of(offers.begin(), offers.end(), is_it)) return Status::ok();
-  const Result<double> error = measured_error(choice);
-  if (!error) return error.status();
-  offers.push_back({choice, *error});
+  Result<CodecOffer> offer = losses.of(choice);
+  if (!offer) return offer.status();
+  offers.push_back(std::move(*offer));
   return Status::ok();
 }
 
-Result<std::vector<CodecOffer>> offers_of(const std::vector<std::string>& names) {
+Result<std::vector<CodecOffer>> offers_of(const std::vector<std::string>& names, Losses& losses) {
   std::vector<CodecOffer> offers;
   for (const std::string& name : names) {
     const Result<CodecChoice> choice = parse_codec_choice(name);
     if (!choice) return choice.status();
-    CASYNC_RETURN_IF_ERROR(add_offer(*choice, offers));
+    CASYNC_RETURN_IF_ERROR(add_offer(*choice, offers, losses));
   }
   return offers;
 }

@@ -13,65 +13,91 @@
 namespace casync::tools {
 namespace {
 
-/// What rules fix is within what the same rules allow.
-Status check_fixed(const CodecLimits& limits) {
+/// What rules fix for gradient `at` is within what the same rules allow.
+Status check_fixed(const CodecLimits& limits, std::size_t at, Losses& losses) {
   if (!limits.codec || !limits.max_error) return Status::ok();
   for (const CodecChoice& choice : {*limits.codec, limits.second_hop.value_or(*limits.codec)}) {
-    const Result<double> error = measured_error(choice);
-    if (!error) return error.status();
-    if (*error <= *limits.max_error) continue;
+    const Result<CodecOffer> offer = losses.of(choice);
+    if (!offer) return offer.status();
+    const double error = offer->error_of(at);
+    if (error <= *limits.max_error) continue;
     char text[160];
-    std::snprintf(text, sizeof text, "` loses %.3g of the squared values, and max_error is %.3g", *error,
+    std::snprintf(text, sizeof text, "` loses %.3g of the squared values, and max_error is %.3g", error,
                   *limits.max_error);
     return plan_error("codec `" + text_of(choice) + text + " (" + limits.by + ")");
   }
   return Status::ok();
 }
 
-/// All that is within the largest budget, and what is named.
-Result<Offers> offers_for(const PlanInputs& inputs, const PlanRequest& request,
-                          const std::vector<CodecLimits>& limits) {
+/// Of all gradients that any codec may have which is within it.
+double largest_budget(const PlanInputs& inputs, const std::vector<CodecLimits>& limits) {
   double largest = inputs.max_error;
   for (const CodecLimits& one : limits) {
     if (one.is_open && one.allowed.empty()) largest = std::max(largest, one.max_error.value_or(0));
   }
-  const bool named = !inputs.codecs.empty();
-  Result<std::vector<CodecOffer>> for_all = named ? offers_of(inputs.codecs) : offers_within(largest, request.profile);
+  return largest;
+}
+
+/// All that is within the largest budget, and what is named.
+Result<Offers> offers_for(const PlanInputs& inputs, const PlanRequest& request, const std::vector<CodecLimits>& limits,
+                          Losses& losses) {
+  const double budget = largest_budget(inputs, limits);
+  const bool named = !inputs.codecs.empty(), limited = !inputs.rules.empty() || losses.recorded();
+  Result<std::vector<CodecOffer>> for_all =
+      named ? offers_of(inputs.codecs, losses) : offers_within(budget, request, losses);
   if (!for_all) return for_all.status();
-  Offers offers{std::move(*for_all), 0, named ? 1 : inputs.max_error};
+  Offers offers{std::move(*for_all), 0, named ? kAnyError : inputs.max_error};
+  for (const CodecChoice& choice : inputs.judged) {
+    if (!named && limited) CASYNC_RETURN_IF_ERROR(add_offer(choice, offers.codecs, losses));
+  }
   offers.for_all = offers.codecs.size();
   for (const CodecLimits& one : limits) {
-    for (const CodecChoice& choice : one.allowed) CASYNC_RETURN_IF_ERROR(add_offer(choice, offers.codecs));
+    for (const CodecChoice& choice : one.allowed) CASYNC_RETURN_IF_ERROR(add_offer(choice, offers.codecs, losses));
   }
   return offers;
 }
 
-}  // namespace
-
-Status take_rules(const PlanInputs& inputs, ReadInputs& read) {
-  const Result<Plan> rules = read_plan_file(inputs.rules);
-  if (!rules) return rules.status();
+Status take_rules(const PlanInputs& inputs, const Plan& rules, Losses& losses, ReadInputs& read) {
   PlanRequest& request = read.request;
   std::vector<GradientSpec> gradients;
   std::vector<CodecLimits> limits;
   for (const TrainedGradient& gradient : request.training.gradients) {
+    limits.push_back(codec_limits(rules, gradient.spec.name));
+    const Status fixed = check_fixed(limits.back(), gradients.size(), losses);
+    if (!fixed) return Status(fixed.code(), "gradient `" + gradient.spec.name + "`: " + fixed.message());
     gradients.push_back(gradient.spec);
-    limits.push_back(codec_limits(*rules, gradient.spec.name));
-    const Status fixed = check_fixed(limits.back());
-    if (!fixed) {
-      return Status(fixed.code(), inputs.rules + ": gradient `" + gradient.spec.name + "`: " + fixed.message());
-    }
   }
-  for (const std::string& remark : remarks(*rules, gradients, request.topology)) {
+  for (const std::string& remark : remarks(rules, gradients, request.topology)) {
     read.remarks.push_back(inputs.rules + ": " + remark);
   }
-  Result<Offers> offers = offers_for(inputs, request, limits);
-  if (!offers) return Status(offers.status().code(), inputs.rules + ": " + offers.status().message());
-  request.limits = limits_of(*rules, request.training, request.topology.ranks, *offers);
+  Result<Offers> offers = offers_for(inputs, request, limits, losses);
+  if (!offers) return offers.status();
+  request.limits = limits_of(rules, request.training, request.topology.ranks, *offers);
   request.codecs = std::move(offers->codecs);
-  request.seed = rules->seed;
-  if (request.mode == SyncMode{}) request.mode = rules->mode;
+  request.seed = rules.seed;
+  if (request.mode == SyncMode{}) request.mode = rules.mode;
   return Status::ok();
+}
+
+/// One budget or one list for all: limits only where a budget means something else for each gradient.
+Status take_options(const PlanInputs& inputs, Losses& losses, PlanRequest& request) {
+  Result<Offers> offers = offers_for(inputs, request, {}, losses);
+  if (!offers) return offers.status();
+  if (losses.recorded() && inputs.codecs.empty()) {
+    request.limits = limits_of({}, request.training, request.topology.ranks, *offers);
+  }
+  request.codecs = std::move(offers->codecs);
+  return Status::ok();
+}
+
+}  // namespace
+
+Status take_limits(const PlanInputs& inputs, Losses& losses, ReadInputs& read) {
+  if (inputs.rules.empty()) return take_options(inputs, losses, read.request);
+  const Result<Plan> rules = read_plan_file(inputs.rules);
+  if (!rules) return rules.status();
+  const Status taken = take_rules(inputs, *rules, losses, read);
+  return taken ? Status::ok() : Status(taken.code(), inputs.rules + ": " + taken.message());
 }
 
 }  // namespace casync::tools
