@@ -72,6 +72,7 @@ std::vector<Limits> limits_of_any(const PlanRequest& request) {
     sized.partitions.reset();  // which follow from that gradient's size
     sized.priority.reset();
     sized.warm_up_steps.reset();
+    sized.warm_up_from.reset();
     add(plain);
     add(sized);
   }
