@@ -101,7 +101,9 @@ void Engine::begin_run(Rank rank, std::uint32_t gradient) {
     if (tasks_[task].waits_for == 0) make_ready(task);
   }
   for (const auto& [recv, step] : own.early) {
-    if (step == own.step && --waits_for_[recv] == 0) make_ready(recv);
+    if (step != own.step || --waits_for_[recv] > 0) continue;
+    keep_span(recv, since_[recv], rank_of(tasks_[recv].peer_task));
+    make_ready(recv);
   }
   std::erase_if(own.early, [&](const auto& message) { return message.second == own.step; });
   if (done_.empty()) return;

@@ -191,6 +191,25 @@ TEST_CASE("simulator: spans of one resource do not overlap, and a recv begins af
   CHECK(messages == left.size());
 }
 
+TEST_CASE("simulator: a message that comes before its receiver has the gradient is received when it has") {
+  Scenario scenario = one_gradient(2, 1000, decisions()[0], ideal(1e-6));
+  scenario.training.backward_s = scenario.training.gradients[0].ready_s = 1;
+  SimulationOptions options;
+  options.spans = true;
+  options.slowness = {1, 3};
+  std::size_t sends = 0, recvs = 0;
+  double last = 0;
+  for (const SimulatedSpan& span : simulated(scenario, options).spans) {
+    if (span.kind == SimulatedKind::kSend) ++sends;
+    if (span.kind != SimulatedKind::kRecv) continue;
+    ++recvs;
+    if (span.rank == 1 && span.hop == 0) last = span.to_s;
+  }
+  CHECK(sends > 0);
+  CHECK(recvs == sends);
+  CHECK(last == 3);
+}
+
 TEST_CASE("simulator: the same seed gives the same result, another one another") {
   const Scenario scenario = several(5, 1, decisions()[1], awkward());
   SimulationOptions options;
