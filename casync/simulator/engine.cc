@@ -172,6 +172,7 @@ void Engine::end_codec(Rank rank) {
   const double took = now_ - own.codec_began, task_s = scenario_.profile.task_s;
   const double task_part = task_s > 0 ? took * task_s / (task_s + tasks_[task].seconds) : 0;
   own.sums.tasks_s += task_part;
+  own.sums.processor_s += task_s * slowness_of(rank);
   const auto worked = [&](double& sum) {
     sum += took - task_part;
     keep_span(task, own.codec_began);
@@ -260,6 +261,7 @@ Simulation Engine::result() {
     simulation.parts.tasks_s += rank.sums.tasks_s / shares;
     simulation.parts.wire_s += rank.sums.wire_s / shares;
     simulation.parts.messages_s += rank.sums.messages_s / shares;
+    simulation.parts.processor_s += rank.sums.processor_s / shares;
     simulation.parts.waiting_s += rank.sums.waiting_s / shares;
     simulation.parts.exposed_s += rank.sums.exposed_s / shares;
   }

@@ -168,6 +168,7 @@ void Engine::end_messages(Rank rank) {
   own.message_work.pop_front();
   own.messages.running = false;
   own.sums.messages_s += now_ - own.messages_began;
+  own.sums.processor_s += work.seconds * slowness_of(rank);
   mark(rank);
   if (work.sending) {
     part_left(work.first);

@@ -127,6 +127,7 @@ void OneRank::happen(const Event& event) {
       const double took = now_ - codec_began_;
       const double task_part = stage.tasks_s > 0 ? took * stage.tasks_s / stage.seconds : 0;
       made_.parts.tasks_s += task_part;
+      made_.parts.processor_s += stage.tasks_s;
       part_of(made_.parts, stage.kind) += took - task_part;
       if (stage.then_s > 0) {
         events_.push(now_ + stage.then_s, Event::Kind::kArrived, codec_item_);
@@ -151,6 +152,7 @@ void OneRank::happen(const Event& event) {
       message_work_.pop_front();
       at_messages_.running = false;
       made_.parts.messages_s += now_ - messages_began_;
+      made_.parts.processor_s += work.seconds;
       if (work.sending) {
         part_left(work.first);
       } else {

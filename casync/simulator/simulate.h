@@ -49,11 +49,12 @@ struct SimulatedSpan {
 struct StepParts {
   double training_s = 0;  ///< backward and forward pass, alone
   double encode_s = 0, merge_s = 0, decode_s = 0;
-  double tasks_s = 0;     ///< what tasks cost beside what they do (Profile::task_s)
-  double wire_s = 0;      ///< a rank's messages on sending ports
-  double messages_s = 0;  ///< its processors sent and received (Link::send_work, Link::receive_work)
-  double waiting_s = 0;   ///< the forward pass stood still for a gradient
-  double exposed_s = 0;   ///< the step beyond training_s: waiting, and what codecs took from training
+  double tasks_s = 0;      ///< what tasks cost beside what they do (Profile::task_s)
+  double wire_s = 0;       ///< a rank's messages on sending ports
+  double messages_s = 0;   ///< its processors sent and received (Link::send_work, Link::receive_work)
+  double processor_s = 0;  ///< what messages and tasks take of its processors, however long others hold them up
+  double waiting_s = 0;    ///< the forward pass stood still for a gradient
+  double exposed_s = 0;    ///< the step beyond training_s: waiting, and what codecs took from training
 };
 
 /// Seconds of one gradient, mean over ranks and steps.

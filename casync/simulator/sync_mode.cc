@@ -27,8 +27,8 @@ Exchanges exchanges_of(const Training& training, const SyncMode& mode) {
 Simulation mean_of_steps(Simulation simulation, int steps) {
   StepParts& parts = simulation.parts;
   for (double* value : {&simulation.step_s, &parts.training_s, &parts.encode_s, &parts.merge_s, &parts.decode_s,
-                        &parts.tasks_s, &parts.wire_s, &parts.messages_s, &parts.waiting_s, &parts.exposed_s,
-                        &simulation.wire_bytes_per_rank, &simulation.messages_per_rank}) {
+                        &parts.tasks_s, &parts.wire_s, &parts.messages_s, &parts.processor_s, &parts.waiting_s,
+                        &parts.exposed_s, &simulation.wire_bytes_per_rank, &simulation.messages_per_rank}) {
     *value /= steps;
   }
   for (GradientTimes& times : simulation.gradients) {

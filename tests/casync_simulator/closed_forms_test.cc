@@ -202,6 +202,7 @@ TEST_CASE("simulator: what messages take of a rank's one processor, training and
   const Simulation beside = simulated(scenario);
   CHECK(near(beside.step_s, 12));
   CHECK(near(beside.parts.messages_s, 4));
+  CHECK(near(beside.parts.processor_s, 2));
   CHECK(near(beside.parts.exposed_s, 2));
   // A rank whose only messages are those of g sends while it encodes h for itself, by turns.
   scenario.training.forward_s = scenario.training.gradients[0].need_s = 0;

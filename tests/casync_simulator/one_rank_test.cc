@@ -104,6 +104,7 @@ TEST_CASE("one rank: what messages take of processors is that of all ranks") {
           REQUIRE(one.status().text() == "OK");
           CAPTURE(way.name, ranks, work, processors, all.step_s, one->step_s);
           CHECK(one->parts.messages_s > 0);
+          CHECK(one->parts.processor_s == Approx(all.parts.processor_s).epsilon(0.11));
           if (way.decision.strategy == StrategyKind::kRing && ranks > 8) {
             // The last partition is smaller, so ranks fall out of step and wait for each other.
             CHECK(one->step_s <= all.step_s * 1.11);

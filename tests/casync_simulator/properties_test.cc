@@ -64,6 +64,7 @@ TEST_CASE("simulator: no step is shorter than its training, nor than what any on
       const StepParts& parts = simulation.parts;
       CHECK(parts.encode_s + parts.merge_s + parts.decode_s + parts.tasks_s <= simulation.step_s * (1 + 1e-12));
       CHECK(parts.tasks_s == Approx(profile.task_s * static_cast<double>(simulation.tasks) / ranks).epsilon(1e-9));
+      CHECK(parts.processor_s == Approx(parts.tasks_s + parts.messages_s));  // nothing holds them up
       CHECK(simulation.step_s >= 0.03 * (1 - 1e-12));
       std::vector<double> codec(8), sending(8), inside(8);
       double last = 0;
