@@ -46,6 +46,12 @@ StartedThread::~StartedThread() {
   all.of_ended_s += seconds_on(clock_);
 }
 
+double seconds_of_this_thread() { return seconds_on(CLOCK_THREAD_CPUTIME_ID); }
+
+ThreadClock::ThreadClock(std::thread& thread) : clock_(-1) { pthread_getcpuclockid(thread.native_handle(), &clock_); }
+
+double ThreadClock::seconds() const { return seconds_on(clock_); }
+
 double seconds_of_started_threads() {
   Started& all = started();
   const std::lock_guard lock(all.mutex);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <string>
 #include <system_error>
@@ -29,6 +30,21 @@ class StartedThread {
 /// Processor seconds that all threads of start_thread() in this process have taken so far, ended ones included. Any
 /// thread.
 double seconds_of_started_threads();
+
+/// Processor seconds that the calling thread has taken.
+double seconds_of_this_thread();
+
+/// The processor clock of one thread, for others to read.
+class ThreadClock {
+ public:
+  /// `thread` runs.
+  explicit ThreadClock(std::thread& thread);
+  /// That it has taken so far; 0 once it has ended. Any thread.
+  double seconds() const;
+
+ private:
+  clockid_t clock_;
+};
 
 /// Starts a thread of this library: named (the kernel keeps 15 characters), and with all signals blocked, because
 /// signals are the program's and its handlers run on its threads. `function` lets no exception out.

@@ -27,6 +27,8 @@ class Stream {
   virtual ~Stream() = default;  ///< runs what is queued, then ends
   /// False: the queue is full (kStreamDepth pieces wait); nothing was queued.
   virtual bool enqueue(Work work) = 0;
+  /// Processor seconds that the stream's thread has taken so far; 0 where it has none. Any thread.
+  virtual double processor_seconds() const = 0;
 };
 
 inline constexpr std::size_t kStreamDepth = 64;

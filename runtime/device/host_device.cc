@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -29,8 +30,10 @@ class HostStream final : public Stream {
   /// Once, before anything else.
   Status start(const std::string& name) {
     Result<std::thread> thread = start_thread(name, [this] { run(); });
-    if (thread) thread_ = std::move(*thread);
-    return thread.status();
+    CASYNC_RETURN_IF_ERROR(thread.status());
+    thread_ = std::move(*thread);
+    clock_.emplace(thread_);
+    return Status::ok();
   }
 
   ~HostStream() override {
@@ -53,6 +56,8 @@ class HostStream final : public Stream {
     return true;
   }
 
+  double processor_seconds() const override { return clock_->seconds(); }
+
  private:
   void run() {
     std::unique_lock lock(mutex_);
@@ -74,6 +79,7 @@ class HostStream final : public Stream {
   std::size_t first_ = 0, count_ = 0;
   bool ending_ = false;
   std::thread thread_;
+  std::optional<ThreadClock> clock_;  ///< of thread_
 };
 
 class HostDevice final : public Device {

@@ -48,6 +48,7 @@ Status Executor::connect(std::span<const std::string> addresses, ExecutorEvents 
   Result<std::thread> thread = start_thread("casync-progress", [this] { progress_loop(); });
   if (!thread) return thread.status();
   progress_ = std::move(*thread);
+  progress_clock_.emplace(progress_);
   return Status::ok();
 }
 
@@ -167,6 +168,12 @@ void Executor::stop(Clock::time_point deadline) {
 TransportStats Executor::transport_stats() const {
   std::lock_guard lock(wait_mutex_);
   return last_stats_;
+}
+
+double Executor::processor_seconds() const {
+  double seconds = progress_clock_->seconds();
+  for (const std::unique_ptr<Stream>& stream : streams_) seconds += stream->processor_seconds();
+  return seconds;
 }
 
 /// Every thread that computes takes the memory that its codecs keep, so that no later step is a thread's first.

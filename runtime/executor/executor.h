@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/thread.h"
 #include "runtime/executor/arena.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/peer_link.h"
@@ -50,6 +52,7 @@ struct ExecutorEvents {
 struct ExecutorCounters {
   std::atomic<double> seconds[5] = {};  ///< by SpanKind: encode, decode, merge, send, recv
   std::atomic<double> idle_s{0};
+  std::atomic<double> codec_processor_s{0};  ///< processor time of encode, decode, merge; with a timeline, else 0
   std::atomic<std::uint64_t> tasks{0};
   std::atomic<std::uint64_t> allocations{0};  ///< of the progress thread and the streams
 };
@@ -123,6 +126,8 @@ class Executor final : private TransportClient {
 
   const ExecutorCounters& counters() const { return counters_; }
   TransportStats transport_stats() const;
+  /// Processor seconds of the progress thread and the streams so far; only differences count. Not after stop().
+  double processor_seconds() const;
   const std::string& transport_description() const { return description_; }
 
  private:
@@ -159,6 +164,7 @@ class Executor final : private TransportClient {
   void begin(const Start& start);
   void make_ready(GradientRun& run, TaskId task);
   void prepare(GradientRun& run, TaskId task);
+  TaskOutcome compute(GradientRun& run, TaskId task, Scratch& scratch);
   bool dispatch(const ReadyTask& ready);
   Clock::time_point finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from,
                            std::uint32_t lane);
@@ -233,6 +239,7 @@ class Executor final : private TransportClient {
 
   std::vector<std::unique_ptr<Stream>> streams_;
   std::thread progress_;
+  std::optional<ThreadClock> progress_clock_;  ///< of progress_
 };
 
 }  // namespace casync::runtime

@@ -37,6 +37,7 @@ nlohmann::json to_json(const Span& span, Rank rank, Clock::time_point origin) {
                         {"ts", us(span.from - origin)},
                         {"dur", us(span.to - span.from)}};
   nlohmann::json args = {{"step", span.step}};
+  if (span.kind == SpanKind::kStep) args["processor_us"] = 1e6 * span.processor_s;
   std::string name = name_of(span.kind);
   if (span.run != nullptr) {
     name += " " + span.run->spec.name + "[" + std::to_string(span.id.partition) + "]";

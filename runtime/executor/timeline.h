@@ -29,6 +29,7 @@ struct Span {
   Bytes bytes = 0;
   std::uint32_t lane = 0;  ///< 0 the progress thread, 1... the streams
   Clock::time_point from, to;
+  double processor_s = 0;  ///< of a step: what the session's threads took of processors, codecs apart
 };
 
 /// What ran when, kept in memory that is taken once (the first kTimelineSpans spans; the rest are counted) and

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "runtime/session/agreement.h"
@@ -240,9 +241,7 @@ StepResult SessionImpl::commit() {
       runs_[i]->committed = 1 - runs_[i]->committed;
     }
   }
-  if (timeline_) {
-    timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now()});
-  }
+  if (timeline_) record_step();
   if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
   const Clock::time_point now = Clock::now();
   if (recorder_) recorder_->step_ended(program_now());
@@ -250,6 +249,20 @@ StepResult SessionImpl::commit() {
   step_begun_ = now;
   ++step_;
   return result;
+}
+
+void SessionImpl::record_step() {
+  const double spent = executor_->processor_seconds() - executor_->counters().codec_processor_s.load();
+  timeline_->record({SpanKind::kStep,
+                     nullptr,
+                     {},
+                     step_,
+                     -1,
+                     0,
+                     0,
+                     step_begun_,
+                     Clock::now(),
+                     std::max(0.0, spent - std::exchange(spent_s_, spent))});
 }
 
 Status SessionImpl::close() {

@@ -83,6 +83,7 @@ class SessionImpl final : public Session {
   Status wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline, Clock::time_point since);
   Status wait_for_step();
   StepResult commit();
+  void record_step();
   Status say_goodbye();
   Status check_state(const GradientRun& run, const GradientState& state) const;
   static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
@@ -127,7 +128,8 @@ class SessionImpl final : public Session {
   std::uint32_t step_ = 0;
   std::uint32_t steps_here_ = 0;  ///< ended in this session, loaded ones apart
   Clock::time_point step_begun_;
-  Status gone_;  ///< why the first rank to go can no longer take part
+  double spent_s_ = 0;  ///< processor time of the executor's threads beyond codecs until then; with a timeline
+  Status gone_;         ///< why the first rank to go can no longer take part
   std::uint64_t first_step_allocations_ = 0;
   std::optional<PredictionWatch> watch_;
   mutable std::optional<Recorder> recorder_;  ///< done() tells it something, too

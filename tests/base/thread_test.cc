@@ -31,12 +31,19 @@ TEST_CASE("thread: what started threads take of processors is counted while they
   REQUIRE(thread.status().text() == "OK");
   computed.wait(false);
   CHECK(seconds_of_started_threads() - before >= 0.02);
+  const ThreadClock clock(*thread);
+  const double own = seconds_of_this_thread();
+  compute_for(own + 0.03);
+  CHECK(seconds_of_this_thread() - own >= 0.03);
+  CHECK(clock.seconds() >= 0.02);
+  CHECK(clock.seconds() < 0.03);  // it waits
   go_on = true;
   go_on.notify_one();
   thread->join();
+  CHECK(clock.seconds() == 0);  // it has ended
   const double after = seconds_of_started_threads();
   CHECK(after - before >= 0.02);
-  compute_for(0.03);  // of a thread that is not ours
+  compute_for(seconds_of_this_thread() + 0.03);  // of a thread that is not ours
   CHECK(seconds_of_started_threads() == after);
 }
 

@@ -25,6 +25,7 @@ inline void check_device(runtime::Device& device) {
         static_cast<Log*>(context)->seen.push_back(argument);
         static_cast<Log*>(context)->thread = std::this_thread::get_id();
       };
+      CHECK(stream->processor_seconds() >= 0);
       for (std::uint64_t i = 0; i < 1000;) {
         if (stream->enqueue({note, &log, i})) {
           ++i;

@@ -54,6 +54,40 @@ TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients
   }
 }
 
+TEST_CASE("timeline: a step says what its rank's threads took of processors, without what codecs did") {
+  casync::test::TemporaryDirectory directory;
+  constexpr Elements kElements = 1u << 20;
+  const std::string complaints = casync::test::with_sessions(
+      2,
+      [&](SessionOptions& options) {
+        options.codec = CodecChoice{"terngrad", {}};  // encodes for long, and sends little
+        options.trace_directory = directory.path();
+      },
+      [](Session& session, casync::test::RankContext&) -> std::string {
+        const Result<GradientId> id = session.declare({"fc", DType::kFloat32, {kElements}, 0});
+        std::vector<float> values(kElements, 1.0f);
+        for (int step = 0; step < 4; ++step) {
+          const Submission one{*id, {reinterpret_cast<std::byte*>(values.data()), values.size() * 4}};
+          if (!session.submit({&one, 1})) return "submit";
+          if (!session.step()) return "step";
+        }
+        return "";
+      });
+  REQUIRE(complaints == "");
+  std::ifstream file(directory.path() + "/rank0.trace.json");
+  const nlohmann::json trace = nlohmann::json::parse(file);
+  double threads_us = 0, codecs_us = 0;
+  for (const nlohmann::json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X" || event["args"]["step"] == 0) continue;
+    const std::string kind = event["cat"];
+    CHECK(event["args"].contains("processor_us") == (kind == "step"));
+    if (kind == "step") threads_us += event["args"]["processor_us"].get<double>();
+    if (kind == "encode" || kind == "merge" || kind == "decode") codecs_us += event["dur"].get<double>();
+  }
+  CHECK(threads_us > 0);
+  CHECK(threads_us < codecs_us / 2);
+}
+
 TEST_CASE("timeline: what no longer fits is counted, not written over") {
   Timeline timeline(3);
   for (int i = 0; i < 5; ++i) timeline.record({});
