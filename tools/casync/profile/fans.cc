@@ -22,12 +22,18 @@ using runtime::Seconds;
 using runtime::Transport;
 using runtime::TransportOptions;
 
-constexpr Seconds kPatience{20};        // for the other ranks
-constexpr std::uint64_t kUnderWay = 8;  // messages of one peer
-constexpr std::uint32_t kTrial = 2;     // messages of each peer in a run's first round
-constexpr double kMostMessages = 1024;  // of each peer in a round
+constexpr Seconds kPatience{20};             // for the other ranks
+constexpr std::uint64_t kUnderWay = 8;       // messages of one peer
+constexpr std::uint32_t kTrial = 2;          // messages of each peer before a run's first round
+constexpr double kFewest = 4, kMost = 1024;  // of each peer in a round
 
 enum Hop : std::uint32_t { kGo, kData, kDone, kHops };
+
+/// Of a run, on the rank that leads it.
+struct Led {
+  std::uint32_t count = 0;                                 ///< messages of each peer in the next round
+  double least = std::numeric_limits<double>::infinity();  ///< seconds of a message
+};
 
 /// This rank's part in all runs. Every round begins with the root's word how many messages each peer sends, or gets.
 class FanEnd final : public runtime::TransportClient {
@@ -58,12 +64,12 @@ class FanEnd final : public runtime::TransportClient {
     return transport_->connect(*addresses, *this);
   }
 
-  Result<double> run(const FanRun& run) {
-    if (side_.rank == run.root) return lead(run);
-    if (std::find(run.peers.begin(), run.peers.end(), side_.rank) != run.peers.end()) {
-      for (int round = 0; round <= options_.rounds; ++round) CASYNC_RETURN_IF_ERROR(follow(run));
-    }
-    return 0.0;
+  /// One round of a run; before the first one a trial. Of what this rank leads, `led` gets better.
+  Status run(const FanRun& run, bool first, Led& led) {
+    if (side_.rank == run.root) return lead(run, first, led);
+    if (std::find(run.peers.begin(), run.peers.end(), side_.rank) == run.peers.end()) return Status::ok();
+    if (first) CASYNC_RETURN_IF_ERROR(follow(run));
+    return follow(run);
   }
 
   void close() { transport_->close(after(Seconds(5))); }
@@ -125,17 +131,23 @@ class FanEnd final : public runtime::TransportClient {
     return Status::ok();
   }
 
-  Result<double> lead(const FanRun& run) {
-    double least = std::numeric_limits<double>::infinity();
-    std::uint32_t count = kTrial;
-    for (int round = 0; round <= options_.rounds; ++round) {
-      const Result<double> seconds = lead_round(run, count);
-      CASYNC_RETURN_IF_ERROR(seconds.status());
-      const double each = *seconds / (count * static_cast<double>(run.peers.size()));
-      if (round > 0) least = std::min(least, each);
-      if (round == 0) count = static_cast<std::uint32_t>(std::clamp(options_.seconds / each, 4.0, kMostMessages));
+  Status lead(const FanRun& run, bool first, Led& led) {
+    const auto messages = [&] { return static_cast<double>(run.peers.size()) * led.count; };
+    const auto fit = [&](double each) {
+      const double count = options_.seconds / (each * static_cast<double>(run.peers.size()));
+      led.count = static_cast<std::uint32_t>(std::clamp(count, kFewest, kMost));
+    };
+    if (first) {
+      led.count = kTrial;
+      const Result<double> trial = lead_round(run, led.count);
+      CASYNC_RETURN_IF_ERROR(trial.status());
+      fit(*trial / messages());
     }
-    return least;
+    const Result<double> seconds = lead_round(run, led.count);
+    CASYNC_RETURN_IF_ERROR(seconds.status());
+    led.least = std::min(led.least, *seconds / messages());
+    fit(led.least);
+    return Status::ok();
   }
 
   Result<double> lead_round(const FanRun& run, std::uint32_t count) {
@@ -191,13 +203,15 @@ Result<std::vector<double>> measure_fans(const FanOptions& options, const FanSid
   if (runs.empty()) return invalid_argument("no runs to measure");
   FanEnd end(options, side);
   CASYNC_RETURN_IF_ERROR(end.open());
-  std::vector<double> made;
-  for (const FanRun& run : runs) {
-    const Result<double> seconds = end.run(run);
-    CASYNC_RETURN_IF_ERROR(seconds.status());
-    made.push_back(*seconds);
-    CASYNC_RETURN_IF_ERROR(side.gather("a fan's end", "").status());
+  std::vector<Led> led(runs.size());
+  for (int round = 0; round < options.rounds; ++round) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      CASYNC_RETURN_IF_ERROR(end.run(runs[i], round == 0, led[i]));
+      CASYNC_RETURN_IF_ERROR(side.gather("a fan's end", "").status());
+    }
   }
+  std::vector<double> made;
+  for (std::size_t i = 0; i < runs.size(); ++i) made.push_back(side.rank == runs[i].root ? led[i].least : 0);
   end.close();
   return made;
 }

@@ -16,8 +16,8 @@ struct FanOptions {
   std::string transport;
   std::string interface_name;
   Bytes bytes = 256_KiB;  ///< of a message
-  double seconds = 0.2;   ///< of one peer's messages
-  int rounds = 3;         ///< of each run; the least time counts
+  double seconds = 0.2;   ///< of a run
+  int rounds = 5;         ///< of all runs, in turns, so that what others do on the machine meets each; the least counts
 };
 
 /// Between one rank and others at the same time.
@@ -37,8 +37,8 @@ struct FanSide {
   std::function<Result<std::vector<std::string>>(const std::string& what, const std::string& mine)> gather;
 };
 
-/// Carries out the runs, one after the other; all ranks call it with the same ones. Of each whose root this rank is:
-/// seconds of a peer's message, over all messages of all peers; of others 0. Errors as make_transport and
+/// Carries out the runs, one after the other, and so again; all ranks call it with the same ones. Of each whose root
+/// this rank is: seconds of a peer's message, over all messages of all peers; of others 0. Errors as make_transport and
 /// Transport::connect; Timeout: a peer that does not answer; InvalidArgument: no run, or "loopback".
 Result<std::vector<double>> measure_fans(const FanOptions& options, const FanSide& side,
                                          const std::vector<FanRun>& runs);
