@@ -358,7 +358,8 @@ def test_a_run_is_compared_with_its_prediction_and_planned_anew():
         ends_with(0, report, "report --profile")
         prediction = json.loads(report.stdout)["prediction"]
         terms = {term["name"]: term for term in prediction["terms"]}
-        claim(set(terms) == {"step", "encode", "merge", "decode", "exposed"}, "the terms of a step", prediction)
+        claim(list(terms) == ["step", "encode", "merge", "decode", "send", "recv", "messages", "exposed"],
+              "the terms of a step", prediction)
         claim(all(term["measured_ms"] > 0 for term in terms.values()), "all were measured", terms)
         claim(terms["step"]["measured_ms"] >= 14.5, "training takes 15 ms", terms)
         claim({one["name"] for one in prediction["gradients"]} == {"large.weight", "first.weight", "first.bias"},
@@ -377,6 +378,16 @@ def test_a_run_is_compared_with_its_prediction_and_planned_anew():
         claim('gradient { name: "large.weight"' in again.stdout and "world { ranks: 2 nodes: 1" in again.stdout,
               "a plan for what ran", again.stdout)
         claim("links' times x" in again.stderr, "what was changed is said", again.stderr)
+        claim("processor time" not in again.stderr, "of messages the profile says nothing", again.stderr)
+        with open(files.profile, "a") as file:
+            file.write("inside { bytes_per_second: 1e8 send_work { point { size: 1 seconds: 1e-6 } } "
+                       "receive_work { point { size: 1 seconds: 1e-6 } } }\n")
+        beside = json.loads(casync("report", run, "--profile", files.profile, "--json").stdout)["prediction"]
+        messages = next(term for term in beside["terms"] if term["name"] == "messages")
+        claim(messages["measured_ms"] > 0 and messages["predicted_ms"] > 0, "now it does", messages)
+        anew = casync("plan", "--from-run", run, "--profile", files.profile, "--codecs", "int8")
+        ends_with(0, anew, "plan --from-run")
+        claim("processor time of messages and tasks x " in anew.stderr, "and is corrected", anew.stderr)
         samples = os.path.join(run, "gradients.safetensors")
         claim("; loses " in again.stdout and "sample" not in again.stderr, "what the run recorded is measured",
               again.stdout, again.stderr)

@@ -98,6 +98,87 @@ def test_long_jobs_show_the_middle():
     claim(len(columns["kind"]) == 60000, "whole steps only", len(columns["kind"]))
 
 
+MODEL = """version: 1
+backward_seconds: 0.004
+forward_seconds: 0.002
+gradient { name: "fc.weight" shape: [8000] ready_seconds: 0.004 need_seconds: 0 }
+"""
+PROFILE = """version: 1
+memory_bytes_per_second: 1e10
+between { latency_seconds: 1e-5 bytes_per_second: 1e7 %s }
+"""
+WORK = "send_work { point { size: 1 seconds: 1e-4 } } receive_work { point { size: 1 seconds: 2e-4 } }"
+
+
+def predicted(*traces, work=""):
+    """The terms of these traces beside a profile, by name, and all that was printed."""
+    with temporary_folder() as folder:
+        profile = Path(folder) / "profile.txtpb"
+        profile.write_text(PROFILE % work)
+        (Path(folder) / "model.txtpb").write_text(MODEL)
+        write(folder, *traces)
+        result = casync("report", folder, "--profile", profile, "--json")
+        ends_with(0, result, "report --profile")
+        text = casync("report", folder, "--profile", profile).stdout
+        html = (Path(folder) / "report.html").read_text()
+    prediction = json.loads(result.stdout)["prediction"]
+    claim(data(html, "numbers")["prediction"] == prediction, "the page has the same", html[:1000])
+    return {term["name"]: term for term in prediction["terms"]}, text
+
+
+def one_host(rank, processor_us=None):
+    """A trace whose first rank sends twice at once in the second step."""
+    made = trace(rank)
+    made["casync"]["host"] = "node0"
+    if rank == 0:
+        made["traceEvents"].append({**made["traceEvents"][9], "ts": 11800})
+        made["traceEvents"][-1]["args"] = {**made["traceEvents"][9]["args"], "hop": 1}
+    for event in made["traceEvents"]:
+        if event.get("cat") == "step" and processor_us is not None:
+            event["args"]["processor_us"] = processor_us if event["args"]["step"] == 1 else 100 * processor_us
+    return made
+
+
+def near(a, b):
+    return abs(a - b) < 1e-6
+
+
+def test_messages_on_their_way_are_measured_and_predicted_alike():
+    terms, text = predicted(one_host(0), one_host(1))
+    claim(list(terms) == ["step", "encode", "merge", "decode", "send", "recv", "exposed"],
+          "an older trace does not say what processors did", terms)
+    # On the clock of both, rank 0 sends at 11.3 ms what rank 1 has at 14.8, and beside it until 12.8 ms what nobody has.
+    # Rank 1 sends at 11.8 ms what rank 0 has at 12.8.
+    claim(near(terms["send"]["measured_ms"], (3.5 + 1) / 2), "time in which something leaves, mean over ranks", terms)
+    claim(near(terms["recv"]["measured_ms"], (1 + 3.5) / 2), "and comes in", terms)
+    # Each rank sends 4000 elements of int8 to the other's partition, and the result back.
+    claim(all(0.82 < terms[way]["predicted_ms"] < 0.84 for way in ("send", "recv")),
+          "two messages of 4 KB at 10 MB/s, and two latencies", terms)
+    claim("send " in text and "recv " in text, "in the table", text)
+
+
+def test_clocks_of_other_hosts_are_put_by_the_messages_between_them():
+    one, other = one_host(0), one_host(1)
+    other["casync"]["host"] = "node1"
+    other["casync"]["epoch_us"] += 7_000_000
+    terms, _ = predicted(one, other)
+    # Each way then takes the mean of both ways, 3.5 and 1 ms.
+    claim(near(terms["recv"]["measured_ms"], 2.25) and near(terms["send"]["measured_ms"], 2.25),
+          "seven seconds between two clocks are not seven seconds on the way", terms)
+
+
+def test_processor_time_of_messages_is_measured_and_predicted():
+    terms, text = predicted(one_host(0, 300), one_host(1, 500), work=WORK)
+    claim(near(terms["messages"]["measured_ms"], 0.4), "of the second step, mean over ranks", terms)
+    claim(near(terms["messages"]["predicted_ms"], 2 * (0.1 + 0.2)), "two messages out, two in", terms)
+    claim("not predicted" not in text, "all is predicted", text)
+    terms, text = predicted(one_host(0, 300), one_host(1, 500))
+    claim(terms["messages"]["predicted_ms"] is None, "a profile that does not say it predicts nothing", terms)
+    claim(re.search("messages +0.400 +not predicted", text), "and is said to", text)
+    terms, _ = predicted(one_host(0, 300), one_host(1))
+    claim("messages" not in terms, "one rank's trace is older", terms)
+
+
 def test_the_merged_trace_is_a_chrome_trace():
     with temporary_folder() as folder:
         target = Path(folder) / "all.json"
@@ -168,6 +249,7 @@ def test_bad_events_are_refused_naming_the_event_and_the_field():
     refused(changed(["traceEvents", 3, "args", "step"], 1e18), "event 3", "`step` is 1e+18")
     refused(changed(["traceEvents", 3, "args", "gradient"], ["x" * 5000]), "event 3", "`gradient`")
     refused(changed(["traceEvents", 3, "tid"], -1), "event 3", "`tid` is -1")
+    refused(changed(["traceEvents", 1, "args", "processor_us"], -2), "event 1", "`processor_us` is -2")
 
 
 def test_what_a_terminal_would_obey_is_not_printed():

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "tools/casync/report/measured_run.h"
+#include "tools/casync/report/on_the_way.h"
 
 namespace casync::tools {
 namespace {
@@ -21,20 +23,50 @@ std::string line(const char* format, auto... arguments) {
 
 double training_s(const MeasuredRun& run) { return run.scenario.training.backward_s + run.scenario.training.forward_s; }
 
-Result<Simulation> predict(const MeasuredRun& run, const Profile& profile) {
+Result<Simulation> predict(const MeasuredRun& run, const Profile& profile, bool spans = false) {
   Scenario scenario = run.scenario;
   scenario.profile = profile;
-  return simulate(scenario, {});
+  SimulationOptions options;
+  options.spans = spans;
+  return simulate(scenario, options);
 }
+
+/// Once more, with spans; the mean over ranks.
+Result<OnTheWay> predict_messages(const MeasuredRun& run, const Profile& profile) {
+  const Result<Simulation> simulation = predict(run, profile, true);
+  CASYNC_RETURN_IF_ERROR(simulation.status());
+  OnTheWay mean;
+  for (const auto& [step, one] : on_the_way(simulation->spans)) {
+    mean.out_s += one.out_s / run.scenario.topology.ranks;
+    mean.in_s += one.in_s / run.scenario.topology.ranks;
+  }
+  return mean;
+}
+
+bool knows_messages(const Profile& profile) {
+  const auto knows = [](const Link& link) { return !link.send_work.empty() || !link.receive_work.empty(); };
+  return knows(profile.between) || knows(profile.inside);
+}
+
+/// The processor time that messages were predicted to take; nothing where the profile does not say it.
+std::optional<double> predicted_messages_s(const Simulation& simulation, const Profile& profile) {
+  if (!knows_messages(profile)) return std::nullopt;
+  return simulation.parts.processor_s;
+}
+
+double off_s(const Term& term) { return term.predicted_s ? std::abs(term.measured_s - *term.predicted_s) : 0; }
 
 void scale(Curve& curve, double factor) {
   for (Curve::Point& point : curve.points) point.seconds *= factor;
 }
 
-void scale(Link& link, double factor) {
+void scale_network(Link& link, double factor) {
   link.latency_s *= factor;
   link.message_s *= factor;
   scale(link.wire, factor);
+}
+
+void scale_work(Link& link, double factor) {
   scale(link.send_work, factor);
   scale(link.receive_work, factor);
 }
@@ -45,42 +77,93 @@ double ratio(double measured, double predicted) {
   return std::clamp(measured / predicted, kLeastFactor, kMostFactor);
 }
 
+Result<std::vector<Term>> terms_of(const MeasuredRun& run, const Profile& profile, const Simulation& simulation,
+                                   std::uint64_t most_with_spans) {
+  const StepParts& parts = simulation.parts;
+  std::optional<double> send, recv;
+  if (simulation.tasks <= most_with_spans) {
+    const Result<OnTheWay> messages = predict_messages(run, profile);
+    CASYNC_RETURN_IF_ERROR(messages.status());
+    send = messages->out_s;
+    recv = messages->in_s;
+  }
+  std::vector<Term> terms = {{"step", run.step_s, simulation.step_s},
+                             {"encode", run.encode_s, parts.encode_s},
+                             {"merge", run.merge_s, parts.merge_s},
+                             {"decode", run.decode_s, parts.decode_s},
+                             {"send", run.send_s, send},
+                             {"recv", run.recv_s, recv}};
+  if (run.messages_s) terms.push_back({"messages", *run.messages_s, predicted_messages_s(simulation, profile)});
+  terms.push_back({"exposed", std::max(0.0, run.step_s - training_s(run)), parts.exposed_s});
+  return terms;
+}
+
+void blame(Comparison& comparison) {
+  const std::vector<Term>& terms = comparison.terms;
+  // The first is the step, and the last follows from it.
+  const Term& worst = *std::max_element(terms.begin() + 1, terms.end() - 1,
+                                        [](const Term& a, const Term& b) { return off_s(a) < off_s(b); });
+  const bool explained = 2 * off_s(worst) >= off_s(terms.front());
+  comparison.to_blame = explained ? worst.name : "exposed";
+  comparison.verdict = line("the step takes %.0f %% of what was predicted; ",
+                            100 * terms.front().measured_s / *terms.front().predicted_s) +
+                       (explained ? "furthest off is " + worst.name
+                                  : "neither codecs nor messages explain that: what training stands still for does, "
+                                    "or training that is not alone");
+}
+
+/// Where the links' messages are known by their processor time, a factor is of everything else.
+void scale_links(Profile& profile, double factor, bool messages_known) {
+  for (Link* link : {&profile.between, &profile.inside}) {
+    scale_network(*link, factor);
+    if (!messages_known) scale_work(*link, factor);
+  }
+}
+
+/// Of the links' times, such that the step is as long as measured. A step is no shorter with slower links, so it can be
+/// bisected; where the step does not depend on it, it is 1.
+Result<double> links_factor(const MeasuredRun& run, const Profile& profile, bool messages_known) {
+  const auto step_with = [&](double factor) -> Result<double> {
+    Profile tried = profile;
+    scale_links(tried, factor, messages_known);
+    const Result<Simulation> with = predict(run, tried);
+    CASYNC_RETURN_IF_ERROR(with.status());
+    return with->step_s;
+  };
+  double low = kLeastFactor, high = kMostFactor;
+  for (const double bound : {low, high}) {
+    const Result<double> step = step_with(bound);
+    CASYNC_RETURN_IF_ERROR(step.status());
+    if ((bound == low) == (*step >= run.step_s)) (bound == low ? high : low) = bound;
+  }
+  const Result<double> now = step_with(1);
+  CASYNC_RETURN_IF_ERROR(now.status());
+  if (std::abs(*now - run.step_s) <= 0.01 * run.step_s) return 1.0;
+  for (int i = 0; i < 40 && high / low > 1.001; ++i) {
+    const double middle = std::sqrt(low * high);
+    const Result<double> step = step_with(middle);
+    CASYNC_RETURN_IF_ERROR(step.status());
+    (*step >= run.step_s ? high : low) = middle;
+  }
+  return std::sqrt(low * high);
+}
+
 }  // namespace
 
-Result<Comparison> compare(const MeasuredRun& run, const Profile& profile) {
+Result<Comparison> compare(const MeasuredRun& run, const Profile& profile, std::uint64_t most_with_spans) {
   const Result<Simulation> simulation = predict(run, profile);
   CASYNC_RETURN_IF_ERROR(simulation.status());
-  const StepParts& parts = simulation->parts;
+  Result<std::vector<Term>> terms = terms_of(run, profile, *simulation, most_with_spans);
+  CASYNC_RETURN_IF_ERROR(terms.status());
   Comparison comparison;
-  comparison.terms = {{"step", run.step_s, simulation->step_s},
-                      {"encode", run.encode_s, parts.encode_s},
-                      {"merge", run.merge_s, parts.merge_s},
-                      {"decode", run.decode_s, parts.decode_s},
-                      {"exposed", std::max(0.0, run.step_s - training_s(run)), parts.exposed_s}};
+  comparison.terms = std::move(*terms);
   for (std::size_t i = 0; i < run.sync_s.size(); ++i) {
     comparison.gradients.push_back(
         {run.scenario.training.gradients[i].spec.name, run.sync_s[i], simulation->gradients[i].sync_s});
   }
-  const auto by_difference = [](const Term& a, const Term& b) {
-    return std::abs(a.measured_s - a.predicted_s) > std::abs(b.measured_s - b.predicted_s);
-  };
-  std::stable_sort(comparison.gradients.begin(), comparison.gradients.end(), by_difference);
-  // What codecs do not explain is the network's, and the training's own.
-  const Term* worst = &comparison.terms[1];
-  for (std::size_t i = 2; i <= 3; ++i) {
-    if (by_difference(comparison.terms[i], *worst)) worst = &comparison.terms[i];
-  }
-  const double off = run.step_s - simulation->step_s;
-  const double codecs = std::abs(worst->measured_s - worst->predicted_s);
-  comparison.verdict = line("the step takes %.0f %% of what was predicted; ", 100 * run.step_s / simulation->step_s);
-  const bool network = std::abs(off) > 2 * codecs;
-  comparison.to_blame = network ? "exposed" : worst->name;
-  const std::string messages =
-      parts.messages_s > 0 ? line("; %.3f ms of its processors were predicted for messages", parts.messages_s * 1e3)
-                           : "";
-  comparison.verdict += network
-                            ? "codecs do not explain that: the network does, or training that is not alone" + messages
-                            : "furthest off is " + worst->name;
+  std::stable_sort(comparison.gradients.begin(), comparison.gradients.end(),
+                   [](const Term& a, const Term& b) { return off_s(a) > off_s(b); });
+  blame(comparison);
   return comparison;
 }
 
@@ -98,46 +181,32 @@ Result<Correction> corrected(const MeasuredRun& run, const Profile& profile) {
     scale(curves.decode, decode);
   }
   made.changes.push_back(line("encode x %.2f, merge x %.2f, decode x %.2f", encode, merge, decode));
-  // A step is no shorter with slower links, so the factor can be bisected; where the step does not depend on it, it
-  // stays.
-  const auto step_with = [&](double factor) -> Result<double> {
-    Profile tried = made.profile;
-    scale(tried.between, factor);
-    scale(tried.inside, factor);
-    const Result<Simulation> with = predict(run, tried);
-    CASYNC_RETURN_IF_ERROR(with.status());
-    return with->step_s;
-  };
-  double low = kLeastFactor, high = kMostFactor;
-  for (const double bound : {low, high}) {
-    const Result<double> step = step_with(bound);
-    CASYNC_RETURN_IF_ERROR(step.status());
-    if ((bound == low) == (*step >= run.step_s)) (bound == low ? high : low) = bound;
+  const std::optional<double> predicted_messages = predicted_messages_s(*simulation, profile);
+  const bool messages_known = run.messages_s && predicted_messages;
+  if (messages_known) {
+    const double messages = ratio(*run.messages_s, *predicted_messages);
+    scale_work(made.profile.between, messages);
+    scale_work(made.profile.inside, messages);
+    made.profile.task_s *= messages;
+    made.changes.push_back(line("processor time of messages and tasks x %.2f", messages));
   }
-  const Result<double> now = step_with(1);
-  CASYNC_RETURN_IF_ERROR(now.status());
-  double factor = 1;
-  if (std::abs(*now - run.step_s) > 0.01 * run.step_s) {
-    for (int i = 0; i < 40 && high / low > 1.001; ++i) {
-      const double middle = std::sqrt(low * high);
-      const Result<double> step = step_with(middle);
-      CASYNC_RETURN_IF_ERROR(step.status());
-      (*step >= run.step_s ? high : low) = middle;
-    }
-    factor = std::sqrt(low * high);
-  }
-  scale(made.profile.between, factor);
-  scale(made.profile.inside, factor);
-  made.changes.push_back(line("links' times x %.2f", factor));
+  const Result<double> links = links_factor(run, made.profile, messages_known);
+  CASYNC_RETURN_IF_ERROR(links.status());
+  scale_links(made.profile, *links, messages_known);
+  made.changes.push_back(line("links' times x %.2f", *links));
   return made;
 }
 
 std::string comparison_text(const Comparison& comparison) {
   std::string text = line("%-32s %12s %12s %8s\n", "ms", "measured", "predicted", "off");
   const auto row = [&](const Term& term) {
-    const double off = term.predicted_s > 0 ? 100 * (term.measured_s / term.predicted_s - 1) : 0;
-    text += line("%-32.32s %12.3f %12.3f %+7.0f%%\n", term.name.c_str(), term.measured_s * 1e3, term.predicted_s * 1e3,
-                 off);
+    text += line("%-32.32s %12.3f ", term.name.c_str(), term.measured_s * 1e3);
+    if (!term.predicted_s) {
+      text += "not predicted\n";
+      return;
+    }
+    const double off = *term.predicted_s > 0 ? 100 * (term.measured_s / *term.predicted_s - 1) : 0;
+    text += line("%12.3f %+7.0f%%\n", *term.predicted_s * 1e3, off);
   };
   for (const Term& term : comparison.terms) row(term);
   text += "gradients, submitted to done:\n";
@@ -149,8 +218,10 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   const auto list = [](const std::vector<Term>& terms) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const Term& term : terms) {
-      all.push_back(
-          {{"name", term.name}, {"measured_ms", term.measured_s * 1e3}, {"predicted_ms", term.predicted_s * 1e3}});
+      nlohmann::ordered_json one{
+          {"name", term.name}, {"measured_ms", term.measured_s * 1e3}, {"predicted_ms", nullptr}};
+      if (term.predicted_s) one["predicted_ms"] = *term.predicted_s * 1e3;
+      all.push_back(std::move(one));
     }
     return all;
   };

@@ -10,6 +10,7 @@
 #include "casync/model/codec_choice.h"
 #include "casync/planner/model_file.h"
 #include "casync/strategies/strategy.h"
+#include "tools/casync/report/on_the_way.h"
 #include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
@@ -39,25 +40,65 @@ Result<Decision> decision_of(const TracedGradient& traced) {
 
 /// The steps of one rank in which a gradient of the training took part, whole: seconds of each, and of its tasks.
 struct RankTimes {
+  std::set<std::int32_t> numbers;
   std::vector<double> steps;
+  std::vector<double> processor;  ///< of those that say it
   std::array<double, kKindNames.size()> seconds{};
 };
 
 RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names) {
   std::set<std::int32_t> taking_part;
+  RankTimes times;
   for (const TraceEvent& event : trace.events) {
+    if (event.kind == Kind::kStep) times.numbers.insert(event.step);
     if (event.gradient < 0) continue;
     if (names.contains(trace.names.names()[static_cast<std::size_t>(event.gradient)])) taking_part.insert(event.step);
   }
-  RankTimes times;
   // The first step agrees on everything and opens connections, and of the events' first step some may be gone.
   if (!taking_part.empty()) taking_part.erase(taking_part.begin());
+  std::erase_if(times.numbers, [&](std::int32_t step) { return !taking_part.contains(step); });
   for (const TraceEvent& event : trace.events) {
-    if (!taking_part.contains(event.step)) continue;
+    if (!times.numbers.contains(event.step)) continue;
     if (event.kind == Kind::kStep) times.steps.push_back(event.duration_us * 1e-6);
+    if (event.kind == Kind::kStep && event.processor_us >= 0) times.processor.push_back(event.processor_us * 1e-6);
     times.seconds[static_cast<std::size_t>(event.kind)] += event.duration_us * 1e-6;
   }
   return times;
+}
+
+/// Of all ranks and steps, on one clock; the seconds count from the job's begin.
+std::vector<MessageSpan> messages_of(const TraceFolder& folder) {
+  std::vector<MessageSpan> messages;
+  NameList names;  // each trace has its own
+  for (const RankTrace& trace : folder.traces) {
+    for (const TraceEvent& event : trace.events) {
+      const bool message = event.kind == Kind::kSend || event.kind == Kind::kRecv;
+      if (!message || event.gradient < 0 || event.peer < 0 || event.peer >= folder.ranks) continue;
+      const double from = folder.start_us(trace, event);
+      messages.push_back({event.kind == Kind::kSend, trace.rank, event.peer, event.step,
+                          names.index_of(trace.names.names()[static_cast<std::size_t>(event.gradient)]),
+                          static_cast<std::uint32_t>(event.partition), static_cast<std::uint32_t>(event.hop),
+                          from * 1e-6, (from + event.duration_us) * 1e-6});
+    }
+  }
+  return messages;
+}
+
+/// Of a rank in one of these steps, the median.
+OnTheWay median_of(const OnTheWayOf& all, Rank rank, const std::set<std::int32_t>& steps) {
+  std::vector<double> out, in;
+  for (const std::int32_t step : steps) {
+    const auto found = all.find({rank, step});
+    out.push_back(found == all.end() ? 0 : found->second.out_s);
+    in.push_back(found == all.end() ? 0 : found->second.in_s);
+  }
+  return {median(std::move(out)), median(std::move(in))};
+}
+
+std::vector<std::string> hosts_of(const TraceFolder& folder) {
+  std::vector<std::string> hosts;
+  for (const RankTrace& trace : folder.traces) hosts.push_back(trace.host);
+  return hosts;
 }
 
 Topology topology_of(const TraceFolder& folder) {
@@ -106,6 +147,9 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
   }
   run.scenario.training = std::move(*training);
   const auto ranks = static_cast<double>(folder.traces.size());
+  const OnTheWayOf all_messages = on_the_way(messages_of(folder), hosts_of(folder));
+  double processor_s = 0;
+  bool processors_known = true;
   for (const RankTrace& trace : folder.traces) {
     RankTimes times = times_of(trace, names);
     if (times.steps.empty()) return invalid_argument(trace.path + ": not two whole steps");
@@ -114,8 +158,14 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
     run.encode_s += seconds(Kind::kEncode);
     run.merge_s += seconds(Kind::kMerge);
     run.decode_s += seconds(Kind::kDecode);
+    const OnTheWay messages = median_of(all_messages, trace.rank, times.numbers);
+    run.send_s += messages.out_s / ranks;
+    run.recv_s += messages.in_s / ranks;
+    processors_known = processors_known && times.processor.size() == times.steps.size();
+    processor_s += median(std::move(times.processor)) / ranks;
     run.step_s += median(std::move(times.steps)) / ranks;
   }
+  if (processors_known) run.messages_s = processor_s;
   return run;
 }
 

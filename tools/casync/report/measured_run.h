@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,9 @@ struct MeasuredRun {
   Scenario scenario;  ///< but for the profile
   double step_s = 0;
   double encode_s = 0, merge_s = 0, decode_s = 0;  ///< in a step
-  std::vector<double> sync_s;                      ///< by position in the training's gradients: submitted to done
+  double send_s = 0, recv_s = 0;                   ///< of a step, with a message on its way out and in (OnTheWay)
+  std::optional<double> messages_s;  ///< processor time of the session's threads beyond codecs; unset: an older trace
+  std::vector<double> sync_s;        ///< by position in the training's gradients: submitted to done
 };
 
 /// InvalidArgument: no model.txtpb beside the traces, a gradient of it that no trace has, no whole step of them, a rank
@@ -25,22 +28,29 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder);
 /// One term of a step, measured and predicted.
 struct Term {
   std::string name;
-  double measured_s = 0, predicted_s = 0;
+  double measured_s = 0;
+  std::optional<double> predicted_s;  ///< unset: not predicted
 };
 
 /// A prediction beside its measurement.
 struct Comparison {
-  std::vector<Term> terms;      ///< step, encode, merge, decode, exposed
+  /// step, encode, merge, decode, send, recv, messages, exposed. Without messages where they were not measured; they
+  /// are not predicted from a profile without their processor time, nor are send and recv of more tasks than are
+  /// simulated with spans.
+  std::vector<Term> terms;
   std::vector<Term> gradients;  ///< those with the largest difference first
   std::string verdict;          ///< how far the step is off, and which term by most
-  std::string to_blame;         ///< that term: "encode", "merge", "decode"; "exposed" where codecs do not explain it
+  std::string to_blame;         ///< that term, of encode to messages; "exposed" where none of them explains the step
 };
+/// Tasks of all ranks in a step: 2 million take 250 MB while they are looked at.
+inline constexpr std::uint64_t kMostTasksWithSpans = 2'000'000;
 /// Errors as simulate.
-Result<Comparison> compare(const MeasuredRun& run, const Profile& profile);
+Result<Comparison> compare(const MeasuredRun& run, const Profile& profile,
+                           std::uint64_t most_with_spans = kMostTasksWithSpans);
 
-/// The profile as this run shows it: codecs' curves times what they took over what was predicted, and the links' times
-/// such that the step is as long as measured, within a tenth to ten times of what they were. `changes` says so in
-/// words. Errors as simulate.
+/// The profile as this run shows it: codecs' curves times what they took over what was predicted, messages' processor
+/// time and what tasks cost times theirs, where both are known, and the links' other times such that the step is as
+/// long as measured. All within a tenth to ten times of what they were. `changes` says so in words. Errors as simulate.
 struct Correction {
   Profile profile;
   std::vector<std::string> changes;

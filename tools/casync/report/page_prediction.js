@@ -10,6 +10,10 @@ function off_text(term) {
   return Number.isFinite(off) ? (off >= 0 ? '+' : '\u2212') + digits(Math.abs(off), 3) + ' %' : '-';
 }
 
+function predicted_text(term) {
+  return term.predicted_ms === null ? 'not predicted' : digits(term.predicted_ms) + ' ms ' + off_text(term);
+}
+
 function prediction_bar(ms, most, kind, hint) {
   return element('div', {className: 'bar', title: hint + ': ' + digits(ms, 4) + ' ms'}, [
     element('span', {style: {width: 100 * ms / most + '%', background: 'var(--' + kind + ')'}})]);
@@ -23,11 +27,11 @@ function show_prediction() {
   byId('prediction').hidden = false;
   byId('verdict').textContent = numbers.prediction.verdict + '.';
   for (const term of terms) {
-    const kind = ['encode', 'merge', 'decode'].includes(term.name) ? term.name : 'step';
+    const kind = ['encode', 'merge', 'decode', 'send', 'recv'].includes(term.name) ? term.name : 'step';
     byId('terms').append(element('div', {className: 'split-row term'}, [
       element('div', {className: 'who', textContent: term.name + (term.name === numbers.prediction.to_blame ? ' \u25c0' : '')}),
       element('div', {}, [prediction_bar(term.measured_ms, most, kind, term.name + ', measured'),
-                          prediction_bar(term.predicted_ms, most, 'soft', term.name + ', predicted')]),
-      element('div', {className: 'total', textContent: digits(term.measured_ms) + ' / ' + digits(term.predicted_ms) + ' ms ' + off_text(term)})]));
+                          ...(term.predicted_ms === null ? [] : [prediction_bar(term.predicted_ms, most, 'soft', term.name + ', predicted')])]),
+      element('div', {className: 'total', textContent: digits(term.measured_ms) + ' / ' + predicted_text(term)})]));
   }
 }

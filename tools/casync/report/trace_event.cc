@@ -29,6 +29,7 @@ void read_arguments(const nlohmann::json& arguments, const std::string& place, N
   event.partition = index("partition");
   event.hop = index("hop");
   event.peer = index("peer");
+  event.processor_us = reader.number("processor_us", 0, kMostMicroseconds, -1);
   event.bytes = static_cast<std::uint64_t>(reader.number("bytes", 0, 1e15, 0));
   const std::string gradient = reader.text("gradient", "");
   if (!gradient.empty()) event.gradient = static_cast<std::int32_t>(gradients.index_of(gradient));

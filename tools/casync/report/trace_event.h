@@ -35,6 +35,7 @@ struct TraceEvent {
   double start_us = 0, duration_us = 0;  ///< start since the rank's own epoch
   std::uint64_t bytes = 0;
   std::int32_t step = -1, gradient = -1, partition = -1, hop = -1, peer = -1;  ///< -1: the event does not say
+  double processor_us = -1;  ///< of a step: the rank's threads beyond codecs; -1: an older trace does not say
   std::uint32_t lane = 0;
   Kind kind = Kind::kStep;
 };
