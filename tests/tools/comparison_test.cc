@@ -159,4 +159,28 @@ TEST_CASE("report: a correction gives messages the processor time that they took
   CHECK(older->profile.between.send_work.at(1e5) == Approx(factor * profile.between.send_work.at(1e5)));
 }
 
+TEST_CASE("report: where links do not explain a step, they change no more than what helps") {
+  const Profile profile = with_work();
+  Profile compute_bound = profile;  // links that nobody waits for
+  for (Link* link : {&compute_bound.inside, &compute_bound.between}) {
+    *link = Link{};
+    link->wire = Curve::affine(0, 1e-15);
+  }
+  for (const Profile& before : {profile, compute_bound}) {
+    MeasuredRun run = ran(before);
+    const double as_it_is = run.step_s;
+    run.step_s = 0.6 * as_it_is;  // less than its training
+    const Result<Correction> correction = corrected(run, before);
+    REQUIRE(correction.status().text() == "OK");
+    CHECK_THAT(correction->changes.back(), Catch::Contains("; no links make the step as long as it was"));
+    const double factor = correction->profile.between.wire.at(1e6) / before.between.wire.at(1e6);
+    CHECK(factor >= 0.1);
+    CHECK(factor <= 1.001);
+    Scenario scenario = run.scenario;
+    scenario.profile = correction->profile;
+    CHECK(test::simulated(scenario).step_s <= as_it_is);
+    if (before == compute_bound) CHECK(factor == Approx(1).epsilon(0.01));
+  }
+}
+
 }  // namespace casync::tools

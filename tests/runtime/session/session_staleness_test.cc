@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <latch>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -317,11 +318,14 @@ TEST_CASE("staleness: mistakes are named where they are made") {
 }
 
 TEST_CASE("staleness: closing in the middle of a step says so") {
+  std::latch all_reduced(kRanks);  // else somebody closes on a rank that still waits for it
   const std::string complaints = with_staleness(1, "none", "PS", [&](Session& session, RankContext&) -> std::string {
     const Result<GradientId> id = declare(session, "weight", 1000);
     std::vector<float> values(1000, 1.0f), more(1000, 1.0f);
-    if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
-    if (std::string bad = reduce(session, *id, more); !bad.empty()) return bad;
+    std::string bad = step(session, *id, values);
+    if (bad.empty()) bad = reduce(session, *id, more);
+    all_reduced.arrive_and_wait();
+    if (!bad.empty()) return bad;
     const Status closed = session.close();
     if (closed.code() != StatusCode::kAborted) return closed.text();
     return closed.message() == "the session was closed while 1 gradients were under way" ? "" : closed.text();

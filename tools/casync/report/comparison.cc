@@ -120,9 +120,16 @@ void scale_links(Profile& profile, double factor, bool messages_known) {
   }
 }
 
-/// Of the links' times, such that the step is as long as measured. A step is no shorter with slower links, so it can be
-/// bisected; where the step does not depend on it, it is 1.
-Result<double> links_factor(const MeasuredRun& run, const Profile& profile, bool messages_known) {
+/// What the links' times are multiplied by.
+struct LinksFactor {
+  double factor = 1;
+  bool explains = true;  ///< the step is then as long as measured
+};
+
+/// A step is no shorter with slower links, so the factor can be bisected. Where none makes the step as long as
+/// measured, the smallest change that brings it as near as it can be brought.
+Result<LinksFactor> links_factor(const MeasuredRun& run, const Profile& profile, bool messages_known) {
+  constexpr double kNear = 0.01;  // of a step
   const auto step_with = [&](double factor) -> Result<double> {
     Profile tried = profile;
     scale_links(tried, factor, messages_known);
@@ -130,22 +137,21 @@ Result<double> links_factor(const MeasuredRun& run, const Profile& profile, bool
     CASYNC_RETURN_IF_ERROR(with.status());
     return with->step_s;
   };
-  double low = kLeastFactor, high = kMostFactor;
-  for (const double bound : {low, high}) {
-    const Result<double> step = step_with(bound);
-    CASYNC_RETURN_IF_ERROR(step.status());
-    if ((bound == low) == (*step >= run.step_s)) (bound == low ? high : low) = bound;
-  }
   const Result<double> now = step_with(1);
   CASYNC_RETURN_IF_ERROR(now.status());
-  if (std::abs(*now - run.step_s) <= 0.01 * run.step_s) return 1.0;
+  if (std::abs(*now - run.step_s) <= kNear * run.step_s) return LinksFactor{};
+  double low = *now < run.step_s ? 1 : kLeastFactor, high = *now < run.step_s ? kMostFactor : 1;
+  const Result<double> end = step_with(low == 1 ? high : low);
+  CASYNC_RETURN_IF_ERROR(end.status());
+  const bool explains = low == 1 ? *end >= run.step_s : *end <= run.step_s;
+  const double target = explains ? run.step_s : *end * (low == 1 ? 1 - kNear : 1 + kNear);
   for (int i = 0; i < 40 && high / low > 1.001; ++i) {
     const double middle = std::sqrt(low * high);
     const Result<double> step = step_with(middle);
     CASYNC_RETURN_IF_ERROR(step.status());
-    (*step >= run.step_s ? high : low) = middle;
+    (*step >= target ? high : low) = middle;
   }
-  return std::sqrt(low * high);
+  return LinksFactor{std::sqrt(low * high), explains};
 }
 
 }  // namespace
@@ -190,10 +196,11 @@ Result<Correction> corrected(const MeasuredRun& run, const Profile& profile) {
     made.profile.task_s *= messages;
     made.changes.push_back(line("processor time of messages and tasks x %.2f", messages));
   }
-  const Result<double> links = links_factor(run, made.profile, messages_known);
+  const Result<LinksFactor> links = links_factor(run, made.profile, messages_known);
   CASYNC_RETURN_IF_ERROR(links.status());
-  scale_links(made.profile, *links, messages_known);
-  made.changes.push_back(line("links' times x %.2f", *links));
+  scale_links(made.profile, links->factor, messages_known);
+  made.changes.push_back(line("links' times x %.2f", links->factor) +
+                         (links->explains ? "" : "; no links make the step as long as it was"));
   return made;
 }
 
