@@ -65,11 +65,24 @@ TrainedGradient read_gradient(const Placed<wire::Gradient>& from, const Training
   return gradient;
 }
 
-void set_priorities(std::vector<TrainedGradient>& gradients) {
+/// Who waits for all gradients at once, as DDP does, takes them in some order within moments: then the file's order
+/// counts, which is that of the parameters.
+bool needed_together(const Training& training) {
+  constexpr double kAtOnce = 0.01;  // of a step
+  const auto [first, last] =
+      std::minmax_element(training.gradients.begin(), training.gradients.end(),
+                          [](const TrainedGradient& a, const TrainedGradient& b) { return a.need_s < b.need_s; });
+  return first == last || last->need_s - first->need_s <= kAtOnce * (training.backward_s + training.forward_s);
+}
+
+void set_priorities(Training& training) {
+  std::vector<TrainedGradient>& gradients = training.gradients;
   std::vector<std::size_t> order(gradients.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return gradients[a].need_s < gradients[b].need_s; });
+  if (!needed_together(training)) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return gradients[a].need_s < gradients[b].need_s; });
+  }
   for (std::size_t i = 0; i < order.size(); ++i) gradients[order[i]].spec.priority = static_cast<int>(i);
 }
 
@@ -92,7 +105,7 @@ Training read_model(const Placed<wire::Model>& from) {
     }
     training.gradients.push_back(read_gradient(gradient, training));
   }
-  set_priorities(training.gradients);
+  set_priorities(training);
   return training;
 }
 

@@ -39,6 +39,22 @@ TEST_CASE("model: gradients with their times, and priorities by when they are ne
   CHECK(model->forward_s == 1);
 }
 
+TEST_CASE("model: gradients that are needed at once keep the file's order") {
+  const auto priorities = [](const char* first_need, const char* second_need) {
+    const Result<Training> model = parse_model(
+        std::string("version: 1 backward_seconds: 0.9 forward_seconds: 0.1 gradient { name: \"a\" shape: [1] "
+                    "ready_seconds: 0 need_seconds: ") +
+            first_need + " } gradient { name: \"b\" shape: [1] ready_seconds: 0 need_seconds: " + second_need + " }",
+        "m");
+    REQUIRE(model.status().text() == "OK");
+    return std::pair(model->gradients[0].spec.priority, model->gradients[1].spec.priority);
+  };
+  CHECK(priorities("0.052", "0.05") == std::pair(0, 1));
+  CHECK(priorities("0.06", "0.0501") == std::pair(0, 1));
+  CHECK(priorities("0.061", "0.05") == std::pair(1, 0));
+  CHECK(priorities("0.05", "0.1") == std::pair(0, 1));
+}
+
 TEST_CASE("model: what is written reads back to the same") {
   const std::string text = model_text(*parse_model("name: \"n\" source: \"s\" " + kLeast, "m"));
   const Result<Training> again = parse_model(text, "again");
