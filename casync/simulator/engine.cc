@@ -120,42 +120,42 @@ double Engine::slowness_of(Rank rank) const {
   return options_.slowness.empty() ? 1 : options_.slowness[static_cast<std::size_t>(rank)];
 }
 
-/// Also settles at which rates training and messages go on beside it: another codec task may follow at once.
+/// Also settles at which rates training and messages go on beside it: another codec task may follow at once. With one
+/// processor one thread does both: messages go first when a task is over.
 void Engine::start_codec(Rank rank) {
   RankState& own = state(rank);
-  if (!own.codec.running && !own.ready.empty()) {
+  const bool one_thread = scenario_.profile.processors == 1;
+  if (one_thread) start_messages(rank);
+  if (!own.codec.running && !own.ready.empty() && !(one_thread && own.messages.running)) {
     own.codec_task = own.ready.pop().task;
     own.codec_began = now_;
     const FlatTask& task = tasks_[own.codec_task];
     start(own.codec, (scenario_.profile.task_s + task.seconds) * slowness_of(rank), codec_rate(rank, task.verb),
           Event::Kind::kCodec, rank);
   }
-  start_messages(rank);
+  if (!one_thread) start_messages(rank);
   if (own.codec.running) {
     change_rate(own.codec, codec_rate(rank, tasks_[own.codec_task].verb), Event::Kind::kCodec, rank);
   }
   change_rate(own.training, training_rate(rank), Event::Kind::kTraining, rank);
 }
 
-/// Of a task on the codec, beside the rank's training and messages if those run. What is only a task's own cost counts
-/// as encoding.
+/// Of a task on the codec, beside the rank's training if that runs. What is only a task's own cost counts as encoding.
 double Engine::codec_rate(Rank rank, TaskVerb verb) const {
   const RankState& own = ranks_[static_cast<std::size_t>(rank)];
-  const double share = own.messages.running && scenario_.profile.processors == 1 ? 0.5 : 1;
-  if (!own.training.running) return share;
+  if (!own.training.running) return 1;
   const Contention& contention = scenario_.profile.contention;
   switch (verb) {
-    case TaskVerb::kMerge: return share / contention.merge;
-    case TaskVerb::kDecode: return share / contention.decode;
-    default: return share / contention.encode;
+    case TaskVerb::kMerge: return 1 / contention.merge;
+    case TaskVerb::kDecode: return 1 / contention.decode;
+    default: return 1 / contention.encode;
   }
 }
 
 /// Of messages' processor time. Training takes from it what it takes from encoding.
 double Engine::messages_rate(Rank rank) const {
   const RankState& own = ranks_[static_cast<std::size_t>(rank)];
-  const double share = own.codec.running && scenario_.profile.processors == 1 ? 0.5 : 1;
-  return own.training.running ? share / scenario_.profile.contention.encode : share;
+  return own.training.running ? 1 / scenario_.profile.contention.encode : 1;
 }
 
 /// Codecs and messages together hold it up as much as either does: with one processor they take turns, with more of

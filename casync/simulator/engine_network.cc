@@ -154,7 +154,8 @@ void Engine::add_work(Rank rank, const MessageWork& work) {
 
 void Engine::start_messages(Rank rank) {
   RankState& own = state(rank);
-  if (!own.messages.running && !own.message_work.empty()) {
+  const bool waits = scenario_.profile.processors == 1 && own.codec.running;
+  if (!own.messages.running && !own.message_work.empty() && !waits) {
     own.messages_began = now_;
     start(own.messages, own.message_work.front().seconds * slowness_of(rank), messages_rate(rank),
           Event::Kind::kMessages, rank);

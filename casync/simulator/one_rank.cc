@@ -256,12 +256,15 @@ void OneRank::finish(std::uint32_t gradient) {
 
 void OneRank::start_codec() {
   const auto rate = [&](const Stage& stage) {
-    return share() * (at_training_.running ? slowed(profile_.contention, stage.kind) : 1);
+    return at_training_.running ? slowed(profile_.contention, stage.kind) : 1;
   };
+  if (one_thread()) start_messages();
   // What takes no time makes nobody wait: it is over at once, and may make more ready.
   while (!at_codec_.running && !codec_ready_.empty()) {
-    const std::uint32_t item = codec_ready_.pop().task;
+    const std::uint32_t item = codec_ready_.top().task;
     const Stage& stage = stage_of(item);
+    if (one_thread() && at_messages_.running && stage.seconds > 0) break;
+    codec_ready_.pop();
     if (stage.seconds == 0 && stage.then_s == 0) {
       over(Item(items_[item]));
       continue;
@@ -270,19 +273,19 @@ void OneRank::start_codec() {
     codec_began_ = now_;
     start(at_codec_, stage.seconds, rate(stage), Event::Kind::kCodec);
   }
-  start_messages();
+  if (!one_thread()) start_messages();
   if (at_codec_.running) change_rate(at_codec_, rate(stage_of(codec_item_)), Event::Kind::kCodec);
   change_rate(at_training_, training_rate(), Event::Kind::kTraining);
 }
 
 /// As Engine::start_messages.
 void OneRank::start_messages() {
-  const auto rate = [&] { return share() * (at_training_.running ? 1 / profile_.contention.encode : 1); };
-  if (!at_messages_.running && !message_work_.empty()) {
+  const double rate = at_training_.running ? 1 / profile_.contention.encode : 1;
+  if (!at_messages_.running && !message_work_.empty() && !(one_thread() && at_codec_.running)) {
     messages_began_ = now_;
-    start(at_messages_, message_work_.front().seconds, 1, Event::Kind::kMessages);
+    start(at_messages_, message_work_.front().seconds, rate, Event::Kind::kMessages);
   }
-  change_rate(at_messages_, rate(), Event::Kind::kMessages);
+  change_rate(at_messages_, rate, Event::Kind::kMessages);
 }
 
 /// A message has left when its port and the sender's processors are through with it, and is there when it has come

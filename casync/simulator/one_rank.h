@@ -74,7 +74,7 @@ class OneRank {
                       double arrives);
   void part_left(std::uint32_t first);
   void part_arrived(std::uint32_t first);
-  double share() const { return at_messages_.running && at_codec_.running && profile_.processors == 1 ? 0.5 : 1; }
+  bool one_thread() const { return profile_.processors == 1; }
   double training_rate() const {
     return at_codec_.running || at_messages_.running ? 1 / profile_.contention.training : 1;
   }

@@ -219,6 +219,28 @@ TEST_CASE("simulator: what messages take of a rank's one processor, training and
   CHECK(near(simulated(scenario).step_s, 5));  // the first merge goes on beside the other's messages
 }
 
+TEST_CASE("simulator: with one processor messages wait for the task that runs") {
+  Profile profile = ideal(0);
+  profile.inside.send_work = profile.inside.receive_work = Curve::affine(1, 0);
+  profile.codecs["byte"].encode = Curve::affine(10, 0);
+  Scenario scenario = one_gradient(2, 10, decision(StrategyKind::kPs, 1), profile);
+  scenario.training.gradients.push_back(scenario.training.gradients[0]);
+  scenario.training.gradients[1].spec.name = "h";
+  scenario.decisions.push_back(decision(StrategyKind::kAllGather, 1, "byte"));
+  const auto first_has_left = [&](int processors) {
+    scenario.profile.processors = processors;
+    SimulationOptions options;
+    options.spans = true;
+    double least = 1e9;
+    for (const SimulatedSpan& span : simulated(scenario, options).spans) {
+      if (span.kind == SimulatedKind::kSend && span.gradient == 0) least = std::min(least, span.to_s);
+    }
+    return least;
+  };
+  CHECK(near(first_has_left(2), 1));
+  CHECK(near(first_has_left(1), 11));
+}
+
 TEST_CASE("simulator: messages that leave as one cost processors one message") {
   Profile profile = ideal(0);
   profile.inside.send_work = profile.inside.receive_work = Curve::affine(1, 0);

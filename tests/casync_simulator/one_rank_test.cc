@@ -110,7 +110,7 @@ TEST_CASE("one rank: what messages take of processors is that of all ranks") {
             CHECK(one->step_s <= all.step_s * 1.11);
             CHECK(one->step_s >= all.step_s * 0.4);
           } else {
-            CHECK(one->step_s == Approx(all.step_s).epsilon(0.11));
+            CHECK(one->step_s == Approx(all.step_s).epsilon(processors == 1 ? 0.13 : 0.11));
           }
         }
       }
