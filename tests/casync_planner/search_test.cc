@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "casync/planner/decide.h"
 #include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
 #include "casync/planner/search/reasons.h"
@@ -58,7 +59,37 @@ std::vector<PlanRequest> requests() {
           request(8, 4, awkward()), request(3, 3, awkward()),      request(16, 1, slow_network(), 5)};
 }
 
+/// Limits of one kind for all gradients.
+std::vector<Limits> all_alike(const PlanRequest& request, const Limits& limits) {
+  return std::vector<Limits>(request.training.gradients.size(), limits);
+}
+
 }  // namespace
+
+TEST_CASE("planner: where training shares its processors, partitions are the usual ones unless others are worth it") {
+  for (PlanRequest request : requests()) {
+    CAPTURE(request.topology.ranks);
+    request.profile.contention = Contention::of_all(2);
+    const PlanReport report = found(request);
+    for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= 1.03 * other.step_s);
+    PlanReport usual = report;
+    for (std::size_t g = 0; g < usual.step.decisions.size(); ++g) {
+      usual.step.decisions[g].partitions =
+          choose_partitions(request.training.gradients[g].spec.bytes(), request.topology.ranks, kDefaultPartitionBytes);
+    }
+    if (usual.step.decisions == report.step.decisions) continue;
+    // What is left of other partitions is worth it.
+    Evaluator evaluator(request);
+    const Result<Simulation> simulation = evaluator.judge(usual.step, report.all_ranks);
+    REQUIRE(simulation.status().text() == "OK");
+    CHECK(simulation->step_s > report.simulation.step_s * 1.03);
+    PlanRequest fixed = request;  // what somebody says stays
+    Limits limits;
+    limits.partitions = 3;
+    fixed.limits = all_alike(fixed, limits);
+    for (const Decision& decision : found(fixed).step.decisions) CHECK(decision.partitions == 3);
+  }
+}
 
 TEST_CASE("planner: never worse than any reference plan") {
   for (const PlanRequest& request : requests()) {
@@ -156,15 +187,6 @@ TEST_CASE("planner: no codec is used that is not allowed") {
     CHECK((decision.second_hop.name == "none" || decision.second_hop.name == "half"));
   }
 }
-
-namespace {
-
-/// Limits of one kind for all gradients.
-std::vector<Limits> all_alike(const PlanRequest& request, const Limits& limits) {
-  return std::vector<Limits>(request.training.gradients.size(), limits);
-}
-
-}  // namespace
 
 TEST_CASE("planner: limits that allow everything change nothing") {
   for (PlanRequest request : requests()) {
@@ -416,7 +438,9 @@ TEST_CASE("planner: whatever is asked, an answer that is not worse than the refe
       continue;
     }
     CHECK(std::isfinite(report->simulation.step_s));
-    for (const PlanReport::Compared& other : report->compared) CHECK(report->simulation.step_s <= other.step_s);
+    // Where processors are shared, what is usual may take the place of what is a little better.
+    const double slack = odd.profile.contention.training < 1.5 ? 1 : 1.03;
+    for (const PlanReport::Compared& other : report->compared) CHECK(report->simulation.step_s <= slack * other.step_s);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/planner/search/search.h"
+#include "casync/planner/decide.h"
 
 #include <algorithm>
 #include <map>
@@ -23,6 +24,8 @@ constexpr std::uint64_t kStageBudget =
 constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< that all ranks simulated may have, together
 constexpr double kWorthIt = 1e-6;                  ///< part of a step below which nothing is gained
 constexpr double kToldApart = 1.01;                ///< steps that differ by more are right in their order
+constexpr double kToldApartShared = 1.03;          ///< where training and codecs share processors
+constexpr double kTakesTurns = 1.5;                ///< contention of training from which on they do
 
 /// What is being improved.
 struct State {
@@ -47,7 +50,7 @@ class Search {
     simplify();
     CASYNC_RETURN_IF_ERROR(decide(*references, before));
     if (report_.all_ranks) CASYNC_RETURN_IF_ERROR(refine());
-    CASYNC_RETURN_IF_ERROR(prefer_usual_fusion());
+    CASYNC_RETURN_IF_ERROR(prefer_usual());
     report_.evaluations = evaluator_.evaluations();
     report_.reason = reasons(evaluator_, report_.step, report_.simulation);
     return std::move(report_);
@@ -265,17 +268,36 @@ class Search {
     return Status::ok();
   }
 
-  /// Another fusion than what a plan that says nothing has must be worth it by more than predictions tell apart. What
-  /// takes its place is no worse than any reference either.
-  Status prefer_usual_fusion() {
+  /// Another fusion, or other partitions, than those of a plan that says nothing must be worth it by more than
+  /// predictions tell apart.
+  Status prefer_usual() {
+    const double most = report_.simulation.step_s * (shares_processors() ? kToldApartShared : kToldApart);
     PlannedStep usual = report_.step;
-    usual.name = "planned";
     usual.fusion_bytes = Plan{}.fusion_bytes;
-    if (usual.fusion_bytes == report_.step.fusion_bytes) return Status::ok();
+    CASYNC_RETURN_IF_ERROR(prefer(usual, most));
+    usual = report_.step;
+    for (std::size_t g = 0; g < usual.decisions.size(); ++g) {
+      const GradientSpec& spec = request_.training.gradients[g].spec;
+      if (evaluator_.limits(g).partitions) continue;
+      usual.decisions[g].partitions = choose_partitions(spec.bytes(), request_.topology.ranks, kDefaultPartitionBytes);
+    }
+    return prefer(std::move(usual), most);
+  }
+
+  /// Training and codecs take turns: what one waits for the other is predicted in the mean only.
+  bool shares_processors() const { return request_.profile.contention.training >= kTakesTurns; }
+
+  /// Takes `usual` where its step is no longer than `most`, and unless processors are shared than any reference's.
+  Status prefer(PlannedStep usual, double most) {
+    usual.name = "planned";
+    if (usual.fusion_bytes == report_.step.fusion_bytes && usual.decisions == report_.step.decisions) {
+      return Status::ok();
+    }
     Result<Simulation> simulation = evaluator_.judge(usual, all_ranks_);
     if (!simulation) return simulation.status();
-    double most = report_.simulation.step_s * kToldApart;
-    for (const auto& reference : report_.compared) most = std::min(most, reference.step_s);
+    for (const auto& reference : report_.compared) {
+      if (!shares_processors()) most = std::min(most, reference.step_s);
+    }
     if (simulation->step_s > most) return Status::ok();
     report_.step = std::move(usual);
     report_.simulation = std::move(*simulation);
