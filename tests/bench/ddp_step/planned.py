@@ -56,8 +56,9 @@ def make_plan(casync, folder, ranks, described):
 def measure(model, ranks, ways, options):
     """Milliseconds of a step by way: the median over rounds of a round's median."""
     medians = {way: [] for way in ways}
-    for _ in range(options.rounds):
-        for way, argument in ways.items():
+    for turn in range(options.rounds):
+        # There and back, so that nobody always runs after the same one.
+        for way, argument in list(ways.items())[:: 1 if turn % 2 == 0 else -1]:
             results, why = run.run_case(model, argument, ranks, options.seconds, options.timeout)
             if not results:
                 raise SystemExit(f"{model}, {way}: {why}")
@@ -71,7 +72,7 @@ def main():
     parser.add_argument("--models", nargs="+", default=["mlp24"], choices=["mlp24", "gpt"])
     parser.add_argument("--ranks", nargs="+", type=int, default=[2], choices=[2, 4])
     parser.add_argument("--links", nargs="+", default=["unshaped", "1gbit", "100mbit"])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="measured per way and round, and at least three steps")
     parser.add_argument("--timeout", type=float, default=200.0, help="of one way in one round")
     options = parser.parse_args()
