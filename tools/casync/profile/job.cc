@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "base/env.h"
@@ -62,14 +63,27 @@ Result<std::vector<std::string>> ProfileJob::gather(const std::string& what, con
   return group_->all_gather(what, mine, runtime::after(kPatience));
 }
 
-std::optional<std::pair<Rank, Rank>> ProfileJob::pair(bool same_node) const {
+std::optional<std::pair<Rank, Rank>> ProfileJob::inside() const {
   const std::vector<int>& node = topology_.node_of;
   for (std::size_t a = 0; a < node.size(); ++a) {
-    for (std::size_t b = a + 1; b < node.size(); ++b) {
-      if ((node[a] == node[b]) == same_node) return std::pair(static_cast<Rank>(a), static_cast<Rank>(b));
-    }
+    const auto b = std::find(node.begin() + static_cast<std::ptrdiff_t>(a) + 1, node.end(), node[a]);
+    if (b != node.end()) return std::pair(static_cast<Rank>(a), static_cast<Rank>(b - node.begin()));
   }
   return std::nullopt;
+}
+
+std::vector<std::pair<Rank, Rank>> ProfileJob::between() const {
+  std::vector<Rank> first;  // of each node
+  std::set<int> seen;
+  for (Rank rank = 0; rank < topology_.ranks; ++rank) {
+    if (seen.insert(topology_.node_of[static_cast<std::size_t>(rank)]).second) first.push_back(rank);
+  }
+  std::vector<std::pair<Rank, Rank>> pairs;
+  for (std::size_t a = 0; a < first.size(); ++a) {
+    const std::size_t end = first.size() <= kMostPaired ? first.size() : std::min(a + 2, first.size());
+    for (std::size_t b = a + 1; b < end; ++b) pairs.emplace_back(first[a], first[b]);
+  }
+  return pairs;
 }
 
 Result<TransportBench> ProfileJob::measure(TransportBenchOptions options, std::pair<Rank, Rank> pair) {

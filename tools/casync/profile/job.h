@@ -24,9 +24,11 @@ class ProfileJob {
 
   Rank rank() const { return launch_.rank; }
   const Topology& topology() const { return topology_; }
-  /// The first two ranks on one node, and the first two on different ones.
-  std::optional<std::pair<Rank, Rank>> inside() const { return pair(true); }
-  std::optional<std::pair<Rank, Rank>> between() const { return pair(false); }
+  /// The first two ranks on one node.
+  std::optional<std::pair<Rank, Rank>> inside() const;
+  /// The first ranks of each two nodes; of more than kMostPaired nodes, of each and the next one.
+  std::vector<std::pair<Rank, Rank>> between() const;
+  static constexpr std::size_t kMostPaired = 8;
 
   /// Measures between these two while the others wait. Every rank gets the first one's rows. Errors as bench_transport.
   Result<TransportBench> measure(TransportBenchOptions options, std::pair<Rank, Rank> pair);
@@ -45,7 +47,6 @@ class ProfileJob {
 
  private:
   explicit ProfileJob(runtime::Launch launch) : launch_(std::move(launch)) {}
-  std::optional<std::pair<Rank, Rank>> pair(bool same_node) const;
   Result<std::vector<std::string>> gather(const std::string& what, const std::string& mine);
 
   runtime::Launch launch_;

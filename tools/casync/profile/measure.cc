@@ -21,6 +21,8 @@ constexpr std::size_t kWorkPoints = 4;  ///< of a curve of processor time
 constexpr double kNear = 0.02;
 constexpr int kFewMerged = 1, kManyMerged = 4;  ///< codes beside a rank's own elements
 constexpr int kLinkRounds = 3;
+constexpr Bytes kPairedBytes = 1_MiB;
+constexpr double kMuchSlower = 1.25;              ///< of links between nodes: not by chance
 constexpr double kTinyBytes = 256;                ///< of a message in a step of tiny gradients
 constexpr Elements kCold = Elements{1} << 24;     ///< elements that are in no cache when their turn comes
 constexpr Elements kLargest = Elements{1} << 22;  ///< of a partition
@@ -81,14 +83,42 @@ class Measurement {
     if (const auto pair = job.inside()) {
       CASYNC_RETURN_IF_ERROR(pair_link("inside", options_.inside, *pair, profile.inside));
     }
-    if (const auto pair = job.between()) {
+    const std::vector<std::pair<Rank, Rank>> pairs = job.between();
+    if (!pairs.empty()) {
+      const Result<std::pair<Rank, Rank>> pair = slowest_of(pairs, job);
+      CASYNC_RETURN_IF_ERROR(pair.status());
       CASYNC_RETURN_IF_ERROR(pair_link("between", options_.between, *pair, profile.between));
     }
     CASYNC_RETURN_IF_ERROR(add_fans(options_, job, made_));
     if (!job.inside()) profile.inside = profile.between;
-    if (!job.between()) profile.between = profile.inside;
+    if (pairs.empty()) profile.between = profile.inside;
     profile.node_shares_port = true;
     return Status::ok();
+  }
+
+  /// Of nodes the two whose link carries least, which everybody waits for; the first ones where none is much slower.
+  Result<std::pair<Rank, Rank>> slowest_of(const std::vector<std::pair<Rank, Rank>>& pairs, ProfileJob& job) {
+    std::pair<Rank, Rank> slowest = pairs.front();
+    if (pairs.size() == 1) return slowest;
+    options_.progress(formatted("between: %zu pairs of nodes", pairs.size()));
+    TransportBenchOptions bench;
+    bench.transport = options_.between;
+    bench.seconds_per_size = options_.quick ? 0.03 : 0.1;
+    bench.sizes = {kPairedBytes};
+    double first = 0, least = 0;
+    for (const std::pair<Rank, Rank>& pair : pairs) {
+      const Result<TransportBench> measured = job.measure(bench, pair);
+      if (!measured) return measured.status();
+      const double gib_s = measured->rows.front().bandwidth_gib_s;
+      made_.notes.push_back(
+          formatted("between, rank %d to rank %d: %.2f GiB/s in messages of 1 MiB", pair.first, pair.second, gib_s));
+      if (first == 0) first = least = gib_s;
+      if (gib_s < std::min(least, first / kMuchSlower)) {
+        slowest = pair;
+        least = gib_s;
+      }
+    }
+    return slowest;
   }
 
   Curve fitted(const std::string& what, std::vector<Curve::Point> points, std::size_t most = kPoints) {

@@ -105,8 +105,8 @@ Status add_fans(const ProfileOptions& options, ProfileJob& job, MeasuredProfile&
   if (const auto pair = job.inside()) {
     CASYNC_RETURN_IF_ERROR(add("inside", options.inside, pair->first, true, profile.inside));
   }
-  if (const auto pair = job.between()) {
-    CASYNC_RETURN_IF_ERROR(add("between", options.between, pair->first, false, profile.between));
+  if (const auto pairs = job.between(); !pairs.empty()) {
+    CASYNC_RETURN_IF_ERROR(add("between", options.between, pairs.front().first, false, profile.between));
   }
   return Status::ok();
 }
