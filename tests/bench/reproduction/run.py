@@ -3,6 +3,7 @@
 
     python3 tests/bench/reproduction/run.py BUILD                print the tables
     python3 tests/bench/reproduction/run.py BUILD --write docs   and put them, with pictures, into docs/reproduction.md
+    python3 tests/bench/reproduction/run.py BUILD --check docs   exit code 1: the page has others
 
 Takes half a minute. The same build gives the same text and pictures, byte for byte.
 """
@@ -55,10 +56,22 @@ def write(docs, texts, pictures):
         (docs / "reproduction" / f"{name}.svg").write_text(svg)
 
 
+def differences(docs, texts):
+    """The page's tables that are not as made here, each with its first lines that differ."""
+    page = (docs / "reproduction.md").read_text()
+    for name, lines in texts.items():
+        found = re.search(rf"<!-- {re.escape(name)} -->\n(.*?)<!-- end -->", page, re.DOTALL)
+        there = found[1].splitlines() if found else []
+        if there != lines:
+            pair = next(((a, b) for a, b in zip(there, lines) if a != b), ("", f"{len(there)} lines, not {len(lines)}"))
+            yield f"{name}: the page has\n  {pair[0]}\nand the simulator says\n  {pair[1]}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="a build folder, with bin/casync in it")
     parser.add_argument("--write", metavar="DOCS", type=pathlib.Path, help="the folder of reproduction.md")
+    parser.add_argument("--check", metavar="DOCS", type=pathlib.Path, help="the same, which is only compared")
     parser.add_argument("--keep", metavar="FOLDER", help="leave each row's model, plan and profile there")
     arguments = parser.parse_args()
     texts, pictures = sections(Command(arguments.build, arguments.keep))
@@ -66,7 +79,10 @@ def main():
         print(f"{name}\n\n" + "\n".join(lines) + "\n")
     if arguments.write is not None:
         write(arguments.write, texts, pictures)
-    return 0
+    complaints = [] if arguments.check is None else list(differences(arguments.check, texts))
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":
