@@ -78,8 +78,8 @@ struct GradientRun {
   void reset_kept();
   /// Whether another run of this gradient can go on with what this one keeps.
   bool keeps_like(const GradientRun& other) const;
-  /// What is done in `step` instead of this; null: nothing.
-  GradientRun* warm_up_in(std::uint32_t step) const;
+  /// What is done in step `asked` instead of this; null: nothing.
+  GradientRun* warm_up_in(std::uint32_t asked) const;
   /// The next step is `step`: the session's, while none is under way.
   void set_step(std::uint32_t next);
 

@@ -46,7 +46,8 @@ Result<Offers> offers_for(const PlanInputs& inputs, const PlanRequest& request, 
   Result<std::vector<CodecOffer>> for_all =
       named ? offers_of(inputs.codecs, losses) : offers_within(budget, request, losses);
   if (!for_all) return for_all.status();
-  Offers offers{std::move(*for_all), 0, named ? kAnyError : inputs.max_error};
+  Offers offers{std::move(*for_all), 0, inputs.max_error};
+  if (named) offers.max_error = kAnyError;
   for (const CodecChoice& choice : inputs.judged) {
     if (!named && limited) CASYNC_RETURN_IF_ERROR(add_offer(choice, offers.codecs, losses));
   }
