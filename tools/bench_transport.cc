@@ -69,6 +69,8 @@ class Side final : public runtime::TransportClient {
   Status until(const std::function<bool()>& done);
   Status both_agree_on(std::uint32_t& rounds, double least_s, double seconds);
   Status ping_once(ConstView payload);
+  Status agree_on_stream(std::uint32_t& rounds, Bytes bytes, double seconds);
+  Status send_stream(std::uint32_t rounds, Bytes bytes);
   Status exchange_once(Bytes bytes);
 
   Rank rank_;
@@ -215,23 +217,32 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-Status Side::stream(TransportBenchRow& row, double seconds) {
-  const ConstView payload{out_.data(), row.bytes};
-  std::uint32_t rounds = 0;
+/// How many messages take so many seconds, by one that goes there and back.
+Status Side::agree_on_stream(std::uint32_t& rounds, Bytes bytes, double seconds) {
   const Clock::time_point trial = Clock::now();
-  CASYNC_RETURN_IF_ERROR(ping_once(payload));
-  CASYNC_RETURN_IF_ERROR(both_agree_on(rounds, us_since(trial) / 2e6, seconds));
+  CASYNC_RETURN_IF_ERROR(ping_once({out_.data(), bytes}));
+  return both_agree_on(rounds, us_since(trial) / 2e6, seconds);
+}
+
+Status Side::send_stream(std::uint32_t rounds, Bytes bytes) {
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    ++step_;
+    CASYNC_RETURN_IF_ERROR(until([&] { return posted_ - sent_ < kUnderWay; }));
+    send(kStream, round, {out_.data() + of_stream(round, bytes), bytes});
+  }
+  return Status::ok();
+}
+
+Status Side::stream(TransportBenchRow& row, double seconds) {
+  std::uint32_t rounds = 0;
+  CASYNC_RETURN_IF_ERROR(agree_on_stream(rounds, row.bytes, seconds));
   const Clock::time_point start = Clock::now();
   const double processor_before = processor_seconds();
   double mine = 0;
   const auto take_mine = [&] { mine = (processor_seconds() - processor_before) / rounds; };
   if (rank_ == 1) streams_ += rounds;
   if (rank_ == 0) {
-    for (std::uint32_t round = 0; round < rounds; ++round) {
-      ++step_;
-      CASYNC_RETURN_IF_ERROR(until([&] { return posted_ - sent_ < kUnderWay; }));
-      send(kStream, round, {out_.data() + of_stream(round, row.bytes), row.bytes});
-    }
+    CASYNC_RETURN_IF_ERROR(send_stream(rounds, row.bytes));
     ++stream_ends_;
     CASYNC_RETURN_IF_ERROR(until([&] { return arrived_[kStreamDone] >= stream_ends_; }));
     take_mine();
@@ -251,18 +262,11 @@ Status Side::stream(TransportBenchRow& row, double seconds) {
 
 /// A stream each way at once.
 Status Side::both_ways(TransportBenchRow& row, double seconds) {
-  const ConstView payload{out_.data(), row.bytes};
   std::uint32_t rounds = 0;
-  const Clock::time_point trial = Clock::now();
-  CASYNC_RETURN_IF_ERROR(ping_once(payload));
-  CASYNC_RETURN_IF_ERROR(both_agree_on(rounds, us_since(trial) / 2e6, seconds));
+  CASYNC_RETURN_IF_ERROR(agree_on_stream(rounds, row.bytes, seconds));
   const double before = processor_seconds();
   streams_ += rounds;
-  for (std::uint32_t round = 0; round < rounds; ++round) {
-    ++step_;
-    CASYNC_RETURN_IF_ERROR(until([&] { return posted_ - sent_ < kUnderWay; }));
-    send(kStream, round, {out_.data() + of_stream(round, row.bytes), row.bytes});
-  }
+  CASYNC_RETURN_IF_ERROR(send_stream(rounds, row.bytes));
   CASYNC_RETURN_IF_ERROR(until([&] { return arrived_[kStream] >= streams_ && sent_ == posted_; }));
   row.both_processor_s = (processor_seconds() - before) / rounds;
   return Status::ok();
