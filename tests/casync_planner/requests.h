@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "casync/planner/search/request.h"
+#include "casync/planner/search/search.h"
 
 namespace casync::test {
 
@@ -10,5 +13,17 @@ PlanRequest request(int ranks, int per_node, const Profile& profile, int gradien
 
 /// As many gradients as a transformer: matrices, and two small ones for each.
 PlanRequest transformer(int ranks, int per_node, const Profile& profile, int gradients = 400);
+
+/// Links between nodes that carry 125 MB/s.
+Profile slow_network();
+
+/// Small ones of different kinds, on fast and on slow links.
+std::vector<PlanRequest> requests();
+
+/// Limits of one kind for all gradients.
+std::vector<Limits> all_alike(const PlanRequest& request, const Limits& limits);
+
+/// What the planner finds, whole; the test fails without it.
+PlanReport found(const PlanRequest& request);
 
 }  // namespace casync::test

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a plan's rules allow, and that the planner stays within it.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "casync/planner/search/limits.h"
+#include "casync/planner/search/options.h"
+#include "casync/planner/search/reasons.h"
+#include "casync/planner/search/references.h"
+#include "casync/planner/search/search.h"
+#include "tests/casync_planner/requests.h"
+#include "tests/casync_simulator/scenarios.h"
+
+namespace casync {
+
+using namespace test;
+
+TEST_CASE("planner: limits that allow everything change nothing") {
+  for (PlanRequest request : requests()) {
+    const PlanReport without = found(request);
+    request.limits = all_alike(request, {{}, {}, {0, 1}, {}, {}, {}, {}});
+    const PlanReport with = found(request);
+    CHECK(with.step.decisions == without.step.decisions);
+    CHECK(with.simulation.step_s == without.simulation.step_s);
+  }
+}
+
+TEST_CASE("planner: every gradient stays within its own limits, and so does every reference plan") {
+  for (PlanRequest request : requests()) {
+    CAPTURE(request.topology.ranks);
+    Limits nothing, coarse, ring, whole;
+    coarse.codec = CodecChoice{"byte", {}};
+    coarse.second_hop = CodecChoice{"half", {}};
+    ring.offers = {0, 1};  // of which a ring carries the first only
+    ring.strategy = StrategyKind::kRing;
+    whole.offers = {1};
+    whole.partitions = 3;
+    whole.priority = -7;
+    request.limits = all_alike(request, nothing);
+    for (std::size_t g = 0; g < request.limits.size(); ++g) {
+      request.limits[g] = std::vector<Limits>{nothing, coarse, ring, whole}[g % 4];
+    }
+    const PlanReport report = found(request);
+    for (std::size_t g = 0; g < report.step.decisions.size(); ++g) {
+      const Decision& decision = report.step.decisions[g];
+      CAPTURE(g, text_of(decision));
+      switch (g % 4) {
+        case 0: CHECK(!compresses(decision)); break;
+        case 1:
+          CHECK((decision.codec.name == "byte" && decision.second_hop.name == "half"));
+          CHECK(report.reason[g].ends_with("its codec is fixed"));
+          break;
+        case 2:
+          CHECK(decision.strategy == StrategyKind::kRing);
+          CHECK(decision.codec.name != "byte");
+          break;
+        default:
+          CHECK(decision.partitions == 3);
+          CHECK(decision.priority == -7);
+          CHECK((decision.codec.name != "half" && decision.second_hop.name != "half"));
+      }
+    }
+    CHECK(report.compared.size() >= 12);
+    for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= other.step_s);
+  }
+}
+
+TEST_CASE("planner: warm-up and seed of the rules are in the plan") {
+  PlanRequest request = test::request(4, 1, slow_network());
+  Limits limits;
+  limits.codec = CodecChoice{"byte", {}};
+  request.limits = all_alike(request, limits);
+  request.limits[0].warm_up_steps = 5;
+  request.limits[0].warm_up_from = WarmUpFrom{"ratio", 0.25};
+  request.warm_up_steps = 9;
+  request.seed = 77;
+  const Plan plan = plan_of(request, found(request).step, "");
+  CHECK(plan.seed == 77);
+  CHECK(plan.gradients[0].choice.warm_up_steps == 5u);
+  CHECK(plan.gradients[0].choice.warm_up_from == WarmUpFrom{"ratio", 0.25});
+  CHECK(plan.gradients[1].choice.warm_up_steps == 9u);
+  CHECK(!plan.gradients[1].choice.warm_up_from);
+}
+
+TEST_CASE("planner: what is fixed and does not go together is refused with the gradient's name") {
+  PlanRequest request = test::request(4, 1, slow_network());
+  Limits limits;
+  limits.codec = CodecChoice{"byte", {}};
+  limits.strategy = StrategyKind::kRing;
+  request.limits = all_alike(request, {});
+  request.limits[3] = limits;
+  CHECK(find_plan(request).status().text().starts_with(
+      "PlanError: gradient layer3: strategy `ring` merges again at each hop"));
+  request.limits[3].codec = CodecChoice{"zip", {}};
+  CHECK(find_plan(request).status().text() == "InvalidArgument: no codec zip");
+  request.limits.pop_back();
+  CHECK(find_plan(request).status().text() == "InvalidArgument: limits of 11 gradients, and there are 12");
+}
+
+TEST_CASE("planner: a plan's rules become limits, gradient by gradient") {
+  PlanRequest request = test::request(4, 1, slow_network(), 5);
+  const Offers offers{{{{"half", {}}, 1e-6}, {{"byte", {}}, 1e-2}, {{"special", {}}, 1e-3}}, 2, 1e-4};
+  Plan rules;
+  rules.gradients = {{"layer0", {.max_error = 0.02}}, {"layer1", {.strategy = StrategyKind::kTree, .partitions = 2}}};
+  rules.rules = {{"layer2", {.allowed = {{"byte", {}}, {"special", {}}, {"unknown", {}}}}},
+                 {"*3", {.codec = CodecChoice{"half", {}}, .priority = 1, .warm_up_steps = 4}},
+                 {"*4", {.max_error = 5e-3, .allowed = {{"byte", {}}, {"special", {}}}}}};
+  const std::vector<Limits> limits = limits_of(rules, request.training, 4, offers);
+  using Offered = std::vector<std::size_t>;
+  REQUIRE(limits.size() == 5);
+  CHECK(limits[0].offers == Offered{0, 1});  // `special` is for who names it
+  CHECK(limits[1].offers == Offered{0});     // nothing said: what holds otherwise
+  CHECK(limits[1].strategy == StrategyKind::kTree);
+  CHECK(limits[1].partitions == 2);
+  CHECK_FALSE(limits[0].strategy);
+  CHECK_FALSE(limits[0].partitions);
+  CHECK(limits[2].offers == Offered{1, 2});
+  CHECK(limits[3].codec == CodecChoice{"half", {}});
+  CHECK(limits[3].second_hop == CodecChoice{"half", {}});
+  CHECK(limits[3].offers.empty());
+  CHECK(limits[3].priority == 1);
+  CHECK(limits[3].warm_up_steps == 4u);
+  CHECK(limits[4].offers == Offered{2});
+}
+
+TEST_CASE("planner: a recorded gradient's own loss decides whether a codec is within a budget") {
+  PlanRequest request = test::request(4, 1, slow_network(), 4);
+  for (TrainedGradient& gradient : request.training.gradients) gradient.spec.shape = {1 << 20};
+  const std::optional<double> unknown;
+  Offers offers{
+      {{{"half", {}}, 1e-6, {1e-6, 0.5, unknown, 1e-6}}, {{"byte", {}}, 1e-2, {1e-4, 1e-4, unknown, 3.0}}}, 2, 1e-3};
+  Plan rules;
+  rules.gradients = {{"layer0", {.max_error = 2e-6}}, {"layer3", {.allowed = {{"byte", {}}}}}};
+  const std::vector<Limits> limits = limits_of(rules, request.training, 4, offers);
+  using Offered = std::vector<std::size_t>;
+  CHECK(limits[0].offers == Offered{0});
+  CHECK(limits[1].offers == Offered{1});  // of typical values `byte` would lose too much, and `half` would not
+  CHECK(limits[2].offers == Offered{0});  // not recorded: by typical values
+  CHECK(limits[3].offers == Offered{1});  // named without a budget: whatever it loses
+
+  request.codecs = offers.codecs;
+  request.limits = limits;
+  const PlanReport report = found(request);
+  CHECK(report.step.decisions[1].codec.name == "byte");
+  CHECK(report.reason[1].ends_with("; loses 0.0001 of it"));
+  CHECK(report.reason[2].find("loses") == std::string::npos);
+}
+
+TEST_CASE("planner: somebody else's decision is allowed, or breaks one of the limits") {
+  const std::vector<CodecOffer> codecs{{{"half", {}}, 1e-6}, {{"byte", {}}, 1e-2}};
+  const CodecChoice none, half{"half", {}}, byte{"byte", {}};
+  const Decision plain{none, none, StrategyKind::kRing, 3, 7, 2}, halves{half, half, StrategyKind::kPs, 1, 0, 0},
+      mixed{byte, half, StrategyKind::kPs, 1, 0, 0};
+  Limits one;
+  one.offers = {0};
+  CHECK(allows(one, codecs, plain));
+  CHECK(allows(one, codecs, halves));
+  CHECK_FALSE(allows(one, codecs, mixed));
+  one.second_hop = half;
+  CHECK_FALSE(allows(one, codecs, plain));
+  CHECK(allows(one, codecs, halves));
+  Limits fixed;
+  fixed.codec = byte;
+  CHECK_FALSE(allows(fixed, codecs, mixed));
+  fixed.second_hop = half;
+  CHECK(allows(fixed, codecs, mixed));
+  CHECK_FALSE(allows(fixed, codecs, plain));
+  for (int field = 0; field < 4; ++field) {
+    Limits other;
+    if (field == 0) other.strategy = StrategyKind::kPs;
+    if (field == 1) other.partitions = 4;
+    if (field == 2) other.priority = 6;
+    if (field == 3) other.warm_up_steps = 3;
+    CHECK_FALSE(allows(other, codecs, plain));
+  }
+  Limits same;
+  same.strategy = StrategyKind::kRing;
+  same.partitions = 3;
+  same.priority = 7;
+  same.warm_up_steps = 2;
+  CHECK(allows(same, codecs, plain));
+}
+
+}  // namespace casync
