@@ -53,6 +53,7 @@ class Side final : public runtime::TransportClient {
   Status exchange(Bytes bytes, double& ms, double& least_ms, double seconds);
   void close() { transport_->close(after(Seconds(5))); }
   std::string description() const { return transport_->description(); }
+  Bytes announced_bytes() const { return transport_->announced_bytes(1 - rank_); }
 
  private:
   Placement place(Rank, const Message& message) override;
@@ -328,6 +329,7 @@ Result<TransportBench> bench_transport(const TransportBenchOptions& options, con
   TransportBench result;
   CASYNC_RETURN_IF_ERROR(measured.open(options, side));
   result.description = measured.description();
+  result.announced_bytes = measured.announced_bytes();
   for (Bytes bytes : options.sizes) {
     TransportBenchRow row{.bytes = bytes};
     if (options.processor_time) {

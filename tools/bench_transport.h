@@ -38,7 +38,8 @@ struct TransportBenchRow {
 };
 
 struct TransportBench {
-  std::string description;  ///< the transport's own
+  std::string description;    ///< the transport's own
+  Bytes announced_bytes = 0;  ///< Transport::announced_bytes
   std::vector<TransportBenchRow> rows;
 };
 

@@ -74,6 +74,7 @@ Link read_link(const Placed<wire::Link>& from) {
   if (from->has_receive_work()) {
     link.receive_work = read_points(from.inner(from->receive_work(), wire::Link::kReceiveWorkFieldNumber));
   }
+  link.announced_bytes = checked(from, wire::Link::kAnnouncedBytesFieldNumber, from->announced_bytes(), 0);
   return link;
 }
 
@@ -174,6 +175,7 @@ void write_link(const Link& link, wire::Link* to) {
   write_fan(link.outcast, to->mutable_outcast());
   if (!link.send_work.empty()) write_points(link.send_work, to->mutable_send_work());
   if (!link.receive_work.empty()) write_points(link.receive_work, to->mutable_receive_work());
+  if (link.announced_bytes > 0) to->set_announced_bytes(link.announced_bytes);
 }
 
 }  // namespace

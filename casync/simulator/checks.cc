@@ -32,6 +32,9 @@ Status check_link(const Link& link, const std::string& what) {
   if (!usable(link.message_s)) {
     return invalid_argument("profile: " + what + ": a cost of messages that is negative or not finite");
   }
+  if (!usable(link.announced_bytes)) {
+    return invalid_argument("profile: " + what + ": announced_bytes that are negative or not finite");
+  }
   CASYNC_RETURN_IF_ERROR(check_fan(link.incast, what + ", incast"));
   CASYNC_RETURN_IF_ERROR(check_fan(link.outcast, what + ", outcast"));
   CASYNC_RETURN_IF_ERROR(check_curve(link.send_work, what + ", send_work"));

@@ -42,11 +42,17 @@ class Engine {
     std::uint32_t gradient = 0;
   };
 
-  /// What a rank's processors have to do for a message that leaves or arrives.
+  /// What a rank's processors have to do for a message.
   struct MessageWork {
+    enum class Kind : std::uint8_t {
+      kSend,
+      kReceive,
+      kAnnounced,  ///< it wants to come
+      kAsked       ///< it may go
+    };
     std::uint32_t first = 0;  ///< task of the message
     int step = 0;             ///< of its sender
-    bool sending = false;
+    Kind kind{};
     double seconds = 0;
   };
 
@@ -119,6 +125,8 @@ class Engine {
     return port < ranks_.size() ? scenario_.profile.inside : scenario_.profile.between;
   }
   void add_send(std::uint32_t send);
+  bool is_announced(std::uint32_t send) const;
+  void queue_send(std::uint32_t send);
   void start_sending(std::size_t port);
   bool clean(UrgentQueue& queue) const;
   double fuse(std::uint32_t first);

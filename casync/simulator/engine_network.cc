@@ -36,6 +36,18 @@ const Link& Engine::link_of(std::uint32_t send) const {
 }
 
 void Engine::add_send(std::uint32_t send) {
+  if (!is_announced(send)) return queue_send(send);
+  add_work(receiver_of(send), {send, state(rank_of(send)).step, MessageWork::Kind::kAnnounced, 0});
+}
+
+/// With more processors messages have one that answers at once.
+bool Engine::is_announced(std::uint32_t send) const {
+  if (scenario_.profile.processors != 1) return false;
+  const double from = link_of(send).announced_bytes;
+  return from > 0 && static_cast<double>(tasks_[send].bytes) >= from;
+}
+
+void Engine::queue_send(std::uint32_t send) {
   const UrgentTask ready = urgent(send);
   queued_as_[send] = ready.arrival;
   const std::size_t port = port_of(rank_of(send), receiver_of(send));
@@ -64,7 +76,7 @@ void Engine::start_sending(std::size_t port) {
     const std::uint8_t sends = link.send_work.empty() ? 0 : 1, receives = link.receive_work.empty() ? 0 : 1;
     to_leave_[first] = static_cast<std::uint8_t>(1 + sends);
     to_arrive_[first] = static_cast<std::uint8_t>(1 + sends + receives);
-    if (sends != 0) add_work(rank_of(first), {first, sender.step, true, link.send_work.at(bytes)});
+    if (sends != 0) add_work(rank_of(first), {first, sender.step, MessageWork::Kind::kSend, link.send_work.at(bytes)});
   }
   own.sending = true;
   if (!link.outcast.empty()) since_[tasks_[first].peer_task] = now_ + seconds + link.latency_s;
@@ -138,7 +150,7 @@ void Engine::head_arrives(std::uint32_t first, std::uint32_t step) {
   events_.push(std::max(port.receives_until, left), Event::Kind::kArrived, first, step);
   if (!link.receive_work.empty()) {
     const double seconds = link.receive_work.at(static_cast<double>(bytes));
-    add_work(receiver_of(first), {first, static_cast<int>(step), false, seconds});
+    add_work(receiver_of(first), {first, static_cast<int>(step), MessageWork::Kind::kReceive, seconds});
   }
 }
 
@@ -171,10 +183,12 @@ void Engine::end_messages(Rank rank) {
   own.sums.messages_s += now_ - own.messages_began;
   own.sums.processor_s += work.seconds * slowness_of(rank);
   mark(rank);
-  if (work.sending) {
-    part_left(work.first);
-  } else {
-    part_arrived(work.first, work.step);
+  switch (work.kind) {
+    case MessageWork::Kind::kSend: return part_left(work.first);
+    case MessageWork::Kind::kReceive: return part_arrived(work.first, work.step);
+    case MessageWork::Kind::kAnnounced:
+      return add_work(rank_of(work.first), {work.first, 0, MessageWork::Kind::kAsked, 0});
+    case MessageWork::Kind::kAsked: return queue_send(work.first);
   }
 }
 

@@ -20,6 +20,9 @@ struct Link {
   // What the kernel's copies, checksums and queues take from whoever else uses the rank's processors.
   Curve send_work;     ///< processor seconds of a message at its sender, by bytes
   Curve receive_work;  ///< and at its receiver
+  /// From so many bytes on a message asks its receiver first. 0: none does. What that takes of ends that have nothing
+  /// else to do is part of `wire`; with one processor each end answers when its task is over.
+  double announced_bytes = 0;
 
   bool operator==(const Link&) const = default;
 };

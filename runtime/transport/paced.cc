@@ -31,6 +31,7 @@ class Paced final : public Transport, private TransportClient {
   void wake() override { inner_->wake(); }
   void close(Time deadline) override;
   TransportStats stats() const override { return inner_->stats(); }
+  Bytes announced_bytes(Rank to) const override { return inner_->announced_bytes(to); }
   std::string description() const override { return inner_->description() + " link=" + link_.text; }
 
  private:

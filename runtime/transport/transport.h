@@ -110,6 +110,9 @@ class Transport {
 
   virtual TransportStats stats() const = 0;
 
+  /// Payloads from so many bytes on ask `to` before they leave, and wait for its answer; 0: none does. After connect().
+  virtual Bytes announced_bytes(Rank to) const = 0;
+
   /// One line for reports: the network and the options in force, "ucx 1.22 tcp,self dev=lo sndbuf=4m ...".
   virtual std::string description() const = 0;
 };

@@ -42,24 +42,23 @@ PlanRequest scaled(PlanRequest request, double factor) {
 
 }  // namespace
 
-TEST_CASE("planner: where training shares its processors, partitions are the usual ones unless others are worth it") {
+TEST_CASE("planner: partitions are as somebody says, else the usual ones unless others make the step shorter") {
   for (PlanRequest request : requests()) {
     CAPTURE(request.topology.ranks);
     request.profile.contention = Contention::of_all(2);
     const PlanReport report = found(request);
-    for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= 1.03 * other.step_s);
     PlanReport usual = report;
     for (std::size_t g = 0; g < usual.step.decisions.size(); ++g) {
       usual.step.decisions[g].partitions =
           choose_partitions(request.training.gradients[g].spec.bytes(), request.topology.ranks, kDefaultPartitionBytes);
     }
-    if (usual.step.decisions == report.step.decisions) continue;
-    // What is left of other partitions is worth it.
-    Evaluator evaluator(request);
-    const Result<Simulation> simulation = evaluator.judge(usual.step, report.all_ranks);
-    REQUIRE(simulation.status().text() == "OK");
-    CHECK(simulation->step_s > report.simulation.step_s * 1.03);
-    PlanRequest fixed = request;  // what somebody says stays
+    if (!(usual.step.decisions == report.step.decisions)) {
+      Evaluator evaluator(request);
+      const Result<Simulation> simulation = evaluator.judge(usual.step, report.all_ranks);
+      REQUIRE(simulation.status().text() == "OK");
+      CHECK(simulation->step_s > report.simulation.step_s);
+    }
+    PlanRequest fixed = request;
     Limits limits;
     limits.partitions = 3;
     fixed.limits = all_alike(fixed, limits);
@@ -67,8 +66,9 @@ TEST_CASE("planner: where training shares its processors, partitions are the usu
   }
 }
 
-TEST_CASE("planner: never worse than any reference plan") {
-  for (const PlanRequest& request : requests()) {
+TEST_CASE("planner: never worse than any reference plan, whatever training and codecs take from each other") {
+  for (PlanRequest request : requests()) {
+    request.profile.contention.training = request.topology.ranks % 2 == 0 ? 1 : 2;
     CAPTURE(request.topology.ranks);
     const PlanReport report = found(request);
     CHECK(report.all_ranks);
@@ -105,16 +105,14 @@ TEST_CASE("planner: plans for steps that exchange seldom, or late, are written a
   }
 }
 
-TEST_CASE("planner: fusion stays as it is unless another is worth a hundredth of a step, or a reference asks for it") {
+TEST_CASE("planner: fusion stays as it is unless another makes the step shorter") {
   for (const PlanRequest& request : requests()) {
     CAPTURE(request.topology.ranks);
     const PlanReport report = found(request);
     if (report.step.fusion_bytes == Plan{}.fusion_bytes) continue;
-    double most = 1.01 * report.simulation.step_s;
-    for (const PlanReport::Compared& other : report.compared) most = std::min(most, other.step_s);
     CHECK(simulated({request.topology, request.profile, request.training, report.step.decisions, Plan{}.fusion_bytes,
                      request.mode, request.facts_of})
-              .step_s > most);
+              .step_s > report.simulation.step_s);
   }
 }
 
@@ -248,9 +246,7 @@ TEST_CASE("planner: whatever is asked, an answer that is not worse than the refe
       continue;
     }
     CHECK(std::isfinite(report->simulation.step_s));
-    // Where processors are shared, what is usual may take the place of what is a little better.
-    const double slack = odd.profile.contention.training < 1.5 ? 1 : 1.03;
-    for (const PlanReport::Compared& other : report->compared) CHECK(report->simulation.step_s <= slack * other.step_s);
+    for (const PlanReport::Compared& other : report->compared) CHECK(report->simulation.step_s <= other.step_s);
   }
 }
 

@@ -38,7 +38,8 @@ TEST_CASE("profile: what is written reads back to the same") {
           "inside { message_seconds: 1e-6 incast { peers: 2 slowdown: 1 } incast { peers: 7 slowdown: 1.5 } outcast { "
           "peers: "
           "3 slowdown: 2 } send_work { point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: 3e-4 } } "
-          "receive_work { point { size: 7 seconds: 2e-6 } } point { size: 0 seconds: 1e-6 } point { size: 1e6 seconds: "
+          "receive_work { point { size: 7 seconds: 2e-6 } } announced_bytes: 65536 point { size: 0 seconds: 1e-6 } "
+          "point { size: 1e6 seconds: "
           "2e-6 } }\n"
           "codec { name: \"int4:block=64\" encode { point { size: 0 seconds: 1 } } merge { point { size: 3 seconds: 2 "
           "} } merge_base { point { size: 9 seconds: 4 } } }",
@@ -53,6 +54,8 @@ TEST_CASE("profile: what is written reads back to the same") {
   CHECK(profile->processors == 3);
   CHECK(profile->inside.send_work == Curve{{{0, 1e-6}, {1e6, 3e-4}}});
   CHECK(profile->inside.receive_work.at(1e9) == 2e-6);
+  CHECK(profile->inside.announced_bytes == 65536);
+  CHECK(profile->between.announced_bytes == 0);
   CHECK(profile->between.send_work.empty());
   const Result<Profile> again = parse_profile(profile_text(*profile), "again");
   REQUIRE(again.status().text() == "OK");
@@ -80,6 +83,8 @@ TEST_CASE("profile: each mistake is refused with its place") {
        "f:5:2: a point with seconds that are negative or not finite, expected rising sizes and no falling seconds"},
       {kLeast + "inside { bytes_per_second: 1 receive_work {\n point { size: 1 seconds: nan } } }",
        "f:5:2: a point with seconds that are negative or not finite, expected rising sizes and no falling seconds"},
+      {kLeast + "inside { bytes_per_second: 1 announced_bytes: -1 }",
+       "f:4:30: announced_bytes -1, expected a finite number of at least 0"},
       {kLeast + "inside { bytes_per_second: 1 send_work { bytes_per_second: 3 } }",
        "f:4:42: unknown field `bytes_per_second`, expected point"},
       {kLeast + "inside { bytes_per_second: 1 incast { peers: 4 } }",

@@ -323,6 +323,8 @@ TEST_CASE("simulator: what does not fit together is refused and named") {
   CHECK(refused([&](Scenario& s, SimulationOptions&) {
           s.profile.between.receive_work.points = {{0, nan}};
         }) == "InvalidArgument: profile: between, receive_work, point 1: seconds that are negative or not finite");
+  CHECK(refused([&](Scenario& s, SimulationOptions&) { s.profile.inside.announced_bytes = nan; }) ==
+        "InvalidArgument: profile: inside: announced_bytes that are negative or not finite");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.profile.task_s = -1e-6; }) ==
         "InvalidArgument: profile: a cost of tasks that is negative or not finite");
   CHECK(refused([&](Scenario& s, SimulationOptions&) {

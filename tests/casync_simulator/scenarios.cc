@@ -47,6 +47,7 @@ Profile crowded() {
   profile.inside.incast = {{{2, 1.05}}};
   profile.processors = 1;
   profile.codecs["half"] = {{}, {}, Curve::affine(2e-6, 1.3e-10), Curve::affine(1e-6, 3.7e-10)};
+  profile.between.announced_bytes = 3000;
   profile.between.send_work = Curve::affine(1.3e-6, 2.1e-10);
   profile.between.receive_work = Curve::affine(1.7e-6, 3.3e-10);
   profile.inside.send_work = Curve::affine(0.6e-6, 2.7e-11);

@@ -429,6 +429,7 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         links = [line for line in text.splitlines() if line.startswith(("between {", "inside {"))]
         claim(len(links) == 2 and all("send_work {" in link and "receive_work {" in link for link in links),
               "what messages take of processors", text)
+        claim(all("announced_bytes: 131072" in link for link in links), "which of them ask first", text)
         claim(text.count("# measured inside: processor time of the") == 2 and "ns of the sender's processors" in text,
               "beside what was measured", text)
         both = [float(line.split(" times the processor time")[0].split()[-1])

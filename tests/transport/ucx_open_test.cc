@@ -52,6 +52,21 @@ TEST_CASE("ucx: what the user set as UCX_* stays") {
   CHECK_THAT((*transport)->description(), Catch::Contains("TCP_SNDBUF=2m") && Catch::Contains("TCP_RCVBUF=4m"));
 }
 
+TEST_CASE("ucx: which payloads ask their receiver first") {
+  const auto announced = [](const char* name, const char* threshold) {
+    if (threshold != nullptr) setenv("UCX_RNDV_THRESH", threshold, 1);
+    const auto transport = make_transport(name, {.ranks = 2, .epoch = 1});
+    unsetenv("UCX_RNDV_THRESH");
+    REQUIRE(transport.is_ok());
+    return (*transport)->announced_bytes(1);
+  };
+  CHECK(announced("ucx:tcp", nullptr) == 128_KiB);
+  CHECK(announced("ucx:tcp", "300k") == 300_KiB);
+  CHECK(announced("ucx:tcp", "inf") == 0);
+  CHECK(announced("ucx:tcp", "auto") == 0);
+  CHECK(announced("ucx:shm", nullptr) == 0);
+}
+
 TEST_CASE("ucx: an interface that is not there is refused with those that are") {
   const auto transport = make_transport("ucx:tcp", {.interface_name = "nosuch0"});
   REQUIRE_FALSE(transport.is_ok());

@@ -23,9 +23,6 @@ constexpr std::uint64_t kStageBudget =
     600'000;  ///< stages of outlines that improving may run through: about half a second
 constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< that all ranks simulated may have, together
 constexpr double kWorthIt = 1e-6;                  ///< part of a step below which nothing is gained
-constexpr double kToldApart = 1.01;                ///< steps that differ by more are right in their order
-constexpr double kToldApartShared = 1.03;          ///< where training and codecs share processors
-constexpr double kTakesTurns = 1.5;                ///< contention of training from which on they do
 
 /// What is being improved.
 struct State {
@@ -268,37 +265,29 @@ class Search {
     return Status::ok();
   }
 
-  /// Another fusion, or other partitions, than those of a plan that says nothing must be worth it by more than
-  /// predictions tell apart.
+  /// Another fusion, or other partitions, than those of a plan that says nothing have to make the step shorter.
   Status prefer_usual() {
-    const double most = report_.simulation.step_s * (shares_processors() ? kToldApartShared : kToldApart);
     PlannedStep usual = report_.step;
     usual.fusion_bytes = Plan{}.fusion_bytes;
-    CASYNC_RETURN_IF_ERROR(prefer(usual, most));
+    CASYNC_RETURN_IF_ERROR(prefer(usual));
     usual = report_.step;
     for (std::size_t g = 0; g < usual.decisions.size(); ++g) {
       const GradientSpec& spec = request_.training.gradients[g].spec;
       if (evaluator_.limits(g).partitions) continue;
       usual.decisions[g].partitions = choose_partitions(spec.bytes(), request_.topology.ranks, kDefaultPartitionBytes);
     }
-    return prefer(std::move(usual), most);
+    return prefer(std::move(usual));
   }
 
-  /// Training and codecs take turns: what one waits for the other is predicted in the mean only.
-  bool shares_processors() const { return request_.profile.contention.training >= kTakesTurns; }
-
-  /// Takes `usual` where its step is no longer than `most`, and unless processors are shared than any reference's.
-  Status prefer(PlannedStep usual, double most) {
+  /// Takes `usual` where its step is no longer.
+  Status prefer(PlannedStep usual) {
     usual.name = "planned";
     if (usual.fusion_bytes == report_.step.fusion_bytes && usual.decisions == report_.step.decisions) {
       return Status::ok();
     }
     Result<Simulation> simulation = evaluator_.judge(usual, all_ranks_);
     if (!simulation) return simulation.status();
-    for (const auto& reference : report_.compared) {
-      if (!shares_processors()) most = std::min(most, reference.step_s);
-    }
-    if (simulation->step_s > most) return Status::ok();
+    if (simulation->step_s > report_.simulation.step_s) return Status::ok();
     report_.step = std::move(usual);
     report_.simulation = std::move(*simulation);
     return Status::ok();

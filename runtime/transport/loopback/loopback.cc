@@ -39,6 +39,7 @@ class Loopback final : public Transport, private PieceSource {
   void wake() override { mailbox_.bell().ring(); }
   void close(Clock::time_point deadline) override;
   TransportStats stats() const override { return stats_; }
+  Bytes announced_bytes(Rank) const override { return 0; }
   std::string description() const override { return "loopback"; }
 
  private:

@@ -40,6 +40,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   void wake() override { bell_.ring(); }
   void close(Clock::time_point deadline) override;
   TransportStats stats() const override;
+  Bytes announced_bytes(Rank to) const override { return worker_->announced_bytes(to); }
   std::string description() const override;
 
  private:

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include <fmt/core.h>
+#include <ucs/sys/string.h>
 
 namespace casync::runtime {
 namespace {
@@ -14,6 +15,8 @@ Result<std::string> tls_of(const std::string& transport) {
   if (transport == "ucx:shm") return std::string("self,posix,cma");
   return invalid_argument(fmt::format("there is no transport \"{}\"; there are ucx, ucx:tcp and ucx:shm", transport));
 }
+
+const char* users_value(const UcxSetting& setting) { return std::getenv(fmt::format("UCX_{}", setting.name).c_str()); }
 
 }  // namespace
 
@@ -49,10 +52,21 @@ Result<std::vector<UcxSetting>> ucx_settings(const std::string& transport, const
 
 void apply_settings(const std::vector<UcxSetting>& settings, ucp_config_t* config, std::string& description) {
   for (const UcxSetting& setting : settings) {
-    const char* users = std::getenv(fmt::format("UCX_{}", setting.name).c_str());
+    const char* users = users_value(setting);
     if (users == nullptr && ucp_config_modify(config, setting.name, setting.value.c_str()) != UCS_OK) continue;
     if (setting.shown) description += fmt::format(" {}={}", setting.name, users != nullptr ? users : setting.value);
   }
+}
+
+Bytes bytes_in_force(const std::vector<UcxSetting>& settings, const std::string& name) {
+  for (const UcxSetting& setting : settings) {
+    if (name != setting.name) continue;
+    const char* users = users_value(setting);
+    std::size_t bytes = 0;
+    if (ucs_str_to_memunits(users != nullptr ? users : setting.value.c_str(), &bytes) != UCS_OK) return 0;
+    return bytes < UCS_MEMUNITS_AUTO ? bytes : 0;  // and "inf" is above it
+  }
+  return 0;
 }
 
 }  // namespace casync::runtime

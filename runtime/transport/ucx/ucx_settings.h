@@ -7,6 +7,7 @@
 #include <ucp/api/ucp.h>
 
 #include "base/status.h"
+#include "base/units.h"
 #include "runtime/transport/ucx/interface.h"
 
 namespace casync::runtime {
@@ -25,5 +26,8 @@ Result<std::vector<UcxSetting>> ucx_settings(const std::string& transport, const
 /// Applies each of them that the user has not set as UCX_<name>; settings that this UCX does not know are left
 /// out. `description` gets the shown ones with the values in force.
 void apply_settings(const std::vector<UcxSetting>& settings, ucp_config_t* config, std::string& description);
+
+/// The size in force for one of `settings`; 0: UCX chooses ("auto"), or there is no bound ("inf").
+Bytes bytes_in_force(const std::vector<UcxSetting>& settings, const std::string& name);
 
 }  // namespace casync::runtime

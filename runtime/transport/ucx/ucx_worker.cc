@@ -69,6 +69,7 @@ Status UcxWorker::open_context(const TransportOptions& options) {
   ucp_get_version(&major, &minor, &release);
   description_ = fmt::format("{} {}.{}", transport_, major, minor);
   apply_settings(*settings, config, description_);
+  announced_bytes_ = bytes_in_force(*settings, "RNDV_THRESH");
 
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;

@@ -34,6 +34,9 @@ class UcxWorker {
   ucp_ep_h endpoint(Rank peer) const { return endpoints_[static_cast<std::size_t>(peer)].endpoint; }
   bool on_this_host(Rank peer) const { return endpoints_[static_cast<std::size_t>(peer)].on_this_host; }
   const std::string& description() const { return description_; }
+  /// As Transport::announced_bytes. In shared memory the receiver fetches what was announced: nobody waits for an
+  /// answer.
+  Bytes announced_bytes(Rank to) const { return asks_first(to) ? announced_bytes_ : 0; }
 
   /// What connect() of another rank takes: checked before UCX sees it.
   std::string address() const;
@@ -69,12 +72,14 @@ class UcxWorker {
 
   UcxWorker(std::string transport, int ranks)
       : transport_(std::move(transport)), endpoints_(static_cast<std::size_t>(ranks)) {}
+  bool asks_first(Rank to) const { return transport_ == "ucx:tcp" || (transport_ == "ucx" && !on_this_host(to)); }
   Status open_context(const TransportOptions& options);
   Status open_worker();
   static void on_error(void* endpoint, ucp_ep_h, ucs_status_t status) noexcept;
 
   std::string transport_;
   std::string description_;
+  Bytes announced_bytes_ = 0;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;

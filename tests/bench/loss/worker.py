@@ -24,7 +24,7 @@ import casync.torch  # noqa: E402
 
 SEQUENCES = 4  # per rank and step
 HELD_OUT_SEQUENCES = 128  # per rank
-RATES = {"adamw": 2e-3, "sgd": 0.3}
+RATES = {"adamw": 2e-3, "sgd": 0.1}
 CLIP = 1.0
 
 

@@ -81,6 +81,7 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
     note_late();
     return inner_->stats();
   }
+  Bytes announced_bytes(Rank to) const override { return inner_->announced_bytes(to); }
   std::string description() const override {
     note_late();
     return inner_->description();

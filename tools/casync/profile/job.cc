@@ -24,7 +24,7 @@ std::string text_of(const Result<TransportBench>& bench) {
   if (!bench) {
     json = {{"error", bench.status().message()}};
   } else {
-    json = {{"description", bench->description}, {"rows", Json::array()}};
+    json = {{"description", bench->description}, {"announced", bench->announced_bytes}, {"rows", Json::array()}};
     for (const TransportBenchRow& row : bench->rows) {
       json["rows"].push_back({row.bytes, row.latency_us, row.latency_least_us, row.bandwidth_gib_s, row.exchange_ms,
                               row.exchange_least_ms, row.send_processor_s, row.receive_processor_s,
@@ -39,7 +39,7 @@ Result<TransportBench> bench_from(const std::string& text) {
   if (!json.is_object() || json.contains("error")) {
     return unavailable("the rank that measured: " + json.value("error", "an answer that cannot be read"));
   }
-  TransportBench bench{json["description"], {}};
+  TransportBench bench{json["description"], json["announced"], {}};
   for (const Json& row : json["rows"]) {
     bench.rows.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8]});
   }

@@ -141,6 +141,7 @@ class Measurement {
       const Result<TransportBench> measured = measure(bench);
       if (!measured) return measured.status();
       keep_best(measured->rows, best);
+      link.announced_bytes = static_cast<double>(measured->announced_bytes);
     }
     std::vector<Curve::Point> port, trip, both;
     for (const TransportBenchRow& row : best) {
