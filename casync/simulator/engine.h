@@ -48,7 +48,7 @@ class Engine {
       kSend,
       kReceive,
       kAnnounced,  ///< it wants to come
-      kAsked       ///< it may go
+      kAnswered    ///< it may go
     };
     std::uint32_t first = 0;  ///< task of the message
     int step = 0;             ///< of its sender
@@ -166,8 +166,8 @@ class Engine {
   // By task.
   std::vector<std::int32_t> waits_for_;
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
-  std::vector<double> since_;              // when a message began to leave, or to arrive; before that, has left
-  std::vector<std::uint64_t> queued_as_;   // the arrival of a send that waits for its port; 0: it does not
+  std::vector<double> since_;  // when a message asked, or began to leave, or to arrive; before that, has left
+  std::vector<std::uint64_t> queued_as_;  // the arrival of a send that waits for its port; 0: it does not
   // Where messages take processor time: what a message, by its first task, still needs to have left and to have
   // arrived.
   std::vector<std::uint8_t> to_leave_, to_arrive_;

@@ -37,6 +37,7 @@ const Link& Engine::link_of(std::uint32_t send) const {
 
 void Engine::add_send(std::uint32_t send) {
   if (!is_announced(send)) return queue_send(send);
+  since_[send] = now_;
   add_work(receiver_of(send), {send, state(rank_of(send)).step, MessageWork::Kind::kAnnounced, 0});
 }
 
@@ -92,7 +93,7 @@ double Engine::fuse(std::uint32_t first) {
   Bytes bytes = 0;
   const auto take = [&](std::uint32_t send) {
     bytes += tasks_[send].bytes;
-    since_[send] = now_;
+    if (!is_announced(send)) since_[send] = now_;
     queued_as_[send] = 0;
     fused_with_[send] = kNoTask;
   };
@@ -187,8 +188,8 @@ void Engine::end_messages(Rank rank) {
     case MessageWork::Kind::kSend: return part_left(work.first);
     case MessageWork::Kind::kReceive: return part_arrived(work.first, work.step);
     case MessageWork::Kind::kAnnounced:
-      return add_work(rank_of(work.first), {work.first, 0, MessageWork::Kind::kAsked, 0});
-    case MessageWork::Kind::kAsked: return queue_send(work.first);
+      return add_work(rank_of(work.first), {work.first, 0, MessageWork::Kind::kAnswered, 0});
+    case MessageWork::Kind::kAnswered: return queue_send(work.first);
   }
 }
 

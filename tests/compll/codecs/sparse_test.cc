@@ -174,7 +174,8 @@ TEST_CASE("graddrop: it sends nothing of zeros, and something of all else, howev
   };
   CHECK(sent(written, std::vector<float>(700, 0.0f)) == 0);
   const std::string exclusive = changed(source_of("graddrop"), "abs(x) < tau", "abs(x) <= tau");
-  const Written wrong = from_text("graddrop", changed(exclusive, "selected(ratio, taken)]", "uint(ratio * taken)]"));
+  const Written wrong =
+      from_text("graddrop", changed(exclusive, "selected(ratio, taken) + 1", "uint(ratio * taken) + 1"));
   for (const Elements n : {1, 2, 67, 99}) {
     INFO("n " << n);
     CHECK(sent(written, gaussian(n, 1)) == 1);
