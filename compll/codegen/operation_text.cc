@@ -115,4 +115,27 @@ std::string operation_text(Op op, ScalarType from, const std::vector<std::string
   return text + ")";
 }
 
+std::string reduction_text(const Term& term, const std::string& count, const std::string& from,
+                           const std::function<std::string()>& fold) {
+  const ScalarType element = term.arguments.front()->type().element;
+  const std::string type = type_text(element), to_all = "(" + count + ", " + from;
+  switch (term.reducer) {
+    case Reducer::kSum:
+      return element.is_float() ? "sum" + to_all + ")"
+                                : "integer_sum<" + type_text(term.type().element) + ">" + to_all + ")";
+    case Reducer::kMin:
+    case Reducer::kMax: {
+      const bool least = term.reducer == Reducer::kMin;
+      const double most = static_cast<double>(least ? most_of(element) : least_of(element));
+      const std::string limit = "std::numeric_limits<" + type + ">::infinity()";
+      const std::string identity = element.is_float() ? (least ? limit : "-" + limit) : literal_text(element, most);
+      return (least ? "least<" : "greatest<") + type + ">" + to_all + ", " + identity + ")";
+    }
+    case Reducer::kMagnitude: return "magnitude" + to_all + ")";
+    case Reducer::kCount: return "count_of" + to_all + ")";
+    case Reducer::kUser: return "folded<" + type + ">" + to_all + ", " + fold() + ")";
+  }
+  return "";
+}
+
 }  // namespace casync::compll

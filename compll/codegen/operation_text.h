@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,5 +22,10 @@ std::string finite_text(const Program& program, const std::string& top);
 /// Op::kConvert of one element, or an operation with operands of type `from`, by the names of compll/ops/scalar.h.
 std::string conversion_text(ScalarType from, ScalarType to, const std::string& operand);
 std::string operation_text(Op op, ScalarType from, const std::vector<std::string>& operands);
+
+/// A reducer's call, over `count` elements that `from` gives. `fold` is asked where the program has a function of its
+/// own: what that begins with, and its name.
+std::string reduction_text(const Term& term, const std::string& count, const std::string& from,
+                           const std::function<std::string()>& fold);
 
 }  // namespace casync::compll

@@ -194,26 +194,7 @@ std::string WholeRoutine::tensor_reduction(const Term& term, const std::string& 
 }
 
 std::string WholeRoutine::reduction(const Term& term, const std::string& count, const std::string& from) {
-  const ScalarType element = term.arguments.front()->type().element;
-  const std::string type = type_text(element), to_all = "(" + count + ", " + from;
-  switch (term.reducer) {
-    case Reducer::kSum:
-      return element.is_float() ? "sum" + to_all + ")"
-                                : "integer_sum<" + type_text(term.type().element) + ">" + to_all + ")";
-    case Reducer::kMin:
-    case Reducer::kMax: {
-      const bool least = term.reducer == Reducer::kMin;
-      const double most = static_cast<double>(least ? most_of(element) : least_of(element));
-      const std::string limit = "std::numeric_limits<" + type + ">::infinity()";
-      const std::string identity = element.is_float() ? (least ? limit : "-" + limit) : literal_text(element, most);
-      return (least ? "least<" : "greatest<") + type + ">" + to_all + ", " + identity + ")";
-    }
-    case Reducer::kMagnitude: return "magnitude" + to_all + ")";
-    case Reducer::kCount: return "count_of" + to_all + ")";
-    case Reducer::kUser:
-      return "folded<" + type + ">" + to_all + ", " + expression(*term.arguments[1]) + ", " + function(term) + ")";
-  }
-  return "";
+  return reduction_text(term, count, from, [&] { return expression(*term.arguments[1]) + ", " + function(term); });
 }
 
 /// A function of two elements has a name of its own: its lines stand before what it is given to.

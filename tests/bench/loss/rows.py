@@ -42,8 +42,9 @@ AS_THEY_ARE = [
     Row("signsgd", rate=0.05),
 ]
 
-# Where the code is short of 4 bits.
+# Where the code is short of 4 bits, or its steps are coarse for them.
 WITH_AIDS = [
+    Row("qsgd:block=16"),
     Row("int2:block=64", second_hop="int8"),
     Row("int2:block=64", second_hop="int4", warm_up=0.1),
     Row("onebit:block=64", second_hop="int4"),
