@@ -22,6 +22,17 @@ Elements elements_for(int ranks) { return static_cast<Elements>(ranks) * 64 * 10
 
 bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
 
+/// When the first message of the first gradient has left.
+double first_leaves(const Scenario& scenario) {
+  SimulationOptions options;
+  options.spans = true;
+  double least = 1e9;
+  for (const SimulatedSpan& span : simulated(scenario, options).spans) {
+    if (span.kind == SimulatedKind::kSend && span.gradient == 0) least = std::min(least, span.to_s);
+  }
+  return least;
+}
+
 }  // namespace
 
 TEST_CASE("simulator: ps and ring take 2 (N-1)/N of the gradient over the link, and two latencies or 2 (N-1)") {
@@ -229,13 +240,7 @@ TEST_CASE("simulator: with one processor messages wait for the task that runs") 
   scenario.decisions.push_back(decision(StrategyKind::kAllGather, 1, "byte"));
   const auto first_has_left = [&](int processors) {
     scenario.profile.processors = processors;
-    SimulationOptions options;
-    options.spans = true;
-    double least = 1e9;
-    for (const SimulatedSpan& span : simulated(scenario, options).spans) {
-      if (span.kind == SimulatedKind::kSend && span.gradient == 0) least = std::min(least, span.to_s);
-    }
-    return least;
+    return first_leaves(scenario);
   };
   CHECK(near(first_has_left(2), 1));
   CHECK(near(first_has_left(1), 11));
@@ -255,13 +260,7 @@ TEST_CASE("simulator: with one processor a message that is announced waits for b
   const auto first_has_left = [&](double announced_bytes, int processors) {
     scenario.profile.inside.announced_bytes = announced_bytes;
     scenario.profile.processors = processors;
-    SimulationOptions options;
-    options.spans = true;
-    double least = 1e9;
-    for (const SimulatedSpan& span : simulated(scenario, options).spans) {
-      if (span.kind == SimulatedKind::kSend && span.gradient == 0) least = std::min(least, span.to_s);
-    }
-    return least;
+    return first_leaves(scenario);
   };
   CHECK(near(first_has_left(41, 1), 11));
   CHECK(near(first_has_left(40, 1), 13));
