@@ -188,7 +188,7 @@ void Engine::end_messages(Rank rank) {
     case MessageWork::Kind::kSend: return part_left(work.first);
     case MessageWork::Kind::kReceive: return part_arrived(work.first, work.step);
     case MessageWork::Kind::kAnnounced:
-      return add_work(rank_of(work.first), {work.first, 0, MessageWork::Kind::kAnswered, 0});
+      return add_work(rank_of(work.first), {work.first, work.step, MessageWork::Kind::kAnswered, 0});
     case MessageWork::Kind::kAnswered: return queue_send(work.first);
   }
 }

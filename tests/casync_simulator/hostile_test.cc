@@ -16,7 +16,7 @@ const std::string kProfile =
     "version: 1 memory_bytes_per_second: 1e9 launch_seconds: 1e-6 contention: 1.1 node_shares_port: true task_seconds: "
     "1e-6 contended { encode: 2 } "
     "between { incast { peers: 2 slowdown: 1.5 } outcast { peers: 2 slowdown: 1.2 } latency_seconds: 1e-5 "
-    "bytes_per_second: 1.25e9 } inside { latency_seconds: 1e-6 message_seconds: 2e-6 "
+    "bytes_per_second: 1.25e9 announced_bytes: 131072 } inside { latency_seconds: 1e-6 message_seconds: 2e-6 "
     "point { size: 0 seconds: 1e-7 } point { size: 9 seconds: 1e-6 } } codec { name: \"int8\" encode { point { size: "
     "100 seconds: 0.001 } } merge { point { size: 0 seconds: 0 } point { size: 1 seconds: 1e-9 } } }";
 const std::string kModel =
