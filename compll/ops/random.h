@@ -6,7 +6,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
 
 namespace casync::compll {
@@ -21,8 +20,9 @@ struct RandomStream {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 inline constexpr int kPhiloxRounds = 7;
-/// Elements that share eight blocks of Philox.
-inline constexpr std::uint64_t kRandomGroup = 64;
+/// Elements that share eight blocks of Philox, and how many of them share a pair of words.
+inline constexpr std::uint64_t kRandomGroup = 512;
+inline constexpr std::uint64_t kRandomTurns = 16;
 
 constexpr PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < kPhiloxRounds; ++round) {
@@ -42,17 +42,18 @@ constexpr std::array<std::uint32_t, 2> philox_key(const RandomStream& stream) {
   return {static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32)};
 }
 
-/// 32 random bits for an element of the encoding. Four neighbours share one block of Philox, and with it the four that
-/// are 32 further on in a group of 64: these have the same numbers with their halves exchanged. Each is as random as
-/// the other; a decision by the upper bits of one depends on the upper bits of the other as little as on its own lower
-/// ones.
+/// 32 random bits for an element of the encoding. Four neighbours share one block of Philox, and with it the fours that
+/// are 32, 64, ... further on in a group of 512: an element has a word of the block plus a multiple of the next one
+/// (two-point sampling; Chor, Goldreich 1989, On the Power of Two-Point Based Sampling). The upper 24 bits of any two
+/// are independent of each other, so sums have the variance that they have with numbers that share nothing.
 constexpr std::uint32_t random_bits(const RandomStream& stream, std::uint64_t element, std::uint32_t purpose) {
   const std::uint64_t at = stream.first + element, in_group = at % kRandomGroup;
-  const std::uint64_t block = at / kRandomGroup * 8 + in_group % 32 / 4;
+  const std::uint64_t each = kRandomGroup / kRandomTurns;
+  const std::uint64_t block = at / kRandomGroup * 8 + in_group % each / 4;
   const PhiloxBlock counter{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), stream.step,
                             purpose};
-  const std::uint32_t number = philox(counter, philox_key(stream))[at % 4];
-  return in_group < 32 ? number : std::rotl(number, 16);
+  const PhiloxBlock words = philox(counter, philox_key(stream));
+  return words[at % 4] + static_cast<std::uint32_t>(in_group / each) * words[(at + 1) % 4];
 }
 
 /// From 0 to below 1, a multiple of 2^-24.

@@ -13,8 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-/// The random numbers of one place in a program for the elements from `first` on. They are drawn for several groups at
-/// once: the rounds of a block follow from each other, and only other blocks can be computed meanwhile.
+/// The random numbers of one place in a program for the elements from `first` on, drawn for a group at a time.
 class Random {
  public:
   HWY_INLINE Random(const RandomStream& stream, uint64_t first, uint32_t purpose)
@@ -38,20 +37,20 @@ class Random {
   HWY_INLINE Float uniform(size_t i) { return to_float(as_int(shift_right<8>(bits(i)))) * Float(0x1p-24f); }
 
  private:
-  static constexpr size_t kDrawn = 2 * kRandomGroup;
-
   HWY_INLINE void begin_at(uint64_t at) {
     from_ = at / kRandomGroup * kRandomGroup;
-    ready_ = kDrawn - kGroup;
+    ready_ = kRandomGroup - kGroup;
     draw(from_, numbers_);
   }
-  /// Where `at` goes on behind what is there, the last sixteen numbers stay: some of them may be wanted.
-  HWY_INLINE void draw_more(uint64_t at) {
+  /// Where `at` goes on behind what is there, the last sixteen numbers stay: some of them may be wanted. Out of line:
+  /// it is rare, and leaves the registers to what the numbers are for.
+  HWY_NOINLINE void draw_more(uint64_t at) {
+    if (at - (from_ + ready_) > kGroup) begin_at(at);
+    if (at - from_ <= ready_) return;
     const uint64_t end = from_ + ready_ + kGroup;
-    if (at - (end - kGroup) > kGroup) return begin_at(at);
     std::memcpy(numbers_, numbers_ + ready_, kGroup * sizeof(uint32_t));
     from_ = end - kGroup;
-    ready_ = kDrawn;
+    ready_ = kRandomGroup;
     draw(end, numbers_ + kGroup);
   }
 
@@ -59,7 +58,8 @@ class Random {
   using U64 = hn::Repartition<uint64_t, U32>;
   using Words = hn::Vec<U64>;  // of several blocks, one in each lane's lower half; above it is anything
   static constexpr size_t kBlocks = kLanes / 2;
-  static constexpr size_t kTogether = 2;  // vectors of each word: as many as registers hold
+  // Vectors of each word: the rounds of a block follow from each other, and only others can be computed meanwhile.
+  static constexpr size_t kTogether = kBlocks < 8 ? 2 : 1;
 
   struct Product {
     Words all, high;
@@ -69,10 +69,10 @@ class Random {
     return {all, hn::ShiftRight<32>(all)};
   }
 
-  /// kDrawn numbers from element `at` on, with which a group begins.
-  HWY_INLINE void draw(uint64_t at, uint32_t* to) const {
+  /// The numbers of the group that begins with element `at`.
+  HWY_NOINLINE void draw(uint64_t at, uint32_t* to) const {
     const uint64_t block = at / kRandomGroup * 8;
-    for (size_t v = 0; v < kDrawn / 8 / kBlocks; v += kTogether) {
+    for (size_t v = 0; v < 8 / kBlocks; v += kTogether) {
       Words words[4][kTogether];
       for (size_t t = 0; t < kTogether; ++t) begin_rounds(block + (v + t) * kBlocks, words, t);
       for (size_t round = 2; round < kPhiloxRounds; ++round) {
@@ -85,10 +85,7 @@ class Random {
           words[3][t] = a.all;
         }
       }
-      for (size_t t = 0; t < kTogether; ++t) {
-        const size_t first = (v + t) * kBlocks;
-        store(words, t, to + first / 8 * kRandomGroup + 4 * (first % 8));
-      }
+      for (size_t t = 0; t < kTogether; ++t) store(words, t, to + 4 * kBlocks * (v + t));
     }
   }
 
@@ -105,18 +102,22 @@ class Random {
     words[3][t] = hn::Set(U64(), next);
   }
 
-  /// The words of one block side by side, and those of the next; then all of them with their halves exchanged.
+  /// The words of one block side by side, and those of the next; and in each further turn the word behind each more.
   static HWY_INLINE void store(const Words (&words)[4][kTogether], size_t t, uint32_t* to) {
     const auto pair = [](Words even, Words odd) HWY_ATTR {
       return hn::BitCast(U64(), hn::OddEven(hn::BitCast(U32(), hn::ShiftLeft<32>(odd)), hn::BitCast(U32(), even)));
     };
     const Words low = pair(words[0][t], words[1][t]), high = pair(words[2][t], words[3][t]);
-    const VecU first = hn::BitCast(U32(), hn::InterleaveLower(U64(), low, high));
-    const VecU second = hn::BitCast(U32(), hn::InterleaveUpper(U64(), low, high));
-    hn::Store(first, U32(), to);
-    hn::Store(second, U32(), to + kLanes);
-    hn::Store(hn::RotateRight<16>(first), U32(), to + kRandomGroup / 2);
-    hn::Store(hn::RotateRight<16>(second), U32(), to + kRandomGroup / 2 + kLanes);
+    VecU first = hn::BitCast(U32(), hn::InterleaveLower(U64(), low, high));
+    VecU second = hn::BitCast(U32(), hn::InterleaveUpper(U64(), low, high));
+    const VecU behind_first = hn::Shuffle0321(first), behind_second = hn::Shuffle0321(second);
+    for (size_t turn = 0; turn < kRandomTurns; ++turn) {
+      hn::Store(first, U32(), to);
+      hn::Store(second, U32(), to + kLanes);
+      first = hn::Add(first, behind_first);
+      second = hn::Add(second, behind_second);
+      to += kRandomGroup / kRandomTurns;
+    }
   }
 
   static constexpr uint32_t kFactor0 = 0xd2511f53, kFactor1 = 0xcd9e8d57;
@@ -125,15 +126,17 @@ class Random {
                                                    2, kBlocks / 2 + 2, 3, kBlocks / 2 + 3};
 #else
   void draw(uint64_t at, uint32_t* to) const {
-    const std::array<std::uint32_t, 2> key = {keys_[0][0], keys_[0][1]};
-    for (size_t i = 0; i < kDrawn; i += 4) {
-      const uint64_t block = (at + i) / kRandomGroup * 8 + i % 32 / 4;
-      PhiloxBlock four =
-          philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), step_, purpose_}, key);
-      if (i % kRandomGroup >= 32) {
-        for (uint32_t& number : four) number = std::rotl(number, 16);
+    constexpr size_t kEach = kRandomGroup / kRandomTurns;
+    for (size_t i = 0; i < kEach; i += 4) {
+      const uint64_t block = at / kRandomGroup * 8 + i / 4;
+      const PhiloxBlock words =
+          philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), step_, purpose_},
+                 {keys_[0][0], keys_[0][1]});
+      for (size_t turn = 0; turn < kRandomTurns; ++turn) {
+        for (size_t k = 0; k < 4; ++k) {
+          to[turn * kEach + i + k] = words[k] + static_cast<uint32_t>(turn) * words[(k + 1) % 4];
+        }
       }
-      std::memcpy(to + i, four.data(), sizeof four);
     }
   }
 #endif
@@ -143,7 +146,7 @@ class Random {
   uint32_t keys_[kPhiloxRounds][2];
   uint64_t from_ = 0;   ///< the element that numbers_ begin with
   uint64_t ready_ = 0;  ///< how far behind it sixteen numbers may begin
-  HWY_ALIGN uint32_t numbers_[kGroup + kDrawn];
+  HWY_ALIGN uint32_t numbers_[kGroup + kRandomGroup];
 };
 
 }  // namespace casync::compll::HWY_NAMESPACE

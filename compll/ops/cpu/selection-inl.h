@@ -259,9 +259,9 @@ template <class T, class P, class A>
 HWY_INLINE Array<T> gathered(size_t count, const P& places, size_t size, const A& array, Workspace& memory) {
   T* const out = taken<T>(count, memory);
   for (size_t i = 0; i < count; ++i) {
-    if constexpr (requires { array.fetch(size_t{0}); }) {
+    if constexpr (requires { array.fetch_one(size_t{0}); }) {
       const auto next = static_cast<uint32_t>(i + kPlacesAhead < count ? places(i + kPlacesAhead) : kNoPlace);
-      if (next < size) array.fetch(next);
+      if (next < size) array.fetch_one(next);
     }
     out[i] = element(size, array, static_cast<uint32_t>(places(i)));
   }
@@ -283,6 +283,23 @@ HWY_INLINE void add_at(size_t count, const P& places, const V& values, size_t si
     fetch_place(i, count, places, size, out, sizeof(T));
     const auto place = static_cast<uint32_t>(places(i));
     if (place < size) out[place] = add(out[place], values(i));
+  }
+}
+
+/// Each place once: where it is named again, the last of its values counts, as set_at would leave it.
+template <class T, class P, class V, class Add>
+HWY_INLINE void add_last_at(size_t count, const P& places, const V& values, size_t size, T* out, const Add& add,
+                            Workspace& memory) {
+  const auto from_last = [&](size_t i) HWY_ATTR { return places(count - 1 - i); };
+  uint64_t* met = taken<uint64_t>(size / 64 + 1, memory);
+  std::fill(met, met + size / 64 + 1, uint64_t{0});
+  for (size_t i = 0; i < count; ++i) {
+    fetch_place(i, count, from_last, size, out, sizeof(T));
+    const auto place = static_cast<uint32_t>(from_last(i));
+    if (place >= size) continue;
+    const uint64_t bit = uint64_t{1} << place % 64;
+    if ((met[place / 64] & bit) == 0) out[place] = add(out[place], values(count - 1 - i));
+    met[place / 64] |= bit;
   }
 }
 

@@ -33,17 +33,17 @@ inline Write mode_of(const float* out, size_t n, Give how) {
 /// The same for zeros with values at places. kDistinct: none of them is there twice.
 template <bool kDistinct, class P, class V>
 HWY_INLINE void give_scattered(size_t n, size_t count, const P& places, const V& values, float* out, Give how,
-                               Workspace& memory) {
+                               [[maybe_unused]] Workspace& memory) {
   if (how == Give::kSet) {
     std::fill(out, out + n, 0.0f);
-    set_at(count, places, values, n, out);
-  } else if (!kDistinct) {
-    float* whole = taken<float>(n, memory);
-    give_scattered<true>(n, count, places, values, whole, Give::kSet, memory);
-    give(n, Array<float>{whole}, out, how);
+    return set_at(count, places, values, n, out);
+  }
+  const bool adds = how == Give::kAdd;
+  const auto join = [=](float a, float b) HWY_ATTR { return adds ? a + b : a - b; };
+  if constexpr (kDistinct) {
+    add_at(count, places, values, n, out, join);
   } else {
-    const bool adds = how == Give::kAdd;
-    add_at(count, places, values, n, out, [=](float a, float b) HWY_ATTR { return adds ? a + b : a - b; });
+    add_last_at(count, places, values, n, out, join, memory);
   }
 }
 

@@ -40,14 +40,12 @@ COMPLL_BOTH Quad<uint32_t> philox(const RandomStream& stream, uint64_t block, ui
   return {{c0, c1, c2, c3}};
 }
 
-/// The four numbers of elements 4 * quad, ... of the gradient: of 16 quads the last eight have those of the first eight
-/// with their halves exchanged.
+/// The four numbers of elements 4 * quad, ... of the gradient: of a group of 512 elements each 32 share eight blocks,
+/// and have the word behind theirs once more than the 32 before them.
 COMPLL_BOTH Quad<uint32_t> random_numbers(const RandomStream& stream, uint64_t quad, uint32_t purpose) {
-  Quad<uint32_t> drawn = philox(stream, quad / 16 * 8 + quad % 8, purpose);
-  if (quad % 16 < 8) return drawn;
-#pragma unroll
-  for (uint32_t k = 0; k < 4; ++k) drawn[k] = drawn[k] << 16 | drawn[k] >> 16;
-  return drawn;
+  const Quad<uint32_t> words = philox(stream, quad / 128 * 8 + quad % 8, purpose);
+  const uint32_t turn = quad % 128 / 8;
+  return {{words[0] + turn * words[1], words[1] + turn * words[2], words[2] + turn * words[3], words[3] + turn * words[0]}};
 }
 
 /// 32 random bits for element i of the encoding.

@@ -158,9 +158,9 @@ TEST_CASE("generated: random numbers of a partition that begins within a block o
     const std::unique_ptr<Codec> meaning = from_source(codec->declares.name).codec;
     const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec);
     REQUIRE(generated.status().text() == "OK");
-    for (const std::uint64_t first : {1, 2, 3, 6, 32, 61}) {
+    for (const std::uint64_t first : {1, 2, 3, 6, 32, 61, 500, 511}) {
       // The block's number needs more than 32 bits in the middle of the second one.
-      for (const std::uint64_t before : {std::uint64_t{0}, (std::uint64_t{1} << 35) - 64}) {
+      for (const std::uint64_t before : {std::uint64_t{0}, (std::uint64_t{1} << 38) - 512}) {
         const EncodeContext context{7, 8, 9, before + first};
         const Coded expected = encode(*meaning, values, {}, context);
         for (const std::string& set : instruction_sets()) {

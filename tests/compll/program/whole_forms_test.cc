@@ -15,9 +15,15 @@
 
 namespace casync::compll {
 
+extern "C" const GeneratedCodec* generated_repeated_places();
 extern "C" const GeneratedCodec* generated_whole_forms();
 
 namespace {
+
+std::string source_text(const std::string& name) {
+  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 struct Outcome {
   Coded coded, merged;
@@ -47,8 +53,7 @@ Outcome outcome_of(const Codec& codec, const std::vector<float>& values) {
 }  // namespace
 
 TEST_CASE("whole forms: doubles, picked elements, two sizes of blocks, several results, states and a result") {
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/whole_forms.cll");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = source_text("whole_forms");
   for (const double small : {16.0, 24.0, 64.0}) {
     const Parameters parameters = {{"small", small}};
     const std::unique_ptr<Codec> meaning = from_text("whole_forms", text, parameters).codec;
@@ -70,6 +75,29 @@ TEST_CASE("whole forms: doubles, picked elements, two sizes of blocks, several r
           CHECK(same_bytes(made.result, expected.result));
         }
       }
+    }
+  }
+}
+
+TEST_CASE("whole forms: of a place that is named again the last value counts, also where it is added or left out") {
+  const std::unique_ptr<Codec> meaning = from_text("repeated_places", source_text("repeated_places")).codec;
+  const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_repeated_places());
+  REQUIRE(generated.status().text() == "OK");
+  for (const Elements n : {1, 5, 64, 65, 1000}) {
+    const std::vector<float> values = gaussian(n, 3), before = gaussian(n, 4);
+    const Coded expected = encode(*meaning, values, before);
+    std::vector<float> sum = before;
+    meaning->decode_add(expected.view(), n, sum.data());
+    for (const std::string& set : instruction_sets()) {
+      const UseInstructionSet used(set);
+      INFO(set << ", " << n << " elements");
+      const Coded made = encode(**generated, values, before);
+      CHECK(made.payload == expected.payload);
+      CHECK(same_bytes(made.residual, expected.residual));
+      CHECK(same_bytes(decode(**generated, made, n), decode(*meaning, expected, n)));
+      std::vector<float> added = before;
+      (*generated)->decode_add(made.view(), n, added.data());
+      CHECK(same_bytes(added, sum));
     }
   }
 }
