@@ -56,6 +56,8 @@ class Input {
 
   HWY_INLINE Float load(size_t i, size_t rest) const {
     if (rest < kGroup) return load_tail(source_, i, rest);
+    fetch_ahead(source_.values + i, kFetchFloatsAhead);
+    if constexpr (kResidual) fetch_ahead(source_.residual + i, kFetchFloatsAhead);
     return combined(load_floats(source_.values + i), kResidual ? load_floats(source_.residual + i) : Float(0.0f));
   }
 

@@ -58,8 +58,13 @@ HWY_INLINE void store_codes(hn::Vec<D> v, D d, void* to) {
 /// lose a handful of streams altogether: measured, a merge of four gains a third from this.
 inline constexpr size_t kFetchAhead = 1024;
 
-/// Fetches the line that is kFetchAhead bytes behind `at`; a place beyond the end of memory does no harm.
-HWY_INLINE void fetch_ahead(const void* at) { hwy::Prefetch(static_cast<const std::byte*>(at) + kFetchAhead); }
+/// Floats go by faster than codes: with 1 KiB an encoding out of memory takes up to a third longer.
+inline constexpr size_t kFetchFloatsAhead = 4096;
+
+/// Fetches the line that is so many bytes behind `at`; a place beyond the end of memory does no harm.
+HWY_INLINE void fetch_ahead(const void* at, size_t bytes = kFetchAhead) {
+  hwy::Prefetch(static_cast<const std::byte*>(at) + bytes);
+}
 
 HWY_INLINE float load_scale(const std::byte* scales, size_t index) {
   float scale;

@@ -128,9 +128,11 @@ struct Array {
   HWY_INLINE T operator()(size_t i) const { return data[i]; }
   template <int kLoop, class Rest>
   HWY_INLINE GroupOf<T> operator()(Sixteen<kLoop, Rest> i) const {
+    fetch_ahead(data + i.first, kFetchFloatsAhead);
     return load_group(data + i.first, i.rest);
   }
   HWY_INLINE void fetch(size_t i) const { hwy::Prefetch(data + i); }
+  HWY_INLINE void fetch_one(size_t i) const { fetch(i); }
 };
 
 template <class T>
@@ -185,7 +187,10 @@ struct Gradient {
   float* sum;  ///< null where it is `source.values`
   Write mode = Write::kPlain;
 
-  HWY_INLINE float operator()(size_t i) const { return (sum == nullptr ? source.values : sum)[i]; }
+  HWY_INLINE const float* whole() const { return sum == nullptr ? source.values : sum; }
+  HWY_INLINE float operator()(size_t i) const { return whole()[i]; }
+  /// What that reads; and what its loop does.
+  HWY_INLINE void fetch_one(size_t i) const { hwy::Prefetch(whole() + i); }
   HWY_INLINE void fetch(size_t i) const {
     hwy::Prefetch(source.values + i);
     if (source.residual != nullptr) hwy::Prefetch(source.residual + i);
@@ -193,7 +198,8 @@ struct Gradient {
   template <int kLoop, class Rest>
   HWY_INLINE Float operator()(Sixteen<kLoop, Rest> i) const {
     if constexpr (kLoop != kSample && kLoop != kIn) {
-      return load_group((sum == nullptr ? source.values : sum) + i.first, i.rest);
+      fetch_ahead(whole() + i.first, kFetchFloatsAhead);
+      return load_group(whole() + i.first, i.rest);
     } else {
       Float values = load_group(source.values + i.first, i.rest);
       if (source.scale != 1) values = values * Float(source.scale);
@@ -203,6 +209,8 @@ struct Gradient {
   }
   template <class Rest>
   HWY_INLINE void keep(Sixteen<kIn, Rest> i) const {
+    fetch_ahead(source.values + i.first, kFetchFloatsAhead);
+    if (source.residual != nullptr) fetch_ahead(source.residual + i.first, kFetchFloatsAhead);
     if (sum != nullptr) put((*this)(i), sum, mode, i);
   }
 };
