@@ -6,6 +6,7 @@
 #include "compll/codegen/block_values.h"
 #include "compll/codegen/operation_text.h"
 #include "compll/codegen/routine_text.h"
+#include "compll/ir/needs.h"
 #include "compll/ir/schedule.h"
 
 namespace casync::compll {
@@ -16,11 +17,15 @@ class EncoderText : RoutineText {
  public:
   EncoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
       : RoutineText(program, lowered.encode.graph, results(lowered), lowered, out, diagnostics),
-        plan_(schedule(graph_, outputs(lowered))) {}
+        plan_(schedule(graph_, outputs(lowered))),
+        conditions_(needed_if(graph_, results(lowered))) {}
 
   std::vector<PassInput> write() {
     for (const Output& output : outputs(lowered_)) text_.keep(written_as(output));
     text_.keep(lowered_.encode.input);
+    for (const Pass& pass : plan_.passes) {
+      for (const ValueId id : conditions_of(pass)) text_.keep(id);
+    }
     for (const Value& value : graph_.values()) {
       if (is_count(value)) text_.use_instead(value.arguments.front(), as_bool(value.arguments.front()));
     }
@@ -81,7 +86,16 @@ class EncoderText : RoutineText {
     define(id, result_of(graph_[id], reduced));
     if (is_in_chunks(graph_[id])) out_.line(reduced + "_chunks.clear();");
   }
+  /// A reduction that only some parameters ask for is not made for others; nor is what it alone is made of, which the
+  /// compiler moves to where it is used.
   void write_take(ValueId id) {
+    const std::optional<Condition>& condition = conditions_[id];
+    if (condition)
+      out_.open("if (" + (condition->holds ? "" : std::string("!")) + text_.use(condition->value, false) + ")");
+    write_take_always(id);
+    if (condition) out_.close();
+  }
+  void write_take_always(ValueId id) {
     const Value& value = graph_[id];
     const std::string reduced = "reduced_" + std::to_string(id);
     const ValueId taken = is_count(value) ? as_bool(value.arguments.front()) : value.arguments.front();
@@ -135,7 +149,11 @@ class EncoderText : RoutineText {
               (blocks ? "Scaled& source, float* scratch," : "Input& input,") +
               "\n    std::byte* const* sections, float* residual, Write mode)");
     define_sections();
-    define_tensor_values(needed_of_tensor(pass));
+    std::vector<bool> needed = needed_of_tensor(pass), asked(needed.size(), false);
+    for (const ValueId id : conditions_of(pass)) asked[id] = true;
+    asked = below(std::move(asked));
+    for (std::size_t id = 0; id < needed.size(); ++id) needed[id] = needed[id] || asked[id];
+    define_tensor_values(needed);
     for (const Phase& phase : pass.phases) {
       for (const ValueId id : phase.elements) {
         if (is_random(graph_[id])) out_.line("Random random_" + std::to_string(id) + random_stream(graph_[id]) + ";");
@@ -165,6 +183,16 @@ class EncoderText : RoutineText {
     out_.line("");
   }
 
+  std::vector<ValueId> conditions_of(const Pass& pass) const {
+    std::vector<ValueId> all;
+    for (const Phase& phase : pass.phases) {
+      for (const ValueId id : phase.reductions) {
+        if (conditions_[id]) all.push_back(conditions_[id]->value);
+      }
+    }
+    return all;
+  }
+
   template <class Body>
   void for_tensor_reductions(const Pass& pass, const Body& body) {
     for (const Phase& phase : pass.phases) {
@@ -180,7 +208,7 @@ class EncoderText : RoutineText {
     for (const ValueId id : pass.phases.front().reductions) {
       const Value& value = graph_[id];
       const bool magnitude = value.kind == Value::Kind::kBlockReduce && value.reducer == Reducer::kMagnitude;
-      if (magnitude && graph_[value.arguments.front()].kind == Value::Kind::kInput) return id;
+      if (magnitude && !conditions_[id] && graph_[value.arguments.front()].kind == Value::Kind::kInput) return id;
     }
     return std::nullopt;
   }
@@ -385,6 +413,7 @@ class EncoderText : RoutineText {
   }
 
   Schedule plan_;
+  std::vector<std::optional<Condition>> conditions_;
 };
 
 }  // namespace

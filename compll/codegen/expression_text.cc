@@ -61,49 +61,19 @@ std::string_view logic_of(Op op, bool is_bool) {
 }  // namespace
 
 ExpressionText::ExpressionText(const Graph& graph, Idioms idioms)
-    : graph_(graph), idioms_(std::move(idioms)), uses_(graph.values().size(), 0), kept_(graph.values().size(), false) {
+    : graph_(graph),
+      ranges_(ranges_of(graph)),
+      idioms_(std::move(idioms)),
+      uses_(graph.values().size(), 0),
+      kept_(graph.values().size(), false) {
   for (ValueId user = 0; user < graph.values().size(); ++user) {
     const Value& value = graph[user];
-    greatest_.push_back(greatest(value));
     if (idioms_.replaced.contains(user)) continue;
     const auto idiom = idioms_.values.find(user);
     for (const ValueId id : idiom != idioms_.values.end() ? std::vector{idiom->second.argument} : value.arguments) {
       ++uses_[id];
       if (graph[id].domain != value.domain) kept_[id] = true;  // computed outside of the loop it is used in
     }
-  }
-}
-
-/// From what its arguments are at most: a conversion of what fits has nothing to do. -1: it may be below zero.
-double ExpressionText::greatest(const Value& value) const {
-  if (!value.type.is_integer()) return -1;
-  const bool is_uint = value.type.kind == ScalarType::Kind::kUint;
-  const double unknown = is_uint ? static_cast<double>(most_of(value.type)) : -1;
-  if (value.kind == Value::Kind::kConstant) return std::max(value.number, -1.0);
-  if (value.kind == Value::Kind::kSpread) return greatest_[value.arguments[0]];
-  if (value.kind != Value::Kind::kCompute) return unknown;
-  std::vector<double> of;
-  for (const ValueId id : value.arguments) of.push_back(greatest_[id]);
-  const auto any_below = [&](std::ptrdiff_t first) { return *std::min_element(of.begin() + first, of.end()) < 0; };
-  switch (value.op) {
-    case Op::kAnd: return any_below(0) ? std::max(of[0], of[1]) : std::min(of[0], of[1]);
-    case Op::kMin: return any_below(0) ? unknown : std::min(of[0], of[1]);
-    case Op::kMax: return any_below(0) ? unknown : std::max(of[0], of[1]);
-    case Op::kSelect: return any_below(1) ? unknown : std::max(of[1], of[2]);
-    case Op::kOr:
-    case Op::kXor: return any_below(0) ? unknown : std::exp2(std::ceil(std::log2(std::max(of[0], of[1]) + 1))) - 1;
-    case Op::kShiftRight: {
-      const Value& count = graph_[value.arguments[1]];
-      return count.kind == Value::Kind::kConstant && of[0] >= 0
-                 ? std::floor(std::ldexp(of[0], -(static_cast<int>(count.number) & 31)))
-                 : of[0];
-    }
-    case Op::kConvert: {
-      if (graph_[value.arguments[0]].type == kBoolType) return is_uint ? 1 : unknown;
-      const auto most = static_cast<double>(most_of(value.type));
-      return of[0] < 0 ? unknown : std::min(of[0], most);
-    }
-    default: return unknown;
   }
 }
 
@@ -199,13 +169,13 @@ std::string ExpressionText::conversion(const Value& value, const std::string& op
   const bool group = value.domain == Domain::kElement;
   if (to == kBoolType) return "to_bool(" + operand + ")";
   if (to == kDoubleType) return "to_double(" + operand + ")";
-  const double known = greatest_[value.arguments.front()];
+  const Range known = ranges_[value.arguments.front()];
   const bool is_uint = from.kind == ScalarType::Kind::kUint;
   // Vectors convert signed numbers faster.
-  const bool as_int = group && is_uint && known <= static_cast<double>(most_of(kIntType));
+  const bool as_int = group && is_uint && known.most <= static_cast<double>(most_of(kIntType));
   if (to == kFloatType) return as_int ? "to_float(as_int(" + operand + "))" : "to_float(" + operand + ")";
-  const bool holds_all = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);
-  const bool fits = holds_all || (known >= 0 && known <= static_cast<double>(most_of(to)));
+  const bool fits = from.is_integer() && known.least >= static_cast<double>(least_of(to)) &&
+                    known.most <= static_cast<double>(most_of(to));
   const std::string target = to.kind == ScalarType::Kind::kInt ? "int" : "uint";
   if (fits && from.kind == to.kind) return operand;
   if (fits)

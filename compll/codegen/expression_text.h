@@ -6,6 +6,7 @@
 
 #include "compll/codegen/idioms.h"
 #include "compll/ir/graph.h"
+#include "compll/ir/ranges.h"
 
 namespace casync::compll {
 
@@ -43,16 +44,15 @@ class ExpressionText {
   void keep(ValueId id) { kept_[id] = true; }
 
  private:
-  double greatest(const Value& value) const;
   std::string operation(ValueId id) const;
   std::string conversion(const Value& value, const std::string& operand) const;
   std::string literal(const Value& value) const;
 
   const Graph& graph_;
+  std::vector<Range> ranges_;
   Idioms idioms_;
   std::vector<int> uses_;
   std::vector<bool> kept_;
-  std::vector<double> greatest_;  ///< no value of an integer is above it; -1: it may be below zero
 };
 
 }  // namespace casync::compll

@@ -59,7 +59,7 @@ class Lowering {
       case Op::kRange: return {index(domain_of(term.type(), term.at), term)};
       case Op::kVariable: return {variable(term)};
       case Op::kConstant: return {graph_.constant(term.type().element, term.number, term.at)};
-      case Op::kParameter: return {leaf(Value::Kind::kParameter, term)};
+      case Op::kParameter: return {parameter(term)};
       case Op::kSize: return {count(term)};
       case Op::kElement: return {element(term)};
       case Op::kRandomBits:
@@ -88,9 +88,11 @@ class Lowering {
     return *values_[term.variable];
   }
 
-  ValueId leaf(Value::Kind kind, const Term& term) {
+  ValueId parameter(const Term& term) {
+    const ProgramParameter& parameter = program_.parameters[term.parameter];
+    if (parameter.fixed) return graph_.constant(term.type().element, parameter.initial, term.at);
     Value value;
-    value.kind = kind;
+    value.kind = Value::Kind::kParameter;
     value.type = term.type().element;
     value.parameter = term.parameter;
     value.at = term.at;

@@ -64,20 +64,43 @@ Rounding diana(Elements block) {
   return {"diana", {{"block", static_cast<double>(block)}}, cells, bound};
 }
 
-Rounding qsgd(int bits, Elements block) {
-  const double most = (1 << (bits - 1)) - 1;
-  const auto cells = [=](std::span<const float> x) {
+/// Cells of a block are `scale` of it divided by `most`.
+template <class Scale>
+auto cells_of_scales(Elements block, double most, const Scale& scale) {
+  return [=](std::span<const float> x) {
     return by_blocks(x, block, [=](std::span<const float> part) {
-      // The norm is sent as a float.
-      const double width = static_cast<double>(static_cast<float>(std::sqrt(norm_squared(part)))) / most;
+      const double width = scale(part) / most;
       return [=](double value) { return step_around(value, width); };
     });
   };
+}
+
+Rounding qsgd(int bits, Elements block) {
+  const double most = (1 << (bits - 1)) - 1;
+  const auto bound = [=](std::span<const float> x) {
+    double sum = 0;
+    for (Elements begin = 0; begin < x.size(); begin += block) {
+      const std::span<const float> part = x.subspan(begin, std::min(block, x.size() - begin));
+      const double width = largest(part) / most;
+      sum += width * width / 4 * static_cast<double>(part.size());
+    }
+    return sum;
+  };
+  const auto cells = cells_of_scales(block, most, [](std::span<const float> part) { return largest(part); });
+  return {"qsgd", {{"bits", bits}, {"block", static_cast<double>(block)}}, cells, bound};
+}
+
+Rounding euclidean_qsgd(int bits, Elements block) {
+  const double most = (1 << (bits - 1)) - 1;
   const auto bound = [=](std::span<const float> x) {
     const auto size = static_cast<double>(block);
     return std::min(size / (most * most), std::sqrt(size) / most) * norm_squared(x);
   };
-  return {"qsgd", {{"bits", bits}, {"block", static_cast<double>(block)}}, cells, bound};
+  // The norm is sent as a float.
+  const auto cells = cells_of_scales(block, most, [](std::span<const float> part) {
+    return static_cast<double>(static_cast<float>(std::sqrt(norm_squared(part))));
+  });
+  return {"qsgd", {{"bits", bits}, {"block", static_cast<double>(block)}, {"euclidean", 1}}, cells, bound};
 }
 
 Rounding minmax(int bits, Elements block) {
@@ -120,8 +143,19 @@ Rounding natural() {
 }  // namespace
 
 std::vector<Rounding> roundings() {
-  return {terngrad(),     qsgd(2, 128),   qsgd(4, 128),   qsgd(8, 512), minmax(1, 512),
-          minmax(2, 512), minmax(4, 512), minmax(8, 512), natural(),    diana(128)};
+  return {terngrad(),
+          qsgd(2, 128),
+          qsgd(4, 128),
+          qsgd(8, 512),
+          euclidean_qsgd(2, 128),
+          euclidean_qsgd(4, 128),
+          euclidean_qsgd(8, 512),
+          minmax(1, 512),
+          minmax(2, 512),
+          minmax(4, 512),
+          minmax(8, 512),
+          natural(),
+          diana(128)};
 }
 
 }  // namespace casync::compll

@@ -126,9 +126,32 @@ TEST_CASE("codegen: a conversion of what fits is nothing") {
   CHECK(line("min(bits(x), 200)") == 0);
   CHECK(line("(bits(x) & 0x7f) | (x < 0 ? 0x80 : 0)") == 0);
   CHECK(line("x > 0 ? bits(x) & 3 : 255") == 0);
+  CHECK(line("(bits(x) & 0x7f) + (bits(x) & 0x7f)") == 0);
+  CHECK(line("200 - (bits(x) & 0x7f)") == 0);
+  CHECK(line("min(max(int(bits(x)), 3), 255)") == 0);
   CHECK(line("bits(x) >> 23") == 1);
+  CHECK(line("100 - (bits(x) & 0x7f)") == 1);
   CHECK(line("(bits(x) & 0x80) + (bits(x) & 0x80)") == 1);
   CHECK(line("bits(x) & 0x1ff") == 1);
+}
+
+TEST_CASE("codegen: what types are made of is a number, and levels that it bounds need no clamping") {
+  const std::string text = *text_for(source_of("qsgd"));
+  CHECK(count(text, "to_int<4>(") == 0);
+  CHECK(count(text, "Uint(117440512u)") == 1);  // 7 << 24
+}
+
+TEST_CASE("codegen: a reduction that some parameters ask for is fed for these only") {
+  const std::string qsgd = *text_for(source_of("qsgd")), terngrad = *text_for(source_of("terngrad"));
+  const auto follows = [](const std::string& text, const std::string& condition, const std::string& reduction) {
+    const std::size_t at = text.find("if (" + condition);
+    return at != text.npos && text.find(reduction, at) < text.find('}', at);
+  };
+  CHECK(follows(qsgd, "v", ".take(result_"));
+  CHECK(follows(qsgd, "!v", ".take(gradient_"));
+  CHECK(count(terngrad, "if (v") == 2);  // the sum and the sum of squares
+  // Whether all is finite has to be known in any case.
+  CHECK(count(qsgd, "top.take(gradient_0, rest);") == 1);
 }
 
 TEST_CASE("codegen: float16 in the words of the codec fp16 is the machine's own") {
