@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/cuda/emulated/launch.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -36,10 +37,13 @@ struct Warp {
   std::uint64_t arrived = 0;
 };
 
+/// The context is where it begins. From then on it goes on at `place`: jumping there asks nothing of the kernel, which
+/// swapcontext does twice.
 struct Fibre {
   ucontext_t context{};
+  jmp_buf place{};
   std::unique_ptr<char[]> stack;
-  bool is_done = false;
+  bool has_begun = false, is_done = false;
   std::uint64_t meetings = 0, barriers = 0;
 };
 
@@ -57,7 +61,7 @@ struct Machine {
   std::vector<Block> blocks;
   Block* running = nullptr;
   std::uint64_t progress = 0;  ///< arrivals and ends: nobody waits for ever
-  ucontext_t scheduler{};
+  jmp_buf scheduler{};
   cuda::Kernel kernel = nullptr;
   const cuda::Launch* launch = nullptr;
   cuda::Grid grid;
@@ -65,17 +69,30 @@ struct Machine {
 };
 Machine machine;
 
+/// Until the fibre waits or ends.
+[[gnu::noinline]] void resume(Fibre& fibre) {
+  if (_setjmp(machine.scheduler) != 0) return;
+  if (fibre.has_begun) _longjmp(fibre.place, 1);
+  fibre.has_begun = true;
+  setcontext(&fibre.context);
+}
+
+/// Until it has its turn again.
+[[gnu::noinline]] void leave(Fibre& fibre) {
+  if (_setjmp(fibre.place) == 0) _longjmp(machine.scheduler, 1);
+}
+
 void run_thread() {
   machine.kernel(*machine.launch);
   Fibre& fibre = machine.running->fibres[threadIdx.x];
   fibre.is_done = true;
   ++machine.running->done;
   ++machine.progress;
-  swapcontext(&fibre.context, &machine.scheduler);
+  leave(fibre);
 }
 
 void start(Fibre& fibre) {
-  fibre.is_done = false;
+  fibre.has_begun = fibre.is_done = false;
   fibre.meetings = fibre.barriers = 0;
   if (!fibre.stack) fibre.stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
   getcontext(&fibre.context);
@@ -109,7 +126,7 @@ void give_turn(Block& block) {
     const unsigned t = machine.order == Order::kForward ? turn : machine.grid.threads - 1 - turn;
     if (block.fibres[t].is_done) continue;
     threadIdx.x = t;
-    swapcontext(&machine.scheduler, &block.fibres[t].context);
+    resume(block.fibres[t]);
   }
   std::memcpy(block.shared.data(), static_cast<const void*>(cuda::shared_quads), block.shared.size());
 }
@@ -118,7 +135,7 @@ void give_turn(Block& block) {
 
 void wait_for_others() {
   const unsigned own = threadIdx.x;
-  swapcontext(&machine.running->fibres[own].context, &machine.scheduler);
+  leave(machine.running->fibres[own]);
   threadIdx.x = own;
 }
 
