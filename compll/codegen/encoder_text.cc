@@ -170,7 +170,10 @@ class EncoderText : RoutineText {
     if (blocks) {
       write_blocks(pass, number, checks, values);
     } else {
+      const bool waits = !checks && is_for_residual(pass.phases.front());
+      if (waits) out_.open("if (residual != nullptr)");
       write_loop(pass.phases.front(), {"0", "tile.count", "input.load(i, rest)", "", checks});
+      if (waits) out_.close();
     }
     for_tensor_reductions(
         pass, [&](ValueId id) { out_.line("tensor." + text_.name(id) + " = reduced_" + std::to_string(id) + ";"); });
@@ -215,6 +218,13 @@ class EncoderText : RoutineText {
   static bool has_blocks(const Pass& pass) { return pass.phases.size() > 1 || !pass.phases.front().of_block.empty(); }
   static bool has_loop(const Phase& phase) {
     return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty();
+  }
+
+  /// Whether there is nothing to do where no residual is kept.
+  static bool is_for_residual(const Phase& phase) {
+    return phase.reductions.empty() && std::all_of(phase.stores.begin(), phase.stores.end(), [](const Output& output) {
+             return output.kind == Output::Kind::kResidual;
+           });
   }
 
   /// A loop over elements: from where to where, how one gets sixteen of the input, and what is fetched beside.

@@ -16,7 +16,7 @@ class Row:
     momentum: float = 0.9  # of SGD; 0 where the codec has it
     rate: float = 1.0  # times the usual learning rate
     only: str = ""  # this optimizer
-    fails: bool = False  # a negative control: has to end clearly worse than the row without it
+    fails: bool = False  # a negative control: has to end clearly above the uncompressed loss
 
     @property
     def name(self):
@@ -65,16 +65,27 @@ WITH_AIDS = [
     Row("powersgd:rank=4", warm_up=0.1),
 ]
 
-CONTROLS = [
+# What sends a code of each element may do without it; what picks a few loses the others, and has to be seen to.
+WITHOUT_FEEDBACK = [
     Row("topk:feedback=0", fails=True),
-    Row("onebit:feedback=0", fails=True),
-    Row("int2:feedback=0", fails=True),
+    Row("onebit:feedback=0"),
+    Row("int2:feedback=0"),
+    Row("int2:block=64,feedback=0", second_hop="int8"),
+    Row("onebit:block=64,feedback=0", second_hop="int4"),
+    Row("onebit:block=64,feedback=0", second_hop="int4", warm_up=0.1),
+    Row("efsign:block=64,feedback=0", second_hop="int4"),
+    Row("topk:ratio=0.05,feedback=0", second_hop="int4", warm_up=0.1),
+    Row("topk:ratio=0.01,feedback=0", second_hop="int4", warm_up=0.1),
+    Row("tbq:tau=0.001,feedback=0", second_hop="int4", warm_up=0.1),
+    Row("randomk:ratio=0.05,feedback=0", warm_up=0.1, fails=True),
 ]
 
-ROWS = AS_THEY_ARE + WITH_AIDS + CONTROLS
+ROWS = AS_THEY_ARE + WITH_AIDS + WITHOUT_FEEDBACK
 OPTIMIZERS = ["adamw", "sgd"]
 # Four bits and more cost nothing: no more than half a percent over the uncompressed loss.
 BOUND = 0.5
+# Below that a negative control would say that these trainings show no damage.
+FAILING = 5
 BOUND_CODECS = "bf16 fp16 int8 fp8_e4m3 fp8_e5m2 natural int4 mxfp4 rht4 qsgd minmax ecqsgd".split()
 
 

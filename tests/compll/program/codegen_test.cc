@@ -97,6 +97,11 @@ TEST_CASE("codegen: what only a residual needs is computed where one is kept") {
   CHECK(text.find("sqrt(to_float(", asked) != text.npos);
 }
 
+TEST_CASE("codegen: a pass that only a residual needs is not made without one") {
+  const std::string text = *text_for(source_of("signsgd")), pass = text.substr(text.find("bool pass_1("));
+  CHECK(pass.find("if (residual != nullptr) {") < pass.find("for_groups("));
+}
+
 TEST_CASE("codegen: a bit is stored and counted as its condition, and the elements of a block are not counted") {
   const std::string text = *text_for(
       "void encode(float* g, uint8* compressed) {\n"
