@@ -179,22 +179,7 @@ Status set_value(const GeneratedDeclaration& declares, bool tiles, CodecInfo& in
 }  // namespace
 
 CodecInfo info_of(const GeneratedDeclaration& declares) {
-  CodecInfo info;
-  info.name = declares.name;
-  info.summary = declares.summary;
-  info.source = declares.source;
-  info.number = declares.number;
-  info.version = declares.version;
-  info.contractive = declares.contractive;
-  info.feedback = declares.feedback;
-  info.shared_numbers = declares.shared_numbers;
-  for (std::uint32_t i = 0; i < declares.parameter_count; ++i) {
-    const GeneratedParameter& parameter = declares.parameters[i];
-    info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
-  }
-  if (declares.feedback || declares.feedback_offered) info.parameters.push_back(feedback_parameter(declares.feedback));
-  for (const CodecParameter& parameter : info.parameters) info.values.push_back(parameter.initial);
-  return info;
+  return declared_info(declares, std::span(declares.parameters, declares.parameter_count));
 }
 
 Result<CodecInfo> info_of(const GeneratedCodec& generated, std::span<const std::pair<std::string, double>> parameters,

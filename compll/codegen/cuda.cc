@@ -6,6 +6,7 @@
 #include "compll/codegen/cuda_decoder.h"
 #include "compll/codegen/cuda_encoder.h"
 #include "compll/codegen/cuda_routine.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -64,7 +65,7 @@ void write_functions(Writer& out, const Graph& graph) {
   for (std::size_t i = 0; i < graph.functions().size(); ++i) {
     const ReducerFunction& function = graph.functions()[i];
     const CudaExpression text(function.graph, {function.result});
-    const std::string type = CudaExpression::type(function.graph[0].type);
+    const std::string type = type_text(function.graph[0].type);
     out.open("struct Function" + std::to_string(i));
     out.open("COMPLL_BOTH " + type + " operator()(" + type + " " + text.name(0) + ", " + type + " " + text.name(1) +
              ") const");
@@ -72,7 +73,7 @@ void write_functions(Writer& out, const Graph& graph) {
       const Value& value = function.graph[id];
       if (!text.has_line(id)) continue;
       out.source_line(value.at);
-      out.line("const " + CudaExpression::type(value.type) + " " + text.name(id) + " = " + text.definition(id) + ";");
+      out.line("const " + type_text(value.type) + " " + text.name(id) + " = " + text.definition(id) + ";");
     }
     out.line("return " + text.bare(function.result) + ";");
     out.close();

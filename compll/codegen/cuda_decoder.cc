@@ -2,6 +2,7 @@
 #include "compll/codegen/cuda_decoder.h"
 
 #include "compll/codegen/cuda_routine.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/ir/schedule.h"
 
 namespace casync::compll {
@@ -65,7 +66,7 @@ class CudaDecoderText : CudaRoutine {
         refuse(value.at, "a random number in `decode`");
       }
       define(id, value.kind == Value::Kind::kSection ? load_one(value, "entry")
-                 : value.kind == Value::Kind::kIndex ? CudaExpression::type(value.type) + "(entry)"
+                 : value.kind == Value::Kind::kIndex ? type_text(value.type) + "(entry)"
                                                      : text_.definition(id));
     }
   }
@@ -88,7 +89,7 @@ class CudaDecoderText : CudaRoutine {
       if (value.kind == Value::Kind::kSection)
         define(id, from_code(value.type, "code_" + std::to_string(id) + "[k]"));
       else if (value.kind == Value::Kind::kIndex)
-        define(id, CudaExpression::type(value.type) + "(i + k)");
+        define(id, type_text(value.type) + "(i + k)");
       else if (value.arguments.empty())
         refuse(value.at, "a random number in `decode`");
       else

@@ -1,60 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda_expression.h"
 
-#include <charconv>
 #include <cmath>
-#include <string_view>
+
+#include "compll/codegen/operation_text.h"
 
 namespace casync::compll {
 namespace {
 
-std::string shortest(double value) {
-  char text[64];
-  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
-}
-
-/// Between its two operands, or "" where the operation is a function.
-std::string_view sign_of(Op op, ScalarType type) {
-  const bool is_bool = type.kind == ScalarType::Kind::kBool;
-  const bool wraps = type.kind == ScalarType::Kind::kInt;  // which the operators of int may not
-  switch (op) {
-    case Op::kAdd: return wraps ? "" : "+";
-    case Op::kSubtract: return wraps ? "" : "-";
-    case Op::kMultiply: return wraps ? "" : "*";
-    case Op::kDivide: return type.is_float() ? "/" : "";
-    case Op::kEqual: return "==";
-    case Op::kUnequal: return "!=";
-    case Op::kLess: return "<";
-    case Op::kLessEqual: return "<=";
-    case Op::kAnd: return is_bool ? "&&" : "&";
-    case Op::kOr: return is_bool ? "||" : "|";
-    case Op::kXor: return is_bool ? "!=" : "^";
-    default: return "";
-  }
-}
-
-std::string function_of(Op op, bool is_float) {
-  switch (op) {
-    case Op::kNegate: return "negated";
-    case Op::kAdd: return "add";
-    case Op::kSubtract: return "subtract";
-    case Op::kMultiply: return "multiply";
-    case Op::kDivide: return is_float ? "divide" : "quotient";
-    case Op::kRemainder: return "remainder";
-    case Op::kAbs: return "abs";
-    case Op::kFloor: return "floor";
-    case Op::kCeil: return "ceil";
-    case Op::kRound: return "round_even";
-    case Op::kSqrt: return "sqrt";
-    case Op::kBits: return "bits";
-    case Op::kFromBits: return "from_bits";
-    case Op::kIsFinite: return "is_finite";
-    case Op::kShiftLeft: return "shift_left";
-    case Op::kShiftRight: return "shift_right";
-    case Op::kMin: return "min";
-    case Op::kMax: return "max";
-    default: return "";
-  }
+/// Operators of int may not wrap.
+std::string_view cuda_sign(Op op, ScalarType type) {
+  const bool may_wrap = op == Op::kAdd || op == Op::kSubtract || op == Op::kMultiply;
+  return may_wrap && type.kind == ScalarType::Kind::kInt ? "" : sign_of(op, type);
 }
 
 /// Whether it binds as a name does: one word, or one call.
@@ -76,6 +33,17 @@ bool is_arithmetic(Op op) {
 bool is_rounding(Op op) { return op == Op::kFloor || op == Op::kCeil || op == Op::kRound || op == Op::kSqrt; }
 
 }  // namespace
+
+std::string_view cuda_function(Op op, ScalarType type) {
+  switch (op) {
+    case Op::kNegate: return "negated";
+    case Op::kAdd: return "add";
+    case Op::kSubtract: return "subtract";
+    case Op::kMultiply: return "multiply";
+    case Op::kDivide: return type.is_float() ? "divide" : "quotient";
+    default: return function_of(op);
+  }
+}
 
 CudaExpression::CudaExpression(const Graph& graph, const std::vector<ValueId>& seen)
     : graph_(graph), uses_(graph.values().size(), 0), kept_(graph.values().size(), false) {
@@ -119,17 +87,6 @@ std::string CudaExpression::literal(const Value& value) {
   return std::signbit(value.number) ? "(-" + text + ")" : text;
 }
 
-std::string CudaExpression::type(ScalarType type) {
-  switch (type.kind) {
-    case ScalarType::Kind::kBool: return "bool";
-    case ScalarType::Kind::kInt: return "int32_t";
-    case ScalarType::Kind::kUint: return "uint32_t";
-    case ScalarType::Kind::kFloat: return type == kDoubleType ? "double" : "float";
-    case ScalarType::Kind::kVoid: break;
-  }
-  return "void";
-}
-
 std::string CudaExpression::name(ValueId id) const {
   const std::string& word = graph_[id].name;
   return (word.empty() ? "v" : word + "_") + std::to_string(id);
@@ -168,9 +125,9 @@ std::string CudaExpression::operation(ValueId id) const {
       break;
     default: break;
   }
-  const std::string_view sign = is_seen && is_arithmetic(value.op) ? "" : sign_of(value.op, from);
+  const std::string_view sign = is_seen && is_arithmetic(value.op) ? "" : cuda_sign(value.op, from);
   if (!sign.empty()) return operand(0) + " " + std::string(sign) + " " + operand(1);
-  std::string call = function_of(value.op, from.is_float()) + "(" + bare(value.arguments[0]);
+  std::string call = std::string(cuda_function(value.op, from)) + "(" + bare(value.arguments[0]);
   for (std::size_t i = 1; i < value.arguments.size(); ++i) call += ", " + bare(value.arguments[i]);
   call += ")";
   return is_seen && is_rounding(value.op) ? "or_nan(" + call + ", " + bare(value.arguments[0]) + ")" : call;
@@ -188,10 +145,10 @@ std::string CudaExpression::conversion(ValueId id) const {
     if (to == kDoubleType) return (kept ? "widened(" : "double(") + operand + ")";
     return (kept ? "narrowed(" : "float(") + operand + ")";
   }
-  if (to.is_float()) return type(to) + "(" + operand + ")";
+  if (to.is_float()) return type_text(to) + "(" + operand + ")";
   const bool fits = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);
   if (fits && from.kind == to.kind) return use(value.arguments.front());
-  if (fits) return type(to) + "(" + operand + ")";
+  if (fits) return type_text(to) + "(" + operand + ")";
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
   return (to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint") + width + "(" + operand + ")";
 }

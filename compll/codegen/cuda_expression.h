@@ -2,11 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compll/ir/graph.h"
 
 namespace casync::compll {
+
+/// The function of compll/ops/cuda that does the operation, for operands of this type.
+std::string_view cuda_function(Op op, ScalarType type);
 
 /// How values are written for CUDA: all of them are single elements. Operators are those of C++ where they mean the
 /// same; the functions are those of compll/ops/cuda/scalar.cuh, and of nan.cuh where a NaN's bits can be seen.
@@ -15,7 +19,6 @@ class CudaExpression {
   /// The bits of `seen` leave the kernel, if they are floats.
   CudaExpression(const Graph& graph, const std::vector<ValueId>& seen);
 
-  static std::string type(ScalarType type);
   /// A constant: `number` as its type's literal.
   static std::string literal(const Value& value);
 

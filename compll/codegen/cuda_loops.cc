@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda_loops.h"
 
+#include "compll/codegen/operation_text.h"
+
 namespace casync::compll {
 namespace {
 
@@ -146,7 +148,7 @@ void CudaLoops::write_block_values(const Phase& phase) {
     if (value.kind == Value::Kind::kBlockReduce) {
       define(id, result_of(id));
     } else if (value.kind == Value::Kind::kIndex) {
-      define(id, CudaExpression::type(value.type) + "(entry)");
+      define(id, type_text(value.type) + "(entry)");
     } else if (is_random(value)) {
       const std::string drawn = "random_bits(random, entry, " + std::to_string(value.purpose) + ")";
       define(id, value.op == Op::kRandomUniform ? "uniform(" + drawn + ")" : drawn);
@@ -179,7 +181,7 @@ void CudaLoops::write_element(ValueId id, Loop loop) {
   if (value.kind == Value::Kind::kInput) {
     define(id, quads ? "x[k]" : "work.kept[j]");
   } else if (value.kind == Value::Kind::kIndex) {
-    define(id, CudaExpression::type(value.type) + (quads ? "(i + k)" : "(i)"));
+    define(id, type_text(value.type) + (quads ? "(i + k)" : "(i)"));
   } else if (is_random(value)) {
     const std::string drawn =
         quads ? "drawn_" + std::to_string(id) + "[k]" : "random_bits(random, i, " + std::to_string(value.purpose) + ")";

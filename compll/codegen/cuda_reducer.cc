@@ -2,6 +2,7 @@
 #include "compll/codegen/cuda_reducer.h"
 
 #include "compll/codegen/cuda_expression.h"
+#include "compll/codegen/operation_text.h"
 
 namespace casync::compll {
 
@@ -12,7 +13,7 @@ bool is_ordered(const Graph& graph, const Value& reduction) {
 
 std::optional<std::string> cuda_reducer(const Graph& graph, const Value& reduction) {
   const ScalarType type = graph[reduction.arguments.front()].type;
-  const std::string of = "<" + CudaExpression::type(type) + ">";
+  const std::string of = "<" + type_text(type) + ">";
   const bool is_bool = type == kBoolType;
   if (reduction.over != Domain::kElement) return std::nullopt;
   switch (reduction.reducer) {
@@ -27,7 +28,7 @@ std::optional<std::string> cuda_reducer(const Graph& graph, const Value& reducti
       return (reduction.reducer == Reducer::kMin ? "Minimum" : "Maximum") + of;
     case Reducer::kUser:
       if (is_bool) return std::nullopt;
-      return "LaneFold<" + CudaExpression::type(type) + ", Function" + std::to_string(reduction.function) + ">";
+      return "LaneFold<" + type_text(type) + ", Function" + std::to_string(reduction.function) + ">";
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include "compll/codegen/cuda_sizes.h"
 #include "compll/codegen/cuda_terms.h"
 #include "compll/codegen/cuda_whole_routine.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/codegen/rounds_plan.h"
 
 namespace casync::compll {
@@ -42,7 +43,7 @@ class CudaRoundsText {
   static std::string exchanged_at(std::size_t round) { return "part.exchanged(" + std::to_string(round) + ")"; }
   static std::string state_at(std::size_t index) { return "part.kept_out(layout." + word("state", index) + ","; }
   std::string stored_at(std::size_t index) const {
-    const std::string type = cuda_type(type_of(plan_.stored[index]).element);
+    const std::string type = type_text(type_of(plan_.stored[index]).element);
     return "part.scratch<" + type + ">(layout." + word("stored", index) + ")";
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compll/codegen/cuda_expression.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/codegen/writer.h"
 #include "compll/ir/lower.h"
 #include "compll/lang/diagnostic.h"
@@ -33,7 +34,7 @@ class CudaRoutine {
   void define(ValueId id, const std::string& right) {
     const Value& value = graph_[id];
     out_.source_line(value.at);
-    out_.line("const " + CudaExpression::type(value.type) + " " + text_.name(id) + " = " + right + ";");
+    out_.line("const " + type_text(value.type) + " " + text_.name(id) + " = " + right + ";");
   }
 
   /// All of `domain` that these are made of.
@@ -49,8 +50,7 @@ class CudaRoutine {
   }
 
   std::string parameter(const Value& value) const {
-    return "static_cast<" + CudaExpression::type(value.type) + ">(settings.parameters[" +
-           std::to_string(value.parameter) + "])";
+    return "static_cast<" + type_text(value.type) + ">(settings.parameters[" + std::to_string(value.parameter) + "])";
   }
   std::string count(const Value& value) const {
     return value.over == Domain::kElement ? "static_cast<uint32_t>(n)"

@@ -5,50 +5,24 @@
 #include <cstdio>
 
 #include "compll/codegen/cuda_expression.h"
+#include "compll/codegen/operation_text.h"
 
 namespace casync::compll {
 namespace {
 
-/// Between its two operands, or "" where the operation is a function.
-std::string sign_of(Op op, ScalarType type) {
-  const bool is_bool = type.kind == ScalarType::Kind::kBool;
-  const bool is_uint = type.kind == ScalarType::Kind::kUint;  // of int the operators may not wrap
-  switch (op) {
-    case Op::kAdd: return is_uint ? "+" : "";
-    case Op::kSubtract: return is_uint ? "-" : "";
-    case Op::kMultiply: return is_uint ? "*" : "";
-    case Op::kEqual: return "==";
-    case Op::kUnequal: return "!=";
-    case Op::kLess: return "<";
-    case Op::kLessEqual: return "<=";
-    case Op::kAnd: return is_bool ? "&&" : "&";
-    case Op::kOr: return is_bool ? "||" : "|";
-    case Op::kXor: return is_bool ? "!=" : "^";
-    default: return "";
-  }
+/// Operators of int may not wrap, and a compiler may contract those of floats.
+std::string_view term_sign(Op op, ScalarType type) {
+  const bool computes = op == Op::kAdd || op == Op::kSubtract || op == Op::kMultiply || op == Op::kDivide;
+  return computes && type.kind != ScalarType::Kind::kUint ? "" : sign_of(op, type);
 }
 
-std::string function_of(Op op, ScalarType type) {
+std::string_view term_function(Op op, ScalarType type) {
   switch (op) {
-    case Op::kNegate: return "negated";
-    case Op::kAdd: return "add";
-    case Op::kSubtract: return "subtract";
-    case Op::kMultiply: return "multiply";
-    case Op::kDivide: return type.is_float() ? "divide" : "quotient";
-    case Op::kRemainder: return "remainder";
-    case Op::kAbs: return "abs";
     case Op::kFloor: return "exact_floor";
     case Op::kCeil: return "exact_ceil";
     case Op::kRound: return "exact_round";
     case Op::kSqrt: return "exact_sqrt";
-    case Op::kBits: return "bits";
-    case Op::kFromBits: return "from_bits";
-    case Op::kIsFinite: return "is_finite";
-    case Op::kShiftLeft: return "shift_left";
-    case Op::kShiftRight: return "shift_right";
-    case Op::kMin: return "min";
-    case Op::kMax: return "max";
-    default: return "";
+    default: return cuda_function(op, type);
   }
 }
 
@@ -65,8 +39,6 @@ std::string closed(const std::string& text) {
 }
 
 }  // namespace
-
-std::string cuda_type(ScalarType type) { return CudaExpression::type(type); }
 
 std::string cuda_bytes(const std::string& count, ScalarType type) {
   return std::string(type == kDoubleType ? "8" : type == kBoolType ? "1" : "4") + " * " + count;
@@ -86,10 +58,10 @@ std::string cuda_conversion(ScalarType from, ScalarType to, const std::string& o
   if (to == kBoolType) return "to_bool(" + operand + ")";
   if (to == kTritType) return "to_trit(" + operand + ")";
   if (to.is_float() && from.is_float()) return (to == kDoubleType ? "widened(" : "narrowed(") + operand + ")";
-  if (to.is_float()) return cuda_type(to) + "(" + operand + ")";
+  if (to.is_float()) return type_text(to) + "(" + operand + ")";
   const bool fits = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);
   if (fits && from.kind == to.kind) return operand;
-  if (fits) return cuda_type(to) + "(" + operand + ")";
+  if (fits) return type_text(to) + "(" + operand + ")";
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
   return (to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint") + width + "(" + operand + ")";
 }
@@ -98,9 +70,9 @@ std::string cuda_operation(Op op, ScalarType from, const std::vector<std::string
   if (op == Op::kSelect) return closed(operands[0]) + " ? " + closed(operands[1]) + " : " + closed(operands[2]);
   if (op == Op::kNot) return "!" + closed(operands[0]);
   if (op == Op::kComplement) return "~" + closed(operands[0]);
-  const std::string sign = operands.size() == 2 ? sign_of(op, from) : "";
+  const std::string sign(operands.size() == 2 ? term_sign(op, from) : "");
   if (!sign.empty()) return closed(operands[0]) + " " + sign + " " + closed(operands[1]);
-  std::string call = function_of(op, from) + "(" + operands[0];
+  std::string call = std::string(term_function(op, from)) + "(" + operands[0];
   for (std::size_t i = 1; i < operands.size(); ++i) call += ", " + operands[i];
   call += ")";
   return call;

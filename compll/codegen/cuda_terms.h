@@ -11,7 +11,6 @@ namespace casync::compll {
 // How a term's operation is written for CUDA, of operands that are text. The functions are those of
 // compll/ops/cuda/scalar.cuh and nan.cuh: whatever is computed may be stored, so a NaN has the bits of the CPU's.
 
-std::string cuda_type(ScalarType type);
 /// So many elements' bytes: `4 * n`.
 std::string cuda_bytes(const std::string& count, ScalarType type);
 /// What a section's functions are told of its elements: their bits, or `kTrits`.

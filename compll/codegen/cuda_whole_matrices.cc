@@ -6,6 +6,7 @@
 
 #include "compll/codegen/cuda_terms.h"
 #include "compll/codegen/cuda_whole_routine.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -30,7 +31,7 @@ void CudaWholeRoutine::define(const Planned& planned) {
 /// What is computed where it is used is computed once, into memory.
 void CudaWholeRoutine::keep(const Type& type, Planned& planned, std::optional<VariableId> id) {
   const Planned each = planned;
-  const std::string name = each.name + "_kept", element = cuda_type(type.element);
+  const std::string name = each.name + "_kept", element = type_text(type.element);
   const std::string address = address_for(id, name, type), count = size(type);
   const std::uint32_t stage = is_of_blocks(type) ? each.ready.all : each.ready.own;
   add(stage, [=, this] {
@@ -138,7 +139,7 @@ void CudaWholeRoutine::plan_vector_reduction(const Term& term, Planned& planned,
   bool ordered = false;
   const std::string by = reducer(term, ordered);
   const ScalarType element = term.type().element;
-  const std::string type = cuda_type(element), vectors = size(term.type()), length = block_size(term.block);
+  const std::string type = type_text(element), vectors = size(term.type()), length = block_size(term.block);
   const std::string address = "part.at<" + type + ">(" + place(name, cuda_bytes(vectors, element)) + ")";
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::uint32_t stage = std::max(ready(of).all, initial != nullptr ? ready_of_scalar(*initial) : 0);

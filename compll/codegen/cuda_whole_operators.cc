@@ -5,6 +5,7 @@
 
 #include "compll/codegen/cuda_terms.h"
 #include "compll/codegen/cuda_whole_routine.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -12,7 +13,7 @@ namespace casync::compll {
 /// The class that reduces so, and whether the order can be seen.
 std::string CudaWholeRoutine::reducer(const Term& term, bool& ordered) {
   const ScalarType type = term.arguments.front()->type().element;
-  const std::string of = "<" + cuda_type(type) + ">";
+  const std::string of = "<" + type_text(type) + ">";
   ordered = term.reducer == Reducer::kUser || (term.reducer == Reducer::kSum && type.is_float());
   switch (term.reducer) {
     case Reducer::kMagnitude: return "Magnitude";
@@ -26,7 +27,7 @@ std::string CudaWholeRoutine::reducer(const Term& term, bool& ordered) {
       return (term.reducer == Reducer::kMin ? "Minimum" : "Maximum") + of;
     case Reducer::kUser:
       if (type == kBoolType) break;
-      return "LaneFold<" + cuda_type(type) + ", " + function(term) + ">";
+      return "LaneFold<" + type_text(type) + ", " + function(term) + ">";
   }
   refuse(term.at, "this reduction");
 }
@@ -46,7 +47,7 @@ std::string CudaWholeRoutine::function(const Term& term) {
 }
 
 void CudaWholeRoutine::write_function(const Term& term) {
-  const std::string type = cuda_type(program_.variables[term.function->parameters[0]].type.element);
+  const std::string type = type_text(program_.variables[term.function->parameters[0]].type.element);
   out_.open("struct " + functions_.at(&term));
   out_.open("COMPLL_BOTH " + type + " operator()([[maybe_unused]] " + type + " a, [[maybe_unused]] " + type +
             " b) const");
@@ -65,7 +66,7 @@ bool CudaWholeRoutine::is_narrowed(const Term& term) {
 void CudaWholeRoutine::plan_reduction(const Term& term) {
   const Term& of = *term.arguments[0];
   bool ordered = false;
-  const std::string by = reducer(term, ordered), type = cuda_type(term.type().element);
+  const std::string by = reducer(term, ordered), type = type_text(term.type().element);
   const std::string name = fresh(std::string(term.reducer == Reducer::kUser ? "reduced" : name_of(term.reducer)));
   const std::string slot = "part.at<uint64_t>(" + place(name, "8", !ordered) + ")";
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
@@ -111,7 +112,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
 void CudaWholeRoutine::plan_block_reduction(const Term& term, Planned& planned, const std::string& name) {
   const Term& of = *term.arguments[0];
   bool ordered = false;
-  const std::string by = reducer(term, ordered), type = cuda_type(term.type().element);
+  const std::string by = reducer(term, ordered), type = type_text(term.type().element);
   const std::string address =
       "part.at<" + type + ">(" + place(name, cuda_bytes(size(term.type()), term.type().element)) + ")";
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
@@ -202,7 +203,7 @@ bool CudaWholeRoutine::compares_numbers(const Term& term) {
 void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::string& name) {
   const Term& of = *term.arguments[0];
   const ScalarType element = term.type().element;
-  const std::string type = cuda_type(element), count = size(term.type()), before = name + "_before";
+  const std::string type = type_text(element), count = size(term.type()), before = name + "_before";
   const std::string address = "part.at<" + type + ">(" + place(name, cuda_bytes(count, element)) + ")";
   const std::string spare = "part.at<" + type + ">(" + place(name + "_spare", cuda_bytes(count, element)) + ")";
   const auto define_before = [=, this, &term] {
@@ -267,7 +268,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
   const Term &places = *term.arguments[0], &values = *term.arguments[1];
   const Term* into = term.arguments.size() > 2 ? term.arguments[2].get() : nullptr;
   const ScalarType element = term.type().element;
-  const std::string type = cuda_type(element), count = size(term.type()), some = size(places.type());
+  const std::string type = type_text(element), count = size(term.type()), some = size(places.type());
   const std::string address = address_for(id, name, term.type());
   const auto array_of_values = [=, this, &values]() -> std::string {
     return values.type().is_array() ? array(values) : "[&](uint64_t) { return " + scalar(values) + "; }";

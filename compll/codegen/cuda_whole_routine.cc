@@ -5,6 +5,7 @@
 
 #include "compll/codegen/cuda_routine.h"
 #include "compll/codegen/cuda_terms.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -145,7 +146,7 @@ void CudaWholeRoutine::define_memory(const std::string& name, const std::string&
 
 void CudaWholeRoutine::plan_memory(VariableId id, const std::string& address, Ready ready) {
   const ProgramVariable& variable = program_.variables[id];
-  const std::string name = variable.name + "_" + std::to_string(id), type = cuda_type(variable.type.element);
+  const std::string name = variable.name + "_" + std::to_string(id), type = type_text(variable.type.element);
   const bool is_array = variable.type.is_array();
   values_[id] = {ready,
                  [=, this] {
@@ -157,7 +158,7 @@ void CudaWholeRoutine::plan_memory(VariableId id, const std::string& address, Re
 
 void CudaWholeRoutine::plan_section(VariableId id, const Type& type, const std::string& address) {
   const std::string name = program_.variables[id].name + "_" + std::to_string(id);
-  const std::string element = cuda_type(type.element);
+  const std::string element = type_text(type.element);
   const std::string section = "Section<" + element + ", " + cuda_width(type.element) + ">{" + address + "}";
   const std::string line = type.is_array() ? "const auto " + name + " = " + section + ";"
                                            : "const " + element + " " + name + " = " + section + "(0);";
@@ -236,7 +237,7 @@ void CudaWholeRoutine::plan_step(const Step& step) {
                       [=, this, &term] {
                         const std::string value = scalar(term);
                         out_.source_line(term.at);
-                        out_.line("const " + cuda_type(term.type().element) + " " + name + " = " + value + ";");
+                        out_.line("const " + type_text(term.type().element) + " " + name + " = " + value + ";");
                       },
                       name, 0};
     return;
@@ -271,7 +272,7 @@ void CudaWholeRoutine::plan_map(const Term& term, std::size_t result, Planned& p
                for (const TermPtr& each : term.function->results) prepare(*each);
                out_.source_line(term.at);
                const std::size_t begin = out_.size();
-               out_.open("const auto " + name + " = [&](uint64_t i) -> " + cuda_type(term.types[result].element));
+               out_.open("const auto " + name + " = [&](uint64_t i) -> " + type_text(term.types[result].element));
                write_body(*term.function, arguments, result);
                out_.close(";");
                std::string text = out_.cut(begin);
@@ -288,13 +289,13 @@ std::string CudaWholeRoutine::address_for(std::optional<VariableId> id, const st
   if (is_wanted) made_at_place_.insert(*id);
   if (is_wanted && places_.at(*id).back() != ',') return places_.at(*id);
   const std::string own = place(word, cuda_bytes(size(type), type.element));
-  return is_wanted ? places_.at(*id) + " " + own + ")" : "part.at<" + cuda_type(type.element) + ">(" + own + ")";
+  return is_wanted ? places_.at(*id) + " " + own + ")" : "part.at<" + type_text(type.element) + ">(" + own + ")";
 }
 
 /// The array is computed once, into memory.
 void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::string& name,
                                  std::optional<VariableId> id) {
-  const std::string type = cuda_type(term.type().element), count = size(term.type());
+  const std::string type = type_text(term.type().element), count = size(term.type());
   const std::string address = address_for(id, name, term.type());
   const Planned each = planned;
   const std::string from = name + "_each";
@@ -313,7 +314,7 @@ void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::
 
 void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std::string& name,
                                   std::optional<VariableId> id) {
-  const std::string type = cuda_type(term.type().element), count = size(term.type());
+  const std::string type = type_text(term.type().element), count = size(term.type());
   switch (term.op) {
     case Op::kMap: {
       plan_map(term, 0, planned, name);

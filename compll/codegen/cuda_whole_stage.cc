@@ -6,6 +6,7 @@
 
 #include "compll/codegen/cuda_terms.h"
 #include "compll/codegen/cuda_whole_routine.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -67,7 +68,7 @@ void CudaWholeRoutine::define_in_body(VariableId id, const std::string& value) {
     return;
   }
   const std::string name = program_.variables[id].name + "_" + std::to_string(id);
-  out_.line("const " + cuda_type(program_.variables[id].type.element) + " " + name + " = " + value + ";");
+  out_.line("const " + type_text(program_.variables[id].type.element) + " " + name + " = " + value + ";");
   in_body_[id] = name;
 }
 
@@ -103,7 +104,7 @@ std::string CudaWholeRoutine::expression(const Term& term) {
     case Op::kVariable: return name_of_variable(term.variable);
     case Op::kReduce: return name_of_term(term);
     case Op::kParameter:
-      return "static_cast<" + cuda_type(term.type().element) + ">(" + parameter(term.parameter) + ")";
+      return "static_cast<" + type_text(term.type().element) + ">(" + parameter(term.parameter) + ")";
     case Op::kSize: return "static_cast<uint32_t>(" + size(term.arguments.front()->type()) + ")";
     case Op::kRows: return "static_cast<uint32_t>(n.rows)";
     case Op::kColumns: return "static_cast<uint32_t>(n.columns)";

@@ -1,65 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/expression_text.h"
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 
+#include "compll/codegen/operation_text.h"
+
 namespace casync::compll {
-namespace {
-
-std::string shortest(double value) {
-  char text[64];
-  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
-}
-
-/// Between its two operands, or "" where the operation is a function.
-std::string_view sign_of(Op op, bool is_float) {
-  switch (op) {
-    case Op::kAdd: return "+";
-    case Op::kSubtract: return "-";
-    case Op::kMultiply: return "*";
-    case Op::kDivide: return is_float ? "/" : "";
-    case Op::kEqual: return "==";
-    case Op::kUnequal: return "!=";
-    case Op::kLess: return "<";
-    case Op::kLessEqual: return "<=";
-    default: return "";
-  }
-}
-
-std::string_view function_of(Op op) {
-  switch (op) {
-    case Op::kAbs: return "abs";
-    case Op::kFloor: return "floor";
-    case Op::kCeil: return "ceil";
-    case Op::kRound: return "round_even";
-    case Op::kSqrt: return "sqrt";
-    case Op::kBits: return "bits";
-    case Op::kFromBits: return "from_bits";
-    case Op::kIsFinite: return "is_finite";
-    case Op::kDivide: return "quotient";
-    case Op::kRemainder: return "remainder";
-    case Op::kShiftLeft: return "shift_left";
-    case Op::kShiftRight: return "shift_right";
-    case Op::kMin: return "min";
-    case Op::kMax: return "max";
-    case Op::kSelect: return "select";
-    default: return "";
-  }
-}
-
-std::string_view logic_of(Op op, bool is_bool) {
-  if (op == Op::kAnd) return is_bool ? "&&" : "&";
-  if (op == Op::kOr) return is_bool ? "||" : "|";
-  if (op == Op::kXor) return is_bool ? "!=" : "^";
-  return "";
-}
-
-}  // namespace
-
 ExpressionText::ExpressionText(const Graph& graph, Idioms idioms)
     : graph_(graph),
       ranges_(ranges_of(graph)),
@@ -78,13 +25,12 @@ ExpressionText::ExpressionText(const Graph& graph, Idioms idioms)
 }
 
 std::string ExpressionText::type(ScalarType type, bool group) {
+  if (!group) return type_text(type);
   switch (type.kind) {
-    case ScalarType::Kind::kBool: return group ? "Bool" : "bool";
-    case ScalarType::Kind::kInt: return group ? "Int" : "int32_t";
-    case ScalarType::Kind::kUint: return group ? "Uint" : "uint32_t";
-    case ScalarType::Kind::kFloat:
-      if (type == kDoubleType) return group ? "Double" : "double";
-      return group ? "Float" : "float";
+    case ScalarType::Kind::kBool: return "Bool";
+    case ScalarType::Kind::kInt: return "Int";
+    case ScalarType::Kind::kUint: return "Uint";
+    case ScalarType::Kind::kFloat: return type == kDoubleType ? "Double" : "Float";
     case ScalarType::Kind::kVoid: break;
   }
   return "void";
@@ -108,31 +54,13 @@ std::string ExpressionText::use(ValueId id, bool group) const {
     return type(value.type, true) + "(" + use(value.arguments.front(), false) + ")";
   }
   if (group && value.domain != Domain::kElement) return type(value.type, true) + "(" + use(id, false) + ")";
-  if (value.kind == Value::Kind::kConstant) return literal(value);
+  if (value.kind == Value::Kind::kConstant) return literal_text(value.type, value.number);
   if (has_line(id)) return name(id);
   const std::string inside = operation(id);
   return inside.find(' ') == inside.npos ? inside : "(" + inside + ")";
 }
 
 std::string ExpressionText::definition(ValueId id) const { return operation(id); }
-
-std::string ExpressionText::literal(const Value& value) const {
-  switch (value.type.kind) {
-    case ScalarType::Kind::kBool: return value.number != 0 ? "true" : "false";
-    case ScalarType::Kind::kUint: return shortest(value.number) + "u";
-    case ScalarType::Kind::kInt: return value.number == -2147483648.0 ? "(-2147483647 - 1)" : shortest(value.number);
-    default: break;
-  }
-  const bool is_float = value.type == kFloatType;
-  std::string text = std::isinf(value.number) ? "HUGE_VAL" : shortest(std::fabs(value.number));
-  if (std::isinf(value.number)) {
-    if (is_float) text = "float(HUGE_VAL)";
-  } else {
-    if (text.find_first_of(".e") == text.npos) text += ".0";
-    if (is_float) text += "f";
-  }
-  return std::signbit(value.number) ? "(-" + text + ")" : text;
-}
 
 std::string ExpressionText::operation(ValueId id) const {
   const Value& value = graph_[id];
@@ -149,8 +77,7 @@ std::string ExpressionText::operation(ValueId id) const {
     case Op::kConvert: return conversion(value, operand(0));
     default: break;
   }
-  std::string_view sign = sign_of(value.op, from.is_float());
-  if (sign.empty()) sign = logic_of(value.op, from.kind == ScalarType::Kind::kBool);
+  const std::string_view sign = sign_of(value.op, from);
   if (!sign.empty()) return operand(0) + " " + std::string(sign) + " " + operand(1);
   std::string call(function_of(value.op));
   const bool shift = value.op == Op::kShiftLeft || value.op == Op::kShiftRight;

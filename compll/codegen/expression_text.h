@@ -46,7 +46,6 @@ class ExpressionText {
  private:
   std::string operation(ValueId id) const;
   std::string conversion(const Value& value, const std::string& operand) const;
-  std::string literal(const Value& value) const;
 
   const Graph& graph_;
   std::vector<Range> ranges_;

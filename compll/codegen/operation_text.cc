@@ -5,15 +5,12 @@
 #include <cmath>
 
 namespace casync::compll {
-namespace {
-
 std::string shortest(double value) {
   char text[64];
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
 }
 
-/// Between its two operands, or "" where the operation is a function.
-std::string sign_of(Op op, ScalarType type) {
+std::string_view sign_of(Op op, ScalarType type) {
   const bool is_bool = type.kind == ScalarType::Kind::kBool;
   switch (op) {
     case Op::kAdd: return "+";
@@ -31,7 +28,7 @@ std::string sign_of(Op op, ScalarType type) {
   }
 }
 
-std::string function_of(Op op) {
+std::string_view function_of(Op op) {
   switch (op) {
     case Op::kNegate: return "-";
     case Op::kNot: return "!";
@@ -54,8 +51,6 @@ std::string function_of(Op op) {
     default: return "";
   }
 }
-
-}  // namespace
 
 std::string type_text(ScalarType type) {
   switch (type.kind) {
@@ -108,9 +103,9 @@ std::string conversion_text(ScalarType from, ScalarType to, const std::string& o
 }
 
 std::string operation_text(Op op, ScalarType from, const std::vector<std::string>& operands) {
-  const std::string sign = operands.size() == 2 ? sign_of(op, from) : "";
+  const std::string sign(operands.size() == 2 ? sign_of(op, from) : "");
   if (!sign.empty()) return "(" + operands[0] + " " + sign + " " + operands[1] + ")";
-  std::string text = function_of(op) + "(";
+  std::string text = std::string(function_of(op)) + "(";
   for (std::size_t i = 0; i < operands.size(); ++i) text += (i == 0 ? "" : ", ") + operands[i];
   return text + ")";
 }

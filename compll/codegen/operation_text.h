@@ -3,11 +3,21 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compll/lang/program.h"
 
 namespace casync::compll {
+
+/// The fewest digits that give the number again.
+std::string shortest(double value);
+
+/// What C++ writes between two operands of this type, or "" where it writes something else.
+std::string_view sign_of(Op op, ScalarType type);
+
+/// The operation as a function, or as what stands before its operand; "" where it is neither.
+std::string_view function_of(Op op);
 
 /// The C++ type that holds one element; integers of fewer bits lie in 32.
 std::string type_text(ScalarType type);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "compll/codec/declaration.h"
+
 namespace casync::compll {
 namespace {
 
@@ -47,26 +49,11 @@ Result<ProgramValues> values_for(const Program& program, std::span<const std::pa
 }
 
 CodecInfo declared_by(const Program& program, const ProgramValues& values) {
-  const Declarations& declares = program.declares;
-  CodecInfo info;
-  info.name = declares.name;
-  info.summary = declares.summary;
-  info.source = declares.source;
-  info.number = declares.number;
-  info.version = declares.version;
-  info.digest = declares.digest;
-  info.contractive = declares.contractive;
+  CodecInfo info = declared_info(program.declares, program.parameters);
+  info.digest = program.declares.digest;
   info.feedback = values.feedback;
-  info.shared_numbers = declares.shared_numbers;
-  for (const ProgramParameter& parameter : program.parameters) {
-    info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
-  }
-  info.values = values.values;
-  if (declares.feedback || declares.feedback_offered) {
-    info.parameters.push_back(
-        {kFeedback, declares.feedback ? 1.0 : 0.0, 0, 1, "1 keeps what a step did not send and adds it to the next"});
-    info.values.push_back(values.feedback ? 1 : 0);
-  }
+  std::copy(values.values.begin(), values.values.end(), info.values.begin());
+  if (info.values.size() > values.values.size()) info.values.back() = values.feedback ? 1 : 0;
   return info;
 }
 
