@@ -45,6 +45,8 @@ AS_THEY_ARE = [
 # Where the code is short of 4 bits, or its steps are coarse for them.
 WITH_AIDS = [
     Row("qsgd:block=16"),
+    Row("qsgd:feedback=1"),
+    Row("natural:feedback=1"),
     Row("int2:block=64", second_hop="int8"),
     Row("int2:block=64", second_hop="int4", warm_up=0.1),
     Row("onebit:block=64", second_hop="int4"),
