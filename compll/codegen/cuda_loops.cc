@@ -10,10 +10,6 @@ std::vector<ValueId> seen_of(const Lowered& lowered) { return lowered.encode.sec
 
 bool is_random(const Value& value) { return value.kind == Value::Kind::kCompute && value.arguments.empty(); }
 
-bool has_loop(const Phase& phase) {
-  return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty();
-}
-
 }  // namespace
 
 CudaLoops::CudaLoops(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)

@@ -55,29 +55,6 @@ class EncoderText : RoutineText {
     return all;
   }
 
-  /// The functions that the program reduces by.
-  void write_functions() {
-    for (std::size_t i = 0; i < graph_.functions().size(); ++i) {
-      const ReducerFunction& function = graph_.functions()[i];
-      ExpressionText text(function.graph);
-      const std::string type = ExpressionText::type(function.graph[0].type, true);
-      out_.open("struct Function" + std::to_string(i));
-      out_.open("HWY_INLINE " + type + " operator()(" + type + " " + text.name(0) + ", " + type + " " + text.name(1) +
-                ") const");
-      for (ValueId id = 2; id < function.graph.values().size(); ++id) {
-        const Value& value = function.graph[id];
-        if (!text.has_line(id)) continue;
-        out_.source_line(value.at);
-        out_.line("const " + ExpressionText::type(value.type, value.domain == Domain::kElement) + " " + text.name(id) +
-                  " = " + text.definition(id) + ";");
-      }
-      out_.line("return " + text.use(function.result, true) + ";");
-      out_.close();
-      out_.close(";");
-      out_.line("");
-    }
-  }
-
   void write_chunks(ValueId id, const std::string& name) {
     if (is_in_chunks(graph_[id])) out_.line("Chunks<" + reducer(graph_[id]) + "> " + name + "_chunks;");
   }
@@ -215,18 +192,6 @@ class EncoderText : RoutineText {
     }
     return std::nullopt;
   }
-  static bool has_blocks(const Pass& pass) { return pass.phases.size() > 1 || !pass.phases.front().of_block.empty(); }
-  static bool has_loop(const Phase& phase) {
-    return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty();
-  }
-
-  /// Whether there is nothing to do where no residual is kept.
-  static bool is_for_residual(const Phase& phase) {
-    return phase.reductions.empty() && std::all_of(phase.stores.begin(), phase.stores.end(), [](const Output& output) {
-             return output.kind == Output::Kind::kResidual;
-           });
-  }
-
   /// A loop over elements: from where to where, how one gets sixteen of the input, and what is fetched beside.
   struct Loop {
     std::string begin, end, input, fetch;
@@ -287,18 +252,6 @@ class EncoderText : RoutineText {
       out_.forget_line();
     }
     out_.close();
-  }
-
-  /// The loop with most to compute: the memory is idle there longest.
-  static std::size_t longest_loop(const Pass& pass) {
-    std::size_t longest = 0;
-    const auto length = [](const Phase& phase) {
-      return phase.elements.size() + phase.reductions.size() + phase.stores.size();
-    };
-    for (std::size_t i = 1; i < pass.phases.size(); ++i) {
-      if (length(pass.phases[i]) >= length(pass.phases[longest])) longest = i;
-    }
-    return longest;
   }
 
   static bool is_count(const Value& value) {

@@ -49,6 +49,29 @@ class RoutineText {
               " = " + right + ";");
   }
 
+  /// The functions that the program reduces by.
+  void write_functions() {
+    for (std::size_t i = 0; i < graph_.functions().size(); ++i) {
+      const ReducerFunction& function = graph_.functions()[i];
+      ExpressionText text(function.graph);
+      const std::string type = ExpressionText::type(function.graph[0].type, true);
+      out_.open("struct Function" + std::to_string(i));
+      out_.open("HWY_INLINE " + type + " operator()(" + type + " " + text.name(0) + ", " + type + " " + text.name(1) +
+                ") const");
+      for (ValueId id = 2; id < function.graph.values().size(); ++id) {
+        const Value& value = function.graph[id];
+        if (!text.has_line(id)) continue;
+        out_.source_line(value.at);
+        out_.line("const " + ExpressionText::type(value.type, value.domain == Domain::kElement) + " " + text.name(id) +
+                  " = " + text.definition(id) + ";");
+      }
+      out_.line("return " + text.use(function.result, true) + ";");
+      out_.close();
+      out_.close(";");
+      out_.line("");
+    }
+  }
+
   /// The class that reduces so.
   std::string reducer(const Value& value) {
     const Value& argument = graph_[value.arguments.front()];

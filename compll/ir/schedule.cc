@@ -155,6 +155,28 @@ class Scheduler {
 
 }  // namespace
 
+bool has_loop(const Phase& phase) {
+  return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty();
+}
+
+bool is_for_residual(const Phase& phase) {
+  const auto is_residual = [](const Output& output) { return output.kind == Output::Kind::kResidual; };
+  return phase.reductions.empty() && std::all_of(phase.stores.begin(), phase.stores.end(), is_residual);
+}
+
+bool has_blocks(const Pass& pass) { return pass.phases.size() > 1 || !pass.phases.front().of_block.empty(); }
+
+std::size_t longest_loop(const Pass& pass) {
+  const auto length = [](const Phase& phase) {
+    return phase.elements.size() + phase.reductions.size() + phase.stores.size();
+  };
+  std::size_t longest = 0;
+  for (std::size_t i = 1; i < pass.phases.size(); ++i) {
+    if (length(pass.phases[i]) >= length(pass.phases[longest])) longest = i;
+  }
+  return longest;
+}
+
 Schedule schedule(const Graph& graph, const std::vector<Output>& outputs) { return Scheduler(graph, outputs).run(); }
 
 }  // namespace casync::compll

@@ -5,6 +5,7 @@
 // value for the block has to be over before the next loop can use it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,15 @@ struct Schedule {
   std::vector<ValueId> of_tensor;     ///< computed behind the last pass
   std::vector<Output> tensor_stores;  ///< of what is one for the tensor
 };
+
+/// Whether the phase has anything to do for each element.
+bool has_loop(const Phase& phase);
+/// Whether it has nothing to do where no residual is kept.
+bool is_for_residual(const Phase& phase);
+/// Whether the pass goes block by block.
+bool has_blocks(const Pass& pass);
+/// Its phase with most to compute for each element: the memory is idle there longest.
+std::size_t longest_loop(const Pass& pass);
 
 /// What is needed for these outputs, and nothing else.
 Schedule schedule(const Graph& graph, const std::vector<Output>& outputs);
