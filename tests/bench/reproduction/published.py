@@ -25,12 +25,33 @@ class Testbed(NamedTuple):
     gpus: int  # of a node
     gigabits: float  # of a node's port
     inside: float  # bytes a second between GPUs of a node
+    hop: float  # of NCCL's ring, there
 
+
+# NCCL's own model of its latencies: src/graph/tuning.cc of 2.8.3, ring, protocol Simple. Seconds.
+NCCL_BASE = 8.4e-6
+NCCL_NETWORK_HOP = 9.6e-6
 
 TESTBEDS = {
-    "V100": Testbed("16 nodes of 8 V100, 100 Gb/s", 8, 100, 1.2e11),  # NVLink 2, 150 GB/s one way, at 80 %
-    "1080Ti": Testbed("16 nodes of 2 GTX 1080 Ti, 56 Gb/s", 2, 56, 1.2e10),  # PCIe 3.0 x16, 15.8 GB/s, at 80 %
+    # NVLink 2, 150 GB/s one way, and PCIe 3.0 x16, 15.8 GB/s, both at 80 %
+    "V100": Testbed("16 nodes of 8 V100, 100 Gb/s", 8, 100, 1.2e11, 3.4e-6),
+    "1080Ti": Testbed("16 nodes of 2 GTX 1080 Ti, 56 Gb/s", 2, 56, 1.2e10, 5.7e-6),
 }
+
+# Of a port's bits, what NCCL moves over TCP: 4 to 6 GB/s between nodes of 8 V100 at 100 Gb/s (github NVIDIA/nccl, issue
+# 450, January 2021). BytePS says that over TCP it is no faster (its docs/best-practice.md).
+TCP_SHARE = 0.4
+
+
+class Horovod(NamedTuple):
+    """Defaults of HOROVOD_CYCLE_TIME, in seconds, and HOROVOD_FUSION_THRESHOLD."""
+
+    cycle: float
+    fusion: int
+
+
+HOROVOD = Horovod(1e-3, 128 << 20)  # since 0.21, November 2020
+HIPRESS_HOROVOD = Horovod(5e-3, 64 << 20)  # 0.16.1, which HiPress is built on
 
 
 class Case(NamedTuple):
@@ -63,7 +84,7 @@ CASES = [
 ]
 BOUND = 0.10  # of a throughput
 
-# Batches that no source at hand gives: what else they might be.
+# Batches that no source at hand gives, or two in two ways: what else they might be.
 OTHER_BATCHES = {"resnet50": (64,), "transformer": (1024, 4096), "ugatit": (1,), "ugatit_light": (2,)}
 
 # Fig. 11, local cluster: seconds of an iteration before synchronization begins, and of synchronization.

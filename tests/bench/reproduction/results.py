@@ -81,17 +81,25 @@ def otherwise(command, usual):
         return words, len(made), sum(one.within for one in made), sum(one.within for one in own)
 
     everything = lambda case, system: True  # noqa: E731
-    with assuming(systems, "HOST_SHARE", 1.0):
-        yield counted("BytePS's hosts send and receive at full rate at once", lambda case, system: system == "BytePS")
+    of = lambda *names: lambda case, system: system in names  # noqa: E731
+    for gigabytes in (4, 6):
+        with assuming(published, "TCP_SHARE", gigabytes / 12.5):
+            yield counted(f"{gigabytes} GB/s over TCP at 100 Gb/s", of("Ring", "BytePS"))
+    with assuming(systems, "tcp_rate", systems.rate):
+        yield counted("the rate of HiPress's constants for the baselines, too", of("Ring", "BytePS"))
+    with assuming(systems, "busiest_server", lambda model: 1):
+        yield counted("BytePS's keys evenly over its servers", of("BytePS"))
     with assuming(systems, "BYTEPS_MESSAGE", published.SEND[1]):
-        yield counted("a message of BytePS costs what a hop of a ring does", lambda case, system: system == "BytePS")
+        yield counted("a message of BytePS costs what a hop of HiPress's ring does", of("BytePS"))
+    with assuming(systems, "nccl_hop", lambda testbed: published.SEND[1]):
+        yield counted("a hop of NCCL's ring costs what one of HiPress's does", of("Ring"))
+    with assuming(published, "HOROVOD", published.HIPRESS_HOROVOD):
+        yield counted("Horovod's defaults before 0.21 for Ring: 5 ms, 64 MB", of("Ring"))
     slower = published.TESTBEDS["V100"]._replace(gigabits=published.LOCAL_BITS)
     with assuming(published, "TESTBEDS", {**published.TESTBEDS, "V100": slower}):
         yield counted("100 Gb/s are no faster than 56 Gb/s: 4.7 GB/s, too", lambda case, system: case.testbed == "V100")
     with assuming(published, "FORWARD", {"": 1 / 3}):
         yield counted("a third of every step is the forward pass", everything)
-    with assuming(trainings, "HOROVOD_CYCLE", 1e-3):
-        yield counted("Horovod's cycle of later versions, 1 ms", lambda case, system: system != "BytePS")
     with assuming(trainings, "phases_of", lambda model: [(1.0, trainings.describe.MODELS[model].layers())]):
         yield counted("UGATIT's optimizers end their steps together", lambda case, system: "ugatit" in case.model)
     for model, batches in published.OTHER_BATCHES.items():

@@ -10,7 +10,6 @@ from published import DECODE, ENCODE, GATHER, NODES, SEND
 
 BYTEPS_PARTITION = 4096000  # BYTEPS_PARTITION_BYTES' default
 BYTEPS_MESSAGE = GATHER[1] / (NODES - 1)  # seconds
-HOST_SHARE = 0.5  # what BytePS's hosts send and what they receive share one rate: their processors copy both
 BULK = 64 << 20  # bytes that HiPress's coordinator lets travel together
 CODEC = "terngrad"  # whose code is RATIO of a gradient: it stands for every codec, with SeCoPa's costs
 SECOND = "bf16"  # of a compressed ring, see ring_of_codes
@@ -55,25 +54,62 @@ def plan(lines, fusion=0, default="strategy: PS"):
     return "\n".join([f"version: 1\nfusion_bytes: {fusion}\ndefault {{ {default} }}", *lines]) + "\n"
 
 
+def tcp_rate(case):
+    return published.TCP_SHARE * published.TESTBEDS[case.testbed].gigabits / 8 * 1e9
+
+
+def nccl_hop(testbed):
+    """What an all-reduce takes besides its bytes, for each of the hops between nodes."""
+    between, all_hops = 2 * (NODES - 1), 2 * (NODES * testbed.gpus - 1)
+    latency = published.NCCL_BASE + between * published.NCCL_NETWORK_HOP + (all_hops - between) * testbed.hop
+    return latency / between
+
+
 def ring(case, training):
     """Horovod over NCCL: one ring through all GPUs. Each node's port is crossed by what two of them send each other."""
-    gpus = NODES * published.TESTBEDS[case.testbed].gpus
+    testbed = published.TESTBEDS[case.testbed]
+    gpus = NODES * testbed.gpus
     crossed = (gpus - 1) / gpus * NODES / (NODES - 1)
-    gradients = [g._replace(elements=round(g.elements * crossed)) for g in trainings.fused(training.gradients)]
+    operations = trainings.fused(training.gradients, published.HOROVOD)
+    gradients = [g._replace(elements=round(g.elements * crossed)) for g in operations]
     default = f"strategy: RING partitions: {NODES}"
-    return Scenario(training.with_gradients(gradients), plan([], 0, default), profile(link(SEND[1], rate(case))))
+    between = link(nccl_hop(testbed), tcp_rate(case))
+    return Scenario(training.with_gradients(gradients), plan([], 0, default), profile(between))
+
+
+def byteps_keys(elements):
+    """How many elements each of a gradient's keys has."""
+    count = -(-4 * elements // BYTEPS_PARTITION)
+    return [elements * (k + 1) // count - elements * k // count for k in range(count)]
+
+
+def byteps_server(tensor, key):
+    """BYTEPS_KEY_HASH_FN's default, djb2 of the key's decimal digits."""
+    hashed = 5381
+    for digit in str((tensor << 16) + key):
+        hashed = hashed * 33 + ord(digit)
+    return hashed % NODES
+
+
+def busiest_server(model):
+    """How many times as much as the mean the server owns that owns most."""
+    owned = [0] * NODES
+    gradients = [gradient for layer in trainings.describe.MODELS[model].layers() for gradient in layer.gradients]
+    for tensor, (_, shape) in enumerate(gradients):
+        for key, elements in enumerate(byteps_keys(trainings.describe.elements(shape))):
+            owned[byteps_server(tensor, key)] += elements
+    return max(owned) * NODES / sum(owned)
 
 
 def byteps(case, training):
-    """Servers on the same nodes. Each partition is a key of its own, and keys take turns with the servers."""
+    """Servers on the same nodes. The node with the busiest one is what all wait for: its port carries its worker's
+    bytes and that server's, which is written as a rate for all by so much lower."""
     training = trainings.summed_inside(training, published.TESTBEDS[case.testbed])
     keys = []
     for gradient in training.gradients:
-        count = -(-4 * gradient.elements // BYTEPS_PARTITION)
-        for k in range(count):
-            elements = gradient.elements * (k + 1) // count - gradient.elements * k // count
+        for elements in byteps_keys(gradient.elements):
             keys.append(trainings.Gradient(f"key.{len(keys):05}", elements, gradient.ready))
-    between = link(BYTEPS_MESSAGE, rate(case) * HOST_SHARE)
+    between = link(BYTEPS_MESSAGE, tcp_rate(case) * 2 / (1 + busiest_server(case.model)))
     return Scenario(training.with_gradients(keys), plan([], 0, "strategy: PS partitions: 1"), profile(between))
 
 
@@ -104,7 +140,7 @@ def hipress_ps(case, training):
     costs = codec(CODEC, encode=line(ENCODE[1], ENCODE[0]), decode=line(DECODE[1], decode),
                   merge=line(ENCODE[1] + DECODE[1], decode + ENCODE[0] / NODES))  # fmt: skip
     return Scenario(
-        by_readiness(training, trainings.fused(plain), [g for g, _ in compressed]),
+        by_readiness(training, trainings.fused(plain, published.HIPRESS_HOROVOD), [g for g, _ in compressed]),
         plan(lines, BULK, f"strategy: RING partitions: {NODES}"),
         profile(link(SEND[1], rate(case)), costs, contention=published.SLOWED),
     )
@@ -131,7 +167,7 @@ def ring_of_codes(case, training, compressed, plain, bulk, coding_blocks_sending
     merge = codec("none", merge=line(hop, (ENCODE[0] / shrink + decode) / 2))  # by elements of both contributions
     costs = [] if coding_blocks_sending else [merge, codec(SECOND, decode=line(DECODE[1], decode))]
     return Scenario(
-        by_readiness(training, trainings.fused(plain), codes),
+        by_readiness(training, trainings.fused(plain, published.HIPRESS_HOROVOD), codes),
         plan(lines, bulk, f"strategy: RING partitions: {NODES}"),
         profile(link(SEND[1], rate(case)), *costs, contention=published.SLOWED),
     )

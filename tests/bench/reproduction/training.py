@@ -13,9 +13,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools" / "
 import convolutional  # noqa: E402
 import describe  # noqa: E402
 
-HOROVOD_CYCLE = 5e-3  # HOROVOD_CYCLE_TIME's default, s
-HOROVOD_FUSION = 64 << 20  # HOROVOD_FUSION_THRESHOLD's
-
 
 class Gradient(NamedTuple):
     name: str
@@ -42,17 +39,22 @@ class Training(NamedTuple):
 
 
 def ugatit_phases(light):
-    """Two optimizers, one after the other, each with its own end: discriminators, then generators. (part, layers)"""
-    generators = [layer for side in "AB" for layer in convolutional.ugatit_generator(f"gen{side}", light)]
-    discriminators = convolutional.ugatit_discriminators()
+    """Two optimizers, one after the other, each with its own end: discriminators, then generators. (part, layers)
 
-    def times(layers, count, gradients):
-        return [layer._replace(flops=count * layer.flops, gradients=layer.gradients if gradients else [])
-                for layer in layers]  # fmt: skip
+    Layers of passes in the order in which the authors' script makes them; the backward pass goes through them from
+    the end. A gradient is complete with the last of its parameter's passes to go back, which is the first one made.
+    """
+    a_to_b, b_to_a = (convolutional.ugatit_generator(f"gen{side}", light) for side in "AB")
+    judged = convolutional.ugatit_discriminators()
 
-    # Each generator makes one image for the discriminators, which see it and a real one; then three, each judged once.
-    phases = [times(generators, 1, False) + times(discriminators, 2, True),
-              times(generators, 3, True) + times(discriminators, 1, False)]  # fmt: skip
+    def again(layers):
+        return [layer._replace(gradients=[]) for layer in layers]
+
+    # The real image, then the made one, through which the backward pass goes on to what made it.
+    discriminators = again(a_to_b + b_to_a) + judged + again(judged)
+    # A translation, the way back and the identity.
+    generators = a_to_b + b_to_a + again(b_to_a + a_to_b + b_to_a + a_to_b) + again(judged)
+    phases = [discriminators, generators]
     work = [sum(layer.flops for layer in phase) for phase in phases]
     return [(flops / sum(work), phase) for flops, phase in zip(work, phases)]
 
@@ -95,13 +97,13 @@ def summed_inside(training, testbed):
     return training.with_gradients(gradients)
 
 
-def fused(gradients):
-    """Horovod's fusion: in each cycle, what is ready becomes one operation of up to so many bytes."""
+def fused(gradients, horovod):
+    """In each cycle, what is ready becomes one operation of up to so many bytes."""
     made = []
     for gradient in gradients:
-        ready = math.ceil(gradient.ready / HOROVOD_CYCLE) * HOROVOD_CYCLE
+        ready = math.ceil(gradient.ready / horovod.cycle) * horovod.cycle
         last = made[-1] if made else None
-        if last and last.ready == ready and 4 * (last.elements + gradient.elements) <= HOROVOD_FUSION:
+        if last and last.ready == ready and 4 * (last.elements + gradient.elements) <= horovod.fusion:
             made[-1] = last._replace(elements=last.elements + gradient.elements)
         else:
             made.append(Gradient(f"fused.{len(made)}", gradient.elements, ready))
