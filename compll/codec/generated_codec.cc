@@ -29,6 +29,7 @@ class Generated final : public TileCodec {
   const CodecInfo& info() const override { return info_; }
   Bytes encoded_bound(Elements n) const override { return places(n).size(); }
   unsigned passes() const override { return functions_.passes; }
+  unsigned passes_without_residual() const override { return functions_.passes_without_residual; }
 
   Status check(ConstView payload, Elements n) const override {
     const SectionPlaces at = places(n);

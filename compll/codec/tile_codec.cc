@@ -35,15 +35,16 @@ Elements TileCodec::tile_elements() const {
 void TileCodec::prepare_thread() const { tile_memory(tile_elements()); }
 
 template <class TileDone>
-bool TileCodec::run_passes(Elements n, Elements step, const EncodeContext& context, std::byte* payload,
+bool TileCodec::run_passes(unsigned count, Elements n, Elements step, const EncodeContext& context, std::byte* payload,
                            const TileDone& tile_done) const {
   EncodePass pass;
   pass.context = context;
   bool finite = true;
-  for (; pass.number < passes(); ++pass.number) {
+  for (; pass.number < count; ++pass.number) {
     begin_pass(pass, n, payload);
     for_tiles(n, step, [&](const Tile& tile) { finite &= tile_done(pass, tile); });
   }
+  pass.number = passes();
   begin_pass(pass, n, payload);
   finish(n, finite, payload);
   return finite;
@@ -65,7 +66,8 @@ Encoded TileCodec::encode_scaled(const Scaled& source, Elements n, float* residu
   // Without statistics to wait for there is nothing to keep in the cache, and one long loop is best.
   const Elements step = info().block == 1 ? std::max<Elements>(n, 1) : tile_elements();
   float* scratch = info().block == 1 ? nullptr : tile_memory(step);
-  const bool finite = run_passes(n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
+  const unsigned count = passes_for(residual_out);
+  const bool finite = run_passes(count, n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
     return encode_tile(pass, tile, source.from(tile.first), scratch, payload, offset(residual_out, tile.first), mode);
   });
   finish_writes(mode);
@@ -109,19 +111,33 @@ Encoded TileCodec::merge(std::span<const Contribution> contributions, Elements n
   CASYNC_CHECK(!contributions.empty());
   for (const Contribution& c : contributions)
     CASYNC_CHECK(n == 0 || c.raw != nullptr || c.code.size == encoded_bound(n));
-  const auto* tiles = dynamic_cast<const TileCodec*>(&second);
-  if (tiles == nullptr) return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
-  const TileCodec& encoder = *tiles;
-  const Elements step = std::max(tile_elements(), encoder.tile_elements());
+  const auto* encoder = dynamic_cast<const TileCodec*>(&second);
+  if (encoder == nullptr) return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+  class Sums final : public TileSums {
+   public:
+    Sums(const TileCodec& codec, std::span<const Contribution> terms) : codec_(codec), terms_(terms) {}
+    void sum(const Tile& tile, float* out) override { codec_.sum_tile(tile, terms_, out); }
+
+   private:
+    const TileCodec& codec_;
+    std::span<const Contribution> terms_;
+  } sums(*this, contributions);
+  return encoder->encode_sums(sums, tile_elements(), n, scale, residual, context, payload);
+}
+
+Encoded TileCodec::encode_sums(TileSums& sums, Elements least_step, Elements n, float scale, Residual residual,
+                               const EncodeContext& context, std::byte* payload) const {
+  const Elements step = std::max(least_step, tile_elements());
   const Write mode = residual_mode(residual.out, n);
   float* sum = tile_memory(step);
-  const bool finite = encoder.run_passes(n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
-    sum_tile(tile, contributions, sum);
+  const unsigned count = passes_for(residual.out);
+  const bool finite = run_passes(count, n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
+    sums.sum(tile, sum);
     const Scaled source{sum, scale, residual.in == nullptr ? nullptr : residual.in + tile.first};
-    return encoder.encode_tile(pass, tile, source, sum, payload, offset(residual.out, tile.first), mode);
+    return encode_tile(pass, tile, source, sum, payload, offset(residual.out, tile.first), mode);
   });
   finish_writes(mode);
-  return {encoder.encoded_bound(n), finite};
+  return {encoded_bound(n), finite};
 }
 
 }  // namespace casync::compll

@@ -14,6 +14,16 @@ struct Tile {
   Elements count = 0;
 };
 
+/// A sum that is made tile by tile, more than once where an encoder has several passes.
+class TileSums {
+ public:
+  /// out = the tile's elements.
+  virtual void sum(const Tile& tile, float* out) = 0;
+
+ protected:
+  ~TileSums() = default;
+};
+
 /// What an encoding keeps between its passes, and what its random numbers depend on.
 struct EncodePass {
   EncodeContext context;
@@ -35,12 +45,18 @@ class TileCodec : public Codec {
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override;
 
+  /// Codec::merge by this codec as the second one, for sums whose tiles are of at least so many elements.
+  Encoded encode_sums(TileSums& sums, Elements least_step, Elements n, float scale, Residual residual,
+                      const EncodeContext& context, std::byte* payload) const;
+
   /// Elements of a tile: a power of two, a multiple of the block.
   virtual Elements tile_elements() const;
 
   /// How often the vector is gone through: more than once where a statistic of all elements is needed before the first
   /// code. What encode_tile is given is the same each time.
   virtual unsigned passes() const { return 1; }
+  /// How many of the first ones are enough where no residual is kept.
+  virtual unsigned passes_without_residual() const { return passes(); }
   /// Called before each pass and, with `number` == passes(), behind the last one.
   virtual void begin_pass(EncodePass&, Elements, std::byte*) const {}
 
@@ -58,10 +74,13 @@ class TileCodec : public Codec {
  private:
   Encoded encode_scaled(const Scaled& source, Elements n, float* residual_out, const EncodeContext& context,
                         std::byte* payload) const;
-  /// All passes, over tiles of `step` elements: tile_done(pass, tile) for each. Says whether all is finite.
+  /// So many passes, over tiles of `step` elements: tile_done(pass, tile) for each. Says whether all is finite.
   template <class TileDone>
-  bool run_passes(Elements n, Elements step, const EncodeContext& context, std::byte* payload,
+  bool run_passes(unsigned count, Elements n, Elements step, const EncodeContext& context, std::byte* payload,
                   const TileDone& tile_done) const;
+  unsigned passes_for(const float* residual_out) const {
+    return residual_out == nullptr ? passes_without_residual() : passes();
+  }
   void sum_tile(const Tile& tile, std::span<const Contribution> contributions, float* out) const;
   void decode_tiles(ConstView payload, Elements n, float* out, Write mode) const;
 };

@@ -8,9 +8,11 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "compll/codec/listed_sum.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/sections.h"
 #include "compll/codec/thread_workspace.h"
+#include "compll/codec/tile_codec.h"
 #include "compll/codec/tile_memory.h"
 
 namespace casync::compll {
@@ -26,19 +28,24 @@ class Whole final : public Codec {
   Whole(CodecInfo info, const GeneratedCodec& generated) : info_(std::move(info)), generated_(generated) {}
 
   const CodecInfo& info() const override { return info_; }
-  void prepare_thread() const override {}
+  void prepare_thread() const override {
+    if (functions().list != nullptr) tile_memory(ListedSum::kMostMade);
+  }
   Bytes encoded_bound(Elements n) const override { return places(n).size(); }
 
   Status check(ConstView payload, Elements n) const override { return places(n).check(layout(n), payload); }
 
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
-    return encode_by(functions().encode, in, 1, n, residual, context, payload);
+    workspace().begin();
+    return encode_by(functions().encode, {in, 1, adds_residual() ? residual.in : nullptr}, n, residual, context,
+                     payload);
   }
   Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override {
-    return encode_by(functions().merge != nullptr ? functions().merge : functions().encode, sum, scale, n, residual,
-                     context, payload);
+    workspace().begin();
+    return encode_by(encoder_of_sums(), {sum, scale, adds_residual() ? residual.in : nullptr}, n, residual, context,
+                     payload);
   }
 
   void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, Give::kSet); }
@@ -48,6 +55,28 @@ class Whole final : public Codec {
 
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {
+    CASYNC_CHECK(!contributions.empty());
+    if (functions().list == nullptr || n == 0) {
+      return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+    }
+    workspace().begin();
+    using Term = ListedSum::Term;
+    auto* const terms = reinterpret_cast<Term*>(workspace().take(contributions.size() * sizeof(Term)));
+    ListedSum sum({terms, contributions.size()}, n, tile_memory(ListedSum::kMostMade));
+    for (const Contribution& each : contributions) {
+      if (each.raw != nullptr) {
+        sum.add(each.raw);
+      } else if (!sum.add(list(each.code, n))) {
+        return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+      }
+    }
+    if (const auto* tiles = dynamic_cast<const TileCodec*>(&second)) {
+      return tiles->encode_sums(sum, 1, n, scale, residual, context, payload);
+    }
+    if (const auto* whole = dynamic_cast<const Whole*>(&second)) {
+      const Scaled source{nullptr, scale, whole->adds_residual() ? residual.in : nullptr, &sum};
+      return whole->encode_by(whole->encoder_of_sums(), source, n, residual, context, payload);
+    }
     return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
   }
 
@@ -83,18 +112,20 @@ class Whole final : public Codec {
     return {anew, residual.out == nullptr ? nullptr : residual.out + first, n};
   }
 
-  Encoded encode_by(decltype(GeneratedWhole::encode) encoder, const float* in, float scale, Elements n,
-                    Residual residual, const EncodeContext& context, std::byte* payload) const {
+  decltype(GeneratedWhole::encode) encoder_of_sums() const {
+    return functions().merge != nullptr ? functions().merge : functions().encode;
+  }
+
+  /// With the memory that has been taken from the workspace already.
+  Encoded encode_by(decltype(GeneratedWhole::encode) encoder, const Scaled& source, Elements n, Residual residual,
+                    const EncodeContext& context, std::byte* payload) const {
     const SectionPlaces at = places(n);
     if (n == 0) {
       write_header(layout(n), true, payload);
       return {kHeaderBytes, true};
     }
-    workspace().begin();
     float* const left = adds_residual() ? residual.out : nullptr;
-    const float* const before = adds_residual() ? residual.in : nullptr;
     // What is encoded lies where the residual will be, or is the input itself.
-    const Scaled source{in, scale, before};
     float* sum = left;
     if (sum == nullptr && !source.is_plain()) sum = reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
     at.write_gaps(payload);
@@ -103,6 +134,13 @@ class Whole final : public Codec {
     write_header(layout(n), finite, payload);
     if (left != nullptr) decode_into({payload, at.size()}, n, left, Give::kSubtract);
     return {at.size(), finite};
+  }
+
+  ListedVector list(ConstView payload, Elements n) const {
+    const SectionPlaces at = places(n);
+    CASYNC_CHECK(payload.size == at.size());
+    const Pointers<const std::byte> sections = pointers(at, payload.data);
+    return functions().list(vector(n, {}), sections.data());
   }
 
   void decode_into(ConstView payload, Elements n, float* out, Give how) const {

@@ -20,7 +20,7 @@
 namespace casync::compll {
 namespace {
 
-void write_entry_points(Writer& out, const std::vector<PassInput>& passes) {
+void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes) {
   out.open(
       "void begin_pass(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections)");
   out.line("if (pass == 0) new (tensor) Tensor;");
@@ -36,7 +36,7 @@ void write_entry_points(Writer& out, const std::vector<PassInput>& passes) {
   for (std::size_t pass = passes.size(); pass-- > 0;) {
     const std::string call = "return pass_" + std::to_string(pass) + "(tile, known, ";
     if (pass != 0) out.open("if (pass == " + std::to_string(pass) + ")");
-    if (passes[pass] == PassInput::kGathered) {
+    if (passes[pass].gathers) {
       out.line(call + "source, scratch, sections, residual, mode);");
     } else {
       out.open("return with_input(source, [&](const auto& input) HWY_ATTR");
@@ -160,13 +160,16 @@ void end_targets(Writer& out, const std::vector<std::string>& functions) {
   out.line("");
 }
 
-void begin_codec(Writer& out, const Program& program, const std::optional<Constant>& block, std::size_t passes) {
+void begin_codec(Writer& out, const Program& program, const std::optional<Constant>& block,
+                 const std::vector<WrittenPass>& passes = std::vector<WrittenPass>(1)) {
   out.line("extern \"C\" const GeneratedCodec* " + generated_name(program.declares.name) + "() {");
   out.line("  static const GeneratedCodec codec = {");
   out.line("      kGeneratedVersion,");
   write_declaration(out, program, block);
-  out.line("      " + std::to_string(passes) + ", " + std::to_string(program.sections.size()) + ", {" +
-           section_list(program) + "},");
+  std::size_t without_residual = passes.size();
+  while (passes[without_residual - 1].for_residual) --without_residual;
+  out.line("      " + std::to_string(passes.size()) + ", " + std::to_string(without_residual) + ", " +
+           std::to_string(program.sections.size()) + ", {" + section_list(program) + "},");
 }
 
 void end_codec(Writer& out) {
@@ -201,7 +204,7 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   Diagnostics diagnostics(source);
   Writer out(source);
   begin_text(out, program, include, "", "program-inl.h");
-  std::vector<PassInput> passes;
+  std::vector<WrittenPass> passes;
   try {
     write_decoder(program, lowered, out, diagnostics);
     out.line("");
@@ -211,7 +214,7 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
     return unimplemented(diagnostics.status().message());
   }
   end_targets(out, {"begin_pass", "encode_tile", "decode_tile"});
-  begin_codec(out, program, lowered.block, passes.size());
+  begin_codec(out, program, lowered.block, passes);
   out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(begin_pass)(all...); },");
   out.line("      [](auto... all) { return HWY_DYNAMIC_DISPATCH(encode_tile)(all...); },");
   out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(decode_tile)(all...); },");
@@ -256,9 +259,10 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   }
   std::vector<std::string> functions = {"sized", "encode", "decode"};
   if (program.merge) functions.push_back("merge");
+  if (gives_list(program)) functions.push_back("list");
   if (program.result) functions.push_back("result");
   end_targets(out, functions);
-  begin_codec(out, program, *block, 1);
+  begin_codec(out, program, *block);
   out.line("      nullptr, nullptr, nullptr,");
   const auto entry = [](const std::string& function) {
     return "[](auto... all) { return HWY_DYNAMIC_DISPATCH(" + function + ")(all...); }";
@@ -267,6 +271,7 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   out.line("       " + entry("encode") + ",");
   out.line("       " + (program.merge ? entry("merge") : "nullptr") + ",");
   out.line("       " + entry("decode") + ",");
+  out.line("       " + (gives_list(program) ? entry("list") : "nullptr") + ",");
   out.line("       " + (program.result ? entry("result") : "nullptr") + "}};");
   end_codec(out);
   return out.take();
@@ -283,7 +288,7 @@ Result<std::string> rounds_text(const Program& program, const Source& source, co
     return unimplemented(diagnostics.status().message());
   }
   end_targets(out, {"sized", "turn"});
-  begin_codec(out, program, {}, 1);
+  begin_codec(out, program, {});
   out.line("      nullptr, nullptr, nullptr, {},");
   out.line("      {" + std::to_string(program.rounds) + ",");
   out.line("       [](auto... all) { return HWY_DYNAMIC_DISPATCH(sized)(all...); },");

@@ -20,7 +20,7 @@ class EncoderText : RoutineText {
         plan_(schedule(graph_, outputs(lowered))),
         conditions_(needed_if(graph_, results(lowered))) {}
 
-  std::vector<PassInput> write() {
+  std::vector<WrittenPass> write() {
     for (const Output& output : outputs(lowered_)) text_.keep(written_as(output));
     text_.keep(lowered_.encode.input);
     for (const Pass& pass : plan_.passes) {
@@ -33,14 +33,18 @@ class EncoderText : RoutineText {
     write_tensor();
     for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) write_pass(pass);
     write_end();
-    std::vector<PassInput> inputs;
-    for (const Pass& pass : plan_.passes) {
-      inputs.push_back(has_blocks(pass) ? PassInput::kGathered : PassInput::kStreamed);
+    std::vector<WrittenPass> written;
+    for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) {
+      written.push_back({has_blocks(plan_.passes[pass]), waits_for_residual(pass)});
     }
-    return inputs;
+    return written;
   }
 
  private:
+  /// The first one looks at all elements, whoever wants them.
+  bool waits_for_residual(std::size_t pass) const {
+    return pass != 0 && !has_blocks(plan_.passes[pass]) && is_for_residual(plan_.passes[pass].phases.front());
+  }
   static std::vector<ValueId> results(const Lowered& lowered) {
     std::vector<ValueId> all = lowered.encode.sections;
     all.push_back(lowered.encode.residual);
@@ -147,7 +151,7 @@ class EncoderText : RoutineText {
     if (blocks) {
       write_blocks(pass, number, checks, values);
     } else {
-      const bool waits = !checks && is_for_residual(pass.phases.front());
+      const bool waits = waits_for_residual(number);
       if (waits) out_.open("if (residual != nullptr)");
       write_loop(pass.phases.front(), {"0", "tile.count", "input.load(i, rest)", "", checks});
       if (waits) out_.close();
@@ -381,8 +385,8 @@ class EncoderText : RoutineText {
 
 }  // namespace
 
-std::vector<PassInput> write_encoder(const Program& program, const Lowered& lowered, Writer& out,
-                                     Diagnostics& diagnostics) {
+std::vector<WrittenPass> write_encoder(const Program& program, const Lowered& lowered, Writer& out,
+                                       Diagnostics& diagnostics) {
   return EncoderText(program, lowered, out, diagnostics).write();
 }
 

@@ -9,13 +9,15 @@
 
 namespace casync::compll {
 
-/// How a pass gets the elements of a tile: one after the other, or all of them in the first-level cache, where it goes
-/// through blocks several times.
-enum class PassInput { kStreamed, kGathered };
+/// A pass over all tiles.
+struct WrittenPass {
+  bool gathers = false;       ///< it goes through blocks several times, which is why they are in the first-level cache
+  bool for_residual = false;  ///< and does nothing where none is kept
+};
 
 /// struct Tensor, a function for each pass of encode, and what comes behind the last one. Returns the passes. Throws
 /// CannotWrite.
-std::vector<PassInput> write_encoder(const Program& program, const Lowered& lowered, Writer& out,
-                                     Diagnostics& diagnostics);
+std::vector<WrittenPass> write_encoder(const Program& program, const Lowered& lowered, Writer& out,
+                                       Diagnostics& diagnostics);
 
 }  // namespace casync::compll

@@ -25,7 +25,7 @@ class WholeText {
     write_sized();
     write_encoder("encode", program_.encode);
     if (program_.merge) write_encoder("merge", *program_.merge);
-    write_decoder();
+    gives_list(program_) ? write_list_decoder() : write_decoder();
     if (program_.result) write_result();
     return std::move(functions_);
   }
@@ -127,26 +127,52 @@ class WholeText {
     }
   }
 
+  void begin_decoder(WholeRoutine& text) {
+    begin(text);
+    for (std::size_t i = 0; i < program_.decode.extracted.size(); ++i) {
+      text.bind_section(program_.decode.extracted[i], program_.sections[i].type, "sections[" + std::to_string(i) + "]");
+    }
+    text.write_steps();
+  }
+
+  /// One function finds places and values; what is done with them is its caller's.
+  void write_list_decoder() {
+    const Term& given = *program_.decode.result;
+    WholeRoutine text(program_, program_.decode, out_, diagnostics_);
+    out_.line("template <class Take>");
+    out_.open("void decode_list(const GeneratedVector& v, const std::byte* const* sections, const Take& take)");
+    begin_decoder(text);
+    const std::string places = text.whole_array(*given.arguments[0]), values = text.values(given);
+    out_.line("take(" + WholeRoutine::size(given.arguments[0]->type()) + ", " + places + ", " + values + ");");
+    text.note_loop("zeros, then values at their places", places, 4);
+    end("decode", text);
+
+    const std::string take =
+        "decode_list(v, sections, [&](size_t count, const auto& places, const auto& values) "
+        "COMPLL_INLINE {";
+    out_.open("void decode(const GeneratedVector& v, const std::byte* const* sections, float* out, Give how)");
+    out_.line(take);
+    out_.line(std::string("  give_scattered<") + (is_distinct(*given.arguments[0]) ? "true" : "false") +
+              ">(v.n, count, places, values, out, how, *v.memory);");
+    out_.line("});");
+    out_.close();
+    out_.line("");
+    out_.open("ListedVector list(const GeneratedVector& v, const std::byte* const* sections)");
+    out_.line("ListedVector listed;");
+    out_.line(take);
+    out_.line("  listed = listed_vector(count, places, values, *v.memory);");
+    out_.line("});");
+    out_.line("return listed;");
+    out_.close();
+    out_.line("");
+  }
+
   void write_decoder() {
     const Routine& routine = program_.decode;
     WholeRoutine text(program_, routine, out_, diagnostics_);
     out_.open("void decode(const GeneratedVector& v, const std::byte* const* sections, float* out, Give how)");
-    begin(text);
-    for (std::size_t i = 0; i < routine.extracted.size(); ++i) {
-      text.bind_section(routine.extracted[i], program_.sections[i].type, "sections[" + std::to_string(i) + "]");
-    }
-    text.write_steps();
-    const Term& given = *routine.result;
-    if (given.op == Op::kScatter && given.arguments.size() == 2) {
-      const std::string places = text.whole_array(*given.arguments[0]), values = text.values(given);
-      out_.line(std::string("give_scattered<") + (is_distinct(*given.arguments[0]) ? "true" : "false") + ">(n, " +
-                WholeRoutine::size(given.arguments[0]->type()) + ", " + places + ", " + values +
-                ", out, how, memory);");
-      text.note_loop("zeros, then values at their places", places, 4);
-      end("decode", text);
-      return;
-    }
-    const std::string array = text.array(given);
+    begin_decoder(text);
+    const std::string array = text.array(*routine.result);
     out_.line("const Write mode = mode_of(out, n, how);");
     text.add_last("elements are given", "give_sixteen(" + array + "(i), out, how, mode, i);", array, 4);
     text.write_loop();
@@ -206,6 +232,11 @@ class WholeText {
 };
 
 }  // namespace
+
+bool gives_list(const Program& program) {
+  const Term& given = *program.decode.result;
+  return given.op == Op::kScatter && given.arguments.size() == 2;
+}
 
 std::vector<FunctionLoops> write_whole(const Program& program, Writer& out, Diagnostics& diagnostics) {
   return WholeText(program, out, diagnostics).write();

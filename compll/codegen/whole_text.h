@@ -13,6 +13,9 @@
 
 namespace casync::compll {
 
+/// Whether what is decoded is zeros with values at places.
+bool gives_list(const Program& program);
+
 /// The functions of GeneratedWhole that the program has; returns the loops over all elements of each. Throws
 /// CannotWrite.
 std::vector<FunctionLoops> write_whole(const Program& program, Writer& out, Diagnostics& diagnostics);

@@ -13,7 +13,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 9;
+inline constexpr std::uint32_t kGeneratedVersion = 10;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -64,6 +64,13 @@ struct GeneratedStates {
 /// What happens to the floats that are decoded into memory.
 enum class Give : std::uint8_t { kSet, kAdd, kSubtract };
 
+/// A vector that is zeros but at some places: `values` there. Both are in the workspace.
+struct ListedVector {
+  const std::uint32_t* places = nullptr;
+  const float* values = nullptr;
+  Elements count = 0;
+};
+
 /// The functions of a program that needs the whole vector at once.
 struct GeneratedWhole {
   /// How many elements a section of Over::kSized has.
@@ -76,6 +83,8 @@ struct GeneratedWhole {
   bool (*merge)(const GeneratedVector& vector, const Scaled& source, float* sum, const GeneratedStates& states,
                 std::byte* const* sections);
   void (*decode)(const GeneratedVector& vector, const std::byte* const* sections, float* out, Give how);
+  /// What decode would give, as a list; null where that is no list. Places are as the payload has them, in any order.
+  ListedVector (*list)(const GeneratedVector& vector, const std::byte* const* sections);
   /// Null where what is decoded is the gradient. `out` may be `decoded`.
   void (*result)(const GeneratedVector& vector, const float* decoded, const GeneratedStates& states, float* out);
 };
@@ -146,6 +155,7 @@ struct GeneratedCodec {
   std::uint32_t version = kGeneratedVersion;
   GeneratedDeclaration declares;
   std::uint32_t passes = 1;
+  std::uint32_t passes_without_residual = 1;  ///< the others have nothing to do where none is kept
   std::uint32_t section_count = 0;
   GeneratedSection sections[kMostSections];
 

@@ -7,14 +7,25 @@
 
 namespace casync::compll {
 
+/// Values that are in memory only a few at a time.
+class MadeValues {
+ public:
+  /// Where those from `first` on are until the next call: `count`, or as many as there are.
+  virtual const float* make(Elements first, Elements count) = 0;
+
+ protected:
+  ~MadeValues() = default;
+};
+
 /// The vector an encoder works on, not yet computed: p[i] = scale * values[i] + residual[i]. Never contracted into
 /// one fused multiply-add, so that every instruction set gets the same p.
 struct Scaled {
   const float* values = nullptr;
   float scale = 1;
   const float* residual = nullptr;  ///< null: nothing is added
+  MadeValues* made = nullptr;       ///< instead of `values`; for encoders of whole vectors only
 
-  bool is_plain() const { return scale == 1 && residual == nullptr; }
+  bool is_plain() const { return scale == 1 && residual == nullptr && made == nullptr; }
   Scaled from(Elements first) const {
     return {values + first, scale, residual == nullptr ? nullptr : residual + first};
   }

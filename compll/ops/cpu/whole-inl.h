@@ -47,6 +47,16 @@ HWY_INLINE void give_scattered(size_t n, size_t count, const P& places, const V&
   }
 }
 
+/// Places and values in memory.
+template <class P, class V>
+HWY_INLINE ListedVector listed_vector(size_t count, const P& places, const V& values, Workspace& memory) {
+  auto* const listed_places = taken<uint32_t>(count, memory);
+  auto* const listed_values = taken<float>(count, memory);
+  for (size_t i = 0; i < count; ++i) listed_places[i] = static_cast<uint32_t>(places(i));
+  for (size_t i = 0; i < count; ++i) listed_values[i] = values(i);
+  return {listed_places, listed_values, count};
+}
+
 }  // namespace casync::compll::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

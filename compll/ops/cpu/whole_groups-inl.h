@@ -186,13 +186,16 @@ struct Gradient {
   Scaled source;
   float* sum;  ///< null where it is `source.values`
   Write mode = Write::kPlain;
+  /// Of values that are made: those from a multiple of kMadeAtOnce on, which stay in the first-level cache.
+  mutable const float* made = nullptr;
+  static constexpr size_t kMadeAtOnce = 4096;
 
   HWY_INLINE const float* whole() const { return sum == nullptr ? source.values : sum; }
   HWY_INLINE float operator()(size_t i) const { return whole()[i]; }
   /// What that reads; and what its loop does.
   HWY_INLINE void fetch_one(size_t i) const { hwy::Prefetch(whole() + i); }
   HWY_INLINE void fetch(size_t i) const {
-    hwy::Prefetch(source.values + i);
+    if (source.made == nullptr) hwy::Prefetch(source.values + i);
     if (source.residual != nullptr) hwy::Prefetch(source.residual + i);
   }
   template <int kLoop, class Rest>
@@ -201,7 +204,7 @@ struct Gradient {
       fetch_ahead(whole() + i.first, kFetchFloatsAhead);
       return load_group(whole() + i.first, i.rest);
     } else {
-      Float values = load_group(source.values + i.first, i.rest);
+      Float values = load_group(values_at(i), i.rest);
       if (source.scale != 1) values = values * Float(source.scale);
       if (source.residual != nullptr) values = values + load_group(source.residual + i.first, i.rest);
       return values;
@@ -209,9 +212,21 @@ struct Gradient {
   }
   template <class Rest>
   HWY_INLINE void keep(Sixteen<kIn, Rest> i) const {
-    fetch_ahead(source.values + i.first, kFetchFloatsAhead);
+    if (source.made == nullptr) {
+      fetch_ahead(source.values + i.first, kFetchFloatsAhead);
+    } else if (i.first % kMadeAtOnce == 0) {
+      made = source.made->make(i.first, kMadeAtOnce);
+    }
     if (source.residual != nullptr) fetch_ahead(source.residual + i.first, kFetchFloatsAhead);
     if (sum != nullptr) put((*this)(i), sum, mode, i);
+  }
+
+ private:
+  template <int kLoop, class Rest>
+  HWY_INLINE const float* values_at(Sixteen<kLoop, Rest> i) const {
+    if (source.made == nullptr) return source.values + i.first;
+    if constexpr (kLoop == kSample) return source.made->make(i.first, kGroup);
+    return made + i.first % kMadeAtOnce;
   }
 };
 

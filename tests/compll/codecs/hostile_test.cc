@@ -2,6 +2,7 @@
 //
 // Payloads that nobody encoded: they are refused, or decode to something within the gradient.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <random>
 
 #include "compll/codec/generated_codec.h"
+#include "compll/codec/merge_whole.h"
 #include "compll/codec/written.h"
 #include "tests/compll/codecs/promises.h"
 #include "tests/compll/codecs/sparse.h"
@@ -53,7 +55,8 @@ struct Guarded {
   }
 };
 
-/// Decodes, adds and merges a payload that `check` accepts. Whether nothing beside the outputs was written.
+/// Decodes, adds and merges a payload that `check` accepts, the latter as by decoding and adding. Whether nothing
+/// beside the outputs was written.
 bool stays_inside(const Codec& codec, const std::vector<std::byte>& bytes, std::vector<float>* given = nullptr) {
   const std::vector<std::byte> payload(bytes);  // of exactly its size, for the sanitizers
   const ConstView view(payload.data(), payload.size());
@@ -63,11 +66,14 @@ bool stays_inside(const Codec& codec, const std::vector<std::byte>& bytes, std::
   codec.decode(view, kElements, decoded.gradient());
   codec.decode_add(view, kElements, added.gradient());
   if (given != nullptr) given->assign(decoded.gradient(), decoded.gradient() + kElements);
-  std::vector<float> kept(std::max(codec.info().states, 1u) * kElements);
-  std::vector<std::byte> merged(codec.encoded_bound(kElements));
-  const Contribution one{view, nullptr};
-  const Encoded made =
-      codec.merge({&one, 1}, kElements, 1, codec, {nullptr, kept.data(), kElements}, {}, merged.data());
+  const std::array<Contribution, 2> both{{{view, nullptr}, {view, nullptr}}};
+  const std::size_t states = std::max(codec.info().states, 1u) * kElements;
+  std::vector<float> kept(states), kept_meant(states);
+  std::vector<std::byte> merged(codec.encoded_bound(kElements)), meant(merged);
+  const Encoded made = codec.merge(both, kElements, 1, codec, {nullptr, kept.data(), kElements}, {}, merged.data());
+  merge_whole(codec, both, kElements, 1, codec, {nullptr, kept_meant.data(), kElements}, {}, meant.data());
+  CHECK(merged == meant);
+  CHECK(std::memcmp(kept.data(), kept_meant.data(), states * sizeof(float)) == 0);
   if (codec.info().has_result) {
     codec.result(decoded.gradient(), kElements, {nullptr, kept.data(), kElements}, {}, decoded.gradient());
   }
