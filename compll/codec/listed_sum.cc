@@ -8,6 +8,17 @@
 #include "compll/ops/cpu/linear.h"
 
 namespace casync::compll {
+namespace {
+
+/// The first from `next` on whose place is not before `first`: in few steps where it is near.
+Elements find_from(const ListedVector& list, Elements next, Elements first) {
+  Elements step = 1;
+  for (; next + step <= list.count && list.places[next + step - 1] < first; step *= 2) next += step;
+  const std::uint32_t* const end = list.places + std::min(next + step, list.count);
+  return static_cast<Elements>(std::lower_bound(list.places + next, end, first) - list.places);
+}
+
+}  // namespace
 
 bool ListedSum::add(ListedVector list) {
   const auto is_outside = [this](std::uint32_t place) { return place >= n_; };
@@ -31,8 +42,7 @@ void ListedSum::sum(const Tile& tile, float* out) {
       continue;
     }
     const ListedVector& list = term.list;
-    Elements next = again ? 0 : term.next;
-    while (next < list.count && list.places[next] < tile.first) ++next;
+    Elements next = find_from(list, again ? 0 : term.next, tile.first);
     if (t == 0) std::fill_n(out, tile.count, 0.0f);
     for (; next < list.count && list.places[next] < end; ++next) {
       float& at = out[list.places[next] - tile.first];

@@ -11,7 +11,7 @@
 namespace casync::compll {
 
 /// The sum of raw elements and of vectors that are lists of places and values: what decode and decode_add give one
-/// after the other, without an image of it all in memory. Quick where it is asked for in order.
+/// after the other, without an image of it all in memory. Quickest where it is asked for in order.
 class ListedSum final : public TileSums, public MadeValues {
  public:
   /// One term: elements, or a list.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,27 +56,14 @@ class Whole final : public Codec {
 
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {
-    CASYNC_CHECK(!contributions.empty());
-    if (functions().list == nullptr || n == 0) {
-      return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
-    }
-    workspace().begin();
-    using Term = ListedSum::Term;
-    auto* const terms = reinterpret_cast<Term*>(workspace().take(contributions.size() * sizeof(Term)));
-    ListedSum sum({terms, contributions.size()}, n, tile_memory(ListedSum::kMostMade));
-    for (const Contribution& each : contributions) {
-      if (each.raw != nullptr) {
-        sum.add(each.raw);
-      } else if (!sum.add(list(each.code, n))) {
-        return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+    if (std::optional<ListedSum> sum = listed(contributions, n)) {
+      if (const auto* tiles = dynamic_cast<const TileCodec*>(&second)) {
+        return tiles->encode_sums(*sum, 1, n, scale, residual, context, payload);
       }
-    }
-    if (const auto* tiles = dynamic_cast<const TileCodec*>(&second)) {
-      return tiles->encode_sums(sum, 1, n, scale, residual, context, payload);
-    }
-    if (const auto* whole = dynamic_cast<const Whole*>(&second)) {
-      const Scaled source{nullptr, scale, whole->adds_residual() ? residual.in : nullptr, &sum};
-      return whole->encode_by(whole->encoder_of_sums(), source, n, residual, context, payload);
+      if (const auto* whole = dynamic_cast<const Whole*>(&second)) {
+        const Scaled source{nullptr, scale, whole->adds_residual() ? residual.in : nullptr, &*sum};
+        return whole->encode_by(whole->encoder_of_sums(), source, n, residual, context, payload);
+      }
     }
     return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
   }
@@ -136,11 +124,24 @@ class Whole final : public Codec {
     return {at.size(), finite};
   }
 
-  ListedVector list(ConstView payload, Elements n) const {
+  /// In the workspace, for as long as what was taken there is kept. Nothing where the codes are no lists in order.
+  std::optional<ListedSum> listed(std::span<const Contribution> contributions, Elements n) const {
+    if (functions().list == nullptr || n == 0) return std::nullopt;
+    workspace().begin();
+    using Term = ListedSum::Term;
+    auto* const terms = reinterpret_cast<Term*>(workspace().take(contributions.size() * sizeof(Term)));
+    ListedSum sum({terms, contributions.size()}, n, tile_memory(ListedSum::kMostMade));
     const SectionPlaces at = places(n);
-    CASYNC_CHECK(payload.size == at.size());
-    const Pointers<const std::byte> sections = pointers(at, payload.data);
-    return functions().list(vector(n, {}), sections.data());
+    for (const Contribution& each : contributions) {
+      if (each.raw != nullptr) {
+        sum.add(each.raw);
+        continue;
+      }
+      CASYNC_CHECK(each.code.size == at.size());
+      const Pointers<const std::byte> sections = pointers(at, each.code.data);
+      if (!sum.add(functions().list(vector(n, {}), sections.data()))) return std::nullopt;
+    }
+    return sum;
   }
 
   void decode_into(ConstView payload, Elements n, float* out, Give how) const {

@@ -305,8 +305,14 @@ void decode_sums(const GeneratedTile& tile, const std::byte* const* sections, si
 template <int kBits>
 HWY_INLINE uint32_t load_one_uint(const std::byte* section, size_t index) {
   uint64_t held = 0;
-  const size_t first = index * kBits / 8, last = (index * kBits + kBits + 7) / 8;
-  std::memcpy(&held, section + first, last - first);
+  [[maybe_unused]] const size_t first = index * kBits / 8, last = (index * kBits + kBits + 7) / 8;
+  if constexpr (8 % kBits == 0) {
+    held = std::to_integer<uint64_t>(section[first]);
+  } else if constexpr (kBits % 8 == 0) {
+    std::memcpy(&held, section + first, kBits / 8);
+  } else {
+    std::memcpy(&held, section + first, last - first);
+  }
   return static_cast<uint32_t>(held >> (index * kBits % 8) & ((uint64_t{1} << kBits) - 1));
 }
 template <int kBits>
