@@ -10,6 +10,8 @@
 #include <random>
 
 #include "base/check.h"
+#include "compll/codec/tile_memory.h"
+#include "compll/ops/cpu/linear.h"
 
 namespace casync::tools {
 namespace {
@@ -180,6 +182,19 @@ OperationTime measure_copy(const CodecBenchOptions& options) {
     });
   });
   return {std::min(by_memcpy, by_none), 2 * sizeof(float)};
+}
+
+OperationTime measure_sum(const CodecBenchOptions& options) {
+  Memory<float> values(options.total), residual(options.total), to(options.total);
+  const double seconds = best_seconds(options.seconds, [&] {
+    for_partitions(options, [&](Elements, Elements first, Elements n) {
+      float* const out = to.get() + first;
+      const compll::Write mode = compll::residual_mode(out, n);
+      compll::store_scaled({values.get() + first, 1, residual.get() + first}, n, out, mode);
+      compll::finish_writes(mode);
+    });
+  });
+  return {seconds, 3 * sizeof(float)};
 }
 
 CodecPasses::CodecPasses(const compll::Codec& codec, const CodecBenchOptions& options) {

@@ -45,6 +45,10 @@ double gigabytes_per_second(const OperationTime& operation, Elements total);
 /// calling thread, like all of these.
 OperationTime measure_copy(const CodecBenchOptions& options);
 
+/// Adding a vector to another one, into a third, past the caches: what an encoder with feedback moves, and nothing
+/// else.
+OperationTime measure_sum(const CodecBenchOptions& options);
+
 /// One codec on one core.
 CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options);
 /// Its merge alone.

@@ -40,8 +40,8 @@ int print_table(const std::vector<std::string>& names, const CodecBenchOptions& 
   }
   const OperationTime after = measure_copy(options);
   const double copy = gigabytes_per_second(after.seconds < before.seconds ? after : before, options.total);
-  std::printf("\n%zu elements in partitions of %zu; copying: %.1f GB/s read and written\n\n", options.total,
-              options.partition, copy);
+  std::printf("\n%zu elements in partitions of %zu; copying: %.1f GB/s read and written, adding two: %.1f\n\n",
+              options.total, options.partition, copy, gigabytes_per_second(measure_sum(options), options.total));
   std::printf("| codec | bits | error | encode | decode | merge of %d |\n|---|---|---|---|---|---|\n", options.merged);
   for (const CodecBenchResult& result : results) {
     std::printf("| %s | %.2f | %.2g |", result.codec.c_str(), result.payload_bits, result.error);
