@@ -188,7 +188,7 @@ TEST_CASE("session failure: a rank that never submits is a Timeout that names it
   for (const double slice : {-1.0, 0.05}) {
     std::vector<std::string> words(2);
     const std::string complaints = run_ranks(2, [&](RankContext& context) -> std::string {
-      context.options.timeout_s = 1;
+      context.options.timeout_s = 2;  // the first step has to get through on a busy machine
       OpenSession session = Session::open(context.options);
       if (!session) return session.status().text();
       const Result<GradientId> id = declare(**session, "weight", 1000);
@@ -196,7 +196,7 @@ TEST_CASE("session failure: a rank that never submits is a Timeout that names it
       if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
       if (!(*session)->step()) return "step";
       if (context.rank == 1) {
-        std::this_thread::sleep_for(std::chrono::seconds(3));
+        std::this_thread::sleep_for(std::chrono::seconds(5));
         words[1] = (*session)->step().status().text();
         return "";
       }
@@ -213,7 +213,7 @@ TEST_CASE("session failure: a rank that never submits is a Timeout that names it
     });
     INFO("slices of " << slice);
     CHECK(complaints == "");
-    CHECK_THAT(words[0], Catch::StartsWith("Timeout: gradient weight, step 1: not done 1.") &&
+    CHECK_THAT(words[0], Catch::StartsWith("Timeout: gradient weight, step 1: not done ") &&
                              Catch::Contains("nothing came from rank 1"));
     CHECK(words[1] == words[0]);
   }
