@@ -39,14 +39,12 @@ class Whole final : public Codec {
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
     workspace().begin();
-    return encode_by(functions().encode, {in, 1, adds_residual() ? residual.in : nullptr}, n, residual, context,
-                     payload);
+    return encode_by(functions().encode, Scaled{in}, n, residual, context, payload);
   }
   Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override {
     workspace().begin();
-    return encode_by(encoder_of_sums(), {sum, scale, adds_residual() ? residual.in : nullptr}, n, residual, context,
-                     payload);
+    return encode_by(encoder_of_sums(), Scaled{sum, scale}, n, residual, context, payload);
   }
 
   void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, out, Give::kSet); }
@@ -61,7 +59,7 @@ class Whole final : public Codec {
         return tiles->encode_sums(*sum, 1, n, scale, residual, context, payload);
       }
       if (const auto* whole = dynamic_cast<const Whole*>(&second)) {
-        const Scaled source{nullptr, scale, whole->adds_residual() ? residual.in : nullptr, &*sum};
+        const Scaled source{nullptr, scale, nullptr, &*sum};
         return whole->encode_by(whole->encoder_of_sums(), source, n, residual, context, payload);
       }
     }
@@ -104,8 +102,8 @@ class Whole final : public Codec {
     return functions().merge != nullptr ? functions().merge : functions().encode;
   }
 
-  /// With the memory that has been taken from the workspace already.
-  Encoded encode_by(decltype(GeneratedWhole::encode) encoder, const Scaled& source, Elements n, Residual residual,
+  /// Of `source`, to which the residual is still to be added. Keeps what has been taken from the workspace.
+  Encoded encode_by(decltype(GeneratedWhole::encode) encoder, Scaled source, Elements n, Residual residual,
                     const EncodeContext& context, std::byte* payload) const {
     const SectionPlaces at = places(n);
     if (n == 0) {
@@ -113,6 +111,7 @@ class Whole final : public Codec {
       return {kHeaderBytes, true};
     }
     float* const left = adds_residual() ? residual.out : nullptr;
+    source.residual = adds_residual() ? residual.in : nullptr;
     // What is encoded lies where the residual will be, or is the input itself.
     float* sum = left;
     if (sum == nullptr && !source.is_plain()) sum = reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
