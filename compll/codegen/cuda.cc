@@ -97,10 +97,16 @@ std::vector<KernelText> kernels_of(const cuda::Shape& shape) {
   return all;
 }
 
+/// Blocks of threads for which a multiprocessor has to have registers: as many as there are, as long as few of them
+/// have to be put aside. Sums in an order and merges keep more.
+int blocks_at_once(bool ordered, bool merges) { return 6 - (ordered ? 1 : 0) - (merges ? 1 : 0); }
+
 /// One kernel, and its name among those that are there.
 std::string kernel_text(CudaText& made, const std::string& name, const KernelText& kernel) {
   made.kernels.push_back(name + "_" + kernel.operation);
-  return "extern \"C\" __global__ void __launch_bounds__(kThreads)\n    " + made.kernels.back() +
+  const bool merges = kernel.operation.starts_with("merge");
+  const std::string blocks = std::to_string(blocks_at_once(made.shape.ordered, merges));
+  return "extern \"C\" __global__ void __launch_bounds__(kThreads, " + blocks + ")\n    " + made.kernels.back() +
          "(const __grid_constant__ Launch launch) {\n  " + kernel.body + "\n}\n";
 }
 

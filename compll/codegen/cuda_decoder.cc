@@ -12,7 +12,9 @@ class CudaDecoderText : CudaRoutine {
  public:
   CudaDecoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
       : CudaRoutine(program, lowered.decode.graph, {lowered.decode.result}, out, diagnostics),
-        result_(lowered.decode.result) {}
+        result_(lowered.decode.result) {
+    text_.write_seen_as("Numbers::");
+  }
 
   void write() {
     const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, result_}});
@@ -31,6 +33,7 @@ class CudaDecoderText : CudaRoutine {
     }
     out_.close();
     out_.line("");
+    out_.line("template <class Numbers>");
     out_.open("__device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const");
     write_tensor(plan);
     write_block(phase);

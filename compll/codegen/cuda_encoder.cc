@@ -77,7 +77,7 @@ class CudaEncoderText : CudaLoops {
 
   void write_passes(const std::string& function, std::size_t begin, std::size_t end) {
     out_.forget_line();
-    out_.line("template <class Source>");
+    out_.line("template <class Work, class Source>");
     out_.open("__device__ __forceinline__ static void " + function +
               "([[maybe_unused]] Work& work, [[maybe_unused]] const Source& source)");
     for (std::size_t pass = begin; pass < end; ++pass) {
@@ -92,6 +92,7 @@ class CudaEncoderText : CudaLoops {
 
   /// What is one for the tensor.
   void write_end() {
+    out_.line("template <class Work>");
     out_.open("__device__ __forceinline__ static void end(const Work& work)");
     std::vector<ValueId> needed;
     for (const Output& output : plan_.tensor_stores) needed.push_back(output.value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda_expression.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compll/codegen/operation_text.h"
@@ -46,7 +47,7 @@ std::string_view cuda_function(Op op, ScalarType type) {
 }
 
 CudaExpression::CudaExpression(const Graph& graph, const std::vector<ValueId>& seen)
-    : graph_(graph), uses_(graph.values().size(), 0), kept_(graph.values().size(), false) {
+    : graph_(graph), ranges_(ranges_of(graph)), uses_(graph.values().size(), 0), kept_(graph.values().size(), false) {
   for (const Value& value : graph.values()) {
     for (const ValueId id : value.arguments) {
       ++uses_[id];
@@ -68,6 +69,11 @@ void CudaExpression::mark_seen(const std::vector<ValueId>& seen) {
       seen_[argument] = seen_[argument] || graph_[argument].type.is_float();
     }
   }
+}
+
+void CudaExpression::write_seen_as(const std::string& numbers) {
+  const auto asks = [](const Value& value) { return value.kind == Value::Kind::kCompute && value.op == Op::kBits; };
+  if (std::none_of(graph_.values().begin(), graph_.values().end(), asks)) of_seen_ = numbers;
 }
 
 std::string CudaExpression::literal(const Value& value) {
@@ -120,6 +126,9 @@ std::string CudaExpression::operation(ValueId id) const {
     case Op::kComplement: return "~" + operand(0);
     case Op::kConvert: return conversion(id);
     case Op::kSelect: return operand(0) + " ? " + operand(1) + " : " + operand(2);
+    case Op::kDivide:
+      if (const std::string easy = division(id); !easy.empty()) return easy;
+      break;
     case Op::kNegate:
       if (from.is_float() && !is_seen) return "-" + operand(0);
       break;
@@ -127,10 +136,51 @@ std::string CudaExpression::operation(ValueId id) const {
   }
   const std::string_view sign = is_seen && is_arithmetic(value.op) ? "" : cuda_sign(value.op, from);
   if (!sign.empty()) return operand(0) + " " + std::string(sign) + " " + operand(1);
-  std::string call = std::string(cuda_function(value.op, from)) + "(" + bare(value.arguments[0]);
+  const bool is_made = is_seen && is_arithmetic(value.op) && value.op != Op::kNegate;
+  std::string call =
+      (is_made ? of_seen_ : "") + std::string(cuda_function(value.op, from)) + "(" + bare(value.arguments[0]);
   for (std::size_t i = 1; i < value.arguments.size(); ++i) call += ", " + bare(value.arguments[i]);
   call += ")";
-  return is_seen && is_rounding(value.op) ? "or_nan(" + call + ", " + bare(value.arguments[0]) + ")" : call;
+  return is_seen && is_rounding(value.op) ? of_seen_ + "or_nan(" + call + ", " + bare(value.arguments[0]) + ")" : call;
+}
+
+/// Division by a constant that needs no question about sizes; empty where it is not known.
+std::string CudaExpression::division(ValueId id) const {
+  const Value& value = graph_[id];
+  const ValueId upper = value.arguments[0];
+  const Value& by = graph_[value.arguments[1]];
+  if (!value.type.is_float() || by.kind != Value::Kind::kConstant) return "";
+  if (!(std::fabs(by.number) >= 1) || !(std::fabs(by.number) < 0x1p30)) return "";
+  const auto call = [&](const char* function) {
+    return std::string(function) + "(" + bare(upper) + ", " + literal(by) + ")";
+  };
+  if (value.type == kDoubleType) return is_mild(upper, 4) ? call("divide_mild") : "";
+  const Value& made = graph_[upper];
+  if (made.kind != Value::Kind::kCompute || made.op != Op::kConvert) return "";
+  const ValueId from = made.arguments.front();
+  const Range& range = ranges_[from];
+  const bool is_small = graph_[from].type.is_integer() && std::max(-range.least, range.most) <= 0x1p24;
+  return is_small ? call("divide_whole") : "";
+}
+
+/// Whether a double is of floats and integers: sums, and products of so many.
+bool CudaExpression::is_mild(ValueId id, int factors) const {
+  const Value& value = graph_[id];
+  if (value.kind == Value::Kind::kSpread) return is_mild(value.arguments.front(), factors);
+  if (value.kind == Value::Kind::kConstant) return std::isfinite(value.number) && std::fabs(value.number) < 0x1p30;
+  if (value.kind != Value::Kind::kCompute || factors == 0) return false;
+  const auto each = [&](int of_each) {
+    return std::all_of(value.arguments.begin(), value.arguments.end(),
+                       [&](ValueId argument) { return is_mild(argument, of_each); });
+  };
+  switch (value.op) {
+    case Op::kConvert: return graph_[value.arguments.front()].type != kDoubleType;
+    case Op::kAdd:
+    case Op::kSubtract:
+    case Op::kNegate: return each(factors);
+    case Op::kMultiply: return each(factors / 2);
+    default: return false;
+  }
 }
 
 /// Integers of fewer bits lie in 32: where the range fits, nothing has to be done.
@@ -142,11 +192,13 @@ std::string CudaExpression::conversion(ValueId id) const {
   if (to == kTritType) return "to_trit(" + operand + ")";
   if (to.is_float() && from.is_float()) {
     const bool kept = seen_[id];
-    if (to == kDoubleType) return (kept ? "widened(" : "double(") + operand + ")";
-    return (kept ? "narrowed(" : "float(") + operand + ")";
+    if (to == kDoubleType) return (kept ? of_seen_ + "widened(" : "double(") + operand + ")";
+    return (kept ? of_seen_ + "narrowed(" : "float(") + operand + ")";
   }
   if (to.is_float()) return type_text(to) + "(" + operand + ")";
-  const bool fits = from.is_integer() && least_of(from) >= least_of(to) && most_of(from) <= most_of(to);
+  const Range& range = ranges_[value.arguments.front()];
+  const bool fits = from.is_integer() && range.least >= static_cast<double>(least_of(to)) &&
+                    range.most <= static_cast<double>(most_of(to));
   if (fits && from.kind == to.kind) return use(value.arguments.front());
   if (fits) return type_text(to) + "(" + operand + ")";
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compll/ir/graph.h"
+#include "compll/ir/ranges.h"
 
 namespace casync::compll {
 
@@ -37,6 +38,10 @@ class CudaExpression {
   /// Whether the value gets a line of its own.
   bool has_line(ValueId id) const;
 
+  /// Arithmetic whose NaN's bits can be seen is written with this before it: `Numbers::add`. Where the program asks for
+  /// a float's bits itself it stays as it is.
+  void write_seen_as(const std::string& numbers);
+
   /// Marks a value as one that has a name although it is used once.
   void keep(ValueId id) { kept_[id] = true; }
 
@@ -44,11 +49,15 @@ class CudaExpression {
   void mark_seen(const std::vector<ValueId>& seen);
   std::string operation(ValueId id) const;
   std::string conversion(ValueId id) const;
+  std::string division(ValueId id) const;
+  bool is_mild(ValueId id, int factors) const;
 
   const Graph& graph_;
+  std::vector<Range> ranges_;
   std::vector<int> uses_;
   std::vector<bool> kept_;
   std::vector<bool> seen_;  ///< floats whose bits can be seen
+  std::string of_seen_;     ///< before the names of functions that make them
 };
 
 }  // namespace casync::compll

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda_loops.h"
 
+#include <algorithm>
+
 #include "compll/codegen/operation_text.h"
 
 namespace casync::compll {
@@ -8,24 +10,35 @@ namespace {
 
 std::vector<ValueId> seen_of(const Lowered& lowered) { return lowered.encode.sections; }
 
+std::vector<ValueId> results_of(const Lowered& lowered) {
+  std::vector<ValueId> all = lowered.encode.sections;
+  all.push_back(lowered.encode.residual);
+  return all;
+}
+
 bool is_random(const Value& value) { return value.kind == Value::Kind::kCompute && value.arguments.empty(); }
 
 }  // namespace
 
 CudaLoops::CudaLoops(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-    : CudaRoutine(program, lowered.encode.graph, seen_of(lowered), out, diagnostics), lowered_(lowered) {
+    : CudaRoutine(program, lowered.encode.graph, seen_of(lowered), out, diagnostics),
+      lowered_(lowered),
+      conditions_(needed_if(graph_, results_of(lowered))) {
   text_.keep(lowered.encode.input);
+  for (const std::optional<Condition>& condition : conditions_) {
+    if (condition) text_.keep(condition->value);
+  }
 }
 
 void CudaLoops::write_pass(const Pass& pass) {
   write_preamble(targets_of(pass), stores_of(pass));
-  if (uses_random(pass)) out_.line("const RandomStream random = work.random();");
+  write_random(pass);
   for (const Phase& phase : pass.phases) {
     for (const ValueId id : phase.reductions) {
       if (is_of_tensor(id)) out_.line(*cuda_reducer(graph_, graph_[id]) + " " + reducer(id) + ";");
     }
   }
-  out_.open("for (uint64_t first = work.begin; first < work.end; first += work.stride)");
+  out_.open("for (uint64_t first = work.begin; first < work.end; first = work.behind(first))");
   out_.line("const uint32_t size = work.size_at(first);");
   if (shape_.has_blocks) out_.line("[[maybe_unused]] const uint64_t entry = work.block_at(first);");
   for (std::size_t i = 0; i < pass.phases.size(); ++i) write_phase(pass.phases[i], i == 0);
@@ -42,6 +55,7 @@ std::vector<ValueId> CudaLoops::targets_of(const Pass& pass) const {
     for (const Output& output : phase.stores) targets.push_back(output.value);
     for (const ValueId id : phase.reductions) {
       targets.insert(targets.end(), graph_[id].arguments.begin(), graph_[id].arguments.end());
+      if (conditions_[id]) targets.push_back(conditions_[id]->value);
     }
   }
   return targets;
@@ -76,16 +90,22 @@ ValueFlags CudaLoops::tensor_values(const std::vector<ValueId>& needed) const {
   return in;
 }
 
-bool CudaLoops::uses_random(const Pass& pass) const {
+/// Where random numbers come from.
+void CudaLoops::write_random(const Pass& pass) {
+  std::vector<ValueId> of_elements;
+  bool any = false;
   for (const Phase& phase : pass.phases) {
+    for (const ValueId id : phase.of_block) any = any || is_random(graph_[id]);
     for (const ValueId id : phase.elements) {
-      if (is_random(graph_[id])) return true;
-    }
-    for (const ValueId id : phase.of_block) {
-      if (is_random(graph_[id])) return true;
+      const auto known = std::find(of_elements.begin(), of_elements.end(), id);
+      if (is_random(graph_[id]) && known == of_elements.end()) of_elements.push_back(id);
     }
   }
-  return false;
+  if (any || !of_elements.empty()) out_.line("const RandomStream random = work.random();");
+  for (const ValueId id : of_elements) {
+    out_.line("[[maybe_unused]] RandomQuads random_" + std::to_string(id) + "(random, " +
+              std::to_string(graph_[id].purpose) + ");");
+  }
 }
 
 void CudaLoops::write_preamble(const std::vector<ValueId>& needed, const std::vector<Output>& stores) {
@@ -164,8 +184,7 @@ void CudaLoops::write_block_values(const Phase& phase) {
 void CudaLoops::write_draws(const Phase& phase, const ValueFlags& here) {
   for (const ValueId id : phase.elements) {
     if (!here[id] || !is_random(graph_[id])) continue;
-    out_.line("const Quad<uint32_t> drawn_" + std::to_string(id) + " = random_quad(random, i, " +
-              std::to_string(graph_[id].purpose) + ");");
+    out_.line("const Quad<uint32_t> drawn_" + std::to_string(id) + " = random_" + std::to_string(id) + ".quad(i);");
   }
 }
 
@@ -190,7 +209,7 @@ void CudaLoops::write_element(ValueId id, Loop loop) {
 void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& reductions) {
   std::optional<Output> residual;
   out_.open("for (uint32_t row = 0; row < piece.size; row += kRow)");
-  out_.line("const uint32_t j = row + 4 * work.lane, rest = piece.rest(j);");
+  out_.line("const uint32_t j = row + 4 * work.lane, rest = work.rest(piece, j);");
   out_.line("[[maybe_unused]] const uint64_t i = piece.first + j;");
   out_.line("const Quad<float> x = work.quad(j);");
   for (const Output& output : phase.stores) {
@@ -204,7 +223,7 @@ void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& redu
   }
   if (residual) {
     out_.line("Quad<float> kept_back;");
-    out_.line("const bool keeps_back = work.segment.residual_out != nullptr;");
+    out_.line("const bool keeps_back = work.residual_out != nullptr;");
   }
   write_quad_body(phase, reductions, residual);
   for (const Output& output : phase.stores) {
@@ -212,7 +231,7 @@ void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& redu
     out_.line("store_quad<" + entry_bits(output.section) + ">(" + section_word(program_, output.section) + "_codes, " +
               section(output.section) + ", i, rest);");
   }
-  if (residual) out_.line("if (keeps_back) store_floats(kept_back, in_global(work.segment.residual_out) + i, rest);");
+  if (residual) out_.line("if (keeps_back) work.keep_back(kept_back, i, rest);");
   out_.close();
 }
 
@@ -256,19 +275,55 @@ void CudaLoops::write_lanes(const Phase& phase, const std::vector<ValueId>& redu
   targets.reserve(reductions.size());
   for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
   const ValueFlags here = below(targets, Domain::kElement);
+  const std::optional<Condition>& condition = conditions_[reductions.front()];
+  const bool is_for_one_choice = condition && std::all_of(reductions.begin(), reductions.end(),
+                                                          [&](ValueId id) { return conditions_[id] == condition; });
+  const bool are_sums = std::all_of(reductions.begin(), reductions.end(),
+                                    [&](ValueId id) { return graph_[id].reducer == Reducer::kSum; });
   out_.forget_line();
+  if (is_for_one_choice)
+    out_.open("if (" + (condition->holds ? "" : std::string("!")) + text_.use(condition->value) + ")");
   out_.line("__syncwarp();");
+  if (are_sums) {
+    write_lane_sums(phase, reductions, here);
+  } else {
+    write_lane_loop(phase, reductions, here, "");
+  }
+  for (const ValueId id : reductions) out_.line("if (piece.ends_chunk()) " + reducer(id) + ".end_chunk();");
+  out_.line("__syncwarp();");
+  if (is_for_one_choice) out_.close();
+}
+
+/// Sums without asking for NaN after each addition; where one comes out they are made again, exactly.
+void CudaLoops::write_lane_sums(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here) {
+  std::string any;
+  for (const ValueId id : reductions) {
+    out_.line("const LaneSum " + reducer(id) + "_before = " + reducer(id) + ";");
+    any += (any.empty() ? "" : " || ") + reducer(id) + ".is_nan()";
+  }
+  out_.open("const auto in_lanes = [&](auto numbers)");
+  text_.write_seen_as("numbers.");
+  write_lane_loop(phase, reductions, here, "numbers, ");
+  text_.write_seen_as("");
+  out_.close(";");
+  out_.line("in_lanes(Plain());");
+  out_.open("if (__any_sync(kWholeWarp, " + any + "))");
+  for (const ValueId id : reductions) out_.line(reducer(id) + " = " + reducer(id) + "_before;");
+  out_.line("in_lanes(Exact());");
+  out_.close();
+}
+
+void CudaLoops::write_lane_loop(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here,
+                                const std::string& numbers) {
   out_.open("for (uint32_t j = work.lane % kReductionLanes; j < piece.size; j += kReductionLanes)");
   out_.line("[[maybe_unused]] const uint64_t i = piece.first + j;");
   for (const ValueId id : phase.elements) {
     if (here[id]) write_element(id, Loop::kLanes);
   }
   for (const ValueId id : reductions) {
-    out_.line(reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ");");
+    out_.line(reducer(id) + ".take(" + numbers + text_.bare(graph_[id].arguments.front()) + ");");
   }
   out_.close();
-  for (const ValueId id : reductions) out_.line("if (piece.ends_chunk()) " + reducer(id) + ".end_chunk();");
-  out_.line("__syncwarp();");
 }
 
 /// Behind a pass: what it has reduced goes to the workspace.

@@ -6,6 +6,7 @@
 
 #include "compll/codegen/cuda_reducer.h"
 #include "compll/codegen/cuda_routine.h"
+#include "compll/ir/needs.h"
 #include "compll/ir/schedule.h"
 #include "compll/ops/cuda/launch.h"
 
@@ -24,6 +25,7 @@ class CudaLoops : protected CudaRoutine {
   void write_preamble(const std::vector<ValueId>& needed, const std::vector<Output>& stores);
 
   const Lowered& lowered_;
+  std::vector<std::optional<Condition>> conditions_;  ///< without which a reduction is not needed
   cuda::Shape shape_;
   std::map<ValueId, std::uint32_t> slots_;  ///< of reductions to one for the tensor
 
@@ -34,7 +36,7 @@ class CudaLoops : protected CudaRoutine {
   std::vector<ValueId> targets_of(const Pass& pass) const;
   std::vector<Output> stores_of(const Pass& pass) const;
   ValueFlags tensor_values(const std::vector<ValueId>& needed) const;
-  bool uses_random(const Pass& pass) const;
+  void write_random(const Pass& pass);
   bool is_of_tensor(ValueId id) const { return graph_[id].kind == Value::Kind::kReduce; }
   std::string reducer(ValueId id) const { return "reduced_" + std::to_string(id); }
   std::string result_of(ValueId id) const;
@@ -45,6 +47,9 @@ class CudaLoops : protected CudaRoutine {
   void write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
                        const std::optional<Output>& residual);
   void write_lanes(const Phase& phase, const std::vector<ValueId>& reductions);
+  void write_lane_sums(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here);
+  void write_lane_loop(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here,
+                       const std::string& numbers);
   void write_element(ValueId id, Loop loop);
   void write_draws(const Phase& phase, const ValueFlags& here);
   void write_tensor_results(const Pass& pass);

@@ -16,7 +16,7 @@ namespace casync::compll {
 namespace {
 
 constexpr Elements kMany = Elements{1} << 26;
-constexpr int kMerged = 4;
+constexpr int kMerged = kExplainedMerge;
 
 std::string number(double value) {
   char text[32];
@@ -56,15 +56,23 @@ class TileExplanation {
 
   std::string text() const {
     const bool feedback = program_.declares.feedback;
+    const LeastBytes least = this->least();
     std::string all;
-    add(all, {feedback ? "encode with feedback" : "encode", passes(feedback ? 8 : 4)},
-        (feedback ? 12 : 4) + payload_ + (waits() ? 4 + (feedback ? 4 : 0) : 0), reason());
-    add(all, {"decode", {{"codes become elements", payload_, 4}}}, payload_ + 4, "");
+    add(all, {feedback ? "encode with feedback" : "encode", passes(feedback ? 8 : 4)}, least.encode, reason());
+    add(all, {"decode", {{"codes become elements", payload_, 4}}}, least.decode, "");
     add(all, {"decode and add", {{"codes become elements", payload_ + 4, 4}}}, payload_ + 8, "");
     const double codes = kMerged * payload_;
-    add(all, {"merge of " + std::to_string(kMerged), passes(codes + (feedback ? 4 : 0))},
-        codes + payload_ + (feedback ? 8 : 0) + (waits() ? codes + (feedback ? 4 : 0) : 0), reason());
+    add(all, {"merge of " + std::to_string(kMerged), passes(codes + (feedback ? 4 : 0))}, least.merge, reason());
     return all;
+  }
+
+  /// What waits for a reduction reads its input once more.
+  LeastBytes least() const {
+    const double residual = program_.declares.feedback ? 8 : 0, codes = kMerged * payload_;
+    const double again = waits() ? 1 : 0;
+    return {.encode = 4 + residual + payload_ + again * (4 + residual / 2),
+            .decode = payload_ + 4,
+            .merge = codes + payload_ + residual + again * (codes + residual / 2)};
   }
 
  private:
@@ -129,9 +137,16 @@ class TileExplanation {
   Schedule plan_;
 };
 
-/// The least that encoding needs: to read the gradient and what is kept, and to write what is kept.
-double least_of_encode(const Program& program, double payload) {
-  return 4 + 8.0 * static_cast<double>(program.states.size()) + (program.declares.feedback ? 8 : 0) + payload;
+/// Of programs that need the whole vector: to read the gradient and what is kept, and to write what is kept.
+LeastBytes least_of_whole(const Program& program, double payload) {
+  const double kept = 8.0 * static_cast<double>(program.states.size()) + (program.declares.feedback ? 8 : 0);
+  return {.encode = 4 + kept + payload, .decode = 4 + payload, .merge = (kMerged + 1) * payload + kept};
+}
+
+double payload_of(const Program& program) {
+  std::vector<double> parameters;
+  for (const ProgramParameter& parameter : program.parameters) parameters.push_back(parameter.initial);
+  return payload_bits(program, parameters, kMany) / 8;
 }
 
 Result<std::string> whole_explanation(const Program& program, const Source& source, double payload) {
@@ -152,7 +167,7 @@ Result<std::string> whole_explanation(const Program& program, const Source& sour
         function.loops.push_back({"the residual, less what is decoded", 4 + payload, 4});
       }
     }
-    const double least = encodes                     ? least_of_encode(program, payload)
+    const double least = encodes                     ? least_of_whole(program, payload).encode
                          : function.name == "decode" ? 4 + payload
                                                      : 8 + 8.0 * static_cast<double>(program.states.size());
     add(all, function, least, encodes ? "each loop above reads what the one before has made" : "");
@@ -187,11 +202,15 @@ Result<std::string> rounds_explanation(const Program& program, const Source& sou
 
 }  // namespace
 
+LeastBytes least_bytes(const Program& program, const Source& source) {
+  const double payload = payload_of(program);
+  const Result<Lowered> lowered = lower(program, source);
+  return lowered ? TileExplanation(program, *lowered, source, payload).least() : least_of_whole(program, payload);
+}
+
 Result<std::string> explanation(const Program& program, const Source& source) {
   if (program.synchronize) return rounds_explanation(program, source);
-  std::vector<double> parameters;
-  for (const ProgramParameter& parameter : program.parameters) parameters.push_back(parameter.initial);
-  const double payload = payload_bits(program, parameters, kMany) / 8;
+  const double payload = payload_of(program);
   std::string text = "payload: " + number(8 * payload) + " bits per element\n";
   const Result<Lowered> lowered = lower(program, source);
   const std::string launches = cuda_launches(program, source);

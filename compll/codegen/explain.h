@@ -9,6 +9,16 @@
 
 namespace casync::compll {
 
+/// The least that functions of an algorithm can move, in bytes for each element.
+struct LeastBytes {
+  double encode = 0, decode = 0;
+  double merge = 0;  ///< of `kExplainedMerge` payloads
+};
+inline constexpr int kExplainedMerge = 4;
+
+/// With the parameters' initial values and many elements, of a program without exchanges.
+LeastBytes least_bytes(const Program& program, const Source& source);
+
 /// The passes over memory that each function of the codec takes on the CPU and the bytes it moves for each element,
 /// with the parameters' initial values and many elements, beside the least that its algorithm needs; and what keeps
 /// them apart. Unimplemented: as cpu_text.

@@ -100,6 +100,9 @@ inline constexpr uint32_t kThreads = kLanes * kWarps;
 inline constexpr uint32_t kPiece = 2048;
 /// Four neighbours for each thread.
 inline constexpr uint32_t kRow = 4 * kLanes;
+/// What a warp works on without a gap: small units, or one that is larger.
+inline constexpr uint32_t kStretch = 4 * kRow;
+COMPLL_ANYWHERE constexpr uint32_t stretch_of(uint32_t unit) { return unit > kStretch ? unit : kStretch; }
 
 /// How a codec's kernels are launched.
 struct Shape {
@@ -179,8 +182,10 @@ COMPLL_ANYWHERE constexpr uint64_t tiles_of(uint64_t n, uint32_t unit) {
   return n == 0 ? 1 : (n - 1) / tile_of(unit) + 1;
 }
 
-/// Floats that a warp keeps of a unit: rows are loaded whole.
-COMPLL_ANYWHERE constexpr uint32_t kept_of(uint32_t unit) { return unit < kRow ? kRow : unit < kPiece ? unit : kPiece; }
+/// Floats that a warp keeps: rows are loaded whole, and read whole from where a unit begins.
+COMPLL_ANYWHERE constexpr uint32_t kept_of(uint32_t unit) {
+  return (unit < kPiece ? stretch_of(unit) : kPiece) + (unit < kRow ? kRow : 0);
+}
 
 /// How large a launch is.
 struct Grid {

@@ -40,6 +40,22 @@ COMPLL_BOTH Real divide(Real a, Real b) {
   return result == result ? result : nan_of(a, b);
 }
 
+// Division by a constant as two multiply-adds behind a product by its reciprocal, which round correctly (Markstein 2000,
+// IA-64 and Elementary Functions, theorem 8.5) where nothing on the way overflows or is denormal: the compiler's own has
+// to ask for that, and has a second way.
+
+/// Of an integer of at most 24 bits, by a constant of a usual size.
+COMPLL_BOTH float divide_whole(float x, float by) {
+  const float reciprocal = 1.0f / by, quotient = x * reciprocal;
+  return fmaf(fmaf(-quotient, by, x), reciprocal, quotient);
+}
+/// Of what floats and integers have been added and multiplied to.
+COMPLL_BOTH double divide_mild(double x, double by) {
+  const double reciprocal = 1.0 / by, quotient = x * reciprocal;
+  const double result = fma(fma(-quotient, by, x), reciprocal, quotient);
+  return result == result && x != 0 ? result : divide(x, by);
+}
+
 COMPLL_BOTH float negated(float x) { return from_bits(bits(x) ^ 0x80000000u); }
 COMPLL_BOTH double negated(double x) { return same_bits<double>(same_bits<uint64_t>(x) ^ 0x8000000000000000ull); }
 
@@ -60,5 +76,57 @@ COMPLL_BOTH float narrowed(double x) {
   const uint32_t fraction = static_cast<uint32_t>(all >> 29) & 0x7fffffu, sign = static_cast<uint32_t>(all >> 63) << 31;
   return from_bits(sign | 0x7fc00000u | fraction);
 }
+
+/// The arithmetic of a text that is compiled twice: so, and with the next.
+struct Exact {
+  template <class Real>
+  COMPLL_BOTH static Real add(Real a, Real b) {
+    return cuda::add(a, b);
+  }
+  template <class Real>
+  COMPLL_BOTH static Real subtract(Real a, Real b) {
+    return cuda::subtract(a, b);
+  }
+  template <class Real>
+  COMPLL_BOTH static Real multiply(Real a, Real b) {
+    return cuda::multiply(a, b);
+  }
+  template <class Real>
+  COMPLL_BOTH static Real divide(Real a, Real b) {
+    return cuda::divide(a, b);
+  }
+  template <class Real>
+  COMPLL_BOTH static Real or_nan(Real result, Real x) {
+    return cuda::or_nan(result, x);
+  }
+  COMPLL_BOTH static double widened(float x) { return cuda::widened(x); }
+  COMPLL_BOTH static float narrowed(double x) { return cuda::narrowed(x); }
+};
+
+/// With the GPU's own NaN, for whoever looks for it in the result.
+struct Plain {
+  template <class Real>
+  COMPLL_BOTH static Real add(Real a, Real b) {
+    return a + b;
+  }
+  template <class Real>
+  COMPLL_BOTH static Real subtract(Real a, Real b) {
+    return a - b;
+  }
+  template <class Real>
+  COMPLL_BOTH static Real multiply(Real a, Real b) {
+    return a * b;
+  }
+  template <class Real>
+  COMPLL_BOTH static Real divide(Real a, Real b) {
+    return a / b;
+  }
+  template <class Real>
+  COMPLL_BOTH static Real or_nan(Real result, Real) {
+    return result;
+  }
+  COMPLL_BOTH static double widened(float x) { return x; }
+  COMPLL_BOTH static float narrowed(double x) { return static_cast<float>(x); }
+};
 
 }  // namespace casync::compll::cuda

@@ -16,6 +16,9 @@ COMPLL_BOTH uint64_t bytes_of_section(uint64_t entries, uint32_t entry_bits) {
   return entry_bits == kTrits ? (entries + 4) / 5 : (entries * entry_bits + 7) / 8;
 }
 
+/// So many are left where four neighbours and the next four are there.
+inline constexpr uint32_t kWholeRow = 8;
+
 /// The bits of four elements.
 struct Packed {
   uint64_t low = 0, high = 0;
@@ -201,11 +204,12 @@ COMPLL_BOTH Quad<float> load_floats(const float* from, uint32_t rest) {
   for (uint32_t k = 0; k < 4; ++k) values[k] = k < rest ? from[k] : 0.0f;
   return values;
 }
+__device__ __forceinline__ void store_aligned(const Quad<float>& values, float* to) {
+  __stcg(reinterpret_cast<float4*>(to), make_float4(values[0], values[1], values[2], values[3]));
+}
 __device__ __forceinline__ void store_floats(const Quad<float>& values, float* to, uint32_t rest) {
-  if (rest >= 4 && is_aligned(to)) {
-    // Said outright, past the first cache: as a plain store it would be made one with the four below.
-    return __stcg(reinterpret_cast<float4*>(to), make_float4(values[0], values[1], values[2], values[3]));
-  }
+  // Past the first cache: as a plain store it would be made one with the four below.
+  if (rest >= 4 && is_aligned(to)) return store_aligned(values, to);
 #pragma unroll
   for (uint32_t k = 0; k < 4; ++k) {
     if (k < rest) to[k] = values[k];

@@ -42,10 +42,13 @@ COMPLL_BOTH Quad<uint32_t> philox(const RandomStream& stream, uint64_t block, ui
 
 /// The four numbers of elements 4 * quad, ... of the gradient: of a group of 512 elements each 32 share eight blocks,
 /// and have the word behind theirs once more than the 32 before them.
-COMPLL_BOTH Quad<uint32_t> random_numbers(const RandomStream& stream, uint64_t quad, uint32_t purpose) {
-  const Quad<uint32_t> words = philox(stream, quad / 128 * 8 + quad % 8, purpose);
+COMPLL_BOTH uint64_t random_block(uint64_t quad) { return quad / 128 * 8 + quad % 8; }
+COMPLL_BOTH Quad<uint32_t> random_numbers(const Quad<uint32_t>& words, uint64_t quad) {
   const uint32_t turn = quad % 128 / 8;
   return {{words[0] + turn * words[1], words[1] + turn * words[2], words[2] + turn * words[3], words[3] + turn * words[0]}};
+}
+COMPLL_BOTH Quad<uint32_t> random_numbers(const RandomStream& stream, uint64_t quad, uint32_t purpose) {
+  return random_numbers(philox(stream, random_block(quad), purpose), quad);
 }
 
 /// 32 random bits for element i of the encoding.
@@ -65,6 +68,28 @@ COMPLL_BOTH Quad<uint32_t> random_quad(const RandomStream& stream, uint64_t i, u
   if (at % 4 == 2) return {{own[2], own[3], next[0], next[1]}};
   return {{own[3], next[0], next[1], next[2]}};
 }
+
+/// The same for a thread that goes through rows of 128 elements: a block of Philox is made once for the four rows that
+/// share it.
+class RandomQuads {
+ public:
+  COMPLL_BOTH RandomQuads(const RandomStream& stream, uint32_t purpose) : stream_(stream), purpose_(purpose) {}
+
+  COMPLL_BOTH Quad<uint32_t> quad(uint64_t i) {
+    const uint64_t at = stream_.first + i;
+    if (at % 4 != 0) return random_quad(stream_, i, purpose_);
+    const uint64_t block = random_block(at / 4);
+    if (block != block_) words_ = philox(stream_, block, purpose_);
+    block_ = block;
+    return random_numbers(words_, at / 4);
+  }
+
+ private:
+  const RandomStream& stream_;
+  uint32_t purpose_;
+  uint64_t block_ = ~uint64_t{0};
+  Quad<uint32_t> words_ = {};
+};
 
 /// From 0 to below 1, a multiple of 2^-24.
 COMPLL_BOTH float uniform(uint32_t random) { return static_cast<float>(random >> 8) * 0x1p-24f; }

@@ -3,7 +3,7 @@
 // Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): in a chunk of 4096 lane i of
 // 16 takes the elements i, i + 16, ... in turn, then halves are combined; what chunks become is reduced alike. Where the
 // order can be seen in the result it is kept: one half of a warp is the 16 lanes (LaneSum, LaneFold). Where it cannot each thread takes what it holds (Magnitude,
-// Extreme, Count, IntegerSum); the warp then exchanges 64-bit words that join in any order.
+// Extreme, Count, IntegerSum); the warp then exchanges words that join in any order.
 #pragma once
 
 #include "compll/ops/cuda/nan.cuh"
@@ -17,11 +17,19 @@ inline constexpr uint32_t kReductionChunk = 4096;
 
 /// Words of which the greater one stays; 0 is the one of nothing.
 struct JoinByMax {
-  COMPLL_BOTH static uint64_t join(uint64_t a, uint64_t b) { return a < b ? b : a; }
+  template <class Word>
+  COMPLL_BOTH static Word join(Word a, Word b) {
+    return a < b ? b : a;
+  }
+  __device__ static uint32_t of_warp(uint32_t word) { return __reduce_max_sync(kWholeWarp, word); }
   __device__ static void join_at(uint64_t* at, uint64_t word) { atomicMax(at, word); }
 };
 struct JoinBySum {
-  COMPLL_BOTH static uint64_t join(uint64_t a, uint64_t b) { return a + b; }
+  template <class Word>
+  COMPLL_BOTH static Word join(Word a, Word b) {
+    return a + b;
+  }
+  __device__ static uint32_t of_warp(uint32_t word) { return __reduce_add_sync(kWholeWarp, word); }
   __device__ static void join_at(uint64_t* at, uint64_t word) { atomicAdd(at, word); }
 };
 
@@ -29,7 +37,7 @@ struct JoinBySum {
 class Magnitude : public JoinByMax {
  public:
   COMPLL_BOTH void take(float x, uint64_t) { top_ = max(top_, bits(x) & 0x7fffffffu); }
-  COMPLL_BOTH uint64_t word() const { return top_; }
+  COMPLL_BOTH uint32_t word() const { return top_; }
   COMPLL_BOTH static float value_of(uint64_t word) { return from_bits(static_cast<uint32_t>(word)); }
 
  private:
@@ -43,7 +51,7 @@ class Count : public JoinBySum {
   COMPLL_BOTH void take(T x, uint64_t) {
     count_ += to_bool(x) ? 1 : 0;
   }
-  COMPLL_BOTH uint64_t word() const { return count_; }
+  COMPLL_BOTH uint32_t word() const { return count_; }
   COMPLL_BOTH static uint32_t value_of(uint64_t word) { return static_cast<uint32_t>(word); }
 
  private:
@@ -55,7 +63,7 @@ template <class T>
 class IntegerSum : public JoinBySum {
  public:
   COMPLL_BOTH void take(T x, uint64_t) { sum_ += static_cast<uint32_t>(x); }
-  COMPLL_BOTH uint64_t word() const { return sum_; }
+  COMPLL_BOTH uint32_t word() const { return sum_; }
   COMPLL_BOTH static T value_of(uint64_t word) { return static_cast<T>(static_cast<uint32_t>(word)); }
 
  private:
@@ -82,13 +90,23 @@ class Maximum;
 template <>
 class Maximum<float> : public JoinByMax {
  public:
-  COMPLL_BOTH void take(float x, uint64_t i) { top_ = join(top_, word_of(x, i)); }
-  COMPLL_BOTH uint64_t word() const { return top_; }
+  COMPLL_BOTH void take(float x, uint64_t i) {
+    if (x != 0) {
+      upper_ = max(upper_, x == x ? upper_of(x) : 0);
+    } else {
+      zero_ = join(zero_, word_of(x, i));
+    }
+  }
+  COMPLL_BOTH uint64_t word() const { return join(uint64_t{upper_} << 32, zero_); }
 
+  COMPLL_BOTH static uint32_t upper_of(float x) {
+    const uint32_t at = bits(x);
+    return at ^ (static_cast<uint32_t>(static_cast<int32_t>(at) >> 31) | 0x80000000u);
+  }
   COMPLL_BOTH static uint64_t word_of(float x, uint64_t i) {
     if (x != x) return 0;
     const uint32_t at = bits(x);
-    if (x != 0) return uint64_t{at >> 31 != 0 ? ~at : at | 0x80000000u} << 32;
+    if (x != 0) return uint64_t{upper_of(x)} << 32;
     const uint32_t index = static_cast<uint32_t>(i);
     // Of the third digit there are 7 bits: 4 of the lane, backwards, above 3.
     const uint32_t turn = (turn_of(index >> 24) >> 8) << 27 | (index >> 28) << 24 | turn_of(index >> 12) << 12 | turn_of(index);
@@ -102,13 +120,14 @@ class Maximum<float> : public JoinByMax {
   }
 
  private:
-  uint64_t top_ = 0;
+  uint32_t upper_ = 0;  ///< of what is not zero
+  uint64_t zero_ = 0;
 };
 template <>
 class Maximum<int32_t> : public JoinByMax {
  public:
   COMPLL_BOTH void take(int32_t x, uint64_t) { top_ = max(top_, static_cast<uint32_t>(x) ^ 0x80000000u); }
-  COMPLL_BOTH uint64_t word() const { return top_; }
+  COMPLL_BOTH uint32_t word() const { return top_; }
   COMPLL_BOTH static int32_t value_of(uint64_t word) {
     return static_cast<int32_t>(static_cast<uint32_t>(word) ^ 0x80000000u);
   }
@@ -120,7 +139,7 @@ template <>
 class Maximum<uint32_t> : public JoinByMax {
  public:
   COMPLL_BOTH void take(uint32_t x, uint64_t) { top_ = max(top_, x); }
-  COMPLL_BOTH uint64_t word() const { return top_; }
+  COMPLL_BOTH uint32_t word() const { return top_; }
   COMPLL_BOTH static uint32_t value_of(uint64_t word) { return static_cast<uint32_t>(word); }
 
  private:
@@ -132,7 +151,7 @@ template <class T>
 class Minimum : public JoinByMax {
  public:
   COMPLL_BOTH void take(T x, uint64_t i) { top_.take(turned(x), i); }
-  COMPLL_BOTH uint64_t word() const { return top_.word(); }
+  COMPLL_BOTH auto word() const { return top_.word(); }
   COMPLL_BOTH static T value_of(uint64_t word) { return turned(Maximum<T>::value_of(word)); }
 
  private:
@@ -143,10 +162,14 @@ class Minimum : public JoinByMax {
 };
 
 /// Joins the words of so many neighbouring threads, a power of two: each of them gets the result.
-template <class Reducer>
-__device__ __forceinline__ uint64_t joined(uint64_t word, uint32_t threads) {
-  for (uint32_t half = threads / 2; half != 0; half /= 2) {
-    word = Reducer::join(word, __shfl_xor_sync(kWholeWarp, word, static_cast<int>(half)));
+template <class Reducer, class Word>
+__device__ __forceinline__ Word joined(Word word, uint32_t threads) {
+  if constexpr (sizeof(Word) == 4) {
+    if (threads == kLanes) return Reducer::of_warp(word);
+  }
+#pragma unroll
+  for (uint32_t half = kLanes / 2; half != 0; half /= 2) {
+    if (half < threads) word = Reducer::join(word, __shfl_xor_sync(kWholeWarp, word, static_cast<int>(half)));
   }
   return word;
 }
@@ -160,8 +183,8 @@ __device__ __forceinline__ auto of_block(const Reducer& reducer, uint32_t block)
 /// Into what all warps find of the whole tensor.
 template <class Reducer>
 __device__ __forceinline__ void join_tensor(const Reducer& reducer, uint64_t* slot) {
-  const uint64_t word = joined<Reducer>(reducer.word(), kLanes);
-  if (threadIdx.x % kLanes == 0) Reducer::join_at(slot, word);
+  const auto word = joined<Reducer>(reducer.word(), kLanes);
+  if (threadIdx.x % kLanes == 0) Reducer::join_at(slot, uint64_t{word});
 }
 
 /// This thread's one of the 16 lanes. Both halves of a warp are the lanes, and do the same.
@@ -170,8 +193,17 @@ __device__ inline uint32_t reduction_lane() { return threadIdx.x % kReductionLan
 /// The sum of floats or doubles.
 class LaneSum {
  public:
-  COMPLL_BOTH void take(double x) { own_ = add(own_, x); }
-  COMPLL_BOTH void take(float x) { take(widened(x)); }
+  COMPLL_BOTH void take(double x) { take(Exact(), x); }
+  COMPLL_BOTH void take(float x) { take(Exact(), x); }
+  template <class Numbers>
+  COMPLL_BOTH void take(Numbers, double x) {
+    own_ = Numbers::add(own_, x);
+  }
+  template <class Numbers>
+  COMPLL_BOTH void take(Numbers, float x) {
+    own_ = Numbers::add(own_, Numbers::widened(x));
+  }
+  COMPLL_BOTH bool is_nan() const { return own_ != own_; }
 
   /// The last element of a chunk has been taken.
   __device__ void end_chunk() {

@@ -150,13 +150,44 @@ Scalar reduced_backwards(const std::vector<T>& elements) {
   for (std::size_t i = elements.size(); i-- > 0;) {
     Reducer one;
     one.take(elements[i], i);
-    word = Reducer::join(word, one.word());
+    word = Reducer::join(word, decltype(word){one.word()});
   }
   const auto value = Reducer::value_of(word);
   return {std::bit_cast<std::uint32_t>(value)};
 }
 
 }  // namespace
+
+TEST_CASE("cuda operations: division by a constant as multiply-adds is division") {
+  std::mt19937 random(5);
+  for (const float by :
+       {1.0f, 3.0f, 7.0f, 15.0f, 100.0f, 127.0f, 255.0f, 1.1f, -7.0f, 32767.0f, 123456.0f, 0x1.fffffep20f}) {
+    int different = 0;
+    for (int x = -(1 << 16); x <= 1 << 16; ++x) {
+      const float whole = static_cast<float>(x);
+      different +=
+          std::bit_cast<std::uint32_t>(cuda::divide_whole(whole, by)) != std::bit_cast<std::uint32_t>(whole / by);
+    }
+    for (int i = 0; i < 100000; ++i) {
+      const float whole = static_cast<float>(static_cast<int>(random() % (1u << 24)));
+      different += whole != 0 && cuda::divide_whole(whole, by) != whole / by;
+    }
+    INFO(by);
+    CHECK(different == 0);
+  }
+  for (const double by : {1.0, 3.0, 7.0, 15.0, 255.0, 1.1, -15.0, 65535.0, 0x1.fffffffffffffp20}) {
+    int different = 0;
+    for (const float a : floats()) {
+      for (const double b : {0.0, -0.0, 3.0, 1e-30, static_cast<double>(a), 0x1p-149, 1e38, 7 / 3.0}) {
+        const double x = static_cast<double>(a) * b + b;
+        different +=
+            std::bit_cast<std::uint64_t>(cuda::divide_mild(x, by)) != std::bit_cast<std::uint64_t>(cuda::divide(x, by));
+      }
+    }
+    INFO(by);
+    CHECK(different == 0);
+  }
+}
 
 TEST_CASE("cuda operations: conversions and packed sections of 1 to 32 bits") {
   for_widths(std::make_integer_sequence<std::uint32_t, 32>());

@@ -20,7 +20,7 @@ constexpr std::size_t kAlignment = 256;
 
 }  // namespace
 
-std::unique_ptr<CudaDevice> CudaDevice::open(std::string& reason) {
+std::unique_ptr<CudaDevice> CudaDevice::open(std::size_t bytes, std::string& reason) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess || count == 0) {
@@ -34,7 +34,7 @@ std::unique_ptr<CudaDevice> CudaDevice::open(std::string& reason) {
   device->processors_ = properties.multiProcessorCount;
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "memory");
-  device->size_ = std::min<std::size_t>(free / 2, std::size_t{6} << 30);
+  device->size_ = std::min<std::size_t>(free / 2, bytes);
   check(cudaMalloc(reinterpret_cast<void**>(&device->memory_), device->size_), "cudaMalloc");
   cudaEvent_t begin, end;
   check(cudaEventCreate(&begin), "cudaEventCreate");

@@ -11,8 +11,8 @@ namespace casync::compll::test {
 /// The GPU of this machine.
 class CudaDevice final : public KernelDevice {
  public:
-  /// Nothing, and why in `reason`: there is no GPU, or no driver for it.
-  static std::unique_ptr<CudaDevice> open(std::string& reason);
+  /// With so much memory, or half of what is free. Nothing, and why in `reason`: there is no GPU, or no driver for it.
+  static std::unique_ptr<CudaDevice> open(std::size_t bytes, std::string& reason);
   ~CudaDevice() override;
 
   std::byte* allocate(std::size_t bytes) override;

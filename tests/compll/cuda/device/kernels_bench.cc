@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How fast kernels are beside a copy on the same GPU. usage: kernels_bench [ROOT [CODEC ...]]; prints tables in
-// Markdown. Bytes are the least a kernel can move: what it has to read and write once. Exit code 77: no GPU.
+// Markdown. Bytes are the least that the codec can move (compllc --explain), feedback included where it has it. Exit
+// code 77: no GPU.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,7 @@ namespace casync::compll::test {
 namespace {
 
 constexpr int kSkipped = 77;
-constexpr std::uint32_t kMerged = 4;
+constexpr std::uint32_t kMerged = kExplainedMerge;
 
 /// So many vectors of n elements, in the device's memory, with all that encode, decode and merge take.
 class Batch {
@@ -33,8 +35,10 @@ class Batch {
       cuda::Segment segment;
       segment.n = n;
       segment.in = floats(n, values);
-      segment.residual_in = floats(n, values);
-      segment.residual_out = floats(n, {});
+      if (meaning.info().feedback) {
+        segment.residual_in = floats(n, values);
+        segment.residual_out = floats(n, {});
+      }
       segment.out = floats(n, {});
       segment.payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
       segment.gradient = i;
@@ -56,7 +60,6 @@ class Batch {
   double encode() { return run(encode_at_, kernels_.encode_statistics, kernels_.encode); }
   double merge() { return run(merge_at_, kernels_.merge_statistics, kernels_.merge); }
   double decode() { return run(decode_at_, nullptr, kernels_.decode); }
-  Bytes payload_bytes() const { return payload_bytes_; }
 
  private:
   float* floats(Elements n, const std::vector<float>& values) {
@@ -125,13 +128,16 @@ double copy_speed(CudaDevice& device, Elements n) {
   return 2.0 * static_cast<double>(n) * sizeof(float) / seconds;
 }
 
-/// One codec's line. `code`: bytes of a payload for each element; `arrays`: residuals and states that are read and
-/// written.
+/// Whether a table has it: the codecs that are wanted, or all but what only tests have.
+bool is_wanted(const std::string& root, const std::string& name, const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return std::filesystem::exists(root + "/compll/codecs/" + name + ".cll");
+  return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+}
+
+/// One codec's line.
 template <class Batches>
-void print_row(const std::string& name, Batches& batch, double copy, double code, std::uint32_t arrays,
-               double elements) {
-  // A merge with feedback reads and writes residuals, too.
-  const double bytes[] = {4 + 8.0 * arrays + code, 4 + code, 8.0 * arrays + (kMerged + 1) * code};
+void print_row(const std::string& name, Batches& batch, double copy, const LeastBytes& least, double elements) {
+  const double bytes[] = {least.encode, least.decode, least.merge};
   const double seconds[] = {batch.encode(), batch.decode(), batch.merge()};
   std::printf("| `%s` | %.2f, %.2f, %.2f |", name.c_str(), bytes[0], bytes[1], bytes[2]);
   for (int i = 0; i < 3; ++i) {
@@ -145,24 +151,22 @@ void print_row(const std::string& name, Batches& batch, double copy, double code
 void print_table(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted,
                  std::uint32_t count, Elements n) {
   const double copy = copy_speed(device, count * n);
+  const double elements = static_cast<double>(count) * static_cast<double>(n);
   std::printf("\n## %u x %llu elements\n\nA copy of as many floats moves %.0f GB/s.\n\n", count,
               static_cast<unsigned long long>(n), copy / 1e9);
-  std::printf("| codec | bytes an element | encode, feedback | decode | merge of %u | of the copy |\n", kMerged);
+  std::printf("| codec | bytes an element | encode | decode | merge of %u | of the copy |\n", kMerged);
   std::printf("|---|---|---|---|---|---|\n");
   for (const cuda::Kernels* kernels : kernels_of_codecs()) {
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
+    if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
     Batch batch(device, *kernels, *meaning, count, n);
-    const double code = static_cast<double>(batch.payload_bytes()) / static_cast<double>(n);
-    const double elements = static_cast<double>(count) * static_cast<double>(n);
-    print_row(kernels->name, batch, copy, code, 1, elements);
+    print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), elements);
   }
   for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kernels->name) == wanted.end()) continue;
+    if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
     WholeBatch batch(device, *kernels, *meaning, count, n, kMerged);
-    const double code = static_cast<double>(batch.payload_bytes()) / static_cast<double>(n);
-    print_row(kernels->name, batch, copy, code, batch.arrays(), static_cast<double>(count) * static_cast<double>(n));
+    print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), elements);
   }
 }
 
@@ -194,7 +198,7 @@ void print_turns(CudaDevice& device, const std::string& root) {
 
 int run(const std::string& root, const std::vector<std::string>& wanted) {
   std::string reason;
-  const std::unique_ptr<CudaDevice> device = CudaDevice::open(reason);
+  const std::unique_ptr<CudaDevice> device = CudaDevice::open(std::size_t{24} << 30, reason);
   if (!device) {
     std::printf("skipped: no device: %s\n", reason.c_str());
     return kSkipped;
@@ -202,7 +206,7 @@ int run(const std::string& root, const std::vector<std::string>& wanted) {
   print_table(*device, root, wanted, 1, Elements{1} << 26);
   print_table(*device, root, wanted, 1, Elements{1} << 20);
   print_table(*device, root, wanted, 200, 1024);
-  if (wanted.empty() || std::find(wanted.begin(), wanted.end(), "powersgd") != wanted.end()) print_turns(*device, root);
+  if (is_wanted(root, "powersgd", wanted)) print_turns(*device, root);
   return 0;
 }
 

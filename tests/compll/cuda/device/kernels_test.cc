@@ -108,7 +108,7 @@ int compare_all(const std::vector<const Kernels*>& all, CudaDevice& device, bool
 
 int run(bool is_small, const std::string& root, const std::vector<std::string>& wanted) {
   std::string reason;
-  const std::unique_ptr<CudaDevice> device = CudaDevice::open(reason);
+  const std::unique_ptr<CudaDevice> device = CudaDevice::open(std::size_t{2} << 30, reason);
   if (!device) {
     std::printf("skipped: no device: %s\n", reason.c_str());
     return kSkipped;

@@ -20,7 +20,7 @@ T value_or_exit(Result<T> result) {
   std::exit(1);
 }
 
-std::shared_ptr<const Program> program_of(const std::string& root, const std::string& name) {
+Source source_of(const std::string& root, const std::string& name) {
   std::ifstream file(root + "/compll/codecs/" + name + ".cll");
   for (const char* folder : {"language/golden/", "cuda/programs/", "program/"}) {
     if (!file.is_open()) file.open(root + "/tests/compll/" + folder + name + ".cll");
@@ -29,8 +29,11 @@ std::shared_ptr<const Program> program_of(const std::string& root, const std::st
     std::fprintf(stderr, "no codec %s below %s\n", name.c_str(), root.c_str());
     std::exit(1);
   }
-  const Source source(name + ".cll", {std::istreambuf_iterator<char>(file), {}});
-  return std::make_shared<const Program>(value_or_exit(compile(source)));
+  return Source(name + ".cll", {std::istreambuf_iterator<char>(file), {}});
+}
+
+std::shared_ptr<const Program> program_of(const std::string& root, const std::string& name) {
+  return std::make_shared<const Program>(value_or_exit(compile(source_of(root, name))));
 }
 
 }  // namespace
@@ -42,6 +45,11 @@ std::unique_ptr<Codec> meaning_of(const std::string& root, const std::string& na
 std::unique_ptr<RoundsCodec> meaning_of_rounds(const std::string& root, const std::string& name,
                                                const Parameters& parameters) {
   return value_or_exit(make_rounds_program(program_of(root, name), parameters));
+}
+
+LeastBytes least_bytes_of(const std::string& root, const std::string& name) {
+  const Source source = source_of(root, name);
+  return least_bytes(value_or_exit(compile(source)), source);
 }
 
 }  // namespace casync::compll::test

@@ -17,8 +17,8 @@ WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, co
               settings_.parameters);
   settings_.block = static_cast<std::uint32_t>(meaning.info().block);
   settings_.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings_.block));
-  has_residual_ = kernels.states == 0;
-  arrays_ = std::max(1u, kernels.states);
+  has_residual_ = meaning.info().feedback;
+  arrays_ = has_residual_ ? 1 : kernels.states;
   const std::vector<float> values = gaussian(std::min<Elements>(n, 1 << 20), 1);
   std::vector<cuda::Segment> encode;
   for (std::uint32_t i = 0; i < count; ++i) {

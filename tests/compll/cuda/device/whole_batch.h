@@ -18,9 +18,6 @@ class WholeBatch {
   double encode();
   double merge();
   double decode();
-  Bytes payload_bytes() const { return payload_bytes_; }
-  /// Floats that are read, and as many that are written, besides the vector: residuals and states.
-  std::uint32_t arrays() const { return arrays_; }
 
  private:
   /// Segments in the device's memory, and a launch of them.

@@ -16,7 +16,7 @@
 #define __shared__
 #define __forceinline__ inline
 #define __grid_constant__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 namespace casync::compll::emulated {
 
@@ -82,7 +82,20 @@ inline unsigned __ballot_sync(unsigned, bool vote) {
   for (unsigned lane = 0; lane < 32; ++lane) votes |= static_cast<unsigned>(all[lane]) << lane;
   return votes;
 }
+inline bool __any_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) != 0; }
 inline bool __all_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) == 0xffffffffu; }
+inline unsigned __reduce_max_sync(unsigned, unsigned value) {
+  const std::uint64_t* all = casync::compll::emulated::exchange("reduce_max", value);
+  unsigned most = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) most = most < all[lane] ? static_cast<unsigned>(all[lane]) : most;
+  return most;
+}
+inline unsigned __reduce_add_sync(unsigned, unsigned value) {
+  const std::uint64_t* all = casync::compll::emulated::exchange("reduce_add", value);
+  unsigned sum = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) sum += static_cast<unsigned>(all[lane]);
+  return sum;
+}
 inline void __syncwarp() { casync::compll::emulated::exchange("syncwarp", 0); }
 inline void __syncthreads() { casync::compll::emulated::wait_for_block(); }
 inline void __threadfence() {}

@@ -30,6 +30,7 @@ struct Decoder {
     levels_at = in_global(payload) + at.levels;
   }
 
+  template <class Numbers>
   __device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const {
     const uint64_t entry = i >> settings.log2_block;
     const float scale_0 = from_bits(load_one<32>(scale_at, entry));
@@ -39,7 +40,7 @@ struct Decoder {
     for (uint32_t k = 0; k < 4; ++k) {
       const int32_t levels_1 = with_sign<4>(code_1[k]);
       // 22: gradient = map(levels, spread(scale, block), [&](int level, float s) -> float { return level * s; });
-      const float result_5 = multiply(float(levels_1), scale_0);
+      const float result_5 = Numbers::multiply(float(levels_1), scale_0);
       gradient[k] = result_5;
     }
     return gradient;
@@ -58,7 +59,7 @@ struct Codec {
   static constexpr bool kHasBlocks = true, kOrdered = false;
   using Decoder = codec::Decoder;
 
-  template <class Source>
+  template <class Work, class Source>
   __device__ __forceinline__ static void encode([[maybe_unused]] Work& work, [[maybe_unused]] const Source& source) {
     [[maybe_unused]] const Settings& settings = work.launch.codec;
     [[maybe_unused]] const uint64_t n = work.segment.n;
@@ -66,14 +67,14 @@ struct Codec {
     unsigned char* const scale_at = in_global(work.segment.payload) + at.scale;
     unsigned char* const levels_at = in_global(work.segment.payload) + at.levels;
     const float result_6 = from_bits(2143289344u);
-    for (uint64_t first = work.begin; first < work.end; first += work.stride) {
+    for (uint64_t first = work.begin; first < work.end; first = work.behind(first)) {
       const uint32_t size = work.size_at(first);
       [[maybe_unused]] const uint64_t entry = work.block_at(first);
       Magnitude reduced_1;
       for (uint32_t at_piece = 0; at_piece < size; at_piece += kPiece) {
         const Piece piece = work.load(source, first, at_piece, size);
         for (uint32_t row = 0; row < piece.size; row += kRow) {
-          const uint32_t j = row + 4 * work.lane, rest = piece.rest(j);
+          const uint32_t j = row + 4 * work.lane, rest = work.rest(piece, j);
           [[maybe_unused]] const uint64_t i = piece.first + j;
           const Quad<float> x = work.quad(j);
           #pragma unroll
@@ -97,12 +98,12 @@ struct Codec {
       for (uint32_t at_piece = 0; at_piece < size; at_piece += kPiece) {
         const Piece piece = work.again(source, first, at_piece, size);
         for (uint32_t row = 0; row < piece.size; row += kRow) {
-          const uint32_t j = row + 4 * work.lane, rest = piece.rest(j);
+          const uint32_t j = row + 4 * work.lane, rest = work.rest(piece, j);
           [[maybe_unused]] const uint64_t i = piece.first + j;
           const Quad<float> x = work.quad(j);
           Quad<uint32_t> levels_codes;
           Quad<float> kept_back;
-          const bool keeps_back = work.segment.residual_out != nullptr;
+          const bool keeps_back = work.residual_out != nullptr;
           #pragma unroll
           for (uint32_t k = 0; k < 4; ++k) {
             const float gradient_0 = x[k];
@@ -115,12 +116,13 @@ struct Codec {
             }
           }
           store_quad<4>(levels_codes, levels_at, i, rest);
-          if (keeps_back) store_floats(kept_back, in_global(work.segment.residual_out) + i, rest);
+          if (keeps_back) work.keep_back(kept_back, i, rest);
         }
       }
     }
   }
 
+  template <class Work>
   __device__ __forceinline__ static void end(const Work& work) {
     [[maybe_unused]] const Settings& settings = work.launch.codec;
     [[maybe_unused]] const uint64_t n = work.segment.n;
@@ -128,17 +130,17 @@ struct Codec {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, 6)
     casync_int4_encode(const __grid_constant__ Launch launch) {
   encode_tile<Codec, Gradient>(launch);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, 5)
     casync_int4_merge(const __grid_constant__ Launch launch) {
   encode_tile<Codec, Merged<Decoder>>(launch);
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, 6)
     casync_int4_decode(const __grid_constant__ Launch launch) {
   decode_tile<Codec>(launch);
 }
