@@ -202,7 +202,23 @@ std::string CudaExpression::conversion(ValueId id) const {
   if (fits && from.kind == to.kind) return use(value.arguments.front());
   if (fits) return type_text(to) + "(" + operand + ")";
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
-  return (to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint") + width + "(" + operand + ")";
+  const std::string word = (to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint") + width;
+  const Value& made = graph_[value.arguments.front()];
+  if (from == kFloatType && !has_line(value.arguments.front())) {
+    if (is_rounded(value.arguments.front())) return "round_" + word + "(" + bare(made.arguments.front()) + ")";
+    // A choice between that and zero.
+    if (made.kind == Value::Kind::kCompute && made.op == Op::kSelect && is_rounded(made.arguments[1]) &&
+        !has_line(made.arguments[1]) && graph_[made.arguments[2]].kind == Value::Kind::kConstant &&
+        graph_[made.arguments[2]].number == 0) {
+      return use(made.arguments[0]) + " ? round_" + word + "(" + bare(graph_[made.arguments[1]].arguments.front()) +
+             ") : 0";
+    }
+  }
+  return word + "(" + operand + ")";
+}
+
+bool CudaExpression::is_rounded(ValueId id) const {
+  return graph_[id].kind == Value::Kind::kCompute && graph_[id].op == Op::kRound;
 }
 
 }  // namespace casync::compll

@@ -50,6 +50,7 @@ class CudaExpression {
   std::string operation(ValueId id) const;
   std::string conversion(ValueId id) const;
   std::string division(ValueId id) const;
+  bool is_rounded(ValueId id) const;
   bool is_mild(ValueId id, int factors) const;
 
   const Graph& graph_;

@@ -260,12 +260,14 @@ void CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>& 
     out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ", i + k);");
   }
   if (residual) {
-    out_.open("if (keeps_back)");
+    // Where it is the rule that a residual is kept, the question costs more than what nobody keeps.
+    const bool asks = !program_.declares.feedback;
+    if (asks) out_.open("if (keeps_back)");
     for (const ValueId id : phase.elements) {
       if (here[id] && !always[id]) write_element(id, Loop::kQuads);
     }
     out_.line("kept_back[k] = " + text_.bare(residual->value) + ";");
-    out_.close();
+    if (asks) out_.close();
   }
   out_.close();
 }

@@ -106,7 +106,7 @@ COMPLL_ANYWHERE constexpr uint32_t stretch_of(uint32_t unit) { return unit > kSt
 
 /// How a codec's kernels are launched.
 struct Shape {
-  uint32_t slots = 2;            ///< words of the workspace for each segment
+  uint32_t slots = 1;            ///< words of the workspace for each segment
   uint32_t fixed_block = 0;      ///< 0: see block_parameter
   int32_t block_parameter = -1;  ///< the parameter that is the block; -1: there is none, or it is fixed
   bool has_blocks = false;

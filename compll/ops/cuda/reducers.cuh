@@ -169,7 +169,8 @@ __device__ __forceinline__ Word joined(Word word, uint32_t threads) {
   }
 #pragma unroll
   for (uint32_t half = kLanes / 2; half != 0; half /= 2) {
-    if (half < threads) word = Reducer::join(word, __shfl_xor_sync(kWholeWarp, word, static_cast<int>(half)));
+    const Word other = __shfl_xor_sync(kWholeWarp, word, static_cast<int>(half));
+    if (half < threads) word = Reducer::join(word, other);
   }
   return word;
 }

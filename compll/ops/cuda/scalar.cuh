@@ -103,6 +103,30 @@ COMPLL_BOTH uint32_t to_uint(T x) {
   return min(0xffffffffu >> (32 - kBits), whole_uint(x));
 }
 
+/// Of what is rounded to even first: one instruction.
+COMPLL_BOTH int32_t rounded_int(float x) {
+#ifdef __CUDA_ARCH__
+  return __float2int_rn(x);
+#else
+  return whole_int(round_even(x));
+#endif
+}
+COMPLL_BOTH uint32_t rounded_uint(float x) {
+#ifdef __CUDA_ARCH__
+  return __float2uint_rn(x);
+#else
+  return whole_uint(round_even(x));
+#endif
+}
+template <uint32_t kBits = 32>
+COMPLL_BOTH int32_t round_to_int(float x) {
+  return to_int<kBits>(rounded_int(x));
+}
+template <uint32_t kBits = 32>
+COMPLL_BOTH uint32_t round_to_uint(float x) {
+  return to_uint<kBits>(rounded_uint(x));
+}
+
 /// To -1, 0 or 1.
 template <class T>
 COMPLL_BOTH int32_t to_trit(T x) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels on this machine's GPU give the interpreter's bytes. usage: kernels_test [--small] [ROOT [CODEC ...]], with
-// the sources below ROOT; --small is for a sanitizer. Exit code 77: no GPU. Not Catch2: it is carried to a machine that
-// has nothing but a driver.
+// the sources below ROOT; --small is for a sanitizer. kernels_test --list: the codecs' names. Exit code 77: no GPU. Not
+// Catch2: it is carried to a machine that has nothing but a driver.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -106,6 +106,13 @@ int compare_all(const std::vector<const Kernels*>& all, CudaDevice& device, bool
   return failed;
 }
 
+int list() {
+  for (const cuda::Kernels* kernels : kernels_of_codecs()) std::printf("%s\n", kernels->name);
+  for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) std::printf("%s\n", kernels->name);
+  for (const cuda::RoundsKernels* kernels : kernels_of_rounds()) std::printf("%s\n", kernels->name);
+  return 0;
+}
+
 int run(bool is_small, const std::string& root, const std::vector<std::string>& wanted) {
   std::string reason;
   const std::unique_ptr<CudaDevice> device = CudaDevice::open(std::size_t{2} << 30, reason);
@@ -126,6 +133,7 @@ int run(bool is_small, const std::string& root, const std::vector<std::string>& 
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments == std::vector<std::string>{"--list"}) return casync::compll::test::list();
   const bool is_small = !arguments.empty() && arguments.front() == "--small";
   if (is_small) arguments.erase(arguments.begin());
   if (arguments.empty()) arguments.push_back(".");

@@ -55,7 +55,7 @@ struct Decoder {
 struct Codec {
   static constexpr uint32_t kNumber = 5, kVersion = 1;
   static constexpr uint32_t kOverflow = 0x7f800000u;
-  static constexpr uint32_t kSlots = 2;
+  static constexpr uint32_t kSlots = 1;
   static constexpr bool kHasBlocks = true, kOrdered = false;
   using Decoder = codec::Decoder;
 
@@ -107,13 +107,11 @@ struct Codec {
           #pragma unroll
           for (uint32_t k = 0; k < 4; ++k) {
             const float gradient_0 = x[k];
-            const int32_t result_35 = to_int<4>(v27 ? round_even(gradient_0 * v30) : 0.0f);
+            const int32_t result_35 = v27 ? round_to_int<4>(gradient_0 * v30) : 0;
             levels_codes[k] = code_of(result_35);
-            if (keeps_back) {
-              // 22: gradient = map(levels, spread(scale, block), [&](int level, float s) -> float { return level * s; });
-              const float v39 = gradient_0 - (float(result_35) * result_25);
-              kept_back[k] = v39;
-            }
+            // 22: gradient = map(levels, spread(scale, block), [&](int level, float s) -> float { return level * s; });
+            const float v39 = gradient_0 - (float(result_35) * result_25);
+            kept_back[k] = v39;
           }
           store_quad<4>(levels_codes, levels_at, i, rest);
           if (keeps_back) work.keep_back(kept_back, i, rest);
@@ -150,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 6)
 extern "C" const Kernels* casync_int4_kernels() {
   static const Kernels kernels = {
       .name = "int4",
-      .shape = {2, 0, 0, true, false, false},
+      .shape = {1, 0, 0, true, false, false},
       .encode = casync_int4_encode,
       .merge = casync_int4_merge,
       .decode = casync_int4_decode};
