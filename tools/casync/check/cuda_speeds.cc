@@ -177,7 +177,7 @@ Speeds measure_turns(const compll::CudaRoundsCodec& codec, CudaDevice& device, E
 
 Speeds measure_on_cuda(const compll::CudaCodec& codec, CudaDevice& device, double seconds, Elements n) {
   for (int i = 0; i <= kHalvings && device.status(); ++i) {
-    const Speeds speeds = measure(codec, device, n >> i, seconds);
+    Speeds speeds = measure(codec, device, n >> i, seconds);
     if (!speeds.operations.empty()) return speeds;
   }
   return {};
@@ -185,7 +185,7 @@ Speeds measure_on_cuda(const compll::CudaCodec& codec, CudaDevice& device, doubl
 
 Speeds measure_on_cuda(const compll::CudaRoundsCodec& codec, CudaDevice& device, double seconds, Elements side) {
   for (int i = 0; i <= kSideHalvings && device.status(); ++i) {
-    const Speeds speeds = measure_turns(codec, device, side >> i, seconds);
+    Speeds speeds = measure_turns(codec, device, side >> i, seconds);
     if (!speeds.operations.empty()) return speeds;
   }
   return {};
