@@ -47,6 +47,8 @@ constexpr EnvironmentVariable kTable[] = {
      0.1, 3600},
     {"CASYNC_INCLUDE_DIR", Type::kDirectory, "beside the library",
      "Where the headers are that compiled codecs include: `compll`, `base` and `hwy`."},
+    {"CASYNC_NVRTC", Type::kFile, "searched for",
+     "The library `libnvrtc.so.13` that compiles kernels; else the loader's, the Python package's, a CUDA toolkit's."},
     {"CASYNC_LIB_DIR", Type::kDirectory, "beside the library", "Where to look first for the modules `libcasync_*.so`."},
 };
 

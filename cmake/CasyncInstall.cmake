@@ -28,10 +28,11 @@ if(TARGET casync)
     DESTINATION ${package_dir})
 endif()
 
-# What codecs that users write are compiled with: ours, and Highway's as this build had it. See compll/load/headers.h.
+# What codecs that users write are compiled with: ours, for processors and for GPUs, and Highway's as this build had it.
+# See compll/load/headers.h.
 set(codec_headers ${CMAKE_INSTALL_LIBDIR}/casync/include)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/compll/ops DESTINATION ${codec_headers}/compll
-  FILES_MATCHING PATTERN "*.h" PATTERN reference EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN reference EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/base/units.h DESTINATION ${codec_headers}/base)
 install(DIRECTORY ${CASYNC_HIGHWAY}/hwy DESTINATION ${codec_headers}
   FILES_MATCHING PATTERN "*.h" PATTERN contrib EXCLUDE PATTERN tests EXCLUDE)

@@ -32,6 +32,7 @@ class CudaRoundsText {
       made.kernels.push_back("casync_" + program_.declares.name + "_turn_" + std::to_string(turn));
       write_kernel(made.kernels.back(), turn);
     }
+    write_sizes();
     write_table(made.kernels);
   }
 
@@ -181,6 +182,22 @@ class CudaRoundsText {
     out_.line("");
   }
 
+  void write_sizes() {
+    std::vector<std::pair<std::string, std::string>> members = {{"tile_elements", "tile_elements(settings)"}};
+    for (std::size_t turn = 0; turn < plan_.turns.size(); ++turn) {
+      const std::string index = "[" + std::to_string(turn) + "]", memory = word("Turn", turn) + "::Memory(n, settings)";
+      members.push_back({"memory_bytes" + index, memory + ".all"});
+      members.push_back({"zeroed_bytes" + index, memory + ".zeroed"});
+    }
+    for (std::size_t i = 0; i < plan_.exchanged.size(); ++i) {
+      const std::string index = "[" + std::to_string(i) + "]";
+      members.push_back({"exchanged_floats" + index, "Layout(n, settings).exchanged" + index});
+    }
+    members.push_back({"state_floats", "Layout(n, settings).states"});
+    members.push_back({"scratch_floats", "Layout(n, settings).stored"});
+    write_sizes_kernel(program_.declares.name, members, out_);
+  }
+
   /// What the host has to know.
   void write_table(const std::vector<std::string>& kernels) {
     const std::string lambda = "[](const Matrix& n, const Settings& settings) -> uint64_t { return ";
@@ -190,6 +207,7 @@ class CudaRoundsText {
     out_.line("static const RoundsKernels kernels = {");
     out_.line("    .name = \"" + program_.declares.name + "\",");
     out_.line("    .rounds = " + std::to_string(plan_.exchanged.size()) + ",");
+    out_.line("    .sizes = casync_" + program_.declares.name + "_sizes,");
     out_.line("    .tile_elements = [](const Settings& settings) { return tile_elements(settings); },");
     out_.line("    .exchanged_floats = [](uint32_t round, const Matrix& n, const Settings& settings) -> uint64_t {");
     out_.line("      return Layout(n, settings).exchanged[round];");

@@ -56,4 +56,16 @@ void write_cuda_sizes(const Program& program, const std::string& tile, Writer& o
   out.line("");
 }
 
+void write_sizes_kernel(const std::string& codec, const std::vector<std::pair<std::string, std::string>>& members,
+                        Writer& out) {
+  out.line("/// For a host that has not compiled this text.");
+  out.open("extern \"C\" __global__ void casync_" + codec +
+           "_sizes(Sizes* sizes, const __grid_constant__ Matrix n,\n"
+           "    const __grid_constant__ Settings settings)");
+  out.line("*sizes = {};");
+  for (const auto& [member, value] : members) out.line("sizes->" + member + " = " + value + ";");
+  out.close();
+  out.line("");
+}
+
 }  // namespace casync::compll

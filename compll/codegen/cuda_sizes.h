@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compll/codegen/writer.h"
 #include "compll/lang/diagnostic.h"
@@ -12,5 +14,9 @@ namespace casync::compll {
 /// Text for the sizes that a program computes, size_0 and so on, and for how many elements a tile has: whole blocks of
 /// all sizes, at least `tile`, of which the five trits of a byte are one.
 void write_cuda_sizes(const Program& program, const std::string& tile, Writer& out, Diagnostics& diagnostics);
+
+/// The kernel casync_NAME_sizes: which members of Sizes it sets, and to what.
+void write_sizes_kernel(const std::string& codec, const std::vector<std::pair<std::string, std::string>>& members,
+                        Writer& out);
 
 }  // namespace casync::compll

@@ -222,6 +222,19 @@ std::string table_entry(const Program& program, const std::string& function) {
          ",\n            .zeroed_bytes = " + bytes("zeroed") + "}";
 }
 
+void write_sizes(Writer& out, const Program& program, const CudaWhole& made) {
+  std::vector<std::pair<std::string, std::string>> members = {{"tile_elements", "tile_elements(settings)"}};
+  const std::vector<std::string> functions = {"encode", "merge", "decode", "result"};
+  for (const auto& [function, stages] : made.stages) {
+    const auto place = std::find(functions.begin(), functions.end(), function) - functions.begin();
+    const std::string index = "[" + std::to_string(place) + "]",
+                      memory = capitalized(function) + "::Memory(n, settings)";
+    members.push_back({"memory_bytes" + index, memory + ".all"});
+    members.push_back({"zeroed_bytes" + index, memory + ".zeroed"});
+  }
+  write_sizes_kernel(program.declares.name, members, out);
+}
+
 void write_table(Writer& out, const Program& program, const CudaWhole& made) {
   out.line("#ifndef __CUDACC_RTC__");
   out.line("/// For whoever is linked with this text.");
@@ -229,6 +242,7 @@ void write_table(Writer& out, const Program& program, const CudaWhole& made) {
   out.line("static const WholeKernels kernels = {");
   out.line("    .name = \"" + program.declares.name + "\",");
   out.line("    .states = " + std::to_string(program.states.size()) + ",");
+  out.line("    .sizes = " + kernel_name(program, "sizes") + ",");
   std::string members = "    .tile_elements = [](const Settings& settings) { return tile_elements(settings); }";
   for (const std::string function : {"encode", "merge", "decode", "result"}) {
     const bool has =
@@ -272,6 +286,7 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
     made.kernels.push_back(kernel_name(program, function));
     write_kernel(out, made.kernels.back(), function);
   }
+  write_sizes(out, program, made);
   write_table(out, program, made);
   out.line("");
   out.line("}  // namespace casync::compll::cuda::codec_" + codec);

@@ -11,9 +11,7 @@
 
 #include "base/number.h"
 #include "compll/codegen/cpu.h"
-#include "compll/codegen/cuda.h"
-#include "compll/codegen/cuda_rounds.h"
-#include "compll/codegen/cuda_whole.h"
+#include "compll/codegen/cuda_codec.h"
 #include "compll/codegen/explain.h"
 #include "compll/ir/lower.h"
 #include "compll/lang/checker.h"
@@ -53,26 +51,13 @@ std::optional<KnownParameters> known_parameters(const std::vector<std::string>& 
   return known;
 }
 
-/// By turns, by blocks and elements, or else of the whole vector.
-Result<std::string> text_for_cuda(const Program& program, const Source& source) {
-  if (program.synchronize) {
-    Result<CudaRounds> turns = cuda_rounds_text(program, source);
-    return turns ? Result<std::string>(std::move(turns->text)) : turns.status();
-  }
-  if (const Result<Lowered> lowered = lower(program, source)) {
-    if (Result<CudaText> text = cuda_text(program, *lowered, source)) return std::move(text->text);
-  }
-  Result<CudaWhole> whole = cuda_whole_text(program, source);
-  return whole ? Result<std::string>(std::move(whole->text)) : whole.status();
-}
-
 int print_cuda(const Program& program, const Source& source) {
-  const Result<std::string> text = text_for_cuda(program, source);
+  const Result<CudaCodecText> text = cuda_codec_text(program, source);
   if (!text) {
     std::fprintf(stderr, "%s\n", text.status().message().c_str());
     return kRefused;
   }
-  std::fputs(text->c_str(), stdout);
+  std::fputs(text_of(*text).c_str(), stdout);
   return 0;
 }
 

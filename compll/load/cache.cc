@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -98,20 +99,25 @@ Result<fs::path> cache_folder() {
   return folder;
 }
 
-fs::path entry_path(const fs::path& folder, const std::string& digest) { return folder / (digest + ".so"); }
+fs::path entry_path(const fs::path& folder, const std::string& digest, const std::string& ending) {
+  return folder / (digest + ending);
+}
 
-bool is_entry(const fs::path& path, const std::string& digest) {
+std::optional<std::string> read_entry(const fs::path& path, const std::string& digest) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info = {};
-  if (!file.open() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
-  if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return false;
-  if (info.st_size < static_cast<off_t>(kSealBytes) || info.st_size > kMostEntry) return false;
+  if (!file.open() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return std::nullopt;
+  if (info.st_size < static_cast<off_t>(kSealBytes) || info.st_size > kMostEntry) return std::nullopt;
   std::string content(static_cast<std::size_t>(info.st_size), '\0');
-  if (!read_all(file.get(), content)) return false;
+  if (!read_all(file.get(), content)) return std::nullopt;
   const std::string seal = content.substr(content.size() - kSealBytes);
   content.resize(content.size() - kSealBytes);
-  return seal == seal_of(content, digest);
+  if (seal != seal_of(content, digest)) return std::nullopt;
+  return content;
 }
+
+bool is_entry(const fs::path& path, const std::string& digest) { return read_entry(path, digest).has_value(); }
 
 Status seal_entry(const fs::path& path, const std::string& digest) {
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
@@ -127,6 +133,11 @@ Status seal_entry(const fs::path& path, const std::string& digest) {
 Status write_new_file(const fs::path& path, const std::string& text) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   return file.open() && write_all(file.get(), text) ? Status::ok() : failed(path, "cannot be written");
+}
+
+std::string unique_name(const std::string& digest) {
+  static std::atomic<unsigned> count{0};
+  return digest + "." + std::to_string(::getpid()) + "." + std::to_string(count++);
 }
 
 EntryLock::EntryLock(const fs::path& folder, const std::string& digest, std::chrono::steady_clock::time_point deadline)

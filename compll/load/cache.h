@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled codecs on disk. An entry is a shared object and, behind it, a seal: what it was made from and a checksum of
-// its bytes. Loading a file runs it, so an entry is taken only from a folder and a file that nobody else can write.
+// Compiled codecs on disk. An entry is a shared object, or a GPU's code, and, behind it, a seal: what it was made from
+// and a checksum of its bytes. Loading a file runs it, so an entry is taken only from a folder and a file that nobody
+// else can write.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -18,10 +20,14 @@ namespace casync::compll {
 Result<std::filesystem::path> cache_folder();
 
 /// Where the entry with this digest is, or would be.
-std::filesystem::path entry_path(const std::filesystem::path& folder, const std::string& digest);
+std::filesystem::path entry_path(const std::filesystem::path& folder, const std::string& digest,
+                                 const std::string& ending = ".so");
 
-/// Whether there is an entry that is whole, made from this and this user's alone. Reads all of it: a shared object that
-/// was cut off would end the process, not the loading.
+/// What was sealed, if the entry is whole, made from this and this user's alone.
+std::optional<std::string> read_entry(const std::filesystem::path& path, const std::string& digest);
+
+/// Whether there is such an entry. Reads all of it: a shared object that was cut off would end the process, not the
+/// loading.
 bool is_entry(const std::filesystem::path& path, const std::string& digest);
 
 /// Makes a shared object that was just compiled an entry, but for its name. Unavailable: it cannot be written.
@@ -29,6 +35,9 @@ Status seal_entry(const std::filesystem::path& path, const std::string& digest);
 
 /// A new file of this text. Unavailable: there is one of that name, or it cannot be written.
 Status write_new_file(const std::filesystem::path& path, const std::string& text);
+
+/// A name that no other process and no other call uses.
+std::string unique_name(const std::string& digest);
 
 /// While it lives, the other processes of this machine that want the same entry wait.
 class EntryLock {

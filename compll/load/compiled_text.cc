@@ -2,9 +2,7 @@
 #include "compll/load/compiled_text.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -59,12 +57,6 @@ std::string first_lines(const std::string& text) {
   std::string line;
   for (int i = 0; i < kShownLines && std::getline(stream, line); ++i) lines += "\n  " + line;
   return lines;
-}
-
-/// A name that no other compilation uses.
-std::string unique_name(const std::string& digest) {
-  static std::atomic<unsigned> count{0};
-  return digest + "." + std::to_string(::getpid()) + "." + std::to_string(count++);
 }
 
 /// Where a text stays that could not be compiled, for whoever looks into it: the next try replaces it.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "base/env.h"
@@ -16,12 +17,31 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Bytes kMostHeader = 4_MiB;
-/// One of each, by which a folder is known.
-constexpr const char* kKnown[] = {"compll/ops/generated.h", "base/units.h", "hwy/highway.h"};
 
-bool has_all(const fs::path& folder) {
+/// What one kind of text includes.
+struct Kind {
+  std::span<const char* const> known;  ///< one of each, by which a folder is known
+  const char *what, *otherwise;        ///< in words
+  const char* ours;                    ///< the folder of ours: by its contents, so that an edit counts
+  bool kernels;                        ///< those of GPUs, too
+  std::span<const char* const> others;
+};
+
+constexpr const char* kCpuKnown[] = {"compll/ops/generated.h", "base/units.h", "hwy/highway.h"};
+// Highway's by those two that every version changes.
+constexpr const char* kCpuOthers[] = {"base/units.h", "hwy/base.h", "hwy/highway.h"};
+constexpr Kind kCpu = {kCpuKnown,
+                       "a codec's file is compiled with (compll/ops, base/units.h, hwy)",
+                       "; built-in codecs need none",
+                       "compll/ops",
+                       false,
+                       kCpuOthers};
+constexpr const char* kCudaKnown[] = {"compll/ops/cuda/launch.h", "compll/ops/cuda/whole.cuh"};
+constexpr Kind kCuda = {kCudaKnown, "kernels are compiled with (compll/ops/cuda)", "", "compll/ops/cuda", true, {}};
+
+bool has_all(const Kind& kind, const fs::path& folder) {
   std::error_code failed;
-  return std::all_of(std::begin(kKnown), std::end(kKnown),
+  return std::all_of(kind.known.begin(), kind.known.end(),
                      [&](const char* file) { return fs::exists(folder / file, failed); });
 }
 
@@ -35,15 +55,15 @@ std::vector<fs::path> places() {
   return found;
 }
 
-/// Ours by their contents, so that an edit counts. Highway's by those two that every version changes.
-Result<std::string> digest_of(const fs::path& folder) {
+Result<std::string> digest_of(const Kind& kind, const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code failed;
-  for (const auto& entry : fs::recursive_directory_iterator(folder / "compll/ops", failed)) {
-    if (entry.path().extension() == ".h") files.push_back(entry.path());
+  for (const auto& entry : fs::recursive_directory_iterator(folder / kind.ours, failed)) {
+    const fs::path ending = entry.path().extension();
+    if (ending == ".h" || (kind.kernels && ending == ".cuh")) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  for (const char* file : {"base/units.h", "hwy/base.h", "hwy/highway.h"}) files.push_back(folder / file);
+  for (const char* file : kind.others) files.push_back(folder / file);
   DigestWriter digest;
   for (const fs::path& file : files) {
     const Result<std::string> text = file_text(file, kMostHeader);
@@ -53,21 +73,22 @@ Result<std::string> digest_of(const fs::path& folder) {
   return digest.text();
 }
 
-}  // namespace
-
-Result<Headers> find_headers() {
+Result<Headers> find(const Kind& kind) {
   std::string tried;
   for (const fs::path& place : places()) {
     tried += (tried.empty() ? "" : ", ") + place.string();
-    if (!has_all(place)) continue;
-    const Result<std::string> digest = digest_of(place);
+    if (!has_all(kind, place)) continue;
+    const Result<std::string> digest = digest_of(kind, place);
     if (!digest) return digest.status();
     return Headers{place.string(), *digest};
   }
-  return unavailable("the headers that a codec's file is compiled with (compll/ops, base/units.h, hwy) are not in " +
-                     tried +
-                     ": install casync whole, or set CASYNC_INCLUDE_DIR to their folder; built-in codecs "
-                     "need none");
+  return unavailable(std::string("the headers that ") + kind.what + " are not in " + tried +
+                     ": install casync whole, or set CASYNC_INCLUDE_DIR to their folder" + kind.otherwise);
 }
+
+}  // namespace
+
+Result<Headers> find_headers() { return find(kCpu); }
+Result<Headers> find_cuda_headers() { return find(kCuda); }
 
 }  // namespace casync::compll

@@ -16,4 +16,7 @@ struct Headers {
 /// $CASYNC_INCLUDE_DIR, else `casync/include` beside the library or in ../lib. Unavailable: they are in neither.
 Result<Headers> find_headers();
 
+/// The same of what kernels include, which is `compll/ops/cuda` alone.
+Result<Headers> find_cuda_headers();
+
 }  // namespace casync::compll

@@ -21,6 +21,14 @@ message("${output}")
 run(${CMAKE_COMMAND} -E env CASYNC_CACHE_DIR=${WORK_DIR}/cache --unset=CASYNC_INCLUDE_DIR
   ${WORK_DIR}/moved/bin/casync codec info ${EXAMPLE_CODEC})
 
+# So would its kernels be.
+file(GLOB sources RELATIVE ${BUILD_DIR}/lib/casync/include ${BUILD_DIR}/lib/casync/include/compll/ops/cuda/*)
+foreach(file IN LISTS sources)
+  if(NOT EXISTS ${WORK_DIR}/moved/${LIBDIR}/casync/include/${file})
+    message(FATAL_ERROR "${file} was not installed")
+  endif()
+endforeach()
+
 file(GLOB_RECURSE files ${WORK_DIR}/moved/*.cmake)
 foreach(file IN LISTS files)
   file(READ ${file} text)

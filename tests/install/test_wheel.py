@@ -69,6 +69,7 @@ def test_it_carries_every_part_and_the_licences_of_all(wheel):
         "casync/lib/libcasync_ucx.so", "casync/lib/libucp.so.0", "casync/lib/libuct.so.0", "casync/lib/libucs.so.0",
         "casync/lib/libucm.so.0", "casync/lib/ucx/libuct_cma.so.0", "casync/bin/casync", "casync/torch/__init__.py",
         "casync/lib/casync/include/compll/ops/generated.h", "casync/lib/casync/include/hwy/highway.h",
+        "casync/lib/casync/include/compll/ops/cuda/launch.h", "casync/lib/casync/include/compll/ops/cuda/whole.cuh",
     ):  # fmt: skip
         assert part in names
     licences = {Path(n).name for n in names if "/licenses/" in n}

@@ -80,11 +80,18 @@ Result<CodecChoice> choice_of(const std::string& name, const std::vector<std::st
   return parse_codec_choice(text);
 }
 
-int check(const std::string& file, const std::vector<std::string>& settings, double seconds, bool as_json) {
-  const Result<CodecChoice> choice = choice_of(file, settings);
+CodecCheck::Device device_from(const std::string& name) {
+  using Device = CodecCheck::Device;
+  return name == "cpu" ? Device::kCpu : name == "cuda" ? Device::kCuda : name == "all" ? Device::kAll : Device::kAuto;
+}
+
+int check(CodecCheck wanted, const std::vector<std::string>& settings) {
+  const Result<CodecChoice> choice = choice_of(wanted.file, settings);
   if (!choice) return fail("codec", choice.status());
+  wanted.file = choice->name;
+  wanted.parameters = choice->parameters;
   bool holds = false;
-  const Status status = check_codec_file(choice->name, choice->parameters, seconds, as_json, &holds);
+  const Status status = check_codec_file(wanted, &holds);
   if (!status) return fail("codec", status);
   return holds ? kExitOk : kExitFailure;
 }
@@ -118,15 +125,23 @@ void add_codec(CLI::App& app, Invocation& invocation) {
   one->add_option("setting", *settings, "PARAMETER=VALUE; the others take their defaults");
   one->add_flag("--json", *json, "As a JSON object");
   one->callback([=, &invocation] { invocation.exit_code = show(*name, *settings, *json); });
-  auto seconds = std::make_shared<double>(0.2);
+  auto wanted = std::make_shared<CodecCheck>();
+  wanted->seconds = 0.2;
   CLI::App* tried = command->add_subcommand("check", "Compile a codec's file, try what it has to keep, measure it");
-  tried->add_option("file", *name, "The program (docs/language.md)")->required();
+  tried->add_option("file", wanted->file, "The program (docs/language.md)")->required();
   tried->add_option("--param", *settings, "PARAMETER=VALUE; the others take their defaults");
-  tried->add_option("--seconds", *seconds, "Spent on each measurement of speed; 0 leaves it out")
+  tried->add_option("--seconds", wanted->seconds, "Spent on each measurement of speed; 0 leaves it out")
       ->check(CLI::Range(0.0, 60.0))
       ->capture_default_str();
-  tried->add_flag("--json", *json, "As a JSON object");
-  tried->callback([=, &invocation] { invocation.exit_code = check(*name, *settings, *seconds, *json); });
+  auto device = std::make_shared<std::string>("auto");
+  tried->add_option("--device", *device, "Where: cpu, cuda, all, or auto: on a GPU, too, where this machine has one")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "all"}))
+      ->capture_default_str();
+  tried->add_flag("--json", wanted->as_json, "As a JSON object");
+  tried->callback([=, &invocation] {
+    wanted->device = device_from(*device);
+    invocation.exit_code = check(*wanted, *settings);
+  });
 }
 
 }  // namespace casync::tools

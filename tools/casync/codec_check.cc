@@ -12,6 +12,7 @@
 #include "compll/load/compiled_text.h"
 #include "compll/load/file_program.h"
 #include "compll/load/file_text.h"
+#include "tools/casync/check/on_cuda.h"
 #include "tools/casync/check/report.h"
 #include "tools/casync/check/rounds.h"
 
@@ -20,92 +21,106 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using compll::Codec;
+using compll::FileProgram;
+using compll::RoundsCodec;
+using Device = CodecCheck::Device;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-using Parameters = std::vector<std::pair<std::string, double>>;
-
-Result<compll::CompiledCodec> compiled_codec(const std::string& path, const compll::FileProgram& read, Making& making) {
-  const auto begin = Clock::now();
-  Result<compll::CompiledCodec> made = compll::compiled(read.codec);
-  if (!made) return Status(made.status().code(), path + ": " + made.status().message());
-  making.compiled_seconds = seconds_since(begin);
-  making.built = made->built;
-  return made;
+// A codec of either kind, as its program means it and as it is compiled.
+Result<std::unique_ptr<Codec>> compiled_codec(const compll::GeneratedCodec& generated, const CodecCheck& check,
+                                              std::uint64_t digest, const Codec&) {
+  return compll::make_generated_codec(generated, check.parameters, digest);
+}
+Result<std::unique_ptr<RoundsCodec>> compiled_codec(const compll::GeneratedCodec& generated, const CodecCheck& check,
+                                                    std::uint64_t digest, const RoundsCodec&) {
+  return compll::make_generated_rounds(generated, check.parameters, digest);
 }
 
-struct Wanted {
-  double seconds = 0;
-  bool as_json = false;
-};
+void try_codec(const Codec& codec, const Codec* meaning, const compll::Program& program, double seconds, Part& part) {
+  part.verdicts = check_properties({.codec = codec,
+                                    .meaning = meaning,
+                                    .contractive = program.declares.contractive,
+                                    .unbiased = program.declares.unbiased});
+  part.figures = measure_figures(codec, seconds);
+}
+void try_codec(const RoundsCodec& codec, const RoundsCodec* meaning, const compll::Program& program, double seconds,
+               Part& part) {
+  part.verdicts = check_rounds_properties({codec, meaning, program});
+  part.figures = measure_rounds(codec, seconds);
+}
 
-/// A codec that exchanges within a step.
-Status check_rounds(const std::string& path, const compll::FileProgram& read, const Parameters& parameters,
-                    Making making, Wanted wanted, bool* holds) {
-  const auto meaning = compll::make_rounds_program(read.program, parameters);
-  if (!meaning) return meaning.status();
-  std::unique_ptr<compll::RoundsCodec> generated;
-  if (making.why_interpreted.empty()) {
-    const Result<compll::CompiledCodec> made = compiled_codec(path, read, making);
-    if (!made) return made.status();
-    auto codec = compll::make_generated_rounds(*made->codec, parameters, read.program->declares.digest);
-    if (!codec) return codec.status();
-    generated = std::move(*codec);
-  } else {
-    wanted.seconds = 0;
+template <class Kind>
+Result<Part> check_on_cpu(const CodecCheck& check, const FileProgram& read, const Kind& meaning, Part part) {
+  part.making.why_interpreted = read.why_interpreted;
+  if (!read.why_interpreted.empty()) {
+    try_codec(meaning, nullptr, *read.program, 0, part);  // how slow an interpreter is says nothing about the codec
+    return part;
   }
-  const CheckedRounds checked{generated ? *generated : **meaning, generated ? meaning->get() : nullptr, *read.program};
-  const std::vector<Verdict> verdicts = check_rounds_properties(checked);
-  const RoundsFigures figures = measure_rounds(checked.codec, wanted.seconds);
-  *holds = all_hold(verdicts);
-  if (wanted.as_json) {
-    std::printf("%s\n", rounds_check_json(checked.codec.info(), making, verdicts, figures).dump(2).c_str());
+  const auto begin = Clock::now();
+  const Result<compll::CompiledCodec> made = compll::compiled(read.codec);
+  if (!made) return Status(made.status().code(), check.file + ": " + made.status().message());
+  part.making.compiled_seconds = seconds_since(begin);
+  part.making.built = made->built;
+  const auto codec = compiled_codec(*made->codec, check, read.program->declares.digest, meaning);
+  if (!codec) return codec.status();
+  try_codec(**codec, &meaning, *read.program, check.seconds, part);
+  return part;
+}
+
+/// Where there is no GPU, the report says why, unless it was asked for one.
+template <class Kind>
+Status add_cuda(const CodecCheck& check, const compll::Source& source, const FileProgram& read, const Kind& meaning,
+                Report& report) {
+  Result<Part> part = check_on_cuda(*read.program, source, meaning, check.seconds);
+  const StatusCode code = part.status().code();
+  if (part) {
+    report.cuda = std::move(*part);
+  } else if (check.device == Device::kAuto &&
+             (code == StatusCode::kUnavailable || code == StatusCode::kUnimplemented)) {
+    report.why_not_cuda = part.status().message();
   } else {
-    print_rounds_check(checked.codec.info(), making, verdicts, figures);
+    return Status(code, check.file + ": " + part.status().message());
+  }
+  return Status::ok();
+}
+
+template <class Kind>
+Status check_codec(const CodecCheck& check, const compll::Source& source, const FileProgram& read,
+                   const Result<std::unique_ptr<Kind>>& meaning, const Part& begun, bool* holds) {
+  if (!meaning) return meaning.status();
+  Report report{(*meaning)->info(), {}, {}, ""};
+  if (check.device != Device::kCuda) {
+    Result<Part> part = check_on_cpu(check, read, **meaning, begun);
+    if (!part) return part.status();
+    report.cpu = std::move(*part);
+  }
+  if (check.device != Device::kCpu) CASYNC_RETURN_IF_ERROR(add_cuda(check, source, read, **meaning, report));
+  *holds = tools::holds(report);
+  if (check.as_json) {
+    std::printf("%s\n", json_of(report).dump(2).c_str());
+  } else {
+    print(report);
   }
   return Status::ok();
 }
 
 }  // namespace
 
-Status check_codec_file(const std::string& path, const std::vector<std::pair<std::string, double>>& parameters,
-                        double seconds, bool as_json, bool* holds) {
-  Making making;
+Status check_codec_file(const CodecCheck& check, bool* holds) {
   const auto begin = Clock::now();
-  const Result<std::string> text = compll::file_text(path, compll::kMostSource);
+  const Result<std::string> text = compll::file_text(check.file, compll::kMostSource);
   if (!text) return text.status();
-  const Result<compll::FileProgram> read = compll::read_program(path, *text, parameters);
+  const Result<FileProgram> read = compll::read_program(check.file, *text, check.parameters);
   if (!read) return read.status();
-  making.text_seconds = seconds_since(begin);
-  making.why_interpreted = read->why_interpreted;
-  if (read->program->synchronize) return check_rounds(path, *read, parameters, making, {seconds, as_json}, holds);
-  Result<std::unique_ptr<Codec>> meaning = compll::make_program_codec(read->program, parameters);
-  if (!meaning) return meaning.status();
-  std::unique_ptr<Codec> compiled;
-  if (making.why_interpreted.empty()) {
-    const Result<compll::CompiledCodec> made = compiled_codec(path, *read, making);
-    if (!made) return made.status();
-    Result<std::unique_ptr<Codec>> codec =
-        compll::make_generated_codec(*made->codec, parameters, read->program->declares.digest);
-    if (!codec) return codec.status();
-    compiled = std::move(*codec);
-  } else {
-    seconds = 0;  // how slow an interpreter is says nothing about the codec
+  Part begun;
+  begun.making.text_seconds = seconds_since(begin);
+  const compll::Source source(check.file, *text);
+  if (read->program->synchronize) {
+    return check_codec(check, source, *read, compll::make_rounds_program(read->program, check.parameters), begun,
+                       holds);
   }
-  const compll::Declarations& declares = read->program->declares;
-  const Checked checked{.codec = compiled ? *compiled : **meaning,
-                        .meaning = compiled ? meaning->get() : nullptr,
-                        .contractive = declares.contractive,
-                        .unbiased = declares.unbiased};
-  const std::vector<Verdict> verdicts = check_properties(checked);
-  const Figures figures = measure_figures(checked.codec, seconds);
-  *holds = all_hold(verdicts);
-  if (as_json) {
-    std::printf("%s\n", check_json(checked.codec.info(), making, verdicts, figures).dump(2).c_str());
-  } else {
-    print_check(checked.codec.info(), making, verdicts, figures);
-  }
-  return Status::ok();
+  return check_codec(check, source, *read, compll::make_program_codec(read->program, check.parameters), begun, holds);
 }
 
 }  // namespace casync::tools

@@ -70,6 +70,7 @@ struct Segment {
 struct Settings {
   uint32_t block = 1;       ///< elements that share statistics, a power of two; 1: there are no blocks
   uint32_t log2_block = 0;  ///< of it
+  uint32_t program = 0;     ///< of a program that is loaded from a file: its payloads' fingerprint of it
   double parameters[kMostParameters] = {};
 };
 
@@ -116,6 +117,18 @@ struct Shape {
 
 using Kernel = void (*)(Launch);
 
+/// What launches of a segment need, as a kernel of its own tells a host that has not compiled the text itself.
+/// Functions are in the order encode, merge, decode, result, or else turns.
+struct Sizes {
+  uint32_t tile_elements = 0;
+  uint64_t memory_bytes[kMostRounds + 1] = {}, zeroed_bytes[kMostRounds + 1] = {};
+  // Of programs that exchange:
+  uint64_t exchanged_floats[kMostRounds] = {};
+  uint64_t state_floats = 0, scratch_floats = 0;
+};
+/// One thread. A vector has a column.
+using SizesKernel = void (*)(Sizes*, Matrix, Settings);
+
 /// The kernels of one codec; null where it has none.
 struct Kernels {
   const char* name = "";
@@ -138,6 +151,7 @@ struct WholeFunction {
 struct WholeKernels {
   const char* name = "";
   uint32_t states = 0;
+  SizesKernel sizes = nullptr;
   uint32_t (*tile_elements)(const Settings& settings) = nullptr;  ///< a multiple of all blocks and of 4096
   WholeFunction encode, merge, decode, result;
 };
@@ -155,6 +169,7 @@ struct TurnFunction {
 struct RoundsKernels {
   const char* name = "";
   uint32_t rounds = 0;
+  SizesKernel sizes = nullptr;
   uint32_t (*tile_elements)(const Settings& settings) = nullptr;
   uint64_t (*exchanged_floats)(uint32_t round, const Matrix& n, const Settings& settings) = nullptr;
   uint64_t (*state_floats)(const Matrix& n, const Settings& settings) = nullptr;

@@ -102,7 +102,7 @@ template <uint32_t kNumber, uint32_t kVersion>
 __device__ __forceinline__ void write_header(const Part& part) {
   if (threadIdx.x != 0) return;
   const bool finite = part.n == 0 || *static_cast<const volatile uint32_t*>(&part.control->not_finite) == 0;
-  cuda::write_header(kNumber, kVersion, part.launch.codec.log2_block, part.n, finite, part.segment.payload);
+  cuda::write_header(kNumber, kVersion, part.launch.codec, part.n, finite, part.segment.payload);
 }
 
 // Sections of a payload.

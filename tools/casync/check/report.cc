@@ -4,15 +4,11 @@
 #include <cstdio>
 
 #include "compll/codec/codec_json.h"
-#include "tools/casync/check/samples.h"
-#include "tools/casync/check/trial.h"
 
 namespace casync::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr Elements kErrorElements = Elements{1} << 16;
 
 const char* word_for(Verdict::State state) {
   switch (state) {
@@ -23,65 +19,19 @@ const char* word_for(Verdict::State state) {
   return "?";
 }
 
-double relative_error(const compll::Codec& codec, const std::vector<float>& x) {
-  const std::vector<float> decoded = decode(codec, encode(codec, x), x.size());
-  double error = 0, norm = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double difference = static_cast<double>(decoded[i]) - x[i];
-    error += difference * difference;
-    norm += static_cast<double>(x[i]) * x[i];
-  }
-  return error / norm;
-}
-
-struct Operation {
-  const char* name;
-  const OperationTime* time;
-};
-
-std::vector<Operation> operations(const CodecBenchResult& speed) {
-  return {{"encode", &speed.encode}, {"decode", &speed.decode}, {"merge of 4", &speed.merge}};
-}
-
-void print_speed(const Figures& figures) {
-  const CodecBenchResult& speed = *figures.speed;
-  std::printf("\n  %-12s %12s %14s %8s %9s\n", "on one core", "bytes/el", "as a copy of", "GB/s", "of copy");
-  for (const Operation& operation : operations(speed)) {
-    const double rate = gigabytes_per_second(*operation.time, speed.options.total);
-    std::printf("  %-12s %12.2f %14.2f %8.2f %8.0f%%\n", operation.name, operation.time->bytes_per_element,
-                operation.time->bytes_per_element * figures.copy_gb_s / rate, rate, 100 * rate / figures.copy_gb_s);
-  }
-  std::printf("  bytes/el: what has to be read and written; as a copy of: what a copy moves meanwhile, at %.1f GB/s\n",
-              figures.copy_gb_s);
-}
-
-}  // namespace
-
-Figures measure_figures(const compll::Codec& codec, double seconds) {
-  Figures figures;
-  const Elements many = Elements{1} << 24;
-  figures.bits = 8 * static_cast<double>(codec.encoded_bound(many)) / static_cast<double>(many);
-  figures.gaussian = relative_error(codec, gaussian_sample(kErrorElements, 1));
-  figures.heavy_tails = relative_error(codec, heavy_sample(kErrorElements, 2));
-  if (seconds <= 0) return figures;
-  CodecBenchOptions options;
-  options.partition = Elements{1} << 20;
-  options.total = Elements{1} << 24;
-  options.seconds = seconds;
-  figures.copy_gb_s = gigabytes_per_second(measure_copy(options), options.total);
-  figures.speed = measure_codec(codec, options);
-  return figures;
-}
-
-void print_verdicts(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts) {
-  std::printf("%s: %s\n", info.name.c_str(), info.summary.c_str());
-  std::printf("  program %s, number %u on the wire\n", compll::text_of_digest(info.digest).c_str(), info.number);
+void print(const Making& making) {
+  const char* language = making.device.empty() ? "C++" : "CUDA C++";
+  if (!making.device.empty()) std::printf("\n  on %s\n", making.device.c_str());
   if (making.why_interpreted.empty()) {
-    std::printf("  C++ text in %.1f ms, %s in %.1f ms\n", 1e3 * making.text_seconds,
-                making.built ? "compiled" : "found compiled", 1e3 * making.compiled_seconds);
+    std::printf("  %s text in %.1f ms, %s%s in %.1f ms\n", language, 1e3 * making.text_seconds,
+                making.built ? "compiled" : "found compiled",
+                making.compiler.empty() ? "" : (" by " + making.compiler).c_str(), 1e3 * making.compiled_seconds);
   } else {
     std::printf("  interpreted, which is slow: %s\n", making.why_interpreted.c_str());
   }
+}
+
+void print(const std::vector<Verdict>& verdicts) {
   std::printf("\n");
   for (const Verdict& verdict : verdicts) {
     std::printf("  %-6s %s\n", word_for(verdict.state), verdict.property.c_str());
@@ -89,17 +39,58 @@ void print_verdicts(const compll::CodecInfo& info, const Making& making, const s
   }
 }
 
-void print_check(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
-                 const Figures& figures) {
-  print_verdicts(info, making, verdicts);
+void print(const Speeds& speeds) {
+  if (speeds.operations.empty()) return;
+  std::printf("\n  %-13s %12s %14s %8s %9s\n", speeds.where.c_str(), "bytes/el", "as a copy of", "GB/s", "of copy");
+  for (const Speeds::Operation& each : speeds.operations) {
+    std::printf("  %-13s %12.2f %14.2f %8.2f %8.0f%%\n", each.name, each.bytes_per_element,
+                each.bytes_per_element * speeds.copy_gb_s / each.gb_s, each.gb_s, 100 * each.gb_s / speeds.copy_gb_s);
+  }
+  std::printf("  bytes/el: what has to be read and written; as a copy of: what a copy moves meanwhile, at %.1f GB/s\n",
+              speeds.copy_gb_s);
+}
+
+void print(const Figures& figures, const compll::CodecInfo&) {
   std::printf("\n  sent   %.4g bits an element, %.4g times less than float32\n", figures.bits, 32 / figures.bits);
   std::printf("  error  %.3g of Gaussian gradients, %.3g of heavy tails (||D(E(x)) - x||^2 / ||x||^2)\n",
               figures.gaussian, figures.heavy_tails);
-  if (figures.speed) print_speed(figures);
+  print(figures.speeds);
 }
 
-Json verdicts_json(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts) {
-  Json json{{"codec", compll::json_of(info)}, {"holds", all_hold(verdicts)}};
+void print(const RoundsFigures& figures, const compll::CodecInfo& info) {
+  std::printf("\n  sent   %.4g bits an element of 1024 x 1024, %.4g times less than float32, in %u exchanges\n",
+              figures.bits, 32 / figures.bits, info.rounds);
+  std::printf("  error  %.3g of Gaussian gradients of 256 x 256, %.3g of the sum of 16 steps\n", figures.first,
+              figures.steps16);
+  print(figures.speeds);
+}
+
+void print(const Part& part, const compll::CodecInfo& info) {
+  print(part.making);
+  print(part.verdicts);
+  std::visit([&](const auto& figures) { print(figures, info); }, part.figures);
+}
+
+void put(Json& json, const Speeds& speeds) {
+  if (speeds.operations.empty()) return;
+  json["copy_gb_s"] = speeds.copy_gb_s;
+  for (const Speeds::Operation& each : speeds.operations) {
+    json["speed"][each.name] = {
+        {"bytes_per_element", each.bytes_per_element}, {"gb_s", each.gb_s}, {"of_copy", each.gb_s / speeds.copy_gb_s}};
+  }
+}
+
+Json errors_of(const Figures& figures) {
+  return {{"gaussian", figures.gaussian}, {"heavy_tails", figures.heavy_tails}};
+}
+Json errors_of(const RoundsFigures& figures) {
+  return {{"first_step", figures.first}, {"sixteen_steps", figures.steps16}};
+}
+
+void put(Json& json, const Part& part) {
+  const Making& making = part.making;
+  if (!making.device.empty()) json["device"] = making.device;
+  if (!making.compiler.empty()) json["compiler"] = making.compiler;
   json["text_ms"] = 1e3 * making.text_seconds;
   if (making.why_interpreted.empty()) {
     json[making.built ? "compiled_ms" : "found_compiled_ms"] = 1e3 * making.compiled_seconds;
@@ -107,27 +98,43 @@ Json verdicts_json(const compll::CodecInfo& info, const Making& making, const st
     json["interpreted"] = making.why_interpreted;
   }
   json["properties"] = Json::array();
-  for (const Verdict& verdict : verdicts) {
+  for (const Verdict& verdict : part.verdicts) {
     json["properties"].push_back(
         {{"property", verdict.property}, {"state", word_for(verdict.state)}, {"detail", verdict.detail}});
   }
-  return json;
+  const auto put_figures = [&](const auto& figures) {
+    json["bits_per_element"] = figures.bits;
+    json["ratio"] = 32 / figures.bits;
+    json["error"] = errors_of(figures);
+    put(json, figures.speeds);
+  };
+  std::visit(put_figures, part.figures);
 }
 
-Json check_json(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
-                const Figures& figures) {
-  Json json = verdicts_json(info, making, verdicts);
-  json["bits_per_element"] = figures.bits;
-  json["ratio"] = 32 / figures.bits;
-  json["error"] = {{"gaussian", figures.gaussian}, {"heavy_tails", figures.heavy_tails}};
-  if (!figures.speed) return json;
-  json["copy_gb_s"] = figures.copy_gb_s;
-  for (const Operation& operation : operations(*figures.speed)) {
-    const double rate = gigabytes_per_second(*operation.time, figures.speed->options.total);
-    json["speed"][operation.name] = {{"bytes_per_element", operation.time->bytes_per_element},
-                                     {"gb_s", rate},
-                                     {"of_copy", rate / figures.copy_gb_s}};
+}  // namespace
+
+bool holds(const Report& report) {
+  const auto keeps = [](const std::optional<Part>& part) { return !part || all_hold(part->verdicts); };
+  return keeps(report.cpu) && keeps(report.cuda);
+}
+
+void print(const Report& report) {
+  const compll::CodecInfo& info = report.info;
+  std::printf("%s: %s\n", info.name.c_str(), info.summary.c_str());
+  std::printf("  program %s, number %u on the wire\n", compll::text_of_digest(info.digest).c_str(), info.number);
+  if (report.cpu) print(*report.cpu, info);
+  if (report.cuda) print(*report.cuda, info);
+  if (!report.why_not_cuda.empty()) std::printf("\n  not tried on a GPU: %s\n", report.why_not_cuda.c_str());
+}
+
+Json json_of(const Report& report) {
+  Json json{{"codec", compll::json_of(report.info)}, {"holds", holds(report)}};
+  if (report.cpu) put(json, *report.cpu);
+  if (report.cuda) {
+    json["cuda"] = {{"holds", all_hold(report.cuda->verdicts)}};
+    put(json["cuda"], *report.cuda);
   }
+  if (!report.why_not_cuda.empty()) json["cuda"] = {{"not_tried", report.why_not_cuda}};
   return json;
 }
 

@@ -4,43 +4,44 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "compll/codec/codec.h"
-#include "tools/bench_codec.h"
+#include "tools/casync/check/figures.h"
 #include "tools/casync/check/properties.h"
 
 namespace casync::tools {
 
 /// How the codec came to be.
 struct Making {
-  double text_seconds = 0;      ///< from the source to C++
+  std::string device;           ///< a GPU's name; "": this machine's processors
+  std::string compiler;         ///< with a GPU's architecture: `NVRTC 13.0 for sm_90`
+  double text_seconds = 0;      ///< from the source to C++, or to CUDA C++
   double compiled_seconds = 0;  ///< until it was loaded
   bool built = false;           ///< by a compiler; else it was in the cache
   std::string why_interpreted;  ///< "" where it was compiled
 };
 
-/// What it costs and what is lost.
-struct Figures {
-  double bits = 0;         ///< an element, of a large gradient
-  double gaussian = 0;     ///< ||D(E(x)) - x||^2 / ||x||^2
-  double heavy_tails = 0;  ///< the same
-  std::optional<CodecBenchResult> speed;
-  double copy_gb_s = 0;
+/// What was found on one device.
+struct Part {
+  Making making;
+  std::vector<Verdict> verdicts;
+  std::variant<Figures, RoundsFigures> figures;
 };
 
-/// One core, `seconds` for each measurement; 0 measures no speed.
-Figures measure_figures(const compll::Codec& codec, double seconds);
+/// What was found of a codec. Where there is no part on a GPU, why.
+struct Report {
+  compll::CodecInfo info;
+  std::optional<Part> cpu, cuda;
+  std::string why_not_cuda;  ///< "" also where it was not asked for
+};
 
-/// What the codec is, how it came to be and what it keeps: the beginning of the two below.
-void print_verdicts(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts);
-nlohmann::ordered_json verdicts_json(const compll::CodecInfo& info, const Making& making,
-                                     const std::vector<Verdict>& verdicts);
+/// Whether it keeps everything, wherever it was tried.
+bool holds(const Report& report);
 
 /// All of it in words, or as one JSON object.
-void print_check(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
-                 const Figures& figures);
-nlohmann::ordered_json check_json(const compll::CodecInfo& info, const Making& making,
-                                  const std::vector<Verdict>& verdicts, const Figures& figures);
+void print(const Report& report);
+nlohmann::ordered_json json_of(const Report& report);
 
 }  // namespace casync::tools

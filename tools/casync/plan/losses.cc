@@ -8,7 +8,7 @@
 
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
-#include "tools/casync/check/rounds.h"
+#include "tools/casync/check/figures.h"
 #include "tools/casync/check/samples.h"
 
 namespace casync::tools {

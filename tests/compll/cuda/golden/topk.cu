@@ -211,12 +211,24 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   decode_by_stages<Decode>(launch);
 }
 
+/// For a host that has not compiled this text.
+extern "C" __global__ void casync_topk_sizes(Sizes* sizes, const __grid_constant__ Matrix n,
+    const __grid_constant__ Settings settings) {
+  *sizes = {};
+  sizes->tile_elements = tile_elements(settings);
+  sizes->memory_bytes[0] = Encode::Memory(n, settings).all;
+  sizes->zeroed_bytes[0] = Encode::Memory(n, settings).zeroed;
+  sizes->memory_bytes[2] = Decode::Memory(n, settings).all;
+  sizes->zeroed_bytes[2] = Decode::Memory(n, settings).zeroed;
+}
+
 #ifndef __CUDACC_RTC__
 /// For whoever is linked with this text.
 extern "C" const WholeKernels* casync_topk_kernels() {
   static const WholeKernels kernels = {
       .name = "topk",
       .states = 0,
+      .sizes = casync_topk_sizes,
       .tile_elements = [](const Settings& settings) { return tile_elements(settings); },
       .encode = {.kernel = casync_topk_encode,
             .stages = Encode::kStages,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
-#include <cstdio>
 
-#include "tools/casync/check/rounds.h"
+#include "tools/bench_codec.h"
+#include "tools/casync/check/figures.h"
 #include "tools/casync/check/rounds_trial.h"
 #include "tools/casync/check/samples.h"
 
@@ -45,14 +46,7 @@ class Bench {
     ++number_;
     return std::chrono::duration<double>(Clock::now() - begin).count();
   }
-
-  /// The gradient and the states are read, the result and the states are written; what is exchanged is written by one
-  /// turn and read by the next.
-  double bytes_per_element() const {
-    double floats = 2.0 * static_cast<double>(kBenchRows * kBenchRows + shape_.states);
-    for (const Elements size : shape_.exchanged) floats += 2.0 * static_cast<double>(size);
-    return sizeof(float) * floats / (kBenchRows * kBenchRows);
-  }
+  double bytes_per_element() const { return bytes_of_turns(shape_, kBenchRows, kBenchRows); }
 
  private:
   void step(Elements matrix) {
@@ -80,6 +74,25 @@ class Bench {
   std::uint32_t number_ = 0;
 };
 
+Speeds speeds_of(const compll::RoundsCodec& codec, double seconds) {
+  CodecBenchOptions options;
+  options.partition = kBenchRows * kBenchRows;
+  options.total = kMatrices * options.partition;
+  options.seconds = seconds;
+  Speeds speeds{"on one core", gigabytes_per_second(measure_copy(options), options.total), {}};
+  Bench bench(codec);
+  bench.pass_seconds();
+  double best = bench.pass_seconds(), spent = best;
+  while (spent < seconds) {
+    const double pass = bench.pass_seconds();
+    best = std::min(best, pass);
+    spent += pass;
+  }
+  const OperationTime step{best, bench.bytes_per_element()};
+  speeds.operations.push_back({"step", step.bytes_per_element, gigabytes_per_second(step, options.total)});
+  return speeds;
+}
+
 }  // namespace
 
 RoundsFigures measure_rounds(const compll::RoundsCodec& codec, double seconds) {
@@ -95,52 +108,15 @@ RoundsFigures measure_rounds(const compll::RoundsCodec& codec, double seconds) {
     if (step == 0) figures.first = relative_error(given, gradient, 1);
   }
   figures.steps16 = relative_error(given, gradient, kErrorSteps);
-  if (seconds <= 0) return figures;
-  CodecBenchOptions options;
-  options.partition = kBenchRows * kBenchRows;
-  options.total = figures.total = kMatrices * options.partition;
-  options.seconds = seconds;
-  figures.copy_gb_s = gigabytes_per_second(measure_copy(options), options.total);
-  Bench bench(codec);
-  bench.pass_seconds();
-  double best = bench.pass_seconds(), spent = best;
-  while (spent < seconds) {
-    const double pass = bench.pass_seconds();
-    best = std::min(best, pass);
-    spent += pass;
-  }
-  figures.turns = OperationTime{best, bench.bytes_per_element()};
+  if (seconds > 0) figures.speeds = speeds_of(codec, seconds);
   return figures;
 }
 
-void print_rounds_check(const compll::CodecInfo& info, const Making& making, const std::vector<Verdict>& verdicts,
-                        const RoundsFigures& figures) {
-  print_verdicts(info, making, verdicts);
-  std::printf("\n  sent   %.4g bits an element of 1024 x 1024, %.4g times less than float32, in %u exchanges\n",
-              figures.bits, 32 / figures.bits, info.rounds);
-  std::printf("  error  %.3g of Gaussian gradients of 256 x 256, %.3g of the sum of 16 steps\n", figures.first,
-              figures.steps16);
-  if (!figures.turns) return;
-  const double rate = gigabytes_per_second(*figures.turns, figures.total), bytes = figures.turns->bytes_per_element;
-  std::printf("\n  %-12s %12s %14s %8s %9s\n", "on one core", "bytes/el", "as a copy of", "GB/s", "of copy");
-  std::printf("  %-12s %12.2f %14.2f %8.2f %8.0f%%\n", "a step", bytes, bytes * figures.copy_gb_s / rate, rate,
-              100 * rate / figures.copy_gb_s);
-  std::printf("  bytes/el: what has to be read and written; as a copy of: what a copy moves meanwhile, at %.1f GB/s\n",
-              figures.copy_gb_s);
-}
-
-nlohmann::ordered_json rounds_check_json(const compll::CodecInfo& info, const Making& making,
-                                         const std::vector<Verdict>& verdicts, const RoundsFigures& figures) {
-  nlohmann::ordered_json json = verdicts_json(info, making, verdicts);
-  json["bits_per_element"] = figures.bits;
-  json["ratio"] = 32 / figures.bits;
-  json["error"] = {{"first_step", figures.first}, {"sixteen_steps", figures.steps16}};
-  if (!figures.turns) return json;
-  const double rate = gigabytes_per_second(*figures.turns, figures.total);
-  json["copy_gb_s"] = figures.copy_gb_s;
-  json["speed"]["step"] = {
-      {"bytes_per_element", figures.turns->bytes_per_element}, {"gb_s", rate}, {"of_copy", rate / figures.copy_gb_s}};
-  return json;
+double bytes_of_turns(const compll::RoundsShape& shape, Elements rows, Elements columns) {
+  const auto n = static_cast<double>(rows * columns);
+  double floats = 2 * (n + static_cast<double>(shape.states));
+  for (const Elements size : shape.exchanged) floats += 2 * static_cast<double>(size);
+  return sizeof(float) * floats / n;
 }
 
 }  // namespace casync::tools

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda_codec.h"
+
+#include <utility>
+
+namespace casync::compll {
+
+Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& source) {
+  if (program.synchronize) {
+    Result<CudaRounds> turns = cuda_rounds_text(program, source);
+    return turns ? Result<CudaCodecText>(std::move(*turns)) : turns.status();
+  }
+  if (const Result<Lowered> lowered = lower(program, source)) {
+    if (Result<CudaText> text = cuda_text(program, *lowered, source)) return CudaCodecText(std::move(*text));
+  }
+  Result<CudaWhole> whole = cuda_whole_text(program, source);
+  return whole ? Result<CudaCodecText>(std::move(*whole)) : whole.status();
+}
+
+const std::string& text_of(const CudaCodecText& codec) {
+  return std::visit([](const auto& each) -> const std::string& { return each.text; }, codec);
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "base/status.h"
+#include "compll/codegen/cuda.h"
+#include "compll/codegen/cuda_rounds.h"
+#include "compll/codegen/cuda_whole.h"
+#include "compll/lang/program.h"
+#include "compll/lang/source.h"
+
+namespace casync::compll {
+
+/// A program's kernels as text: by turns, by blocks and elements, or else of the whole vector.
+using CudaCodecText = std::variant<CudaRounds, CudaText, CudaWhole>;
+
+/// Unimplemented: there is no such text; why, with its place.
+Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& source);
+
+const std::string& text_of(const CudaCodecText& codec);
+
+}  // namespace casync::compll

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
+#include "compll/codegen/cuda_codec.h"
+#include "compll/cuda/cuda_device.h"
+#include "compll/cuda/staged_memory.h"
+
+namespace casync::compll {
+
+using Launches = std::vector<ReadyLaunch>;
+
+/// The kernels of a codec that encodes. Each function gives the launches, in their order, that do it to one segment,
+/// whose vectors are in the device's memory; of what is kept a segment names that which is wanted.
+class CodecKernels {
+ public:
+  virtual ~CodecKernels() = default;
+
+  /// `in` becomes `payload`.
+  virtual Launches encode(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
+  /// `scale` times `in`, which is a sum of what was decoded.
+  virtual Launches encode_sum(const cuda::Segment& segment, const EncodeContext& context,
+                              LaunchMemory& memory) const = 0;
+  /// `scale` times the sum of `contributions`. `out` has room for n floats.
+  virtual Launches merge(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
+  /// The sum of `contributions` into `out`, or to what it has.
+  virtual Launches decode(const cuda::Segment& segment, bool add, LaunchMemory& memory) const = 0;
+  /// `in` becomes `out`, which may be the same.
+  virtual Launches result(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
+};
+
+/// The kernels of a codec that exchanges within a step.
+class TurnKernels {
+ public:
+  virtual ~TurnKernels() = default;
+  virtual RoundsShape shape(Elements rows, Elements columns) const = 0;
+  virtual Launches turn(std::uint32_t number, const cuda::Segment& segment, const EncodeContext& context,
+                        LaunchMemory& memory) const = 0;
+};
+
+/// From the text and the module that it was compiled to. `info` has the parameters' values.
+/// Unavailable: the module lacks a kernel.
+Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, DriverApi::Handle module,
+                                                        const CudaText& text, const CodecInfo& info);
+Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, DriverApi::Handle module,
+                                                         const CudaWhole& text, const CodecInfo& info);
+Result<std::unique_ptr<TurnKernels>> make_turn_kernels(CudaDevice& device, DriverApi::Handle module,
+                                                       const CudaRounds& text, const CodecInfo& info);
+
+}  // namespace casync::compll

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/cuda/cuda_codec.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "compll/codec/merge_whole.h"
+
+namespace casync::compll {
+namespace {
+
+using Piece = StagedMemory::Piece;
+
+/// Where the header says of NaN and infinity (docs/payloads.md).
+constexpr std::size_t kFlags = 4;
+
+class VectorCodec final : public CudaCodec {
+ public:
+  VectorCodec(CudaDevice& device, const Codec& meaning, std::unique_ptr<CodecKernels> kernels)
+      : device_(device), meaning_(meaning), info_(meaning.info()), kernels_(std::move(kernels)), memory_(device) {}
+
+  const CodecInfo& info() const override { return info_; }
+  const CodecKernels& kernels() const override { return *kernels_; }
+  bool wrote_outside() const override { return memory_.wrote_outside(); }
+  void prepare_thread() const override {}
+  Bytes encoded_bound(Elements n) const override { return meaning_.encoded_bound(n); }
+  Status check(ConstView payload, Elements n) const override { return meaning_.check(payload, n); }
+
+  Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
+                 std::byte* payload) const override {
+    return encode_by(&CodecKernels::encode, {in, {}, 1, n}, residual, context, payload);
+  }
+  Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
+                     std::byte* payload) const override {
+    return encode_by(&CodecKernels::encode_sum, {sum, {}, scale, n}, residual, context, payload);
+  }
+  Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                Residual residual, const EncodeContext& context, std::byte* payload) const override {
+    CASYNC_CHECK(!contributions.empty());
+    if (&second != this) return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+    return encode_by(&CodecKernels::merge, {nullptr, contributions, scale, n}, residual, context, payload);
+  }
+
+  void decode(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, false, out); }
+  void decode_add(ConstView payload, Elements n, float* out) const override { decode_into(payload, n, true, out); }
+
+  void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
+              float* out) const override {
+    CASYNC_CHECK(info_.has_result);
+    const std::lock_guard lock(mutex_);
+    struct Placed {
+      Piece out;
+      Kept kept;
+      Launches launches;
+    };
+    const Placed placed = memory_.send([&] {
+      cuda::Segment segment;
+      segment.n = n;
+      Placed all{memory_.room(decoded, n * sizeof(float)), keep(state, n, false, segment), {}};
+      segment.in = segment.out = all.out.as<float>();
+      all.launches = kernels_->result(segment, context, memory_);
+      return all;
+    });
+    run(placed.launches);
+    memory_.read(placed.out, out);
+    fetch(placed.kept, state, n);
+  }
+
+ private:
+  using Encoder = Launches (CodecKernels::*)(const cuda::Segment&, const EncodeContext&, LaunchMemory&) const;
+
+  /// What is encoded: a vector, or contributions.
+  struct Input {
+    const float* in = nullptr;
+    std::span<const Contribution> contributions;
+    float scale = 1;
+    Elements n = 0;
+  };
+
+  /// What is kept from step to step, as it becomes.
+  struct Kept {
+    Piece residual, states;
+  };
+
+  std::uint32_t own_states() const { return info_.states - (info_.feedback ? 1 : 0); }
+  /// A caller may give a residual to any codec that has no states instead.
+  bool adds_residual() const { return info_.feedback || info_.states == 0; }
+
+  const float* give(const float* values, Elements n) const {
+    return reinterpret_cast<const float*>(memory_.give(values, n * sizeof(float)));
+  }
+
+  Kept keep(Residual residual, Elements n, bool encodes, cuda::Segment& segment) const {
+    Kept kept;
+    if (encodes && adds_residual()) {
+      if (residual.in != nullptr) segment.residual_in = give(residual.in, n);
+      if (residual.out != nullptr) kept.residual = memory_.room(nullptr, n * sizeof(float));
+      segment.residual_out = kept.residual.as<float>();
+    }
+    if (own_states() == 0) return kept;
+    std::vector<float> before;
+    for (std::size_t i = info_.feedback ? 1 : 0; i < info_.states; ++i) {
+      const float* const in = residual.in + i * residual.stride;
+      residual.in == nullptr ? before.insert(before.end(), n, info_.state_initial[i])
+                             : before.insert(before.end(), in, in + n);
+    }
+    segment.states_in = give(before.data(), before.size());
+    segment.state_stride = n;
+    if (residual.out != nullptr) kept.states = memory_.room(nullptr, before.size() * sizeof(float));
+    segment.states_out = kept.states.as<float>();
+    return kept;
+  }
+
+  void fetch(const Kept& kept, Residual residual, Elements n) const {
+    if (residual.out == nullptr) return;
+    memory_.read(kept.residual, residual.out);
+    std::vector<float> states(own_states() * n);
+    memory_.read(kept.states, states.data());
+    float* out = residual.out + (info_.feedback ? residual.stride : 0);
+    for (std::size_t i = 0; i < own_states(); ++i) {
+      std::copy_n(states.data() + i * n, n, out + i * residual.stride);
+    }
+  }
+
+  void place(std::span<const Contribution> contributions, cuda::Segment& segment) const {
+    std::vector<cuda::Contribution> all;
+    for (const Contribution& each : contributions) {
+      if (each.raw != nullptr) {
+        all.push_back({nullptr, give(each.raw, segment.n)});
+      } else {
+        all.push_back({reinterpret_cast<unsigned char*>(memory_.give(each.code.data, each.code.size)), nullptr});
+      }
+    }
+    segment.contributions =
+        reinterpret_cast<const cuda::Contribution*>(memory_.give(all.data(), all.size() * sizeof all[0]));
+    segment.contribution_count = static_cast<std::uint32_t>(all.size());
+  }
+
+  void run(const Launches& launches) const {
+    device_.launch(launches);
+    memory_.fetch();
+  }
+
+  Encoded encode_by(Encoder encoder, const Input& input, Residual residual, const EncodeContext& context,
+                    std::byte* payload) const {
+    const std::lock_guard lock(mutex_);
+    struct Placed {
+      Piece payload;
+      Kept kept;
+      Launches launches;
+    };
+    const Placed placed = memory_.send([&] {
+      cuda::Segment segment;
+      segment.n = input.n;
+      segment.scale = input.scale;
+      if (input.contributions.empty()) {
+        segment.in = give(input.in, input.n);
+      } else {
+        place(input.contributions, segment);
+        segment.out = memory_.room(nullptr, input.n * sizeof(float)).as<float>();
+      }
+      Placed all{memory_.room(nullptr, encoded_bound(input.n)), keep(residual, input.n, true, segment), {}};
+      segment.payload = all.payload.as<unsigned char>();
+      all.launches = ((*kernels_).*encoder)(segment, context, memory_);
+      return all;
+    });
+    run(placed.launches);
+    memory_.read(placed.payload, payload);
+    fetch(placed.kept, residual, input.n);
+    return {placed.payload.size, (payload[kFlags] & std::byte{1}) == std::byte{0}};
+  }
+
+  void decode_into(ConstView payload, Elements n, bool add, float* out) const {
+    const std::lock_guard lock(mutex_);
+    const Contribution contribution{payload, nullptr};
+    std::pair<Piece, Launches> placed = memory_.send([&] {
+      cuda::Segment segment;
+      segment.n = n;
+      place({&contribution, 1}, segment);
+      const Piece made = memory_.room(add ? out : nullptr, n * sizeof(float));
+      segment.out = made.as<float>();
+      return std::pair(made, kernels_->decode(segment, add, memory_));
+    });
+    run(placed.second);
+    memory_.read(placed.first, out);
+  }
+
+  CudaDevice& device_;
+  const Codec& meaning_;
+  CodecInfo info_;
+  std::unique_ptr<CodecKernels> kernels_;
+  mutable std::mutex mutex_;  ///< of all below
+  mutable StagedMemory memory_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, DriverApi::Handle module,
+                                                   const CudaCodecText& text, const Codec& meaning) {
+  if (std::holds_alternative<CudaRounds>(text)) return invalid_argument("a codec that exchanges within a step");
+  const auto* tiles = std::get_if<CudaText>(&text);
+  auto kernels = tiles != nullptr ? make_tile_kernels(device, module, *tiles, meaning.info())
+                                  : make_whole_kernels(device, module, std::get<CudaWhole>(text), meaning.info());
+  if (!kernels) return kernels.status();
+  return std::unique_ptr<CudaCodec>(std::make_unique<VectorCodec>(device, meaning, std::move(*kernels)));
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "compll/cuda/driver_api.h"
+#include "compll/ops/cuda/launch.h"
+
+namespace casync::compll {
+
+/// One launch whose segments and workspaces are in the device's memory.
+struct ReadyLaunch {
+  DriverApi::Handle kernel = nullptr;
+  cuda::Grid grid;
+  cuda::Launch launch;
+};
+
+/// A GPU of this machine, one operation behind the other. What fails is noted, and nothing is done from then on: who
+/// uses a result asks for the status first. For one thread at a time.
+class CudaDevice {
+ public:
+  /// The first device that the driver shows. Unavailable: it shows none; says what the driver says.
+  static Result<std::unique_ptr<CudaDevice>> open(const DriverApi& api);
+  ~CudaDevice();
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  const std::string& name() const { return name_; }
+  const std::string& architecture() const { return architecture_; }  ///< `sm_90`
+  /// Of the first operation that failed.
+  const Status& status() const { return status_; }
+  /// The same, by who uses it.
+  void fail(const std::string& what);
+
+  /// nullptr where there is no memory left, which is no failure of the device.
+  std::byte* allocate(std::size_t bytes);
+  void free(std::byte* memory);
+  void upload(std::byte* to, const void* from, std::size_t bytes);
+  void download(void* to, const std::byte* from, std::size_t bytes);
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes);
+  void fill(std::byte* at, unsigned char value, std::size_t bytes);
+
+  /// A module of machine code, until the device is closed. Unavailable: the driver refuses it.
+  Result<DriverApi::Handle> load(const std::string& cubin);
+  /// Unavailable: the module has no such kernel.
+  Result<DriverApi::Handle> kernel(DriverApi::Handle module, const std::string& name);
+  /// How many blocks of threads the device runs at a time.
+  std::uint32_t blocks_at_once(DriverApi::Handle kernel, std::uint32_t shared_bytes);
+
+  void launch(std::span<const ReadyLaunch> launches);
+  /// A kernel that tells sizes, in one thread.
+  void launch_one(DriverApi::Handle kernel, void** arguments);
+  void wait();
+
+  /// From here until `end_timing`, in seconds.
+  void begin_timing();
+  double end_timing();
+
+ private:
+  explicit CudaDevice(const DriverApi& api) : api_(api) {}
+  /// Whether to go on: notes the failure.
+  bool went_well(DriverApi::Code code, const char* what);
+  bool is_usable();
+  std::string text_of(DriverApi::Code code) const;
+  Status open_first();
+
+  const DriverApi& api_;
+  Status status_;
+  std::string name_, architecture_;
+  DriverApi::DeviceId device_ = 0;
+  int processors_ = 1;
+  DriverApi::Handle context_ = nullptr, begin_ = nullptr, end_ = nullptr;
+};
+
+}  // namespace casync::compll

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <string>
+#include <type_traits>
+
+namespace casync::compll {
+namespace {
+
+constexpr const char* kLibrary = "libcuda.so.1";
+
+Result<DriverApi> load() {
+  void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return unavailable(std::string("there is no CUDA driver: ") + ::dlerror());
+  std::string missing;
+  const auto take = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    if (function == nullptr) missing += (missing.empty() ? "" : ", ") + std::string(name);
+  };
+  DriverApi api;
+  take("cuInit", api.init);
+  take("cuGetErrorString", api.error_text);
+  take("cuDeviceGetCount", api.device_count);
+  take("cuDeviceGet", api.device);
+  take("cuDeviceGetName", api.device_name);
+  take("cuDeviceGetAttribute", api.device_attribute);
+  take("cuDevicePrimaryCtxRetain", api.retain_context);
+  take("cuDevicePrimaryCtxRelease_v2", api.release_context);
+  take("cuCtxSetCurrent", api.use_context);
+  take("cuCtxSynchronize", api.wait_for_all);
+  take("cuModuleLoadData", api.load_module);
+  take("cuModuleGetFunction", api.function);
+  take("cuFuncSetAttribute", api.set_function_attribute);
+  take("cuOccupancyMaxActiveBlocksPerMultiprocessor", api.blocks_at_once);
+  take("cuLaunchKernel", api.launch);
+  take("cuMemAlloc_v2", api.allocate);
+  take("cuMemFree_v2", api.free);
+  take("cuMemcpyHtoD_v2", api.upload);
+  take("cuMemcpyDtoH_v2", api.download);
+  take("cuMemcpyDtoDAsync_v2", api.copy);
+  take("cuMemsetD8_v2", api.fill);
+  take("cuEventCreate", api.make_event);
+  take("cuEventDestroy_v2", api.end_event);
+  take("cuEventRecord", api.record_event);
+  take("cuEventSynchronize", api.wait_for_event);
+  take("cuEventElapsedTime", api.milliseconds_between);
+  if (missing.empty()) return api;
+  ::dlclose(library);
+  return unavailable(std::string("the CUDA driver ") + kLibrary + " lacks " + missing);
+}
+
+}  // namespace
+
+Result<const DriverApi*> find_driver() {
+  static const auto* const found = new Result<DriverApi>(load());  // outlives every static
+  if (!*found) return found->status();
+  return &**found;
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace casync::compll {
+
+/// NVIDIA's compiler as a library, loaded when it is first asked for, until the process ends.
+class Nvrtc {
+ public:
+  /// $CASYNC_NVRTC; else what the loader finds; else that of the Python packages beside ours or of $VIRTUAL_ENV, and
+  /// that of a CUDA toolkit. Unavailable: it is in none of these.
+  static Result<const Nvrtc*> find();
+
+  const std::string& version() const { return version_; }  ///< `13.0`
+
+  /// From CUDA C++ to a device's machine code. CompileError: what it says of the text. Unavailable: it does not know an
+  /// option, such as the architecture. Internal: it fails itself.
+  Result<std::string> compiled(const std::string& text, std::span<const std::string> options) const;
+
+ private:
+  using Code = int;
+  using Handle = void*;  ///< of what is compiled
+
+  static Result<Nvrtc> load();
+  static Result<Nvrtc> from(void* library, const std::string& path);
+  std::string text_of(Code code) const { return error_text_(code); }
+  std::string log_of(Handle program) const;
+
+  std::string version_;
+  Code (*make_)(Handle* program, const char* text, const char* name, int headers, const char* const* contents,
+                const char* const* names) = nullptr;
+  Code (*compile_)(Handle program, int count, const char* const* options) = nullptr;
+  Code (*log_size_)(Handle program, std::size_t* size) = nullptr;
+  Code (*log_)(Handle program, char* log) = nullptr;
+  Code (*cubin_size_)(Handle program, std::size_t* size) = nullptr;
+  Code (*cubin_)(Handle program, char* cubin) = nullptr;
+  Code (*end_)(Handle* program) = nullptr;
+  const char* (*error_text_)(Code error) = nullptr;
+};
+
+}  // namespace casync::compll

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`casync codec check` on a GPU as its users meet it: with NVIDIA's NVRTC, and a driver whose device is this host.
+
+usage: codec_cuda_test.py CASYNC FOLDER   with the emulated libcuda.so.1; exit code 77: there is no NVRTC
+"""
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from command import casync, claim, ends_with, run_all, temporary_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+DRIVER = sys.argv[2]
+NVRTC = next(Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/lib/libnvrtc.so.1[23]"), None)
+INT4 = ROOT / "compll/codecs/int4.cll"
+
+
+def check(*arguments, file=INT4, **variables):
+    with temporary_folder() as cache:
+        env = {"LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": cache, **variables}
+        return casync("codec", "check", file, "--seconds", "0", *arguments, env=env, timeout=200)
+
+
+def test_both_devices_have_their_part():
+    result = check("--json")
+    ends_with(0, result, "codec check")
+    report = json.loads(result.stdout)
+    claim(report["holds"] and report["cuda"]["holds"], "it holds", result.stdout)
+    claim(report["cuda"]["device"] == "this host", "the driver's device", report["cuda"])
+    claim(report["cuda"]["compiler"].startswith("NVRTC 1") and report["cuda"]["compiler"].endswith(" for sm_90"),
+          "by NVRTC for the device's architecture", report["cuda"])
+    claim(report["cuda"]["compiled_ms"] > 1, "compiled", report["cuda"])
+    claim(len(report["cuda"]["properties"]) == len(report["properties"]) + 2, "the same properties, and two", report)
+    claim(report["cuda"]["error"] == report["error"], "the same error", report)
+    words = check("--device", "all").stdout
+    for word in ("on one core", "on this host", "CUDA C++ text in", "compiled by NVRTC", "the driver reports no error"):
+        claim(word in words or word == "on one core", f"it prints {word}", words)
+
+
+def test_each_device_alone():
+    cuda = json.loads(check("--device", "cuda", "--json", CXX="/no/compiler").stdout)
+    claim("properties" not in cuda and cuda["cuda"]["holds"], "no compiler is needed for a GPU", cuda)
+    cpu = json.loads(check("--device", "cpu", "--json", LD_LIBRARY_PATH="/nowhere").stdout)
+    claim("cuda" not in cpu and cpu["properties"], "nothing is said of a GPU", cpu)
+
+
+def test_codecs_of_all_kinds():
+    for name in ("onebit", "terngrad", "diana", "topk"):
+        result = check("--device", "cuda", file=ROOT / f"compll/codecs/{name}.cll")
+        ends_with(0, result, name)
+
+
+def test_kernels_are_found_in_the_cache():
+    with temporary_folder() as cache:
+        for made in ("compiled_ms", "found_compiled_ms"):
+            result = check("--device", "cuda", "--json", CASYNC_CACHE_DIR=cache)
+            claim(made in json.loads(result.stdout)["cuda"], made, result.stdout)
+        claim([p.suffix for p in Path(cache).iterdir()] == [".cubin"], "one entry", *Path(cache).iterdir())
+
+
+def test_what_is_missing_is_said_and_is_an_error_where_it_was_asked_for():
+    missing = {
+        "the CUDA driver does not start: no CUDA-capable device is detected": {"EMULATED_DEVICES": "0"},
+        "CASYNC_NVRTC=/nowhere is no library that can be loaded": {"CASYNC_NVRTC": "/nowhere"},
+    }
+    for reason, variables in missing.items():
+        result = check("--json", **variables)
+        ends_with(0, result, reason)
+        claim(reason in json.loads(result.stdout)["cuda"]["not_tried"], reason, result.stdout)
+        claim(f"not tried on a GPU: {reason}" in check(**variables).stdout, reason)
+        for device in ("cuda", "all"):
+            result = check("--device", device, **variables)
+            ends_with(1, result, reason)
+            claim(f"{INT4}: {reason}" in result.stderr, reason, result.stderr)
+
+
+def test_kernels_that_are_refused_are_an_error():
+    with temporary_folder() as folder:
+        include = Path(folder) / "include"
+        shutil.copytree(ROOT / "compll/ops/cuda", include / "compll/ops/cuda")
+        (include / "compll/ops/cuda/types.cuh").write_text("#error these headers are broken\n")
+        result = check("--device", "cuda", CASYNC_INCLUDE_DIR=str(include))
+        ends_with(3, result, "broken headers")
+        for word in (str(INT4), "refuses what was generated for sm_90", "these headers are broken", "the text is "):
+            claim(word in result.stderr, f"it says {word}", result.stderr)
+
+
+if NVRTC is None:
+    print("skipped: no NVRTC beside", sys.executable, "(tools/setup)")
+    sys.exit(77)
+os.environ.pop("LD_LIBRARY_PATH", None)
+run_all(globals())

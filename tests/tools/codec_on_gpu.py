@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every codec's file through `casync codec check --device cuda`: do its kernels keep what the program promises?
+
+usage: codec_on_gpu.py CASYNC [--jobs N] [--codecs CODEC,...] [--speeds CODEC,...]   prints tables in Markdown
+
+--codecs tries these alone, --speeds measures these, one at a time. Exit code 77: there is no GPU, or no NVRTC.
+"""
+import argparse
+import concurrent.futures
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_HERE = ("there is no CUDA driver", "the CUDA driver does not start", "the CUDA driver knows of no device",
+            "there is no NVRTC")  # fmt: skip
+SKIPPED = 77
+
+
+def check(program, file, seconds):
+    """(report, what was said): no report where the codec is refused."""
+    command = [program, "codec", "check", file, "--device", "cuda", "--seconds", str(seconds), "--json"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    except subprocess.TimeoutExpired:
+        return None, "not ready after 120 s"
+    try:
+        return json.loads(result.stdout)["cuda"], result.stderr
+    except (ValueError, KeyError):
+        return None, f"exit code {result.returncode}: {result.stderr}"
+
+
+def failures(report, said):
+    if report is None:
+        return [said]
+    return [f"{p['property']}: {p['detail']}" for p in report["properties"] if p["state"] == "FAILS"]
+
+
+def row(file, report, said):
+    found = failures(report, said)
+    if report is None:
+        return f"| `{file.stem}` | | | {said.strip().splitlines()[0]} |"
+    compiled = report.get("compiled_ms", 0)
+    notes = sum(p["state"] == "note" for p in report["properties"])
+    return f"| `{file.stem}` | {compiled:.0f} | {len(report['properties'])}, {notes} | {'; '.join(found) or 'all hold'} |"
+
+
+def speeds(name, report):
+    cells = [f" {s['bytes_per_element']:.2f}: {s['gb_s']:.0f} GB/s, {s['of_copy']:.2f} " for s in report["speed"].values()]
+    return f"| `{name}` | {report['copy_gb_s']:.0f} GB/s |{'|'.join(cells)}|"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--codecs", default="*")
+    parser.add_argument("--speeds", default="")
+    options = parser.parse_args()
+    codecs = sorted(file for name in options.codecs.split(",") for file in (ROOT / "compll/codecs").glob(f"{name}.cll"))
+    first, said = check(options.program, codecs[0], 0)
+    if first is None and any(reason in said for reason in NOT_HERE):
+        print("skipped:", said.strip())
+        return SKIPPED
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        results = [(first, said), *pool.map(lambda file: check(options.program, file, 0), codecs[1:])]
+    print(f"On {first['device'] if first else '?'}, compiled by {first['compiler'] if first else '?'}.\n")
+    print("| codec | compiled, ms | properties, of them notes | |\n|---|---|---|---|")
+    for file, (report, said) in zip(codecs, results):
+        print(row(file, report, said))
+    failed = sum(bool(failures(*result)) for result in results)
+    measured = [file for file in codecs if file.stem in options.speeds.split(",")]
+    if measured:
+        print("\nBytes an element, their speed, and it as a part of the copy's:\n")
+        print("| codec | a copy | encode, or a step | decode | merge of 4 |\n|---|---|---|---|---|")
+    for file in measured:
+        report, said = check(options.program, file, 0.05)
+        print(speeds(file.stem, report) if report and "speed" in report else row(file, report, said))
+        failed += report is None or "speed" not in report
+    print(f"\n{failed} of {len(codecs)} fail" if failed else "\nall hold")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

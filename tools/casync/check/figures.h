@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
+
+namespace casync::tools {
+
+/// How fast a codec is beside a copy that was measured in the same run.
+struct Speeds {
+  struct Operation {
+    const char* name;
+    double bytes_per_element = 0;  ///< that it has to read and write
+    double gb_s = 0;               ///< of these
+  };
+  std::string where;
+  double copy_gb_s = 0;
+  std::vector<Operation> operations;  ///< none: nothing was measured
+};
+
+/// What a codec costs and what is lost.
+struct Figures {
+  double bits = 0;         ///< an element, of a large gradient
+  double gaussian = 0;     ///< ||D(E(x)) - x||^2 / ||x||^2
+  double heavy_tails = 0;  ///< the same
+  Speeds speeds;
+};
+
+/// The same of a codec that exchanges within a step.
+struct RoundsFigures {
+  double bits = 0;     ///< a rank hands to exchanges for each element of a matrix of 1024 x 1024
+  double first = 0;    ///< ||result - mean||^2 / ||mean||^2 of one step of Gaussian gradients, 256 x 256
+  double steps16 = 0;  ///< the same of what 16 steps of the same gradients give together
+  Speeds speeds;       ///< of one rank's turns
+};
+
+/// One core, `seconds` for each measurement; 0 measures no speed.
+Figures measure_figures(const compll::Codec& codec, double seconds);
+RoundsFigures measure_rounds(const compll::RoundsCodec& codec, double seconds);
+
+/// What turns move of an element of a matrix: the gradient and the states are read, the result and the states are
+/// written; what is exchanged is written by one turn and read by the next.
+double bytes_of_turns(const compll::RoundsShape& shape, Elements rows, Elements columns);
+
+}  // namespace casync::tools
