@@ -95,7 +95,7 @@ class CudaRoundsText {
       if (plan_.stored_in[i] == turn) put(text, plan_.stored[i], stored_at(i));
     }
     turn < last() ? put_given(text, given, turn) : put_result(text, given);
-    text.write(word("Turn", turn), "", [&] { out_.line("part.clear(at.zeroed);"); });
+    text.write(word("Turn", turn), "", [&] { out_.line("part.clear(at.cleared);"); });
     return text.stages();
   }
 

@@ -62,11 +62,8 @@ class CudaWholeText {
   std::uint32_t write_encoder(const std::string& name, const Routine& routine) {
     CudaWholeRoutine text(program_, routine, out_, diagnostics_);
     text.plan_memory(routine.gradient, "part.input(" + text.place("input", "4 * n") + ")", {0, 1});
-    text.add(0, [&] {
-      const bool is_bounded = !std::isinf(program_.declares.overflow);
-      out_.line("take_input" + (is_bounded ? "<" + overflow_bits_text(program_) + ">" : "") + "(part, at.input);");
-      out_.line("__syncthreads();");
-    });
+    const bool is_bounded = !std::isinf(program_.declares.overflow);
+    text.plan_input(is_bounded ? "<" + overflow_bits_text(program_) + ">" : "<>", "part, at.input");
     plan_states(text, routine);
     text.plan_steps();
     for (std::uint32_t i = 0; i < routine.sections.size(); ++i) plan_section(text, *routine.sections[i], i);
@@ -76,7 +73,7 @@ class CudaWholeText {
     text.write(name, constants, [&] {
       out_.line("write_header<kNumber, kVersion>(part);");
       out_.line("if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));");
-      out_.line("part.clear(at.zeroed);");
+      text.clear_memory();
     });
     return text.stages();
   }
@@ -84,7 +81,6 @@ class CudaWholeText {
   void plan_section(CudaWholeRoutine& text, const Term& term, std::uint32_t section) {
     text.plan_term(term);
     const Type& type = program_.sections[section].type;
-    const std::string width = "<" + cuda_width(type.element) + ">(part, ";
     const std::string to = "in_global(part.segment.payload) + sections." + word(section);
     const bool words = type.element.bits >= 32 && type.element != kTritType;
     const bool blocks = CudaWholeRoutine::is_of_blocks(type) && words;
@@ -92,11 +88,12 @@ class CudaWholeText {
     text.add(stage, [=, this, &text, &term] {
       if (!type.is_array()) {
         const std::string value = text.scalar(term);
-        return out_.line("store_scalar" + width + value + ", " + to + ");");
+        return out_.line("store_scalar<" + cuda_width(type.element) + ">(part, " + value + ", " + to + ");");
       }
-      const std::string array = text.array(term);
-      out_.line((blocks ? "store_blocks" + width + text.block_size(type.extent->count)
-                        : "store_section" + width + CudaWholeRoutine::size(type)) +
+      const std::string array = text.array(term), part = CudaWholeRoutine::part_of(type, text.ready(term), stage);
+      const std::string by = "<" + cuda_width(type.element) + ">(" + part + ", ";
+      out_.line((blocks ? "store_blocks" + by + text.block_size(type.extent->count)
+                        : "store_section" + by + CudaWholeRoutine::size(type)) +
                 ", " + array + ", " + to + ");");
     });
   }
@@ -138,10 +135,13 @@ class CudaWholeText {
       text.plan_term(places);
       text.plan_term(values);
       text.add(0, [&] { out_.line("give_zeros(part);"); });
-      text.add(std::max({1u, text.ready_to_share(places), text.ready_to_share(values)}), [&] {
+      const Ready ready{0, std::max(text.ready(places).all, text.ready(values).all)};
+      const std::uint32_t stage = std::max({1u, text.ready_to_share(places), text.ready_to_share(values)});
+      text.add(stage, [&, ready, stage] {
         const std::string at = text.array(places), from = text.array(values);
         out_.source_line(given.at);
-        out_.line("give_at(part, " + CudaWholeRoutine::size(places.type()) + ", " + at + ", " + from + ");");
+        out_.line("give_at(" + CudaWholeRoutine::part_of(places.type(), ready, stage) + ", " +
+                  CudaWholeRoutine::size(places.type()) + ", " + at + ", " + from + ");");
       });
     } else {
       text.plan_term(given);
@@ -150,7 +150,7 @@ class CudaWholeText {
         out_.line("give(part, " + array + ");");
       });
     }
-    text.write("Decode", "", [&] { out_.line("part.clear(at.zeroed);"); });
+    text.write("Decode", "", [&] { text.clear_memory(); });
     return text.stages();
   }
 
@@ -183,7 +183,7 @@ class CudaWholeText {
       out_.line("fill(part, n, Array<float>{" + made +
                 "}, in_global(part.segment.out));  // last: it may be what was read");
     });
-    text.write("Result", "", [&] { out_.line("part.clear(at.zeroed);"); });
+    text.write("Result", "", [&] { text.clear_memory(); });
     return text.stages();
   }
 

@@ -63,20 +63,28 @@ bool CudaWholeRoutine::is_narrowed(const Term& term) {
   return (term.reducer == Reducer::kMin || term.reducer == Reducer::kMax) && element.is_integer() && element.bits != 32;
 }
 
+/// What a call begins with that not all parameters ask for.
+std::string CudaWholeRoutine::only_if_needed(const Term& term) {
+  const auto found = needed_if_.find(&term);
+  if (found == needed_if_.end()) return "";
+  const std::string value = scalar(*found->second.value);
+  return "if (" + (found->second.holds ? value : "!(" + value + ")") + ") ";
+}
+
 void CudaWholeRoutine::plan_reduction(const Term& term) {
   const Term& of = *term.arguments[0];
   bool ordered = false;
   const std::string by = reducer(term, ordered), type = type_text(term.type().element);
   const std::string name = fresh(std::string(term.reducer == Reducer::kUser ? "reduced" : name_of(term.reducer)));
-  const std::string slot = "part.at<uint64_t>(" + place(name, "8", !ordered) + ")";
+  const std::string slot = "part.at<uint64_t>(" + place(name, "8", ordered ? Zeros::kNone : Zeros::kCleared) + ")";
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::uint32_t stage = std::max(ready_to_share(of), initial != nullptr ? ready_of_scalar(*initial) : 0);
-  const std::string count = size(of.type());
+  const std::string count = size(of.type()), part = part_of(of.type(), ready(of), stage);
   if (!ordered) {
     add(stage, [=, this, &of, &term] {
-      const std::string from = array(of);
+      const std::string from = array(of), condition = only_if_needed(term);
       out_.source_line(term.at);
-      out_.line("reduce_joined<" + by + ">(part, " + count + ", " + from + ", " + slot + ");");
+      out_.line(condition + "reduce_joined<" + by + ">(" + part + ", " + count + ", " + from + ", " + slot + ");");
     });
   } else {
     const std::string chunk = by == "LaneSum" ? "double" : type;
@@ -85,13 +93,14 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
     add(
         stage,
         [=, this, &of, &term] {
-          const std::string from = array(of);
+          const std::string from = array(of), condition = only_if_needed(term);
           if (initial != nullptr) scalar(*initial);
           out_.source_line(term.at);
-          out_.line("reduce_chunks<" + by + ">(part, " + count + ", " + from + ", " + chunks + ");");
+          out_.line(condition + "reduce_chunks<" + by + ">(" + part + ", " + count + ", " + from + ", " + chunks +
+                    ");");
         },
-        [=, this] {
-          out_.line("finish_chunks<" + by + ">(" + count + ", " + chunks + ", " + slot +
+        [=, this, &term] {
+          out_.line(only_if_needed(term) + "finish_chunks<" + by + ">(" + count + ", " + chunks + ", " + slot +
                     (initial != nullptr ? ", " + scalar(*initial) : "") + ");");
         });
   }
@@ -127,12 +136,37 @@ void CudaWholeRoutine::plan_block_reduction(const Term& term, Planned& planned, 
   planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
 }
 
+/// Whether an element is made of the input's element of the same place, and of nothing else that lies in memory.
+bool CudaWholeRoutine::is_made_of_input(const Term& term) const {
+  if (term.op == Op::kVariable) {
+    if (term.variable == routine_.gradient) return true;
+    const auto planned = values_.find(term.variable);
+    if (planned == values_.end() || !planned->second.computed) return false;
+    for (const Step* step : steps_of_program_) {
+      if (step->variables.front() == term.variable) return is_made_of_input(*step->value);
+    }
+    return false;
+  }
+  if (term.op == Op::kRange) return true;
+  if (term.op != Op::kMap) return false;
+  bool reads_elsewhere = false;
+  for_each_term(*term.function, [&](const Term& each) { reads_elsewhere |= each.op == Op::kElement; });
+  return !reads_elsewhere && std::all_of(term.arguments.begin(), term.arguments.end(),
+                                         [&](const TermPtr& each) { return is_made_of_input(*each); });
+}
+
 void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const std::string& name) {
   const Term& of = *term.arguments[0];
-  const std::string selection = "part.at<Selection>(" + place(name + "_selection", "sizeof(Selection)", true) + ")";
-  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", true) + ")";
-  const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + size(term.type())) + ")";
-  const std::string key = name + "_key", count = size(of.type()), wanted = size(term.type());
+  const std::string count = size(of.type()), wanted = size(term.type());
+  const std::string selection =
+      "part.at<Selection>(" + place(name + "_selection", "sizeof(Selection)", Zeros::kCleared) + ")";
+  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", Zeros::kCleared) + ")";
+  const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + wanted) + ")";
+  const std::string entries = "part.at<uint32_t>(" + place(name + "_entries", "4 * " + count) + ")";
+  const std::string lengths =
+      "part.at<uint32_t>(" + place(name + "_lengths", "4 * blocks_of(" + count + ", kBatch)") + ")";
+  const std::string candidates = "Candidates{" + entries + ", " + lengths + "}";
+  const std::string key = name + "_key", many = "static_cast<uint32_t>(" + wanted + ")";
   const std::uint32_t stage = ready_to_share(of);
   const auto define_key = [=, this, &of, &term] {
     if (!defined_.insert(key).second) return;
@@ -140,39 +174,50 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
     out_.source_line(term.at);
     out_.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
   };
-  const auto add_digit = [&](std::uint32_t digit) {
-    const std::string of_digit = "_digit<" + std::to_string(digit) + ">(part, ";
-    const std::string counted = "count" + of_digit + count + ", " + key + ", " + selection + ");";
-    const std::string chosen = "choose" + of_digit + selection + ", static_cast<uint32_t>(" + wanted + "));";
+  const auto list = [=, this](const std::string& input) {
+    define_key();
+    out_.line("list_largest(part, " + count + ", " + key + ", " + many + ", " + candidates + ", " + selection + ", " +
+              input + ");");
+  };
+  const auto choose = [=, this](std::uint32_t digit) {
+    out_.line("choose_digit<" + std::to_string(digit) + ">(part, " + selection + ", " + many + ");");
+  };
+  const bool takes_input = stage == 0 && !input_.empty() && count == "n" && is_made_of_input(of);
+  if (takes_input) {
+    take_input_with(list, [=] { choose(0); });
+  } else {
+    add(
+        stage, [=] { list("NoInput{}"); }, [=] { choose(0); });
+  }
+  for (const std::uint32_t digit : {1u, 2u}) {
     add(
         stage + digit,
         [=, this] {
           define_key();
-          out_.line(counted);
+          out_.line("count_digit<" + std::to_string(digit) + ">(part, " + count + ", " + key + ", " + candidates +
+                    ", " + selection + ");");
         },
-        [=, this] { out_.line(chosen); });
-  };
-  for (std::uint32_t digit = 0; digit < 3; ++digit) add_digit(digit);
+        [=] { choose(digit); });
+  }
   add(stage + 3, [=, this] {
     define_key();
-    out_.line("pick(part, " + count + ", " + key + ", " + selection + "->least, " + selection + "->equal, " + wanted +
-              ",");
-    out_.line("     " + told + ", " + address + ");");
+    out_.line("pick_largest(part, " + count + ", " + key + ", " + candidates + ", " + selection + ", " + wanted + ",");
+    out_.line("             " + told + ", " + address + ");");
   });
   planned = {{stage + 4, stage + 4}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }
 
 void CudaWholeRoutine::plan_where(const Term& term, Planned& planned, const std::string& name) {
   const Term& of = *term.arguments[0];
-  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", true) + ")";
+  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", Zeros::kCleared) + ")";
   const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + size(term.type())) + ")";
   const std::uint32_t stage = ready(of).own;
   add(stage, [=, this, &of, &term] {
     const std::string from = array(of);
     out_.source_line(term.at);
-    out_.line("pick(part, " + size(of.type()) + ", [&](uint64_t i) { return " + from + "(i) ? 1u : 0u; }, 0, 0, " +
+    out_.line("pick_where(part, " + size(of.type()) + ", [&](uint64_t i) { return to_bool(" + from + "(i)); }, " +
               size(term.type()) + ",");
-    out_.line("     " + told + ", " + address + ");");
+    out_.line("           " + told + ", " + address + ");");
   });
   planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }
@@ -220,7 +265,7 @@ void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::
   if (term.function) stage = std::max(stage, ready_of_function(*term.function));
   if (compares_numbers(term)) {
     const std::string runs = "part.at<" + type + ">(" + place(name + "_runs", cuda_bytes(count, element)) + ")";
-    const std::string has_nan = "part.at<uint32_t>(" + place(name + "_has_nan", "4", true) + ")";
+    const std::string has_nan = "part.at<uint32_t>(" + place(name + "_has_nan", "4", Zeros::kCleared) + ")";
     add(stage, [=, this, &of] {
       const std::string from = array(of);
       define_before();
@@ -287,6 +332,8 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
       out_.line("__syncthreads();");
     });
     const bool adds = term.op == Op::kScatterAdd;
+    const Ready both{0, std::max(ready(places).all, ready(values).all)};
+    const std::string part = part_of(places.type(), both, stage);
     add(stage, [=, this, &places, &term] {
       const std::string at = array(places), from = array_of_values();
       out_.source_line(term.at);
@@ -294,19 +341,20 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
       if (adds && element.is_integer() && element.bits != 32) {
         sum = cuda_conversion(kIntType, element, cuda_operation(Op::kAdd, kIntType, {"int32_t(a)", "int32_t(b)"}));
       }
-      out_.line(std::string(adds ? "add" : "set") + "_at(part, " + some + ", " + at + ", " + from + ", " + count +
-                ", " + address +
+      out_.line(std::string(adds ? "add" : "set") + "_at(" + part + ", " + some + ", " + at + ", " + from + ", " +
+                count + ", " + address +
                 (adds ? ", [](" + type + " a, " + type + " b) -> " + type + " { return " + sum + "; }" : "") + ");");
     });
     planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
     return;
   }
   if (term.op == Op::kScatterAdd) refuse(term.at, "`scatter_add` at places that may be there twice");
-  const std::string last = "part.at<uint32_t>(" + place(name + "_last", "4 * " + count, true) + ")";
+  const std::string last = "part.at<uint32_t>(" + place(name + "_last", "4 * " + count, Zeros::kByStep) + ")";
   const std::uint32_t found = ready_to_share(places);
+  const std::string part = part_of(places.type(), ready(places), found);
   add(found, [=, this, &places] {
     const std::string at = array(places);
-    out_.line("find_last(part, " + some + ", " + at + ", " + count + ", " + last + ");");
+    out_.line("find_last(" + part + ", " + some + ", " + at + ", " + count + ", " + last + ");");
   });
   stage = std::max({found + 1, before, ready(values).all});
   add(stage, [=, this, &term] {
@@ -319,6 +367,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
     out_.line("return last != 0 ? " + name + "_values(last - 1) : " + name + "_rest(i);");
     out_.close(";");
     out_.line("fill(part, " + count + ", " + name + "_each, " + address + ");");
+    out_.line("fill(part, " + count + ", [](uint64_t) { return 0u; }, " + last + ");");
     out_.line("__syncthreads();");
   });
   planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};

@@ -37,6 +37,10 @@ CudaWholeRoutine::CudaWholeRoutine(const Program& program, const Routine& routin
   for (const VariableId id : routine.states_then) ++uses_[id];
   if (routine.result) count_uses(*routine.result, 1);
   count_uses(steps_of_program_);
+  std::vector<const Term*> wanted;
+  for (const TermPtr& section : routine.sections) wanted.push_back(section.get());
+  if (routine.result) wanted.push_back(routine.result.get());
+  needed_if_ = reductions_needed_if(steps_of_program_, wanted, routine.states_then);
 }
 
 CudaWholeRoutine::CudaWholeRoutine(const Program& program, const TurnPlan& turn, const std::vector<VariableId>& kept,
@@ -50,6 +54,7 @@ CudaWholeRoutine::CudaWholeRoutine(const Program& program, const TurnPlan& turn,
   for (const VariableId id : kept) ++uses_[id];
   count_uses(*turn.given, 1);
   count_uses(steps_of_program_);
+  needed_if_ = reductions_needed_if(steps_of_program_, {turn.given}, kept);
 }
 
 void CudaWholeRoutine::refuse(Span at, const std::string& what) {
@@ -135,8 +140,8 @@ void CudaWholeRoutine::add(std::uint32_t stage, std::function<void()> write, std
   stages_ = std::max(stages_, stage + 1);
 }
 
-std::string CudaWholeRoutine::place(const std::string& word, const std::string& bytes, bool zeroed) {
-  memory_.push_back({word, bytes, zeroed});
+std::string CudaWholeRoutine::place(const std::string& word, const std::string& bytes, Zeros zeros) {
+  memory_.push_back({word, bytes, zeros});
   return "at." + word;
 }
 
@@ -154,6 +159,39 @@ void CudaWholeRoutine::plan_memory(VariableId id, const std::string& address, Re
                    out_.line("const " + type + " " + name + " = *" + address + ";");
                  },
                  name};
+}
+
+void CudaWholeRoutine::plan_input(const std::string& kind, const std::string& arguments) {
+  input_ = "Input" + kind;
+  input_arguments_ = arguments;
+  add(0, [=, this] {
+    if (input_.empty()) return;
+    out_.line("take_input" + kind + "(" + arguments + ");");
+    out_.line("__syncthreads();");
+  });
+}
+
+/// A step before all others of the first stage, which has the input's elements at hand as it takes them: `write` gets
+/// what takes them. Behind it they are in memory.
+void CudaWholeRoutine::take_input_with(const std::function<void(const std::string&)>& write,
+                                       std::function<void()> finish) {
+  const std::string input = input_ + "(" + input_arguments_ + ", " + values_.at(routine_.gradient).name + ")";
+  input_.clear();
+  const std::string name = values_.at(routine_.gradient).name;
+  const auto write_step = [=, this] {
+    Planned& gradient = values_.at(routine_.gradient);
+    const Planned in_memory = gradient;
+    const std::set<std::string> before = defined_;
+    gradient.define = [=, this] { out_.line("Held<float> " + name + ";"); };
+    out_.open("");
+    name_of_variable(routine_.gradient);
+    write(input);
+    out_.close();
+    out_.line("__syncthreads();");
+    gradient = in_memory;
+    defined_ = before;
+  };
+  steps_.insert(steps_.begin(), {0, write_step, std::move(finish)});
 }
 
 void CudaWholeRoutine::plan_section(VariableId id, const Type& type, const std::string& address) {
@@ -179,6 +217,13 @@ Ready CudaWholeRoutine::ready(const Term& term) const {
 
 bool CudaWholeRoutine::is_of_blocks(const Type& type) {
   return type.extent && type.extent->kind == Extent::Kind::kBlocks;
+}
+
+/// Who has how much of an array in a stage: where all of it is there and it is shorter than the vector, all tiles
+/// alike.
+std::string CudaWholeRoutine::part_of(const Type& type, Ready ready, std::uint32_t stage) {
+  const bool is_short = type.extent && type.extent->kind == Extent::Kind::kSized;
+  return is_short && ready.all <= stage ? "part.evenly()" : "part";
 }
 
 /// When tiles can share an array's elements among them. What there is for each block its own tile has first.
@@ -365,7 +410,7 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
     case Op::kScatterAdd: return plan_scatter(term, planned, name, id);
     case Op::kHistogram: {
       const Term& of = *term.arguments[0];
-      const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + count, true) + ")";
+      const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + count, Zeros::kCleared) + ")";
       const std::uint32_t stage = ready_to_share(of);
       add(stage, [=, this, &of] {
         const std::string from = array(of);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compll/codegen/reduction_needs.h"
 #include "compll/codegen/rounds_plan.h"
 #include "compll/codegen/writer.h"
 #include "compll/lang/diagnostic.h"
@@ -39,6 +40,8 @@ class CudaWholeRoutine {
   /// The variable's array is wanted at this address, should it be made in memory. An address that ends in a comma is a
   /// call without its last argument, which is memory for whoever does not want it.
   void want_at(VariableId id, const std::string& address);
+  /// What is encoded is taken first of all, by itself or by the step that looks at it first.
+  void plan_input(const std::string& kind, const std::string& arguments);
   bool is_distinct(const Term& places) const;
   /// Whether it has been made there: of several addresses it was wanted at, it is at the first.
   bool is_at_place(VariableId id, const std::string& address) const {
@@ -49,8 +52,12 @@ class CudaWholeRoutine {
   Ready ready(VariableId id) const { return values_.at(id).ready; }
   /// A step: its lines in that stage, and what the last tile then does.
   void add(std::uint32_t stage, std::function<void()> write, std::function<void()> finish = {});
-  /// Memory of the segment: so many bytes, zero before and after where `zeroed`.
-  std::string place(const std::string& word, const std::string& bytes, bool zeroed = false);
+  /// What is zero before has to be so afterwards: the last tile sees to it, or a step does.
+  enum class Zeros { kNone, kCleared, kByStep };
+  /// Memory of the segment: so many bytes.
+  std::string place(const std::string& word, const std::string& bytes, Zeros zeros = Zeros::kNone);
+  /// What the last tile does behind all steps.
+  void clear_memory() { out_.line("part.clear(at.cleared);"); }
   std::uint32_t stages() const { return stages_; }
 
   // The text, where a step's lines are written.
@@ -61,6 +68,7 @@ class CudaWholeRoutine {
   static bool is_of_blocks(const Type& type);
   bool uses(VariableId id) const { return uses_[id] != 0; }
   std::uint32_t ready_to_share(const Term& term) const;
+  static std::string part_of(const Type& type, Ready ready, std::uint32_t stage);
   std::string block_size(const Constant& constant) const;
   static std::string size(const Type& type);
   /// How text declares n, of which a program that exchanges knows rows and columns, too.
@@ -93,7 +101,7 @@ class CudaWholeRoutine {
   };
   struct Place {
     std::string word, bytes;
-    bool zeroed;
+    Zeros zeros;
   };
 
   void count_uses(const Term& term, std::size_t times);
@@ -116,8 +124,11 @@ class CudaWholeRoutine {
   void plan_orthonormalize(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
   void plan_vector_reduction(const Term& term, Planned& planned, const std::string& name);
   static bool is_narrowed(const Term& term);
+  std::string only_if_needed(const Term& term);
   void plan_reduction(const Term& term);
   void plan_block_reduction(const Term& term, Planned& planned, const std::string& name);
+  bool is_made_of_input(const Term& term) const;
+  void take_input_with(const std::function<void(const std::string&)>& write, std::function<void()> finish);
   void plan_largest(const Term& term, Planned& planned, const std::string& name);
   void plan_where(const Term& term, Planned& planned, const std::string& name);
   static bool compares_numbers(const Term& term);
@@ -148,11 +159,13 @@ class CudaWholeRoutine {
   Writer& out_;
   Diagnostics& diagnostics_;
   std::vector<std::size_t> uses_;
+  std::map<const Term*, ParameterCondition> needed_if_;  ///< reductions that not all parameters ask for
   std::map<VariableId, Planned> values_;
   std::map<const Term*, Planned> terms_;       ///< arrays without a name
   std::map<const Term*, Planned> reductions_;  ///< scalars
   std::map<VariableId, std::string> places_;
   std::set<VariableId> made_at_place_;
+  std::string input_, input_arguments_;        ///< until a step takes the input while it looks at it
   std::map<VariableId, std::string> in_body_;  ///< names within the function that is being written
   std::vector<StageStep> steps_;
   std::vector<Place> memory_;

@@ -127,11 +127,11 @@ std::string CudaWholeRoutine::expression(const Term& term) {
   return cuda_operation(term.op, term.arguments.back()->type().element, operands);
 }
 
-/// Where in a segment's memory things lie. What has to be zero comes first.
+/// Where in a segment's memory things lie. What has to be zero comes first: of that, what the last tile clears.
 void CudaWholeRoutine::write_memory() {
   out_.line("/// The memory of a segment: what has to be zero before and is so afterwards comes first.");
   out_.open("struct Memory");
-  out_.line("uint64_t zeroed, all;");
+  out_.line("uint64_t cleared, zeroed, all;");
   for (const Place& place : memory_) out_.line("uint64_t " + place.word + ";");
   out_.line("");
   out_.open("COMPLL_BOTH Memory([[maybe_unused]] " + declared_n(program_) +
@@ -141,11 +141,13 @@ void CudaWholeRoutine::write_memory() {
   if (tiles) out_.line("const uint64_t tiles = tiles_for(n, tile_elements(settings));");
   out_.line("Places places;");
   out_.line("places.take(sizeof(Control));");
-  for (const bool zeroed : {true, false}) {
+  const std::pair<Zeros, const char*> ends[] = {
+      {Zeros::kCleared, "cleared"}, {Zeros::kByStep, "zeroed"}, {Zeros::kNone, "all"}};
+  for (const auto& [zeros, end] : ends) {
     for (const Place& place : memory_) {
-      if (place.zeroed == zeroed) out_.line(place.word + " = places.take(" + place.bytes + ");");
+      if (place.zeros == zeros) out_.line(place.word + " = places.take(" + place.bytes + ");");
     }
-    out_.line(std::string(zeroed ? "zeroed" : "all") + " = places.end();");
+    out_.line(std::string(end) + " = places.end();");
   }
   out_.close();
   out_.close(";");

@@ -20,7 +20,7 @@ class Writer {
   }
   /// `text {`, and indents what follows.
   void open(const std::string& text) {
-    line(text + " {");
+    line(text.empty() ? "{" : text + " {");
     ++depth_;
   }
   void close(const std::string& behind = "") {

@@ -84,7 +84,7 @@ struct Launch {
   // Of programs that need the whole vector:
   bool subtract = false;        ///< decode: from what `out` has
   uint32_t contributions = 0;   ///< decode: how many of a segment, at most; one that has none stays as it is
-  uint32_t tile = 0;            ///< elements of a tile: WholeKernels::tile_elements
+  uint32_t tile = 0;            ///< elements of a tile: whole_tile_of
   uint32_t* tickets = nullptr;  ///< a word, zero before the first launch that uses it and behind each; no two launches
                                 ///< that run at the same time have the same one
   /// Shape::slots words for each segment, zero before the first launch that uses them and again behind the last one.
@@ -177,12 +177,26 @@ struct RoundsKernels {
   TurnFunction turns[kMostRounds + 1];
 };
 
+COMPLL_ANYWHERE inline uint64_t whole_tiles_of(uint64_t n, uint32_t tile) { return n == 0 ? 1 : (n - 1) / tile + 1; }
+
+/// How many elements a launch's tiles have: so many that each of the blocks of threads that run at a time (`most`) has
+/// a few to do, as what a tile costs by itself is the same for a large one. `tile`: WholeKernels::tile_elements.
+COMPLL_ANYWHERE inline uint32_t whole_tile_of(const Segment* segments, uint32_t count, uint32_t tile, uint32_t most) {
+  constexpr uint32_t kLargest = 32768, kForEach = 2;
+  for (; tile <= kLargest / 2; tile *= 2) {
+    uint64_t tiles = 0;
+    for (uint32_t i = 0; i < count; ++i) tiles += whole_tiles_of(segments[i].n, 2 * tile);
+    if (tiles < uint64_t{kForEach} * most) break;
+  }
+  return tile;
+}
+
 /// Numbers the tiles of segments; how many there are.
 COMPLL_ANYWHERE inline uint32_t place_whole_tiles(Segment* segments, uint32_t count, uint32_t tile) {
   uint32_t tiles = 0;
   for (uint32_t i = 0; i < count; ++i) {
     segments[i].first_tile = tiles;
-    segments[i].tile_count = segments[i].n == 0 ? 1 : static_cast<uint32_t>((segments[i].n - 1) / tile + 1);
+    segments[i].tile_count = static_cast<uint32_t>(whole_tiles_of(segments[i].n, tile));
     tiles += segments[i].tile_count;
   }
   return tiles;
@@ -210,8 +224,9 @@ struct Grid {
 COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
   return {tiles, kThreads, kWarps * kept_of(unit) * static_cast<uint32_t>(sizeof(float))};
 }
-/// A whole vector's tile: 4096 words of shared memory, and what threads of a block tell each other.
-inline constexpr uint32_t kWholeSharedBytes = 4096 * 4 + 64 * static_cast<uint32_t>(sizeof(uint64_t)) + kThreads * 4;
+/// A whole vector's tile: 4096 words of shared memory, the segment, and what threads of a block tell each other.
+inline constexpr uint32_t kWholeSharedBytes = 4096 * 4 + 64 * static_cast<uint32_t>(sizeof(uint64_t)) + kThreads * 4 +
+                                              16 + static_cast<uint32_t>(sizeof(Segment));
 /// Blocks take tiles as they come, so any number of them does it, one too. More than there are tiles, or than the
 /// device runs at a time (`most`), would find nothing to do.
 COMPLL_ANYWHERE constexpr Grid whole_grid_of(uint32_t tiles, uint32_t most) {

@@ -89,8 +89,7 @@ template <class T, class A, class Less>
 __device__ __forceinline__ void merge_runs(const Part& part, uint64_t count, const A& array, T* runs, T* out, T* spare,
                                            uint32_t has_nan, const Less& goes_before) {
   if (has_nan != 0) return sort(part, count, array, out, spare, goes_before);
-  for_each(part, count, [&](uint64_t i) {
-    const T x = runs[i];
+  for_each(part, count, Array<T>{runs}, [&](uint64_t i, T x) {
     uint64_t place = i % kRun;
     for (uint64_t first = 0; first < count; first += kRun) {
       const uint32_t size = static_cast<uint32_t>(least<uint64_t>(kRun, count - first));

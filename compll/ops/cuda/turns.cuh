@@ -13,11 +13,14 @@ namespace casync::compll::cuda {
 
 inline constexpr uint32_t kWholeTile = 4096;
 
-/// Shared memory of a block of threads: what a step keeps of a tile, and what threads tell each other.
+/// Shared memory of a block of threads: what a step keeps of a tile, what threads tell each other, and the segment,
+/// which is asked for often.
 struct Shared {
   uint32_t words[kWholeTile];
   uint64_t told[64];
   uint32_t sums[kThreads];
+  uint32_t ticket, unused[3];
+  Segment segment;
 };
 static_assert(sizeof(Shared) == kWholeSharedBytes);
 
@@ -53,9 +56,12 @@ struct Part {
   bool adds;             ///< decode: to what is there
   Control* control;
   Shared& shared;
+  bool is_even = false;  ///< what is not as long as the segment is shared evenly, and not by the places of elements
 
+  /// Of the segment that is in shared memory.
   __device__ __forceinline__ static Part of(const Launch& launch, uint32_t tile, uint32_t turn, uint32_t turns) {
-    const Segment& segment = segment_of_tile(launch, tile);
+    Shared& shared = *reinterpret_cast<Shared*>(shared_memory());
+    const Segment& segment = shared.segment;
     return {launch,
             segment,
             segment.n,
@@ -64,13 +70,25 @@ struct Part {
             turns,
             launch.add,
             in_global(reinterpret_cast<Control*>(segment.memory)),
-            *reinterpret_cast<Shared*>(shared_memory())};
+            shared};
   }
 
   /// The tile's share of so many elements; the last tile has what is behind it, too.
-  __device__ uint64_t begin(uint64_t count) const { return least(uint64_t{tile} * launch.tile, count); }
+  __device__ uint64_t begin(uint64_t count) const { return least(uint64_t{tile} * share(count), count); }
   __device__ uint64_t end(uint64_t count) const {
-    return tile + 1 == segment.tile_count ? count : least((uint64_t{tile} + 1) * launch.tile, count);
+    return tile + 1 == segment.tile_count ? count : least((uint64_t{tile} + 1) * share(count), count);
+  }
+  /// Whole bytes of every width, and of five trits.
+  __device__ uint32_t share(uint64_t count) const {
+    constexpr uint32_t kBytes = 40;
+    if (!is_even || count == n) return launch.tile;
+    return (static_cast<uint32_t>(count) / segment.tile_count + kBytes) / kBytes * kBytes;
+  }
+  /// The same for elements that all tiles have made in a stage before: few of many tiles have none to do.
+  __device__ Part evenly() const {
+    Part part = *this;
+    part.is_even = true;
+    return part;
   }
   /// The same of blocks: a tile has whole ones.
   __device__ uint64_t begin_block(uint64_t block) const { return begin(n) / block; }
@@ -131,15 +149,13 @@ struct Part {
   __device__ bool is_last() const {
     __syncthreads();
     if (is_alone()) return true;
+    bool last = false;
     if (threadIdx.x == 0) {
       __threadfence();
-      shared.sums[0] = atomicAdd(&control->tiles, 1u) + 1 == segment.tile_count ? 1 : 0;
+      last = atomicAdd(&control->tiles, 1u) + 1 == segment.tile_count;
       __threadfence();
     }
-    __syncthreads();
-    const bool last = shared.sums[0] != 0;
-    __syncthreads();
-    return last;
+    return __syncthreads_or(last) != 0;
   }
 
   /// The last tile: the next turn may begin, or the one behind so many. Behind the last one all is as it was before.
@@ -155,11 +171,15 @@ struct Part {
   __device__ void clear(uint64_t zeroed) const {
     __syncthreads();
     if (threadIdx.x == 0) control->not_finite = 0;
-    for (uint64_t i = sizeof(Control) + 4 * threadIdx.x; i < zeroed; i += 4 * kThreads) *at<uint32_t>(i) = 0;
+#pragma unroll 4
+    for (uint64_t i = sizeof(Control) + 16 * threadIdx.x; i < zeroed; i += 16 * kThreads) {
+      store_word(at<unsigned char>(i), Quad<uint32_t>{});
+    }
   }
 };
 
-/// Does the turns of all tiles: each block of threads takes the next ticket when it has done what it had.
+/// Does the turns of all tiles: each block of threads takes the next ticket when it begins with the one it has. So it
+/// waits with a later one in its hand, but only for those before the earlier one.
 template <class Do>
 __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns, const Do& take_turn) {
   Shared& shared = *reinterpret_cast<Shared*>(shared_memory());
@@ -167,18 +187,29 @@ __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns,
   const uint32_t tiles = end.first_tile + end.tile_count;
   // Where each segment has one tile there is nothing to wait for.
   const uint32_t tickets = tiles == launch.segment_count ? tiles : tiles * turns;
+  const Segment* at_hand = nullptr;
+  uint32_t next = 0;
+  if (threadIdx.x == 0) next = atomicAdd(in_global(launch.tickets), 1u);
   for (;;) {
     __syncthreads();
-    if (threadIdx.x == 0) {
-      const uint32_t taken = atomicAdd(in_global(launch.tickets), 1u);
+    if (threadIdx.x == 0) shared.ticket = next;
+    __syncthreads();
+    const uint32_t ticket = shared.ticket;
+    if (ticket >= tickets) {
       // Each block takes one in vain: the last of these is the last of all.
-      if (taken + 1 == tickets + gridDim.x) *launch.tickets = 0;
-      shared.sums[0] = taken;
+      if (threadIdx.x == 0 && ticket + 1 == tickets + gridDim.x) *launch.tickets = 0;
+      return;
     }
-    __syncthreads();
-    const uint32_t ticket = shared.sums[0];
-    __syncthreads();
-    if (ticket >= tickets) return;
+    if (threadIdx.x == 0) next = atomicAdd(in_global(launch.tickets), 1u);
+    const Segment* const wanted = &segment_of_tile(launch, ticket % tiles);
+    if (wanted != at_hand) {
+      static_assert(sizeof(Segment) % 8 == 0 && sizeof(Segment) / 8 <= kThreads);
+      auto* const to = reinterpret_cast<uint64_t*>(&shared.segment);
+      const auto* const from = reinterpret_cast<const uint64_t*>(wanted);
+      if (threadIdx.x < sizeof(Segment) / 8) to[threadIdx.x] = from[threadIdx.x];
+      at_hand = wanted;
+      __syncthreads();
+    }
     Part part = Part::of(launch, ticket % tiles, ticket / tiles, turns);
     const bool alone = part.is_alone();
     if (alone && part.turn != 0) continue;

@@ -5,7 +5,7 @@
 // element i, in memory or computed where it is used. Nothing is contracted: compile with -fmad=false.
 #pragma once
 
-#include "compll/ops/cuda/turns.cuh"
+#include "compll/ops/cuda/whole_loops.cuh"
 
 namespace casync::compll::cuda {
 
@@ -61,41 +61,11 @@ __device__ __forceinline__ auto element(uint64_t count, const A& array, uint32_t
   return i < count ? array(i) : decltype(array(0))();
 }
 
-/// One element after the other of the tile's share: neighbours go to neighbouring threads.
-template <class Body>
-__device__ __forceinline__ void for_each(const Part& part, uint64_t count, const Body& body) {
-  const uint64_t end = part.end(count);
-#pragma unroll 4
-  for (uint64_t i = part.begin(count) + threadIdx.x; i < end; i += kThreads) body(i);
-}
-
-template <class T, class A>
-__device__ __forceinline__ void fill(const Part& part, uint64_t count, const A& array, T* out) {
-  for_each(part, count, [&](uint64_t i) { out[i] = array(i); });
-}
-
 /// Of what has one element for each block: those of the tile's own blocks.
 template <class T, class A>
 __device__ __forceinline__ void fill_blocks(const Part& part, uint64_t block, const A& array, T* out) {
   const uint64_t end = part.end_block(block);
   for (uint64_t b = part.begin_block(block) + threadIdx.x; b < end; b += kThreads) out[b] = array(b);
-}
-
-/// What is encoded: scale * in + residual. Notes whether all of it is finite: of magnitudes below one with these bits.
-template <uint32_t kOverflow = 0x7f800000u>
-__device__ __forceinline__ void take_input(const Part& part, uint64_t otherwise) {
-  const Segment& segment = part.segment;
-  const bool made = part.is_input_made();
-  float* const out = part.made_input(otherwise);
-  bool finite = true;
-  for_each(part, part.n, [&](uint64_t i) {
-    float x = in_global(segment.in)[i];
-    if (segment.scale != 1) x = multiply(x, segment.scale);
-    if (segment.residual_in != nullptr) x = add(x, in_global(segment.residual_in)[i]);
-    finite = finite && (bits(x) & 0x7fffffffu) < kOverflow;
-    if (made) out[i] = x;
-  });
-  if (!__all_sync(kWholeWarp, finite) && threadIdx.x % kLanes == 0) atomicMax(&part.control->not_finite, 1u);
 }
 
 template <uint32_t kNumber, uint32_t kVersion>
@@ -151,7 +121,7 @@ __device__ __forceinline__ void store_section(const Part& part, uint64_t count, 
   if constexpr (kBits == kTrits) {
     store_trits(part, count, array, at);
   } else if constexpr (kBits >= 32) {
-    for_each(part, count, [&](uint64_t i) { store_one<kBits>(array(i), at, i); });
+    for_each(part, count, array, [&](uint64_t i, const auto& value) { store_one<kBits>(value, at, i); });
   } else {
     const uint64_t end = part.end(count);
     for (uint64_t i = part.begin(count) + 8 * threadIdx.x; i < end; i += 8 * kThreads) {
@@ -191,22 +161,47 @@ __device__ __forceinline__ float given(const Part& part, float before, float val
 template <class A>
 __device__ __forceinline__ void give(const Part& part, const A& array) {
   float* const out = in_global(part.segment.out);
-  const bool sets = !part.adds && !part.launch.subtract;
-  for_each(part, part.n, [&](uint64_t i) { out[i] = given(part, sets ? 0.0f : out[i], array(i)); });
+  if (!part.adds && !part.launch.subtract) return fill(part, part.n, array, out);
+  struct Both {
+    float before, value;
+  };
+  for_each(part, part.n, [&](uint64_t i) -> Both { return {out[i], array(i)}; },
+           [&](uint64_t i, const Both& both) { out[i] = given(part, both.before, both.value); });
 }
 
 /// The same for zeros with values at places, of which none is there twice: first zeros, then, a stage later, these.
 __device__ __forceinline__ void give_zeros(const Part& part) {
   if (part.adds || part.launch.subtract) return;
-  for_each(part, part.n, [&](uint64_t i) { in_global(part.segment.out)[i] = 0; });
+  fill(part, part.n, [](uint64_t) { return 0.0f; }, in_global(part.segment.out));
+}
+
+/// Elements at places, of which none is there twice, are changed by what has their indices.
+template <class T, class P, class V, class Change>
+__device__ __forceinline__ void change_at(const Part& part, uint64_t count, const P& places, const V& values,
+                                          uint64_t size, T* out, const Change& change) {
+  const uint64_t end = part.end(count);
+#pragma unroll 1
+  for (uint64_t first = part.begin(count) + threadIdx.x; first < end; first += kAhead * kThreads) {
+    uint32_t place[kAhead];
+    T value[kAhead], before[kAhead];
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) {
+      const uint64_t i = least(first + k * kThreads, end - 1);
+      place[k] = static_cast<uint32_t>(places(i));
+      value[k] = values(i);
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) before[k] = place[k] < size ? out[place[k]] : T(0);
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) {
+      if (first + k * kThreads < end && place[k] < size) out[place[k]] = change(before[k], value[k]);
+    }
+  }
 }
 template <class P, class V>
 __device__ __forceinline__ void give_at(const Part& part, uint64_t count, const P& places, const V& values) {
-  float* const out = in_global(part.segment.out);
-  for_each(part, count, [&](uint64_t i) {
-    const uint32_t place = static_cast<uint32_t>(places(i));
-    if (place < part.n) out[place] = given(part, out[place], values(i));
-  });
+  change_at(part, count, places, values, part.n, in_global(part.segment.out),
+            [&](float before, float value) { return given(part, before, value); });
 }
 
 // Moving elements. Places of which none is there twice are set in any order.
@@ -214,36 +209,30 @@ __device__ __forceinline__ void give_at(const Part& part, uint64_t count, const 
 template <class T, class P, class V>
 __device__ __forceinline__ void set_at(const Part& part, uint64_t count, const P& places, const V& values, uint64_t size,
                                        T* out) {
-  for_each(part, count, [&](uint64_t i) {
-    const uint32_t place = static_cast<uint32_t>(places(i));
-    if (place < size) out[place] = values(i);
-  });
+  change_at(part, count, places, values, size, out, [](T, T value) { return value; });
 }
 template <class T, class P, class V, class Add>
 __device__ __forceinline__ void add_at(const Part& part, uint64_t count, const P& places, const V& values, uint64_t size,
                                        T* out, const Add& add) {
-  for_each(part, count, [&](uint64_t i) {
-    const uint32_t place = static_cast<uint32_t>(places(i));
-    if (place < size) out[place] = add(out[place], values(i));
-  });
+  change_at(part, count, places, values, size, out, add);
 }
 /// Where some may be there twice the last one stays: its index, and one, is found first.
 template <class P>
 __device__ __forceinline__ void find_last(const Part& part, uint64_t count, const P& places, uint64_t size,
                                           uint32_t* last) {
-  for_each(part, count, [&](uint64_t i) {
-    const uint32_t place = static_cast<uint32_t>(places(i));
-    if (place < size) atomicMax(last + place, static_cast<uint32_t>(i) + 1);
-  });
+  for_each(part, count, [&](uint64_t i) { return static_cast<uint32_t>(places(i)); },
+           [&](uint64_t i, uint32_t place) {
+             if (place < size) atomicMax(last + place, static_cast<uint32_t>(i) + 1);
+           });
 }
 
 template <class A>
 __device__ __forceinline__ void histogram(const Part& part, uint64_t count, const A& array, uint64_t bins,
                                           uint32_t* out) {
-  for_each(part, count, [&](uint64_t i) {
-    const uint32_t bin = static_cast<uint32_t>(array(i));
-    if (bin < bins) atomicAdd(out + bin, 1u);
-  });
+  for_each(part, count, [&](uint64_t i) { return static_cast<uint32_t>(array(i)); },
+           [&](uint64_t, uint32_t bin) {
+             if (bin < bins) atomicAdd(out + bin, 1u);
+           });
 }
 
 // Kernels.

@@ -18,9 +18,11 @@ __device__ __forceinline__ void take_chunk(Reducer& reducer, uint64_t first, uin
 /// What each chunk of the tile becomes. Reducer: LaneSum or LaneFold.
 template <class Reducer, class A, class T>
 __device__ __forceinline__ void reduce_chunks(const Part& part, uint64_t count, const A& array, T* of_chunks) {
-  const uint64_t end = part.end(count);
-  const uint64_t begin = part.begin(count) + threadIdx.x / kLanes * kReductionChunk;
-  for (uint64_t first = begin; first < end; first += kWarps * kReductionChunk) {
+  const uint64_t warp = threadIdx.x / kLanes;
+  const uint64_t all = part.is_even ? part.segment.tile_count : 1;  // tiles that share all chunks
+  const uint64_t begin = part.is_even ? uint64_t{part.tile} * kWarps * kReductionChunk : part.begin(count);
+  const uint64_t end = part.is_even ? count : part.end(count);
+  for (uint64_t first = begin + warp * kReductionChunk; first < end; first += all * kWarps * kReductionChunk) {
     Reducer reducer;
     take_chunk(reducer, first, least<uint64_t>(kReductionChunk, end - first), array);
     const T result = reducer.all();
@@ -47,7 +49,7 @@ __device__ __forceinline__ void finish_chunks(uint64_t count, const T* of_chunks
 template <class Reducer, class A>
 __device__ __forceinline__ void reduce_joined(const Part& part, uint64_t count, const A& array, uint64_t* slot) {
   Reducer reducer;
-  for_each(part, count, [&](uint64_t i) { reducer.take(array(i), i); });
+  for_each(part, count, array, [&](uint64_t i, const auto& value) { reducer.take(value, i); });
   join_tensor(reducer, slot);
 }
 

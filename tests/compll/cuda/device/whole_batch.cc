@@ -63,12 +63,13 @@ float* WholeBatch::floats(Elements n, const std::vector<float>& values) {
   return reinterpret_cast<float*>(at);
 }
 
-cuda::Launch WholeBatch::launch_of(std::vector<cuda::Segment> segments, const cuda::WholeFunction& function) {
-  cuda::Launch launch;
+WholeBatch::Prepared WholeBatch::launch_of(std::vector<cuda::Segment> segments, const cuda::WholeFunction& function) {
+  Prepared launch;
   launch.codec = settings_;
-  launch.tile = kernels_.tile_elements(settings_);
   launch.segment_count = static_cast<std::uint32_t>(segments.size());
-  tiles_ = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
+  launch.tile = cuda::whole_tile_of(segments.data(), launch.segment_count, kernels_.tile_elements(settings_),
+                                    device_.blocks_at_once(function.kernel));
+  launch.tiles = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
   for (cuda::Segment& segment : segments) {
     std::byte* const memory = device_.allocate(function.memory_bytes(segment.n, settings_));
     device_.fill(memory, 0, function.zeroed_bytes(segment.n, settings_));
@@ -83,8 +84,8 @@ cuda::Launch WholeBatch::launch_of(std::vector<cuda::Segment> segments, const cu
   return launch;
 }
 
-void WholeBatch::run(const cuda::WholeFunction& function, const cuda::Launch& launch) {
-  device_.launch(function.kernel, cuda::whole_grid_of(tiles_, device_.blocks_at_once(function.kernel)), launch);
+void WholeBatch::run(const cuda::WholeFunction& function, const Prepared& launch) {
+  device_.launch(function.kernel, cuda::whole_grid_of(launch.tiles, device_.blocks_at_once(function.kernel)), launch);
 }
 
 double WholeBatch::encode() {

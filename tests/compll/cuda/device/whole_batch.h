@@ -21,17 +21,20 @@ class WholeBatch {
 
  private:
   /// Segments in the device's memory, and a launch of them.
-  cuda::Launch launch_of(std::vector<cuda::Segment> segments, const cuda::WholeFunction& function);
+  struct Prepared : cuda::Launch {
+    std::uint32_t tiles = 0;
+  };
+  Prepared launch_of(std::vector<cuda::Segment> segments, const cuda::WholeFunction& function);
   float* floats(Elements n, const std::vector<float>& values);
-  void run(const cuda::WholeFunction& function, const cuda::Launch& launch);
+  void run(const cuda::WholeFunction& function, const Prepared& launch);
 
   CudaDevice& device_;
   const cuda::WholeKernels& kernels_;
   cuda::Settings settings_;
   Bytes payload_bytes_ = 0;
-  std::uint32_t arrays_ = 1, tiles_ = 0;
+  std::uint32_t arrays_ = 1;
   bool has_residual_ = false;
-  cuda::Launch encode_, residual_, sum_, merge_, decode_;
+  Prepared encode_, residual_, sum_, merge_, decode_;
 };
 
 }  // namespace casync::compll::test

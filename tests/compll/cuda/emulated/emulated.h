@@ -27,6 +27,8 @@ struct Index {
 /// Waits until all lanes of the warp are here with the same operation; then what each of them brought.
 const std::uint64_t* exchange(const char* operation, std::uint64_t own);
 void wait_for_block();
+/// Whether any thread of the block says so.
+bool any_of_block(bool own);
 /// Lets others run: whoever asks for what they do has to.
 void wait_for_others();
 
@@ -72,6 +74,12 @@ T __shfl_down_sync(unsigned, T value, unsigned by, int width = 32) {
   return casync::compll::emulated::from_word<T>(all[lane + by <= last ? lane + by : lane]);
 }
 template <class T>
+T __shfl_up_sync(unsigned, T value, unsigned by) {
+  const unsigned lane = emulated_lane();
+  const std::uint64_t* all = casync::compll::emulated::exchange("shfl_up", casync::compll::emulated::to_word(value));
+  return casync::compll::emulated::from_word<T>(all[lane >= by ? lane - by : lane]);
+}
+template <class T>
 T __shfl_sync(unsigned, T value, int from) {
   return casync::compll::emulated::from_word<T>(
       casync::compll::emulated::exchange("shfl", casync::compll::emulated::to_word(value))[from]);
@@ -98,6 +106,7 @@ inline unsigned __reduce_add_sync(unsigned, unsigned value) {
 }
 inline void __syncwarp() { casync::compll::emulated::exchange("syncwarp", 0); }
 inline void __syncthreads() { casync::compll::emulated::wait_for_block(); }
+inline int __syncthreads_or(int own) { return casync::compll::emulated::any_of_block(own != 0) ? 1 : 0; }
 inline void __threadfence() {}
 inline void __nanosleep(unsigned) { casync::compll::emulated::wait_for_others(); }
 inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast<unsigned>(bits)) + 1; }
@@ -113,6 +122,12 @@ template <class T>
 T atomicMax(T* at, T value) {
   const T before = *at;
   if (before < value) *at = value;
+  return before;
+}
+template <class T>
+T atomicExch(T* at, T value) {
+  const T before = *at;
+  *at = value;
   return before;
 }
 template <class T>

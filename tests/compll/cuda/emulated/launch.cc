@@ -54,7 +54,8 @@ struct Block {
   std::vector<Warp> warps;
   std::vector<std::byte> shared;
   std::uint64_t at_barrier = 0;
-  unsigned done = 0;  ///< threads
+  std::array<std::uint64_t, 2> votes{};  ///< the last barrier at which a thread voted for it, of even and of odd ones
+  unsigned done = 0;                     ///< threads
 };
 
 struct Machine {
@@ -111,6 +112,7 @@ void start(Block& block, unsigned index) {
   block.index = index;
   block.at_barrier = 0;
   block.done = 0;
+  block.votes = {};
   block.warps.assign(machine.grid.threads / kLanes, {});
   block.shared.assign(machine.grid.shared_bytes, std::byte{0xff});  // NaN
   if (block.fibres.size() < machine.grid.threads) block.fibres.resize(machine.grid.threads);
@@ -159,6 +161,14 @@ void wait_for_block() {
   ++block.at_barrier;
   ++machine.progress;
   while (block.at_barrier < (barrier + 1) * machine.grid.threads) wait_for_others();
+}
+
+bool any_of_block(bool own) {
+  Block& block = *machine.running;
+  const std::uint64_t barrier = block.fibres[threadIdx.x].barriers + 1;
+  if (own) block.votes[barrier % 2] = barrier;
+  wait_for_block();
+  return block.votes[barrier % 2] == barrier;
 }
 
 void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch, Order order) {

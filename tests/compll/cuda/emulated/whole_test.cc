@@ -102,6 +102,11 @@ TEST_CASE("emulated kernels of whole vectors: blocks of every size, also those t
   CHECK(difference(kernels_of("adacomp"), {{"bin", 48}}, {{47, 49, 300}, {300}, {13001}}) == "");
 }
 
+TEST_CASE("emulated kernels of whole vectors: what only some parameters ask for is there where they do") {
+  CHECK(difference(kernels_of("terngrad"), {{"clip", 2.5}}, {{1, 300}, {130}, {12301}}) == "");
+  CHECK(difference(kernels_of("dgc"), {{"clip", 1}}, {{1, 300}, {130}, {12301}}) == "");
+}
+
 TEST_CASE("emulated kernels of whole vectors: bytes of five trits are one tile's, wherever tiles end") {
   const std::vector<std::pair<Order, std::uint32_t>> runs = {
       {Order::kForward, 1}, {Order::kForward, 2}, {Order::kBackward, 7}};

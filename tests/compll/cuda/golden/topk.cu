@@ -37,11 +37,13 @@ struct Encode {
 
   /// The memory of a segment: what has to be zero before and is so afterwards comes first.
   struct Memory {
-    uint64_t zeroed, all;
+    uint64_t cleared, zeroed, all;
     uint64_t input;
     uint64_t place_7_selection;
     uint64_t place_7_told;
     uint64_t place_7;
+    uint64_t place_7_entries;
+    uint64_t place_7_lengths;
 
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
       const uint64_t tiles = tiles_for(n, tile_elements(settings));
@@ -49,9 +51,12 @@ struct Encode {
       places.take(sizeof(Control));
       place_7_selection = places.take(sizeof(Selection));
       place_7_told = places.take(8 * tiles);
+      cleared = places.end();
       zeroed = places.end();
       input = places.take(4 * n);
       place_7 = places.take(4 * size_0(n, settings));
+      place_7_entries = places.take(4 * n);
+      place_7_lengths = places.take(4 * blocks_of(n, kBatch));
       all = places.end();
     }
   };
@@ -60,17 +65,18 @@ struct Encode {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
-    take_input(part, at.input);
+    {
+      Held<float> gradient_0;
+      // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
+      const auto map_t0 = [&](uint64_t i) -> float {
+        const float x_4 = gradient_0(i);
+        const float result_6 = abs(x_4);
+        return result_6;
+      };
+      const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
+      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
+    }
     __syncthreads();
-    const Array<float> gradient_0{part.input(at.input)};
-    // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
-    const auto map_t0 = [&](uint64_t i) -> float {
-      const float x_4 = gradient_0(i);
-      const float result_6 = abs(x_4);
-      return result_6;
-    };
-    const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<0>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
     choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
     part.end_turn();
@@ -88,7 +94,7 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<1>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
+    count_digit<1>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
     choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
     part.end_turn();
@@ -106,7 +112,7 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<2>(part, n, place_7_key, part.at<Selection>(at.place_7_selection));
+    count_digit<2>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
     choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
     part.end_turn();
@@ -124,8 +130,8 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    pick(part, n, place_7_key, part.at<Selection>(at.place_7_selection)->least, part.at<Selection>(at.place_7_selection)->equal, size_0(n, settings),
-         part.at<uint64_t>(at.place_7_told), part.at<uint32_t>(at.place_7));
+    pick_largest(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection), size_0(n, settings),
+                 part.at<uint64_t>(at.place_7_told), part.at<uint32_t>(at.place_7));
     if (!part.is_last()) return;
     part.end_turn();
   }
@@ -136,18 +142,18 @@ struct Encode {
     const Memory at(n, settings);
     const Sections sections(n, settings);
     const Array<uint32_t> place_7{part.at<uint32_t>(at.place_7)};
-    store_section<32>(part, size_0(n, settings), place_7, in_global(part.segment.payload) + sections.place);
+    store_section<32>(part.evenly(), size_0(n, settings), place_7, in_global(part.segment.payload) + sections.place);
     const Array<float> gradient_0{part.input(at.input)};
     // 12: float* value = gather(gradient, place);
     const auto value_10 = [&](uint64_t i) -> float {
       const uint32_t place_9 = place_7(i);
       return element(n, gradient_0, place_9);
     };
-    store_section<32>(part, size_0(n, settings), value_10, in_global(part.segment.payload) + sections.value);
+    store_section<32>(part.evenly(), size_0(n, settings), value_10, in_global(part.segment.payload) + sections.value);
     if (!part.is_last()) return;
     write_header<kNumber, kVersion>(part);
     if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));
-    part.clear(at.zeroed);
+    part.clear(at.cleared);
     part.end_turn();
   }
 
@@ -165,11 +171,12 @@ struct Decode {
 
   /// The memory of a segment: what has to be zero before and is so afterwards comes first.
   struct Memory {
-    uint64_t zeroed, all;
+    uint64_t cleared, zeroed, all;
 
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
       Places places;
       places.take(sizeof(Control));
+      cleared = places.end();
       zeroed = places.end();
       all = places.end();
     }
@@ -189,9 +196,9 @@ struct Decode {
     const auto place_11 = Section<uint32_t, 32>{payload + sections.place};
     const auto value_12 = Section<float, 32>{payload + sections.value};
     // 20: gradient = scatter(place, value, gradient.size);
-    give_at(part, size_0(n, settings), place_11, value_12);
+    give_at(part.evenly(), size_0(n, settings), place_11, value_12);
     if (!part.is_last()) return;
-    part.clear(at.zeroed);
+    part.clear(at.cleared);
     part.end_turn();
   }
 

@@ -20,8 +20,9 @@ WholeKernelCodec::WholeKernelCodec(const cuda::WholeKernels& kernels, const Code
 void WholeKernelCodec::run(const cuda::WholeFunction& function, std::vector<cuda::Segment>& segments,
                            cuda::Launch launch) {
   launch.codec = settings_;
-  launch.tile = kernels_.tile_elements(settings_);
   launch.segment_count = static_cast<std::uint32_t>(segments.size());
+  const std::uint32_t most = device_.blocks_at_once(function.kernel);
+  launch.tile = cuda::whole_tile_of(segments.data(), launch.segment_count, kernels_.tile_elements(settings_), most);
   const std::uint32_t tiles = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
   std::vector<Guarded> memory;
   for (cuda::Segment& segment : segments) {
@@ -36,7 +37,7 @@ void WholeKernelCodec::run(const cuda::WholeFunction& function, std::vector<cuda
   const std::uint32_t none = 0;
   const Guarded tickets = place(&none, sizeof none);
   launch.tickets = reinterpret_cast<cuda::uint32_t*>(tickets.begin);
-  start(function.kernel, cuda::whole_grid_of(tiles, device_.blocks_at_once(function.kernel)), launch);
+  start(function.kernel, cuda::whole_grid_of(tiles, most), launch);
   check_zeros(tickets, sizeof none);
   for (std::size_t i = 0; i < segments.size(); ++i) {
     check_zeros(memory[i], function.zeroed_bytes(segments[i].n, settings_));

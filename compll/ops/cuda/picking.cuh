@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chosen places, in ascending order: a tile learns from those before it how many they have.
+#pragma once
+
+#include "compll/ops/cuda/whole.cuh"
+
+namespace casync::compll::cuda {
+
+inline constexpr uint32_t kNoPlace = 0xffffffffu;
+
+/// What a tile tells those behind it: in the upper bits whether it is of this tile alone or of all up to it.
+__device__ __forceinline__ uint64_t in_look_back(uint64_t flag, uint32_t above, uint32_t equal) {
+  return flag << 62 | uint64_t{above} << 31 | equal;
+}
+
+/// How many are above and equal in the tiles before: of the latest ones by themselves, back to one that knows it of all.
+/// One warp asks.
+__device__ __forceinline__ uint64_t look_back(const uint64_t* told, uint32_t tile) {
+  uint64_t above = 0, equal = 0;
+  for (int32_t from = static_cast<int32_t>(tile) - 1; from >= 0; from -= static_cast<int32_t>(kLanes)) {
+    const int32_t at = from - static_cast<int32_t>(threadIdx.x % kLanes);
+    uint64_t word = uint64_t{2} << 62;  // before the first tile there is nothing
+    do {
+      if (at >= 0) word = load_slot(told + at);
+    } while (!__all_sync(kWholeWarp, word >> 62 != 0));
+    const uint32_t whole = __ballot_sync(kWholeWarp, word >> 62 == 2);
+    const uint32_t first = whole == 0 ? kLanes : __ffs(static_cast<int32_t>(whole)) - 1;
+    const bool counts = threadIdx.x % kLanes <= first;
+    above += joined<JoinBySum>(counts ? word >> 31 & 0x7fffffffu : 0, kLanes);
+    equal += joined<JoinBySum>(counts ? word & 0x7fffffffu : 0, kLanes);
+    if (whole != 0) break;
+  }
+  return above << 32 | equal;
+}
+
+/// The first `wanted` places that are chosen, in ascending order; then kNoPlace. `rows` visits what this warp has, rows
+/// in their order: visit gets whether a place is chosen, whether it is if it is one of the first `equal` of these, and
+/// the place. `told`: a word for each tile, zero before.
+template <class ForRows>
+__device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint32_t equal, uint64_t wanted,
+                                     uint64_t* told, uint32_t* out) {
+  const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  uint64_t* const shared = part.shared.told;
+  uint64_t own = 0;  // upper half: above; lower half: equal
+  rows([&](bool is_above, bool is_equal, uint32_t) { own += is_above ? uint64_t{1} << 32 : is_equal ? 1 : 0; });
+  own = joined<JoinBySum>(own, kLanes);
+  if (lane == 0) shared[warp] = own;
+  __syncthreads();
+  uint64_t all = 0, before = 0;
+#pragma unroll
+  for (uint32_t w = 0; w < kWarps; ++w) {
+    if (w < warp) before += shared[w];
+    all += shared[w];
+  }
+  if (warp == 0 && !part.is_alone()) {
+    const uint32_t above = static_cast<uint32_t>(all >> 32), same = static_cast<uint32_t>(all);
+    if (lane == 0) atomicMax(told + part.tile, in_look_back(part.tile == 0 ? 2 : 1, above, same));
+    const uint64_t others = look_back(told, part.tile);
+    if (lane == 0 && part.tile != 0) {
+      atomicMax(told + part.tile, in_look_back(2, above + static_cast<uint32_t>(others >> 32),
+                                               same + static_cast<uint32_t>(others)));
+    }
+    if (lane == 0) shared[kWarps] = others;
+  }
+  __syncthreads();
+  const uint64_t others = part.is_alone() ? 0 : shared[kWarps];
+  uint32_t aboves = static_cast<uint32_t>((others + before) >> 32), equals = static_cast<uint32_t>(others + before);
+  rows([&](bool is_above, bool is_equal, uint32_t place) {
+    const uint32_t above = __ballot_sync(kWholeWarp, is_above), same = __ballot_sync(kWholeWarp, is_equal);
+    const uint32_t below = (1u << lane) - 1;
+    const uint32_t equals_before = equals + static_cast<uint32_t>(__popc(same & below));
+    const uint64_t rank = uint64_t{aboves} + static_cast<uint32_t>(__popc(above & below)) + least(equals_before, equal);
+    if ((is_above || (is_equal && equals_before < equal)) && rank < wanted) out[rank] = place;
+    aboves += static_cast<uint32_t>(__popc(above));
+    equals += static_cast<uint32_t>(__popc(same));
+  });
+  if (part.tile + 1 != part.segment.tile_count) return;
+  all += others;
+  const uint64_t chosen = (all >> 32) + least(static_cast<uint32_t>(all), equal);
+  for (uint64_t i = chosen + threadIdx.x; i < wanted; i += kThreads) out[i] = kNoPlace;
+}
+
+/// The first places where a condition holds.
+template <class A>
+__device__ __forceinline__ void pick_where(const Part& part, uint64_t count, const A& condition, uint64_t wanted,
+                                           uint64_t* told, uint32_t* out) {
+  const uint64_t first = part.begin(count), last = part.end(count);
+  const uint64_t each = (last - first + kWarps - 1) / kWarps;
+  const uint64_t begin = least(first + threadIdx.x / kLanes * each, last), end = least(begin + each, last);
+  const auto rows = [&](const auto& visit) {
+#pragma unroll 4
+    for (uint64_t row = begin; row < end; row += kLanes) {
+      const uint64_t i = row + threadIdx.x % kLanes;
+      visit(i < end && condition(i), false, static_cast<uint32_t>(i));
+    }
+  };
+  pick(part, rows, 0, wanted, told, out);
+}
+
+}  // namespace casync::compll::cuda

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops over a tile's share of elements. Memory answers late: a thread asks for several elements before it uses one.
+#pragma once
+
+#include "compll/ops/cuda/turns.cuh"
+
+namespace casync::compll::cuda {
+
+/// What a thread asks for before it uses any of it: so many elements.
+inline constexpr uint32_t kAhead = 8;
+/// A warp's elements of so many rows of 32.
+inline constexpr uint32_t kBatch = kAhead * kLanes;
+
+/// Each element of the tile's share: neighbours go to neighbouring threads.
+template <class Body>
+__device__ __forceinline__ void for_each(const Part& part, uint64_t count, const Body& body) {
+  const uint64_t end = part.end(count);
+#pragma unroll 4
+  for (uint64_t i = part.begin(count) + threadIdx.x; i < end; i += kThreads) body(i);
+}
+/// The same where what is loaded is used later: `load` gives what is to be stored, and
+/// stores nothing itself.
+template <class Load, class Store>
+__device__ __forceinline__ void for_each(const Part& part, uint64_t count, const Load& load, const Store& store) {
+  const uint64_t end = part.end(count);
+  uint64_t i = part.begin(count) + threadIdx.x;
+#pragma unroll 1
+  for (; i + (kAhead - 1) * kThreads < end; i += kAhead * kThreads) {
+    decltype(load(i)) loaded[kAhead];
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) loaded[k] = load(i + k * kThreads);
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) store(i + k * kThreads, loaded[k]);
+  }
+#pragma unroll 1
+  for (; i < end; i += kThreads) store(i, load(i));
+}
+
+template <class T, class A>
+__device__ __forceinline__ void fill(const Part& part, uint64_t count, const A& array, T* out) {
+  for_each(part, count, array, [&](uint64_t i, T value) { out[i] = value; });
+}
+
+/// The element that a loop has at hand, as an array.
+template <class T>
+struct Held {
+  T value;
+  __device__ T operator()(uint64_t) const { return value; }
+};
+
+/// What is encoded: scale * in + residual. Notes whether all of it is finite: of magnitudes below one with these bits.
+template <uint32_t kOverflow = 0x7f800000u>
+class Input {
+ public:
+  __device__ __forceinline__ Input(const Part& part, uint64_t otherwise, Held<float>& held)
+      : in_(in_global(part.segment.in)),
+        residual_(in_global(part.segment.residual_in)),
+        out_(part.is_input_made() ? part.made_input(otherwise) : nullptr),
+        has_residual_(part.segment.residual_in != nullptr),
+        is_made_(part.is_input_made()),
+        scale_(part.segment.scale),
+        control_(part.control),
+        held_(held) {}
+
+  /// A warp's batch from this thread's element on, which `rest` and more are left of.
+  template <bool kIsWhole>
+  __device__ __forceinline__ void take(uint64_t i, uint32_t rest) {
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) x_[k] = kIsWhole || k * kLanes < rest ? in_[i + k * kLanes] : 0.0f;
+    if (has_residual_) {
+      float more[kAhead];
+#pragma unroll
+      for (uint32_t k = 0; k < kAhead; ++k) more[k] = kIsWhole || k * kLanes < rest ? residual_[i + k * kLanes] : 0.0f;
+#pragma unroll
+      for (uint32_t k = 0; k < kAhead; ++k) x_[k] = x_[k] * scale_ + more[k];
+    } else if (scale_ != 1) {
+#pragma unroll
+      for (uint32_t k = 0; k < kAhead; ++k) x_[k] *= scale_;
+    }
+    uint32_t top = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) top = max(top, bits(x_[k]) & 0x7fffffffu);
+    top_ = max(top_, top);
+    if (!is_made_) return;
+    if (top > 0x7f800000u) take_exactly<kIsWhole>(i, rest);
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) {
+      if (kIsWhole || k * kLanes < rest) out_[i + k * kLanes] = x_[k];
+    }
+  }
+  /// The thread's element of a row is at hand.
+  __device__ __forceinline__ void hold(uint32_t row) { held_.value = x_[row]; }
+  /// All threads of a warp: no more is taken.
+  __device__ __forceinline__ void end() const {
+    if (!__all_sync(kWholeWarp, top_ < kOverflow) && threadIdx.x % kLanes == 0) atomicMax(&control_->not_finite, 1u);
+  }
+
+ private:
+  /// With the bits that NaN has on the CPU.
+  template <bool kIsWhole>
+  __device__ __forceinline__ void take_exactly(uint64_t i, uint32_t rest) {
+#pragma unroll
+    for (uint32_t k = 0; k < kAhead; ++k) {
+      if (!kIsWhole && k * kLanes >= rest) continue;
+      x_[k] = in_[i + k * kLanes];
+      if (scale_ != 1) x_[k] = multiply(x_[k], scale_);
+      if (has_residual_) x_[k] = add(x_[k], residual_[i + k * kLanes]);
+    }
+  }
+
+  const float* const in_;
+  const float* const residual_;
+  float* const out_;
+  const bool has_residual_, is_made_;
+  const float scale_;
+  Control* const control_;
+  Held<float>& held_;
+  float x_[kAhead];
+  uint32_t top_ = 0;
+};
+
+/// The batches of a tile's share that are this warp's, one after the other: body gets the first place of each, and how
+/// many elements it has.
+template <class Body>
+__device__ __forceinline__ void for_batches(const Part& part, uint64_t count, const Body& body) {
+  const uint64_t end = part.end(count);
+#pragma unroll 1
+  for (uint64_t first = part.begin(count) + threadIdx.x / kLanes * kBatch; first < end; first += kWarps * kBatch) {
+    body(first, static_cast<uint32_t>(least<uint64_t>(kBatch, end - first)));
+  }
+}
+
+template <uint32_t kOverflow = 0x7f800000u>
+__device__ __forceinline__ void take_input(const Part& part, uint64_t otherwise) {
+  Held<float> held;
+  Input<kOverflow> input(part, otherwise, held);
+  const uint32_t lane = threadIdx.x % kLanes;
+  for_batches(part, part.n, [&](uint64_t first, uint32_t size) {
+    const uint32_t rest = size - least(size, lane);
+    size == kBatch ? input.template take<true>(first + lane, rest) : input.template take<false>(first + lane, rest);
+  });
+  input.end();
+}
+
+}  // namespace casync::compll::cuda
