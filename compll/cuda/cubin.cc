@@ -63,7 +63,9 @@ Result<Cubin> cubin_of(const std::string& text, const std::string& architecture)
   const Result<Headers> headers = find_cuda_headers();
   if (!headers) return headers.status();
   // --fmad: docs/language.md promises that nothing is contracted.
-  std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++20", "--fmad=false"};
+  // Generic lambdas have no other way to say that they are the device's.
+  std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++20", "--fmad=false",
+                                      "--device-as-default-execution-space"};
   DigestWriter digest;
   digest.add(text).add(headers->digest).add((*nvrtc)->version());
   for (const std::string& option : options) digest.add(option);

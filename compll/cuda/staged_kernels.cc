@@ -32,17 +32,19 @@ const cuda::Sizes& StagedKernels::sizes(const cuda::Matrix& n) const {
 }
 
 ReadyLaunch StagedKernels::launch(DriverApi::Handle kernel, std::size_t function, const cuda::Matrix& n,
-                                  cuda::Segment segment, const EncodeContext& context, LaunchMemory& memory) const {
+                                  Tiles how_large, cuda::Segment segment, const EncodeContext& context,
+                                  LaunchMemory& memory) const {
   const cuda::Sizes& all = sizes(n);
+  const auto [most, is_new] = blocks_at_once_.try_emplace(kernel, 0);
+  if (is_new) most->second = device_.blocks_at_once(kernel, cuda::kWholeSharedBytes);
   cuda::Launch launch = launch_of(segment, context, settings_);
-  launch.tile = all.tile_elements;
+  launch.tile = how_large == Tiles::kAsSaid ? all.tile_elements
+                                            : cuda::whole_tile_of(&segment, 1, all.tile_elements, most->second);
   const std::uint32_t tiles = cuda::place_whole_tiles(&segment, 1, launch.tile);
   segment.memory =
       reinterpret_cast<unsigned char*>(memory.work(all.memory_bytes[function], all.zeroed_bytes[function]));
   launch.segments = memory.give_one(segment);
   launch.tickets = reinterpret_cast<cuda::uint32_t*>(memory.work(sizeof(cuda::uint32_t), sizeof(cuda::uint32_t)));
-  const auto [most, is_new] = blocks_at_once_.try_emplace(kernel, 0);
-  if (is_new) most->second = device_.blocks_at_once(kernel, cuda::kWholeSharedBytes);
   return {kernel, cuda::whole_grid_of(tiles, most->second), launch};
 }
 

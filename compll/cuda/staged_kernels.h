@@ -26,10 +26,13 @@ class StagedKernels {
 
   const cuda::Sizes& sizes(const cuda::Matrix& n) const;
 
+  /// How large tiles are: as the program says, or larger ones of long vectors (cuda::whole_tile_of).
+  enum class Tiles { kAsSaid, kByLength };
+
   /// A launch of `kernel`, which is the function of this number in Sizes. `segment` has everything but memory of its
   /// own.
-  ReadyLaunch launch(DriverApi::Handle kernel, std::size_t function, const cuda::Matrix& n, cuda::Segment segment,
-                     const EncodeContext& context, LaunchMemory& memory) const;
+  ReadyLaunch launch(DriverApi::Handle kernel, std::size_t function, const cuda::Matrix& n, Tiles how_large,
+                     cuda::Segment segment, const EncodeContext& context, LaunchMemory& memory) const;
 
  private:
   CudaDevice& device_;

@@ -58,7 +58,8 @@ class WholeKernels final : public CodecKernels {
  private:
   ReadyLaunch start(Function function, const cuda::Segment& segment, const EncodeContext& context,
                     LaunchMemory& memory) const {
-    return kernels_.launch(functions_[function], function, {segment.n, 1}, segment, context, memory);
+    return kernels_.launch(functions_[function], function, {segment.n, 1}, StagedKernels::Tiles::kByLength, segment,
+                           context, memory);
   }
 
   /// Encoding leaves what it encoded where the residual goes.
@@ -101,7 +102,8 @@ class RoundsKernels final : public TurnKernels {
 
   Launches turn(std::uint32_t number, const cuda::Segment& segment, const EncodeContext& context,
                 LaunchMemory& memory) const override {
-    return {kernels_.launch(turns_[number], number, {segment.rows, segment.columns}, segment, context, memory)};
+    return {kernels_.launch(turns_[number], number, {segment.rows, segment.columns}, StagedKernels::Tiles::kAsSaid,
+                            segment, context, memory)};
   }
 
  private:

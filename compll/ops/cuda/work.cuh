@@ -188,13 +188,14 @@ struct Work {
   template <class Source>
   __device__ __forceinline__ void bring(const Source& source, uint64_t first, uint32_t size) {
     const float* residual = segment.residual_in == nullptr ? nullptr : in_global(segment.residual_in) + first;
-    const bool in_rows = kIsWhole || (size % kStretch == 0 && source.is_aligned() && is_aligned(residual));
 #pragma unroll 1
     for (uint32_t at = 0; at < size; at += kStretch) {
-      const uint32_t top = in_rows ? bring_rows(source, first, residual, at + 4 * lane) : kNan;
-      if (top < kNan) {
-        finite = finite && top < overflow;
-        continue;
+      if constexpr (kIsWhole) {
+        const uint32_t top = bring_rows(source, first, residual, at + 4 * lane);
+        if (top < kNan) {
+          finite = finite && top < overflow;
+          continue;
+        }
       }
 #pragma unroll 1
       for (uint32_t row = at; row < least(at + kStretch, size); row += kRow) {

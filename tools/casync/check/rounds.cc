@@ -76,13 +76,19 @@ RoundsGroup after_steps(const compll::RoundsCodec& codec, const Matrices& of, st
 std::string difference_of_groups(const CheckedRounds& checked, const RoundsGroup& is, const RoundsGroup& should) {
   for (std::uint32_t round = 0; round < checked.codec.info().rounds; ++round) {
     const std::string what = text_of("of exchange ", round, ", element");
-    if (std::string found = difference(what, is.exchanged(round), should.exchanged(round)); !found.empty())
+    if (std::string found = difference(what, is.exchanged(round), should.exchanged(round), NanBits::kAny);
+        !found.empty()) {
       return found;
+    }
   }
   for (std::size_t rank = 0; rank < kRanks; ++rank) {
-    if (std::string found = difference("result element", is.result(rank), should.result(rank)); !found.empty())
+    if (std::string found = difference("result element", is.result(rank), should.result(rank), NanBits::kAny);
+        !found.empty()) {
       return found;
-    if (std::string found = difference("state", is.states(rank), should.states(rank)); !found.empty()) return found;
+    }
+    if (std::string found = difference("state", is.states(rank), should.states(rank), NanBits::kAny); !found.empty()) {
+      return found;
+    }
   }
   return "";
 }

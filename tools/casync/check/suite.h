@@ -30,10 +30,15 @@ inline bool finite(std::span<const float> x) {
   return std::all_of(x.begin(), x.end(), [](float value) { return std::isfinite(value); });
 }
 
+/// Whether a NaN has to have the bits of another: those of matrices' products are not promised (docs/language.md).
+enum class NanBits { kSame, kAny };
+
 /// The first place where two arrays are not the same bytes, in words.
-inline std::string difference(const std::string& what, std::span<const float> is, std::span<const float> should) {
+inline std::string difference(const std::string& what, std::span<const float> is, std::span<const float> should,
+                              NanBits nan = NanBits::kSame) {
   for (std::size_t i = 0; i < is.size(); ++i) {
     if (std::bit_cast<std::uint32_t>(is[i]) == std::bit_cast<std::uint32_t>(should[i])) continue;
+    if (nan == NanBits::kAny && std::isnan(is[i]) && std::isnan(should[i])) continue;
     return text_of(what, " ", i, " is ", is[i], ", expected ", should[i]);
   }
   return "";
