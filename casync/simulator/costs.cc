@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 namespace casync {
 namespace {
@@ -41,14 +43,18 @@ double CodecCosts::decode(Elements n) const {
 
 double CodecCosts::merge(Elements n, std::span<const CodecCosts* const> contributions, const CodecCosts& to) {
   const auto size = static_cast<double>(n);
-  double bytes = to.code_bytes(n) + size * to.facts_.state_bytes_per_element;
   const CodecCurves* curves = &to.curves_;
   std::size_t own = 0;
+  // Codes of one kind are counted: whichever of them is the rank's own, the sum is the same to the last bit.
+  std::map<const CodecCosts*, int> kinds;
   for (const CodecCosts* const contribution : contributions) {
-    bytes += contribution->code_bytes(n);
+    ++kinds[contribution];
     if (contribution->facts_.own) ++own;
     if (!contribution->curves_.merge.empty()) curves = &contribution->curves_;
   }
+  double codes = 0;
+  for (const auto& [kind, count] : kinds) codes += count * kind->code_bytes(n);
+  const double bytes = to.code_bytes(n) + size * to.facts_.state_bytes_per_element + codes;
   if (curves->merge.empty()) return to.over_memory(bytes);
   return to.merge_by(*curves, n, contributions.size(), own);
 }

@@ -10,6 +10,9 @@
 namespace casync {
 namespace {
 
+// Of an event's order: the wave it was pushed in, its number in there among those of its pusher, and the distance.
+constexpr int kNumberBits = 12, kDistanceBits = 16;
+
 constexpr const char* kVerbs[] = {"instant", "encode", "merge", "decode", "send", "recv"};
 
 SimulatedKind kind_of(TaskVerb verb) {
@@ -31,7 +34,7 @@ Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const
       tasks_(flat.tasks()),
       gradients_(static_cast<std::uint32_t>(scenario.training.gradients.size())),
       milestones_(milestones()),
-      ranks_(static_cast<std::size_t>(scenario.topology.ranks)),
+      ranks_(static_cast<std::size_t>(flat.symmetry().period)),
       runs_(ranks_.size() * gradients_),
       ports_(2 * ranks_.size()),
       waits_for_(tasks_.size()),
@@ -47,9 +50,13 @@ Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const
 }
 
 Result<Simulation> Engine::run() {
-  for (Rank rank = 0; rank < scenario_.topology.ranks; ++rank) begin_step(rank);
+  for (Rank rank = 0; rank < flat_.symmetry().period; ++rank) begin_step(rank);
   while (true) {
-    while (!events_.empty() && events_.next_time() == now_) happen(events_.pop());
+    while (!events_.empty() && events_.next_time() == now_) {
+      const Event event = events_.pop();
+      wave_ = std::max(wave_, (event.order >> (kNumberBits + kDistanceBits)) + 1);
+      happen(event);
+    }
     dispatch();
     if (events_.empty()) break;
     now_ = events_.next_time();
@@ -73,10 +80,29 @@ void Engine::happen(const Event& event) {
     case Event::Kind::kMessages:
       if (event.version == state(rank).messages.version) end_messages(rank);
       break;
+    case Event::Kind::kAnnounced:
+      add_work(receiver_of(event.subject),
+               {event.subject, static_cast<int>(event.version), MessageWork::Kind::kAnnounced, 0});
+      break;
+    case Event::Kind::kAnswered:
+      add_work(rank_of(event.subject),
+               {event.subject, static_cast<int>(event.version), MessageWork::Kind::kAnswered, 0});
+      break;
   }
 }
 
+/// For `rank`, by `pusher`, which is so many ranks before it.
+void Engine::push(Event::Kind kind, double time, std::uint32_t subject, std::uint32_t version, Rank pusher, Rank rank,
+                  int distance) {
+  RankState& own = state(pusher);
+  if (own.pushed_in != wave_) own.pushed_in = wave_, own.pushed = 0;
+  const std::uint64_t number = std::min(own.pushed++, (std::uint64_t{1} << kNumberBits) - 1);
+  const std::uint64_t order = (wave_ << kNumberBits | number) << kDistanceBits | static_cast<std::uint64_t>(distance);
+  events_.push({time, order, subject, version, rank, kind});
+}
+
 void Engine::start_ranks() {
+  ++wave_;
   marked_ranks_.swap(dirty_ranks_);
   for (const Rank rank : marked_ranks_) {
     state(rank).dirty = false;
@@ -89,6 +115,7 @@ void Engine::start_ranks() {
 void Engine::dispatch() {
   start_ranks();
   if (!events_.empty() && events_.next_time() == now_) return;
+  ++wave_;
   marked_ports_.swap(dirty_ports_);
   for (const std::size_t port : marked_ports_) {
     ports_[port].dirty = false;
@@ -100,7 +127,7 @@ void Engine::dispatch() {
 
 void Engine::start(Work& work, double seconds, double rate, Event::Kind kind, Rank rank) {
   work = {seconds, rate, now_, true, work.version + 1};
-  events_.push(now_ + seconds / rate, kind, static_cast<std::uint32_t>(rank), work.version);
+  push(kind, now_ + seconds / rate, static_cast<std::uint32_t>(rank), work.version, rank, rank);
 }
 
 void Engine::change_rate(Work& work, double rate, Event::Kind kind, Rank rank) {
@@ -227,15 +254,15 @@ void Engine::finish_run(std::uint32_t run) {
   mark(rank);
 }
 
-void Engine::keep_span(std::uint32_t task, double from, Rank peer) {
+void Engine::keep_span(std::uint32_t task, double from) {
   if (!options_.spans) return;
   const FlatTask& flat = tasks_[task];
   spans_.push_back({kind_of(flat.verb), rank_of(task), runs_[flat.run].step, gradient_of(task), flat.partition,
-                    flat.message_hop, peer, flat.bytes, from, now_});
+                    flat.message_hop, flat.peer, flat.bytes, from, now_});
 }
 
 Status Engine::all_done() const {
-  if (ranks_done_ == scenario_.topology.ranks) return Status::ok();
+  if (ranks_done_ == flat_.symmetry().period) return Status::ok();
   for (std::uint32_t task = 0; task < tasks_.size(); ++task) {
     if (!runs_[tasks_[task].run].active || waits_for_[task] <= 0) continue;
     return internal_error("rank " + std::to_string(rank_of(task)) + ", gradient " +
@@ -271,7 +298,9 @@ Simulation Engine::result() {
   }
   simulation.wire_bytes_per_rank = bytes_sent_ / shares;
   simulation.messages_per_rank = static_cast<double>(messages_) / shares;
-  simulation.tasks = tasks_.size();
+  const Symmetry& symmetry = flat_.symmetry();
+  simulation.by = symmetry.is_trivial() ? SimulatedBy::kAllRanks : SimulatedBy::kSymmetricRanks;
+  simulation.tasks = tasks_.size() * static_cast<std::size_t>(symmetry.ranks / symmetry.period);
   return simulation;
 }
 

@@ -15,7 +15,9 @@
 namespace casync {
 
 /// One run of the simulator. All time is virtual; what happens at the same moment happens before anything new begins
-/// at that moment, so that a resource chooses among all that is ready.
+/// at that moment, so that a resource chooses among all that is ready. Of what happens to a rank at one moment, first
+/// comes what was caused first; of that, what the rank that caused it did first; of that, what comes from the nearest
+/// rank before it. So ranks that are alike do the same at the same time, whatever their names.
 class Engine {
  public:
   /// Everything has been checked; all are borrowed.
@@ -68,6 +70,7 @@ class Engine {
     std::deque<MessageWork> message_work;  ///< first come, first served; the first one runs
     UrgentQueue ready;
     bool dirty = false;
+    std::uint64_t pushed_in = 0, pushed = 0;  ///< its events of one wave
     StepParts sums;
   };
 
@@ -93,6 +96,8 @@ class Engine {
   // engine.cc
   void happen(const Event& event);
   void dispatch();
+  void push(Event::Kind kind, double time, std::uint32_t subject, std::uint32_t version, Rank pusher, Rank rank,
+            int distance = 0);
   void start_ranks();
   void start_codec(Rank rank);
   void end_codec(Rank rank);
@@ -119,8 +124,8 @@ class Engine {
   double factor_of(Rank rank, int step) const;
 
   // engine_network.cc
-  std::size_t port_of(Rank rank, Rank peer) const;
-  const Link& link_of(std::uint32_t send) const;
+  std::size_t port_of(std::uint32_t message) const;
+  const Link& link_of(std::uint32_t message) const;
   const Link& link_at(std::size_t port) const {
     return port < ranks_.size() ? scenario_.profile.inside : scenario_.profile.between;
   }
@@ -143,9 +148,11 @@ class Engine {
   Rank rank_of(std::uint32_t task) const { return static_cast<Rank>(tasks_[task].run / gradients_); }
   std::uint32_t gradient_of(std::uint32_t task) const { return tasks_[task].run % gradients_; }
   Rank receiver_of(std::uint32_t send) const { return rank_of(tasks_[send].peer_task); }
+  /// From the rank at this end of a message up to the other.
+  int distance_of(std::uint32_t message) const;
   UrgentTask urgent(std::uint32_t task);
   RankState& state(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-  void keep_span(std::uint32_t task, double from, Rank peer = -1);
+  void keep_span(std::uint32_t task, double from);
 
   const Scenario& scenario_;
   const SimulationOptions& options_;
@@ -155,8 +162,9 @@ class Engine {
   const std::vector<Milestone> milestones_;
 
   double now_ = 0;
+  std::uint64_t wave_ = 1;
   EventQueue events_;
-  std::vector<RankState> ranks_;
+  std::vector<RankState> ranks_;                          // those that stand for all
   std::vector<RunState> runs_;                            // [rank * gradients + gradient]
   std::vector<Port> ports_;                               // inside a node [rank], then between nodes
   std::unordered_map<std::uint64_t, UrgentQueue> lanes_;  // sends from one rank to another: what may fuse

@@ -23,22 +23,31 @@ std::uint64_t lane_key(Rank from, Rank to) {
 
 }  // namespace
 
-std::size_t Engine::port_of(Rank rank, Rank peer) const {
+/// At this end of a message.
+std::size_t Engine::port_of(std::uint32_t message) const {
+  const Rank rank = rank_of(message);
   const int node = node_of(scenario_.topology, rank);
-  if (node == node_of(scenario_.topology, peer)) return static_cast<std::size_t>(rank);
+  if (node == node_of(scenario_.topology, tasks_[message].peer)) return static_cast<std::size_t>(rank);
   return ranks_.size() + static_cast<std::size_t>(scenario_.profile.node_shares_port ? node : rank);
 }
 
-const Link& Engine::link_of(std::uint32_t send) const {
+const Link& Engine::link_of(std::uint32_t message) const {
   const Topology& topology = scenario_.topology;
-  const bool inside = node_of(topology, rank_of(send)) == node_of(topology, receiver_of(send));
+  const bool inside = node_of(topology, rank_of(message)) == node_of(topology, tasks_[message].peer);
   return inside ? scenario_.profile.inside : scenario_.profile.between;
+}
+
+int Engine::distance_of(std::uint32_t message) const {
+  const int ranks = scenario_.topology.ranks;
+  return (tasks_[message].peer - rank_of(message) + ranks) % ranks;
 }
 
 void Engine::add_send(std::uint32_t send) {
   if (!is_announced(send)) return queue_send(send);
   since_[send] = now_;
-  add_work(receiver_of(send), {send, state(rank_of(send)).step, MessageWork::Kind::kAnnounced, 0});
+  const Rank sender = rank_of(send);
+  push(Event::Kind::kAnnounced, now_, send, static_cast<std::uint32_t>(state(sender).step), sender, receiver_of(send),
+       distance_of(send));
 }
 
 /// With more processors messages have one that answers at once.
@@ -51,10 +60,10 @@ bool Engine::is_announced(std::uint32_t send) const {
 void Engine::queue_send(std::uint32_t send) {
   const UrgentTask ready = urgent(send);
   queued_as_[send] = ready.arrival;
-  const std::size_t port = port_of(rank_of(send), receiver_of(send));
+  const std::size_t port = port_of(send);
   ports_[port].ready.push(ready);
-  if (!link_at(port).outcast.empty()) ports_[port].receivers.add(receiver_of(send));
-  if (scenario_.fusion_bytes > 0) lanes_[lane_key(rank_of(send), receiver_of(send))].push(ready);
+  if (!link_at(port).outcast.empty()) ports_[port].receivers.add(tasks_[send].peer);
+  if (scenario_.fusion_bytes > 0) lanes_[lane_key(rank_of(send), tasks_[send].peer)].push(ready);
   if (!std::exchange(ports_[port].dirty, true)) dirty_ports_.push_back(port);
 }
 
@@ -83,9 +92,10 @@ void Engine::start_sending(std::size_t port) {
   if (!link.outcast.empty()) since_[tasks_[first].peer_task] = now_ + seconds + link.latency_s;
   ++messages_;
   sender.sums.wire_s += seconds;
-  events_.push(now_ + seconds, Event::Kind::kPortFree, first);
-  events_.push(now_ + link.message_s + link.latency_s, Event::Kind::kHead, first,
-               static_cast<std::uint32_t>(sender.step));
+  const Rank rank = rank_of(first);
+  push(Event::Kind::kPortFree, now_ + seconds, first, 0, rank, rank);
+  push(Event::Kind::kHead, now_ + link.message_s + link.latency_s, first, static_cast<std::uint32_t>(sender.step), rank,
+       receiver_of(first), distance_of(first));
 }
 
 /// Takes along what fits into the same message, most urgent first. Returns its bytes.
@@ -99,7 +109,7 @@ double Engine::fuse(std::uint32_t first) {
   };
   take(first);
   if (scenario_.fusion_bytes > 0) {
-    UrgentQueue& lane = lanes_[lane_key(rank_of(first), receiver_of(first))];
+    UrgentQueue& lane = lanes_[lane_key(rank_of(first), tasks_[first].peer)];
     for (std::uint32_t last = first; clean(lane);) {
       const std::uint32_t next = lane.top().task;
       if (!fuses(bytes, tasks_[next].bytes, scenario_.fusion_bytes)) break;
@@ -117,41 +127,44 @@ void Engine::part_left(std::uint32_t first) {
   const Link& link = link_of(first);
   if (!link.send_work.empty()) {
     // No run ends before its messages have left: the sender is still in the step that they are of.
-    const auto step = static_cast<std::uint32_t>(state(rank_of(first)).step);
-    events_.push(now_ + link.latency_s, Event::Kind::kArrived, first, step);
+    const Rank rank = rank_of(first);
+    push(Event::Kind::kArrived, now_ + link.latency_s, first, static_cast<std::uint32_t>(state(rank).step), rank,
+         receiver_of(first), distance_of(first));
   }
   port_free(first);
 }
 
 void Engine::port_free(std::uint32_t first) {
-  const std::size_t port = port_of(rank_of(first), receiver_of(first));
+  const std::size_t port = port_of(first);
   ports_[port].sending = false;
   if (!std::exchange(ports_[port].dirty, true)) dirty_ports_.push_back(port);
   const bool counted = !link_at(port).outcast.empty();
   for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) {
-    if (counted) ports_[port].receivers.remove(receiver_of(send));
-    keep_span(send, since_[send], receiver_of(send));
+    if (counted) ports_[port].receivers.remove(tasks_[send].peer);
+    keep_span(send, since_[send]);
     complete(send);
   }
 }
 
 void Engine::head_arrives(std::uint32_t first, std::uint32_t step) {
-  Port& port = ports_[port_of(receiver_of(first), rank_of(first))];
+  const std::uint32_t recv = tasks_[first].peer_task;
+  const Rank receiver = rank_of(recv);
+  Port& port = ports_[port_of(recv)];
   Bytes bytes = 0;
   const double begins = std::max(now_, port.receives_until);
   const Link& link = link_of(first);
   // A sender that many receivers slow down is not overtaken by its own message.
-  const double left = link.outcast.empty() ? begins : since_[tasks_[first].peer_task];
+  const double left = link.outcast.empty() ? begins : since_[recv];
   for (std::uint32_t send = first; send != kNoTask; send = fused_with_[send]) {
     bytes += tasks_[send].bytes;
     since_[tasks_[send].peer_task] = begins;
   }
-  if (!link.incast.empty()) port.senders.add(rank_of(first));
+  if (!link.incast.empty()) port.senders.add(tasks_[recv].peer);
   port.receives_until = begins + link.wire.at(static_cast<double>(bytes)) * link.incast.at(port.senders.peers());
-  events_.push(std::max(port.receives_until, left), Event::Kind::kArrived, first, step);
+  push(Event::Kind::kArrived, std::max(port.receives_until, left), first, step, receiver, receiver);
   if (!link.receive_work.empty()) {
     const double seconds = link.receive_work.at(static_cast<double>(bytes));
-    add_work(receiver_of(first), {first, static_cast<int>(step), MessageWork::Kind::kReceive, seconds});
+    add_work(receiver, {first, static_cast<int>(step), MessageWork::Kind::kReceive, seconds});
   }
 }
 
@@ -188,14 +201,16 @@ void Engine::end_messages(Rank rank) {
     case MessageWork::Kind::kSend: return part_left(work.first);
     case MessageWork::Kind::kReceive: return part_arrived(work.first, work.step);
     case MessageWork::Kind::kAnnounced:
-      return add_work(rank_of(work.first), {work.first, work.step, MessageWork::Kind::kAnswered, 0});
+      return push(Event::Kind::kAnswered, now_, work.first, static_cast<std::uint32_t>(work.step), rank,
+                  rank_of(work.first), distance_of(tasks_[work.first].peer_task));
     case MessageWork::Kind::kAnswered: return queue_send(work.first);
   }
 }
 
 void Engine::arrived(std::uint32_t first, int step) {
   if (!link_of(first).incast.empty()) {
-    ports_[port_of(receiver_of(first), rank_of(first))].senders.remove(rank_of(first));
+    const std::uint32_t recv = tasks_[first].peer_task;
+    ports_[port_of(recv)].senders.remove(tasks_[recv].peer);
   }
   for (std::uint32_t send = first; send != kNoTask;) {
     const std::uint32_t recv = tasks_[send].peer_task;
@@ -204,7 +219,7 @@ void Engine::arrived(std::uint32_t first, int step) {
     if (!run.active || run.step != step) {
       run.early.emplace_back(recv, step);
     } else if (--waits_for_[recv] == 0) {
-      keep_span(recv, since_[recv], rank_of(send));
+      keep_span(recv, since_[recv]);
       receive(recv);
     }
     send = next;

@@ -102,7 +102,7 @@ void Engine::begin_run(Rank rank, std::uint32_t gradient) {
   }
   for (const auto& [recv, step] : own.early) {
     if (step != own.step || --waits_for_[recv] > 0) continue;
-    keep_span(recv, since_[recv], rank_of(tasks_[recv].peer_task));
+    keep_span(recv, since_[recv]);
     make_ready(recv);
   }
   std::erase_if(own.early, [&](const auto& message) { return message.second == own.step; });

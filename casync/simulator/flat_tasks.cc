@@ -63,12 +63,14 @@ struct Price {
     flat.bytes = codec(task.from).payload_bytes(buffer(task.from).slice.count);
     flat.partition = task.id.partition;
     flat.message_hop = task.id.hop;
+    flat.peer = task.to;
     flat.verb = TaskVerb::kSend;
   }
   void operator()(const Recv& task) {
     flat.bytes = codec(task.to).payload_bytes(buffer(task.to).slice.count);
     flat.partition = task.id.partition;
     flat.message_hop = task.id.hop;
+    flat.peer = task.from;
     flat.verb = TaskVerb::kRecv;
   }
 };
@@ -84,19 +86,20 @@ struct End {
 
 }  // namespace
 
-Status FlatTasks::add(std::span<const TaskGraph> graphs, std::uint32_t gradient, std::uint32_t gradients,
-                      const HopCosts& costs) {
+Status FlatTasks::add(std::span<const TaskGraph> graphs, StrategyKind strategy, std::uint32_t gradient,
+                      std::uint32_t gradients, const HopCosts& costs) {
   std::vector<Range>& ranges = ranges_.emplace_back();
   for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
     const auto begin = static_cast<std::uint32_t>(tasks_.size());
     add_rank(graphs[rank], static_cast<std::uint32_t>(rank) * gradients + gradient, costs, {});
     ranges.push_back({begin, static_cast<std::uint32_t>(tasks_.size())});
   }
-  return connect(graphs, ranges);
+  return connect(graphs, strategy, ranges);
 }
 
-Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, std::span<const double> turn_s,
-                             std::uint32_t gradient, std::uint32_t gradients, const HopCosts& costs) {
+Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, StrategyKind strategy,
+                             std::span<const double> turn_s, std::uint32_t gradient, std::uint32_t gradients,
+                             const HopCosts& costs) {
   const std::size_t last = exchanges.size(), ranks = exchanges.front().size();
   std::vector<std::vector<Range>> of_exchange(last);
   std::vector<Range>& ranges = ranges_.emplace_back();
@@ -122,7 +125,7 @@ Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, 
     }
     ranges.push_back({begin, static_cast<std::uint32_t>(tasks_.size())});
   }
-  for (std::size_t k = 0; k < last; ++k) CASYNC_RETURN_IF_ERROR(connect(exchanges[k], of_exchange[k]));
+  for (std::size_t k = 0; k < last; ++k) CASYNC_RETURN_IF_ERROR(connect(exchanges[k], strategy, of_exchange[k]));
   return Status::ok();
 }
 
@@ -169,14 +172,19 @@ std::span<const std::uint32_t> FlatTasks::successors(std::uint32_t task) const {
   return std::span(successors_).subspan(begin, end - begin);
 }
 
-Status FlatTasks::connect(std::span<const TaskGraph> graphs, std::span<const Range> ranges) {
+/// A message to a rank that another stands for is connected with the same message to that one.
+Status FlatTasks::connect(std::span<const TaskGraph> graphs, StrategyKind strategy, std::span<const Range> ranges) {
   std::vector<End> sends, recvs;
   for (std::size_t r = 0; r < graphs.size(); ++r) {
     const auto self = static_cast<Rank>(r);
     for (std::size_t t = 0; t < graphs[r].tasks().size(); ++t) {
       const auto flat = ranges[r].begin + static_cast<std::uint32_t>(t);
       const Primitive& task = graphs[r].tasks()[t];
-      if (const auto* send = std::get_if<Send>(&task)) sends.push_back({self, send->to, send->id, flat});
+      if (const auto* send = std::get_if<Send>(&task)) {
+        MessageId id = send->id;
+        id.partition = symmetry_.partition_moved_with(send->to, id.partition, strategy);
+        sends.push_back({symmetry_.moved_with(send->to, self), symmetry_.representative(send->to), id, flat});
+      }
       if (const auto* recv = std::get_if<Recv>(&task)) recvs.push_back({recv->from, self, recv->id, flat});
     }
   }

@@ -8,7 +8,9 @@
 
 #include "base/status.h"
 #include "casync/graph/task_graph.h"
+#include "casync/model/plan.h"
 #include "casync/simulator/costs.h"
+#include "casync/simulator/symmetry.h"
 
 namespace casync {
 
@@ -28,23 +30,30 @@ struct FlatTask {
   std::uint32_t hop = 0;  ///< how far along its way: larger is more urgent
   std::uint32_t message_hop = 0;
   std::uint32_t partition = 0;
-  std::uint32_t peer_task = kNoTask;  ///< of a send: the recv it ends in, and the reverse
+  std::uint32_t peer_task = kNoTask;  ///< of a send: the recv it ends in, and the reverse; or its representative's
+  Rank peer = -1;                     ///< at the other end of a message, itself
   std::uint32_t first_successor = 0;  ///< up to the next task's
   std::int32_t waits_for = 0;
   TaskVerb verb = TaskVerb::kInstant;
 };
 
-/// The tasks of all ranks and gradients of one step, behind each other.
+/// The tasks of all gradients of one step, behind each other: of the ranks that stand for all.
 class FlatTasks {
  public:
-  /// Takes in one gradient: `graphs` are those of ranks 0, 1, ... Internal: a message without its other end.
-  Status add(std::span<const TaskGraph> graphs, std::uint32_t gradient, std::uint32_t gradients, const HopCosts& costs);
+  explicit FlatTasks(const Symmetry& symmetry) : symmetry_(symmetry) {}
+
+  /// Takes in one gradient: `graphs` are those of ranks 0, 1, ... up to the period. Internal: a message without its
+  /// other end.
+  Status add(std::span<const TaskGraph> graphs, StrategyKind strategy, std::uint32_t gradient, std::uint32_t gradients,
+             const HopCosts& costs);
 
   /// One whose codec exchanges: a turn before each of exchanges[0], [1], ..., and one behind the last; of each exchange
   /// the graphs of ranks 0, 1, ... A rank's turn begins when the exchange before it is over there.
-  Status add_rounds(std::span<const std::vector<TaskGraph>> exchanges, std::span<const double> turn_s,
-                    std::uint32_t gradient, std::uint32_t gradients, const HopCosts& costs);
+  Status add_rounds(std::span<const std::vector<TaskGraph>> exchanges, StrategyKind strategy,
+                    std::span<const double> turn_s, std::uint32_t gradient, std::uint32_t gradients,
+                    const HopCosts& costs);
 
+  const Symmetry& symmetry() const { return symmetry_; }
   std::span<const FlatTask> tasks() const { return tasks_; }
   std::span<const std::uint32_t> successors(std::uint32_t task) const;
   /// The tasks of one rank's graph: [begin, end).
@@ -61,8 +70,9 @@ class FlatTasks {
   };
   void add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs, Chain chain);
   void add_turn(FlatTask turn, const TaskGraph* next);
-  Status connect(std::span<const TaskGraph> graphs, std::span<const Range> ranges);
+  Status connect(std::span<const TaskGraph> graphs, StrategyKind strategy, std::span<const Range> ranges);
 
+  const Symmetry symmetry_;
   std::vector<FlatTask> tasks_;
   std::vector<std::uint32_t> successors_;
   std::vector<std::vector<Range>> ranges_;  // [gradient][rank]

@@ -112,6 +112,7 @@ Simulation OneRank::run(std::span<const Outline* const> outlines, std::span<cons
   made_.parts.training_s = training_.backward_s + training_.forward_s;
   made_.parts.exposed_s = made_.step_s - made_.parts.training_s;
   made_.tasks = items_.size();
+  made_.by = SimulatedBy::kOneRank;
   return std::move(made_);
 }
 
@@ -167,6 +168,8 @@ void OneRank::happen(const Event& event) {
         over(Item(items_[event.subject]));
       }
       break;
+    case Event::Kind::kAnnounced:
+    case Event::Kind::kAnswered: break;  // of Engine: ranks that have just ended a task answer at once
   }
 }
 

@@ -13,7 +13,8 @@
 namespace casync {
 
 /// One step of one rank, from outlines, for ranks that are all alike: a few thousand events where the simulator has
-/// millions. Training, codec and ports as in Engine. Reuses its memory from run to run.
+/// millions. Training, codec and ports as in Engine, but messages go in lumps: where one processor has codecs and
+/// messages to do, a lump waits for one codec task, and each of its messages would. Reuses its memory from run to run.
 class OneRank {
  public:
   /// Borrows both. Their numbers have been checked.

@@ -10,6 +10,7 @@
 #include "casync/simulator/flat_tasks.h"
 #include "casync/simulator/outline.h"
 #include "casync/simulator/rounds.h"
+#include "casync/simulator/symmetry.h"
 #include "casync/simulator/sync_mode.h"
 #include "casync/strategies/owners.h"
 
@@ -22,12 +23,12 @@ Status too_many(const std::string& how_many) {
 }
 
 /// Before anything is built: a partition has at least two tasks on each rank, in every strategy.
-Status check_size(const Scenario& scenario) {
+Status check_size(const Scenario& scenario, const Symmetry& symmetry) {
   double tasks = 0;
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
     const auto partitions = static_cast<double>(std::max(scenario.decisions[g].partitions, 0));
     const auto elements = static_cast<double>(scenario.training.gradients[g].spec.elements());
-    tasks += scenario.topology.ranks * std::max(1.0, 2 * std::min(partitions, elements));
+    tasks += symmetry.period * std::max(1.0, 2 * std::min(partitions, elements));
   }
   if (tasks <= static_cast<double>(kMostSimulatedTasks)) return Status::ok();
   return too_many("at least " + std::to_string(static_cast<std::uint64_t>(std::min(tasks, 1e18))));
@@ -43,16 +44,16 @@ std::vector<std::size_t> owners_of(const Scenario& scenario) {
   return first_owners(owned, scenario.topology.ranks);
 }
 
-/// Graphs of all ranks. `tasks` counts on.
-Result<std::vector<TaskGraph>> graphs_of(const Scenario& scenario, const Decision& decision, Elements elements,
-                                         std::size_t first_owner, std::uint64_t& tasks) {
+/// Graphs of all ranks, or of those that stand for all. `tasks` counts on.
+Result<std::vector<TaskGraph>> graphs_of(const Scenario& scenario, const Symmetry& symmetry, const Decision& decision,
+                                         Elements elements, std::size_t first_owner, std::uint64_t& tasks) {
   const auto traits_of = [&](const CodecChoice& choice) -> Result<CodecTraits> {
     const Result<CodecFacts> facts = scenario.facts_of(choice);
     if (!facts) return facts.status();
     return facts->traits;
   };
   std::vector<TaskGraph> graphs;
-  for (Rank rank = 0; rank < scenario.topology.ranks; ++rank) {
+  for (Rank rank = 0; rank < symmetry.period; ++rank) {
     Result<TaskGraph> graph = make_graph(decision, elements, scenario.topology, rank, first_owner, traits_of);
     if (!graph) return graph.status();
     tasks += graph->tasks().size();
@@ -70,12 +71,13 @@ Status add_exchanges(const Scenario& scenario, const Rounds& rounds, std::size_t
   std::vector<std::vector<TaskGraph>> exchanges;
   std::uint64_t tasks = flat.tasks().size();
   for (const Rounds::Exchange& exchange : rounds.exchanges) {
-    auto graphs = graphs_of(scenario, exchange.decision, exchange.elements, first_owner + exchanges.size(), tasks);
+    auto graphs = graphs_of(scenario, flat.symmetry(), exchange.decision, exchange.elements,
+                            first_owner + exchanges.size(), tasks);
     if (!graphs) return graphs.status();
     exchanges.push_back(std::move(*graphs));
   }
-  return flat.add_rounds(exchanges, rounds.turn_s, static_cast<std::uint32_t>(at),
-                         static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
+  return flat.add_rounds(exchanges, rounds.exchanges.front().decision.strategy, rounds.turn_s,
+                         static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
 }
 
 Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_owner, FlatTasks& flat) {
@@ -93,18 +95,20 @@ Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_
   const Result<HopCosts> costs = hop_costs(decision, spec.dtype, scenario.profile, scenario.facts_of);
   if (!costs) return named(costs.status());
   std::uint64_t tasks = flat.tasks().size();
-  const auto graphs = graphs_of(scenario, decision, spec.elements(), first_owner, tasks);
+  const auto graphs = graphs_of(scenario, flat.symmetry(), decision, spec.elements(), first_owner, tasks);
   if (!graphs) return named(graphs.status());
-  const Status added =
-      flat.add(*graphs, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
+  const Status added = flat.add(*graphs, decision.strategy, static_cast<std::uint32_t>(at),
+                                static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
   return added.is_ok() ? added : named(added);
 }
 
 /// Of a training whose every step exchanges.
 Result<Simulation> simulate_exchanges(const Scenario& scenario, const SimulationOptions& options) {
-  CASYNC_RETURN_IF_ERROR(check_size(scenario));
+  const Result<Symmetry> symmetry = symmetry_of(scenario, options);
+  if (!symmetry) return symmetry.status();
+  CASYNC_RETURN_IF_ERROR(check_size(scenario, *symmetry));
   const std::vector<std::size_t> owners = owners_of(scenario);
-  FlatTasks flat;
+  FlatTasks flat(*symmetry);
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
     CASYNC_RETURN_IF_ERROR(add_gradient(scenario, g, owners[g], flat));
   }

@@ -30,6 +30,7 @@ struct SimulationOptions {
   double jitter = 0;             ///< each rank's training takes up to this part longer, drawn anew for each step
   std::uint64_t seed = 0;        ///< of the jitter: the same seed, the same result
   bool spans = false;            ///< keep what ran when
+  bool every_rank = false;       ///< also where a few stand for all (symmetry.h), and the result is the same
 };
 
 enum class SimulatedKind : std::uint8_t { kBackward, kForward, kEncode, kMerge, kDecode, kSend, kRecv };
@@ -63,7 +64,15 @@ struct GradientTimes {
   double waiting_s = 0;  ///< of which the forward pass stood still for it
 };
 
+/// Whose tasks were simulated.
+enum class SimulatedBy : std::uint8_t {
+  kAllRanks,
+  kSymmetricRanks,  ///< of a few that stand for all, exactly (symmetry.h)
+  kOneRank          ///< of one that stands for all, nearly (one_rank.h)
+};
+
 struct Simulation {
+  SimulatedBy by = SimulatedBy::kAllRanks;
   double step_s = 0;  ///< from the first rank's begin to the last rank's end, over the number of steps
   StepParts parts;
   std::vector<GradientTimes> gradients;  ///< by position in training.gradients
@@ -79,8 +88,8 @@ inline constexpr std::uint64_t kMostSimulatedTasks = 32'000'000;
 
 /// Runs the graphs of all ranks in virtual time: one training and one codec resource for each rank, one sending and
 /// one receiving side for each port. Ready tasks of a resource run most urgent first, as the executor has them. The
-/// result is a function of its arguments.
-/// InvalidArgument: sizes that do not fit each other, numbers that are negative or not finite, too many tasks.
+/// result is a function of its arguments. Where ranks are symmetric, and none is to differ, a few of them stand for
+/// all. InvalidArgument: sizes that do not fit each other, numbers that are negative or not finite, too many tasks.
 /// PlanError: as make_graph, naming the gradient. Internal: graphs of which some task can never run (names it).
 Result<Simulation> simulate(const Scenario& scenario, const SimulationOptions& options);
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/number.h"
-#include "casync/simulator/one_rank.h"
+#include "casync/simulator/simulate_within.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/simulate/prediction.h"
 #include "tools/casync/simulate/scenario.h"
@@ -51,9 +51,9 @@ Status predict(SimulateOptions options) {
                     [](const std::string& remark) { std::fprintf(stderr, "casync simulate: %s\n", remark.c_str()); });
   if (!scenario) return scenario.status();
   options.simulation.spans = !options.trace.empty();
-  const bool one = options.one_rank;
-  const Result<Simulation> simulation =
-      one ? simulate_one_rank(*scenario, options.simulation) : simulate(*scenario, options.simulation);
+  const Result<Simulation> simulation = options.one_rank
+                                            ? simulate_within(kAffordableTasks, *scenario, options.simulation)
+                                            : simulate(*scenario, options.simulation);
   if (!simulation) return simulation.status();
   if (simulation->spans.size() > kMostTracedTasks) {
     return invalid_argument("--trace: " + std::to_string(simulation->spans.size()) + " events, expected at most " +
@@ -102,7 +102,7 @@ void add_simulate(CLI::App& app, Invocation& invocation) {
   command->add_option("--seed", options->simulation.seed, "Of the jitter")->capture_default_str();
   command->add_option("--trace", options->trace, "Write all ranks' virtual time as one Chrome trace for Perfetto");
   command->add_flag("--one-rank", options->one_rank,
-                    "Let one rank stand for all: thousands of ranks in a second, a few percent off");
+                    "Let one rank stand for all where they are not symmetric and too many for some seconds: nearly so");
   command->add_flag("--json", options->json, "The prediction as a JSON object, with every gradient");
   command->callback([=, &invocation] {
     if (options->nodes == 0) options->nodes = options->ranks;

@@ -36,6 +36,15 @@ constexpr Part kParts[] = {
     {"exposed", &StepParts::exposed_s, "the step beyond its training"},
 };
 
+const char* name_of(SimulatedBy by) {
+  switch (by) {
+    case SimulatedBy::kAllRanks: return "all ranks";
+    case SimulatedBy::kSymmetricRanks: return "symmetric ranks";
+    case SimulatedBy::kOneRank: break;
+  }
+  return "one rank";
+}
+
 std::string line(const char* format, auto... arguments) {
   char text[256];
   std::snprintf(text, sizeof text, format, arguments...);
@@ -104,6 +113,7 @@ std::string prediction_text(const Scenario& scenario, const Simulation& simulati
   text += line("  %.3f MB in %.0f messages sent by a rank; scaling efficiency %.1f %%\n",
                simulation.wire_bytes_per_rank / 1e6, simulation.messages_per_rank,
                100 * simulation.parts.training_s / simulation.step_s);
+  if (simulation.by == SimulatedBy::kOneRank) text += "  one rank stands for all: this is an approximation\n";
   const std::vector<std::size_t> order = by_waiting(simulation);
   const char* head = "waited for most:\n";
   for (std::size_t i = 0; i < std::min(order.size(), kShownGradients); ++i) {
@@ -118,11 +128,9 @@ std::string prediction_text(const Scenario& scenario, const Simulation& simulati
 }
 
 Json prediction_json(const Scenario& scenario, const Simulation& simulation) {
-  Json json{{"model", scenario.training.name},
-            {"profile", scenario.profile.name},
-            {"ranks", scenario.topology.ranks},
-            {"nodes", nodes_of(scenario.topology)},
-            {"step_ms", simulation.step_s * 1e3}};
+  Json json{{"model", scenario.training.name},  {"profile", scenario.profile.name},
+            {"ranks", scenario.topology.ranks}, {"nodes", nodes_of(scenario.topology)},
+            {"by", name_of(simulation.by)},     {"step_ms", simulation.step_s * 1e3}};
   for (const Part& part : kParts) json[std::string(part.name) + "_ms"] = simulation.parts.*part.seconds * 1e3;
   json["wire_bytes_per_rank"] = simulation.wire_bytes_per_rank;
   json["messages_per_rank"] = simulation.messages_per_rank;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/symmetry.h"
+
+#include <algorithm>
+#include <string>
+
+#include "casync/patterns/partition.h"
+#include "casync/simulator/rounds.h"
+
+namespace casync {
+namespace {
+
+/// By how many places ranks move to fall onto such whose peers are as near: 1 where all are equally near, else a node.
+int period_of(const Topology& topology) {
+  if (topology.nodes() == 1) return 1;
+  const auto next = std::find(topology.node_of.begin(), topology.node_of.end(), 1);
+  const auto each = static_cast<int>(next - topology.node_of.begin());
+  for (Rank rank = 0; rank < topology.ranks; ++rank) {
+    if (topology.node_of[static_cast<std::size_t>(rank)] != rank / each) return topology.ranks;
+  }
+  return topology.ranks % each == 0 ? each : topology.ranks;
+}
+
+/// Whether ranks next to each other own as much of each round of partitions.
+bool owns_alike(Elements elements, std::size_t partitions, std::size_t ranks) {
+  if (partitions % ranks != 0) return false;
+  const auto begin = [&](std::size_t p) { return partition_begin(elements, partitions, p); };
+  for (std::size_t p = 0; p < partitions; ++p) {
+    const std::size_t first = p - p % ranks;
+    if (begin(p + 1) - begin(p) != begin(first + 1) - begin(first)) return false;
+  }
+  return true;
+}
+
+/// Whether the graphs of ranks differ in nothing but the names of ranks and partitions.
+bool is_symmetric(const Decision& decision, Elements elements, int ranks) {
+  if (ranks == 1 || elements == 0) return true;
+  const auto partitions = static_cast<std::size_t>(std::max(decision.partitions, 1));
+  const auto count = static_cast<std::size_t>(ranks);
+  switch (decision.strategy) {
+    case StrategyKind::kAllGather: return true;
+    case StrategyKind::kRing: return owns_alike(elements, partitions, count);
+    // In more rounds than one each rank begins at another place of the whole, and no two owners are served alike.
+    case StrategyKind::kPs: return partitions == count && owns_alike(elements, partitions, count);
+    // Leaves of a tree begin with partition 0, and owners of partitions with node 0, wherever they are.
+    case StrategyKind::kTree:
+    case StrategyKind::kHierarchical: return false;
+  }
+  return false;
+}
+
+/// With the decision and the elements of each: a gradient is one, or more where its codec exchanges within a step.
+template <typename Visit>
+Status for_each_exchange(const Scenario& scenario, Visit visit) {
+  for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
+    Decision decision = scenario.decisions[g];
+    const GradientSpec& spec = scenario.training.gradients[g].spec;
+    const auto rounds = rounds_of(decision, spec, scenario.topology.ranks, scenario.profile, scenario.facts_of);
+    if (!rounds) return Status(rounds.status().code(), "gradient " + spec.name + ": " + rounds.status().message());
+    if (!*rounds) {
+      visit(decision, spec.elements());
+      continue;
+    }
+    for (const Rounds::Exchange& exchange : (*rounds)->exchanges) visit(exchange.decision, exchange.elements);
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+std::uint32_t Symmetry::partition_moved_with(Rank other, std::uint32_t partition, StrategyKind strategy) const {
+  if (strategy == StrategyKind::kAllGather || is_trivial()) return partition;
+  const auto turn = static_cast<Rank>(partition % static_cast<std::uint32_t>(ranks));
+  return partition - static_cast<std::uint32_t>(turn) + static_cast<std::uint32_t>(moved_with(other, turn));
+}
+
+Result<Symmetry> symmetry_of(const Scenario& scenario, const SimulationOptions& options) {
+  const int ranks = scenario.topology.ranks;
+  if (options.every_rank || options.spans || options.jitter > 0 || !options.slowness.empty()) {
+    return Symmetry{ranks, ranks};
+  }
+  Symmetry found{ranks, period_of(scenario.topology)};
+  CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements) {
+    if (!is_symmetric(decision, elements, ranks)) found.period = ranks;
+  }));
+  return found;
+}
+
+Result<double> tasks_at_most(const Scenario& scenario, const Symmetry& symmetry) {
+  const double ranks = symmetry.ranks;
+  double tasks = 0;
+  CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements) {
+    const double partitions = std::min<double>(std::max(decision.partitions, 1), static_cast<double>(elements));
+    // A rank exchanges with all, or it encodes, sends, receives and decodes, and another receives from it and sends
+    // to it. Beside that, of a codec that exchanges, a turn before and one behind.
+    const bool all = decision.strategy == StrategyKind::kAllGather;
+    tasks += symmetry.period * (2 + partitions * (all ? 2 * ranks + 1 : 6));
+  }));
+  return tasks;
+}
+
+}  // namespace casync
