@@ -34,9 +34,8 @@ bool is_symmetric(const Decision& decision, Elements elements, int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   switch (decision.strategy) {
     case StrategyKind::kAllGather: return true;
-    case StrategyKind::kRing: return owns_alike(elements, partitions, count);
-    // In more rounds than one each rank begins at another place of the whole, and no two owners are served alike.
-    case StrategyKind::kPs: return partitions == count && owns_alike(elements, partitions, count);
+    case StrategyKind::kRing:
+    case StrategyKind::kPs: return owns_alike(elements, partitions, count);
     // Leaves of a tree begin with partition 0, and owners of partitions with node 0, wherever they are.
     case StrategyKind::kTree:
     case StrategyKind::kHierarchical: return false;

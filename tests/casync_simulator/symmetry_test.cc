@@ -26,6 +26,7 @@ std::vector<Way> ways() {
   return {{{{"byte", {}}, {"byte", {}}, StrategyKind::kAllGather, 1, 0}, 0, "all_gather byte"},
           {{{"none", {}}, {"none", {}}, StrategyKind::kPs, 1, 0}, 1, "ps none"},
           {{{"odd", {}}, {"byte", {}}, StrategyKind::kPs, 1, 0}, 1, "ps odd byte"},
+          {{{"byte", {}}, {"half", {}}, StrategyKind::kPs, 1, 0}, 2, "ps byte half"},
           {{{"none", {}}, {"none", {}}, StrategyKind::kRing, 1, 0}, 1, "ring none"},
           {{{"half", {}}, {"byte", {}}, StrategyKind::kRing, 1, 0}, 3, "ring half byte"}};
 }
