@@ -13,10 +13,15 @@ inline constexpr Elements kPartitionAlignment = 64;
 /// Below this the rounding would make partitions noticeably unequal (by more than one part in 16).
 inline constexpr Elements kAlignedPartition = 16 * kPartitionAlignment;
 
+/// Partitions begin at multiples of so many elements.
+constexpr Elements partition_unit(Elements elements, std::size_t partitions) {
+  return elements / partitions >= kAlignedPartition ? kPartitionAlignment : 1;
+}
+
 /// The first element of partition `index`; of index == partitions: `elements`. Partitions are in order, cover
 /// all elements, and differ by at most one unit of alignment; with more partitions than elements some are empty.
 constexpr Elements partition_begin(Elements elements, std::size_t partitions, std::size_t index) {
-  const Elements unit = elements / partitions >= kAlignedPartition ? kPartitionAlignment : 1;
+  const Elements unit = partition_unit(elements, partitions);
   const Elements units = ceil_div(elements, unit);
   // The first units % partitions partitions have one unit more.
   const Elements begin = units / partitions * index + std::min(index, units % partitions);

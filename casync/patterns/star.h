@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/units.h"
@@ -19,12 +20,14 @@ constexpr Rank spoke(Rank hub, int k, int ranks) { return (hub + 1 + k) % ranks;
 
 /// The order in which `self` serves partitions: the k-th of `partitions` whose hubs take turns from
 /// `first_owner` on. It begins with the partition of the next rank, so that at any time the ranks feed
-/// different hubs instead of all the first.
+/// different hubs instead of all the first, and serves each hub once before any twice: a hub has all of its
+/// first partition before the second.
 constexpr std::size_t kth_partition(std::size_t k, std::size_t partitions, Rank self, std::size_t first_owner,
                                     int ranks) {
   const auto n = static_cast<std::size_t>(ranks);
   const std::size_t begin = (static_cast<std::size_t>(self) + 1 + n - first_owner % n) % n;
-  return (begin + k) % partitions;
+  const std::size_t round = k - k % n;
+  return round + (begin + k - round) % std::min(n, partitions - round);
 }
 
 }  // namespace casync::star

@@ -13,7 +13,8 @@ Result<Simulation> simulate_within(std::uint64_t tasks, const Scenario& scenario
   if (!symmetry) return symmetry.status();
   const Result<double> most = tasks_at_most(scenario, *symmetry);
   if (!most) return most.status();
-  return *most <= static_cast<double>(tasks) ? simulate(scenario, options) : simulate_one_rank(scenario, options);
+  const double affordable = static_cast<double>(tasks) / (symmetry->is_trivial() ? 3 : 1);
+  return *most <= affordable ? simulate(scenario, options) : simulate_one_rank(scenario, options);
 }
 
 }  // namespace casync

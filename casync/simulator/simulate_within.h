@@ -11,8 +11,9 @@ namespace casync {
 /// million.
 inline constexpr std::uint64_t kAffordableTasks = 12'000'000;
 
-/// simulate() where no more tasks than this are to be simulated, of all ranks or of those that stand for all; else, as
-/// Simulation::by says then, simulate_one_rank(). Errors as these.
+/// simulate() where no more tasks than this are to be simulated of ranks that stand for all, or a third of that of all
+/// ranks, whose tasks take up to three times as long: no cache holds so many ranks. Else, as Simulation::by says then,
+/// simulate_one_rank(). Errors as these.
 Result<Simulation> simulate_within(std::uint64_t tasks, const Scenario& scenario, const SimulationOptions& options);
 
 }  // namespace casync

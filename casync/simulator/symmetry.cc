@@ -21,15 +21,10 @@ int period_of(const Topology& topology) {
   return topology.ranks % each == 0 ? each : topology.ranks;
 }
 
-/// Whether ranks next to each other own as much of each round of partitions.
+/// Whether all ranks own as much of each round of partitions: those that have one unit more come first, and a rest that
+/// is no unit last.
 bool owns_alike(Elements elements, std::size_t partitions, std::size_t ranks) {
-  if (partitions % ranks != 0) return false;
-  const auto begin = [&](std::size_t p) { return partition_begin(elements, partitions, p); };
-  for (std::size_t p = 0; p < partitions; ++p) {
-    const std::size_t first = p - p % ranks;
-    if (begin(p + 1) - begin(p) != begin(first + 1) - begin(first)) return false;
-  }
-  return true;
+  return partitions % ranks == 0 && elements % (ranks * partition_unit(elements, partitions)) == 0;
 }
 
 /// Whether the graphs of ranks differ in nothing but the names of ranks and partitions.
@@ -39,9 +34,8 @@ bool is_symmetric(const Decision& decision, Elements elements, int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   switch (decision.strategy) {
     case StrategyKind::kAllGather: return true;
-    case StrategyKind::kRing: return owns_alike(elements, partitions, count);
-    // In more rounds than one each rank begins at another place of the whole, and no two owners are served alike.
-    case StrategyKind::kPs: return partitions == count && owns_alike(elements, partitions, count);
+    case StrategyKind::kRing:
+    case StrategyKind::kPs: return owns_alike(elements, partitions, count);
     // Leaves of a tree begin with partition 0, and owners of partitions with node 0, wherever they are.
     case StrategyKind::kTree:
     case StrategyKind::kHierarchical: return false;

@@ -56,6 +56,20 @@ TEST_CASE("star: with as many partitions as ranks, all ranks feed different hubs
   }
 }
 
+TEST_CASE("star: all ranks serve each hub once before any twice, whatever is left for the last round") {
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    const auto round = static_cast<std::size_t>(ranks);
+    for (std::size_t partitions = 1; partitions <= 40; ++partitions) {
+      for (Rank self = 0; self < ranks; ++self) {
+        for (std::size_t k = 0; k < partitions; ++k) {
+          CAPTURE(ranks, partitions, self, k);
+          REQUIRE(star::kth_partition(k, partitions, self, 3, ranks) / round == k / round);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("ring: successor and predecessor undo each other") {
   for (int ranks = 1; ranks <= 16; ++ranks) {
     for (Rank rank = 0; rank < ranks; ++rank) {

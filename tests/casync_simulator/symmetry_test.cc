@@ -2,6 +2,7 @@
 //
 // Ranks that are symmetric, a few of which stand for all: beside the simulation of each of them.
 #include <catch2/catch.hpp>
+#include <utility>
 #include <vector>
 
 #include "casync/simulator/simulate_within.h"
@@ -25,6 +26,7 @@ std::vector<Way> ways() {
   return {{{{"byte", {}}, {"byte", {}}, StrategyKind::kAllGather, 1, 0}, 0, "all_gather byte"},
           {{{"none", {}}, {"none", {}}, StrategyKind::kPs, 1, 0}, 1, "ps none"},
           {{{"odd", {}}, {"byte", {}}, StrategyKind::kPs, 1, 0}, 1, "ps odd byte"},
+          {{{"byte", {}}, {"half", {}}, StrategyKind::kPs, 1, 0}, 2, "ps byte half"},
           {{{"none", {}}, {"none", {}}, StrategyKind::kRing, 1, 0}, 1, "ring none"},
           {{{"half", {}}, {"byte", {}}, StrategyKind::kRing, 1, 0}, 3, "ring half byte"}};
 }
@@ -184,8 +186,21 @@ TEST_CASE("symmetry: which ranks are alike") {
     CHECK(period(scattered) == 8);
     if (way.rounds == 0) continue;  // partitions that nobody owns may be as they like
     Scenario uneven = scenario;
-    uneven.training.gradients[4].spec.shape[0] -= 1;
-    CHECK(period(uneven) == 8);
+    // Of large partitions each has a multiple of 64 elements, of small ones one is the least that some have more.
+    std::int64_t& large = uneven.training.gradients[4].spec.shape[0];
+    for (const auto& [more, alike] : {std::pair{-1, 8}, {1, 8}, {8, 8}, {64, 8}, {64 * 7, 8}, {64 * 8, 1}}) {
+      large = 4096 * uneven.decisions[4].partitions + more;
+      CAPTURE(more);
+      CHECK(period(uneven) == alike);
+      if (alike == 1) check_same(uneven);
+    }
+    std::int64_t& small = uneven.training.gradients[3].spec.shape[0];
+    for (const auto& [elements, alike] : {std::pair{8, 1}, {4, 8}, {9, 8}, {88, 1}, {0, 1}}) {
+      small = elements;
+      CAPTURE(elements);
+      CHECK(period(uneven) == alike);
+      if (alike == 1) check_same(uneven);
+    }
     uneven = scenario;
     uneven.decisions[4].partitions = 4;
     CHECK(period(uneven) == 8);
