@@ -23,6 +23,13 @@ std::vector<const Step*> all_of(const std::vector<Step>& steps) {
   return all;
 }
 
+/// Whether an element takes random numbers.
+bool draws(const Body& body) {
+  bool any = false;
+  for_each_term(body, [&](const Term& each) { any |= is_random(each); });
+  return any;
+}
+
 }  // namespace
 
 CudaWholeRoutine::CudaWholeRoutine(const Program& program, const Routine& routine, Writer& out,
@@ -343,14 +350,14 @@ void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::
   const std::string type = type_text(term.type().element), count = size(term.type());
   const std::string address = address_for(id, name, term.type());
   const Planned each = planned;
-  const std::string from = name + "_each";
+  const std::string from = name + "_each", fill = draws(*term.function) ? "fill_neighbours" : "fill";
   const std::uint32_t stage = each.ready.own;
   Planned computed;
   plan_map(term, 0, computed, from);
   add(stage, [=, this, &term] {
     computed.define();
     out_.line((is_of_blocks(term.type()) ? "fill_blocks(part, " + block_size(term.type().extent->count)
-                                         : "fill(part, " + count) +
+                                         : fill + "(part, " + count) +
               ", " + from + ", " + address + ");");
     out_.line("__syncthreads();");
   });

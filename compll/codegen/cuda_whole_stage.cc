@@ -208,7 +208,7 @@ void CudaWholeRoutine::write_preamble(const std::string& body) {
   if (at) out_.line("const Memory at(n, settings);");
   if (layout) out_.line("const Layout layout(n, settings);");
   if (sections) out_.line("const Sections sections(n, settings);");
-  if (has_word(body, "random")) out_.line("const RandomStream random = part.random();");
+  if (has_word(body, "random")) out_.line("RandomWords random(part.random());");
 }
 
 }  // namespace casync::compll

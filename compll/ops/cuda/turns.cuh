@@ -46,6 +46,16 @@ class Places {
   uint64_t end_ = 0;
 };
 
+/// What this thread has seen so far all others see that see what it stores next, and the other way round. It orders less
+/// than __threadfence, which waits for more.
+__device__ __forceinline__ void fence() {
+#ifdef __CUDA_ARCH__
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+#else
+  __threadfence();
+#endif
+}
+
 /// What a block of threads works on: one tile of a segment, and the stage whose turn it is.
 struct Part {
   const Launch& launch;
@@ -139,8 +149,8 @@ struct Part {
   __device__ __forceinline__ void wait() const {
     if (is_alone() || turn == 0) return;
     if (threadIdx.x == 0) {
-      while (*static_cast<const volatile uint32_t*>(&control->turns) < turn) __nanosleep(64);
-      __threadfence();
+      while (*static_cast<const volatile uint32_t*>(&control->turns) < turn) __nanosleep(32);
+      fence();
     }
     __syncthreads();
   }
@@ -151,9 +161,9 @@ struct Part {
     if (is_alone()) return true;
     bool last = false;
     if (threadIdx.x == 0) {
-      __threadfence();
+      fence();
       last = atomicAdd(&control->tiles, 1u) + 1 == segment.tile_count;
-      __threadfence();
+      if (last) fence();
     }
     return __syncthreads_or(last) != 0;
   }
@@ -163,7 +173,7 @@ struct Part {
     __syncthreads();
     if (is_alone() || threadIdx.x != 0) return;
     control->tiles = 0;
-    __threadfence();
+    fence();
     *static_cast<volatile uint32_t*>(&control->turns) = turn + count == turns ? 0 : turn + count;
   }
 
