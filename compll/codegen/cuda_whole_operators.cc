@@ -165,7 +165,8 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
   const std::string entries = "part.at<uint32_t>(" + place(name + "_entries", "4 * " + count) + ")";
   const std::string lengths =
       "part.at<uint32_t>(" + place(name + "_lengths", "4 * blocks_of(" + count + ", kBatch)") + ")";
-  const std::string candidates = "Candidates{" + entries + ", " + lengths + "}";
+  const std::string ties = "part.at<uint64_t>(" + place(name + "_ties", "8 * kMostTies") + ")";
+  const std::string candidates = "Candidates{" + entries + ", " + lengths + ", " + told + ", " + ties + "}";
   const std::string key = name + "_key", many = "static_cast<uint32_t>(" + wanted + ")";
   const std::uint32_t stage = ready_to_share(of);
   const auto define_key = [=, this, &of, &term] {
@@ -180,7 +181,8 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
               input + ");");
   };
   const auto choose = [=, this](std::uint32_t digit) {
-    out_.line("choose_digit<" + std::to_string(digit) + ">(part, " + selection + ", " + many + ");");
+    out_.line("choose_digit<" + std::to_string(digit) + ">(part, " + selection + ", " + many + ", " + candidates +
+              ");");
   };
   const bool takes_input = stage == 0 && !input_.empty() && count == "n" && is_made_of_input(of);
   if (takes_input) {
@@ -201,8 +203,8 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
   }
   add(stage + 3, [=, this] {
     define_key();
-    out_.line("pick_largest(part, " + count + ", " + key + ", " + candidates + ", " + selection + ", " + wanted + ",");
-    out_.line("             " + told + ", " + address + ");");
+    out_.line("pick_largest(part, " + count + ", " + key + ", " + candidates + ", " + selection + ", " + wanted + ", " +
+              address + ");");
   });
   planned = {{stage + 4, stage + 4}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }

@@ -189,7 +189,7 @@ COMPLL_ANYWHERE inline uint64_t whole_tiles_of(const Segment* segments, uint32_t
 /// one to do in each stage, as what a tile costs by itself is the same for a large one; of many elements as many each.
 /// `tile`: WholeKernels::tile_elements.
 COMPLL_ANYWHERE inline uint32_t whole_tile_of(const Segment* segments, uint32_t count, uint32_t tile, uint32_t most) {
-  constexpr uint32_t kLargest = 65536;
+  constexpr uint32_t kLargest = 131072;
   const uint32_t largest = tile < kLargest ? kLargest / tile : 1;
   const uint64_t each = uint64_t{largest} * most;  // and a segment's last tile may have hardly any
   const uint64_t turns = (whole_tiles_of(segments, count, tile) + uint64_t{largest} * count + each - 1) / each;

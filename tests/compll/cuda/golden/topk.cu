@@ -44,6 +44,7 @@ struct Encode {
     uint64_t place_7;
     uint64_t place_7_entries;
     uint64_t place_7_lengths;
+    uint64_t place_7_ties;
 
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
       const uint64_t tiles = tiles_for(n, tile_elements(settings));
@@ -57,6 +58,7 @@ struct Encode {
       place_7 = places.take(4 * size_0(n, settings));
       place_7_entries = places.take(4 * n);
       place_7_lengths = places.take(4 * blocks_of(n, kBatch));
+      place_7_ties = places.take(8 * kMostTies);
       all = places.end();
     }
   };
@@ -74,11 +76,11 @@ struct Encode {
         return result_6;
       };
       const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
+      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
     }
     __syncthreads();
     if (!part.is_last()) return;
-    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
@@ -94,9 +96,9 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<1>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection));
+    count_digit<1>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
@@ -112,9 +114,9 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<2>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection));
+    count_digit<2>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
@@ -130,8 +132,7 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    pick_largest(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection), size_0(n, settings),
-                 part.at<uint64_t>(at.place_7_told), part.at<uint32_t>(at.place_7));
+    pick_largest(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), size_0(n, settings), part.at<uint32_t>(at.place_7));
     if (!part.is_last()) return;
     part.end_turn();
   }
