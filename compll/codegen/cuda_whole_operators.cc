@@ -81,7 +81,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
   const std::uint32_t stage = std::max(ready_to_share(of), initial != nullptr ? ready_of_scalar(*initial) : 0);
   const std::string count = size(of.type()), part = part_of(of.type(), ready(of), stage);
   if (!ordered) {
-    add(stage, [=, this, &of, &term] {
+    add_own(stage, [=, this, &of, &term] {
       const std::string from = array(of), condition = only_if_needed(term);
       out_.source_line(term.at);
       out_.line(condition + "reduce_joined<" + by + ">(" + part + ", " + count + ", " + from + ", " + slot + ");");
@@ -90,7 +90,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
     const std::string chunk = by == "LaneSum" ? "double" : type;
     const std::string chunks =
         "part.at<" + chunk + ">(" + place(name + "_chunks", "8 * blocks_of(" + count + ", kReductionChunk)") + ")";
-    add(
+    add_own(
         stage,
         [=, this, &of, &term] {
           const std::string from = array(of), condition = only_if_needed(term);
@@ -102,8 +102,10 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
         [=, this, &term] {
           out_.line(only_if_needed(term) + "finish_chunks<" + by + ">(" + count + ", " + chunks + ", " + slot +
                     (initial != nullptr ? ", " + scalar(*initial) : "") + ");");
-        });
+        },
+        needed_if_.count(&term) != 0 ? 1 : 4);
   }
+  if (part != "part") steps_.back().piece = 0;
   const ScalarType element = term.type().element;
   const bool narrowed = is_narrowed(term);
   reductions_[&term] = {{stage + 1, stage + 1},
@@ -126,7 +128,7 @@ void CudaWholeRoutine::plan_block_reduction(const Term& term, Planned& planned, 
       "part.at<" + type + ">(" + place(name, cuda_bytes(size(term.type()), term.type().element)) + ")";
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::uint32_t stage = std::max(ready(of).own, initial != nullptr ? ready_of_scalar(*initial) : 0);
-  add(stage, [=, this, &of, &term] {
+  add_own(stage, [=, this, &of, &term] {
     const std::string from = array(of), begin = initial != nullptr ? ", " + scalar(*initial) : "";
     out_.source_line(term.at);
     out_.line(std::string(ordered ? "reduce" : "join") + "_blocks<" + by + ">(part, " + block_size(term.block) + ", " +

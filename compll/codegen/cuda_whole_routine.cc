@@ -143,8 +143,14 @@ std::string CudaWholeRoutine::declared_n(const Program& program) {
 // The plan.
 
 void CudaWholeRoutine::add(std::uint32_t stage, std::function<void()> write, std::function<void()> finish) {
-  steps_.push_back({stage, std::move(write), std::move(finish)});
+  steps_.push_back({stage, std::move(write), std::move(finish), 0});
   stages_ = std::max(stages_, stage + 1);
+}
+
+void CudaWholeRoutine::add_own(std::uint32_t stage, std::function<void()> write, std::function<void()> finish,
+                               std::uint32_t chunks) {
+  add(stage, std::move(write), std::move(finish));
+  steps_.back().piece = chunks;
 }
 
 std::string CudaWholeRoutine::place(const std::string& word, const std::string& bytes, Zeros zeros) {
@@ -171,7 +177,7 @@ void CudaWholeRoutine::plan_memory(VariableId id, const std::string& address, Re
 void CudaWholeRoutine::plan_input(const std::string& kind, const std::string& arguments) {
   input_ = "Input" + kind;
   input_arguments_ = arguments;
-  add(0, [=, this] {
+  add_own(0, [=, this] {
     if (input_.empty()) return;
     out_.line("take_input" + kind + "(" + arguments + ");");
     out_.line("__syncthreads();");
@@ -198,7 +204,7 @@ void CudaWholeRoutine::take_input_with(const std::function<void(const std::strin
     gradient = in_memory;
     defined_ = before;
   };
-  steps_.insert(steps_.begin(), {0, write_step, std::move(finish)});
+  steps_.insert(steps_.begin(), {0, write_step, std::move(finish), 0});
 }
 
 void CudaWholeRoutine::plan_section(VariableId id, const Type& type, const std::string& address) {
@@ -354,7 +360,7 @@ void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::
   const std::uint32_t stage = each.ready.own;
   Planned computed;
   plan_map(term, 0, computed, from);
-  add(stage, [=, this, &term] {
+  add_own(stage, [=, this, &term] {
     computed.define();
     out_.line((is_of_blocks(term.type()) ? "fill_blocks(part, " + block_size(term.type().extent->count)
                                          : fill + "(part, " + count) +
@@ -430,7 +436,7 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
       const Term& of = *term.arguments[0];
       const std::string address = address_for(id, name, term.type());
       const std::uint32_t stage = ready(of).own;
-      add(stage, [=, this, &of, &term] {
+      add_own(stage, [=, this, &of, &term] {
         const std::string from = array(of);
         out_.source_line(term.at);
         out_.line("hadamard(part, " + block_size(term.block) + ", " + from + ", " + address + ");");

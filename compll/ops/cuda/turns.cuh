@@ -66,6 +66,7 @@ struct Part {
   bool adds;             ///< decode: to what is there
   Control* control;
   Shared& shared;
+  uint32_t piece, piece_end;  ///< what of the tile is at hand: elements from here on
   bool is_even = false;  ///< what is not as long as the segment is shared evenly, and not by the places of elements
 
   /// Of the segment that is in shared memory.
@@ -80,18 +81,34 @@ struct Part {
             turns,
             launch.add,
             in_global(reinterpret_cast<Control*>(segment.memory)),
-            shared};
+            shared,
+            0,
+            launch.tile};
   }
 
-  /// The tile's share of so many elements; the last tile has what is behind it, too.
-  __device__ uint64_t begin(uint64_t count) const { return least(uint64_t{tile} * share(count), count); }
+  /// The tile's share of so many elements, or what of it is at hand; the last tile has what is behind it, too.
+  __device__ uint64_t begin(uint64_t count) const {
+    if (is_even && count != n) return least(uint64_t{tile} * share(count), count);
+    return least(uint64_t{tile} * launch.tile + piece, count);
+  }
   __device__ uint64_t end(uint64_t count) const {
-    return tile + 1 == segment.tile_count ? count : least((uint64_t{tile} + 1) * share(count), count);
+    const bool is_last_tile = tile + 1 == segment.tile_count;
+    if (is_even && count != n) return is_last_tile ? count : least((uint64_t{tile} + 1) * share(count), count);
+    const uint64_t own = uint64_t{tile} * launch.tile + piece_end;
+    return is_last_tile && own >= n ? count : least(own, count);
+  }
+  /// A tile that is gone through several times is at hand in pieces that caches hold; then all of it is.
+  __device__ void take_piece(uint32_t size) { piece_end = least(size, launch.tile); }
+  __device__ bool take_next_piece(uint32_t size) {
+    piece = piece_end;
+    const bool is_there = piece < launch.tile && uint64_t{tile} * launch.tile + piece < n;
+    if (!is_there) piece = 0;
+    piece_end = is_there ? least(piece + size, launch.tile) : launch.tile;
+    return is_there;
   }
   /// Whole bytes of every width, and of five trits.
   __device__ uint32_t share(uint64_t count) const {
     constexpr uint32_t kBytes = 40;
-    if (!is_even || count == n) return launch.tile;
     return (static_cast<uint32_t>(count) / segment.tile_count + kBytes) / kBytes * kBytes;
   }
   /// The same for elements that all tiles have made in a stage before: few of many tiles have none to do.

@@ -63,7 +63,7 @@ struct Encode {
     }
   };
 
-  __device__ static void stage_0(const Part& part) {
+  __device__ static void stage_0(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -84,7 +84,7 @@ struct Encode {
     part.end_turn();
   }
 
-  __device__ static void stage_1(const Part& part) {
+  __device__ static void stage_1(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -102,7 +102,7 @@ struct Encode {
     part.end_turn();
   }
 
-  __device__ static void stage_2(const Part& part) {
+  __device__ static void stage_2(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -120,7 +120,7 @@ struct Encode {
     part.end_turn();
   }
 
-  __device__ static void stage_3(const Part& part) {
+  __device__ static void stage_3(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -137,7 +137,7 @@ struct Encode {
     part.end_turn();
   }
 
-  __device__ static void stage_4(const Part& part) {
+  __device__ static void stage_4(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -158,7 +158,7 @@ struct Encode {
     part.end_turn();
   }
 
-  __device__ static void stage([[maybe_unused]] uint32_t number, const Part& part) {
+  __device__ static void stage([[maybe_unused]] uint32_t number, Part& part) {
     if (number == 0) return stage_0(part);
     if (number == 1) return stage_1(part);
     if (number == 2) return stage_2(part);
@@ -183,13 +183,13 @@ struct Decode {
     }
   };
 
-  __device__ static void stage_0(const Part& part, [[maybe_unused]] const unsigned char* payload) {
+  __device__ static void stage_0(Part& part, [[maybe_unused]] const unsigned char* payload) {
     give_zeros(part);
     if (!part.is_last()) return;
     part.end_turn();
   }
 
-  __device__ static void stage_1(const Part& part, [[maybe_unused]] const unsigned char* payload) {
+  __device__ static void stage_1(Part& part, [[maybe_unused]] const unsigned char* payload) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -203,7 +203,7 @@ struct Decode {
     part.end_turn();
   }
 
-  __device__ static void stage([[maybe_unused]] uint32_t number, const Part& part, const unsigned char* payload) {
+  __device__ static void stage([[maybe_unused]] uint32_t number, Part& part, const unsigned char* payload) {
     if (number == 0) return stage_0(part, payload);
     return stage_1(part, payload);
   }
