@@ -85,13 +85,13 @@ class CudaWholeText {
     const bool words = type.element.bits >= 32 && type.element != kTritType;
     const bool blocks = CudaWholeRoutine::is_of_blocks(type) && words;
     const std::uint32_t stage = blocks ? text.ready(term).own : text.ready_to_share(term);
-    const bool is_even = CudaWholeRoutine::part_of(type, text.ready(term), stage) != "part";
+    const bool is_even = CudaWholeRoutine::part_of(type) != "part";
     const auto write = [=, this, &text, &term] {
       if (!type.is_array()) {
         const std::string value = text.scalar(term);
         return out_.line("store_scalar<" + cuda_width(type.element) + ">(part, " + value + ", " + to + ");");
       }
-      const std::string array = text.array(term), part = CudaWholeRoutine::part_of(type, text.ready(term), stage);
+      const std::string array = text.array(term), part = CudaWholeRoutine::part_of(type);
       const std::string by = "<" + cuda_width(type.element) + ">(" + part + ", ";
       out_.line((blocks ? "store_blocks" + by + text.block_size(type.extent->count)
                         : "store_section" + by + CudaWholeRoutine::size(type)) +
@@ -137,13 +137,12 @@ class CudaWholeText {
       text.plan_term(places);
       text.plan_term(values);
       text.add(0, [&] { out_.line("give_zeros(part);"); });
-      const Ready ready{0, std::max(text.ready(places).all, text.ready(values).all)};
       const std::uint32_t stage = std::max({1u, text.ready_to_share(places), text.ready_to_share(values)});
-      text.add(stage, [&, ready, stage] {
+      text.add(stage, [&] {
         const std::string at = text.array(places), from = text.array(values);
         out_.source_line(given.at);
-        out_.line("give_at(" + CudaWholeRoutine::part_of(places.type(), ready, stage) + ", " +
-                  CudaWholeRoutine::size(places.type()) + ", " + at + ", " + from + ");");
+        out_.line("give_at(" + CudaWholeRoutine::part_of(places.type()) + ", " + CudaWholeRoutine::size(places.type()) +
+                  ", " + at + ", " + from + ");");
       });
     } else {
       text.plan_term(given);

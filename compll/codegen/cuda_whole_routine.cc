@@ -232,11 +232,9 @@ bool CudaWholeRoutine::is_of_blocks(const Type& type) {
   return type.extent && type.extent->kind == Extent::Kind::kBlocks;
 }
 
-/// Who has how much of an array in a stage: where all of it is there and it is shorter than the vector, all tiles
-/// alike.
-std::string CudaWholeRoutine::part_of(const Type& type, Ready ready, std::uint32_t stage) {
-  const bool is_short = type.extent && type.extent->kind == Extent::Kind::kSized;
-  return is_short && ready.all <= stage ? "part.evenly()" : "part";
+/// Who has how much of an array: one that is shorter than the vector all tiles alike.
+std::string CudaWholeRoutine::part_of(const Type& type) {
+  return type.extent && type.extent->kind == Extent::Kind::kSized ? "part.evenly()" : "part";
 }
 
 /// When tiles can share an array's elements among them. What there is for each block its own tile has first.
@@ -360,13 +358,15 @@ void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::
   const std::uint32_t stage = each.ready.own;
   Planned computed;
   plan_map(term, 0, computed, from);
+  const std::string part = part_of(term.type());
   add_own(stage, [=, this, &term] {
     computed.define();
     out_.line((is_of_blocks(term.type()) ? "fill_blocks(part, " + block_size(term.type().extent->count)
-                                         : fill + "(part, " + count) +
+                                         : fill + "(" + part + ", " + count) +
               ", " + from + ", " + address + ");");
     out_.line("__syncthreads();");
   });
+  if (part != "part") steps_.back().piece = 0;
   planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
 }
 
@@ -427,7 +427,8 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
       const std::uint32_t stage = ready_to_share(of);
       add(stage, [=, this, &of] {
         const std::string from = array(of);
-        out_.line("histogram(part, " + size(of.type()) + ", " + from + ", " + count + ", " + address + ");");
+        out_.line("histogram(" + part_of(of.type()) + ", " + size(of.type()) + ", " + from + ", " + count + ", " +
+                  address + ");");
       });
       planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
       return;

@@ -72,7 +72,7 @@ class CudaWholeRoutine {
   static bool is_of_blocks(const Type& type);
   bool uses(VariableId id) const { return uses_[id] != 0; }
   std::uint32_t ready_to_share(const Term& term) const;
-  static std::string part_of(const Type& type, Ready ready, std::uint32_t stage);
+  static std::string part_of(const Type& type);
   std::string block_size(const Constant& constant) const;
   static std::string size(const Type& type);
   /// How text declares n, of which a program that exchanges knows rows and columns, too.

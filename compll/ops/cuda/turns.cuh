@@ -106,12 +106,12 @@ struct Part {
     piece_end = is_there ? least(piece + size, launch.tile) : launch.tile;
     return is_there;
   }
-  /// Whole bytes of every width, and of five trits.
+  /// Whole bytes of every width, and of five trits, and whole batches.
   __device__ uint32_t share(uint64_t count) const {
-    constexpr uint32_t kBytes = 40;
-    return (static_cast<uint32_t>(count) / segment.tile_count + kBytes) / kBytes * kBytes;
+    constexpr uint32_t kBytes = 40 * 32;
+    return static_cast<uint32_t>((count / segment.tile_count + kBytes) / kBytes * kBytes);
   }
-  /// The same for elements that all tiles have made in a stage before: few of many tiles have none to do.
+  /// The same for what is shorter than the segment: all tiles have as much of it, as far as that goes.
   __device__ Part evenly() const {
     Part part = *this;
     part.is_even = true;
