@@ -85,17 +85,19 @@ class CudaWholeText {
     const bool words = type.element.bits >= 32 && type.element != kTritType;
     const bool blocks = CudaWholeRoutine::is_of_blocks(type) && words;
     const std::uint32_t stage = blocks ? text.ready(term).own : text.ready_to_share(term);
-    text.add(stage, [=, this, &text, &term] {
+    const bool is_even = CudaWholeRoutine::part_of(type) != "part";
+    const auto write = [=, this, &text, &term] {
       if (!type.is_array()) {
         const std::string value = text.scalar(term);
         return out_.line("store_scalar<" + cuda_width(type.element) + ">(part, " + value + ", " + to + ");");
       }
-      const std::string array = text.array(term), part = CudaWholeRoutine::part_of(type, text.ready(term), stage);
+      const std::string array = text.array(term), part = CudaWholeRoutine::part_of(type);
       const std::string by = "<" + cuda_width(type.element) + ">(" + part + ", ";
       out_.line((blocks ? "store_blocks" + by + text.block_size(type.extent->count)
                         : "store_section" + by + CudaWholeRoutine::size(type)) +
                 ", " + array + ", " + to + ");");
-    });
+    };
+    is_even ? text.add(stage, write) : text.add_own(stage, write);
   }
 
   void plan_states(CudaWholeRoutine& text, const Routine& routine) {
@@ -111,7 +113,7 @@ class CudaWholeText {
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
       const VariableId then = routine.states_then[i];
       if (text.is_at_place(then, state_place(i))) continue;
-      text.add(text.ready(then).own, [=, this, &text] { write_state(text.array(then), i); });
+      text.add_own(text.ready(then).own, [=, this, &text] { write_state(text.array(then), i); });
     }
   }
 
@@ -135,13 +137,12 @@ class CudaWholeText {
       text.plan_term(places);
       text.plan_term(values);
       text.add(0, [&] { out_.line("give_zeros(part);"); });
-      const Ready ready{0, std::max(text.ready(places).all, text.ready(values).all)};
       const std::uint32_t stage = std::max({1u, text.ready_to_share(places), text.ready_to_share(values)});
-      text.add(stage, [&, ready, stage] {
+      text.add(stage, [&] {
         const std::string at = text.array(places), from = text.array(values);
         out_.source_line(given.at);
-        out_.line("give_at(" + CudaWholeRoutine::part_of(places.type(), ready, stage) + ", " +
-                  CudaWholeRoutine::size(places.type()) + ", " + at + ", " + from + ");");
+        out_.line("give_at(" + CudaWholeRoutine::part_of(places.type()) + ", " + CudaWholeRoutine::size(places.type()) +
+                  ", " + at + ", " + from + ");");
       });
     } else {
       text.plan_term(given);
@@ -172,13 +173,13 @@ class CudaWholeText {
     text.plan_steps();
     text.plan_term(*routine.result);
     const std::string made = "part.at<float>(" + text.place("made", "4 * n") + ")";
-    text.add(text.ready(*routine.result).own, [&, made] {
+    text.add_own(text.ready(*routine.result).own, [&, made] {
       const std::string array = text.array(*routine.result);
       out_.line("fill(part, n, " + array + ", " + made + ");");
     });
     keep_states(text, routine);
     // Last, as it may be what was read: by the tile itself, or by others, which then have to be done with it.
-    text.add(text.stages() - (reads_elsewhere(routine) ? 0 : 1), [&, made] {
+    text.add_own(text.stages() - (reads_elsewhere(routine) ? 0 : 1), [&, made] {
       out_.line("__syncthreads();");
       out_.line("fill(part, n, Array<float>{" + made +
                 "}, in_global(part.segment.out));  // last: it may be what was read");

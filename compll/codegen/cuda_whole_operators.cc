@@ -78,10 +78,12 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
   const std::string name = fresh(std::string(term.reducer == Reducer::kUser ? "reduced" : name_of(term.reducer)));
   const std::string slot = "part.at<uint64_t>(" + place(name, "8", ordered ? Zeros::kNone : Zeros::kCleared) + ")";
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
-  const std::uint32_t stage = std::max(ready_to_share(of), initial != nullptr ? ready_of_scalar(*initial) : 0);
-  const std::string count = size(of.type()), part = part_of(of.type(), ready(of), stage);
+  const std::string count = size(of.type()), part = part_of(of.type());
+  // Chunks are shared in another way than elements.
+  const std::uint32_t shared = ordered && part != "part" ? ready(of).all : ready_to_share(of);
+  const std::uint32_t stage = std::max(shared, initial != nullptr ? ready_of_scalar(*initial) : 0);
   if (!ordered) {
-    add(stage, [=, this, &of, &term] {
+    add_own(stage, [=, this, &of, &term] {
       const std::string from = array(of), condition = only_if_needed(term);
       out_.source_line(term.at);
       out_.line(condition + "reduce_joined<" + by + ">(" + part + ", " + count + ", " + from + ", " + slot + ");");
@@ -90,7 +92,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
     const std::string chunk = by == "LaneSum" ? "double" : type;
     const std::string chunks =
         "part.at<" + chunk + ">(" + place(name + "_chunks", "8 * blocks_of(" + count + ", kReductionChunk)") + ")";
-    add(
+    add_own(
         stage,
         [=, this, &of, &term] {
           const std::string from = array(of), condition = only_if_needed(term);
@@ -102,8 +104,10 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
         [=, this, &term] {
           out_.line(only_if_needed(term) + "finish_chunks<" + by + ">(" + count + ", " + chunks + ", " + slot +
                     (initial != nullptr ? ", " + scalar(*initial) : "") + ");");
-        });
+        },
+        needed_if_.count(&term) != 0 ? 1 : 4);
   }
+  if (part != "part") steps_.back().piece = 0;
   const ScalarType element = term.type().element;
   const bool narrowed = is_narrowed(term);
   reductions_[&term] = {{stage + 1, stage + 1},
@@ -126,7 +130,7 @@ void CudaWholeRoutine::plan_block_reduction(const Term& term, Planned& planned, 
       "part.at<" + type + ">(" + place(name, cuda_bytes(size(term.type()), term.type().element)) + ")";
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::uint32_t stage = std::max(ready(of).own, initial != nullptr ? ready_of_scalar(*initial) : 0);
-  add(stage, [=, this, &of, &term] {
+  add_own(stage, [=, this, &of, &term] {
     const std::string from = array(of), begin = initial != nullptr ? ", " + scalar(*initial) : "";
     out_.source_line(term.at);
     out_.line(std::string(ordered ? "reduce" : "join") + "_blocks<" + by + ">(part, " + block_size(term.block) + ", " +
@@ -165,8 +169,10 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
   const std::string entries = "part.at<uint32_t>(" + place(name + "_entries", "4 * " + count) + ")";
   const std::string lengths =
       "part.at<uint32_t>(" + place(name + "_lengths", "4 * blocks_of(" + count + ", kBatch)") + ")";
-  const std::string candidates = "Candidates{" + entries + ", " + lengths + "}";
+  const std::string ties = "part.at<uint64_t>(" + place(name + "_ties", "8 * kMostTies") + ")";
+  const std::string candidates = "Candidates{" + entries + ", " + lengths + ", " + told + ", " + ties + "}";
   const std::string key = name + "_key", many = "static_cast<uint32_t>(" + wanted + ")";
+  const std::string part = part_of(of.type());
   const std::uint32_t stage = ready_to_share(of);
   const auto define_key = [=, this, &of, &term] {
     if (!defined_.insert(key).second) return;
@@ -176,11 +182,12 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
   };
   const auto list = [=, this](const std::string& input) {
     define_key();
-    out_.line("list_largest(part, " + count + ", " + key + ", " + many + ", " + candidates + ", " + selection + ", " +
-              input + ");");
+    out_.line("list_largest(" + part + ", " + count + ", " + key + ", " + many + ", " + candidates + ", " + selection +
+              ", " + input + ");");
   };
   const auto choose = [=, this](std::uint32_t digit) {
-    out_.line("choose_digit<" + std::to_string(digit) + ">(part, " + selection + ", " + many + ");");
+    out_.line("choose_digit<" + std::to_string(digit) + ">(part, " + selection + ", " + many + ", " + candidates +
+              ");");
   };
   const bool takes_input = stage == 0 && !input_.empty() && count == "n" && is_made_of_input(of);
   if (takes_input) {
@@ -194,15 +201,15 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
         stage + digit,
         [=, this] {
           define_key();
-          out_.line("count_digit<" + std::to_string(digit) + ">(part, " + count + ", " + key + ", " + candidates +
-                    ", " + selection + ");");
+          out_.line("count_digit<" + std::to_string(digit) + ">(" + part + ", " + count + ", " + key + ", " +
+                    candidates + ", " + selection + ");");
         },
         [=] { choose(digit); });
   }
   add(stage + 3, [=, this] {
     define_key();
-    out_.line("pick_largest(part, " + count + ", " + key + ", " + candidates + ", " + selection + ", " + wanted + ",");
-    out_.line("             " + told + ", " + address + ");");
+    out_.line("pick_largest(" + part + ", " + count + ", " + key + ", " + candidates + ", " + selection + ", " +
+              wanted + ", " + address + ");");
   });
   planned = {{stage + 4, stage + 4}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }
@@ -215,8 +222,8 @@ void CudaWholeRoutine::plan_where(const Term& term, Planned& planned, const std:
   add(stage, [=, this, &of, &term] {
     const std::string from = array(of);
     out_.source_line(term.at);
-    out_.line("pick_where(part, " + size(of.type()) + ", [&](uint64_t i) { return to_bool(" + from + "(i)); }, " +
-              size(term.type()) + ",");
+    out_.line("pick_where(" + part_of(of.type()) + ", " + size(of.type()) + ", [&](uint64_t i) { return to_bool(" +
+              from + "(i)); }, " + size(term.type()) + ",");
     out_.line("           " + told + ", " + address + ");");
   });
   planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
@@ -314,6 +321,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
   const Term* into = term.arguments.size() > 2 ? term.arguments[2].get() : nullptr;
   const ScalarType element = term.type().element;
   const std::string type = type_text(element), count = size(term.type()), some = size(places.type());
+  const std::string all = part_of(term.type());
   const std::string address = address_for(id, name, term.type());
   const auto array_of_values = [=, this, &values]() -> std::string {
     return values.type().is_array() ? array(values) : "[&](uint64_t) { return " + scalar(values) + "; }";
@@ -328,12 +336,11 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
     add(before, [=, this, &term] {
       const std::string from = array_of_rest();
       out_.source_line(term.at);
-      out_.line("fill(part, " + count + ", " + from + ", " + address + ");");
+      out_.line("fill(" + all + ", " + count + ", " + from + ", " + address + ");");
       out_.line("__syncthreads();");
     });
     const bool adds = term.op == Op::kScatterAdd;
-    const Ready both{0, std::max(ready(places).all, ready(values).all)};
-    const std::string part = part_of(places.type(), both, stage);
+    const std::string part = part_of(places.type());
     add(stage, [=, this, &places, &term] {
       const std::string at = array(places), from = array_of_values();
       out_.source_line(term.at);
@@ -351,7 +358,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
   if (term.op == Op::kScatterAdd) refuse(term.at, "`scatter_add` at places that may be there twice");
   const std::string last = "part.at<uint32_t>(" + place(name + "_last", "4 * " + count, Zeros::kByStep) + ")";
   const std::uint32_t found = ready_to_share(places);
-  const std::string part = part_of(places.type(), ready(places), found);
+  const std::string part = part_of(places.type());
   add(found, [=, this, &places] {
     const std::string at = array(places);
     out_.line("find_last(" + part + ", " + some + ", " + at + ", " + count + ", " + last + ");");
@@ -366,8 +373,8 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
     out_.line("const uint32_t last = " + last + "[i];");
     out_.line("return last != 0 ? " + name + "_values(last - 1) : " + name + "_rest(i);");
     out_.close(";");
-    out_.line("fill(part, " + count + ", " + name + "_each, " + address + ");");
-    out_.line("fill(part, " + count + ", [](uint64_t) { return 0u; }, " + last + ");");
+    out_.line("fill(" + all + ", " + count + ", " + name + "_each, " + address + ");");
+    out_.line("fill(" + all + ", " + count + ", [](uint64_t) { return 0u; }, " + last + ");");
     out_.line("__syncthreads();");
   });
   planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};

@@ -23,6 +23,13 @@ std::vector<const Step*> all_of(const std::vector<Step>& steps) {
   return all;
 }
 
+/// Whether an element takes random numbers.
+bool draws(const Body& body) {
+  bool any = false;
+  for_each_term(body, [&](const Term& each) { any |= is_random(each); });
+  return any;
+}
+
 }  // namespace
 
 CudaWholeRoutine::CudaWholeRoutine(const Program& program, const Routine& routine, Writer& out,
@@ -136,8 +143,14 @@ std::string CudaWholeRoutine::declared_n(const Program& program) {
 // The plan.
 
 void CudaWholeRoutine::add(std::uint32_t stage, std::function<void()> write, std::function<void()> finish) {
-  steps_.push_back({stage, std::move(write), std::move(finish)});
+  steps_.push_back({stage, std::move(write), std::move(finish), 0});
   stages_ = std::max(stages_, stage + 1);
+}
+
+void CudaWholeRoutine::add_own(std::uint32_t stage, std::function<void()> write, std::function<void()> finish,
+                               std::uint32_t chunks) {
+  add(stage, std::move(write), std::move(finish));
+  steps_.back().piece = chunks;
 }
 
 std::string CudaWholeRoutine::place(const std::string& word, const std::string& bytes, Zeros zeros) {
@@ -164,7 +177,7 @@ void CudaWholeRoutine::plan_memory(VariableId id, const std::string& address, Re
 void CudaWholeRoutine::plan_input(const std::string& kind, const std::string& arguments) {
   input_ = "Input" + kind;
   input_arguments_ = arguments;
-  add(0, [=, this] {
+  add_own(0, [=, this] {
     if (input_.empty()) return;
     out_.line("take_input" + kind + "(" + arguments + ");");
     out_.line("__syncthreads();");
@@ -191,7 +204,7 @@ void CudaWholeRoutine::take_input_with(const std::function<void(const std::strin
     gradient = in_memory;
     defined_ = before;
   };
-  steps_.insert(steps_.begin(), {0, write_step, std::move(finish)});
+  steps_.insert(steps_.begin(), {0, write_step, std::move(finish), 0});
 }
 
 void CudaWholeRoutine::plan_section(VariableId id, const Type& type, const std::string& address) {
@@ -219,11 +232,9 @@ bool CudaWholeRoutine::is_of_blocks(const Type& type) {
   return type.extent && type.extent->kind == Extent::Kind::kBlocks;
 }
 
-/// Who has how much of an array in a stage: where all of it is there and it is shorter than the vector, all tiles
-/// alike.
-std::string CudaWholeRoutine::part_of(const Type& type, Ready ready, std::uint32_t stage) {
-  const bool is_short = type.extent && type.extent->kind == Extent::Kind::kSized;
-  return is_short && ready.all <= stage ? "part.evenly()" : "part";
+/// Who has how much of an array: one that is shorter than the vector all tiles alike.
+std::string CudaWholeRoutine::part_of(const Type& type) {
+  return type.extent && type.extent->kind == Extent::Kind::kSized ? "part.evenly()" : "part";
 }
 
 /// When tiles can share an array's elements among them. What there is for each block its own tile has first.
@@ -343,17 +354,19 @@ void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::
   const std::string type = type_text(term.type().element), count = size(term.type());
   const std::string address = address_for(id, name, term.type());
   const Planned each = planned;
-  const std::string from = name + "_each";
+  const std::string from = name + "_each", fill = draws(*term.function) ? "fill_neighbours" : "fill";
   const std::uint32_t stage = each.ready.own;
   Planned computed;
   plan_map(term, 0, computed, from);
-  add(stage, [=, this, &term] {
+  const std::string part = part_of(term.type());
+  add_own(stage, [=, this, &term] {
     computed.define();
     out_.line((is_of_blocks(term.type()) ? "fill_blocks(part, " + block_size(term.type().extent->count)
-                                         : "fill(part, " + count) +
+                                         : fill + "(" + part + ", " + count) +
               ", " + from + ", " + address + ");");
     out_.line("__syncthreads();");
   });
+  if (part != "part") steps_.back().piece = 0;
   planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
 }
 
@@ -414,7 +427,8 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
       const std::uint32_t stage = ready_to_share(of);
       add(stage, [=, this, &of] {
         const std::string from = array(of);
-        out_.line("histogram(part, " + size(of.type()) + ", " + from + ", " + count + ", " + address + ");");
+        out_.line("histogram(" + part_of(of.type()) + ", " + size(of.type()) + ", " + from + ", " + count + ", " +
+                  address + ");");
       });
       planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
       return;
@@ -423,7 +437,7 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
       const Term& of = *term.arguments[0];
       const std::string address = address_for(id, name, term.type());
       const std::uint32_t stage = ready(of).own;
-      add(stage, [=, this, &of, &term] {
+      add_own(stage, [=, this, &of, &term] {
         const std::string from = array(of);
         out_.source_line(term.at);
         out_.line("hadamard(part, " + block_size(term.block) + ", " + from + ", " + address + ");");

@@ -52,6 +52,10 @@ class CudaWholeRoutine {
   Ready ready(VariableId id) const { return values_.at(id).ready; }
   /// A step: its lines in that stage, and what the last tile then does.
   void add(std::uint32_t stage, std::function<void()> write, std::function<void()> finish = {});
+  /// One that looks at nothing but the tile's own elements: at one piece of them after the other, too. `chunks`: all
+  /// warps have something to do with so many of tile_elements.
+  void add_own(std::uint32_t stage, std::function<void()> write, std::function<void()> finish = {},
+               std::uint32_t chunks = 1);
   /// What is zero before has to be so afterwards: the last tile sees to it, or a step does.
   enum class Zeros { kNone, kCleared, kByStep };
   /// Memory of the segment: so many bytes.
@@ -68,7 +72,7 @@ class CudaWholeRoutine {
   static bool is_of_blocks(const Type& type);
   bool uses(VariableId id) const { return uses_[id] != 0; }
   std::uint32_t ready_to_share(const Term& term) const;
-  static std::string part_of(const Type& type, Ready ready, std::uint32_t stage);
+  static std::string part_of(const Type& type);
   std::string block_size(const Constant& constant) const;
   static std::string size(const Type& type);
   /// How text declares n, of which a program that exchanges knows rows and columns, too.
@@ -89,6 +93,7 @@ class CudaWholeRoutine {
   struct StageStep {
     std::uint32_t stage;
     std::function<void()> write, finish;
+    std::uint32_t piece = 0;  ///< of how many times tile_elements it can be done at a time; 0: of the tile
   };
   /// What a variable is: how its name is defined in a stage that refers to it.
   struct Planned {
@@ -151,6 +156,7 @@ class CudaWholeRoutine {
   std::string expression(const Term& term);
   std::string parameter(ParameterId id) const { return "settings.parameters[" + std::to_string(id) + "]"; }
   void write_memory();
+  void write_steps(std::uint32_t stage);
   void write_preamble(const std::string& body);
 
   const Program& program_;

@@ -168,12 +168,10 @@ void CudaWholeRoutine::write(const std::string& name, const std::string& constan
     out_.line("");
     out_.forget_line();
     defined_.clear();
-    out_.open("__device__ static void stage_" + std::to_string(stage) + "(const Part& part" +
+    out_.open("__device__ static void stage_" + std::to_string(stage) + "(Part& part" +
               (decodes ? ", [[maybe_unused]] const unsigned char* payload" : "") + ")");
     const std::size_t begin = out_.size();
-    for (const StageStep& step : steps_) {
-      if (step.stage == stage) step.write();
-    }
+    write_steps(stage);
     out_.line("if (!part.is_last()) return;");
     for (const StageStep& step : steps_) {
       if (step.stage == stage && step.finish) step.finish();
@@ -186,7 +184,7 @@ void CudaWholeRoutine::write(const std::string& name, const std::string& constan
     out_.close();
   }
   out_.line("");
-  out_.open("__device__ static void stage([[maybe_unused]] uint32_t number, const Part& part" +
+  out_.open("__device__ static void stage([[maybe_unused]] uint32_t number, Part& part" +
             std::string(decodes ? ", const unsigned char* payload" : "") + ")");
   for (std::uint32_t stage = 0; stage < stages_; ++stage) {
     const std::string number = std::to_string(stage);
@@ -195,6 +193,29 @@ void CudaWholeRoutine::write(const std::string& name, const std::string& constan
   }
   out_.close();
   out_.close(";");
+}
+
+/// The steps of a stage. What goes through the tile several times at its beginning does so with a piece after the
+/// other.
+void CudaWholeRoutine::write_steps(std::uint32_t stage) {
+  std::vector<const StageStep*> steps;
+  for (const StageStep& step : steps_) {
+    if (step.stage == stage) steps.push_back(&step);
+  }
+  const auto whole = std::find_if(steps.begin(), steps.end(), [](const StageStep* each) { return each->piece == 0; });
+  std::uint32_t piece = 0;
+  for (auto step = steps.begin(); step != whole; ++step) piece = std::max(piece, (*step)->piece);
+  const bool in_pieces = whole - steps.begin() > 1 && !program_.synchronize;
+  if (in_pieces) {
+    const std::string size = (piece == 1 ? "" : std::to_string(piece) + " * ") + "tile_elements(settings)";
+    out_.line("part.take_piece(" + size + ");");
+    out_.open("do");
+    for (auto step = steps.begin(); step != whole; ++step) (*step)->write();
+    out_.line("__syncthreads();");
+    out_.close(" while (part.take_next_piece(" + size + "));");
+    defined_.clear();
+  }
+  for (auto step = in_pieces ? whole : steps.begin(); step != steps.end(); ++step) (*step)->write();
 }
 
 /// What the lines of a stage refer to.
@@ -208,7 +229,7 @@ void CudaWholeRoutine::write_preamble(const std::string& body) {
   if (at) out_.line("const Memory at(n, settings);");
   if (layout) out_.line("const Layout layout(n, settings);");
   if (sections) out_.line("const Sections sections(n, settings);");
-  if (has_word(body, "random")) out_.line("const RandomStream random = part.random();");
+  if (has_word(body, "random")) out_.line("RandomWords random(part.random());");
 }
 
 }  // namespace casync::compll

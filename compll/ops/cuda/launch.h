@@ -179,16 +179,23 @@ struct RoundsKernels {
 
 COMPLL_ANYWHERE inline uint64_t whole_tiles_of(uint64_t n, uint32_t tile) { return n == 0 ? 1 : (n - 1) / tile + 1; }
 
+COMPLL_ANYWHERE inline uint64_t whole_tiles_of(const Segment* segments, uint32_t count, uint32_t tile) {
+  uint64_t tiles = 0;
+  for (uint32_t i = 0; i < count; ++i) tiles += whole_tiles_of(segments[i].n, tile);
+  return tiles;
+}
+
 /// How many elements a launch's tiles have: so many that each of the blocks of threads that run at a time (`most`) has
-/// a few to do, as what a tile costs by itself is the same for a large one. `tile`: WholeKernels::tile_elements.
+/// one to do in each stage, as what a tile costs by itself is the same for a large one; of many elements as many each.
+/// `tile`: WholeKernels::tile_elements.
 COMPLL_ANYWHERE inline uint32_t whole_tile_of(const Segment* segments, uint32_t count, uint32_t tile, uint32_t most) {
-  constexpr uint32_t kLargest = 32768, kForEach = 2;
-  for (; tile <= kLargest / 2; tile *= 2) {
-    uint64_t tiles = 0;
-    for (uint32_t i = 0; i < count; ++i) tiles += whole_tiles_of(segments[i].n, 2 * tile);
-    if (tiles < uint64_t{kForEach} * most) break;
-  }
-  return tile;
+  constexpr uint32_t kLargest = 131072;
+  const uint32_t largest = tile < kLargest ? kLargest / tile : 1;
+  const uint64_t each = uint64_t{largest} * most;  // and a segment's last tile may have hardly any
+  const uint64_t turns = (whole_tiles_of(segments, count, tile) + uint64_t{largest} * count + each - 1) / each;
+  uint32_t times = 1;
+  while (times < largest && whole_tiles_of(segments, count, times * tile) > turns * most) ++times;
+  return times * tile;
 }
 
 /// Numbers the tiles of segments; how many there are.

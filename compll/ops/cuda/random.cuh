@@ -91,6 +91,29 @@ class RandomQuads {
   Quad<uint32_t> words_ = {};
 };
 
+/// The same for a thread that draws one at a time, for neighbours: four of them share a block of Philox.
+class RandomWords {
+ public:
+  COMPLL_BOTH explicit RandomWords(const RandomStream& stream) : stream_(stream) {}
+
+  COMPLL_BOTH uint32_t word(uint64_t i, uint32_t purpose) {
+    const uint64_t at = stream_.first + i;
+    const uint64_t block = random_block(at / 4);
+    if (block != block_ || purpose != purpose_) words_ = philox(stream_, block, purpose);
+    block_ = block;
+    purpose_ = purpose;
+    const Quad<uint32_t> drawn = random_numbers(words_, at / 4);
+    return at % 4 == 0 ? drawn[0] : at % 4 == 1 ? drawn[1] : at % 4 == 2 ? drawn[2] : drawn[3];
+  }
+
+ private:
+  const RandomStream stream_;
+  uint64_t block_ = ~uint64_t{0};
+  uint32_t purpose_ = 0;
+  Quad<uint32_t> words_ = {};
+};
+COMPLL_BOTH uint32_t random_bits(RandomWords& random, uint64_t i, uint32_t purpose) { return random.word(i, purpose); }
+
 /// From 0 to below 1, a multiple of 2^-24.
 COMPLL_BOTH float uniform(uint32_t random) { return static_cast<float>(random >> 8) * 0x1p-24f; }
 

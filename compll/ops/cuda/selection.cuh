@@ -2,66 +2,13 @@
 //
 // The largest elements of a whole vector. One stage looks at all of them: it counts how many there are of each first
 // digit of the key, and lists those that may be among the largest. As what has been counted grows, ever fewer may. Two
-// stages find the other digits of the least key that is chosen, a fourth one writes the places in order: a tile learns
-// from those before it how many they have. These only read the lists. All is exact.
+// stages find the other digits of the least key that is chosen, and with the last one how many each tile has of what is
+// chosen; a fourth one writes the places in order. These only read the lists. All is exact.
 #pragma once
 
-#include "compll/ops/cuda/picking.cuh"
+#include "compll/ops/cuda/candidates.cuh"
 
 namespace casync::compll::cuda {
-
-/// What `largest` goes by: 0 for what is not above zero.
-COMPLL_BOTH uint32_t key_of(uint32_t x) { return x; }
-COMPLL_BOTH uint32_t key_of(int32_t x) { return x > 0 ? static_cast<uint32_t>(x) : 0; }
-COMPLL_BOTH uint32_t key_of(float x) { return key_of(static_cast<int32_t>(bits(x))); }
-
-inline constexpr uint32_t kBins = 2048;
-
-/// The state of a search: zero before it and cleared behind it.
-struct Selection {
-  uint32_t least;  ///< the digits that are known; at the end all keys above it are chosen,
-  uint32_t equal;  ///< and so many that equal it: the first ones
-  uint32_t is_done;
-  uint32_t floor;  ///< what has a first digit below it is not chosen
-  uint32_t noted;  ///< how often bins have been added to
-  uint32_t unused[3];
-  uint32_t bins[kBins];
-};
-
-/// Elements that may be chosen, of each batch in their order: the upper 24 bits of the key, then the place in the batch.
-struct Candidates {
-  uint32_t* entries;  ///< room for all elements: a batch's begin where it does
-  uint32_t* lengths;  ///< of each batch
-};
-static_assert(kBatch == 256);
-
-COMPLL_BOTH constexpr uint32_t digit_shift(uint32_t digit) { return digit == 0 ? 21 : digit == 1 ? 10 : 0; }
-COMPLL_BOTH constexpr uint32_t digit_bins(uint32_t digit) { return digit == 2 ? 1024 : 2048; }
-
-__device__ inline uint32_t load_others(const uint32_t* at) { return *static_cast<const volatile uint32_t*>(at); }
-
-/// The block's own bins, in shared memory, are zero.
-template <uint32_t kThese>
-__device__ __forceinline__ void clear_bins(const Part& part) {
-  auto* const own = reinterpret_cast<Quad<uint32_t>*>(part.shared.words);
-#pragma unroll
-  for (uint32_t b = threadIdx.x; b < kThese / 4; b += kThreads) own[b] = {};
-  __syncthreads();
-}
-/// And are added to those of all tiles.
-template <uint32_t kThese>
-__device__ __forceinline__ void add_bins(const Part& part, Selection* selection) {
-  const auto* const own = reinterpret_cast<const Quad<uint32_t>*>(part.shared.words);
-#pragma unroll
-  for (uint32_t b = threadIdx.x; b < kThese / 4; b += kThreads) {
-    const Quad<uint32_t> some = own[b];
-    if ((some[0] | some[1] | some[2] | some[3]) == 0) continue;
-#pragma unroll
-    for (uint32_t k = 0; k < 4; ++k) {
-      if (some[k] != 0) atomicAdd(selection->bins + 4 * b + k, some[k]);
-    }
-  }
-}
 
 /// The sum of what threads 0 to this one bring, and of what all bring.
 struct SumToHere {
@@ -121,75 +68,62 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
     selection->is_done = 1;
   }
 }
+/// The last tile, which knows the last digit: how many are above and equal up to each tile, unless there are too many
+/// ties; then tiles tell it each other.
+__device__ __forceinline__ void tell_tiles(const Part& part, const Selection* selection, const Candidates& to) {
+  __syncthreads();
+  const uint32_t ties = load_others(&selection->ties), digit = load_others(&selection->least) % digit_bins(2);
+  if (ties > kMostTies) return;
+#pragma unroll 4
+  for (uint32_t t = threadIdx.x; t < ties; t += kThreads) {
+    const uint64_t tie = load_slot(to.ties + t);
+    const uint32_t value = static_cast<uint32_t>(tie) / kNoTies, times = static_cast<uint32_t>(tie) % kNoTies;
+    if (value < digit) continue;
+    atomicAdd(reinterpret_cast<unsigned long long*>(to.told + (tie >> 32)),
+              value == digit ? times : static_cast<unsigned long long>(times) << 31);
+  }
+  __syncthreads();
+  const uint32_t each = (part.segment.tile_count + kThreads - 1) / kThreads;
+  const uint32_t begin = least(threadIdx.x * each, part.segment.tile_count);
+  const uint32_t end = least(begin + each, part.segment.tile_count);
+  uint64_t own = 0;
+#pragma unroll 8
+  for (uint32_t tile = begin; tile < end; ++tile) own += load_slot(to.told + tile);
+  const uint32_t above = static_cast<uint32_t>(own >> 31), equal = static_cast<uint32_t>(own & 0x7fffffffu);
+  const uint64_t aboves = sum_to_here(part, above).through - above, equals = sum_to_here(part, equal).through - equal;
+  uint64_t through = in_look_back(2, static_cast<uint32_t>(aboves), static_cast<uint32_t>(equals));
+  uint64_t next = begin < end ? load_slot(to.told + begin) : 0;
+#pragma unroll 1
+  for (uint32_t tile = begin; tile < end; ++tile) {
+    through += next;
+    if (tile + 1 < end) next = load_slot(to.told + tile + 1);
+    to.told[tile] = through;
+  }
+}
+
 /// Where there are other tiles the last one does it, else the only one has done it already.
 template <uint32_t kDigit>
-__device__ __forceinline__ void choose_digit(const Part& part, Selection* selection, uint32_t wanted) {
-  if (!part.is_alone()) choose_bin<kDigit>(part, selection->bins, selection, wanted);
+__device__ __forceinline__ void choose_digit(const Part& part, Selection* selection, uint32_t wanted,
+                                             const Candidates& to) {
+  if (part.is_alone()) return;
+  choose_bin<kDigit>(part, selection->bins, selection, wanted);
+  if (kDigit == 2) tell_tiles(part, selection, to);
 }
 /// Behind a tile's elements.
 template <uint32_t kDigit>
-__device__ __forceinline__ void end_digit(const Part& part, Selection* selection, uint32_t wanted) {
+__device__ __forceinline__ void end_digit(const Part& part, Selection* selection, uint32_t wanted,
+                                          const Candidates& to) {
   __syncthreads();
-  if (!part.is_alone()) return add_bins<digit_bins(kDigit)>(part, selection);
+  if (!part.is_alone()) {
+    return add_bins<digit_bins(kDigit)>(part, selection, [&](uint32_t value, uint32_t times) {
+      if (kDigit != 2) return;
+      const uint32_t at = atomicAdd(&selection->ties, 1u);
+      if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
+    });
+  }
   choose_bin<kDigit>(part, part.shared.words, selection, wanted);
   __syncthreads();
 }
-
-/// By one warp: the digit of the `wanted`-th of those that have been counted, from the top, is not above that of all.
-__device__ inline void raise_floor(Selection* selection, uint32_t wanted) {
-  const uint32_t lane = threadIdx.x % kLanes;
-  uint32_t above = 0;
-#pragma unroll 1
-  for (uint32_t top = kBins; top != 0; top -= kBatch) {
-    uint32_t counts[kAhead];
-#pragma unroll
-    for (uint32_t k = 0; k < kAhead; ++k) counts[k] = load_others(selection->bins + top - (k + 1) * kLanes + lane);
-#pragma unroll
-    for (uint32_t k = 0; k < kAhead; ++k) {
-      const uint32_t sum = __reduce_add_sync(kWholeWarp, counts[k]);
-      if (above + sum < wanted) {
-        above += sum;
-        continue;
-      }
-      uint32_t from_here = counts[k];  // and above, in this row
-#pragma unroll
-      for (uint32_t by = 1; by < kLanes; by *= 2) {
-        const uint32_t others = __shfl_down_sync(kWholeWarp, from_here, by);
-        if (lane + by < kLanes) from_here += others;
-      }
-      const uint32_t reached = __ballot_sync(kWholeWarp, above + from_here >= wanted);
-      const uint32_t floor = top - (k + 1) * kLanes + static_cast<uint32_t>(__popc(reached)) - 1;
-      if (lane == 0) atomicMax(&selection->floor, floor);
-      return;
-    }
-  }
-}
-/// By one warp: bins have been added to. Now and then it looks what that says.
-__device__ __forceinline__ void note_bins(Selection* selection, uint32_t wanted, uint32_t times) {
-  constexpr uint32_t kNow = 64;
-  uint32_t before = 0;
-  if (threadIdx.x % kLanes == 0) before = atomicAdd(&selection->noted, times);
-  before = __shfl_sync(kWholeWarp, before, 0);
-  if (before / kNow != (before + times) / kNow) raise_floor(selection, wanted);
-}
-/// By one warp, while others go on counting: what the block has counted so far is added to the bins of all.
-__device__ inline void add_bins_early(uint32_t* own, Selection* selection, uint32_t wanted) {
-#pragma unroll 4
-  for (uint32_t b = threadIdx.x % kLanes; b < kBins; b += kLanes) {
-    if (load_others(own + b) == 0) continue;
-    const uint32_t some = atomicExch(own + b, 0u);
-    if (some != 0) atomicAdd(selection->bins + b, some);
-  }
-  note_bins(selection, wanted, 1);
-}
-
-/// Where keys are not made of what has to be taken first.
-struct NoInput {
-  template <bool kIsWhole>
-  __device__ void take(uint64_t, uint32_t) {}
-  __device__ void hold(uint32_t) {}
-  __device__ void end() const {}
-};
 
 /// The first stage. `input`: what is taken of a batch first, and then at hand for `key`.
 template <class Key, class From>
@@ -200,9 +134,13 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
   uint32_t* const own = part.shared.words;
   const uint32_t lane = threadIdx.x % kLanes;
   clear_bins<kBins>(part);
-  uint32_t floor = load_others(&selection->floor), counted = 0;
-  for_batches(part, count, [&](uint64_t first, uint32_t size) {
-    const uint32_t next_floor = load_others(&selection->floor), rest = size - least(size, lane);
+  uint32_t floor = load_others(&selection->floor), counted = 0, length = 0;
+  const Batches batches(part, count);
+#pragma unroll 1
+  for (uint32_t batch = batches.begin; batch < batches.end; ++batch) {
+    const uint64_t first = uint64_t{batch} * kBatch;
+    const uint32_t next_floor = load_others(&selection->floor);
+    const uint32_t size = static_cast<uint32_t>(least<uint64_t>(kBatch, count - first)), rest = size - least(size, lane);
     const uint64_t i = first + lane;
     uint32_t keys[kAhead];
     if (size == kBatch) {
@@ -220,94 +158,74 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
         keys[k] = k * kLanes < rest ? key(i + k * kLanes) : 0;
       }
     }
-    const uint32_t lowest = max(floor << digit_shift(0), 1u);
-    uint32_t* const entries = to.entries + first;
-    uint32_t length = 0;
+    const uint32_t lowest = max(floor << digit_shift(0), 1u), within = (batch - batches.begin) % (kChunk / kBatch);
+    uint32_t* const entries = to.entries + (first - within * kBatch);
+    const uint32_t before = length;
 #pragma unroll
     for (uint32_t k = 0; k < kAhead; ++k) {
       const uint32_t listed = __ballot_sync(kWholeWarp, keys[k] >= lowest);
       if (keys[k] >= lowest) {
-        const uint32_t before = length + static_cast<uint32_t>(__popc(listed & ((1u << lane) - 1)));
-        entries[before] = (keys[k] & ~(kBatch - 1)) | (k * kLanes + lane);
+        const uint32_t at = length + static_cast<uint32_t>(__popc(listed & ((1u << lane) - 1)));
+        entries[at] = (keys[k] & ~(kChunk - 1)) | (within * kBatch + k * kLanes + lane);
         atomicAdd(own + (keys[k] >> digit_shift(0)), 1u);
       }
       length += static_cast<uint32_t>(__popc(listed));
     }
-    if (lane == 0) to.lengths[first / kBatch] = length;
+    counted += length - before;
+    if (within + 1 == kChunk / kBatch || batch + 1 == batches.end) {
+      if (lane == 0) to.lengths[batch - within] = length;
+      length = 0;
+    }
     floor = next_floor;
-    counted += length;
-    if (counted < kMany || part.is_alone()) return;
+    if (counted < kMany || part.is_alone()) continue;
     counted = 0;
     add_bins_early(own, selection, wanted);
-  });
+  }
   input.end();
-  end_digit<0>(part, selection, wanted);
+  end_digit<0>(part, selection, wanted, to);
   if (threadIdx.x < kLanes && !part.is_alone()) note_bins(selection, wanted, 4);
 }
 
-/// What this warp's share of the tile's batches has listed, in its order: visit gets an entry, whether it is one, and
-/// the first place of its batch, from all lanes together.
-template <class Visit>
-__device__ __forceinline__ void for_listed(const Part& part, uint64_t count, const Candidates& from,
-                                           const Visit& visit) {
-  constexpr uint32_t kTogether = 4;
-  const uint32_t lane = threadIdx.x % kLanes;
-  const uint32_t first = static_cast<uint32_t>((part.begin(count) + kBatch - 1) / kBatch);
-  const uint32_t last = static_cast<uint32_t>((part.end(count) + kBatch - 1) / kBatch);
-  const uint32_t each = (last - first + kWarps - 1) / kWarps;
-  const uint32_t begin = least(first + threadIdx.x / kLanes * each, last), end = least(begin + each, last);
-#pragma unroll 1
-  for (uint32_t some = begin; some < end; some += kLanes) {
-    const uint32_t lengths = some + lane < end ? from.lengths[some + lane] : 0;
-    const uint32_t these = least(end - some, kLanes);
-#pragma unroll 1
-    for (uint32_t b = 0; b < these; b += kTogether) {
-      uint32_t entries[kTogether], length[kTogether];
-#pragma unroll
-      for (uint32_t k = 0; k < kTogether; ++k) {
-        length[k] = __shfl_sync(kWholeWarp, lengths, static_cast<int>(b + k));  // 0 behind the last one
-        entries[k] = lane < length[k] ? from.entries[uint64_t{some + b + k} * kBatch + lane] : 0;
-      }
-#pragma unroll
-      for (uint32_t k = 0; k < kTogether; ++k) {
-        const uint64_t at = uint64_t{some + b + k} * kBatch;
-        if (length[k] != 0) visit(entries[k], lane < length[k], at);
-#pragma unroll 1
-        for (uint32_t j = lane + kLanes; j - lane < length[k]; j += kLanes) {
-          visit(j < length[k] ? from.entries[at + j] : 0, j < length[k], at);
-        }
-      }
-    }
-  }
-}
-
-/// How often each value of a later digit is there, of keys whose digits above it are those that are known.
+/// How often each value of a later digit is there, of keys whose digits above it are those that are known. Of the last
+/// one, each tile tells how many it has above these, too.
 template <uint32_t kDigit, class Key>
 __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, const Key& key, const Candidates& from,
                                             Selection* selection) {
   constexpr uint32_t kThese = digit_bins(kDigit), kKnown = digit_shift(kDigit - 1);
   uint32_t* const own = part.shared.words;
+  const uint32_t known = selection->least >> kKnown;
+  if (selection->is_done != 0 && (kDigit == 1 || part.is_alone())) return;
   clear_bins<kThese>(part);
-  const uint32_t known = selection->least;
-  if (selection->is_done != 0) return;
+  uint32_t above = 0;
   for_listed(part, count, from, [&](uint32_t entry, bool is_there, uint64_t first) {
-    if (!is_there || (entry ^ known) >> kKnown != 0) return;
-    const uint32_t digits = kDigit == 1 ? entry : key(first + entry % kBatch);  // an entry has the first two
+    if (is_there && entry >> kKnown > known) ++above;
+    if (!is_there || entry >> kKnown != known) return;
+    const uint32_t digits = kDigit == 1 ? entry : key(first + entry % kChunk);  // an entry has the first two
     atomicAdd(own + (digits >> digit_shift(kDigit)) % kThese, 1u);
   });
-  end_digit<kDigit>(part, selection, 0);
+  if (kDigit == 2 && !part.is_alone()) {
+    above = __reduce_add_sync(kWholeWarp, above);
+    if (threadIdx.x % kLanes == 0) part.shared.sums[threadIdx.x / kLanes] = above;
+  }
+  end_digit<kDigit>(part, selection, 0, from);
+  if (kDigit == 2 && !part.is_alone() && threadIdx.x == 0) {
+    above = 0;
+#pragma unroll
+    for (uint32_t w = 0; w < kWarps; ++w) above += part.shared.sums[w];
+    from.told[part.tile] = uint64_t{above} << 31;
+  }
 }
 
 /// The places of the largest.
 template <class Key>
 __device__ __forceinline__ void pick_largest(const Part& part, uint64_t count, const Key& key, const Candidates& from,
-                                             const Selection* selection, uint64_t wanted, uint64_t* told, uint32_t* out) {
-  const uint32_t least_key = selection->least, least_entry = least_key / kBatch;
+                                             const Selection* selection, uint64_t wanted, uint32_t* out) {
+  const uint32_t least_key = selection->least, least_entry = least_key / kChunk;
   const auto rows = [&](const auto& visit) {
     for_listed(part, count, from, [&](uint32_t entry, bool is_there, uint64_t first) {
-      const uint32_t place = static_cast<uint32_t>(first) + entry % kBatch;
-      bool is_above = is_there && entry / kBatch > least_entry, is_equal = false;
-      if (is_there && entry / kBatch == least_entry) {
+      const uint32_t place = static_cast<uint32_t>(first) + entry % kChunk;
+      bool is_above = is_there && entry / kChunk > least_entry, is_equal = false;
+      if (is_there && entry / kChunk == least_entry) {
         const uint32_t each = key(place);
         is_above = each > least_key;
         is_equal = each == least_key;
@@ -315,7 +233,7 @@ __device__ __forceinline__ void pick_largest(const Part& part, uint64_t count, c
       visit(is_above, is_equal, place);
     });
   };
-  pick(part, rows, selection->equal, wanted, told, out);
+  pick(part, rows, selection->equal, wanted, from.told, out);
 }
 
 }  // namespace casync::compll::cuda

@@ -46,6 +46,16 @@ class Places {
   uint64_t end_ = 0;
 };
 
+/// What this thread has seen so far all others see that see what it stores next, and the other way round. It orders less
+/// than __threadfence, which waits for more.
+__device__ __forceinline__ void fence() {
+#ifdef __CUDA_ARCH__
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
+#else
+  __threadfence();
+#endif
+}
+
 /// What a block of threads works on: one tile of a segment, and the stage whose turn it is.
 struct Part {
   const Launch& launch;
@@ -56,6 +66,7 @@ struct Part {
   bool adds;             ///< decode: to what is there
   Control* control;
   Shared& shared;
+  uint32_t piece, piece_end;  ///< what of the tile is at hand: elements from here on
   bool is_even = false;  ///< what is not as long as the segment is shared evenly, and not by the places of elements
 
   /// Of the segment that is in shared memory.
@@ -70,21 +81,37 @@ struct Part {
             turns,
             launch.add,
             in_global(reinterpret_cast<Control*>(segment.memory)),
-            shared};
+            shared,
+            0,
+            launch.tile};
   }
 
-  /// The tile's share of so many elements; the last tile has what is behind it, too.
-  __device__ uint64_t begin(uint64_t count) const { return least(uint64_t{tile} * share(count), count); }
+  /// The tile's share of so many elements, or what of it is at hand; the last tile has what is behind it, too.
+  __device__ uint64_t begin(uint64_t count) const {
+    if (is_even && count != n) return least(uint64_t{tile} * share(count), count);
+    return least(uint64_t{tile} * launch.tile + piece, count);
+  }
   __device__ uint64_t end(uint64_t count) const {
-    return tile + 1 == segment.tile_count ? count : least((uint64_t{tile} + 1) * share(count), count);
+    const bool is_last_tile = tile + 1 == segment.tile_count;
+    if (is_even && count != n) return is_last_tile ? count : least((uint64_t{tile} + 1) * share(count), count);
+    const uint64_t own = uint64_t{tile} * launch.tile + piece_end;
+    return is_last_tile && own >= n ? count : least(own, count);
   }
-  /// Whole bytes of every width, and of five trits.
+  /// A tile that is gone through several times is at hand in pieces that caches hold; then all of it is.
+  __device__ void take_piece(uint32_t size) { piece_end = least(size, launch.tile); }
+  __device__ bool take_next_piece(uint32_t size) {
+    piece = piece_end;
+    const bool is_there = piece < launch.tile && uint64_t{tile} * launch.tile + piece < n;
+    if (!is_there) piece = 0;
+    piece_end = is_there ? least(piece + size, launch.tile) : launch.tile;
+    return is_there;
+  }
+  /// Whole bytes of every width, and of five trits, and whole batches.
   __device__ uint32_t share(uint64_t count) const {
-    constexpr uint32_t kBytes = 40;
-    if (!is_even || count == n) return launch.tile;
-    return (static_cast<uint32_t>(count) / segment.tile_count + kBytes) / kBytes * kBytes;
+    constexpr uint32_t kBytes = 40 * 32;
+    return static_cast<uint32_t>((count / segment.tile_count + kBytes) / kBytes * kBytes);
   }
-  /// The same for elements that all tiles have made in a stage before: few of many tiles have none to do.
+  /// The same for what is shorter than the segment: all tiles have as much of it, as far as that goes.
   __device__ Part evenly() const {
     Part part = *this;
     part.is_even = true;
@@ -139,8 +166,8 @@ struct Part {
   __device__ __forceinline__ void wait() const {
     if (is_alone() || turn == 0) return;
     if (threadIdx.x == 0) {
-      while (*static_cast<const volatile uint32_t*>(&control->turns) < turn) __nanosleep(64);
-      __threadfence();
+      while (*static_cast<const volatile uint32_t*>(&control->turns) < turn) __nanosleep(32);
+      fence();
     }
     __syncthreads();
   }
@@ -151,9 +178,9 @@ struct Part {
     if (is_alone()) return true;
     bool last = false;
     if (threadIdx.x == 0) {
-      __threadfence();
+      fence();
       last = atomicAdd(&control->tiles, 1u) + 1 == segment.tile_count;
-      __threadfence();
+      if (last) fence();
     }
     return __syncthreads_or(last) != 0;
   }
@@ -163,7 +190,7 @@ struct Part {
     __syncthreads();
     if (is_alone() || threadIdx.x != 0) return;
     control->tiles = 0;
-    __threadfence();
+    fence();
     *static_cast<volatile uint32_t*>(&control->turns) = turn + count == turns ? 0 : turn + count;
   }
 

@@ -124,12 +124,27 @@ __device__ __forceinline__ void store_section(const Part& part, uint64_t count, 
     for_each(part, count, array, [&](uint64_t i, const auto& value) { store_one<kBits>(value, at, i); });
   } else {
     const uint64_t end = part.end(count);
+    const auto code = [&](uint64_t i) { return uint64_t{code_of(array(i)) & (0xffffffffu >> (32 - kBits))}; };
+#pragma unroll 1
     for (uint64_t i = part.begin(count) + 8 * threadIdx.x; i < end; i += 8 * kThreads) {
       unsigned char* to = at + i / 8 * kBits;
       uint64_t window = 0;
+      if (kBits <= 8 && end - i >= 8) {
+#pragma unroll
+        for (uint32_t k = 0; k < 8; ++k) window |= code(i + k) << k * kBits % 64;
+        if constexpr (kBits == 8) store_word(to, window);
+        if constexpr (kBits == 4) store_word(to, static_cast<uint32_t>(window));
+        if constexpr (kBits == 2) store_word(to, static_cast<unsigned short>(window));
+        if constexpr (kBits == 1 || kBits == 3 || kBits > 4) {
+#pragma unroll
+          for (uint32_t b = 0; b < kBits && kBits != 8; ++b) to[b] = static_cast<unsigned char>(window >> 8 * b % 64);
+        }
+        continue;
+      }
       uint32_t held = 0;
+#pragma unroll 1
       for (uint64_t k = i; k < least(i + 8, end); ++k) {
-        window |= uint64_t{code_of(array(k)) & (0xffffffffu >> (32 - kBits))} << held;
+        window |= code(k) << held;
         for (held += kBits; held >= 8; held -= 8, window >>= 8) *to++ = static_cast<unsigned char>(window);
       }
       if (held > 0) *to = static_cast<unsigned char>(window);

@@ -42,6 +42,30 @@ __device__ __forceinline__ void fill(const Part& part, uint64_t count, const A& 
   for_each(part, count, array, [&](uint64_t i, T value) { out[i] = value; });
 }
 
+/// The same where neighbours have something in common that a thread finds once.
+template <class T, class A>
+__device__ __forceinline__ void fill_neighbours(const Part& part, uint64_t count, const A& array, T* out) {
+  const uint64_t end = part.end(count);
+  const bool aligned = sizeof(T) == 4 && is_aligned(reinterpret_cast<const float*>(out));
+#pragma unroll 1
+  for (uint64_t i = part.begin(count) + 4 * threadIdx.x; i < end; i += 4 * kThreads) {
+    const uint32_t size = static_cast<uint32_t>(least<uint64_t>(end - i, 4));
+    Quad<T> values;
+#pragma unroll
+    for (uint32_t k = 0; k < 4; ++k) {
+      if (k < size) values[k] = array(i + k);
+    }
+    if (aligned && size == 4) {
+      store_word(out + i, values);
+      continue;
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < 4; ++k) {
+      if (k < size) out[i + k] = values[k];
+    }
+  }
+}
+
 /// The element that a loop has at hand, as an array.
 template <class T>
 struct Held {

@@ -44,6 +44,7 @@ struct Encode {
     uint64_t place_7;
     uint64_t place_7_entries;
     uint64_t place_7_lengths;
+    uint64_t place_7_ties;
 
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
       const uint64_t tiles = tiles_for(n, tile_elements(settings));
@@ -57,11 +58,12 @@ struct Encode {
       place_7 = places.take(4 * size_0(n, settings));
       place_7_entries = places.take(4 * n);
       place_7_lengths = places.take(4 * blocks_of(n, kBatch));
+      place_7_ties = places.take(8 * kMostTies);
       all = places.end();
     }
   };
 
-  __device__ static void stage_0(const Part& part) {
+  __device__ static void stage_0(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -74,15 +76,15 @@ struct Encode {
         return result_6;
       };
       const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
+      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
     }
     __syncthreads();
     if (!part.is_last()) return;
-    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
-  __device__ static void stage_1(const Part& part) {
+  __device__ static void stage_1(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -94,13 +96,13 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<1>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection));
+    count_digit<1>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
-  __device__ static void stage_2(const Part& part) {
+  __device__ static void stage_2(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -112,13 +114,13 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<2>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection));
+    count_digit<2>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)));
+    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
-  __device__ static void stage_3(const Part& part) {
+  __device__ static void stage_3(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -130,13 +132,12 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    pick_largest(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths)}, part.at<Selection>(at.place_7_selection), size_0(n, settings),
-                 part.at<uint64_t>(at.place_7_told), part.at<uint32_t>(at.place_7));
+    pick_largest(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), size_0(n, settings), part.at<uint32_t>(at.place_7));
     if (!part.is_last()) return;
     part.end_turn();
   }
 
-  __device__ static void stage_4(const Part& part) {
+  __device__ static void stage_4(Part& part) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -157,7 +158,7 @@ struct Encode {
     part.end_turn();
   }
 
-  __device__ static void stage([[maybe_unused]] uint32_t number, const Part& part) {
+  __device__ static void stage([[maybe_unused]] uint32_t number, Part& part) {
     if (number == 0) return stage_0(part);
     if (number == 1) return stage_1(part);
     if (number == 2) return stage_2(part);
@@ -182,13 +183,13 @@ struct Decode {
     }
   };
 
-  __device__ static void stage_0(const Part& part, [[maybe_unused]] const unsigned char* payload) {
+  __device__ static void stage_0(Part& part, [[maybe_unused]] const unsigned char* payload) {
     give_zeros(part);
     if (!part.is_last()) return;
     part.end_turn();
   }
 
-  __device__ static void stage_1(const Part& part, [[maybe_unused]] const unsigned char* payload) {
+  __device__ static void stage_1(Part& part, [[maybe_unused]] const unsigned char* payload) {
     const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
     const Memory at(n, settings);
@@ -202,7 +203,7 @@ struct Decode {
     part.end_turn();
   }
 
-  __device__ static void stage([[maybe_unused]] uint32_t number, const Part& part, const unsigned char* payload) {
+  __device__ static void stage([[maybe_unused]] uint32_t number, Part& part, const unsigned char* payload) {
     if (number == 0) return stage_0(part, payload);
     return stage_1(part, payload);
   }
