@@ -8,6 +8,7 @@ usage: codec_on_gpu.py CASYNC [--jobs N] [--codecs CODEC,...] [--speeds CODEC,..
 """
 import argparse
 import concurrent.futures
+import itertools
 import json
 import subprocess
 import sys
@@ -64,13 +65,14 @@ def main():
     if first is None and any(reason in said for reason in NOT_HERE):
         print("skipped:", said.strip())
         return SKIPPED
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = [(first, said), *pool.map(lambda file: check(options.program, file, 0), codecs[1:])]
     print(f"On {first['device'] if first else '?'}, compiled by {first['compiler'] if first else '?'}.\n")
     print("| codec | compiled, ms | properties, of them notes | |\n|---|---|---|---|")
-    for file, (report, said) in zip(codecs, results):
-        print(row(file, report, said))
-    failed = sum(bool(failures(*result)) for result in results)
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        others = pool.map(lambda file: check(options.program, file, 0), codecs[1:])
+        for file, result in zip(codecs, itertools.chain([(first, said)], others)):
+            print(row(file, *result), flush=True)
+            failed += bool(failures(*result))
     measured = [file for file in codecs if file.stem in options.speeds.split(",")]
     if measured:
         print("\nBytes an element, their speed, and it as a part of the copy's:\n")
