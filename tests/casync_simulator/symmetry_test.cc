@@ -101,6 +101,21 @@ TEST_CASE("symmetry: one rank stands for all, whatever their processors, codecs 
   }
 }
 
+TEST_CASE("symmetry: of 64 ranks, too") {
+  for (const Way& way : ways()) {
+    for (const int ranks : {24, 32, 48, 64}) {
+      for (const int processors : {0, 1}) {
+        for (const double slow : {1.0, 20.0}) {
+          CAPTURE(way.name, ranks, processors, slow);
+          check_same(equal(way, ranks, 1, busy(processors, slow, 0)));
+        }
+      }
+    }
+    CAPTURE(way.name);
+    check_same(equal(way, 64, 8, crowded()));
+  }
+}
+
 TEST_CASE("symmetry: and whatever else a profile says") {
   for (const Way& way : ways()) {
     for (const int ranks : {2, 3, 8, 12}) {
