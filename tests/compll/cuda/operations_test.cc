@@ -158,6 +158,25 @@ Scalar reduced_backwards(const std::vector<T>& elements) {
 
 }  // namespace
 
+TEST_CASE("cuda operations: tiles of whole vectors are so large that each block of threads has one") {
+  for (const std::uint32_t least : {4096u, 12288u, 20480u}) {
+    for (const std::uint32_t most : {1u, 7u, 924u}) {
+      for (const std::uint64_t n : {0ull, 1ull, 4096ull, 100000ull, 1ull << 20, 1ull << 26, 1ull << 30}) {
+        for (const std::uint32_t count : {1u, 3u}) {
+          std::vector<cuda::Segment> segments(count);
+          for (cuda::Segment& segment : segments) segment.n = n;
+          INFO(least << ' ' << most << ' ' << n << ' ' << count);
+          const std::uint32_t tile = cuda::whole_tile_of(segments.data(), count, least, most);
+          CHECK(tile % least == 0);
+          CHECK(tile <= 131072);
+          const std::uint32_t tiles = cuda::place_whole_tiles(segments.data(), count, tile);
+          if (2 * count <= most && count * n <= most * 65536ull) CHECK(tiles <= most);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("cuda operations: division by a constant as multiply-adds is division") {
   std::mt19937 random(5);
   for (const float by :
