@@ -41,7 +41,7 @@ void write_cuda_sizes(const Program& program, const std::string& tile, Writer& o
     out.line("/// " + program.sizes[i].text);
     out.open("COMPLL_BOTH uint64_t size_" + std::to_string(i) + "([[maybe_unused]] " +
              CudaWholeRoutine::declared_n(program) + ", [[maybe_unused]] const Settings& settings)");
-    out.line("return least<uint64_t>(n, " + text.scalar(*program.sizes[i].value) + ");");
+    out.line("return opaque(least<uint64_t>(n, " + text.scalar(*program.sizes[i].value) + "));");
     out.close();
     out.line("");
   }

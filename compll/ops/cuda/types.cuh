@@ -30,6 +30,15 @@ COMPLL_BOTH T* in_global(T* at) {
   return at;
 }
 
+/// The same number, which the compiler can infer nothing about. CUDA 13.0's (cicc, and NVRTC) dies of a segmentation fault,
+/// four times in ten, where it compares the size of a segment with a part of it such as its half.
+COMPLL_BOTH uint64_t opaque(uint64_t x) {
+#ifdef __CUDA_ARCH__
+  asm("" : "+l"(x));
+#endif
+  return x;
+}
+
 COMPLL_BOTH uint32_t bits(float x) { return same_bits<uint32_t>(x); }
 COMPLL_BOTH float from_bits(uint32_t x) { return same_bits<float>(x); }
 

@@ -8,7 +8,7 @@ namespace casync::compll::cuda::codec_topk {
 
 /// selected(ratio, gradient.size)
 COMPLL_BOTH uint64_t size_0([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
-  return least<uint64_t>(n, to_uint(min(double(static_cast<uint32_t>(n)), max(1.0, exact_ceil(multiply(static_cast<double>(settings.parameters[0]), double(static_cast<uint32_t>(n))))))));
+  return opaque(least<uint64_t>(n, to_uint(min(double(static_cast<uint32_t>(n)), max(1.0, exact_ceil(multiply(static_cast<double>(settings.parameters[0]), double(static_cast<uint32_t>(n)))))))));
 }
 
 /// A tile has whole blocks.
