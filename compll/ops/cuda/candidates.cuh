@@ -111,7 +111,8 @@ __device__ __forceinline__ void note_bins(Selection* selection, uint32_t wanted,
   if (before / kNow != (before + times) / kNow) raise_floor(selection, wanted);
 }
 /// By one warp, while others go on counting: what the block has counted so far is added to the bins of all.
-__device__ inline void add_bins_early(uint32_t* own, Selection* selection, uint32_t wanted) {
+__device__ inline void add_bins_early(Selection* selection, uint32_t wanted) {
+  uint32_t* const own = shared_of_block().words;
 #pragma unroll 4
   for (uint32_t b = threadIdx.x % kLanes; b < kBins; b += kLanes) {
     if (load_others(own + b) == 0) continue;
@@ -142,48 +143,44 @@ struct NoInput {
 };
 
 /// What this warp's share of the tile has listed, in its order: visit gets an entry, whether it is one, and the first
-/// place of its chunk, from all lanes together.
+/// place of its chunk, from all lanes together. Eight rows are loaded before any is visited, the first two of each of
+/// four chunks, or those of one that has more. The loop over them stays one: what a visit does is long.
 template <class Visit>
 __device__ __forceinline__ void for_listed(const Part& part, uint64_t count, const Candidates& from,
                                            const Visit& visit) {
-  constexpr uint32_t kTogether = 4, kRows = 2, kEach = kChunk / kBatch;
+  constexpr uint32_t kOfEach = 2, kEach = kChunk / kBatch;
   const uint32_t lane = threadIdx.x % kLanes;
   const Batches batches(part, count);
 #pragma unroll 1
   for (uint32_t some = batches.begin; some < batches.end; some += kEach * kLanes) {
     const uint32_t lengths = some + kEach * lane < batches.end ? from.lengths[some + kEach * lane] : 0;
     const uint32_t these = least((batches.end - some + kEach - 1) / kEach, kLanes);
+    const auto length_of = [&](uint32_t chunk) {
+      return chunk < these ? __shfl_sync(kWholeWarp, lengths, static_cast<int>(chunk)) : 0;
+    };
+    uint32_t chunk = 0, row = 0;  // up to here all has been visited
 #pragma unroll 1
-    for (uint32_t c = 0; c < these; c += kTogether) {
-      uint32_t entries[kTogether][kRows], length[kTogether];
+    while (chunk < these) {
+      const uint32_t length = length_of(chunk);
+      const bool is_long = length > kOfEach * kLanes;
+      const auto chunk_of = [&](uint32_t r) { return is_long ? chunk : chunk + r / kOfEach; };
+      const auto row_of = [&](uint32_t r) { return is_long ? row + r : r % kOfEach; };
+      const auto first_of = [&](uint32_t r) { return uint64_t{some + chunk_of(r) * kEach} * kBatch; };
+      uint32_t entries[kAhead];
 #pragma unroll
-      for (uint32_t k = 0; k < kTogether; ++k) {
-        length[k] = __shfl_sync(kWholeWarp, lengths, static_cast<int>(c + k));  // 0 behind the last one
-        const uint32_t* const at = from.entries + uint64_t{some + (c + k) * kEach} * kBatch + lane;
-#pragma unroll
-        for (uint32_t r = 0; r < kRows; ++r) entries[k][r] = r * kLanes + lane < length[k] ? at[r * kLanes] : 0;
+      for (uint32_t r = 0; r < kAhead; ++r) {
+        const uint32_t own = row_of(r) * kLanes + lane;
+        entries[r] = own < length_of(chunk_of(r)) ? from.entries[first_of(r) + own] : 0;
       }
-#pragma unroll
-      for (uint32_t k = 0; k < kTogether; ++k) {
-        const uint64_t at = uint64_t{some + (c + k) * kEach} * kBatch;
-#pragma unroll
-        for (uint32_t r = 0; r < kRows; ++r) {
-          if (r * kLanes < length[k]) visit(entries[k][r], r * kLanes + lane < length[k], at);
-        }
+      uint32_t r = 0;
 #pragma unroll 1
-        for (uint32_t j = kRows * kLanes; j < length[k]; j += kTogether * kLanes) {
-          uint32_t more[kTogether];
-#pragma unroll
-          for (uint32_t r = 0; r < kTogether; ++r) {
-            const uint32_t own = j + r * kLanes + lane;
-            more[r] = own < length[k] ? from.entries[at + own] : 0;
-          }
-#pragma unroll
-          for (uint32_t r = 0; r < kTogether; ++r) {
-            if (j + r * kLanes < length[k]) visit(more[r], j + r * kLanes + lane < length[k], at);
-          }
-        }
+      for (; r < kAhead; ++r) {
+        const uint32_t size = length_of(chunk_of(r)), begin = row_of(r) * kLanes;
+        if (!is_long && size > kOfEach * kLanes) break;
+        if (begin < size) visit(one_of(entries, r), begin + lane < size, first_of(r));
       }
+      row = is_long && (row + kAhead) * kLanes < length ? row + kAhead : 0;
+      if (row == 0) chunk += is_long ? 1 : r / kOfEach;
     }
   }
 }

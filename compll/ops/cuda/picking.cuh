@@ -42,39 +42,50 @@ __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint
                                      uint64_t* told, uint32_t* out) {
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   uint64_t* const shared = part.shared.told;
-  uint64_t own = 0;  // upper half: above; lower half: equal
-  rows([&](bool is_above, bool is_equal, uint32_t) { own += is_above ? uint64_t{1} << 32 : is_equal ? 1 : 0; });
-  own = joined<JoinBySum>(own, kLanes);
-  if (lane == 0) shared[warp] = own;
-  __syncthreads();
-  uint64_t all = 0, before = 0;
+  uint64_t own = 0, all = 0, others = 0;  // upper half: above; lower half: equal
+  uint32_t aboves = 0, equals = 0;
+  // All are counted, then written. The loop stays one: finding out what is chosen is long.
+#pragma unroll 1
+  for (uint32_t is_counted = 0; is_counted < 2; ++is_counted) {
+    rows([&](bool is_above, bool is_equal, uint32_t place) {
+      if (is_counted == 0) {
+        own += is_above ? uint64_t{1} << 32 : is_equal ? 1 : 0;
+        return;
+      }
+      const uint32_t above = __ballot_sync(kWholeWarp, is_above), same = __ballot_sync(kWholeWarp, is_equal);
+      const uint32_t below = (1u << lane) - 1;
+      const uint32_t equals_before = equals + static_cast<uint32_t>(__popc(same & below));
+      const uint64_t rank =
+          uint64_t{aboves} + static_cast<uint32_t>(__popc(above & below)) + least(equals_before, equal);
+      if ((is_above || (is_equal && equals_before < equal)) && rank < wanted) out[rank] = place;
+      aboves += static_cast<uint32_t>(__popc(above));
+      equals += static_cast<uint32_t>(__popc(same));
+    });
+    if (is_counted != 0) break;
+    own = joined<JoinBySum>(own, kLanes);
+    if (lane == 0) shared[warp] = own;
+    __syncthreads();
+    uint64_t before = 0;
 #pragma unroll
-  for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w < warp) before += shared[w];
-    all += shared[w];
-  }
-  if (warp == 0 && !part.is_alone()) {
-    const uint32_t above = static_cast<uint32_t>(all >> 32), same = static_cast<uint32_t>(all);
-    if (lane == 0) atomicMax(told + part.tile, in_look_back(part.tile == 0 ? 2 : 1, above, same));
-    const uint64_t others = look_back(told, part.tile);
-    if (lane == 0 && part.tile != 0) {
-      atomicMax(told + part.tile, in_look_back(2, above + static_cast<uint32_t>(others >> 32),
-                                               same + static_cast<uint32_t>(others)));
+    for (uint32_t w = 0; w < kWarps; ++w) {
+      if (w < warp) before += shared[w];
+      all += shared[w];
     }
-    if (lane == 0) shared[kWarps] = others;
+    if (warp == 0 && !part.is_alone()) {
+      const uint32_t above = static_cast<uint32_t>(all >> 32), same = static_cast<uint32_t>(all);
+      if (lane == 0) atomicMax(told + part.tile, in_look_back(part.tile == 0 ? 2 : 1, above, same));
+      others = look_back(told, part.tile);
+      if (lane == 0 && part.tile != 0) {
+        atomicMax(told + part.tile, in_look_back(2, above + static_cast<uint32_t>(others >> 32),
+                                                 same + static_cast<uint32_t>(others)));
+      }
+      if (lane == 0) shared[kWarps] = others;
+    }
+    __syncthreads();
+    others = part.is_alone() ? 0 : shared[kWarps];
+    aboves = static_cast<uint32_t>((others + before) >> 32);
+    equals = static_cast<uint32_t>(others + before);
   }
-  __syncthreads();
-  const uint64_t others = part.is_alone() ? 0 : shared[kWarps];
-  uint32_t aboves = static_cast<uint32_t>((others + before) >> 32), equals = static_cast<uint32_t>(others + before);
-  rows([&](bool is_above, bool is_equal, uint32_t place) {
-    const uint32_t above = __ballot_sync(kWholeWarp, is_above), same = __ballot_sync(kWholeWarp, is_equal);
-    const uint32_t below = (1u << lane) - 1;
-    const uint32_t equals_before = equals + static_cast<uint32_t>(__popc(same & below));
-    const uint64_t rank = uint64_t{aboves} + static_cast<uint32_t>(__popc(above & below)) + least(equals_before, equal);
-    if ((is_above || (is_equal && equals_before < equal)) && rank < wanted) out[rank] = place;
-    aboves += static_cast<uint32_t>(__popc(above));
-    equals += static_cast<uint32_t>(__popc(same));
-  });
   if (part.tile + 1 != part.segment.tile_count) return;
   all += others;
   const uint64_t chosen = (all >> 32) + least(static_cast<uint32_t>(all), equal);

@@ -14,7 +14,8 @@ namespace casync::compll::cuda {
 struct SumToHere {
   uint32_t through, all;
 };
-__device__ __forceinline__ SumToHere sum_to_here(const Part& part, uint32_t own) {
+__device__ __forceinline__ SumToHere sum_to_here(uint32_t own) {
+  uint32_t* const sums = shared_of_block().sums;
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   uint32_t through = own;
 #pragma unroll
@@ -23,20 +24,20 @@ __device__ __forceinline__ SumToHere sum_to_here(const Part& part, uint32_t own)
     if (lane >= by) through += before;
   }
   __syncthreads();
-  if (lane == kLanes - 1) part.shared.sums[warp] = through;
+  if (lane == kLanes - 1) sums[warp] = through;
   __syncthreads();
   uint32_t all = 0, before = 0;
 #pragma unroll
   for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w < warp) before += part.shared.sums[w];
-    all += part.shared.sums[w];
+    if (w < warp) before += sums[w];
+    all += sums[w];
   }
   return {before + through, all};
 }
 
 /// Which value the digit of the key has that is the `wanted`-th from the top.
 template <uint32_t kDigit>
-__device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Selection* selection, uint32_t wanted) {
+__device__ __forceinline__ void choose_bin(uint32_t* bins, Selection* selection, uint32_t wanted) {
   constexpr uint32_t kOwn = digit_bins(kDigit) / kThreads;
   if (kDigit != 0 && selection->is_done != 0) return;
   const uint32_t left = kDigit == 0 ? wanted : selection->equal;
@@ -49,7 +50,7 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
     own += counts[b];
     bins[highest - b] = 0;
   }
-  const SumToHere sums = sum_to_here(part, own);
+  const SumToHere sums = sum_to_here(own);
   uint32_t above = sums.through - own;
   if (above < left && left <= sums.through) {
     uint32_t bin = highest;
@@ -70,7 +71,7 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
 }
 /// The last tile, which knows the last digit: how many are above and equal up to each tile, unless there are too many
 /// ties; then tiles tell it each other.
-__device__ __forceinline__ void tell_tiles(const Part& part, const Selection* selection, const Candidates& to) {
+__device__ __forceinline__ void tell_tiles(const Selection* selection, Candidates to, uint32_t tile_count) {
   __syncthreads();
   const uint32_t ties = load_others(&selection->ties), digit = load_others(&selection->least) % digit_bins(2);
   if (ties > kMostTies) return;
@@ -83,14 +84,14 @@ __device__ __forceinline__ void tell_tiles(const Part& part, const Selection* se
               value == digit ? times : static_cast<unsigned long long>(times) << 31);
   }
   __syncthreads();
-  const uint32_t each = (part.segment.tile_count + kThreads - 1) / kThreads;
-  const uint32_t begin = least(threadIdx.x * each, part.segment.tile_count);
-  const uint32_t end = least(begin + each, part.segment.tile_count);
+  const uint32_t each = (tile_count + kThreads - 1) / kThreads;
+  const uint32_t begin = least(threadIdx.x * each, tile_count);
+  const uint32_t end = least(begin + each, tile_count);
   uint64_t own = 0;
 #pragma unroll 8
   for (uint32_t tile = begin; tile < end; ++tile) own += load_slot(to.told + tile);
   const uint32_t above = static_cast<uint32_t>(own >> 31), equal = static_cast<uint32_t>(own & 0x7fffffffu);
-  const uint64_t aboves = sum_to_here(part, above).through - above, equals = sum_to_here(part, equal).through - equal;
+  const uint64_t aboves = sum_to_here(above).through - above, equals = sum_to_here(equal).through - equal;
   uint64_t through = in_look_back(2, static_cast<uint32_t>(aboves), static_cast<uint32_t>(equals));
   uint64_t next = begin < end ? load_slot(to.told + begin) : 0;
 #pragma unroll 1
@@ -106,8 +107,8 @@ template <uint32_t kDigit>
 __device__ __forceinline__ void choose_digit(const Part& part, Selection* selection, uint32_t wanted,
                                              const Candidates& to) {
   if (part.is_alone()) return;
-  choose_bin<kDigit>(part, selection->bins, selection, wanted);
-  if (kDigit == 2) tell_tiles(part, selection, to);
+  choose_bin<kDigit>(selection->bins, selection, wanted);
+  if (kDigit == 2) tell_tiles(selection, to, part.segment.tile_count);
 }
 /// Behind a tile's elements.
 template <uint32_t kDigit>
@@ -121,7 +122,7 @@ __device__ __forceinline__ void end_digit(const Part& part, Selection* selection
       if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
     });
   }
-  choose_bin<kDigit>(part, part.shared.words, selection, wanted);
+  choose_bin<kDigit>(part.shared.words, selection, wanted);
   __syncthreads();
 }
 
@@ -153,9 +154,13 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
     } else {
       input.template take<false>(i, rest);
 #pragma unroll
-      for (uint32_t k = 0; k < kAhead; ++k) {
-        input.hold(k);
-        keys[k] = k * kLanes < rest ? key(i + k * kLanes) : 0;
+      for (uint32_t k = 0; k < kAhead; ++k) keys[k] = 0;
+#pragma unroll 1
+      for (uint32_t row = 0; row * kLanes < rest; ++row) {
+        input.hold(row);
+        const uint32_t each = key(i + row * kLanes);
+#pragma unroll
+        for (uint32_t k = 0; k < kAhead; ++k) keys[k] = k == row ? each : keys[k];
       }
     }
     const uint32_t lowest = max(floor << digit_shift(0), 1u), within = (batch - batches.begin) % (kChunk / kBatch);
@@ -179,7 +184,7 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
     floor = next_floor;
     if (counted < kMany || part.is_alone()) continue;
     counted = 0;
-    add_bins_early(own, selection, wanted);
+    add_bins_early(selection, wanted);
   }
   input.end();
   end_digit<0>(part, selection, wanted, to);

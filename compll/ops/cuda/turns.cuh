@@ -23,6 +23,7 @@ struct Shared {
   Segment segment;
 };
 static_assert(sizeof(Shared) == kWholeSharedBytes);
+__device__ inline Shared& shared_of_block() { return *reinterpret_cast<Shared*>(shared_memory()); }
 
 /// The beginning of a segment's memory.
 struct Control {
@@ -71,7 +72,7 @@ struct Part {
 
   /// Of the segment that is in shared memory.
   __device__ __forceinline__ static Part of(const Launch& launch, uint32_t tile, uint32_t turn, uint32_t turns) {
-    Shared& shared = *reinterpret_cast<Shared*>(shared_memory());
+    Shared& shared = shared_of_block();
     const Segment& segment = shared.segment;
     return {launch,
             segment,
@@ -209,7 +210,7 @@ struct Part {
 /// waits with a later one in its hand, but only for those before the earlier one.
 template <class Do>
 __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns, const Do& take_turn) {
-  Shared& shared = *reinterpret_cast<Shared*>(shared_memory());
+  Shared& shared = shared_of_block();
   const Segment& end = launch.segments[launch.segment_count - 1];
   const uint32_t tiles = end.first_tile + end.tile_count;
   // Where each segment has one tile there is nothing to wait for.

@@ -66,6 +66,15 @@ __device__ __forceinline__ void fill_neighbours(const Part& part, uint64_t count
   }
 }
 
+/// One of an array that stays in registers although it is not known beforehand which.
+template <class T>
+__device__ __forceinline__ T one_of(const T (&values)[kAhead], uint32_t index) {
+  T value = values[0];
+#pragma unroll
+  for (uint32_t k = 1; k < kAhead; ++k) value = index == k ? values[k] : value;
+  return value;
+}
+
 /// The element that a loop has at hand, as an array.
 template <class T>
 struct Held {
@@ -114,7 +123,7 @@ class Input {
     }
   }
   /// The thread's element of a row is at hand.
-  __device__ __forceinline__ void hold(uint32_t row) { held_.value = x_[row]; }
+  __device__ __forceinline__ void hold(uint32_t row) { held_.value = one_of(x_, row); }
   /// All threads of a warp: no more is taken.
   __device__ __forceinline__ void end() const {
     if (!__all_sync(kWholeWarp, top_ < kOverflow) && threadIdx.x % kLanes == 0) atomicMax(&control_->not_finite, 1u);

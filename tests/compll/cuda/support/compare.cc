@@ -68,6 +68,16 @@ std::vector<float> cancelling(Elements n) {
   return values;
 }
 
+/// Stretches with little in them before stretches that are full.
+std::vector<float> uneven(Elements n) {
+  constexpr Elements kStretch = 1500;
+  std::vector<float> values = gaussian(n, 12);
+  for (Elements i = 0; i < n; ++i) {
+    if (i / kStretch % 3 != 2 && i % 50 != 0) values[i] = 0;
+  }
+  return values;
+}
+
 class Comparer {
  public:
   using Make = std::function<std::unique_ptr<KernelRunner>()>;
@@ -85,6 +95,7 @@ class Comparer {
     }
     for (const Elements n : comparison.large) {
       encode_jobs({job_of(n, gaussian(n, 11), 1)}, {"gaussian, large"});
+      encode_jobs({job_of(n, uneven(n), 2)}, {"uneven, large"});
       if (!found_.empty()) return found_;
     }
     encode_batch(comparison.batch);

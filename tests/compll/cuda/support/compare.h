@@ -12,7 +12,7 @@ namespace casync::compll::test {
 struct Comparison {
   std::vector<Elements> sizes;         ///< each with all kinds of inputs
   std::vector<Elements> merged_sizes;  ///< of merges: several codes, and raw elements
-  std::vector<Elements> large;         ///< a single input
+  std::vector<Elements> large;         ///< two inputs
   std::vector<Elements> batch = {};    ///< of all these sizes at once
 };
 
