@@ -54,7 +54,7 @@ void write_sections(Writer& out, const Program& program) {
   out.open("COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const");
   for (std::uint32_t i = 1; i < program.sections.size(); ++i) {
     const std::string end = CudaRoutine::section_word(program, i - 1) + "_end";
-    out.line("for (uint64_t b = " + end + "; b < " + CudaRoutine::section_word(program, i) + "; ++b) payload[b] = 0;");
+    out.line("clear_gap(payload, " + end + ", " + CudaRoutine::section_word(program, i) + ");");
   }
   out.close();
   out.close(";");

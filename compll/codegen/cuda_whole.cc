@@ -52,7 +52,7 @@ class CudaWholeText {
     out_.close();
     out_.open("COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const");
     for (std::uint32_t i = 1; i < program_.sections.size(); ++i) {
-      out_.line("for (uint64_t b = " + word(i - 1) + "_end; b < " + word(i) + "; ++b) payload[b] = 0;");
+      out_.line("clear_gap(payload, " + word(i - 1) + "_end, " + word(i) + ");");
     }
     out_.close();
     out_.close(";");

@@ -66,6 +66,8 @@ Result<Cubin> cubin_of(const std::string& text, const std::string& architecture)
   // Generic lambdas have no other way to say that they are the device's.
   std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++20", "--fmad=false",
                                       "--device-as-default-execution-space"};
+  // A third less time. What to inline and to unroll the text says itself. Older ones have no such option.
+  if (!(*nvrtc)->version().starts_with("12.")) options.emplace_back("--Ofast-compile=min");
   DigestWriter digest;
   digest.add(text).add(headers->digest).add((*nvrtc)->version());
   for (const std::string& option : options) digest.add(option);

@@ -59,6 +59,7 @@ COMPLL_BOTH Quad<uint32_t> unpacked(const Packed& all, uint32_t shift) {
 
 COMPLL_BOTH Packed load_bytes(const unsigned char* from, uint32_t count) {
   Packed all;
+#pragma unroll 1
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t byte = from[i];
     if (i < 8) all.low |= byte << (8 * i);
@@ -101,6 +102,12 @@ COMPLL_BOTH Quad<uint32_t> load_quad(const unsigned char* section, uint64_t i, u
     if constexpr (kBits == 8) return unpacked<kBits>({load_word<uint32_t>(from), 0}, 0);
     if constexpr (kBits == 4) return unpacked<kBits>({load_word<unsigned short>(from), 0}, 0);
     if constexpr (kBits < 4 && kBits != 3) return unpacked<kBits>({load_word<unsigned char>(from), 0}, shift);
+    if constexpr (kShared == 0) {
+      Packed all;
+#pragma unroll
+      for (uint32_t b = 0; b < kBits / 2; ++b) all.put(from[b], 8 * b);
+      return unpacked<kBits>(all, 0);
+    }
   }
   const uint32_t here = rest < 4 ? rest : 4;
   return unpacked<kBits>(load_bytes(from, (shift + here * kBits + 7) / 8), shift);

@@ -29,6 +29,10 @@ COMPLL_BOTH uint64_t end_of_section(uint64_t begin, uint64_t entries, uint32_t e
 COMPLL_BOTH uint64_t section_behind(uint64_t end) {
   return (end + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
+COMPLL_BOTH void clear_gap(unsigned char* payload, uint64_t begin, uint64_t end) {
+#pragma unroll 1
+  for (uint64_t b = begin; b < end; ++b) payload[b] = 0;
+}
 
 /// docs/payloads.md.
 __device__ inline void write_header(uint32_t codec, uint32_t version, const Settings& settings, uint64_t n, bool finite,

@@ -218,11 +218,15 @@ class LaneSum {
   /// Of one chunk that has not ended.
   __device__ double all() const { return in_halves(own_); }
   __device__ double result() const {
-    if (chunks_ == 0) return all();
-    LaneSum all = *this;
-    all.take_chunk(in_halves(own_));
-    all.take_upper(chunks_ / kReductionChunk, in_halves(all.of_chunks_));
-    return in_halves(all.upper_);
+    double sum = all();
+    if (chunks_ == 0) return sum;
+    // Of chunks, then of chunks of chunks: the same in one loop, which hardly anything is long enough for.
+#pragma unroll 1
+    for (uint32_t index = chunks_, level = 0; level < 2; ++level, index /= kReductionChunk) {
+      const double before = level == 0 ? of_chunks_ : upper_;
+      sum = in_halves(reduction_lane() == index % kReductionLanes ? add(before, sum) : before);
+    }
+    return sum;
   }
 
  private:
@@ -232,9 +236,18 @@ class LaneSum {
   __device__ void take_upper(uint32_t index, double sum) {
     if (reduction_lane() == index % kReductionLanes) upper_ = add(upper_, sum);
   }
-  static __device__ double in_halves(double sum) {
+  static __device__ __forceinline__ double in_halves(double own) {
+    double sum = own;
+#pragma unroll
     for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
-      sum = add(sum, __shfl_down_sync(kWholeWarp, sum, half, kReductionLanes));
+      sum += __shfl_down_sync(kWholeWarp, sum, half, kReductionLanes);
+    }
+    if (__any_sync(kWholeWarp, sum != sum)) {
+      sum = own;
+#pragma unroll 1
+      for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
+        sum = add(sum, __shfl_down_sync(kWholeWarp, sum, half, kReductionLanes));
+      }
     }
     return __shfl_sync(kWholeWarp, sum, 0);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast kernels are beside a copy on the same GPU. usage: kernels_bench [ROOT [CODEC ...]]; prints tables in
-// Markdown. Bytes are the least that the codec can move (compllc --explain), feedback included where it has it. Exit
-// code 77: no GPU.
+// How fast kernels are beside a copy on the same GPU. usage: kernels_bench [--tiles] [ROOT [CODEC ...]]; prints tables
+// in Markdown. Bytes are the least that the codec can move (compllc --explain), feedback included where it has it.
+// --tiles: how fast kernels of whole vectors are by the size of their tiles instead. Exit code 77: no GPU.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -170,6 +170,23 @@ void print_table(CudaDevice& device, const std::string& root, const std::vector<
   }
 }
 
+/// What cuda::whole_tile_of should choose.
+void print_tiles(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted, Elements n) {
+  std::printf("\n## Tiles of %llu elements\n\n", static_cast<unsigned long long>(n));
+  std::printf("| codec | a tile has at most | encode, us | decode, us | merge of %u, us |\n", kMerged);
+  std::printf("|---|---|---|---|---|\n");
+  for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
+    if (!is_wanted(root, kernels->name, wanted)) continue;
+    const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
+    for (std::uint32_t tile = 4096; tile <= 262144; tile *= 2) {
+      WholeBatch batch(device, *kernels, *meaning, 1, n, kMerged, tile);
+      const double encode = batch.encode(), decode = batch.decode(), merge = batch.merge();
+      std::printf("| `%s` | %u | %.1f | %.1f | %.1f |\n", kernels->name, tile, encode * 1e6, decode * 1e6, merge * 1e6);
+      std::fflush(stdout);
+    }
+  }
+}
+
 /// A step of powersgd without its exchanges: `compllc --explain` counts the bytes of an element.
 void print_turns(CudaDevice& device, const std::string& root) {
   constexpr double kBytes[] = {12, 4, 12};
@@ -196,12 +213,16 @@ void print_turns(CudaDevice& device, const std::string& root) {
   }
 }
 
-int run(const std::string& root, const std::vector<std::string>& wanted) {
+int run(bool is_tiles, const std::string& root, const std::vector<std::string>& wanted) {
   std::string reason;
   const std::unique_ptr<CudaDevice> device = CudaDevice::open(std::size_t{24} << 30, reason);
   if (!device) {
     std::printf("skipped: no device: %s\n", reason.c_str());
     return kSkipped;
+  }
+  if (is_tiles) {
+    print_tiles(*device, root, wanted, Elements{1} << 26);
+    return 0;
   }
   print_table(*device, root, wanted, 1, Elements{1} << 26);
   print_table(*device, root, wanted, 1, Elements{1} << 20);
@@ -214,6 +235,10 @@ int run(const std::string& root, const std::vector<std::string>& wanted) {
 }  // namespace casync::compll::test
 
 int main(int argc, char** argv) {
-  const std::string root = argc > 1 ? argv[1] : ".";
-  return casync::compll::test::run(root, {argv + std::min(argc, 2), argv + argc});
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const bool is_tiles = !arguments.empty() && arguments.front() == "--tiles";
+  if (is_tiles) arguments.erase(arguments.begin());
+  const std::string root = arguments.empty() ? "." : arguments.front();
+  if (!arguments.empty()) arguments.erase(arguments.begin());
+  return casync::compll::test::run(is_tiles, root, arguments);
 }

@@ -9,8 +9,8 @@
 namespace casync::compll::test {
 
 WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, const Codec& meaning, std::uint32_t count,
-                       Elements n, std::uint32_t merged)
-    : device_(device), kernels_(kernels), payload_bytes_(meaning.encoded_bound(n)) {
+                       Elements n, std::uint32_t merged, std::uint32_t largest_tile)
+    : device_(device), kernels_(kernels), largest_tile_(largest_tile), payload_bytes_(meaning.encoded_bound(n)) {
   device.reset();
   const std::vector<double>& parameters = meaning.info().values;
   std::copy_n(parameters.begin(), std::min<std::size_t>(parameters.size(), cuda::kMostParameters),
@@ -67,8 +67,10 @@ WholeBatch::Prepared WholeBatch::launch_of(std::vector<cuda::Segment> segments, 
   Prepared launch;
   launch.codec = settings_;
   launch.segment_count = static_cast<std::uint32_t>(segments.size());
-  launch.tile = cuda::whole_tile_of(segments.data(), launch.segment_count, kernels_.tile_elements(settings_),
-                                    device_.blocks_at_once(function.kernel));
+  const std::uint32_t least = kernels_.tile_elements(settings_), most = device_.blocks_at_once(function.kernel);
+  launch.tile = largest_tile_ == 0
+                    ? cuda::whole_tile_of(segments.data(), launch.segment_count, least, most)
+                    : cuda::whole_tile_of(segments.data(), launch.segment_count, least, most, largest_tile_);
   launch.tiles = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
   for (cuda::Segment& segment : segments) {
     std::byte* const memory = device_.allocate(function.memory_bytes(segment.n, settings_));

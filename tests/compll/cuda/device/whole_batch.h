@@ -11,8 +11,9 @@ namespace casync::compll::test {
 /// So many vectors of n elements, in the device's memory, with all that a program takes that needs the whole vector.
 class WholeBatch {
  public:
+  /// `largest_tile`: elements; 0: as usual.
   WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, const Codec& meaning, std::uint32_t count,
-             Elements n, std::uint32_t merged);
+             Elements n, std::uint32_t merged, std::uint32_t largest_tile = 0);
 
   // Seconds. Encoding keeps a residual, if the codec has one, or its states.
   double encode();
@@ -31,6 +32,7 @@ class WholeBatch {
   CudaDevice& device_;
   const cuda::WholeKernels& kernels_;
   cuda::Settings settings_;
+  std::uint32_t largest_tile_;
   Bytes payload_bytes_ = 0;
   std::uint32_t arrays_ = 1;
   bool has_residual_ = false;

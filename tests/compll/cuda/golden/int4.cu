@@ -17,7 +17,7 @@ struct Sections {
     static_cast<void>(n);
   }
   COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const {
-    for (uint64_t b = scale_end; b < levels; ++b) payload[b] = 0;
+    clear_gap(payload, scale_end, levels);
   }
 };
 

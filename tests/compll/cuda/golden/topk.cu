@@ -28,7 +28,7 @@ struct Sections {
     value_end = end_of_section(value, size_0(n, settings), 32);
   }
   COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const {
-    for (uint64_t b = place_end; b < value; ++b) payload[b] = 0;
+    clear_gap(payload, place_end, value);
   }
 };
 
