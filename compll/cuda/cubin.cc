@@ -66,7 +66,7 @@ Result<Cubin> cubin_of(const std::string& text, const std::string& architecture)
   // Generic lambdas have no other way to say that they are the device's.
   std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++20", "--fmad=false",
                                       "--device-as-default-execution-space"};
-  // A third less time. What to inline and to unroll the text says itself. Older ones have no such option.
+  // A third less time. What to inline and to unroll the text says itself. Not all of NVRTC 12 know the option.
   if (!(*nvrtc)->version().starts_with("12.")) options.emplace_back("--Ofast-compile=min");
   DigestWriter digest;
   digest.add(text).add(headers->digest).add((*nvrtc)->version());
