@@ -111,8 +111,7 @@ __device__ __forceinline__ void note_bins(Selection* selection, uint32_t wanted,
   if (before / kNow != (before + times) / kNow) raise_floor(selection, wanted);
 }
 /// By one warp, while others go on counting: what the block has counted so far is added to the bins of all.
-__device__ inline void add_bins_early(Selection* selection, uint32_t wanted) {
-  uint32_t* const own = shared_of_block().words;
+__device__ inline void add_bins_early(uint32_t* own, Selection* selection, uint32_t wanted) {
 #pragma unroll 4
   for (uint32_t b = threadIdx.x % kLanes; b < kBins; b += kLanes) {
     if (load_others(own + b) == 0) continue;

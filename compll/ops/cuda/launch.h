@@ -185,11 +185,14 @@ COMPLL_ANYWHERE inline uint64_t whole_tiles_of(const Segment* segments, uint32_t
   return tiles;
 }
 
+/// Elements, unless the program says more.
+inline constexpr uint32_t kLargestWholeTile = 131072;
+
 /// How many elements a launch's tiles have: so many that each of the blocks of threads that run at a time (`most`) has
 /// one to do in each stage, as what a tile costs by itself is the same for a large one; of many elements as many each.
-/// `tile`: WholeKernels::tile_elements. `at_most`: so many, unless that is less than `tile`.
+/// `tile`: WholeKernels::tile_elements. `at_most`: see kLargestWholeTile.
 COMPLL_ANYWHERE inline uint32_t whole_tile_of(const Segment* segments, uint32_t count, uint32_t tile, uint32_t most,
-                                              uint32_t at_most = 131072) {
+                                              uint32_t at_most = kLargestWholeTile) {
   const uint32_t largest = tile < at_most ? at_most / tile : 1;
   const uint64_t each = uint64_t{largest} * most;  // and a segment's last tile may have hardly any
   const uint64_t turns = (whole_tiles_of(segments, count, tile) + uint64_t{largest} * count + each - 1) / each;

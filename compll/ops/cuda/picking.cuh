@@ -46,9 +46,9 @@ __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint
   uint32_t aboves = 0, equals = 0;
   // All are counted, then written. The loop stays one: finding out what is chosen is long.
 #pragma unroll 1
-  for (uint32_t is_counted = 0; is_counted < 2; ++is_counted) {
+  for (bool is_counted = false;; is_counted = true) {
     rows([&](bool is_above, bool is_equal, uint32_t place) {
-      if (is_counted == 0) {
+      if (!is_counted) {
         own += is_above ? uint64_t{1} << 32 : is_equal ? 1 : 0;
         return;
       }
@@ -61,7 +61,7 @@ __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint
       aboves += static_cast<uint32_t>(__popc(above));
       equals += static_cast<uint32_t>(__popc(same));
     });
-    if (is_counted != 0) break;
+    if (is_counted) break;
     own = joined<JoinBySum>(own, kLanes);
     if (lane == 0) shared[warp] = own;
     __syncthreads();

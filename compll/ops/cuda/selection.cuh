@@ -14,8 +14,7 @@ namespace casync::compll::cuda {
 struct SumToHere {
   uint32_t through, all;
 };
-__device__ __forceinline__ SumToHere sum_to_here(uint32_t own) {
-  uint32_t* const sums = shared_of_block().sums;
+__device__ __forceinline__ SumToHere sum_to_here(const Part& part, uint32_t own) {
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   uint32_t through = own;
 #pragma unroll
@@ -24,20 +23,20 @@ __device__ __forceinline__ SumToHere sum_to_here(uint32_t own) {
     if (lane >= by) through += before;
   }
   __syncthreads();
-  if (lane == kLanes - 1) sums[warp] = through;
+  if (lane == kLanes - 1) part.shared.sums[warp] = through;
   __syncthreads();
   uint32_t all = 0, before = 0;
 #pragma unroll
   for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w < warp) before += sums[w];
-    all += sums[w];
+    if (w < warp) before += part.shared.sums[w];
+    all += part.shared.sums[w];
   }
   return {before + through, all};
 }
 
 /// Which value the digit of the key has that is the `wanted`-th from the top.
 template <uint32_t kDigit>
-__device__ __forceinline__ void choose_bin(uint32_t* bins, Selection* selection, uint32_t wanted) {
+__device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Selection* selection, uint32_t wanted) {
   constexpr uint32_t kOwn = digit_bins(kDigit) / kThreads;
   if (kDigit != 0 && selection->is_done != 0) return;
   const uint32_t left = kDigit == 0 ? wanted : selection->equal;
@@ -50,7 +49,7 @@ __device__ __forceinline__ void choose_bin(uint32_t* bins, Selection* selection,
     own += counts[b];
     bins[highest - b] = 0;
   }
-  const SumToHere sums = sum_to_here(own);
+  const SumToHere sums = sum_to_here(part, own);
   uint32_t above = sums.through - own;
   if (above < left && left <= sums.through) {
     uint32_t bin = highest;
@@ -71,7 +70,7 @@ __device__ __forceinline__ void choose_bin(uint32_t* bins, Selection* selection,
 }
 /// The last tile, which knows the last digit: how many are above and equal up to each tile, unless there are too many
 /// ties; then tiles tell it each other.
-__device__ __forceinline__ void tell_tiles(const Selection* selection, Candidates to, uint32_t tile_count) {
+__device__ __forceinline__ void tell_tiles(const Part& part, const Selection* selection, const Candidates& to) {
   __syncthreads();
   const uint32_t ties = load_others(&selection->ties), digit = load_others(&selection->least) % digit_bins(2);
   if (ties > kMostTies) return;
@@ -84,14 +83,14 @@ __device__ __forceinline__ void tell_tiles(const Selection* selection, Candidate
               value == digit ? times : static_cast<unsigned long long>(times) << 31);
   }
   __syncthreads();
-  const uint32_t each = (tile_count + kThreads - 1) / kThreads;
-  const uint32_t begin = least(threadIdx.x * each, tile_count);
-  const uint32_t end = least(begin + each, tile_count);
+  const uint32_t each = (part.segment.tile_count + kThreads - 1) / kThreads;
+  const uint32_t begin = least(threadIdx.x * each, part.segment.tile_count);
+  const uint32_t end = least(begin + each, part.segment.tile_count);
   uint64_t own = 0;
 #pragma unroll 8
   for (uint32_t tile = begin; tile < end; ++tile) own += load_slot(to.told + tile);
   const uint32_t above = static_cast<uint32_t>(own >> 31), equal = static_cast<uint32_t>(own & 0x7fffffffu);
-  const uint64_t aboves = sum_to_here(above).through - above, equals = sum_to_here(equal).through - equal;
+  const uint64_t aboves = sum_to_here(part, above).through - above, equals = sum_to_here(part, equal).through - equal;
   uint64_t through = in_look_back(2, static_cast<uint32_t>(aboves), static_cast<uint32_t>(equals));
   uint64_t next = begin < end ? load_slot(to.told + begin) : 0;
 #pragma unroll 1
@@ -107,8 +106,8 @@ template <uint32_t kDigit>
 __device__ __forceinline__ void choose_digit(const Part& part, Selection* selection, uint32_t wanted,
                                              const Candidates& to) {
   if (part.is_alone()) return;
-  choose_bin<kDigit>(selection->bins, selection, wanted);
-  if (kDigit == 2) tell_tiles(selection, to, part.segment.tile_count);
+  choose_bin<kDigit>(part, selection->bins, selection, wanted);
+  if (kDigit == 2) tell_tiles(part, selection, to);
 }
 /// Behind a tile's elements.
 template <uint32_t kDigit>
@@ -122,7 +121,7 @@ __device__ __forceinline__ void end_digit(const Part& part, Selection* selection
       if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
     });
   }
-  choose_bin<kDigit>(part.shared.words, selection, wanted);
+  choose_bin<kDigit>(part, part.shared.words, selection, wanted);
   __syncthreads();
 }
 
@@ -184,7 +183,7 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
     floor = next_floor;
     if (counted < kMany || part.is_alone()) continue;
     counted = 0;
-    add_bins_early(selection, wanted);
+    add_bins_early(own, selection, wanted);
   }
   input.end();
   end_digit<0>(part, selection, wanted, to);

@@ -67,10 +67,8 @@ WholeBatch::Prepared WholeBatch::launch_of(std::vector<cuda::Segment> segments, 
   Prepared launch;
   launch.codec = settings_;
   launch.segment_count = static_cast<std::uint32_t>(segments.size());
-  const std::uint32_t least = kernels_.tile_elements(settings_), most = device_.blocks_at_once(function.kernel);
-  launch.tile = largest_tile_ == 0
-                    ? cuda::whole_tile_of(segments.data(), launch.segment_count, least, most)
-                    : cuda::whole_tile_of(segments.data(), launch.segment_count, least, most, largest_tile_);
+  launch.tile = cuda::whole_tile_of(segments.data(), launch.segment_count, kernels_.tile_elements(settings_),
+                                    device_.blocks_at_once(function.kernel), largest_tile_);
   launch.tiles = cuda::place_whole_tiles(segments.data(), launch.segment_count, launch.tile);
   for (cuda::Segment& segment : segments) {
     std::byte* const memory = device_.allocate(function.memory_bytes(segment.n, settings_));

@@ -11,9 +11,8 @@ namespace casync::compll::test {
 /// So many vectors of n elements, in the device's memory, with all that a program takes that needs the whole vector.
 class WholeBatch {
  public:
-  /// `largest_tile`: elements; 0: as usual.
   WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, const Codec& meaning, std::uint32_t count,
-             Elements n, std::uint32_t merged, std::uint32_t largest_tile = 0);
+             Elements n, std::uint32_t merged, std::uint32_t largest_tile = cuda::kLargestWholeTile);
 
   // Seconds. Encoding keeps a residual, if the codec has one, or its states.
   double encode();
