@@ -61,14 +61,54 @@ CudaExpression::CudaExpression(const Graph& graph, const std::vector<ValueId>& s
 void CudaExpression::mark_seen(const std::vector<ValueId>& seen) {
   seen_.assign(graph_.values().size(), false);
   for (const ValueId id : seen) seen_[id] = graph_[id].type.is_float();
-  for (std::size_t id = seen_.size(); id-- > 0;) {
-    const Value& value = graph_[static_cast<ValueId>(id)];
-    const bool asked = value.kind == Value::Kind::kCompute && value.op == Op::kBits;
-    if (!seen_[id] && !asked) continue;
+  for (ValueId id = static_cast<ValueId>(seen_.size()); id-- > 0;) {
+    const Value& value = graph_[id];
+    if (seen_[id] && is_number(id)) seen_[id] = false;
+    if (!seen_[id] && !tells_nans_apart(id)) continue;
     for (const ValueId argument : value.arguments) {
       seen_[argument] = seen_[argument] || graph_[argument].type.is_float();
     }
   }
+}
+
+/// Whether it asks for a float's bits, and not only for a magnitude up to infinity's: `min(bits(x) & 0x7fffffff, c)`.
+bool CudaExpression::tells_nans_apart(ValueId id) const {
+  if (!is_compute(id, Op::kBits)) return false;
+  return !all_uses(id, [&](ValueId magnitude) {
+    return has_constant(magnitude, Op::kAnd, 0x7fffffff, 0x7fffffff) &&
+           all_uses(magnitude, [&](ValueId least) { return has_constant(least, Op::kMin, 0, 0x7f800000); });
+  });
+}
+
+/// Whether it is never NaN, and not negative: what the bits of a magnitude make, and sums of such.
+bool CudaExpression::is_number(ValueId id) const {
+  const Value& value = graph_[id];
+  if (value.kind == Value::Kind::kConstant) return value.number >= 0;
+  if (is_compute(id, Op::kFromBits)) return ranges_[value.arguments.front()].most <= 0x7f800000;
+  return is_compute(id, Op::kAdd) && is_number(value.arguments[0]) && is_number(value.arguments[1]);
+}
+
+bool CudaExpression::is_compute(ValueId id, Op op) const {
+  return graph_[id].kind == Value::Kind::kCompute && graph_[id].op == op;
+}
+
+/// Whether it is this operation of something and a constant between these.
+bool CudaExpression::has_constant(ValueId id, Op op, double least, double most) const {
+  const auto fits = [&](ValueId argument) {
+    const Value& value = graph_[argument];
+    return value.kind == Value::Kind::kConstant && value.number >= least && value.number <= most;
+  };
+  const std::vector<ValueId>& of = graph_[id].arguments;
+  return is_compute(id, op) && std::any_of(of.begin(), of.end(), fits);
+}
+
+template <class Is>
+bool CudaExpression::all_uses(ValueId id, const Is& is) const {
+  for (ValueId user = id + 1; user < graph_.values().size(); ++user) {
+    const std::vector<ValueId>& of = graph_[user].arguments;
+    if (std::find(of.begin(), of.end(), id) != of.end() && !is(user)) return false;
+  }
+  return true;
 }
 
 void CudaExpression::write_seen_as(const std::string& numbers) {
@@ -217,8 +257,6 @@ std::string CudaExpression::conversion(ValueId id) const {
   return word + "(" + operand + ")";
 }
 
-bool CudaExpression::is_rounded(ValueId id) const {
-  return graph_[id].kind == Value::Kind::kCompute && graph_[id].op == Op::kRound;
-}
+bool CudaExpression::is_rounded(ValueId id) const { return is_compute(id, Op::kRound); }
 
 }  // namespace casync::compll

@@ -47,6 +47,12 @@ class CudaExpression {
 
  private:
   void mark_seen(const std::vector<ValueId>& seen);
+  bool tells_nans_apart(ValueId id) const;
+  bool is_number(ValueId id) const;
+  bool is_compute(ValueId id, Op op) const;
+  bool has_constant(ValueId id, Op op, double least, double most) const;
+  template <class Is>
+  bool all_uses(ValueId id, const Is& is) const;
   std::string operation(ValueId id) const;
   std::string conversion(ValueId id) const;
   std::string division(ValueId id) const;
