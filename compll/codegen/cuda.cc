@@ -106,8 +106,9 @@ std::string kernel_text(CudaText& made, const std::string& name, const KernelTex
   made.kernels.push_back(name + "_" + kernel.operation);
   const bool merges = kernel.operation.starts_with("merge");
   const std::string blocks = std::to_string(blocks_at_once(made.shape.ordered, merges));
-  return "extern \"C\" __global__ void __launch_bounds__(kThreads, " + blocks + ")\n    " + made.kernels.back() +
-         "(const __grid_constant__ Launch launch) {\n  " + kernel.body + "\n}\n";
+  return "#if COMPLL_HAS(" + made.kernels.back() + ")\nextern \"C\" __global__ void __launch_bounds__(kThreads, " +
+         blocks + ")\n    " + made.kernels.back() + "(const __grid_constant__ Launch launch) {\n  " + kernel.body +
+         "\n}\n#endif\n";
 }
 
 void write_kernels(Writer& out, const std::string& codec, CudaText& made) {

@@ -21,4 +21,11 @@ const std::string& text_of(const CudaCodecText& codec) {
   return std::visit([](const auto& each) -> const std::string& { return each.text; }, codec);
 }
 
+std::vector<std::string> kernels_of(const CudaCodecText& codec) {
+  std::vector<std::string> all = std::visit([](const auto& each) { return each.kernels; }, codec);
+  const auto name = std::visit([](const auto& each) { return each.codec; }, codec);
+  if (!std::holds_alternative<CudaText>(codec)) all.push_back("casync_" + name + "_sizes");
+  return all;
+}
+
 }  // namespace casync::compll

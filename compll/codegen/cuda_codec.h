@@ -3,6 +3,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/status.h"
 #include "compll/codegen/cuda.h"
@@ -20,5 +21,8 @@ using CudaCodecText = std::variant<CudaRounds, CudaText, CudaWhole>;
 Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& source);
 
 const std::string& text_of(const CudaCodecText& codec);
+
+/// The names of all its kernels, also of the one that tells sizes.
+std::vector<std::string> kernels_of(const CudaCodecText& codec);
 
 }  // namespace casync::compll

@@ -175,10 +175,12 @@ class CudaRoundsText {
   }
 
   void write_kernel(const std::string& name, std::size_t turn) {
+    out_.line("#if COMPLL_HAS(" + name + ")");
     out_.open("extern \"C\" __global__ void __launch_bounds__(kThreads)\n    " + name +
               "(const __grid_constant__ Launch launch)");
     out_.line("turn_by_stages<" + word("Turn", turn) + ">(launch);");
     out_.close();
+    out_.line("#endif");
     out_.line("");
   }
 

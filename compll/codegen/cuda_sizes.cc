@@ -59,12 +59,14 @@ void write_cuda_sizes(const Program& program, const std::string& tile, Writer& o
 void write_sizes_kernel(const std::string& codec, const std::vector<std::pair<std::string, std::string>>& members,
                         Writer& out) {
   out.line("/// For a host that has not compiled this text.");
+  out.line("#if COMPLL_HAS(casync_" + codec + "_sizes)");
   out.open("extern \"C\" __global__ void casync_" + codec +
            "_sizes(Sizes* sizes, const __grid_constant__ Matrix n,\n"
            "    const __grid_constant__ Settings settings)");
   out.line("*sizes = {};");
   for (const auto& [member, value] : members) out.line("sizes->" + member + " = " + value + ";");
   out.close();
+  out.line("#endif");
   out.line("");
 }
 

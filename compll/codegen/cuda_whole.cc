@@ -203,11 +203,13 @@ std::string capitalized(std::string word) {
 }
 
 void write_kernel(Writer& out, const std::string& name, const std::string& function) {
+  out.line("#if COMPLL_HAS(" + name + ")");
   out.open("extern \"C\" __global__ void __launch_bounds__(kThreads)\n    " + name +
            "(const __grid_constant__ Launch launch)");
   const std::string kind = function == "merge" ? "encode" : function;
   out.line(kind + "_by_stages<" + capitalized(function) + ">(launch);");
   out.close();
+  out.line("#endif");
   out.line("");
 }
 

@@ -43,13 +43,13 @@ class TurnKernels {
                         LaunchMemory& memory) const = 0;
 };
 
-/// From the text and the module that it was compiled to. `info` has the parameters' values.
-/// Unavailable: the module lacks a kernel.
-Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, DriverApi::Handle module,
+/// From the text and the modules that it was compiled to. `info` has the parameters' values.
+/// Unavailable: the modules lack a kernel.
+Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, const CudaModules& modules,
                                                         const CudaText& text, const CodecInfo& info);
-Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, const CudaModules& modules,
                                                          const CudaWhole& text, const CodecInfo& info);
-Result<std::unique_ptr<TurnKernels>> make_turn_kernels(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<TurnKernels>> make_turn_kernels(CudaDevice& device, const CudaModules& modules,
                                                        const CudaRounds& text, const CodecInfo& info);
 
 }  // namespace casync::compll

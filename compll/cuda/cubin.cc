@@ -2,6 +2,7 @@
 #include "compll/cuda/cubin.h"
 
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <sstream>
 #include <vector>
@@ -55,36 +56,78 @@ void warn_once(const Status& status) {
   });
 }
 
+/// What all kernels of a text have in common.
+struct Making {
+  const Nvrtc& nvrtc;
+  const Headers& headers;
+  const Result<fs::path>& folder;  ///< of the cache
+  const std::string& text;
+  const std::string& architecture;
+};
+
+struct Made {
+  std::string code;
+  bool built = false;
+};
+
+std::string compiler_of(const Nvrtc& nvrtc) { return "NVRTC " + nvrtc.version(); }
+
+Result<Made> made(const Making& making, const std::string& kernel) {
+  const Nvrtc& nvrtc = making.nvrtc;
+  // --fmad: docs/language.md promises that nothing is contracted.
+  // Generic lambdas have no other way to say that they are the device's.
+  std::vector<std::string> options = {"--gpu-architecture=" + making.architecture,
+                                      "--std=c++20",
+                                      "--fmad=false",
+                                      "--device-as-default-execution-space",
+                                      "--define-macro=COMPLL_HAS_ALL=0",
+                                      "--define-macro=COMPLL_HAS_" + kernel + "=1"};
+  // A third less time. What to inline and to unroll the text says itself. Not all of NVRTC 12 know the option.
+  if (!nvrtc.version().starts_with("12.")) options.emplace_back("--Ofast-compile=min");
+  DigestWriter digest;
+  digest.add(making.text).add(making.headers.digest).add(nvrtc.version());
+  for (const std::string& option : options) digest.add(option);
+  const std::string name = digest.text();
+  if (making.folder) {
+    if (auto code = read_entry(entry_path(*making.folder, name, kEnding), name)) return Made{*code, false};
+  }
+  options.push_back("--include-path=" + making.headers.folder);
+  Result<std::string> code = nvrtc.compiled(making.text, options);
+  if (!code) {
+    return Status(code.status().code(), compiler_of(nvrtc) + " refuses what was generated for " + making.architecture +
+                                            first_lines(code.status().message()) +
+                                            kept_text(making.folder, name, making.text));
+  }
+  const Status kept = making.folder ? keep(*making.folder, name, *code) : making.folder.status();
+  if (!kept) warn_once(kept);
+  return Made{std::move(*code), true};
+}
+
 }  // namespace
 
-Result<Cubin> cubin_of(const std::string& text, const std::string& architecture) {
+Result<Cubin> cubin_of(const std::string& text, std::span<const std::string> kernels, const std::string& architecture) {
   const Result<const Nvrtc*> nvrtc = Nvrtc::find();
   if (!nvrtc) return nvrtc.status();
   const Result<Headers> headers = find_cuda_headers();
   if (!headers) return headers.status();
-  // --fmad: docs/language.md promises that nothing is contracted.
-  // Generic lambdas have no other way to say that they are the device's.
-  std::vector<std::string> options = {"--gpu-architecture=" + architecture, "--std=c++20", "--fmad=false",
-                                      "--device-as-default-execution-space"};
-  // A third less time. What to inline and to unroll the text says itself. Not all of NVRTC 12 know the option.
-  if (!(*nvrtc)->version().starts_with("12.")) options.emplace_back("--Ofast-compile=min");
-  DigestWriter digest;
-  digest.add(text).add(headers->digest).add((*nvrtc)->version());
-  for (const std::string& option : options) digest.add(option);
-  const std::string name = digest.text(), compiler = "NVRTC " + (*nvrtc)->version();
   const Result<fs::path> folder = cache_folder();
-  if (folder) {
-    if (auto code = read_entry(entry_path(*folder, name, kEnding), name)) return Cubin{*code, false, compiler};
+  const Making making{**nvrtc, *headers, folder, text, architecture};
+  std::vector<std::future<Result<Made>>> all;
+  for (const std::string& kernel : kernels) {
+    // Without a policy: where there are no more threads it is this one.
+    all.push_back(std::async([&] { return made(making, kernel); }));
   }
-  options.push_back("--include-path=" + headers->folder);
-  Result<std::string> code = (*nvrtc)->compiled(text, options);
-  if (!code) {
-    return Status(code.status().code(), compiler + " refuses what was generated for " + architecture +
-                                            first_lines(code.status().message()) + kept_text(folder, name, text));
+  Cubin cubin;
+  cubin.compiler = compiler_of(**nvrtc);
+  Status status = Status::ok();
+  for (std::future<Result<Made>>& each : all) {
+    Result<Made> one = each.get();
+    if (status && !one) status = one.status();
+    if (!one) continue;
+    cubin.built = cubin.built || one->built;
+    cubin.code.push_back(std::move(one->code));
   }
-  const Status kept = folder ? keep(*folder, name, *code) : folder.status();
-  if (!kept) warn_once(kept);
-  return Cubin{std::move(*code), true, compiler};
+  return status ? Result<Cubin>(std::move(cubin)) : status;
 }
 
 }  // namespace casync::compll

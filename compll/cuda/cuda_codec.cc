@@ -198,12 +198,12 @@ class VectorCodec final : public CudaCodec {
 
 }  // namespace
 
-Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, const CudaModules& modules,
                                                    const CudaCodecText& text, const Codec& meaning) {
   if (std::holds_alternative<CudaRounds>(text)) return invalid_argument("a codec that exchanges within a step");
   const auto* tiles = std::get_if<CudaText>(&text);
-  auto kernels = tiles != nullptr ? make_tile_kernels(device, module, *tiles, meaning.info())
-                                  : make_whole_kernels(device, module, std::get<CudaWhole>(text), meaning.info());
+  auto kernels = tiles != nullptr ? make_tile_kernels(device, modules, *tiles, meaning.info())
+                                  : make_whole_kernels(device, modules, std::get<CudaWhole>(text), meaning.info());
   if (!kernels) return kernels.status();
   return std::unique_ptr<CudaCodec>(std::make_unique<VectorCodec>(device, meaning, std::move(*kernels)));
 }

@@ -33,12 +33,12 @@ class CudaRoundsCodec : public RoundsCodec, public OnDevice {
   virtual const TurnKernels& kernels() const = 0;
 };
 
-/// From a module with the kernels of this text. Borrows the device and `meaning`, the same codec on the CPU: it says
-/// how large payloads are, and checks them. For any threads, which take turns. Unavailable: the module lacks a kernel.
+/// From modules with the kernels of this text. Borrows the device and `meaning`, the same codec on the CPU: it says
+/// how large payloads are, and checks them. For any threads, which take turns. Unavailable: the modules lack a kernel.
 /// InvalidArgument: the text is of the other kind.
-Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, const CudaModules& modules,
                                                    const CudaCodecText& text, const Codec& meaning);
-Result<std::unique_ptr<CudaRoundsCodec>> make_cuda_rounds(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<CudaRoundsCodec>> make_cuda_rounds(CudaDevice& device, const CudaModules& modules,
                                                           const CudaCodecText& text, const RoundsCodec& meaning);
 
 }  // namespace casync::compll

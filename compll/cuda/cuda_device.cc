@@ -90,20 +90,25 @@ void CudaDevice::fill(std::byte* at, unsigned char value, std::size_t bytes) {
   if (bytes != 0 && is_usable()) went_well(api_.fill(memory_of(at), value, bytes), "memory is filled");
 }
 
-Result<DriverApi::Handle> CudaDevice::load(const std::string& cubin) {
-  DriverApi::Handle module = nullptr;
-  if (!is_usable()) return status_;
-  const DriverApi::Code code = api_.load_module(&module, cubin.data());
-  if (code != 0) return unavailable(name_ + ": the driver does not load the kernels: " + text_of(code));
-  return module;
+Result<CudaModules> CudaDevice::load(std::span<const std::string> cubins) {
+  CudaModules modules;
+  for (const std::string& cubin : cubins) {
+    if (!is_usable()) return status_;
+    const DriverApi::Code code = api_.load_module(&modules.emplace_back(), cubin.data());
+    if (code != 0) return unavailable(name_ + ": the driver does not load the kernels: " + text_of(code));
+  }
+  return modules;
 }
 
-Result<DriverApi::Handle> CudaDevice::kernel(DriverApi::Handle module, const std::string& name) {
-  DriverApi::Handle kernel = nullptr;
-  if (!is_usable()) return status_;
-  const DriverApi::Code code = api_.function(&kernel, module, name.c_str());
-  if (code != 0) return unavailable(name_ + ": kernel " + name + ": " + text_of(code));
-  return kernel;
+Result<DriverApi::Handle> CudaDevice::kernel(const CudaModules& modules, const std::string& name) {
+  DriverApi::Code code = 0;
+  for (const DriverApi::Handle module : modules) {
+    DriverApi::Handle kernel = nullptr;
+    if (!is_usable()) return status_;
+    code = api_.function(&kernel, module, name.c_str());
+    if (code == 0) return kernel;
+  }
+  return unavailable(name_ + ": kernel " + name + ": " + text_of(code));
 }
 
 std::uint32_t CudaDevice::blocks_at_once(DriverApi::Handle kernel, std::uint32_t shared_bytes) {

@@ -6,12 +6,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "compll/cuda/driver_api.h"
 #include "compll/ops/cuda/launch.h"
 
 namespace casync::compll {
+
+using CudaModules = std::vector<DriverApi::Handle>;
 
 /// One launch whose segments and workspaces are in the device's memory.
 struct ReadyLaunch {
@@ -45,10 +48,10 @@ class CudaDevice {
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
   void fill(std::byte* at, unsigned char value, std::size_t bytes);
 
-  /// A module of machine code, until the device is closed. Unavailable: the driver refuses it.
-  Result<DriverApi::Handle> load(const std::string& cubin);
-  /// Unavailable: the module has no such kernel.
-  Result<DriverApi::Handle> kernel(DriverApi::Handle module, const std::string& name);
+  /// Modules of machine code, until the device is closed. Unavailable: the driver refuses one.
+  Result<CudaModules> load(std::span<const std::string> cubins);
+  /// Unavailable: none of the modules has such a kernel.
+  Result<DriverApi::Handle> kernel(const CudaModules& modules, const std::string& name);
   /// How many blocks of threads the device runs at a time.
   std::uint32_t blocks_at_once(DriverApi::Handle kernel, std::uint32_t shared_bytes);
 

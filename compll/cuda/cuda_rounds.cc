@@ -89,11 +89,11 @@ class MatrixCodec final : public CudaRoundsCodec {
 
 }  // namespace
 
-Result<std::unique_ptr<CudaRoundsCodec>> make_cuda_rounds(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<CudaRoundsCodec>> make_cuda_rounds(CudaDevice& device, const CudaModules& modules,
                                                           const CudaCodecText& text, const RoundsCodec& meaning) {
   const auto* turns = std::get_if<CudaRounds>(&text);
   if (turns == nullptr) return invalid_argument("a codec that does not exchange within a step");
-  auto kernels = make_turn_kernels(device, module, *turns, meaning.info());
+  auto kernels = make_turn_kernels(device, modules, *turns, meaning.info());
   if (!kernels) return kernels.status();
   return std::unique_ptr<CudaRoundsCodec>(std::make_unique<MatrixCodec>(device, meaning, std::move(*kernels)));
 }

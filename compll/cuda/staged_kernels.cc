@@ -5,15 +5,15 @@
 
 namespace casync::compll {
 
-Status StagedKernels::find(DriverApi::Handle module, const std::string& codec) {
+Status StagedKernels::find(const CudaModules& modules, const std::string& codec) {
   told_ = device_.allocate(sizeof(cuda::Sizes));
   if (told_ == nullptr) return unavailable(device_.name() + ": it has no memory left");
-  return find(module, codec, "sizes", sizes_kernel_);
+  return find(modules, codec, "sizes", sizes_kernel_);
 }
 
-Status StagedKernels::find(DriverApi::Handle module, const std::string& codec, const std::string& function,
+Status StagedKernels::find(const CudaModules& modules, const std::string& codec, const std::string& function,
                            DriverApi::Handle& kernel) {
-  const auto found = device_.kernel(module, "casync_" + codec + "_" + function);
+  const auto found = device_.kernel(modules, "casync_" + codec + "_" + function);
   if (found) kernel = *found;
   return found.status();
 }

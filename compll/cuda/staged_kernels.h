@@ -20,8 +20,8 @@ class StagedKernels {
   StagedKernels& operator=(const StagedKernels&) = delete;
 
   /// Kernels are found by their function's name.
-  Status find(DriverApi::Handle module, const std::string& codec);
-  Status find(DriverApi::Handle module, const std::string& codec, const std::string& function,
+  Status find(const CudaModules& modules, const std::string& codec);
+  Status find(const CudaModules& modules, const std::string& codec, const std::string& function,
               DriverApi::Handle& kernel);
 
   const cuda::Sizes& sizes(const cuda::Matrix& n) const;

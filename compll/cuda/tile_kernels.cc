@@ -23,9 +23,9 @@ class TileKernels final : public CodecKernels {
     settings_.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings_.block));
   }
 
-  Status find(CudaDevice& device, DriverApi::Handle module, const std::string& codec) {
+  Status find(CudaDevice& device, const CudaModules& modules, const std::string& codec) {
     const auto take = [&](const char* function, DriverApi::Handle& kernel) -> Status {
-      const auto found = device.kernel(module, "casync_" + codec + "_" + function);
+      const auto found = device.kernel(modules, "casync_" + codec + "_" + function);
       if (found) kernel = *found;
       return found.status();
     };
@@ -86,10 +86,10 @@ class TileKernels final : public CodecKernels {
 
 }  // namespace
 
-Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, const CudaModules& modules,
                                                         const CudaText& text, const CodecInfo& info) {
   auto kernels = std::make_unique<TileKernels>(text.shape, info);
-  CASYNC_RETURN_IF_ERROR(kernels->find(device, module, text.codec));
+  CASYNC_RETURN_IF_ERROR(kernels->find(device, modules, text.codec));
   return std::unique_ptr<CodecKernels>(std::move(kernels));
 }
 

@@ -19,11 +19,11 @@ class WholeKernels final : public CodecKernels {
  public:
   WholeKernels(CudaDevice& device, const CodecInfo& info) : kernels_(device, settings_of(info)) {}
 
-  Status find(DriverApi::Handle module, const CudaWhole& text) {
-    CASYNC_RETURN_IF_ERROR(kernels_.find(module, text.codec));
+  Status find(const CudaModules& modules, const CudaWhole& text) {
+    CASYNC_RETURN_IF_ERROR(kernels_.find(modules, text.codec));
     for (const auto& [function, stages] : text.stages) {
       for (std::size_t i = 0; i < kFunctions; ++i) {
-        if (function == kNames[i]) CASYNC_RETURN_IF_ERROR(kernels_.find(module, text.codec, function, functions_[i]));
+        if (function == kNames[i]) CASYNC_RETURN_IF_ERROR(kernels_.find(modules, text.codec, function, functions_[i]));
       }
     }
     return Status::ok();
@@ -85,11 +85,11 @@ class RoundsKernels final : public TurnKernels {
   RoundsKernels(CudaDevice& device, const CodecInfo& info)
       : kernels_(device, settings_of(info)), rounds_(info.rounds) {}
 
-  Status find(DriverApi::Handle module, const CudaRounds& text) {
-    CASYNC_RETURN_IF_ERROR(kernels_.find(module, text.codec));
+  Status find(const CudaModules& modules, const CudaRounds& text) {
+    CASYNC_RETURN_IF_ERROR(kernels_.find(modules, text.codec));
     for (std::uint32_t turn = 0; turn <= rounds_; ++turn) {
       DriverApi::Handle kernel = nullptr;
-      CASYNC_RETURN_IF_ERROR(kernels_.find(module, text.codec, "turn_" + std::to_string(turn), kernel));
+      CASYNC_RETURN_IF_ERROR(kernels_.find(modules, text.codec, "turn_" + std::to_string(turn), kernel));
       turns_.push_back(kernel);
     }
     return Status::ok();
@@ -114,17 +114,17 @@ class RoundsKernels final : public TurnKernels {
 
 }  // namespace
 
-Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, const CudaModules& modules,
                                                          const CudaWhole& text, const CodecInfo& info) {
   auto kernels = std::make_unique<WholeKernels>(device, info);
-  CASYNC_RETURN_IF_ERROR(kernels->find(module, text));
+  CASYNC_RETURN_IF_ERROR(kernels->find(modules, text));
   return std::unique_ptr<CodecKernels>(std::move(kernels));
 }
 
-Result<std::unique_ptr<TurnKernels>> make_turn_kernels(CudaDevice& device, DriverApi::Handle module,
+Result<std::unique_ptr<TurnKernels>> make_turn_kernels(CudaDevice& device, const CudaModules& modules,
                                                        const CudaRounds& text, const CodecInfo& info) {
   auto kernels = std::make_unique<RoundsKernels>(device, info);
-  CASYNC_RETURN_IF_ERROR(kernels->find(module, text));
+  CASYNC_RETURN_IF_ERROR(kernels->find(modules, text));
   return std::unique_ptr<TurnKernels>(std::move(kernels));
 }
 

@@ -11,6 +11,12 @@
 #define COMPLL_ANYWHERE
 #endif
 
+// Which kernels of a text are compiled: all, unless COMPLL_HAS_ALL is 0; then those whose COMPLL_HAS_name is 1.
+#ifndef COMPLL_HAS_ALL
+#define COMPLL_HAS_ALL 1
+#endif
+#define COMPLL_HAS(kernel) (COMPLL_HAS_ALL || COMPLL_HAS_##kernel)
+
 namespace casync::compll::cuda {
 
 // NVRTC has no <cstdint>.

@@ -4,13 +4,13 @@
 // where NVRTC is not there (pip install nvidia-cuda-nvrtc) the whole test is skipped.
 #include "compll/cuda/cubin.h"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include "compll/codegen/cuda_codec.h"
 #include "compll/cuda/nvrtc.h"
@@ -59,19 +59,28 @@ std::string file_in_tests(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// That all of its kernels are there.
+/// That all of its kernels are there, each by itself.
 void check_compiled(const std::string& name, const std::string& program_text) {
   INFO(name);
   const CudaCodecText text = text_of_program(name, program_text);
-  const Result<Cubin> cubin = cubin_of(text_of(text), "sm_90");
+  const std::vector<std::string> kernels = kernels_of(text);
+  CHECK((kernels.back() == "casync_" + name + "_sizes") == !std::holds_alternative<CudaText>(text));
+  const Result<Cubin> cubin = cubin_of(text_of(text), kernels, "sm_90");
   REQUIRE(cubin.status().text() == "OK");
   CHECK(cubin->built);
-  const auto has = [&](const std::string& kernel) { return cubin->code.find(kernel) != std::string::npos; };
-  std::visit([&](const auto& each) { CHECK(std::all_of(each.kernels.begin(), each.kernels.end(), has)); }, text);
-  CHECK(has("casync_" + name + "_sizes") == !std::holds_alternative<CudaText>(text));
+  REQUIRE(cubin->code.size() == kernels.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    for (const std::string& kernel : kernels) {
+      CHECK((cubin->code[i].find(".text." + kernel + '\0') != std::string::npos) == (kernel == kernels[i]));
+    }
+  }
 }
 
 const std::string kSmall = "#include \"compll/ops/cuda/program.cuh\"\nextern \"C\" __global__ void small() {}\n";
+
+Result<Cubin> small_cubin(const std::string& text = kSmall, const std::string& architecture = "sm_90") {
+  return cubin_of(text, std::vector<std::string>{"small"}, architecture);
+}
 
 }  // namespace
 
@@ -90,40 +99,40 @@ TEST_CASE("cubin: so do programs with what no codec has") {
 
 TEST_CASE("cubin: it is compiled once for each architecture, and then found") {
   const Cache cache;
-  const Result<Cubin> first = cubin_of(kSmall, "sm_90"), again = cubin_of(kSmall, "sm_90");
+  const Result<Cubin> first = small_cubin(), again = small_cubin();
   REQUIRE(again.status().text() == "OK");
   CHECK(first->built);
   CHECK_FALSE(again->built);
   CHECK(again->code == first->code);
   CHECK(again->compiler == first->compiler);
   CHECK(first->compiler.starts_with("NVRTC 1"));
-  CHECK(cubin_of(kSmall, "sm_80")->built);
+  CHECK(small_cubin(kSmall, "sm_80")->built);
   CHECK(cache.files().size() == 2);
 }
 
 TEST_CASE("cubin: an entry that is not as it was made is made again") {
   const Cache cache;
-  const std::string code = cubin_of(kSmall, "sm_90")->code;
+  const std::vector<std::string> code = small_cubin()->code;
   REQUIRE(cache.files().size() == 1);
   const fs::path entry = cache.files().front();
   CHECK(entry.extension() == ".cubin");
   fs::resize_file(entry, fs::file_size(entry) / 2);
-  const Result<Cubin> again = cubin_of(kSmall, "sm_90");
+  const Result<Cubin> again = small_cubin();
   CHECK(again->built);
   CHECK(again->code == code);
-  CHECK_FALSE(cubin_of(kSmall, "sm_90")->built);
+  CHECK_FALSE(small_cubin()->built);
 }
 
 TEST_CASE("cubin: a cache that cannot be used is done without") {
   const Cache cache;
   const ScopedVariable nowhere("CASYNC_CACHE_DIR", "/dev/null/cache");
-  CHECK(cubin_of(kSmall, "sm_90")->built);
-  CHECK(cubin_of(kSmall, "sm_90")->built);
+  CHECK(small_cubin()->built);
+  CHECK(small_cubin()->built);
 }
 
 TEST_CASE("cubin: a text that is refused stays, with what was said of it") {
   const Cache cache;
-  const Status status = cubin_of(kSmall + "static_assert(sizeof(int) == 3);\n", "sm_90").status();
+  const Status status = small_cubin(kSmall + "static_assert(sizeof(int) == 3);\n").status();
   CHECK(status.code() == StatusCode::kCompileError);
   CHECK_THAT(status.message(), Catch::Contains("refuses what was generated for sm_90"));
   CHECK_THAT(status.message(), Catch::Contains("static assertion failed"));
@@ -133,9 +142,9 @@ TEST_CASE("cubin: a text that is refused stays, with what was said of it") {
 
 TEST_CASE("cubin: an architecture that NVRTC does not know, and headers that are not there") {
   const Cache cache;
-  CHECK(cubin_of(kSmall, "sm_12345").status().code() == StatusCode::kUnavailable);
+  CHECK(small_cubin(kSmall, "sm_12345").status().code() == StatusCode::kUnavailable);
   const ScopedVariable nowhere("CASYNC_INCLUDE_DIR", "/nowhere");
-  const Status status = cubin_of(kSmall, "sm_90").status();
+  const Status status = small_cubin().status();
   CHECK(status.code() == StatusCode::kUnavailable);
   CHECK_THAT(status.message(), Catch::Contains("compll/ops/cuda") && Catch::Contains("/nowhere"));
 }

@@ -24,7 +24,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 struct Loaded {
   std::unique_ptr<compll::CudaDevice> device;
   compll::CudaCodecText text;
-  compll::DriverApi::Handle module = nullptr;
+  compll::CudaModules modules;
   Making making;
 };
 
@@ -39,15 +39,15 @@ Result<Loaded> load(const compll::Program& program, const compll::Source& source
   auto device = compll::CudaDevice::open(**driver);
   if (!device) return device.status();
   begin = Clock::now();
-  const Result<compll::Cubin> cubin = compll::cubin_of(text_of(*text), (*device)->architecture());
+  const Result<compll::Cubin> cubin = compll::cubin_of(text_of(*text), kernels_of(*text), (*device)->architecture());
   if (!cubin) return cubin.status();
-  const auto module = (*device)->load(cubin->code);
-  if (!module) return module.status();
+  auto modules = (*device)->load(cubin->code);
+  if (!modules) return modules.status();
   making.compiled_seconds = seconds_since(begin);
   making.built = cubin->built;
   making.device = (*device)->name();
   making.compiler = cubin->compiler + " for " + (*device)->architecture();
-  return Loaded{std::move(*device), std::move(*text), *module, making};
+  return Loaded{std::move(*device), std::move(*text), std::move(*modules), making};
 }
 
 /// What only kernels can break.
@@ -65,7 +65,7 @@ Result<Part> check_on_cuda(const compll::Program& program, const compll::Source&
                            double seconds) {
   const Result<Loaded> loaded = load(program, source);
   if (!loaded) return loaded.status();
-  const auto codec = compll::make_cuda_codec(*loaded->device, loaded->module, loaded->text, meaning);
+  const auto codec = compll::make_cuda_codec(*loaded->device, loaded->modules, loaded->text, meaning);
   if (!codec) return codec.status();
   Part part{loaded->making, {}, {}};
   part.verdicts = check_properties({.codec = **codec,
@@ -83,7 +83,7 @@ Result<Part> check_on_cuda(const compll::Program& program, const compll::Source&
                            const compll::RoundsCodec& meaning, double seconds) {
   const Result<Loaded> loaded = load(program, source);
   if (!loaded) return loaded.status();
-  const auto codec = compll::make_cuda_rounds(*loaded->device, loaded->module, loaded->text, meaning);
+  const auto codec = compll::make_cuda_rounds(*loaded->device, loaded->modules, loaded->text, meaning);
   if (!codec) return codec.status();
   Part part{loaded->making, {}, {}};
   part.verdicts = check_rounds_properties({**codec, &meaning, program});

@@ -70,7 +70,7 @@ TEST_CASE("codec check on a GPU: encode, decode and merge are measured, of every
   }
   ProgramOnDevice on("powersgd");
   const auto meaning = compll::make_rounds_program(on.program);
-  const auto codec = compll::make_cuda_rounds(*on.device, on.module(), *on.text, **meaning);
+  const auto codec = compll::make_cuda_rounds(*on.device, on.modules(), *on.text, **meaning);
   REQUIRE(codec.is_ok());
   const Speeds speeds = measure_on_cuda(**codec, *on.device, 1e-3, 64);
   CHECK(names(speeds) == "step");

@@ -113,7 +113,7 @@ TEST_CASE("codecs on a GPU: turns of a codec that exchanges within a step") {
   ProgramOnDevice both("powersgd");
   const auto meaning = make_rounds_program(both.program);
   REQUIRE(meaning.is_ok());
-  const auto kernel = make_cuda_rounds(*both.device, both.module(), *both.text, **meaning);
+  const auto kernel = make_cuda_rounds(*both.device, both.modules(), *both.text, **meaning);
   REQUIRE(kernel.status().text() == "OK");
   for (const auto& [rows, columns] : {std::pair<Elements, Elements>{0, 3}, {1, 1}, {7, 5}, {40, 33}, {129, 128}}) {
     CHECK((*kernel)->shape(rows, columns).exchanged == (*meaning)->shape(rows, columns).exchanged);
@@ -169,7 +169,7 @@ TEST_CASE("codecs on a GPU: the sizes that a kernel tells are those that a host 
 TEST_CASE("codecs on a GPU: a module without a kernel is refused, a device that is not there, too") {
   ProgramOnDevice both("int4", "unknown");
   const auto meaning = make_program_codec(both.program);
-  const auto made = make_cuda_codec(*both.device, both.module(), *both.text, **meaning);
+  const auto made = make_cuda_codec(*both.device, both.modules(), *both.text, **meaning);
   CHECK(made.status().text() ==
         "Unavailable: this host: kernel casync_unknown_encode: named symbol not found (CUDA 500)");
   emulated::set_device_count(0);

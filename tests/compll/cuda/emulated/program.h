@@ -34,8 +34,8 @@ struct ProgramOnDevice {
     device = std::move(*opened);
   }
 
-  DriverApi::Handle module() {
-    const auto loaded = device->load("no machine code");
+  CudaModules modules() {
+    const auto loaded = device->load(std::vector<std::string>{"no machine code"});
     REQUIRE(loaded.is_ok());
     return *loaded;
   }
@@ -52,7 +52,7 @@ struct CodecOnDevice : ProgramOnDevice {
     Result<std::unique_ptr<Codec>> interpreted = make_program_codec(program, parameters);
     REQUIRE(interpreted.status().text() == "OK");
     meaning = std::move(*interpreted);
-    auto made = make_cuda_codec(*device, module(), *text, *meaning);
+    auto made = make_cuda_codec(*device, modules(), *text, *meaning);
     REQUIRE(made.status().text() == "OK");
     codec = std::move(*made);
   }

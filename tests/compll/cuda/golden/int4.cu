@@ -128,20 +128,26 @@ struct Codec {
   }
 };
 
+#if COMPLL_HAS(casync_int4_encode)
 extern "C" __global__ void __launch_bounds__(kThreads, 6)
     casync_int4_encode(const __grid_constant__ Launch launch) {
   encode_tile<Codec, Gradient>(launch);
 }
+#endif
 
+#if COMPLL_HAS(casync_int4_merge)
 extern "C" __global__ void __launch_bounds__(kThreads, 5)
     casync_int4_merge(const __grid_constant__ Launch launch) {
   encode_tile<Codec, Merged<Decoder>>(launch);
 }
+#endif
 
+#if COMPLL_HAS(casync_int4_decode)
 extern "C" __global__ void __launch_bounds__(kThreads, 6)
     casync_int4_decode(const __grid_constant__ Launch launch) {
   decode_tile<Codec>(launch);
 }
+#endif
 
 #ifndef __CUDACC_RTC__
 /// For whoever is linked with this text.

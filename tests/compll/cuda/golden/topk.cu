@@ -209,17 +209,22 @@ struct Decode {
   }
 };
 
+#if COMPLL_HAS(casync_topk_encode)
 extern "C" __global__ void __launch_bounds__(kThreads)
     casync_topk_encode(const __grid_constant__ Launch launch) {
   encode_by_stages<Encode>(launch);
 }
+#endif
 
+#if COMPLL_HAS(casync_topk_decode)
 extern "C" __global__ void __launch_bounds__(kThreads)
     casync_topk_decode(const __grid_constant__ Launch launch) {
   decode_by_stages<Decode>(launch);
 }
+#endif
 
 /// For a host that has not compiled this text.
+#if COMPLL_HAS(casync_topk_sizes)
 extern "C" __global__ void casync_topk_sizes(Sizes* sizes, const __grid_constant__ Matrix n,
     const __grid_constant__ Settings settings) {
   *sizes = {};
@@ -229,6 +234,7 @@ extern "C" __global__ void casync_topk_sizes(Sizes* sizes, const __grid_constant
   sizes->memory_bytes[2] = Decode::Memory(n, settings).all;
   sizes->zeroed_bytes[2] = Decode::Memory(n, settings).zeroed;
 }
+#endif
 
 #ifndef __CUDACC_RTC__
 /// For whoever is linked with this text.
