@@ -2,6 +2,7 @@
 //
 // randomk: which runs of elements are chosen. Statistics are of fixed seeds, their limits at 6 standard deviations.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
@@ -112,30 +113,48 @@ TEST_CASE("randomk: merging what all ranks have chosen alike loses nothing") {
   CHECK(norm_squared(merged.residual) > 0);  // by an owner that is a step ahead
 }
 
-TEST_CASE("randomk: each run is chosen equally often, and neighbours are chosen independently") {
-  constexpr Elements kRuns = 40, kChosen = 10;
+TEST_CASE("randomk: each run is chosen equally often, and neighbours where their stretches meet between them") {
+  // Eight stretches of four runs and three of three, which begin anywhere.
+  constexpr Elements kRuns = 41;
+  constexpr std::array<double, 11> kStretches = {4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3};
   constexpr int kDraws = 2000;
   const Written written = from_source("randomk", {{"ratio", 0.25}, {"run", 1}});
   const auto deviations = [&](const Frequencies& found) {
-    const double share = static_cast<double>(kChosen) / kRuns, expected = kDraws * share;
-    double chi = 0;  // of draws without replacement: each count varies by expected (1 - share), their sum not at all
+    const double share = static_cast<double>(kStretches.size()) / kRuns, expected = kDraws * share;
+    double chi = 0;
     for (const double count : found.of_run) chi += std::pow(count - expected, 2) / (expected * (1 - share));
     chi *= (kRuns - 1.0) / kRuns;
     const double freedom = kRuns - 1;
     return (chi - freedom) / std::sqrt(2 * freedom);
   };
+  double both = 0;
+  for (std::size_t i = 0; i < kStretches.size(); ++i) {
+    both += 1 / (kStretches[i] * kStretches[(i + 1) % kStretches.size()]) / kRuns;
+  }
   for (const bool by_gradient : {false, true}) {
     const Frequencies found = counted(*written.codec, kRuns, kDraws, by_gradient);
     CHECK(std::fabs(deviations(found)) < 6);
-    const double both = static_cast<double>(kChosen * (kChosen - 1)) / (kRuns * (kRuns - 1));
     for (const double count : found.of_pair) {
       CHECK(std::fabs(count - kDraws * both) < 6 * std::sqrt(kDraws * both * (1 - both)));
     }
   }
-  const std::string favoured =
-      changed(source_of("randomk"), "mixed(seed ^ mixed(i)) | 1", "(mixed(seed ^ mixed(i)) >> (i == 0 ? 1 : 0)) | 1");
-  CHECK(deviations(
-            counted(*from_text("randomk", favoured, {{"ratio", 0.25}, {"run", 1}}).codec, kRuns, kDraws, false)) > 6);
+  const std::string always_there = changed(source_of("randomk"), "mixed(seed) % runs", "0");
+  const Written favours = from_text("randomk", always_there, {{"ratio", 0.25}, {"run", 1}});
+  CHECK(deviations(counted(*favours.codec, kRuns, kDraws, false)) > 6);
+}
+
+TEST_CASE("randomk: of few runs, too, each is chosen equally often") {
+  constexpr int kDraws = 1000;
+  for (const Elements runs : {2, 3, 5}) {
+    for (const double ratio : {0.1, 0.5}) {
+      INFO(runs << " runs, ratio " << ratio);
+      const Written written = from_source("randomk", {{"ratio", ratio}, {"run", 1}});
+      const double share = static_cast<double>(share_of(ratio, runs)) / static_cast<double>(runs);
+      for (const double count : counted(*written.codec, runs, kDraws, false).of_run) {
+        CHECK(std::fabs(count - kDraws * share) < 6 * std::sqrt(kDraws * share * (1 - share)));
+      }
+    }
+  }
 }
 
 TEST_CASE("randomk: what it loses is on average the share that is not sent") {

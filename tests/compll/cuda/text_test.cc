@@ -109,7 +109,7 @@ TEST_CASE("cuda text: one launch for each function of a program that needs the w
                                                      {"ef21", "encode 5, merge 5, decode 2, result 1"},
                                                      {"graddrop", "encode 11, decode 2"},
                                                      {"mstopk", "encode 10, decode 2"},
-                                                     {"randomk", "encode 6, decode 6"},
+                                                     {"randomk", "encode 2, decode 2"},
                                                      {"rht4", "encode 1, decode 1"},
                                                      {"sbc", "encode 6, decode 2"},
                                                      {"stc", "encode 6, decode 2"},
