@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "compll/codegen/cuda_reducer.h"
 #include "compll/codegen/cuda_routine.h"
@@ -44,8 +45,12 @@ class CudaLoops : protected CudaRoutine {
   void write_phase(const Phase& phase, bool first);
   void write_block_values(const Phase& phase);
   void write_quads(const Phase& phase, const std::vector<ValueId>& reductions);
-  void write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
-                       const std::optional<Output>& residual);
+  Turned write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
+                         const std::optional<Output>& residual);
+  void write_turned_residual(const Phase& phase, ValueId residual, Turned turned);
+  std::vector<ValueId> targets_of(const Phase& phase, const std::vector<ValueId>& reductions) const;
+  std::set<ValueId> transforms_of_several(const Pass& pass) const;
+  Turned write_own_turns(const std::vector<ValueId>& targets);
   void write_lanes(const Phase& phase, const std::vector<ValueId>& reductions);
   void write_lane_sums(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here);
   void write_lane_loop(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here,
@@ -53,6 +58,9 @@ class CudaLoops : protected CudaRoutine {
   void write_element(ValueId id, Loop loop);
   void write_draws(const Phase& phase, const ValueFlags& here);
   void write_tensor_results(const Pass& pass);
+
+  std::set<ValueId> several_;  ///< transforms that several loops of the pass need
+  std::set<ValueId> kept_;     ///< those of them that a loop before has made
 };
 
 }  // namespace casync::compll

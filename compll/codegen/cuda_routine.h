@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ namespace casync::compll {
 struct CannotWriteCuda {};
 
 using ValueFlags = std::vector<bool>;
+/// Transforms of a thread's four neighbours that have been written.
+using Turned = std::set<ValueId>;
 
 /// What the texts of encode and decode share.
 class CudaRoutine {
@@ -49,6 +53,75 @@ class CudaRoutine {
     return in;
   }
 
+  /// The elements that these are made of, and no further than to transforms.
+  ValueFlags up_to_transforms(const std::vector<ValueId>& targets) const {
+    ValueFlags in(graph_.values().size(), false);
+    const auto want = [&](ValueId id) { in[id] = in[id] || graph_[id].domain == Domain::kElement; };
+    for (const ValueId id : targets) want(id);
+    for (std::size_t id = in.size(); id-- > 0;) {
+      const Value& value = graph_[static_cast<ValueId>(id)];
+      if (!in[id] || value.kind == Value::Kind::kTransform) continue;
+      for (const ValueId argument : value.arguments) want(argument);
+    }
+    return in;
+  }
+
+  /// What turns blocks of the sizes that transforms have.
+  void write_hadamards() {
+    std::set<std::string> known;
+    for (const Value& value : graph_.values()) {
+      if (value.kind != Value::Kind::kTransform || !known.insert(hadamard(value)).second) continue;
+      const Constant& size = value.turned;
+      const auto sizes = [&](double least, double most) {
+        return "<" + shortest(least) + ", " + shortest(most) + "> ";
+      };
+      if (size.parameter) {
+        const ProgramParameter& parameter = program_.parameters[*size.parameter];
+        out_.line("[[maybe_unused]] const Hadamard" + sizes(parameter.least, parameter.most) + hadamard(value) +
+                  "(static_cast<uint32_t>(settings.parameters[" + std::to_string(*size.parameter) + "]));");
+      } else {
+        out_.line("[[maybe_unused]] const Hadamard" + sizes(size.value, size.value) + hadamard(value) + "(" +
+                  std::to_string(size.value) + ");");
+      }
+    }
+  }
+
+  /// The transforms that these are made of, but for those that are there: for each a loop that makes what it takes of
+  /// four neighbours, then the transform with numbers of this kind. `element` writes a value of such a loop.
+  void write_turns(const std::vector<ValueId>& targets, const std::string& numbers, Turned& there,
+                   const std::function<void(ValueId)>& element) {
+    for (const ValueId id : transforms_below(targets)) {
+      if (!there.insert(id).second) continue;
+      out_.line("Quad<float> " + turned(id) + ";");
+      write_turn(id, numbers, element);
+    }
+  }
+  void write_turn(ValueId id, const std::string& numbers, const std::function<void(ValueId)>& element) {
+    const ValueId taken = graph_[id].arguments.front();
+    const ValueFlags here = up_to_transforms({taken});
+    out_.line("#pragma unroll");
+    out_.open("for (uint32_t k = 0; k < 4; ++k)");
+    for (ValueId each = 0; each < here.size(); ++each) {
+      if (here[each]) element(each);
+    }
+    out_.line(turned(id) + "[k] = " + text_.bare(taken) + ";");
+    out_.close();
+    out_.line(turned(id) + " = " + hadamard(graph_[id]) + ".turned<" + all_there_ + ">(" + numbers + ", " + turned(id) +
+              ", i, n);");
+    out_.forget_line();
+  }
+  std::vector<ValueId> transforms_below(const std::vector<ValueId>& targets) const {
+    const ValueFlags all = below(targets, Domain::kElement);
+    std::vector<ValueId> transforms;
+    for (ValueId id = 0; id < all.size(); ++id) {
+      if (all[id] && graph_[id].kind == Value::Kind::kTransform) transforms.push_back(id);
+    }
+    return transforms;
+  }
+  /// No name of a program's value ends like this.
+  static std::string turned(ValueId id) { return "turned" + std::to_string(id); }
+  static std::string turned_element(ValueId id) { return turned(id) + "[k]"; }
+
   std::string parameter(const Value& value) const {
     return "static_cast<" + type_text(value.type) + ">(settings.parameters[" + std::to_string(value.parameter) + "])";
   }
@@ -68,6 +141,10 @@ class CudaRoutine {
   }
 
  protected:
+  static std::string hadamard(const Value& transform) {
+    const Constant& size = transform.turned;
+    return size.parameter ? "turn_of_p" + std::to_string(*size.parameter) : "turn" + std::to_string(size.value);
+  }
   std::string load_one(const Value& value, const std::string& entry) const {
     const std::string bits = std::to_string(value.type.bits);
     const std::string at = "(" + section(value.section) + ", " + entry + ")";
@@ -92,6 +169,7 @@ class CudaRoutine {
   Writer& out_;
   Diagnostics& diagnostics_;
   CudaExpression text_;
+  std::string all_there_ = "Work::kIsAllThere";  ///< whether all of a row is there
 };
 
 }  // namespace casync::compll

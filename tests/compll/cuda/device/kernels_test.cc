@@ -35,7 +35,7 @@ std::vector<Parameters> settings(const cuda::WholeKernels&, const Codec& codec) 
   for (const CodecParameter& parameter : codec.info().parameters) {
     if (parameter.name == "block") all.push_back({{"block", 4096}});
     if (parameter.name == "ratio") all.push_back({{"ratio", 0.5}});
-    if (parameter.name == "rotated") all.push_back({{"rotated", 1024}});
+    if (parameter.name == "rotated") all.push_back({{"rotated", 4096}});
   }
   return all;
 }
