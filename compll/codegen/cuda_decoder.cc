@@ -90,8 +90,8 @@ class CudaDecoderText : CudaRoutine {
                 ">(" + section(value.section) + ", " + place() + ", rest);");
     }
     Turned turned;
-    write_turns({result_}, "Numbers()", turned, [&](ValueId id) { write_element(id); });
-    const ValueFlags here = up_to_transforms({result_});
+    write_ahead({result_}, "Numbers()", turned, [&](ValueId id) { write_element(id); });
+    const ValueFlags here = up_to_ahead({result_});
     const std::string gradient = program_.variables[program_.decode.gradient].name;
     out_.line("Quad<float> " + gradient + ";");
     out_.line("#pragma unroll");

@@ -31,6 +31,8 @@ CudaLoops::CudaLoops(const Program& program, const Lowered& lowered, Writer& out
   for (const std::optional<Condition>& condition : conditions_) {
     if (condition) text_.keep(condition->value);
   }
+  of_places_ = find_of_places();
+  for (const ValueId id : of_places_) text_.keep(id);
 }
 
 void CudaLoops::write_pass(const Pass& pass) {
@@ -45,9 +47,9 @@ void CudaLoops::write_pass(const Pass& pass) {
   out_.open("for (uint64_t first = work.begin; first < work.end; first = work.behind(first))");
   out_.line("const uint32_t size = work.size_at(first);");
   if (shape_.has_blocks) out_.line("[[maybe_unused]] const uint64_t entry = work.block_at(first);");
-  several_ = transforms_of_several(pass);
+  several_ = ahead_of_several(pass);
   kept_.clear();
-  for (const ValueId id : several_) out_.line("Quad<float> kept" + std::to_string(id) + " = {};");
+  for (const ValueId id : several_) out_.line(quad_type(id) + "kept" + std::to_string(id) + " = {};");
   for (std::size_t i = 0; i < pass.phases.size(); ++i) write_phase(pass.phases[i], i == 0);
   out_.close();
   write_tensor_results(pass);
@@ -204,7 +206,7 @@ void CudaLoops::write_element(ValueId id, Loop loop) {
     define(id, quads ? "x[k]" : "work.kept[j]");
   } else if (value.kind == Value::Kind::kIndex) {
     define(id, type_text(value.type) + (quads ? "(i + k)" : "(i)"));
-  } else if (value.kind == Value::Kind::kTransform) {
+  } else if (is_ahead(id)) {
     define(id, turned_element(id));
   } else if (is_random(value)) {
     const std::string drawn =

@@ -49,8 +49,9 @@ class CudaLoops : protected CudaRoutine {
                          const std::optional<Output>& residual);
   void write_turned_residual(const Phase& phase, ValueId residual, Turned turned);
   std::vector<ValueId> targets_of(const Phase& phase, const std::vector<ValueId>& reductions) const;
-  std::set<ValueId> transforms_of_several(const Pass& pass) const;
-  Turned write_own_turns(const std::vector<ValueId>& targets);
+  std::set<ValueId> find_of_places() const;
+  std::set<ValueId> ahead_of_several(const Pass& pass) const;
+  Turned write_own_ahead(const std::vector<ValueId>& targets);
   void write_lanes(const Phase& phase, const std::vector<ValueId>& reductions);
   void write_lane_sums(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here);
   void write_lane_loop(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here,
@@ -59,7 +60,7 @@ class CudaLoops : protected CudaRoutine {
   void write_draws(const Phase& phase, const ValueFlags& here);
   void write_tensor_results(const Pass& pass);
 
-  std::set<ValueId> several_;  ///< transforms that several loops of the pass need
+  std::set<ValueId> several_;  ///< what is written ahead of several loops of the pass
   std::set<ValueId> kept_;     ///< those of them that a loop before has made
 };
 

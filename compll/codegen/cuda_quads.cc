@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loops over four neighbours for each thread.
+#include <algorithm>
 #include <utility>
 
 #include "compll/codegen/cuda_loops.h"
 
 namespace casync::compll {
+namespace {
+
+bool is_operation(const Value& value) { return value.kind == Value::Kind::kCompute && !value.arguments.empty(); }
+
+}  // namespace
 
 void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& reductions) {
   std::optional<Output> residual;
@@ -41,12 +47,12 @@ void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& redu
 Turned CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
                                   const std::optional<Output>& residual) {
   const std::vector<ValueId> targets = targets_of(phase, reductions);
-  const ValueFlags always = up_to_transforms(targets);
+  const ValueFlags always = up_to_ahead(targets);
   std::vector<ValueId> all = targets;
   if (residual) all.push_back(residual->value);
-  const ValueFlags here = up_to_transforms(all);
+  const ValueFlags here = up_to_ahead(all);
   write_draws(phase, below(all, Domain::kElement));
-  Turned turned = write_own_turns(targets);
+  Turned turned = write_own_ahead(targets);
   out_.line("#pragma unroll");
   out_.open("for (uint32_t k = 0; k < 4; ++k)");
   for (const ValueId id : phase.elements) {
@@ -83,26 +89,49 @@ std::vector<ValueId> CudaLoops::targets_of(const Phase& phase, const std::vector
   return targets;
 }
 
-std::set<ValueId> CudaLoops::transforms_of_several(const Pass& pass) const {
+/// What is made of the element's place alone, by several operations, and used with others: signs of a rotation. Where
+/// blocks are turned it is written ahead as they are.
+std::set<ValueId> CudaLoops::find_of_places() const {
+  constexpr int kMany = 4;
+  std::set<ValueId> found;
+  if (!graph_.has_transforms()) return found;
+  std::vector<int> operations;  // of elements, from the place on; -1: made of something else, too
+  for (ValueId id = 0; id < graph_.values().size(); ++id) {
+    const Value& value = graph_[id];
+    int count = value.domain == Domain::kElement && (value.kind == Value::Kind::kIndex || is_operation(value)) ? 0 : -1;
+    for (const ValueId argument : value.arguments) {
+      if (count < 0 || graph_[argument].domain == Domain::kTensor) continue;
+      count = operations[argument] < 0 ? -1 : std::max(count, operations[argument] + 1);
+    }
+    operations.push_back(count);
+    if (count >= 0) continue;
+    for (const ValueId argument : value.arguments) {
+      if (operations[argument] >= kMany) found.insert(argument);
+    }
+  }
+  return found;
+}
+
+std::set<ValueId> CudaLoops::ahead_of_several(const Pass& pass) const {
   std::set<ValueId> once, several;
   for (const Phase& phase : pass.phases) {
-    for (const ValueId id : transforms_below(targets_of(phase, phase.reductions))) {
+    for (const ValueId id : ahead_of(targets_of(phase, phase.reductions))) {
       if (!once.insert(id).second) several.insert(id);
     }
   }
   return several;
 }
 
-/// The transforms that these are made of. Of a unit that is one row what a loop before has made is still there.
-Turned CudaLoops::write_own_turns(const std::vector<ValueId>& targets) {
+/// Of a unit that is one row what a loop before has made is still there.
+Turned CudaLoops::write_own_ahead(const std::vector<ValueId>& targets) {
   Turned written;
-  for (const ValueId id : transforms_below(targets)) {
+  for (const ValueId id : ahead_of(targets)) {
     const std::string kept = "kept" + std::to_string(id);
     const bool is_kept = kept_.contains(id);
     written.insert(id);
-    out_.line("Quad<float> " + turned(id) + (is_kept ? " = " + kept : "") + ";");
+    out_.line(quad_type(id) + turned(id) + (is_kept ? " = " + kept : "") + ";");
     if (is_kept) out_.open("if (size > kRow)");
-    write_turn(id, "Exact()", [&](ValueId each) { write_element(each, Loop::kQuads); });
+    write_one_ahead(id, "Exact()", [&](ValueId each) { write_element(each, Loop::kQuads); });
     if (is_kept) out_.close();
     if (is_kept || !several_.contains(id)) continue;
     out_.line(kept + " = " + turned(id) + ";");
@@ -118,8 +147,8 @@ void CudaLoops::write_turned_residual(const Phase& phase, ValueId residual, Turn
   out_.open("const auto residual = [&]([[maybe_unused]] auto numbers)");
   out_.line("Quad<float> left;");
   text_.write_seen_as("numbers.");
-  write_turns({residual}, "numbers", turned, [&](ValueId id) { write_element(id, Loop::kQuads); });
-  const ValueFlags here = up_to_transforms({residual});
+  write_ahead({residual}, "numbers", turned, [&](ValueId id) { write_element(id, Loop::kQuads); });
+  const ValueFlags here = up_to_ahead({residual});
   out_.line("#pragma unroll");
   out_.open("for (uint32_t k = 0; k < 4; ++k)");
   for (const ValueId id : phase.elements) {

@@ -19,7 +19,7 @@ namespace casync::compll {
 struct CannotWriteCuda {};
 
 using ValueFlags = std::vector<bool>;
-/// Transforms of a thread's four neighbours that have been written.
+/// Values of a thread's four neighbours that have been written before the loop over these.
 using Turned = std::set<ValueId>;
 
 /// What the texts of encode and decode share.
@@ -53,14 +53,17 @@ class CudaRoutine {
     return in;
   }
 
-  /// The elements that these are made of, and no further than to transforms.
-  ValueFlags up_to_transforms(const std::vector<ValueId>& targets) const {
+  /// Whether a value is written for all four neighbours before a loop that needs it.
+  bool is_ahead(ValueId id) const { return graph_[id].kind == Value::Kind::kTransform || of_places_.contains(id); }
+
+  /// The elements that these are made of, and no further than to those that are written ahead.
+  ValueFlags up_to_ahead(const std::vector<ValueId>& targets) const {
     ValueFlags in(graph_.values().size(), false);
     const auto want = [&](ValueId id) { in[id] = in[id] || graph_[id].domain == Domain::kElement; };
     for (const ValueId id : targets) want(id);
     for (std::size_t id = in.size(); id-- > 0;) {
       const Value& value = graph_[static_cast<ValueId>(id)];
-      if (!in[id] || value.kind == Value::Kind::kTransform) continue;
+      if (!in[id] || is_ahead(static_cast<ValueId>(id))) continue;
       for (const ValueId argument : value.arguments) want(argument);
     }
     return in;
@@ -86,38 +89,41 @@ class CudaRoutine {
     }
   }
 
-  /// The transforms that these are made of, but for those that are there: for each a loop that makes what it takes of
-  /// four neighbours, then the transform with numbers of this kind. `element` writes a value of such a loop.
-  void write_turns(const std::vector<ValueId>& targets, const std::string& numbers, Turned& there,
+  /// What these are made of that is written ahead, but for what is there: for each a loop, for a transform one that
+  /// makes what it takes, then the transform with numbers of this kind. `element` writes a value of such a loop.
+  void write_ahead(const std::vector<ValueId>& targets, const std::string& numbers, Turned& there,
                    const std::function<void(ValueId)>& element) {
-    for (const ValueId id : transforms_below(targets)) {
+    for (const ValueId id : ahead_of(targets)) {
       if (!there.insert(id).second) continue;
-      out_.line("Quad<float> " + turned(id) + ";");
-      write_turn(id, numbers, element);
+      out_.line(quad_type(id) + turned(id) + ";");
+      write_one_ahead(id, numbers, element);
     }
   }
-  void write_turn(ValueId id, const std::string& numbers, const std::function<void(ValueId)>& element) {
-    const ValueId taken = graph_[id].arguments.front();
-    const ValueFlags here = up_to_transforms({taken});
+  void write_one_ahead(ValueId id, const std::string& numbers, const std::function<void(ValueId)>& element) {
+    const std::vector<ValueId>& arguments = graph_[id].arguments;
+    const bool turns = graph_[id].kind == Value::Kind::kTransform;
+    const ValueFlags here = up_to_ahead(arguments);
     out_.line("#pragma unroll");
     out_.open("for (uint32_t k = 0; k < 4; ++k)");
     for (ValueId each = 0; each < here.size(); ++each) {
       if (here[each]) element(each);
     }
-    out_.line(turned(id) + "[k] = " + text_.bare(taken) + ";");
+    out_.line(turned(id) + "[k] = " + (turns ? text_.bare(arguments.front()) : text_.definition(id)) + ";");
     out_.close();
+    out_.forget_line();
+    if (!turns) return;
     out_.line(turned(id) + " = " + hadamard(graph_[id]) + ".turned<" + all_there_ + ">(" + numbers + ", " + turned(id) +
               ", i, n);");
-    out_.forget_line();
   }
-  std::vector<ValueId> transforms_below(const std::vector<ValueId>& targets) const {
+  std::vector<ValueId> ahead_of(const std::vector<ValueId>& targets) const {
     const ValueFlags all = below(targets, Domain::kElement);
-    std::vector<ValueId> transforms;
+    std::vector<ValueId> ahead;
     for (ValueId id = 0; id < all.size(); ++id) {
-      if (all[id] && graph_[id].kind == Value::Kind::kTransform) transforms.push_back(id);
+      if (all[id] && is_ahead(id)) ahead.push_back(id);
     }
-    return transforms;
+    return ahead;
   }
+  std::string quad_type(ValueId id) const { return "Quad<" + type_text(graph_[id].type) + "> "; }
   /// No name of a program's value ends like this.
   static std::string turned(ValueId id) { return "turned" + std::to_string(id); }
   static std::string turned_element(ValueId id) { return turned(id) + "[k]"; }
@@ -169,6 +175,7 @@ class CudaRoutine {
   Writer& out_;
   Diagnostics& diagnostics_;
   CudaExpression text_;
+  std::set<ValueId> of_places_;  ///< written ahead, because an element's place is all that they are made of
   std::string all_there_ = "Work::kIsAllThere";  ///< whether all of a row is there
 };
 

@@ -229,7 +229,8 @@ TEST_CASE("cuda text: what cannot be written is named with its place") {
                "gradient = map(y, [&](float x) -> float { return x; }); }\n") ==
         "x.cll:3:15: error: this reduction cannot be compiled for CUDA, only interpreted");
   CHECK(reason("void encode(float* g, uint8* compressed) {\n"
-               "float* total = block_reduce(hadamard(g, 64), 16, sum);\ncompressed = concat(total, g);\n}\n"
+               "float* total = map(block_reduce(hadamard(g, 64), 16, sum), [&](double s) -> float { return s; });\n"
+               "compressed = concat(total, g);\n}\n"
                "void decode(uint8* compressed, float* gradient) { float* t; float* y; extract(compressed, t, y);\n"
                "gradient = map(y, spread(t, 16), [&](float x, float u) -> float { return x + u; }); }\n") ==
         "x.cll:1:20: error: `hadamard` beside sums of blocks, by tiles, cannot be compiled for CUDA, only interpreted");
