@@ -28,6 +28,7 @@ class Generated final : public TileCodec {
 
   const CodecInfo& info() const override { return info_; }
   Bytes encoded_bound(Elements n) const override { return places(n).size(); }
+  unsigned turned_arrays() const override { return functions_.turned_arrays; }
   unsigned passes() const override { return functions_.passes; }
   unsigned passes_without_residual() const override { return functions_.passes_without_residual; }
 

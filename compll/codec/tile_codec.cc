@@ -29,10 +29,12 @@ float* offset(float* floats, Elements first) { return floats == nullptr ? nullpt
 }  // namespace
 
 Elements TileCodec::tile_elements() const {
-  return info().block == 1 ? kElementwiseTile : std::max(kTileElements, info().block);
+  return keeps_tiles() ? std::max(kTileElements, info().block) : kElementwiseTile;
 }
 
-void TileCodec::prepare_thread() const { tile_memory(tile_elements()); }
+void TileCodec::prepare_thread() const { memory_of(tile_elements()); }
+
+float* TileCodec::memory_of(Elements step) const { return tile_memory(step * (1 + turned_arrays())); }
 
 template <class TileDone>
 bool TileCodec::run_passes(unsigned count, Elements n, Elements step, const EncodeContext& context, std::byte* payload,
@@ -64,8 +66,8 @@ Encoded TileCodec::encode_scaled(const Scaled& source, Elements n, float* residu
                                  std::byte* payload) const {
   const Write mode = residual_mode(residual_out, n);
   // Without statistics to wait for there is nothing to keep in the cache, and one long loop is best.
-  const Elements step = info().block == 1 ? std::max<Elements>(n, 1) : tile_elements();
-  float* scratch = info().block == 1 ? nullptr : tile_memory(step);
+  const Elements step = keeps_tiles() ? tile_elements() : std::max<Elements>(n, 1);
+  float* scratch = keeps_tiles() ? memory_of(step) : nullptr;
   const unsigned count = passes_for(residual_out);
   const bool finite = run_passes(count, n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
     return encode_tile(pass, tile, source.from(tile.first), scratch, payload, offset(residual_out, tile.first), mode);
@@ -129,7 +131,7 @@ Encoded TileCodec::encode_sums(TileSums& sums, Elements least_step, Elements n, 
                                const EncodeContext& context, std::byte* payload) const {
   const Elements step = std::max(least_step, tile_elements());
   const Write mode = residual_mode(residual.out, n);
-  float* sum = tile_memory(step);
+  float* sum = memory_of(step);
   const unsigned count = passes_for(residual.out);
   const bool finite = run_passes(count, n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
     sums.sum(tile, sum);

@@ -52,6 +52,9 @@ class TileCodec : public Codec {
   /// Elements of a tile: a power of two, a multiple of the block.
   virtual Elements tile_elements() const;
 
+  /// So many arrays of a tile's elements are behind the one in `scratch`, where there are blocks or any of these.
+  virtual unsigned turned_arrays() const { return 0; }
+
   /// How often the vector is gone through: more than once where a statistic of all elements is needed before the first
   /// code. What encode_tile is given is the same each time.
   virtual unsigned passes() const { return 1; }
@@ -61,7 +64,8 @@ class TileCodec : public Codec {
   virtual void begin_pass(EncodePass&, Elements, std::byte*) const {}
 
   /// Encodes the tile into its place in the payload; residual_out, when not null, has the tile's residual after.
-  /// `scratch` holds the tile's elements and may be source.values. Says whether all of it is finite.
+  /// `scratch` holds the tile's elements, which may be source.values, and turned_arrays() behind them. Says whether all
+  /// of it is finite.
   virtual bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
                            float* residual_out, Write mode) const = 0;
 
@@ -81,6 +85,10 @@ class TileCodec : public Codec {
   unsigned passes_for(const float* residual_out) const {
     return residual_out == nullptr ? passes_without_residual() : passes();
   }
+  /// Whether what happens to an element waits for others near it.
+  bool keeps_tiles() const { return info().block != 1 || turned_arrays() != 0; }
+  /// Memory for a tile of so many elements, and for what is turned.
+  float* memory_of(Elements step) const;
   void sum_tile(const Tile& tile, std::span<const Contribution> contributions, float* out) const;
   void decode_tiles(ConstView payload, Elements n, float* out, Write mode) const;
 };

@@ -13,7 +13,10 @@ BlockValues::BlockValues(const Graph& graph, const ExpressionText& text, const P
       if (text_.has_line(id)) use_arguments(id, before);
     }
     for (const Output& output : phase.block_stores) use(output.value, before);
-    for (const ValueId id : phase.elements) use_arguments(id, i);
+    for (const ValueId id : phase.elements) {
+      if (graph[id].kind != Value::Kind::kTransform) use_arguments(id, i);
+    }
+    for (const ValueId id : phase.transforms) use_arguments(id, i);
     for (const Output& output : phase.stores) use(output.value, i);
   }
   for (const auto& [id, loop] : used_in_) {

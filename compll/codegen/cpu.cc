@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cpu.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <optional>
@@ -20,7 +21,7 @@
 namespace casync::compll {
 namespace {
 
-void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes) {
+void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes, bool turns) {
   out.open(
       "void begin_pass(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections)");
   out.line("if (pass == 0) new (tensor) Tensor;");
@@ -51,7 +52,7 @@ void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes) {
       "void decode_tile(const GeneratedTile& tile, const std::byte* const* sections, std::size_t payloads, float* "
       "out,\n"
       "                 Write mode)");
-  out.line("decode_sums<Decoder>(tile, sections, payloads, out, mode);");
+  out.line((turns ? "decode_turned" : "decode_sums") + std::string("<Decoder>(tile, sections, payloads, out, mode);"));
   out.close();
 }
 
@@ -168,8 +169,11 @@ void begin_codec(Writer& out, const Program& program, const std::optional<Consta
   write_declaration(out, program, block);
   std::size_t without_residual = passes.size();
   while (passes[without_residual - 1].for_residual) --without_residual;
+  std::size_t arrays = 0;
+  for (const WrittenPass& pass : passes) arrays = std::max(arrays, pass.arrays);
   out.line("      " + std::to_string(passes.size()) + ", " + std::to_string(without_residual) + ", " +
-           std::to_string(program.sections.size()) + ", {" + section_list(program) + "},");
+           std::to_string(arrays) + ", " + std::to_string(program.sections.size()) + ", {" + section_list(program) +
+           "},");
 }
 
 void end_codec(Writer& out) {
@@ -203,13 +207,14 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   }
   Diagnostics diagnostics(source);
   Writer out(source);
-  begin_text(out, program, include, "", "program-inl.h");
+  const bool turns = lowered.encode.graph.has_transforms() || lowered.decode.graph.has_transforms();
+  begin_text(out, program, include, turns ? "hadamard-inl.h" : "", "program-inl.h");
   std::vector<WrittenPass> passes;
   try {
     write_decoder(program, lowered, out, diagnostics);
     out.line("");
     passes = write_encoder(program, lowered, out, diagnostics);
-    write_entry_points(out, passes);
+    write_entry_points(out, passes, lowered.decode.graph.has_transforms());
   } catch (const CannotWrite&) {
     return unimplemented(diagnostics.status().message());
   }

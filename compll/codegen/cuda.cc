@@ -166,6 +166,8 @@ Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const
   CudaText made;
   made.codec = codec;
   out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
+  const bool turns = lowered.encode.graph.has_transforms() || lowered.decode.graph.has_transforms();
+  if (turns) out.line("#include \"compll/ops/cuda/hadamard.cuh\"");
   out.line("#include \"compll/ops/cuda/program.cuh\"");
   out.line("");
   out.line("namespace casync::compll::cuda::codec_" + codec + " {");

@@ -17,13 +17,15 @@ class CudaDecoderText : CudaRoutine {
   }
 
   void write() {
-    const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, result_}});
+    const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, result_}}, Transforms::kAgain);
     if (plan.passes.size() != 1 || plan.passes[0].phases.size() != 1 || !plan.passes[0].phases[0].reductions.empty()) {
       refuse(graph_[result_].at, "a `decode` that reduces");
     }
     const Phase& phase = plan.passes[0].phases[0];
+    turns_ = graph_.has_transforms();
     out_.line("/// From one payload to four neighbours.");
     out_.open("struct Decoder");
+    out_.line(std::string("static constexpr bool kTurns = ") + (turns_ ? "true;" : "false;"));
     out_.open(
         "__device__ __forceinline__ Decoder(const Settings& of, const unsigned char* payload, uint64_t elements)\n"
         "      : settings(of), n(elements)");
@@ -35,6 +37,11 @@ class CudaDecoderText : CudaRoutine {
     out_.line("");
     out_.line("template <class Numbers>");
     out_.open("__device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const");
+    if (turns_) {
+      all_there_ = "!Numbers::kIsExact";
+      out_.line("const uint64_t at = rest != 0 ? i : 0;  // threads that have nothing to do come here, too");
+      write_hadamards();
+    }
     write_tensor(plan);
     write_block(phase);
     write_elements(phase);
@@ -61,7 +68,7 @@ class CudaDecoderText : CudaRoutine {
   }
 
   void write_block(const Phase& phase) {
-    if (!phase.of_block.empty()) out_.line("const uint64_t entry = i >> settings.log2_block;");
+    if (!phase.of_block.empty()) out_.line("const uint64_t entry = " + place() + " >> settings.log2_block;");
     for (const ValueId id : phase.of_block) {
       const Value& value = graph_[id];
       if (!text_.has_line(id)) continue;
@@ -80,23 +87,17 @@ class CudaDecoderText : CudaRoutine {
       if (value.kind != Value::Kind::kSection) continue;
       if (value.type == kDoubleType) refuse(value.at, "a section of doubles");
       out_.line("const Quad<uint32_t> code_" + std::to_string(id) + " = load_quad<" + std::to_string(value.type.bits) +
-                ">(" + section(value.section) + ", i, rest);");
+                ">(" + section(value.section) + ", " + place() + ", rest);");
     }
+    Turned turned;
+    write_ahead({result_}, "Numbers()", turned, [&](ValueId id) { write_element(id); });
+    const ValueFlags here = up_to_ahead({result_});
     const std::string gradient = program_.variables[program_.decode.gradient].name;
     out_.line("Quad<float> " + gradient + ";");
     out_.line("#pragma unroll");
     out_.open("for (uint32_t k = 0; k < 4; ++k)");
     for (const ValueId id : phase.elements) {
-      const Value& value = graph_[id];
-      if (!text_.has_line(id)) continue;
-      if (value.kind == Value::Kind::kSection)
-        define(id, from_code(value.type, "code_" + std::to_string(id) + "[k]"));
-      else if (value.kind == Value::Kind::kIndex)
-        define(id, type_text(value.type) + "(i + k)");
-      else if (value.arguments.empty())
-        refuse(value.at, "a random number in `decode`");
-      else
-        define(id, text_.definition(id));
+      if (here[id]) write_element(id);
     }
     out_.line(gradient + "[k] = " + text_.bare(result_) + ";");
     out_.close();
@@ -104,7 +105,26 @@ class CudaDecoderText : CudaRoutine {
     out_.forget_line();
   }
 
+  void write_element(ValueId id) {
+    const Value& value = graph_[id];
+    if (!text_.has_line(id)) return;
+    if (value.kind == Value::Kind::kSection)
+      define(id, from_code(value.type, "code_" + std::to_string(id) + "[k]"));
+    else if (value.kind == Value::Kind::kIndex)
+      define(id, type_text(value.type) + "(i + k)");
+    else if (value.kind == Value::Kind::kTransform)
+      define(id, turned_element(id));
+    else if (value.arguments.empty())
+      refuse(value.at, "a random number in `decode`");
+    else
+      define(id, text_.definition(id));
+  }
+
+  /// From where sections are read.
+  std::string place() const { return turns_ ? "at" : "i"; }
+
   ValueId result_;
+  bool turns_ = false;
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ std::vector<Output> outputs_of(const Lowered& lowered) {
 class CudaEncoderText : CudaLoops {
  public:
   CudaEncoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : CudaLoops(program, lowered, out, diagnostics), plan_(schedule(graph_, outputs_of(lowered))) {}
+      : CudaLoops(program, lowered, out, diagnostics),
+        plan_(schedule(graph_, outputs_of(lowered), Transforms::kAgain)) {}
 
   cuda::Shape write() {
     for (const Output& output : outputs_of(lowered_)) text_.keep(output.value);
@@ -47,6 +48,10 @@ class CudaEncoderText : CudaLoops {
           if (is_ordered(graph_, value)) refuse(value.at, "a reduction of the whole vector in its order, by tiles,");
         }
       }
+    }
+    // A unit would be a block, and what is turned together may be more.
+    if (shape_.ordered && graph_.has_transforms()) {
+      refuse(program_.variables[program_.encode.gradient].at, "`hadamard` beside sums of blocks, by tiles,");
     }
     statistics_ = plan_.passes.size() - 1;
     shape_.statistics = statistics_ != 0;

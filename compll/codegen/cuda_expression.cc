@@ -60,13 +60,15 @@ CudaExpression::CudaExpression(const Graph& graph, const std::vector<ValueId>& s
 /// A NaN's bits are seen where they are stored or asked for, and so are those of what that was made of.
 void CudaExpression::mark_seen(const std::vector<ValueId>& seen) {
   seen_.assign(graph_.values().size(), false);
+  asked_ = seen_;
   for (const ValueId id : seen) seen_[id] = graph_[id].type.is_float();
   for (ValueId id = static_cast<ValueId>(seen_.size()); id-- > 0;) {
-    const Value& value = graph_[id];
-    if (seen_[id] && is_number(id)) seen_[id] = false;
-    if (!seen_[id] && !tells_nans_apart(id)) continue;
-    for (const ValueId argument : value.arguments) {
-      seen_[argument] = seen_[argument] || graph_[argument].type.is_float();
+    if (is_number(id)) seen_[id] = asked_[id] = false;
+    const bool asks = tells_nans_apart(id);
+    for (const ValueId argument : graph_[id].arguments) {
+      if (!graph_[argument].type.is_float()) continue;
+      asked_[argument] = asked_[argument] || asks || asked_[id];
+      seen_[argument] = seen_[argument] || asks || seen_[id];
     }
   }
 }
@@ -111,10 +113,7 @@ bool CudaExpression::all_uses(ValueId id, const Is& is) const {
   return true;
 }
 
-void CudaExpression::write_seen_as(const std::string& numbers) {
-  const auto asks = [](const Value& value) { return value.kind == Value::Kind::kCompute && value.op == Op::kBits; };
-  if (std::none_of(graph_.values().begin(), graph_.values().end(), asks)) of_seen_ = numbers;
-}
+void CudaExpression::write_seen_as(const std::string& numbers) { of_seen_ = numbers; }
 
 std::string CudaExpression::literal(const Value& value) {
   switch (value.type.kind) {
@@ -178,10 +177,11 @@ std::string CudaExpression::operation(ValueId id) const {
   if (!sign.empty()) return operand(0) + " " + std::string(sign) + " " + operand(1);
   const bool is_made = is_seen && is_arithmetic(value.op) && value.op != Op::kNegate;
   std::string call =
-      (is_made ? of_seen_ : "") + std::string(cuda_function(value.op, from)) + "(" + bare(value.arguments[0]);
+      (is_made ? numbers(id) : "") + std::string(cuda_function(value.op, from)) + "(" + bare(value.arguments[0]);
   for (std::size_t i = 1; i < value.arguments.size(); ++i) call += ", " + bare(value.arguments[i]);
   call += ")";
-  return is_seen && is_rounding(value.op) ? of_seen_ + "or_nan(" + call + ", " + bare(value.arguments[0]) + ")" : call;
+  return is_seen && is_rounding(value.op) ? numbers(id) + "or_nan(" + call + ", " + bare(value.arguments[0]) + ")"
+                                          : call;
 }
 
 /// Division by a constant that needs no question about sizes; empty where it is not known.
@@ -232,8 +232,8 @@ std::string CudaExpression::conversion(ValueId id) const {
   if (to == kTritType) return "to_trit(" + operand + ")";
   if (to.is_float() && from.is_float()) {
     const bool kept = seen_[id];
-    if (to == kDoubleType) return (kept ? of_seen_ + "widened(" : "double(") + operand + ")";
-    return (kept ? of_seen_ + "narrowed(" : "float(") + operand + ")";
+    if (to == kDoubleType) return (kept ? numbers(id) + "widened(" : "double(") + operand + ")";
+    return (kept ? numbers(id) + "narrowed(" : "float(") + operand + ")";
   }
   if (to.is_float()) return type_text(to) + "(" + operand + ")";
   const Range& range = ranges_[value.arguments.front()];

@@ -38,8 +38,8 @@ class CudaExpression {
   /// Whether the value gets a line of its own.
   bool has_line(ValueId id) const;
 
-  /// Arithmetic whose NaN's bits can be seen is written with this before it: `Numbers::add`. Where the program asks for
-  /// a float's bits itself it stays as it is.
+  /// Arithmetic whose NaN's bits can be seen is written with this before it: `Numbers::add`. What the program asks for
+  /// its bits itself stays as it is.
   void write_seen_as(const std::string& numbers);
 
   /// Marks a value as one that has a name although it is used once.
@@ -58,13 +58,15 @@ class CudaExpression {
   std::string division(ValueId id) const;
   bool is_rounded(ValueId id) const;
   bool is_mild(ValueId id, int factors) const;
+  std::string numbers(ValueId id) const { return asked_[id] ? "" : of_seen_; }
 
   const Graph& graph_;
   std::vector<Range> ranges_;
   std::vector<int> uses_;
   std::vector<bool> kept_;
-  std::vector<bool> seen_;  ///< floats whose bits can be seen
-  std::string of_seen_;     ///< before the names of functions that make them
+  std::vector<bool> seen_;   ///< floats whose bits can be seen
+  std::vector<bool> asked_;  ///< floats whose bits the program itself asks for, or those of what they become
+  std::string of_seen_;      ///< before the names of functions that make them
 };
 
 }  // namespace casync::compll

@@ -8,12 +8,15 @@
 namespace casync::compll {
 namespace {
 
-std::vector<ValueId> seen_of(const Lowered& lowered) { return lowered.encode.sections; }
-
 std::vector<ValueId> results_of(const Lowered& lowered) {
   std::vector<ValueId> all = lowered.encode.sections;
   all.push_back(lowered.encode.residual);
   return all;
+}
+
+/// What has to have a NaN's bits. Of finite elements only a transform makes one, which a residual then shows.
+std::vector<ValueId> seen_of(const Lowered& lowered) {
+  return lowered.encode.graph.has_transforms() ? results_of(lowered) : lowered.encode.sections;
 }
 
 bool is_random(const Value& value) { return value.kind == Value::Kind::kCompute && value.arguments.empty(); }
@@ -28,11 +31,14 @@ CudaLoops::CudaLoops(const Program& program, const Lowered& lowered, Writer& out
   for (const std::optional<Condition>& condition : conditions_) {
     if (condition) text_.keep(condition->value);
   }
+  of_places_ = find_of_places();
+  for (const ValueId id : of_places_) text_.keep(id);
 }
 
 void CudaLoops::write_pass(const Pass& pass) {
   write_preamble(targets_of(pass), stores_of(pass));
   write_random(pass);
+  write_hadamards();
   for (const Phase& phase : pass.phases) {
     for (const ValueId id : phase.reductions) {
       if (is_of_tensor(id)) out_.line(*cuda_reducer(graph_, graph_[id]) + " " + reducer(id) + ";");
@@ -41,6 +47,9 @@ void CudaLoops::write_pass(const Pass& pass) {
   out_.open("for (uint64_t first = work.begin; first < work.end; first = work.behind(first))");
   out_.line("const uint32_t size = work.size_at(first);");
   if (shape_.has_blocks) out_.line("[[maybe_unused]] const uint64_t entry = work.block_at(first);");
+  several_ = ahead_of_several(pass);
+  kept_.clear();
+  for (const ValueId id : several_) out_.line(quad_type(id) + "kept" + std::to_string(id) + " = {};");
   for (std::size_t i = 0; i < pass.phases.size(); ++i) write_phase(pass.phases[i], i == 0);
   out_.close();
   write_tensor_results(pass);
@@ -197,6 +206,8 @@ void CudaLoops::write_element(ValueId id, Loop loop) {
     define(id, quads ? "x[k]" : "work.kept[j]");
   } else if (value.kind == Value::Kind::kIndex) {
     define(id, type_text(value.type) + (quads ? "(i + k)" : "(i)"));
+  } else if (is_ahead(id)) {
+    define(id, turned_element(id));
   } else if (is_random(value)) {
     const std::string drawn =
         quads ? "drawn_" + std::to_string(id) + "[k]" : "random_bits(random, i, " + std::to_string(value.purpose) + ")";
@@ -204,72 +215,6 @@ void CudaLoops::write_element(ValueId id, Loop loop) {
   } else {
     define(id, text_.definition(id));
   }
-}
-
-void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& reductions) {
-  std::optional<Output> residual;
-  out_.open("for (uint32_t row = 0; row < piece.size; row += kRow)");
-  out_.line("const uint32_t j = row + 4 * work.lane, rest = work.rest(piece, j);");
-  out_.line("[[maybe_unused]] const uint64_t i = piece.first + j;");
-  out_.line("const Quad<float> x = work.quad(j);");
-  for (const Output& output : phase.stores) {
-    if (output.kind == Output::Kind::kResidual) {
-      residual = output;
-    } else if (graph_[output.value].type == kDoubleType) {
-      refuse(graph_[output.value].at, "a section of doubles");
-    } else {
-      out_.line("Quad<uint32_t> " + section_word(program_, output.section) + "_codes;");
-    }
-  }
-  if (residual) {
-    out_.line("Quad<float> kept_back;");
-    out_.line("const bool keeps_back = work.residual_out != nullptr;");
-  }
-  write_quad_body(phase, reductions, residual);
-  for (const Output& output : phase.stores) {
-    if (output.kind == Output::Kind::kResidual) continue;
-    out_.line("store_quad<" + entry_bits(output.section) + ">(" + section_word(program_, output.section) + "_codes, " +
-              section(output.section) + ", i, rest);");
-  }
-  if (residual) out_.line("if (keeps_back) work.keep_back(kept_back, i, rest);");
-  out_.close();
-}
-
-void CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
-                                const std::optional<Output>& residual) {
-  std::vector<ValueId> targets;
-  targets.reserve(reductions.size());
-  for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
-  for (const Output& output : phase.stores) {
-    if (output.kind == Output::Kind::kSection) targets.push_back(output.value);
-  }
-  const ValueFlags always = below(targets, Domain::kElement);
-  if (residual) targets.push_back(residual->value);
-  const ValueFlags here = below(targets, Domain::kElement);
-  write_draws(phase, here);
-  out_.line("#pragma unroll");
-  out_.open("for (uint32_t k = 0; k < 4; ++k)");
-  for (const ValueId id : phase.elements) {
-    if (always[id]) write_element(id, Loop::kQuads);
-  }
-  for (const Output& output : phase.stores) {
-    if (output.kind != Output::Kind::kSection) continue;
-    out_.line(section_word(program_, output.section) + "_codes[k] = code_of(" + text_.bare(output.value) + ");");
-  }
-  for (const ValueId id : reductions) {
-    out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ", i + k);");
-  }
-  if (residual) {
-    // Where it is the rule that a residual is kept, the question costs more than what nobody keeps.
-    const bool asks = !program_.declares.feedback;
-    if (asks) out_.open("if (keeps_back)");
-    for (const ValueId id : phase.elements) {
-      if (here[id] && !always[id]) write_element(id, Loop::kQuads);
-    }
-    out_.line("kept_back[k] = " + text_.bare(residual->value) + ";");
-    if (asks) out_.close();
-  }
-  out_.close();
 }
 
 void CudaLoops::write_lanes(const Phase& phase, const std::vector<ValueId>& reductions) {

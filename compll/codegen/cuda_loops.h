@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "compll/codegen/cuda_reducer.h"
 #include "compll/codegen/cuda_routine.h"
@@ -44,8 +45,13 @@ class CudaLoops : protected CudaRoutine {
   void write_phase(const Phase& phase, bool first);
   void write_block_values(const Phase& phase);
   void write_quads(const Phase& phase, const std::vector<ValueId>& reductions);
-  void write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
-                       const std::optional<Output>& residual);
+  Turned write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
+                         const std::optional<Output>& residual);
+  void write_turned_residual(const Phase& phase, ValueId residual, Turned turned);
+  std::vector<ValueId> targets_of(const Phase& phase, const std::vector<ValueId>& reductions) const;
+  std::set<ValueId> find_of_places() const;
+  std::set<ValueId> ahead_of_several(const Pass& pass) const;
+  Turned write_own_ahead(const std::vector<ValueId>& targets);
   void write_lanes(const Phase& phase, const std::vector<ValueId>& reductions);
   void write_lane_sums(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here);
   void write_lane_loop(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here,
@@ -53,6 +59,9 @@ class CudaLoops : protected CudaRoutine {
   void write_element(ValueId id, Loop loop);
   void write_draws(const Phase& phase, const ValueFlags& here);
   void write_tensor_results(const Pass& pass);
+
+  std::set<ValueId> several_;  ///< what is written ahead of several loops of the pass
+  std::set<ValueId> kept_;     ///< those of them that a loop before has made
 };
 
 }  // namespace casync::compll

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ namespace casync::compll {
 struct CannotWriteCuda {};
 
 using ValueFlags = std::vector<bool>;
+/// Values of a thread's four neighbours that have been written before the loop over these.
+using Turned = std::set<ValueId>;
 
 /// What the texts of encode and decode share.
 class CudaRoutine {
@@ -49,6 +53,81 @@ class CudaRoutine {
     return in;
   }
 
+  /// Whether a value is written for all four neighbours before a loop that needs it.
+  bool is_ahead(ValueId id) const { return graph_[id].kind == Value::Kind::kTransform || of_places_.contains(id); }
+
+  /// The elements that these are made of, and no further than to those that are written ahead.
+  ValueFlags up_to_ahead(const std::vector<ValueId>& targets) const {
+    ValueFlags in(graph_.values().size(), false);
+    const auto want = [&](ValueId id) { in[id] = in[id] || graph_[id].domain == Domain::kElement; };
+    for (const ValueId id : targets) want(id);
+    for (std::size_t id = in.size(); id-- > 0;) {
+      const Value& value = graph_[static_cast<ValueId>(id)];
+      if (!in[id] || is_ahead(static_cast<ValueId>(id))) continue;
+      for (const ValueId argument : value.arguments) want(argument);
+    }
+    return in;
+  }
+
+  /// What turns blocks of the sizes that transforms have.
+  void write_hadamards() {
+    std::set<std::string> known;
+    for (const Value& value : graph_.values()) {
+      if (value.kind != Value::Kind::kTransform || !known.insert(hadamard(value)).second) continue;
+      const Constant& size = value.turned;
+      const auto sizes = [&](double least, double most) {
+        return "<" + shortest(least) + ", " + shortest(most) + "> ";
+      };
+      if (size.parameter) {
+        const ProgramParameter& parameter = program_.parameters[*size.parameter];
+        out_.line("[[maybe_unused]] const Hadamard" + sizes(parameter.least, parameter.most) + hadamard(value) +
+                  "(static_cast<uint32_t>(settings.parameters[" + std::to_string(*size.parameter) + "]));");
+      } else {
+        out_.line("[[maybe_unused]] const Hadamard" + sizes(size.value, size.value) + hadamard(value) + "(" +
+                  std::to_string(size.value) + ");");
+      }
+    }
+  }
+
+  /// What these are made of that is written ahead, but for what is there: for each a loop, for a transform one that
+  /// makes what it takes, then the transform with numbers of this kind. `element` writes a value of such a loop.
+  void write_ahead(const std::vector<ValueId>& targets, const std::string& numbers, Turned& there,
+                   const std::function<void(ValueId)>& element) {
+    for (const ValueId id : ahead_of(targets)) {
+      if (!there.insert(id).second) continue;
+      out_.line(quad_type(id) + turned(id) + ";");
+      write_one_ahead(id, numbers, element);
+    }
+  }
+  void write_one_ahead(ValueId id, const std::string& numbers, const std::function<void(ValueId)>& element) {
+    const std::vector<ValueId>& arguments = graph_[id].arguments;
+    const bool turns = graph_[id].kind == Value::Kind::kTransform;
+    const ValueFlags here = up_to_ahead(arguments);
+    out_.line("#pragma unroll");
+    out_.open("for (uint32_t k = 0; k < 4; ++k)");
+    for (ValueId each = 0; each < here.size(); ++each) {
+      if (here[each]) element(each);
+    }
+    out_.line(turned(id) + "[k] = " + (turns ? text_.bare(arguments.front()) : text_.definition(id)) + ";");
+    out_.close();
+    out_.forget_line();
+    if (!turns) return;
+    out_.line(turned(id) + " = " + hadamard(graph_[id]) + ".turned<" + all_there_ + ">(" + numbers + ", " + turned(id) +
+              ", i, n);");
+  }
+  std::vector<ValueId> ahead_of(const std::vector<ValueId>& targets) const {
+    const ValueFlags all = below(targets, Domain::kElement);
+    std::vector<ValueId> ahead;
+    for (ValueId id = 0; id < all.size(); ++id) {
+      if (all[id] && is_ahead(id)) ahead.push_back(id);
+    }
+    return ahead;
+  }
+  std::string quad_type(ValueId id) const { return "Quad<" + type_text(graph_[id].type) + "> "; }
+  /// No name of a program's value ends like this.
+  static std::string turned(ValueId id) { return "turned" + std::to_string(id); }
+  static std::string turned_element(ValueId id) { return turned(id) + "[k]"; }
+
   std::string parameter(const Value& value) const {
     return "static_cast<" + type_text(value.type) + ">(settings.parameters[" + std::to_string(value.parameter) + "])";
   }
@@ -68,6 +147,10 @@ class CudaRoutine {
   }
 
  protected:
+  static std::string hadamard(const Value& transform) {
+    const Constant& size = transform.turned;
+    return size.parameter ? "turn_of_p" + std::to_string(*size.parameter) : "turn" + std::to_string(size.value);
+  }
   std::string load_one(const Value& value, const std::string& entry) const {
     const std::string bits = std::to_string(value.type.bits);
     const std::string at = "(" + section(value.section) + ", " + entry + ")";
@@ -92,6 +175,8 @@ class CudaRoutine {
   Writer& out_;
   Diagnostics& diagnostics_;
   CudaExpression text_;
+  std::set<ValueId> of_places_;  ///< written ahead, because an element's place is all that they are made of
+  std::string all_there_ = "Work::kIsAllThere";  ///< whether all of a row is there
 };
 
 }  // namespace casync::compll

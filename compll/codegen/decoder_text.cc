@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/decoder_text.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "compll/codegen/routine_text.h"
+#include "compll/codegen/transform_arrays.h"
 #include "compll/ir/schedule.h"
 
 namespace casync::compll {
@@ -16,13 +18,16 @@ class DecoderText : RoutineText {
       : RoutineText(program, lowered.decode.graph, {lowered.decode.result}, lowered, out, diagnostics) {}
 
   void write() {
-    const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, lowered_.decode.result}});
-    if (plan.passes.size() != 1 || plan.passes[0].phases.size() != 1 || !plan.passes[0].phases[0].reductions.empty()) {
+    const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, lowered_.decode.result}}, Transforms::kKept);
+    if (plan.passes.size() != 1 || reduces(plan.passes[0])) {
       refuse(graph_[lowered_.decode.result].at, "a `decode` that reduces");
     }
     const Phase& phase = plan.passes[0].phases[0];
+    const bool turns = plan.passes[0].phases.size() > 1;
     std::vector<bool> needed(graph_.values().size(), false);
-    for (const ValueId id : phase.elements) needed[id] = true;
+    for (const Phase& each : plan.passes[0].phases) {
+      for (const ValueId id : each.elements) needed[id] = true;
+    }
     for (const ValueId id : phase.of_block) needed[id] = true;
     needed[lowered_.decode.result] = true;
     needed = below(needed);
@@ -31,17 +36,26 @@ class DecoderText : RoutineText {
     out_.line("static constexpr size_t kSections = " + std::to_string(program_.sections.size()) + ";");
     out_.line("static size_t block([[maybe_unused]] const GeneratedTile& tile) { return " + block_size() + "; }");
     out_.line("");
-    table_ = code_of(phase);
+    if (!turns) table_ = code_of(phase);
     write_begin(needed);
     write_enter(phase);
-    write_fetch(phase);
-    if (table_) write_value(phase);
-    write_at(phase);
+    if (turns) {
+      write_decode(plan.passes[0]);
+    } else {
+      write_fetch(phase);
+      if (table_) write_value(phase);
+      write_at(phase);
+    }
     write_members(phase, needed);
     out_.close(";");
   }
 
  private:
+  static bool reduces(const Pass& pass) {
+    return std::any_of(pass.phases.begin(), pass.phases.end(),
+                       [](const Phase& phase) { return !phase.reductions.empty(); });
+  }
+
   /// The code that an element is made of, where it is made of nothing else of its own and a vector could hold what all
   /// codes stand for.
   std::optional<ValueId> code_of(const Phase& phase) const {
@@ -127,19 +141,8 @@ class DecoderText : RoutineText {
 
   void write_at(const Phase& phase) {
     out_.open("HWY_INLINE Float at(const GeneratedTile& tile, size_t i, size_t rest) const");
-    for (const ValueId id : phase.elements) {
-      const Value& value = graph_[id];
-      if (table_) break;
-      check_element(value);
-      if (!text_.has_line(id)) continue;
-      if (value.kind == Value::Kind::kSection)
-        define(id, load_group(value));
-      else if (value.kind == Value::Kind::kIndex)
-        define(id, index(value));
-      else if (value.arguments.empty())
-        define(id, random(value, "Random" + random_stream(value)));
-      else
-        define(id, text_.definition(id));
+    if (!table_) {
+      for (const ValueId id : phase.elements) define_element(id);
     }
     out_.line("static_cast<void>(tile), static_cast<void>(i), static_cast<void>(rest);");
     out_.line("return " +
@@ -148,6 +151,56 @@ class DecoderText : RoutineText {
               ";");
     out_.close();
     out_.line("");
+  }
+
+  void define_element(ValueId id, const TransformArrays* arrays = nullptr) {
+    const Value& value = graph_[id];
+    check_element(value);
+    if (!text_.has_line(id)) return;
+    if (value.kind == Value::Kind::kSection)
+      define(id, load_group(value));
+    else if (value.kind == Value::Kind::kIndex)
+      define(id, index(value));
+    else if (value.kind == Value::Kind::kTransform)
+      define(id, "load_floats(" + arrays->of(id) + " + (i - first))");
+    else if (value.arguments.empty())
+      define(id, random(value, "Random" + random_stream(value)));
+    else
+      define(id, text_.definition(id));
+  }
+
+  /// Loops with transforms between them.
+  void write_decode(const Pass& pass) {
+    const TransformArrays arrays(pass);
+    out_.line("/// give(sixteen elements, i, how many there are) for the part [first, last) of the tile.");
+    out_.line("template <class Give>");
+    out_.open("HWY_INLINE void decode(const GeneratedTile& tile, size_t first, size_t last, const Give& give)");
+    for (std::size_t i = 0; i < arrays.count(); ++i) {
+      out_.line("HWY_ALIGN float " + TransformArrays::name(i) + "[kTurnedTogether];");
+    }
+    for (const Phase& phase : pass.phases) write_part(phase, arrays);
+    out_.close();
+    out_.line("");
+  }
+
+  void write_part(const Phase& phase, const TransformArrays& arrays) {
+    out_.open("for_entered(*this, tile, first, last, [&](size_t i, auto rest) COMPLL_INLINE");
+    for (const ValueId id : phase.elements) {
+      const Value& value = graph_[id];
+      if (value.kind == Value::Kind::kSection) out_.line(fetch(value.type, section(value.section)));
+    }
+    for (const ValueId id : phase.elements) define_element(id, &arrays);
+    for (const ValueId id : phase.transforms) {
+      out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + arrays.of(id) +
+                " + (i - first));");
+    }
+    if (!phase.stores.empty()) out_.line("give(" + text_.use(lowered_.decode.result, true) + ", i, rest);");
+    out_.line("static_cast<void>(rest);");
+    out_.close(");");
+    out_.forget_line();
+    for (const ValueId id : phase.transforms) {
+      out_.line("turn_blocks(" + arrays.of(id) + ", last - first, " + turned_size(graph_[id]) + ");");
+    }
   }
 
   void write_members(const Phase& phase, const std::vector<bool>& needed) {

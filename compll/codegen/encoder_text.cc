@@ -2,23 +2,24 @@
 #include "compll/codegen/encoder_text.h"
 
 #include <optional>
+#include <set>
 
 #include "compll/codegen/block_values.h"
 #include "compll/codegen/operation_text.h"
-#include "compll/codegen/routine_text.h"
-#include "compll/ir/needs.h"
+#include "compll/codegen/reduction_text.h"
+#include "compll/codegen/transform_arrays.h"
 #include "compll/ir/schedule.h"
 
 namespace casync::compll {
 namespace {
 
 /// struct Tensor, and a function for each pass of encode.
-class EncoderText : RoutineText {
+class EncoderText : ReductionText {
  public:
   EncoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : RoutineText(program, lowered.encode.graph, results(lowered), lowered, out, diagnostics),
-        plan_(schedule(graph_, outputs(lowered))),
-        conditions_(needed_if(graph_, results(lowered))) {}
+      : ReductionText(program, lowered.encode.graph, results(lowered), lowered, out, diagnostics),
+        plan_(schedule(graph_, outputs(lowered), Transforms::kKept)),
+        always_(always_needed()) {}
 
   std::vector<WrittenPass> write() {
     for (const Output& output : outputs(lowered_)) text_.keep(written_as(output));
@@ -30,12 +31,13 @@ class EncoderText : RoutineText {
       if (is_count(value)) text_.use_instead(value.arguments.front(), as_bool(value.arguments.front()));
     }
     write_functions();
-    write_tensor();
+    write_tensor(plan_);
     for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) write_pass(pass);
     write_end();
     std::vector<WrittenPass> written;
     for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) {
-      written.push_back({has_blocks(plan_.passes[pass]), waits_for_residual(pass)});
+      const Pass& made = plan_.passes[pass];
+      written.push_back({has_blocks(made), waits_for_residual(pass), TransformArrays(made).count()});
     }
     return written;
   }
@@ -44,6 +46,17 @@ class EncoderText : RoutineText {
   /// The first one looks at all elements, whoever wants them.
   bool waits_for_residual(std::size_t pass) const {
     return pass != 0 && !has_blocks(plan_.passes[pass]) && is_for_residual(plan_.passes[pass].phases.front());
+  }
+  /// What sections and reductions are made of.
+  std::vector<bool> always_needed() const {
+    std::vector<bool> needed(graph_.values().size(), false);
+    for (const ValueId id : lowered_.encode.sections) needed[id] = true;
+    for (const Pass& pass : plan_.passes) {
+      for (const Phase& phase : pass.phases) {
+        for (const ValueId id : phase.reductions) needed[id] = true;
+      }
+    }
+    return below(needed);
   }
   static std::vector<ValueId> results(const Lowered& lowered) {
     std::vector<ValueId> all = lowered.encode.sections;
@@ -57,55 +70,6 @@ class EncoderText : RoutineText {
     }
     all.push_back({Output::Kind::kResidual, 0, lowered.encode.residual});
     return all;
-  }
-
-  void write_chunks(ValueId id, const std::string& name) {
-    if (is_in_chunks(graph_[id])) out_.line("Chunks<" + reducer(graph_[id]) + "> " + name + "_chunks;");
-  }
-  void write_block_result(ValueId id) {
-    const std::string reduced = "reduced_" + std::to_string(id);
-    define(id, result_of(graph_[id], reduced));
-    if (is_in_chunks(graph_[id])) out_.line(reduced + "_chunks.clear();");
-  }
-  /// A reduction that only some parameters ask for is not made for others; nor is what it alone is made of, which the
-  /// compiler moves to where it is used.
-  void write_take(ValueId id) {
-    const std::optional<Condition>& condition = conditions_[id];
-    if (condition)
-      out_.open("if (" + (condition->holds ? "" : std::string("!")) + text_.use(condition->value, false) + ")");
-    write_take_always(id);
-    if (condition) out_.close();
-  }
-  void write_take_always(ValueId id) {
-    const Value& value = graph_[id];
-    const std::string reduced = "reduced_" + std::to_string(id);
-    const ValueId taken = is_count(value) ? as_bool(value.arguments.front()) : value.arguments.front();
-    out_.line(reduced + ".take(" + text_.use(taken, true) + ", rest);");
-    if (!is_in_chunks(value)) return;
-    const bool of_tensor = value.kind == Value::Kind::kReduce;
-    out_.open(std::string("if (ends_chunk(") + (of_tensor ? "tile.first + i" : "i - b") + ", rest)) [[unlikely]]");
-    out_.line((of_tensor ? "tensor." + text_.name(id) : reduced) + "_chunks.take(" + reduced + ".result());");
-    out_.line(reduced + " = " + reducer(value) + "();");
-    out_.close();
-  }
-
-  void write_tensor() {
-    out_.line("/// What is reduced over the whole tensor.");
-    out_.open("struct Tensor");
-    out_.line("HWY_INLINE Tensor() {}");
-    for (const Pass& pass : plan_.passes) {
-      for (const Phase& phase : pass.phases) {
-        for (const ValueId id : phase.reductions) {
-          if (graph_[id].kind != Value::Kind::kReduce) continue;
-          text_.keep(id);
-          out_.line(reducer(graph_[id]) + " " + text_.name(id) + ";");
-          write_chunks(id, text_.name(id));
-        }
-      }
-    }
-    out_.close(";");
-    out_.line("static_assert(sizeof(Tensor) <= kMostTensorBytes);");
-    out_.line("");
   }
 
   void define_sections() {
@@ -135,9 +99,11 @@ class EncoderText : RoutineText {
     asked = below(std::move(asked));
     for (std::size_t id = 0; id < needed.size(); ++id) needed[id] = needed[id] || asked[id];
     define_tensor_values(needed);
+    std::set<ValueId> drawn;
     for (const Phase& phase : pass.phases) {
       for (const ValueId id : phase.elements) {
-        if (is_random(graph_[id])) out_.line("Random random_" + std::to_string(id) + random_stream(graph_[id]) + ";");
+        if (is_random(graph_[id]) && drawn.insert(id).second)
+          out_.line("Random random_" + std::to_string(id) + random_stream(graph_[id]) + ";");
       }
     }
     for_tensor_reductions(pass, [&](ValueId id) {
@@ -177,15 +143,6 @@ class EncoderText : RoutineText {
     return all;
   }
 
-  template <class Body>
-  void for_tensor_reductions(const Pass& pass, const Body& body) {
-    for (const Phase& phase : pass.phases) {
-      for (const ValueId id : phase.reductions) {
-        if (graph_[id].kind == Value::Kind::kReduce) body(id);
-      }
-    }
-  }
-
   /// The largest magnitude of each block of the input, where the program itself asks for it: that says, too, whether
   /// all is finite.
   std::optional<ValueId> top_of_block(const Pass& pass) const {
@@ -219,6 +176,11 @@ class EncoderText : RoutineText {
     const std::optional<ValueId> top = checks ? top_of_block(pass) : std::nullopt;
     out_.line("const size_t block = " + block_size() + ";");
     out_.line("const Ahead ahead(source, tile.count, scratch);");
+    arrays_.emplace(pass);
+    for (std::size_t i = 0; i < arrays_->count(); ++i) {
+      out_.line("float* const " + TransformArrays::name(i) + " = turned_array(scratch, tile.count, " +
+                std::to_string(i) + ");");
+    }
     if (!values.handed_on().empty()) out_.line("Block" + std::to_string(number) + " blocks[kBlocksTogether];");
     for (const Phase& phase : pass.phases) {
       for (const ValueId id : phase.reductions) {
@@ -234,6 +196,8 @@ class EncoderText : RoutineText {
     for (std::size_t i = 0; i < pass.phases.size(); ++i) {
       const Phase* next = i + 1 < pass.phases.size() ? &pass.phases[i + 1] : nullptr;
       if (!has_loop(pass.phases[i])) continue;
+      const bool waits = !(i == 0 && checks) && only_for_residual(pass.phases[i]);
+      if (waits) out_.open("if (residual != nullptr)");
       out_.open("for (size_t b = first, k = 0; b < last; b += block, ++k)");
       out_.line("const size_t end = std::min(b + block, last);");
       for (const ValueId id : values.handed_on()) {
@@ -253,23 +217,31 @@ class EncoderText : RoutineText {
         if (values.is_computed_in(id, i)) out_.line("blocks[k]." + text_.name(id) + " = " + text_.name(id) + ";");
       }
       out_.close();
+      write_turns(pass.phases[i]);
+      if (waits) out_.close();
       out_.forget_line();
     }
     out_.close();
   }
 
-  static bool is_count(const Value& value) {
-    const bool reduces = value.kind == Value::Kind::kReduce || value.kind == Value::Kind::kBlockReduce;
-    return reduces && value.reducer == Reducer::kCount;
-  }
-  /// How many elements a block has: nothing to be counted.
-  bool is_count_of_all(ValueId id) const {
-    const Value& value = graph_[id];
-    const Value& counted = graph_[value.arguments.front()];
-    return is_count(value) && counted.kind == Value::Kind::kConstant && counted.number != 0;
+  /// Whether a phase does something where a residual is kept only.
+  bool only_for_residual(const Phase& phase) const {
+    return phase.reductions.empty() &&
+           std::none_of(phase.transforms.begin(), phase.transforms.end(), [&](ValueId id) { return always_[id]; }) &&
+           std::all_of(phase.stores.begin(), phase.stores.end(),
+                       [](const Output& output) { return output.kind == Output::Kind::kResidual; });
   }
 
-  void write_of_block(const Phase& phase, std::optional<ValueId> top) {
+  /// What transforms take is there of all blocks that are worked on together: the matrix times that.
+  void write_turns(const Phase& phase) {
+    for (const ValueId id : phase.transforms) {
+      if (!always_[id]) out_.open("if (residual != nullptr)");
+      out_.line("turn_blocks(" + arrays_->of(id) + " + first, last - first, " + turned_size(graph_[id]) + ");");
+      if (!always_[id]) out_.close();
+    }
+  }
+
+  void write_of_block(const Phase& phase, const std::optional<ValueId>& top) {
     for (const ValueId id : phase.of_block) {
       if (!text_.has_line(id)) continue;
       const Value& value = graph_[id];
@@ -317,17 +289,38 @@ class EncoderText : RoutineText {
       if (output.kind != Output::Kind::kSection) continue;
       out_.line(store_group(element(output), text_.use(written_as(output), true), section(output.section)));
     }
-    for (const Output& output : phase.stores) {
-      if (output.kind != Output::Kind::kResidual) continue;
-      out_.open("if (residual != nullptr)");
-      for (const ValueId id : phase.elements) {
-        if (!always[id]) define_element(id);
-      }
-      out_.line("write_residual(" + text_.use(output.value, true) + ", residual, i, rest, mode);");
-      out_.close();
+    write_residual(phase, always);
+    // What a transform takes may go where another one was read from: behind all else.
+    for (const ValueId id : phase.transforms) {
+      if (always_[id]) write_taken(id);
     }
     out_.line("static_cast<void>(rest);");
     out_.close(");");
+  }
+
+  /// What a loop does only where a residual is kept.
+  void write_residual(const Phase& phase, const std::vector<bool>& always) {
+    const auto is_residual = [](const Output& output) { return output.kind == Output::Kind::kResidual; };
+    const auto stored = std::find_if(phase.stores.begin(), phase.stores.end(), is_residual);
+    const bool all_always =
+        std::all_of(phase.transforms.begin(), phase.transforms.end(), [&](ValueId id) { return always_[id]; });
+    if (stored == phase.stores.end() && all_always) return;
+    out_.open("if (residual != nullptr)");
+    for (const ValueId id : phase.elements) {
+      if (!always[id]) define_element(id);
+    }
+    if (stored != phase.stores.end()) {
+      out_.line("write_residual(" + text_.use(stored->value, true) + ", residual, i, rest, mode);");
+    }
+    for (const ValueId id : phase.transforms) {
+      if (!always_[id]) write_taken(id);
+    }
+    out_.close();
+  }
+
+  /// What a transform takes.
+  void write_taken(ValueId id) {
+    out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + arrays_->of(id) + " + i);");
   }
 
   void define_element(ValueId id) {
@@ -336,6 +329,8 @@ class EncoderText : RoutineText {
     if (id == lowered_.encode.input || !text_.has_line(id) || (text_.uses(id) == 0 && as_bool(id) != id)) return;
     if (value.kind == Value::Kind::kIndex)
       define(id, index(value));
+    else if (value.kind == Value::Kind::kTransform)
+      define(id, "load_floats(" + arrays_->of(id) + " + i)");
     else if (is_random(value))
       define(id, random(value, "random_" + std::to_string(id)));
     else
@@ -346,6 +341,9 @@ class EncoderText : RoutineText {
   std::vector<bool> needed_without_residual(const Phase& phase) const {
     std::vector<bool> needed(graph_.values().size(), false);
     for (const ValueId id : phase.reductions) needed[graph_[id].arguments.front()] = true;
+    for (const ValueId id : phase.transforms) {
+      if (always_[id]) needed[graph_[id].arguments.front()] = true;
+    }
     for (const Output& output : phase.stores) {
       if (output.kind == Output::Kind::kSection) needed[output.value] = true;
     }
@@ -380,7 +378,8 @@ class EncoderText : RoutineText {
   }
 
   Schedule plan_;
-  std::vector<std::optional<Condition>> conditions_;
+  std::optional<TransformArrays> arrays_;  ///< of the pass with blocks that is being written
+  const std::vector<bool> always_;         ///< what is needed whether a residual is kept or not
 };
 
 }  // namespace

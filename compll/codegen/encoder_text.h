@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "compll/codegen/writer.h"
@@ -13,6 +14,7 @@ namespace casync::compll {
 struct WrittenPass {
   bool gathers = false;       ///< it goes through blocks several times, which is why they are in the first-level cache
   bool for_residual = false;  ///< and does nothing where none is kept
+  std::size_t arrays = 0;     ///< of a tile's elements, for what transforms give
 };
 
 /// struct Tensor, a function for each pass of encode, and what comes behind the last one. Returns the passes. Throws

@@ -51,7 +51,7 @@ class TileExplanation {
       outputs.push_back({Output::Kind::kSection, i, lowered.encode.sections[i]});
     }
     if (program.declares.feedback) outputs.push_back({Output::Kind::kResidual, 0, lowered.encode.residual});
-    plan_ = schedule(graph_, outputs);
+    plan_ = schedule(graph_, outputs, Transforms::kAgain);
   }
 
   std::string text() const {

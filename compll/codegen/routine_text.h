@@ -36,10 +36,15 @@ class RoutineText {
 
   std::string block_size() const {
     if (!lowered_.block) return "tile.count";
-    const Constant& block = *lowered_.block;
+    return size_text(*lowered_.block);
+  }
+  static std::string size_text(const Constant& block) {
     return block.parameter ? "static_cast<size_t>(tile.parameters[" + std::to_string(*block.parameter) + "])"
                            : "size_t{" + std::to_string(block.value) + "}";
   }
+
+  /// How many elements a transform turns together.
+  std::string turned_size(const Value& transform) const { return size_text(transform.turned); }
 
   /// A value's line: `const float scale_27 = ...;`.
   void define(ValueId id, const std::string& right) {
@@ -153,6 +158,7 @@ class RoutineText {
       for (const ValueId id : phase.elements) needed[id] = true;
       for (const ValueId id : phase.of_block) needed[id] = true;
       for (const ValueId id : phase.reductions) needed[graph_[id].arguments.front()] = true;
+      for (const ValueId id : phase.transforms) needed[graph_[id].arguments.front()] = true;
       for (const Output& output : phase.stores) needed[output.value] = true;
     }
     for (ValueId id = 0; id < needed.size(); ++id) {  // not below what the tensor has reduced: that is over

@@ -20,7 +20,9 @@ std::vector<std::uint64_t> key_of(const Value& value) {
                                     value.purpose,
                                     static_cast<std::uint64_t>(value.reducer),
                                     static_cast<std::uint64_t>(value.over),
-                                    value.function};
+                                    value.function,
+                                    value.turned.value,
+                                    value.turned.parameter ? *value.turned.parameter + 1 : 0};
   key.insert(key.end(), value.arguments.begin(), value.arguments.end());
   return key;
 }
@@ -70,6 +72,11 @@ ValueId Graph::compute(Op op, ScalarType type, std::vector<ValueId> arguments, S
 
 void Graph::name(ValueId id, const std::string& word) {
   if (values_[id].name.empty()) values_[id].name = word;
+}
+
+bool Graph::has_transforms() const {
+  return std::any_of(values_.begin(), values_.end(),
+                     [](const Value& value) { return value.kind == Value::Kind::kTransform; });
 }
 
 /// What is known now: an operation on constants, a choice whose condition is one, both choices the same.

@@ -34,6 +34,7 @@ struct Value {
     kSpread,       ///< a block's value, for each of its elements
     kReduce,       ///< of a value's elements or blocks: one for the tensor
     kBlockReduce,  ///< of a value's elements: one for each block
+    kTransform,    ///< each `turned` of a value's elements times the Walsh-Hadamard matrix
   };
   Kind kind = Kind::kConstant;
   Domain domain = Domain::kTensor;
@@ -47,6 +48,7 @@ struct Value {
   Reducer reducer = Reducer::kSum;
   Domain over = Domain::kElement;  ///< of kReduce and kCount: what is counted or reduced
   std::uint32_t function = 0;      ///< of Reducer::kUser: its index among the graph's functions
+  Constant turned;                 ///< of kTransform: how many elements are turned together
   std::string name;                ///< the program's own word for it, or ""
   Span at;
 };
@@ -69,6 +71,8 @@ class Graph {
   ValueId compute(Op op, ScalarType type, std::vector<ValueId> arguments, Span at);
   /// Gives a value the program's word for it, if it has none.
   void name(ValueId id, const std::string& word);
+  /// Whether any value is a kTransform.
+  bool has_transforms() const;
 
  private:
   std::optional<ValueId> folded(const Value& value);

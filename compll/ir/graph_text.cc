@@ -12,6 +12,10 @@ std::string number(double value) {
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
 }
 
+std::string size(const Constant& block, const Program& program) {
+  return block.parameter ? program.parameters[*block.parameter].name : std::to_string(block.value);
+}
+
 std::string meaning(const Value& value, const Program& program) {
   std::string text;
   switch (value.kind) {
@@ -25,6 +29,7 @@ std::string meaning(const Value& value, const Program& program) {
     case Value::Kind::kSpread: text = "spread"; break;
     case Value::Kind::kReduce: text = "reduce " + std::string(name_of(value.reducer)); break;
     case Value::Kind::kBlockReduce: text = "block_reduce " + std::string(name_of(value.reducer)); break;
+    case Value::Kind::kTransform: text = "hadamard " + size(value.turned, program); break;
   }
   for (const ValueId id : value.arguments) text += " %" + std::to_string(id);
   if (value.kind == Value::Kind::kCompute && value.arguments.empty()) text += " " + std::to_string(value.purpose);

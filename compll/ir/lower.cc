@@ -56,6 +56,7 @@ class Lowering {
       case Op::kReduce:
       case Op::kBlockReduce: return {reduce(term)};
       case Op::kSpread: return {spread(term)};
+      case Op::kHadamard: return {transform(term)};
       case Op::kRange: return {index(domain_of(term.type(), term.at), term)};
       case Op::kVariable: return {variable(term)};
       case Op::kConstant: return {graph_.constant(term.type().element, term.number, term.at)};
@@ -70,7 +71,6 @@ class Lowering {
       case Op::kScatter:
       case Op::kScatterAdd:
       case Op::kHistogram:
-      case Op::kHadamard:
       case Op::kRows:
       case Op::kColumns:
       case Op::kMatmul:
@@ -173,6 +173,25 @@ class Lowering {
     value.arguments = {value_of(*term.arguments.front())};
     value.at = term.at;
     if (graph_[value.arguments.front()].domain == Domain::kTensor) return value.arguments.front();
+    return graph_.add(std::move(value));
+  }
+
+  ValueId transform(const Term& term) {
+    Constant size = term.block;
+    if (size.parameter && program_.parameters[*size.parameter].fixed) {
+      size = {static_cast<std::uint32_t>(program_.parameters[*size.parameter].initial), {}, {}};
+    }
+    if ((size.parameter ? program_.parameters[*size.parameter].most : size.value) > kMostTurned) {
+      refuse(term.at, "`hadamard` of more than " + std::to_string(kMostTurned) + " elements");
+    }
+    if (domain_of(term.type(), term.at) != Domain::kElement) refuse(term.at, "`hadamard` of what blocks have");
+    Value value;
+    value.kind = Value::Kind::kTransform;
+    value.domain = Domain::kElement;
+    value.type = kFloatType;
+    value.turned = size;
+    value.arguments = {value_of(*term.arguments.front())};
+    value.at = term.at;
     return graph_.add(std::move(value));
   }
 

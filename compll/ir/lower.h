@@ -30,8 +30,12 @@ struct Lowered {
   std::optional<Constant> block;
 };
 
+/// The most elements that `hadamard` turns together where a program is put together: what a GPU's warp has at once.
+inline constexpr std::uint32_t kMostTurned = 128;
+
 /// Puts the operators of a program together. The program outlives the result's use.
-/// Unimplemented: blocks of two sizes, elements picked out of their order, arrays of a fixed size; says where.
+/// Unimplemented: blocks of two sizes, elements picked out of their order, arrays of a fixed size, `hadamard` of more
+/// than kMostTurned elements; says where.
 Result<Lowered> lower(const Program& program, const Source& source);
 
 }  // namespace casync::compll

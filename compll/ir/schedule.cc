@@ -11,7 +11,8 @@ using Flags = std::vector<bool>;
 
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, const std::vector<Output>& outputs) : graph_(graph), outputs_(outputs) {
+  Scheduler(const Graph& graph, const std::vector<Output>& outputs, Transforms transforms)
+      : graph_(graph), outputs_(outputs), keeps_transforms_(transforms == Transforms::kKept) {
     for (ValueId id = 0; id < graph.values().size(); ++id) {
       const Value& value = graph[id];
       std::size_t pass = 0;
@@ -112,9 +113,11 @@ class Scheduler {
     for (ValueId id = 0; id < here.size(); ++id) {
       if (!here[id]) continue;
       for (const ValueId argument : graph_[id].arguments) phase_[id] = std::max(phase_[id], phase_[argument]);
-      if (graph_[id].kind == Value::Kind::kBlockReduce) ++phase_[id];
+      if (graph_[id].kind == Value::Kind::kBlockReduce || is_kept(id)) ++phase_[id];
     }
   }
+
+  bool is_kept(ValueId id) const { return keeps_transforms_ && graph_[id].kind == Value::Kind::kTransform; }
 
   static Phase& phase_of(Pass& pass, std::size_t index) {
     if (pass.phases.size() <= index) pass.phases.resize(index + 1);
@@ -124,6 +127,7 @@ class Scheduler {
   void place(ValueId id, Pass& pass) {
     const Value& value = graph_[id];
     if (value.kind == Value::Kind::kBlockReduce) phase_of(pass, phase_[id] - 1).reductions.push_back(id);
+    if (is_kept(id)) phase_of(pass, phase_[id] - 1).transforms.push_back(id);
     if (value.domain == Domain::kBlock) phase_of(pass, phase_[id]).of_block.push_back(id);
   }
 
@@ -134,9 +138,10 @@ class Scheduler {
     for (const ValueId id : phase.reductions) {
       if (graph_[id].over == Domain::kElement) want(graph_[id].arguments.front());
     }
+    for (const ValueId id : phase.transforms) want(graph_[id].arguments.front());
     for (const Output& output : phase.stores) want(output.value);
     for (std::size_t id = in.size(); id-- > 0;) {
-      if (!in[id]) continue;
+      if (!in[id] || is_kept(static_cast<ValueId>(id))) continue;
       for (const ValueId argument : graph_[static_cast<ValueId>(id)].arguments) want(argument);
     }
     std::vector<ValueId> elements;
@@ -148,6 +153,7 @@ class Scheduler {
 
   const Graph& graph_;
   const std::vector<Output>& outputs_;
+  const bool keeps_transforms_;
   std::vector<std::size_t> pass_;
   std::vector<std::size_t> phase_;  ///< within the pass being made
   Flags needed_;
@@ -156,12 +162,13 @@ class Scheduler {
 }  // namespace
 
 bool has_loop(const Phase& phase) {
-  return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty();
+  return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty() || !phase.transforms.empty();
 }
 
 bool is_for_residual(const Phase& phase) {
   const auto is_residual = [](const Output& output) { return output.kind == Output::Kind::kResidual; };
-  return phase.reductions.empty() && std::all_of(phase.stores.begin(), phase.stores.end(), is_residual);
+  return phase.reductions.empty() && phase.transforms.empty() &&
+         std::all_of(phase.stores.begin(), phase.stores.end(), is_residual);
 }
 
 bool has_blocks(const Pass& pass) { return pass.phases.size() > 1 || !pass.phases.front().of_block.empty(); }
@@ -177,6 +184,8 @@ std::size_t longest_loop(const Pass& pass) {
   return longest;
 }
 
-Schedule schedule(const Graph& graph, const std::vector<Output>& outputs) { return Scheduler(graph, outputs).run(); }
+Schedule schedule(const Graph& graph, const std::vector<Output>& outputs, Transforms transforms) {
+  return Scheduler(graph, outputs, transforms).run();
+}
 
 }  // namespace casync::compll

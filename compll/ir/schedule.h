@@ -26,6 +26,7 @@ struct Phase {
   std::vector<Output> block_stores;  ///< of these
   std::vector<ValueId> elements;     ///< computed in the loop, in order
   std::vector<ValueId> reductions;   ///< fed by the loop
+  std::vector<ValueId> transforms;   ///< fed by the loop and made behind it, where they are kept
   std::vector<Output> stores;        ///< done in the loop
 };
 
@@ -49,7 +50,11 @@ bool has_blocks(const Pass& pass);
 /// Its phase with most to compute for each element: the memory is idle there longest.
 std::size_t longest_loop(const Pass& pass);
 
+/// What becomes of transforms: a loop that needs one makes it again from its elements, or a loop makes what one takes,
+/// and those of later phases find in memory what it gives.
+enum class Transforms : std::uint8_t { kAgain, kKept };
+
 /// What is needed for these outputs, and nothing else.
-Schedule schedule(const Graph& graph, const std::vector<Output>& outputs);
+Schedule schedule(const Graph& graph, const std::vector<Output>& outputs, Transforms transforms);
 
 }  // namespace casync::compll

@@ -13,7 +13,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 10;
+inline constexpr std::uint32_t kGeneratedVersion = 11;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -29,7 +29,7 @@ inline constexpr std::size_t kMostTensorBytes = 16384;
 struct GeneratedTile {
   const double* parameters = nullptr;
   Elements n = 0;      ///< of the tensor
-  Elements first = 0;  ///< of the tile; a multiple of the block and of 16
+  Elements first = 0;  ///< of the tile; a multiple of the block, of 16 and of what is turned together
   Elements count = 0;
   RandomStream random;
 };
@@ -156,14 +156,15 @@ struct GeneratedCodec {
   GeneratedDeclaration declares;
   std::uint32_t passes = 1;
   std::uint32_t passes_without_residual = 1;  ///< the others have nothing to do where none is kept
+  std::uint32_t turned_arrays = 0;            ///< behind the tile in `scratch`, each as large: what transforms give
   std::uint32_t section_count = 0;
   GeneratedSection sections[kMostSections];
 
   /// Before pass 0, 1, ..., and behind the last one: computes what is one for the tensor. `tensor` is 64-byte aligned
   /// memory of kMostTensorBytes, for this encoding alone.
   void (*begin_pass)(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections);
-  /// One pass over a tile. False: something in it is infinite or NaN. `scratch` holds the tile and may be
-  /// source.values; `residual` is null where none is wanted.
+  /// One pass over a tile. False: something in it is infinite or NaN. `scratch` holds the tile, which may be
+  /// source.values, and turned_arrays behind it; `residual` is null where none is wanted.
   bool (*encode_tile)(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source,
                       float* scratch, std::byte* const* sections, float* residual, Write mode);
   /// out = the sum of so many payloads' tiles in their order, or out += each. `sections` has section_count pointers for

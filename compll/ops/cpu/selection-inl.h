@@ -12,6 +12,7 @@
 #include <cmath>
 #include <utility>
 
+#include "compll/ops/cpu/hadamard-inl.h"
 #include "compll/ops/cpu/whole_arrays-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -314,74 +315,13 @@ HWY_INLINE Array<uint32_t> histogram(size_t count, const A& array, size_t bins, 
   return {out};
 }
 
-/// Sums and differences of elements `half` apart, within groups of twice as many.
-HWY_INLINE void butterflies(float* x, size_t size, size_t half) {
-  for (size_t first = 0; first < size; first += 2 * half) {
-    for (size_t i = first; i < first + half; ++i) {
-      const float a = x[i], b = x[i + half];
-      x[i] = a + b;
-      x[i + half] = a - b;
-    }
-  }
-}
-/// The same where both are whole vectors.
-HWY_INLINE void vector_butterflies(float* x, size_t size, size_t half) {
-  for (size_t first = 0; first < size; first += 2 * half) {
-    for (size_t i = first; i < first + half; i += kLanes) {
-      const VecF a = hn::LoadU(F32(), x + i), b = hn::LoadU(F32(), x + i + half);
-      hn::StoreU(hn::Add(a, b), F32(), x + i);
-      hn::StoreU(hn::Sub(a, b), F32(), x + i + half);
-    }
-  }
-}
-#if HWY_TARGET != HWY_SCALAR
-/// Within a vector.
-template <size_t kHalf>
-HWY_INLINE VecF lane_butterflies(VecF x) {
-  const VecI lanes = hn::BitCast(I32(), numbers_from(0)), half = hn::Set(I32(), static_cast<int32_t>(kHalf));
-  const VecF other = hn::TableLookupLanes(x, hn::IndicesFromVec(F32(), hn::Xor(lanes, half)));
-  const auto lower = hn::RebindMask(F32(), hn::Eq(hn::And(lanes, half), hn::Zero(I32())));
-  return hn::IfThenElse(lower, hn::Add(x, other), hn::Sub(other, x));
-}
-#endif
-
-/// `size` elements, a power of two, times the orthonormal Walsh-Hadamard matrix.
-HWY_INLINE void transform(float* x, size_t size) {
-  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(size)));
-  if (size < kLanes) {
-    for (size_t half = 1; half < size; half *= 2) butterflies(x, size, half);
-    for (size_t i = 0; i < size; ++i) x[i] *= scale;
-    return;
-  }
-#if HWY_TARGET != HWY_SCALAR
-  for (size_t i = 0; i < size; i += kLanes) {
-    VecF v = lane_butterflies<1>(hn::LoadU(F32(), x + i));
-    v = lane_butterflies<2>(v);
-    if constexpr (kLanes > 4) v = lane_butterflies<4>(v);
-    if constexpr (kLanes > 8) v = lane_butterflies<8>(v);
-    hn::StoreU(v, F32(), x + i);
-  }
-#endif
-  for (size_t half = kLanes; half < size; half *= 2) vector_butterflies(x, size, half);
-  const VecF factor = hn::Set(F32(), scale);
-  for (size_t i = 0; i < size; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(F32(), x + i), factor), F32(), x + i);
-}
-
 /// The elements of [begin, end), with which blocks begin and end, in loop kLoop.
 template <int kLoop, class A>
 HWY_INLINE void hadamard(size_t begin, size_t end, size_t block, const A& array, float* out) {
   for_groups(begin, end, [&](size_t i, auto rest) COMPLL_INLINE {
     store_group<float>(array(Sixteen<kLoop, decltype(rest)>{i, rest}), out + i, rest);
   });
-  for (size_t first = begin; first < end; first += block) {
-    size_t left = std::min(block, end - first);
-    for (float* at = out + first; left != 0;) {
-      const size_t size = std::bit_floor(left);
-      transform(at, size);
-      at += size;
-      left -= size;
-    }
-  }
+  turn_blocks(out + begin, end - begin, block);
 }
 
 }  // namespace casync::compll::HWY_NAMESPACE

@@ -79,6 +79,7 @@ COMPLL_BOTH float narrowed(double x) {
 
 /// The arithmetic of a text that is compiled twice: so, and with the next.
 struct Exact {
+  static constexpr bool kIsExact = true;
   template <class Real>
   COMPLL_BOTH static Real add(Real a, Real b) {
     return cuda::add(a, b);
@@ -105,6 +106,7 @@ struct Exact {
 
 /// With the GPU's own NaN, for whoever looks for it in the result.
 struct Plain {
+  static constexpr bool kIsExact = false;
   template <class Real>
   COMPLL_BOTH static Real add(Real a, Real b) {
     return a + b;

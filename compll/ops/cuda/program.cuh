@@ -163,13 +163,15 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
   const uint64_t first = uint64_t{blockIdx.x - segment.first_tile} * tile, end = least(first + tile, segment.n);
   float* const out = in_global(segment.out);
   const auto exactly = [&](uint64_t i) {
-    const uint32_t rest = static_cast<uint32_t>(least<uint64_t>(end - i, 4));
+    const uint32_t rest = i < end ? static_cast<uint32_t>(least<uint64_t>(end - i, 4)) : 0;
     Quad<float> sum = {};
     if (launch.add) sum = load_floats(out + i, rest);
     add_decoded<Decoder>(sum, !launch.add, launch.codec, segment, i, rest);
     store_floats(sum, out + i, rest);
   };
   constexpr uint32_t kRowOfBlock = 4 * kThreads;
+  // Where elements are turned a warp's threads come together, also those that have nothing to do.
+  const uint32_t behind = Decoder::kTurns ? 4 * (threadIdx.x % kLanes) : 0;
   uint64_t i = first + 4 * threadIdx.x;
   if (end == first + tile && is_aligned(out)) {
 #pragma unroll 1
@@ -184,6 +186,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
       bool nan = false;
 #pragma unroll
       for (uint32_t r = 0; r < kRowsAtOnce; ++r) nan = nan || has_nan(sums[r]);
+      if (Decoder::kTurns) nan = __any_sync(kWholeWarp, nan);
 #pragma unroll
       for (uint32_t r = 0; r < kRowsAtOnce && !nan; ++r) store_aligned(sums[r], out + i + r * kRowOfBlock);
 #pragma unroll 1
@@ -191,7 +194,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
     }
   } else {
 #pragma unroll 1
-    for (; i < end; i += kRowOfBlock) exactly(i);
+    for (; i < end + behind; i += kRowOfBlock) exactly(i);
   }
 }
 

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "compll/ops/cuda/hadamard.cuh"
 #include "compll/ops/cuda/whole.cuh"
 
 namespace casync::compll::cuda {
-
-/// The power of two that an element of a block is turned with: the block's size, or where it is short the largest powers
-/// of two that it is cut into, the largest first.
-COMPLL_BOTH uint32_t turned_with(uint32_t at, uint32_t size) {
-  uint32_t part = 0x80000000u;
-  for (uint32_t begin = 0;;) {
-    while (part > size - begin) part /= 2;
-    if (at < begin + part) return part;
-    begin += part;
-  }
-}
 
 /// Each block times the orthonormal Walsh-Hadamard matrix: sums and differences of elements 1, 2, 4, ... apart, as many
 /// blocks at a time as shared memory holds; larger ones in `out`.
@@ -42,7 +32,7 @@ __device__ __forceinline__ void hadamard(const Part& part, uint32_t block, const
     __syncthreads();
     for (uint32_t j = threadIdx.x; j < size; j += kThreads) {
       const uint32_t turned = j < whole ? block : turned_with(j - whole, size - whole);
-      out[first + j] = multiply(x[j], static_cast<float>(1 / sqrt(static_cast<double>(turned))));
+      out[first + j] = multiply(x[j], orthonormal_scale(turned));
     }
   }
   __syncthreads();

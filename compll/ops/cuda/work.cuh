@@ -23,6 +23,7 @@ COMPLL_BOTH bool has_nan(const Quad<float>& x) {
 /// The vector that is encoded, before the residual: elements as they are.
 class Gradient {
  public:
+  static constexpr bool kTurns = false;
   __device__ Gradient(const Launch&, const Segment& segment) : in_(in_global(segment.in)) {}
   __device__ bool is_aligned() const { return cuda::is_aligned(in_); }
   __device__ Quad<float> quad(uint64_t i, uint32_t rest) const { return load_floats(in_ + i, rest); }
@@ -79,6 +80,7 @@ __device__ __forceinline__ void add_decoded_rows(Rows& sums, const Settings& set
 template <class Decoder>
 class Merged {
  public:
+  static constexpr bool kTurns = Decoder::kTurns;
   __device__ Merged(const Launch& launch, const Segment& segment) : settings_(launch.contributed), segment_(segment) {}
   __device__ bool is_aligned() const { return true; }
   __device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const {
@@ -119,6 +121,8 @@ inline constexpr uint32_t kNan = 0x7f800001u;
 /// lie at multiples of 16 bytes.
 template <bool kIsWhole>
 struct Work {
+  static constexpr bool kIsAllThere = kIsWhole;
+
   const Launch& launch;
   const Segment& segment;
   uint64_t begin, end;  ///< its units
@@ -192,7 +196,8 @@ struct Work {
     for (uint32_t at = 0; at < size; at += kStretch) {
       if constexpr (kIsWhole) {
         const uint32_t top = bring_rows(source, first, residual, at + 4 * lane);
-        if (top < kNan) {
+        // Whoever turns elements does it with all of a warp, or not at all.
+        if (Source::kTurns ? __all_sync(kWholeWarp, top < kNan) : top < kNan) {
           finite = finite && top < overflow;
           continue;
         }
@@ -232,7 +237,7 @@ struct Work {
   __device__ __forceinline__ uint32_t bring_row(const Source& source, uint64_t first, const float* residual, uint32_t j,
                                                 uint32_t rest) {
     Quad<float> x = {}, more = {};
-    if (rest != 0) x = source.quad(first + j, rest);
+    if (Source::kTurns || rest != 0) x = source.quad(first + j, rest);
     if (rest != 0 && residual != nullptr) more = load_floats(in_global(residual) + j, rest);
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) {

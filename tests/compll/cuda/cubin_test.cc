@@ -93,6 +93,7 @@ TEST_CASE("cubin: every codec becomes machine code with its kernels") {
 TEST_CASE("cubin: so do programs with what no codec has") {
   const Cache cache;
   check_compiled("trits_whole", file_in_tests("program/trits_whole.cll"));
+  check_compiled("turned", file_in_tests("program/turned.cll"));
   check_compiled("rounds", file_in_tests("program/rounds.cll"));
   check_compiled("turns", file_in_tests("cuda/programs/turns.cll"));
 }

@@ -110,7 +110,6 @@ TEST_CASE("cuda text: one launch for each function of a program that needs the w
                                                      {"graddrop", "encode 11, decode 2"},
                                                      {"mstopk", "encode 10, decode 2"},
                                                      {"randomk", "encode 2, decode 2"},
-                                                     {"rht4", "encode 1, decode 1"},
                                                      {"sbc", "encode 6, decode 2"},
                                                      {"stc", "encode 6, decode 2"},
                                                      {"terngrad", "encode 2, decode 1"},
@@ -229,6 +228,12 @@ TEST_CASE("cuda text: what cannot be written is named with its place") {
                "void decode(uint8* compressed, float* gradient) { float* y; double m; extract(compressed, y, m);\n"
                "gradient = map(y, [&](float x) -> float { return x; }); }\n") ==
         "x.cll:3:15: error: this reduction cannot be compiled for CUDA, only interpreted");
+  CHECK(reason("void encode(float* g, uint8* compressed) {\n"
+               "float* total = map(block_reduce(hadamard(g, 64), 16, sum), [&](double s) -> float { return s; });\n"
+               "compressed = concat(total, g);\n}\n"
+               "void decode(uint8* compressed, float* gradient) { float* t; float* y; extract(compressed, t, y);\n"
+               "gradient = map(y, spread(t, 16), [&](float x, float u) -> float { return x + u; }); }\n") ==
+        "x.cll:1:20: error: `hadamard` beside sums of blocks, by tiles, cannot be compiled for CUDA, only interpreted");
 }
 
 TEST_CASE("cuda text: what cannot be written of the whole vector is named with its place") {

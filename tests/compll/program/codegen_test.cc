@@ -2,6 +2,7 @@
 //
 // The text that is generated: what it may not contain, and what the back end says it cannot write.
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "compll/codegen/cpu.h"
 #include "compll/lang/front_end.h"
@@ -95,6 +96,14 @@ TEST_CASE("codegen: what only a residual needs is computed where one is kept") {
   const std::string encode = text.substr(text.find("bool pass_0("));
   CHECK(count(encode, "sqrt(to_float(") == 1);
   CHECK(text.find("sqrt(to_float(", asked) != text.npos);
+}
+
+TEST_CASE("codegen: blocks are turned in one array, and back only where a residual is kept") {
+  const std::string text = *text_for(source_of("rht4"));
+  const std::string encode = text.substr(text.find("bool pass_0("));
+  CHECK(count(encode, "turned_array(scratch") == 1);
+  CHECK(count(encode, "turn_blocks(turned0 + first") == 2);
+  CHECK(count(encode, "if (residual != nullptr) {\n      turn_blocks(turned0 + first") == 1);
 }
 
 TEST_CASE("codegen: a pass that only a residual needs is not made without one") {
@@ -207,6 +216,11 @@ TEST_CASE("codegen: what cannot be done tile by tile is done for the whole vecto
     const std::string blocks = "float* t = spread(block_reduce(g, " + std::string(block) + ", max), " + block + ");\n";
     CHECK(works_on_whole("void encode(float* g, uint8* compressed) {\n" + blocks + "compressed = concat(t);\n}\n" +
                          kDecode));
+  }
+  // More neighbours than a GPU's warp has at once.
+  for (const auto& [size, whole] : {std::pair("128", false), std::pair("256", true)}) {
+    CHECK(works_on_whole("void encode(float* g, uint8* compressed) {\nfloat* y = hadamard(g, " + std::string(size) +
+                         ");\ncompressed = concat(y);\n}\n" + kDecode) == whole);
   }
   // Tiles could not write entries that begin within a byte apart.
   CHECK(works_on_whole(

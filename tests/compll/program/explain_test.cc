@@ -40,7 +40,7 @@ std::map<std::string, Counts> counts_of(const std::string& name) {
 
 TEST_CASE("explain: codecs of blocks go through memory once, and move no byte more than they must") {
   for (const char* name : {"bf16", "fp16", "int8", "int4", "int2", "onebit", "efsign", "signsgd", "tbq", "twobit",
-                           "minmax", "qsgd", "natural", "fp8_e4m3", "fp8_e5m2", "mxfp4"}) {
+                           "minmax", "qsgd", "natural", "fp8_e4m3", "fp8_e5m2", "mxfp4", "rht4"}) {
     const auto counts = counts_of(name);
     CHECK(counts.size() == 4);
     for (const auto& [function, each] : counts) {

@@ -19,13 +19,18 @@ namespace {
 
 constexpr int kSkipped = 77;
 
-/// The sizes of blocks to try: the codec's own, one within a row of a warp, one of several rows, one of several pieces.
+/// The sizes of blocks to try: the codec's own, one within a row of a warp, one of several rows, one of several pieces;
+/// the fewest and the most that are turned together.
 std::vector<Parameters> settings(const cuda::Kernels& kernels, const Codec& codec) {
   std::vector<Parameters> all = {{}};
   if (kernels.shape.block_parameter < 0) return all;
   const CodecParameter& block = codec.info().parameters[static_cast<std::size_t>(kernels.shape.block_parameter)];
   for (const double size : {16.0, 64.0, 512.0, 4096.0}) {
     if (size >= block.least && size <= block.most) all.push_back({{block.name, size}});
+  }
+  for (const CodecParameter& parameter : codec.info().parameters) {
+    if (parameter.name != "rotated") continue;
+    for (const double size : {parameter.least, parameter.most}) all.push_back({{parameter.name, size}});
   }
   return all;
 }
@@ -35,7 +40,7 @@ std::vector<Parameters> settings(const cuda::WholeKernels&, const Codec& codec) 
   for (const CodecParameter& parameter : codec.info().parameters) {
     if (parameter.name == "block") all.push_back({{"block", 4096}});
     if (parameter.name == "ratio") all.push_back({{"ratio", 0.5}});
-    if (parameter.name == "rotated") all.push_back({{"rotated", 1024}});
+    if (parameter.name == "rotated") all.push_back({{"rotated", 4096}});
   }
   return all;
 }

@@ -15,6 +15,7 @@
 #define __global__
 #define __shared__
 #define __forceinline__ inline
+#define __noinline__
 #define __grid_constant__
 #define __launch_bounds__(...)
 

@@ -17,6 +17,7 @@
 namespace casync::compll {
 
 extern "C" void casync_onebit_into_int4_merge(cuda::Launch launch);
+extern "C" void casync_rht4_into_onebit_merge(cuda::Launch launch);
 
 namespace {
 
@@ -28,6 +29,43 @@ std::string difference(const cuda::Kernels& kernels, const Parameters& parameter
     if (!found.empty()) return found;
   }
   return "";
+}
+
+const cuda::Kernels& kernels_of(const std::string& name) {
+  for (const cuda::Kernels* each : test::kernels_of_codecs()) {
+    if (each->name == name) return *each;
+  }
+  throw std::runtime_error("no kernels of " + name);
+}
+
+/// Codes of one codec that a kernel merges into another one's.
+void merge_of(const std::string& from, const Parameters& from_parameters, const std::string& to,
+              const Parameters& to_parameters, cuda::Kernel kernel) {
+  INFO(from << " into " << to);
+  const Written first = from_source(from, from_parameters), second = from_source(to, to_parameters);
+  const Elements n = 1000;
+  test::Job job;
+  job.n = n;
+  job.scale = 0.5f;
+  job.residual = gaussian(n, 3);
+  std::vector<Contribution> contributions;
+  for (std::uint32_t rank = 0; rank < 3; ++rank) job.codes.push_back(encode(*first.codec, gaussian(n, rank)));
+  for (const Coded& code : job.codes) contributions.push_back({code.view(), nullptr});
+  std::vector<std::byte> expected(second.codec->encoded_bound(n));
+  std::vector<float> residual(n);
+  first.codec->merge(contributions, n, job.scale, *second.codec, {job.residual.data(), residual.data()}, {},
+                     expected.data());
+
+  test::EmulatedDevice device(emulated::Order::kForward);
+  cuda::Kernels pair = kernels_of(to);
+  pair.merge = kernel;
+  test::KernelCodec kernels(pair, *second.codec, device);
+  kernels.set_contributed(kernels_of(from), *first.codec);
+  const Coded made = kernels.merge(std::span(&job, 1)).front();
+  CHECK(made.payload == expected);
+  CHECK(same_bytes(made.residual, residual));
+  CHECK(kernels.launches() == 1);
+  CHECK_FALSE(kernels.wrote_outside());
 }
 
 std::string block_parameter(const cuda::Kernels& kernels) {
@@ -72,37 +110,24 @@ TEST_CASE("emulated kernels: blocks of any size, within a row of a warp and beyo
   }
 }
 
-TEST_CASE("emulated kernels: codes of one codec are merged into another one's, with blocks of their own") {
-  const auto kernels_of = [](const std::string& name) -> const cuda::Kernels& {
-    for (const cuda::Kernels* each : test::kernels_of_codecs()) {
-      if (each->name == name) return *each;
+TEST_CASE("emulated kernels: blocks that are turned, beside statistics of smaller and of larger ones") {
+  for (const double size : {16, 32, 128}) {
+    for (const double block : {16, 128, 256, 4096}) {
+      const Parameters parameters = {{"rotated", size}, {"block", block}};
+      CHECK(difference(kernels_of("rht4"), parameters, {{1, 15, 127, 257}, {200}, {9001}}) == "");
     }
-    throw std::runtime_error("no kernels of " + name);
-  };
-  const Written onebit = from_source("onebit", {{"block", 64}}), int4 = from_source("int4");
-  const Elements n = 1000;
-  test::Job job;
-  job.n = n;
-  job.scale = 0.5f;
-  job.residual = gaussian(n, 3);
-  std::vector<Contribution> contributions;
-  for (std::uint32_t rank = 0; rank < 3; ++rank) job.codes.push_back(encode(*onebit.codec, gaussian(n, rank)));
-  for (const Coded& code : job.codes) contributions.push_back({code.view(), nullptr});
-  std::vector<std::byte> expected(int4.codec->encoded_bound(n));
-  std::vector<float> residual(n);
-  onebit.codec->merge(contributions, n, job.scale, *int4.codec, {job.residual.data(), residual.data()}, {},
-                      expected.data());
+  }
+  for (const double size : {1, 2, 8, 32}) {
+    for (const double block : {16, 256}) {
+      const Parameters parameters = {{"small", size}, {"block", block}};
+      CHECK(difference(kernels_of("turned"), parameters, {{2, 31, 130}, {135}, {4099}, {1000, 0, 37, 4096}}) == "");
+    }
+  }
+}
 
-  test::EmulatedDevice device(emulated::Order::kForward);
-  cuda::Kernels pair = kernels_of("int4");
-  pair.merge = casync_onebit_into_int4_merge;
-  test::KernelCodec kernels(pair, *int4.codec, device);
-  kernels.set_contributed(kernels_of("onebit"), *onebit.codec);
-  const Coded made = kernels.merge(std::span(&job, 1)).front();
-  CHECK(made.payload == expected);
-  CHECK(same_bytes(made.residual, residual));
-  CHECK(kernels.launches() == 1);
-  CHECK_FALSE(kernels.wrote_outside());
+TEST_CASE("emulated kernels: codes of one codec are merged into another one's, with blocks of their own") {
+  merge_of("onebit", {{"block", 64}}, "int4", {}, casync_onebit_into_int4_merge);
+  merge_of("rht4", {{"rotated", 128}}, "onebit", {{"block", 64}}, casync_rht4_into_onebit_merge);
 }
 
 }  // namespace casync::compll

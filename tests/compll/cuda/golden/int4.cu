@@ -23,6 +23,7 @@ struct Sections {
 
 /// From one payload to four neighbours.
 struct Decoder {
+  static constexpr bool kTurns = false;
   __device__ __forceinline__ Decoder(const Settings& of, const unsigned char* payload, uint64_t elements)
       : settings(of), n(elements) {
     const Sections at(n, settings.log2_block);

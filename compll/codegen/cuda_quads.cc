@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops over four neighbours for each thread.
+#include <algorithm>
+#include <utility>
+
+#include "compll/codegen/cuda_loops.h"
+
+namespace casync::compll {
+namespace {
+
+bool is_operation(const Value& value) { return value.kind == Value::Kind::kCompute && !value.arguments.empty(); }
+
+}  // namespace
+
+void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& reductions) {
+  std::optional<Output> residual;
+  out_.open("for (uint32_t row = 0; row < piece.size; row += kRow)");
+  out_.line("const uint32_t j = row + 4 * work.lane, rest = work.rest(piece, j);");
+  out_.line("[[maybe_unused]] const uint64_t i = piece.first + j;");
+  out_.line("const Quad<float> x = work.quad(j);");
+  for (const Output& output : phase.stores) {
+    if (output.kind == Output::Kind::kResidual) {
+      residual = output;
+    } else if (graph_[output.value].type == kDoubleType) {
+      refuse(graph_[output.value].at, "a section of doubles");
+    } else {
+      out_.line("Quad<uint32_t> " + section_word(program_, output.section) + "_codes;");
+    }
+  }
+  const bool turns = residual && graph_.has_transforms();
+  if (residual) {
+    out_.line("Quad<float> kept_back;");
+    out_.line("const bool keeps_back = work.residual_out != nullptr;");
+  }
+  Turned turned = write_quad_body(phase, reductions, residual);
+  if (turns) write_turned_residual(phase, residual->value, std::move(turned));
+  for (const Output& output : phase.stores) {
+    if (output.kind == Output::Kind::kResidual) continue;
+    out_.line("store_quad<" + entry_bits(output.section) + ">(" + section_word(program_, output.section) + "_codes, " +
+              section(output.section) + ", i, rest);");
+  }
+  if (residual) out_.line("if (keeps_back) work.keep_back(kept_back, i, rest);");
+  out_.close();
+}
+
+Turned CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
+                                  const std::optional<Output>& residual) {
+  const std::vector<ValueId> targets = targets_of(phase, reductions);
+  const ValueFlags always = up_to_ahead(targets);
+  std::vector<ValueId> all = targets;
+  if (residual) all.push_back(residual->value);
+  const ValueFlags here = up_to_ahead(all);
+  write_draws(phase, below(all, Domain::kElement));
+  Turned turned = write_own_ahead(targets);
+  out_.line("#pragma unroll");
+  out_.open("for (uint32_t k = 0; k < 4; ++k)");
+  for (const ValueId id : phase.elements) {
+    if (always[id]) write_element(id, Loop::kQuads);
+  }
+  for (const Output& output : phase.stores) {
+    if (output.kind != Output::Kind::kSection) continue;
+    out_.line(section_word(program_, output.section) + "_codes[k] = code_of(" + text_.bare(output.value) + ");");
+  }
+  for (const ValueId id : reductions) {
+    out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ", i + k);");
+  }
+  if (residual && !graph_.has_transforms()) {
+    // Where it is the rule that a residual is kept, the question costs more than what nobody keeps.
+    const bool asks = !program_.declares.feedback;
+    if (asks) out_.open("if (keeps_back)");
+    for (const ValueId id : phase.elements) {
+      if (here[id] && !always[id]) write_element(id, Loop::kQuads);
+    }
+    out_.line("kept_back[k] = " + text_.bare(residual->value) + ";");
+    if (asks) out_.close();
+  }
+  out_.close();
+  return turned;
+}
+
+/// Elements that a loop needs whether a residual is kept or not.
+std::vector<ValueId> CudaLoops::targets_of(const Phase& phase, const std::vector<ValueId>& reductions) const {
+  std::vector<ValueId> targets;
+  for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
+  for (const Output& output : phase.stores) {
+    if (output.kind == Output::Kind::kSection) targets.push_back(output.value);
+  }
+  return targets;
+}
+
+/// What is made of the element's place alone, by several operations, and used with others: signs of a rotation. Where
+/// blocks are turned it is written ahead as they are.
+std::set<ValueId> CudaLoops::find_of_places() const {
+  constexpr int kMany = 4;
+  std::set<ValueId> found;
+  if (!graph_.has_transforms()) return found;
+  std::vector<int> operations;  // of elements, from the place on; -1: made of something else, too
+  for (ValueId id = 0; id < graph_.values().size(); ++id) {
+    const Value& value = graph_[id];
+    int count = value.domain == Domain::kElement && (value.kind == Value::Kind::kIndex || is_operation(value)) ? 0 : -1;
+    for (const ValueId argument : value.arguments) {
+      if (count < 0 || graph_[argument].domain == Domain::kTensor) continue;
+      count = operations[argument] < 0 ? -1 : std::max(count, operations[argument] + 1);
+    }
+    operations.push_back(count);
+    if (count >= 0) continue;
+    for (const ValueId argument : value.arguments) {
+      if (operations[argument] >= kMany) found.insert(argument);
+    }
+  }
+  return found;
+}
+
+std::set<ValueId> CudaLoops::ahead_of_several(const Pass& pass) const {
+  std::set<ValueId> once, several;
+  for (const Phase& phase : pass.phases) {
+    for (const ValueId id : ahead_of(targets_of(phase, phase.reductions))) {
+      if (!once.insert(id).second) several.insert(id);
+    }
+  }
+  return several;
+}
+
+/// Of a unit that is one row what a loop before has made is still there.
+Turned CudaLoops::write_own_ahead(const std::vector<ValueId>& targets) {
+  Turned written;
+  for (const ValueId id : ahead_of(targets)) {
+    const std::string kept = "kept" + std::to_string(id);
+    const bool is_kept = kept_.contains(id);
+    written.insert(id);
+    out_.line(quad_type(id) + turned(id) + (is_kept ? " = " + kept : "") + ";");
+    if (is_kept) out_.open("if (size > kRow)");
+    write_one_ahead(id, "Exact()", [&](ValueId each) { write_element(each, Loop::kQuads); });
+    if (is_kept) out_.close();
+    if (is_kept || !several_.contains(id)) continue;
+    out_.line(kept + " = " + turned(id) + ";");
+    kept_.insert(id);
+  }
+  return written;
+}
+
+/// With the GPU's own NaN first: one in the result means that it is made again, exactly.
+void CudaLoops::write_turned_residual(const Phase& phase, ValueId residual, Turned turned) {
+  const bool asks = !program_.declares.feedback;
+  if (asks) out_.open("if (keeps_back)");
+  out_.open("const auto residual = [&]([[maybe_unused]] auto numbers)");
+  out_.line("Quad<float> left;");
+  text_.write_seen_as("numbers.");
+  write_ahead({residual}, "numbers", turned, [&](ValueId id) { write_element(id, Loop::kQuads); });
+  const ValueFlags here = up_to_ahead({residual});
+  out_.line("#pragma unroll");
+  out_.open("for (uint32_t k = 0; k < 4; ++k)");
+  for (const ValueId id : phase.elements) {
+    if (here[id]) write_element(id, Loop::kQuads);
+  }
+  out_.line("left[k] = " + text_.bare(residual) + ";");
+  out_.close();
+  text_.write_seen_as("");
+  out_.line("return left;");
+  out_.close(";");
+  out_.line("kept_back = residual(Plain());");
+  out_.line("if (__any_sync(kWholeWarp, has_nan(kept_back))) kept_back = residual(Exact());");
+  if (asks) out_.close();
+}
+
+}  // namespace casync::compll

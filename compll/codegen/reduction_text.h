@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compll/codegen/routine_text.h"
+#include "compll/ir/needs.h"
+
+namespace casync::compll {
+
+/// How a loop over elements feeds reductions, and what they have found.
+class ReductionText : protected RoutineText {
+ protected:
+  ReductionText(const Program& program, const Graph& graph, const std::vector<ValueId>& results, const Lowered& lowered,
+                Writer& out, Diagnostics& diagnostics)
+      : RoutineText(program, graph, results, lowered, out, diagnostics), conditions_(needed_if(graph, results)) {}
+
+  void write_chunks(ValueId id, const std::string& name) {
+    if (is_in_chunks(graph_[id])) out_.line("Chunks<" + reducer(graph_[id]) + "> " + name + "_chunks;");
+  }
+  void write_block_result(ValueId id) {
+    const std::string reduced = "reduced_" + std::to_string(id);
+    define(id, result_of(graph_[id], reduced));
+    if (is_in_chunks(graph_[id])) out_.line(reduced + "_chunks.clear();");
+  }
+  /// A reduction that only some parameters ask for is not made for others; nor is what it alone is made of, which the
+  /// compiler moves to where it is used.
+  void write_take(ValueId id) {
+    const std::optional<Condition>& condition = conditions_[id];
+    if (condition)
+      out_.open("if (" + (condition->holds ? "" : std::string("!")) + text_.use(condition->value, false) + ")");
+    write_take_always(id);
+    if (condition) out_.close();
+  }
+  void write_take_always(ValueId id) {
+    const Value& value = graph_[id];
+    const std::string reduced = "reduced_" + std::to_string(id);
+    const ValueId taken = is_count(value) ? as_bool(value.arguments.front()) : value.arguments.front();
+    out_.line(reduced + ".take(" + text_.use(taken, true) + ", rest);");
+    if (!is_in_chunks(value)) return;
+    const bool of_tensor = value.kind == Value::Kind::kReduce;
+    out_.open(std::string("if (ends_chunk(") + (of_tensor ? "tile.first + i" : "i - b") + ", rest)) [[unlikely]]");
+    out_.line((of_tensor ? "tensor." + text_.name(id) : reduced) + "_chunks.take(" + reduced + ".result());");
+    out_.line(reduced + " = " + reducer(value) + "();");
+    out_.close();
+  }
+
+  void write_tensor(const Schedule& plan) {
+    out_.line("/// What is reduced over the whole tensor.");
+    out_.open("struct Tensor");
+    out_.line("HWY_INLINE Tensor() {}");
+    for (const Pass& pass : plan.passes) {
+      for_tensor_reductions(pass, [&](ValueId id) {
+        text_.keep(id);
+        out_.line(reducer(graph_[id]) + " " + text_.name(id) + ";");
+        write_chunks(id, text_.name(id));
+      });
+    }
+    out_.close(";");
+    out_.line("static_assert(sizeof(Tensor) <= kMostTensorBytes);");
+    out_.line("");
+  }
+
+  template <class Body>
+  void for_tensor_reductions(const Pass& pass, const Body& body) {
+    for (const Phase& phase : pass.phases) {
+      for (const ValueId id : phase.reductions) {
+        if (graph_[id].kind == Value::Kind::kReduce) body(id);
+      }
+    }
+  }
+
+  static bool is_count(const Value& value) {
+    const bool reduces = value.kind == Value::Kind::kReduce || value.kind == Value::Kind::kBlockReduce;
+    return reduces && value.reducer == Reducer::kCount;
+  }
+  /// How many elements a block has: nothing to be counted.
+  bool is_count_of_all(ValueId id) const {
+    const Value& value = graph_[id];
+    const Value& counted = graph_[value.arguments.front()];
+    return is_count(value) && counted.kind == Value::Kind::kConstant && counted.number != 0;
+  }
+
+  std::vector<std::optional<Condition>> conditions_;  ///< without which a reduction is not needed
+};
+
+}  // namespace casync::compll
