@@ -93,6 +93,8 @@ struct Launch {
   uint32_t tile = 0;            ///< elements of a tile: whole_tile_of
   uint32_t* tickets = nullptr;  ///< a word, zero before the first launch that uses it and behind each; no two launches
                                 ///< that run at the same time have the same one
+  uint64_t* stamps = nullptr;  ///< when the launch began, and when each turn of a segment of several tiles was over, in
+                               ///< ns of the device's clock; null: nobody asks
   /// Shape::slots words for each segment, zero before the first launch that uses them and again behind the last one.
   uint64_t* workspace = nullptr;
   Settings codec;        ///< that encodes, or decodes

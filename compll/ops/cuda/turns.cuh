@@ -57,6 +57,15 @@ __device__ __forceinline__ void fence() {
 #endif
 }
 
+/// Nanoseconds of a clock that all multiprocessors share.
+__device__ __forceinline__ uint64_t device_time() {
+  uint64_t time = 0;
+#ifdef __CUDA_ARCH__
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
+#endif
+  return time;
+}
+
 /// What a block of threads works on: one tile of a segment, and the stage whose turn it is.
 struct Part {
   const Launch& launch;
@@ -191,6 +200,7 @@ struct Part {
     __syncthreads();
     if (is_alone() || threadIdx.x != 0) return;
     control->tiles = 0;
+    if (launch.stamps != nullptr) launch.stamps[turn + count] = device_time();
     fence();
     *static_cast<volatile uint32_t*>(&control->turns) = turn + count == turns ? 0 : turn + count;
   }
@@ -218,6 +228,7 @@ __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns,
   const Segment* at_hand = nullptr;
   uint32_t next = 0;
   if (threadIdx.x == 0) next = atomicAdd(in_global(launch.tickets), 1u);
+  if (launch.stamps != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *launch.stamps = device_time();
   for (;;) {
     __syncthreads();
     if (threadIdx.x == 0) shared.ticket = next;

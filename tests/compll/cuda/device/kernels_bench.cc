@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast kernels are beside a copy on the same GPU. usage: kernels_bench [--tiles] [ROOT [CODEC ...]]; prints tables
-// in Markdown. Bytes are the least that the codec can move (compllc --explain), feedback included where it has it.
-// --tiles: how fast kernels of whole vectors are by the size of their tiles instead. Exit code 77: no GPU.
+// How fast kernels are beside a copy on the same GPU. usage: kernels_bench [--tiles|--stages] [ROOT [CODEC ...]];
+// prints tables in Markdown. Bytes are the least that the codec can move (compllc --explain), feedback included where
+// it has it. Of kernels of whole vectors instead: --tiles, how fast they are by the size of their tiles; --stages, what
+// time each stage of an encoding takes. Exit code 77: no GPU.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -187,6 +188,23 @@ void print_tiles(CudaDevice& device, const std::string& root, const std::vector<
   }
 }
 
+/// What an encoding spends its time on.
+void print_stages(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted, Elements n) {
+  std::printf("\n## Stages of %llu elements\n\n", static_cast<unsigned long long>(n));
+  std::printf("A copy takes %.1f us.\n\n", 8e6 * static_cast<double>(n) / copy_speed(device, n));
+  std::printf("| codec | launch | us |\n|---|---|---|\n");
+  for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
+    if (!is_wanted(root, kernels->name, wanted)) continue;
+    WholeBatch batch(device, *kernels, *meaning_of(root, kernels->name, {}), 1, n, kMerged);
+    for (const WholeBatch::Stages& stages : batch.stages_of_encoding()) {
+      std::printf("| `%s` | %s |", kernels->name, stages.launch.c_str());
+      for (const double time : stages.times) std::printf(" %.1f", time);
+      std::printf(" |\n");
+      std::fflush(stdout);
+    }
+  }
+}
+
 /// A step of powersgd without its exchanges: `compllc --explain` counts the bytes of an element.
 void print_turns(CudaDevice& device, const std::string& root) {
   constexpr double kBytes[] = {12, 4, 12};
@@ -213,19 +231,24 @@ void print_turns(CudaDevice& device, const std::string& root) {
   }
 }
 
-int run(bool is_tiles, const std::string& root, const std::vector<std::string>& wanted) {
+int run(const std::string& what, const std::string& root, const std::vector<std::string>& wanted) {
   std::string reason;
   const std::unique_ptr<CudaDevice> device = CudaDevice::open(std::size_t{24} << 30, reason);
   if (!device) {
     std::printf("skipped: no device: %s\n", reason.c_str());
     return kSkipped;
   }
-  if (is_tiles) {
-    print_tiles(*device, root, wanted, Elements{1} << 26);
+  constexpr Elements kMany = Elements{1} << 26, kSome = Elements{1} << 20;
+  if (what == "--tiles") {
+    print_tiles(*device, root, wanted, kMany);
     return 0;
   }
-  print_table(*device, root, wanted, 1, Elements{1} << 26);
-  print_table(*device, root, wanted, 1, Elements{1} << 20);
+  if (what == "--stages") {
+    for (const Elements n : {kMany, kSome}) print_stages(*device, root, wanted, n);
+    return 0;
+  }
+  print_table(*device, root, wanted, 1, kMany);
+  print_table(*device, root, wanted, 1, kSome);
   print_table(*device, root, wanted, 200, 1024);
   if (is_wanted(root, "powersgd", wanted)) print_turns(*device, root);
   return 0;
@@ -236,9 +259,12 @@ int run(bool is_tiles, const std::string& root, const std::vector<std::string>& 
 
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  const bool is_tiles = !arguments.empty() && arguments.front() == "--tiles";
-  if (is_tiles) arguments.erase(arguments.begin());
+  std::string what;
+  if (!arguments.empty() && arguments.front().starts_with("--")) {
+    what = arguments.front();
+    arguments.erase(arguments.begin());
+  }
   const std::string root = arguments.empty() ? "." : arguments.front();
   if (!arguments.empty()) arguments.erase(arguments.begin());
-  return casync::compll::test::run(is_tiles, root, arguments);
+  return casync::compll::test::run(what, root, arguments);
 }

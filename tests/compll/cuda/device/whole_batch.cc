@@ -107,4 +107,33 @@ double WholeBatch::decode() {
   return device_.seconds([&] { run(kernels_.decode, decode_); });
 }
 
+WholeBatch::Stages WholeBatch::stages_of(const std::string& name, const cuda::WholeFunction& function,
+                                         Prepared launch) {
+  constexpr int kTimes = 15;
+  std::vector<cuda::uint64_t> stamps(function.stages + 1);
+  std::byte* const at = device_.allocate(stamps.size() * sizeof stamps[0]);
+  launch.stamps = reinterpret_cast<cuda::uint64_t*>(at);
+  std::vector<std::vector<double>> taken(function.stages);
+  for (int i = 0; i < kTimes; ++i) {
+    device_.fill(at, 0, stamps.size() * sizeof stamps[0]);
+    run(function, launch);
+    device_.download(stamps.data(), at, stamps.size() * sizeof stamps[0]);
+    for (std::uint32_t stage = 0; stage < function.stages; ++stage) {
+      taken[stage].push_back(static_cast<double>(stamps[stage + 1] - stamps[stage]) * 1e-3);
+    }
+  }
+  Stages made{name, {}};
+  for (std::vector<double>& times : taken) {
+    std::nth_element(times.begin(), times.begin() + kTimes / 2, times.end());
+    made.times.push_back(times[kTimes / 2]);
+  }
+  return made;
+}
+
+std::vector<WholeBatch::Stages> WholeBatch::stages_of_encoding() {
+  std::vector<Stages> all = {stages_of("encode", kernels_.encode, encode_)};
+  if (has_residual_) all.push_back(stages_of("residual", kernels_.decode, residual_));
+  return all;
+}
+
 }  // namespace casync::compll::test

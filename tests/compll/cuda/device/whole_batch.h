@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "compll/codec/codec.h"
@@ -19,6 +20,13 @@ class WholeBatch {
   double merge();
   double decode();
 
+  /// What a launch spends its time on: microseconds of each of its stages, the median of several times. Of one vector.
+  struct Stages {
+    std::string launch;
+    std::vector<double> times;
+  };
+  std::vector<Stages> stages_of_encoding();
+
  private:
   /// Segments in the device's memory, and a launch of them.
   struct Prepared : cuda::Launch {
@@ -27,6 +35,7 @@ class WholeBatch {
   Prepared launch_of(std::vector<cuda::Segment> segments, const cuda::WholeFunction& function);
   float* floats(Elements n, const std::vector<float>& values);
   void run(const cuda::WholeFunction& function, const Prepared& launch);
+  Stages stages_of(const std::string& name, const cuda::WholeFunction& function, Prepared launch);
 
   CudaDevice& device_;
   const cuda::WholeKernels& kernels_;
