@@ -65,8 +65,10 @@ class CudaWholeText {
     const bool is_bounded = !std::isinf(program_.declares.overflow);
     text.plan_input(is_bounded ? "<" + overflow_bits_text(program_) + ">" : "<>", "part, at.input");
     plan_states(text, routine);
+    text.find_changed();
     text.plan_steps();
     for (std::uint32_t i = 0; i < routine.sections.size(); ++i) plan_section(text, *routine.sections[i], i);
+    text.plan_changes();
     keep_states(text, routine);
     const std::string constants = ", kNumber = " + std::to_string(program_.declares.number) +
                                   ", kVersion = " + std::to_string(program_.declares.version);

@@ -315,6 +315,26 @@ bool CudaWholeRoutine::is_distinct(const Term& places) const {
   return false;
 }
 
+std::string CudaWholeRoutine::array_of_values(const Term& values) {
+  return values.type().is_array() ? array(values) : "[&](uint64_t) { return " + scalar(values) + "; }";
+}
+
+/// What `scatter` does to the array at this address, at places of which none is there twice.
+void CudaWholeRoutine::write_change(const Term& term, const std::string& address) {
+  const Term& places = *term.arguments[0];
+  const ScalarType element = term.type().element;
+  const bool adds = term.op == Op::kScatterAdd;
+  const std::string at = array(places), from = array_of_values(*term.arguments[1]), type = type_text(element);
+  out_.source_line(term.at);
+  std::string sum = cuda_operation(Op::kAdd, element, {"a", "b"});
+  if (adds && element.is_integer() && element.bits != 32) {
+    sum = cuda_conversion(kIntType, element, cuda_operation(Op::kAdd, kIntType, {"int32_t(a)", "int32_t(b)"}));
+  }
+  out_.line(std::string(adds ? "add" : "set") + "_at(" + part_of(places.type()) + ", " + size(places.type()) + ", " +
+            at + ", " + from + ", " + size(term.type()) + ", " + address +
+            (adds ? ", [](" + type + " a, " + type + " b) -> " + type + " { return " + sum + "; }" : "") + ");");
+}
+
 void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const std::string& name,
                                     std::optional<VariableId> id) {
   const Term &places = *term.arguments[0], &values = *term.arguments[1];
@@ -323,9 +343,6 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
   const std::string type = type_text(element), count = size(term.type()), some = size(places.type());
   const std::string all = part_of(term.type());
   const std::string address = address_for(id, name, term.type());
-  const auto array_of_values = [=, this, &values]() -> std::string {
-    return values.type().is_array() ? array(values) : "[&](uint64_t) { return " + scalar(values) + "; }";
-  };
   const auto array_of_rest = [=, this]() -> std::string {
     return into != nullptr ? array(*into) : "[&](uint64_t) { return " + type + "(0); }";
   };
@@ -339,19 +356,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
       out_.line("fill(" + all + ", " + count + ", " + from + ", " + address + ");");
       out_.line("__syncthreads();");
     });
-    const bool adds = term.op == Op::kScatterAdd;
-    const std::string part = part_of(places.type());
-    add(stage, [=, this, &places, &term] {
-      const std::string at = array(places), from = array_of_values();
-      out_.source_line(term.at);
-      std::string sum = cuda_operation(Op::kAdd, element, {"a", "b"});
-      if (adds && element.is_integer() && element.bits != 32) {
-        sum = cuda_conversion(kIntType, element, cuda_operation(Op::kAdd, kIntType, {"int32_t(a)", "int32_t(b)"}));
-      }
-      out_.line(std::string(adds ? "add" : "set") + "_at(" + part + ", " + some + ", " + at + ", " + from + ", " +
-                count + ", " + address +
-                (adds ? ", [](" + type + " a, " + type + " b) -> " + type + " { return " + sum + "; }" : "") + ");");
-    });
+    add(stage, [=, this, &term] { write_change(term, address); });
     planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
     return;
   }
@@ -365,7 +370,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
   });
   stage = std::max({found + 1, before, ready(values).all});
   add(stage, [=, this, &term] {
-    const std::string from = array_of_values(), rest = array_of_rest();
+    const std::string from = array_of_values(*term.arguments[1]), rest = array_of_rest();
     out_.source_line(term.at);
     out_.line("const auto " + name + "_values = " + from + ";");
     out_.line("const auto " + name + "_rest = " + rest + ";");

@@ -203,7 +203,7 @@ void CudaWholeRoutine::plan_step(const Step& step) {
   const Term& term = *step.value;
   std::size_t uses = 0;
   for (const VariableId id : step.variables) uses += uses_[id];
-  if (uses == 0) return;
+  if (uses == 0 || is_changed(step)) return;
   const VariableId first = step.variables.front();
   if (term.op == Op::kVariable) {
     values_[first] = values_.at(term.variable);

@@ -47,6 +47,10 @@ class CudaWholeRoutine {
   bool is_at_place(VariableId id, const std::string& address) const {
     return made_at_place_.count(made_as(id)) != 0 && places_.at(made_as(id)) == address;
   }
+  /// Before the steps: which of what is wanted is another array that is changed at some places. It is made where it is
+  /// wanted, and changed behind all else, by `plan_changes`.
+  void find_changed();
+  void plan_changes();
   void plan_steps();
   Ready ready(const Term& term) const;
   Ready ready(VariableId id) const { return values_.at(id).ready; }
@@ -139,6 +143,10 @@ class CudaWholeRoutine {
   static bool compares_numbers(const Term& term);
   void plan_sort(const Term& term, Planned& planned, const std::string& name);
   void plan_scatter(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  std::string array_of_values(const Term& values);
+  void write_change(const Term& term, const std::string& address);
+  bool is_made_in_memory(VariableId id) const;
+  bool is_changed(const Step& step) const;
   std::string address_for(std::optional<VariableId> id, const std::string& word, const Type& type);
   void define_memory(const std::string& name, const std::string& type, const std::string& address);
   std::string name_of_variable(VariableId id);
@@ -171,6 +179,7 @@ class CudaWholeRoutine {
   std::map<const Term*, Planned> reductions_;  ///< scalars
   std::map<VariableId, std::string> places_;
   std::set<VariableId> made_at_place_;
+  std::vector<const Step*> changed_;           ///< scatters
   std::string input_, input_arguments_;        ///< until a step takes the input while it looks at it
   std::map<VariableId, std::string> in_body_;  ///< names within the function that is being written
   std::vector<StageStep> steps_;

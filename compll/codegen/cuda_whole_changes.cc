@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// States that are an array changed at some places, as `unsent = scatter(place, 0, all)`: the array is made where the
+// state will be, and changed there when nobody looks at it any more. Nothing is copied.
+#include <algorithm>
+
+#include "compll/codegen/cuda_whole_routine.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+namespace {
+
+using Steps = std::vector<const Step*>;
+
+/// The steps of a routine, which a variable may be known to by several names.
+class Reads {
+ public:
+  explicit Reads(const Steps& steps) : steps_(steps) {}
+
+  /// The step that makes the variable; null: it is given.
+  const Step* step_of(VariableId id) const {
+    for (const Step* step : steps_) {
+      if (std::find(step->variables.begin(), step->variables.end(), id) != step->variables.end()) return step;
+    }
+    return nullptr;
+  }
+  bool is(const Term& term, VariableId id) const { return term.op == Op::kVariable && first_name(term.variable) == id; }
+
+  /// visit(term) for all that is read of variables: their sizes are no part of that.
+  template <class Visit>
+  void for_each(const Term& term, const Visit& visit) const {
+    if (term.op == Op::kSize) return;
+    visit(term);
+    for (const TermPtr& argument : term.arguments) for_each(*argument, visit);
+    if (term.function) for_each(*term.function, visit);
+  }
+  template <class Visit>
+  void for_each(const Body& body, const Visit& visit) const {
+    for (const Step& step : body.steps) for_each(*step.value, visit);
+    for (const TermPtr& result : body.results) for_each(*result, visit);
+  }
+  template <class Code>
+  bool any(const Code& code, VariableId id) const {
+    bool found = false;
+    for_each(code, [&](const Term& each) { found = found || is(each, id); });
+    return found;
+  }
+
+  /// The variables that it is made of, and itself.
+  std::set<VariableId> made_of(VariableId id) const {
+    std::set<VariableId> all;
+    Steps::size_type done = 0;
+    std::vector<VariableId> open = {id};
+    for (; done < open.size(); ++done) {
+      const Step* step = all.insert(open[done]).second ? step_of(open[done]) : nullptr;
+      if (step == nullptr) continue;
+      for_each(*step->value, [&](const Term& each) {
+        if (each.op == Op::kVariable) open.push_back(each.variable);
+      });
+    }
+    return all;
+  }
+
+ private:
+  VariableId first_name(VariableId id) const {
+    const Step* step = step_of(id);
+    return step != nullptr && step->value->op == Op::kVariable ? first_name(step->value->variable) : id;
+  }
+
+  const Steps& steps_;
+};
+
+/// How a routine uses an array that is to be changed at `places`.
+class UsesOfChanged {
+ public:
+  /// `kept`: variables whose arrays a `map` puts into memory.
+  UsesOfChanged(const Steps& steps, const Routine& routine, VariableId array, VariableId places,
+                const std::set<VariableId>& kept)
+      : steps_(steps),
+        routine_(routine),
+        reads_(steps),
+        array_(array),
+        places_(places),
+        kept_(kept),
+        before_(reads_.made_of(places)) {}
+
+  /// Whether all of them are over before `change` can begin, or look at the places that are changed and nothing else.
+  bool allow(const Step& change) const {
+    for (const TermPtr& section : routine_.sections) {
+      if (!looks_at_places(*section)) return false;
+    }
+    for (const VariableId state : routine_.states_then) {
+      if (state == array_) return false;
+    }
+    return looks_at_places(*change.value->arguments[1]) &&
+           std::all_of(steps_.begin(), steps_.end(), [&](const Step* step) {
+             return step == &change || !reads_.any(*step->value, array_) || step->value->op == Op::kVariable ||
+                    is_over(*step) || (looks_at_places(*step->value) && goes_out(*step, change));
+           });
+  }
+
+ private:
+  /// Whether the places are made of what the step puts into memory.
+  bool is_over(const Step& step) const {
+    const Op op = step.value->op;
+    const VariableId made = step.variables.front();
+    const bool kept = op == Op::kLargest || op == Op::kWhere || op == Op::kReduce || op == Op::kBlockReduce;
+    return (kept || kept_.contains(made)) && before_.contains(made);
+  }
+
+  /// Whether the array is looked at by nothing but `array[place]` for each of the places, if at all.
+  bool looks_at_places(const Term& term) const {
+    if (!reads_.any(term, array_)) return true;
+    if (term.op != Op::kMap) return false;
+    for (std::size_t i = 0; i < term.arguments.size(); ++i) {
+      if (reads_.is(*term.arguments[i], places_) && is_gather(term, term.function->parameters[i])) return true;
+    }
+    return !reads_.any(*term.function, array_) &&
+           std::all_of(term.arguments.begin(), term.arguments.end(),
+                       [&](const TermPtr& each) { return looks_at_places(*each); });
+  }
+  bool is_gather(const Term& map, VariableId place) const {
+    std::size_t reads = 0, at_place = 0;
+    reads_.for_each(map, [&](const Term& each) {
+      reads += reads_.is(each, array_) ? 1 : 0;
+      if (each.op != Op::kElement || !reads_.is(*each.arguments[0], array_)) return;
+      const Term* at = each.arguments[1].get();
+      while (at->op == Op::kConvert) at = at->arguments[0].get();
+      at_place += reads_.is(*at, place) ? 1 : 0;
+    });
+    return reads == at_place;
+  }
+
+  /// Whether what the step makes of the places' elements goes to sections and to the change, element by element.
+  bool goes_out(const Step& step, const Step& change) const {
+    if (step.variables.size() != 1) return false;
+    const VariableId id = step.variables.front();
+    for (const TermPtr& section : routine_.sections) {
+      if (!is_by_element(*section, id)) return false;
+    }
+    return std::all_of(steps_.begin(), steps_.end(), [&](const Step* other) {
+      if (!reads_.any(*other->value, id)) return true;
+      if (other == &change) return is_by_element(*change.value->arguments[1], id);
+      return is_by_element(*other->value, id) && goes_out(*other, change);
+    });
+  }
+  bool is_by_element(const Term& term, VariableId id) const {
+    if (!reads_.any(term, id) || reads_.is(term, id)) return true;
+    return term.op == Op::kMap && !reads_.any(*term.function, id) &&
+           std::all_of(term.arguments.begin(), term.arguments.end(),
+                       [&](const TermPtr& each) { return is_by_element(*each, id); });
+  }
+
+  const Steps& steps_;
+  const Routine& routine_;
+  const Reads reads_;
+  const VariableId array_, places_;
+  const std::set<VariableId>& kept_;
+  const std::set<VariableId> before_;
+};
+
+}  // namespace
+
+/// From the last one on: what is made of an array may be wanted in memory itself, and then is over with it.
+void CudaWholeRoutine::find_changed() {
+  std::set<VariableId> kept;
+  for (auto at = steps_of_program_.rbegin(); at != steps_of_program_.rend(); ++at) {
+    const Step& step = **at;
+    const VariableId made = step.variables.front();
+    const Term& term = *step.value;
+    const bool scatters = (term.op == Op::kScatter || term.op == Op::kScatterAdd) && term.arguments.size() == 3;
+    if (!scatters || places_.count(made) == 0 || uses_[made] != 1 || !is_distinct(*term.arguments[0])) continue;
+    const Term &places = *term.arguments[0], &changed = *term.arguments[2];
+    if (places.op != Op::kVariable || changed.op != Op::kVariable) continue;
+    const VariableId array = made_as(changed.variable);
+    if (places_.count(array) != 0 || !is_made_in_memory(array)) continue;
+    if (!UsesOfChanged(steps_of_program_, routine_, array, places.variable, kept).allow(step)) continue;
+    places_.emplace(array, places_.at(made));
+    kept.insert(array);
+    changed_.push_back(&step);
+  }
+}
+
+/// Whether a `map` makes it that several look at.
+bool CudaWholeRoutine::is_made_in_memory(VariableId id) const {
+  return uses_[id] > 1 && std::any_of(steps_of_program_.begin(), steps_of_program_.end(), [&](const Step* step) {
+           return step->variables.size() == 1 && step->variables.front() == id && step->value->op == Op::kMap;
+         });
+}
+
+bool CudaWholeRoutine::is_changed(const Step& step) const {
+  return std::find(changed_.begin(), changed_.end(), &step) != changed_.end();
+}
+
+void CudaWholeRoutine::plan_changes() {
+  for (const Step* step : changed_) {
+    const Term &term = *step->value, &places = *term.arguments[0], &values = *term.arguments[1];
+    plan_term(values);
+    made_at_place_.insert(step->variables.front());
+    const std::string address =
+        places_.at(step->variables.front()) + " at." + values_.at(made_as(term.arguments[2]->variable)).name + ")";
+    const std::uint32_t stage = std::max({stages_ - 1, ready_to_share(places), ready_to_share(values)});
+    // Who has looked at the places' elements in this stage has the same share of them.
+    add(stage, [=, this, &term] {
+      out_.line("__syncthreads();");
+      write_change(term, address);
+    });
+  }
+}
+
+}  // namespace casync::compll
