@@ -99,6 +99,34 @@ TEST_CASE("cuda text: topk, as it is compiled") {
   CHECK(test::golden("topk.cu", made->text) == made->text);
 }
 
+TEST_CASE(
+    "cuda text: a state that is an array changed at some places is made where it is kept, unless others look at it") {
+  const auto copies = [](const std::string& sent) {
+    const std::string text =
+        "state float* unsent;\n"
+        "void encode(float* gradient, uint8* compressed) {\n"
+        "  float* all = map(gradient, unsent, [&](float x, float e) -> float { return x + e; });\n"
+        "  uint* place = largest(all, selected(0.1, all.size), absolute);\n"
+        "  float* value = gather(all, place);\n"
+        "  unsent = scatter(place, 0, all);\n" +
+        sent +
+        "}\n"
+        "void decode(uint8* compressed, float* gradient) { uint* p; float* v; float t; extract(compressed, p, v, t);\n"
+        "gradient = scatter(p, map(v, [&](float x) -> float { return x + t; }), gradient.size); }\n";
+    const Result<CudaWhole> made = whole_from("x.cll", text);
+    REQUIRE(made.status().text() == "OK");
+    return count(made->text, "fill(part, n, all_") - 1;
+  };
+  CHECK(copies("  compressed = concat(place, value, 1.0);\n") == 0);
+  CHECK(copies("  float* own = map(value, [&](float x) -> float { return x * 2; });\n"
+               "  compressed = concat(place, own, 1.0);\n") == 0);
+  // Sums of chunks are shared in another way than places, and these are after the change, or beside the places.
+  CHECK(copies("  compressed = concat(place, value, float(reduce(value, sum)));\n") == 1);
+  CHECK(copies("  compressed = concat(place, value, float(reduce(all, sum)));\n") == 1);
+  CHECK(copies("  float* next = map(place, [&](uint p) -> float { return all[p + 1]; });\n"
+               "  compressed = concat(place, next, 1.0);\n") == 1);
+}
+
 TEST_CASE("cuda text: one launch for each function of a program that needs the whole vector, and its stages") {
   // Three to find the least key that is chosen, one to write the places, one for what they are used for; a stage more
   // for each result that all elements wait for. A place that may be there twice costs decoding two.
