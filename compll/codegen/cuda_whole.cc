@@ -30,6 +30,7 @@ class CudaWholeText {
     if (program_.merge) count("merge", write_encoder("Merge", *program_.merge));
     count("decode", write_decoder());
     if (program_.result) count("result", write_result());
+    made.keeps_residual = keeps_residual_;
   }
 
  private:
@@ -69,6 +70,7 @@ class CudaWholeText {
     text.plan_steps();
     for (std::uint32_t i = 0; i < routine.sections.size(); ++i) plan_section(text, *routine.sections[i], i);
     text.plan_changes();
+    keeps_residual_ = text.plan_residual() && keeps_residual_;
     keep_states(text, routine);
     const std::string constants = ", kNumber = " + std::to_string(program_.declares.number) +
                                   ", kVersion = " + std::to_string(program_.declares.version);
@@ -193,6 +195,7 @@ class CudaWholeText {
   const Program& program_;
   Writer& out_;
   Diagnostics& diagnostics_;
+  bool keeps_residual_ = true;  ///< each of its encoders
 };
 
 std::string kernel_name(const Program& program, const std::string& function) {
@@ -247,6 +250,7 @@ void write_table(Writer& out, const Program& program, const CudaWhole& made) {
   out.line("static const WholeKernels kernels = {");
   out.line("    .name = \"" + program.declares.name + "\",");
   out.line("    .states = " + std::to_string(program.states.size()) + ",");
+  out.line(std::string("    .keeps_residual = ") + (made.keeps_residual ? "true," : "false,"));
   out.line("    .sizes = " + kernel_name(program, "sizes") + ",");
   std::string members = "    .tile_elements = [](const Settings& settings) { return tile_elements(settings); }";
   for (const std::string function : {"encode", "merge", "decode", "result"}) {

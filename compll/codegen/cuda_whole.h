@@ -20,6 +20,7 @@ struct CudaWhole {
   std::string text;
   std::vector<std::pair<std::string, std::uint32_t>> stages;  ///< of encode, merge, decode, result: how many
   std::vector<std::string> kernels;                           ///< their names: casync_topk_encode
+  bool keeps_residual = false;                                ///< of cuda::WholeKernels
 };
 
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).

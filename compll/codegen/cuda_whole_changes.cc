@@ -70,7 +70,7 @@ class Reads {
   const Steps& steps_;
 };
 
-/// How a routine uses an array that is to be changed at `places`.
+/// How a routine uses an array that is to be changed at `places`, and the step that does it, if it is one.
 class UsesOfChanged {
  public:
   /// `kept`: variables whose arrays a `map` puts into memory.
@@ -85,27 +85,45 @@ class UsesOfChanged {
         before_(reads_.made_of(places)) {}
 
   /// Whether all of them are over before `change` can begin, or look at the places that are changed and nothing else.
-  bool allow(const Step& change) const {
+  bool allow(const Step* change) const {
     for (const TermPtr& section : routine_.sections) {
       if (!looks_at_places(*section)) return false;
     }
     for (const VariableId state : routine_.states_then) {
       if (state == array_) return false;
     }
-    return looks_at_places(*change.value->arguments[1]) &&
+    return (change == nullptr || looks_at_places(*change->value->arguments[1])) &&
            std::all_of(steps_.begin(), steps_.end(), [&](const Step* step) {
-             return step == &change || !reads_.any(*step->value, array_) || step->value->op == Op::kVariable ||
+             return step == change || !reads_.any(*step->value, array_) || step->value->op == Op::kVariable ||
                     is_over(*step) || (looks_at_places(*step->value) && goes_out(*step, change));
            });
   }
 
  private:
-  /// Whether the places are made of what the step puts into memory.
+  /// Whether the places are made of what the step puts into memory, or of what others make of it and put there.
   bool is_over(const Step& step) const {
-    const Op op = step.value->op;
     const VariableId made = step.variables.front();
-    const bool kept = op == Op::kLargest || op == Op::kWhere || op == Op::kReduce || op == Op::kBlockReduce;
-    return (kept || kept_.contains(made)) && before_.contains(made);
+    const Op op = step.value->op;
+    if (!before_.contains(made)) return false;
+    if (op == Op::kLargest || op == Op::kWhere || op == Op::kBlockReduce || kept_.contains(made)) return true;
+    return !step.value->type().is_array() ? reads_by_reducing(*step.value)
+                                          : op == Op::kMap && step.variables.size() == 1 && is_over_for_all(made);
+  }
+  bool reads_by_reducing(const Term& term) const {
+    if (term.op == Op::kReduce || !reads_.any(term, array_)) return true;
+    return term.op != Op::kElement && !term.function &&
+           std::all_of(term.arguments.begin(), term.arguments.end(),
+                       [&](const TermPtr& each) { return reads_by_reducing(*each); });
+  }
+  /// Whether all who look at what is computed where it is used are over.
+  bool is_over_for_all(VariableId id) const {
+    const auto reads = [&](const Term& term) { return reads_.any(term, id); };
+    return std::none_of(routine_.sections.begin(), routine_.sections.end(),
+                        [&](const TermPtr& section) { return reads(*section); }) &&
+           std::all_of(steps_.begin(), steps_.end(), [&](const Step* step) {
+             if (step->value->op == Op::kVariable || !reads(*step->value)) return true;
+             return UsesOfChanged(steps_, routine_, id, places_, kept_).is_over(*step);
+           });
   }
 
   /// Whether the array is looked at by nothing but `array[place]` for each of the places, if at all.
@@ -132,7 +150,7 @@ class UsesOfChanged {
   }
 
   /// Whether what the step makes of the places' elements goes to sections and to the change, element by element.
-  bool goes_out(const Step& step, const Step& change) const {
+  bool goes_out(const Step& step, const Step* change) const {
     if (step.variables.size() != 1) return false;
     const VariableId id = step.variables.front();
     for (const TermPtr& section : routine_.sections) {
@@ -140,7 +158,7 @@ class UsesOfChanged {
     }
     return std::all_of(steps_.begin(), steps_.end(), [&](const Step* other) {
       if (!reads_.any(*other->value, id)) return true;
-      if (other == &change) return is_by_element(*change.value->arguments[1], id);
+      if (other == change) return is_by_element(*change->value->arguments[1], id);
       return is_by_element(*other->value, id) && goes_out(*other, change);
     });
   }
@@ -174,7 +192,7 @@ void CudaWholeRoutine::find_changed() {
     if (places.op != Op::kVariable || changed.op != Op::kVariable) continue;
     const VariableId array = made_as(changed.variable);
     if (places_.count(array) != 0 || !is_made_in_memory(array)) continue;
-    if (!UsesOfChanged(steps_of_program_, routine_, array, places.variable, kept).allow(step)) continue;
+    if (!UsesOfChanged(steps_of_program_, routine_, array, places.variable, kept).allow(&step)) continue;
     places_.emplace(array, places_.at(made));
     kept.insert(array);
     changed_.push_back(&step);
@@ -206,6 +224,44 @@ void CudaWholeRoutine::plan_changes() {
       write_change(term, address);
     });
   }
+}
+
+/// Of a codec that sends places and what is there: only there decoding leaves something else than all.
+std::optional<CudaWholeRoutine::Sent> CudaWholeRoutine::places_of_residual() const {
+  const Routine& decode = program_.decode;
+  const Term& given = *decode.result;
+  if (!program_.states.empty() || !decode.steps.empty() || given.op != Op::kScatter || given.arguments.size() != 2) {
+    return std::nullopt;
+  }
+  const auto sent = [&](const Term& term) -> const Term* {
+    for (std::size_t i = 0; i < decode.extracted.size(); ++i) {
+      if (term.op == Op::kVariable && decode.extracted[i] == term.variable) return routine_.sections[i].get();
+    }
+    return nullptr;
+  };
+  const Term *places = sent(*given.arguments[0]), *values = sent(*given.arguments[1]);
+  if (places == nullptr || values == nullptr || places->op != Op::kVariable || !values->type().is_array() ||
+      !is_distinct(*places)) {
+    return std::nullopt;
+  }
+  const std::set<VariableId> none;
+  const UsesOfChanged uses(steps_of_program_, routine_, routine_.gradient, places->variable, none);
+  return uses.allow(nullptr) ? std::optional<Sent>({places, values}) : std::nullopt;
+}
+
+bool CudaWholeRoutine::plan_residual() {
+  const std::optional<Sent> sent = places_of_residual();
+  if (!sent) return false;
+  const Term &places = *sent->places, &values = *sent->values;
+  add(std::max({stages_ - 1, ready_to_share(places), ready_to_share(values)}), [=, this, &places, &values] {
+    const std::string at = array(places), from = array(values);
+    out_.line("__syncthreads();");
+    out_.line("// The residual is what was encoded, which is there, less what decoding gives.");
+    out_.line("if (part.segment.residual_out != nullptr) add_at(" + part_of(places.type()) + ", " +
+              size(places.type()) + ", " + at + ", " + from +
+              ", n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });");
+  });
+  return true;
 }
 
 }  // namespace casync::compll

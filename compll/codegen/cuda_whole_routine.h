@@ -51,6 +51,8 @@ class CudaWholeRoutine {
   /// wanted, and changed behind all else, by `plan_changes`.
   void find_changed();
   void plan_changes();
+  /// Behind all else: the residual, if it is kept; false: decoding does not tell it in time.
+  bool plan_residual();
   void plan_steps();
   Ready ready(const Term& term) const;
   Ready ready(VariableId id) const { return values_.at(id).ready; }
@@ -143,6 +145,11 @@ class CudaWholeRoutine {
   static bool compares_numbers(const Term& term);
   void plan_sort(const Term& term, Planned& planned, const std::string& name);
   void plan_scatter(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  /// What a payload has of chosen elements.
+  struct Sent {
+    const Term *places, *values;
+  };
+  std::optional<Sent> places_of_residual() const;
   std::string array_of_values(const Term& values);
   void write_change(const Term& term, const std::string& address);
   bool is_made_in_memory(VariableId id) const;

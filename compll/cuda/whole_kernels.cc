@@ -17,7 +17,8 @@ constexpr const char* kNames[kFunctions] = {"encode", "merge", "decode", "result
 
 class WholeKernels final : public CodecKernels {
  public:
-  WholeKernels(CudaDevice& device, const CodecInfo& info) : kernels_(device, settings_of(info)) {}
+  WholeKernels(CudaDevice& device, const CodecInfo& info, bool keeps_residual)
+      : kernels_(device, settings_of(info)), keeps_residual_(keeps_residual) {}
 
   Status find(const CudaModules& modules, const CudaWhole& text) {
     CASYNC_RETURN_IF_ERROR(kernels_.find(modules, text.codec));
@@ -62,11 +63,11 @@ class WholeKernels final : public CodecKernels {
                            context, memory);
   }
 
-  /// Encoding leaves what it encoded where the residual goes.
+  /// Encoding leaves what it encoded where the residual goes, or the residual itself.
   Launches encode_by(Function function, const cuda::Segment& segment, const EncodeContext& context,
                      LaunchMemory& memory) const {
     Launches all = {start(function, segment, context, memory)};
-    if (segment.residual_out == nullptr) return all;
+    if (segment.residual_out == nullptr || keeps_residual_) return all;
     cuda::Segment rest = segment;
     rest.out = segment.residual_out;
     rest.contributions = memory.give_one(cuda::Contribution{segment.payload, nullptr});
@@ -77,6 +78,7 @@ class WholeKernels final : public CodecKernels {
   }
 
   StagedKernels kernels_;
+  const bool keeps_residual_;
   DriverApi::Handle functions_[kFunctions] = {};
 };
 
@@ -116,7 +118,7 @@ class RoundsKernels final : public TurnKernels {
 
 Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, const CudaModules& modules,
                                                          const CudaWhole& text, const CodecInfo& info) {
-  auto kernels = std::make_unique<WholeKernels>(device, info);
+  auto kernels = std::make_unique<WholeKernels>(device, info, text.keeps_residual);
   CASYNC_RETURN_IF_ERROR(kernels->find(modules, text));
   return std::unique_ptr<CodecKernels>(std::move(kernels));
 }

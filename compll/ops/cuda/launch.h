@@ -155,10 +155,11 @@ struct WholeFunction {
 };
 
 /// The kernels of a program that needs the whole vector. Encoding takes `encode`, and of a sum `merge` if there is one.
-/// A residual is what was encoded, in `residual_out`, less what `decode` then subtracts.
+/// A residual is what was encoded, in `residual_out`, less what `decode` then subtracts, unless encoding has done so.
 struct WholeKernels {
   const char* name = "";
   uint32_t states = 0;
+  bool keeps_residual = false;  ///< encoding has
   SizesKernel sizes = nullptr;
   uint32_t (*tile_elements)(const Settings& settings) = nullptr;  ///< a multiple of all blocks and of 4096
   WholeFunction encode, merge, decode, result;

@@ -17,8 +17,9 @@ WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, co
               settings_.parameters);
   settings_.block = static_cast<std::uint32_t>(meaning.info().block);
   settings_.log2_block = static_cast<std::uint32_t>(std::countr_zero(settings_.block));
-  has_residual_ = meaning.info().feedback;
-  arrays_ = has_residual_ ? 1 : kernels.states;
+  const bool has_residual = meaning.info().feedback;
+  subtracts_residual_ = has_residual && !kernels.keeps_residual;
+  const std::uint32_t arrays = has_residual ? 1 : kernels.states;
   const std::vector<float> values = gaussian(std::min<Elements>(n, 1 << 20), 1);
   std::vector<cuda::Segment> encode;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -26,8 +27,8 @@ WholeBatch::WholeBatch(CudaDevice& device, const cuda::WholeKernels& kernels, co
     segment.n = n;
     segment.in = floats(n, values);
     segment.out = floats(n, {});
-    (has_residual_ ? segment.residual_in : segment.states_in) = floats(arrays_ * n, values);
-    (has_residual_ ? segment.residual_out : segment.states_out) = floats(arrays_ * n, {});
+    (has_residual ? segment.residual_in : segment.states_in) = floats(arrays * n, values);
+    (has_residual ? segment.residual_out : segment.states_out) = floats(arrays * n, {});
     segment.state_stride = n;
     segment.payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
     segment.gradient = i;
@@ -91,7 +92,7 @@ void WholeBatch::run(const cuda::WholeFunction& function, const Prepared& launch
 double WholeBatch::encode() {
   return device_.seconds([&] {
     run(kernels_.encode, encode_);
-    if (has_residual_) run(kernels_.decode, residual_);
+    if (subtracts_residual_) run(kernels_.decode, residual_);
   });
 }
 
@@ -99,7 +100,7 @@ double WholeBatch::merge() {
   return device_.seconds([&] {
     run(kernels_.decode, sum_);
     run(kernels_.merge.kernel != nullptr ? kernels_.merge : kernels_.encode, merge_);
-    if (has_residual_) run(kernels_.decode, residual_);
+    if (subtracts_residual_) run(kernels_.decode, residual_);
   });
 }
 
@@ -132,7 +133,7 @@ WholeBatch::Stages WholeBatch::stages_of(const std::string& name, const cuda::Wh
 
 std::vector<WholeBatch::Stages> WholeBatch::stages_of_encoding() {
   std::vector<Stages> all = {stages_of("encode", kernels_.encode, encode_)};
-  if (has_residual_) all.push_back(stages_of("residual", kernels_.decode, residual_));
+  if (subtracts_residual_) all.push_back(stages_of("residual", kernels_.decode, residual_));
   return all;
 }
 

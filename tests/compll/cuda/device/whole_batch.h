@@ -42,8 +42,7 @@ class WholeBatch {
   cuda::Settings settings_;
   std::uint32_t largest_tile_;
   Bytes payload_bytes_ = 0;
-  std::uint32_t arrays_ = 1;
-  bool has_residual_ = false;
+  bool subtracts_residual_ = false;  ///< in a launch of its own
   Prepared encode_, residual_, sum_, merge_, decode_;
 };
 

@@ -151,6 +151,9 @@ struct Encode {
       return element(n, gradient_0, place_9);
     };
     store_section<32>(part.evenly(), size_0(n, settings), value_10, in_global(part.segment.payload) + sections.value);
+    __syncthreads();
+    // The residual is what was encoded, which is there, less what decoding gives.
+    if (part.segment.residual_out != nullptr) add_at(part.evenly(), size_0(n, settings), place_7, value_10, n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });
     if (!part.is_last()) return;
     write_header<kNumber, kVersion>(part);
     if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));
@@ -242,6 +245,7 @@ extern "C" const WholeKernels* casync_topk_kernels() {
   static const WholeKernels kernels = {
       .name = "topk",
       .states = 0,
+      .keeps_residual = true,
       .sizes = casync_topk_sizes,
       .tile_elements = [](const Settings& settings) { return tile_elements(settings); },
       .encode = {.kernel = casync_topk_encode,

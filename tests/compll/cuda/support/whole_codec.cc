@@ -78,7 +78,7 @@ std::vector<Coded> WholeKernelCodec::encode_by(const cuda::WholeFunction& functi
   launch.seed = jobs.front().context.seed;
   launch.step = jobs.front().context.step;
   run(function, segments, launch);
-  if (adds_residual()) {
+  if (adds_residual() && !kernels_.keeps_residual) {
     std::vector<cuda::Segment> decoded;
     for (const cuda::Segment& segment : segments) {
       if (segment.residual_out == nullptr) continue;
