@@ -180,7 +180,28 @@ struct Work {
 
   /// The residual of four neighbours, if it is wanted.
   __device__ __forceinline__ void keep_back(const Quad<float>& values, uint64_t i, uint32_t rest) const {
-    float* const to = in_global(residual_out) + i;
+    store(values, in_global(residual_out) + i, rest);
+  }
+
+  /// Four neighbours of a state, and one element.
+  __device__ __forceinline__ Quad<float> state(uint32_t index, uint64_t i, uint32_t rest) const {
+    const float* const from = in_global(segment.states_in) + index * segment.state_stride + i;
+    if constexpr (kIsWhole) return load_word<Quad<float>>(from);
+    Quad<float> values = {};
+    if (rest != 0) values = load_floats(from, rest);
+    return values;
+  }
+  __device__ __forceinline__ float state_at(uint32_t index, uint64_t i) const {
+    return in_global(segment.states_in)[index * segment.state_stride + i];
+  }
+  __device__ __forceinline__ void keep_state(uint32_t index, const Quad<float>& values, uint64_t i,
+                                             uint32_t rest) const {
+    if (segment.states_out == nullptr) return;
+    store(values, in_global(segment.states_out) + index * segment.state_stride + i, rest);
+  }
+
+ private:
+  static __device__ __forceinline__ void store(const Quad<float>& values, float* to, uint32_t rest) {
     if constexpr (kIsWhole) {
       store_aligned(values, to);
     } else {
@@ -188,7 +209,6 @@ struct Work {
     }
   }
 
- private:
   template <class Source>
   __device__ __forceinline__ void bring(const Source& source, uint64_t first, uint32_t size) {
     const float* residual = segment.residual_in == nullptr ? nullptr : in_global(segment.residual_in) + first;
