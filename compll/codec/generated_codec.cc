@@ -32,9 +32,7 @@ class Generated final : public TileCodec {
   unsigned turned_arrays() const override {
     return std::max(functions_.encode.turned_arrays, functions_.merge.turned_arrays);
   }
-  Passes passes(bool of_sum) const override {
-    return {encoder(of_sum).passes, encoder(of_sum).passes_without_kept};
-  }
+  Passes passes(bool of_sum) const override { return {encoder(of_sum).passes, encoder(of_sum).passes_without_kept}; }
 
   Status check(ConstView payload, Elements n) const override {
     const SectionPlaces at = places(n);

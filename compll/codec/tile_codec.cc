@@ -40,8 +40,8 @@ TileCodec::Kept TileCodec::kept_of(Residual residual) const {
   if (own_states() == 0) return {residual.in, residual.out, {}};
   const bool feedback = info().feedback;
   const Elements first = feedback ? residual.stride : 0;
-  const GeneratedStates states = {residual.in == nullptr ? nullptr : residual.in + first,
-                                  offset(residual.out, first), residual.stride};
+  const GeneratedStates states = {residual.in == nullptr ? nullptr : residual.in + first, offset(residual.out, first),
+                                  residual.stride};
   return {feedback ? residual.in : nullptr, feedback ? residual.out : nullptr, states};
 }
 

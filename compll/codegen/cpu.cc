@@ -30,20 +30,16 @@ struct EncoderNames {
 constexpr EncoderNames kEncode = {"begin_pass", "encode_tile"}, kMerge = {"begin_merge_pass", "merge_tile"};
 
 void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes, const EncoderNames& names) {
-  out.open(
-      "void " +
-      std::string(names.begin_pass) +
-      "(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections)");
+  out.open("void " + std::string(names.begin_pass) +
+           "(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections)");
   out.line("if (pass == 0) new (tensor) Tensor;");
   out.line("if (pass == " + std::to_string(passes.size()) +
            ") end(all, *reinterpret_cast<Tensor*>(tensor), sections);");
   out.close();
   out.line("");
-  out.open(
-      "bool " +
-      std::string(names.tile) +
-      "(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source,\n"
-      "    float* scratch, std::byte* const* sections, float* residual, Write mode)");
+  out.open("bool " + std::string(names.tile) +
+           "(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source,\n"
+           "    float* scratch, std::byte* const* sections, float* residual, Write mode)");
   out.line("Tensor& known = *reinterpret_cast<Tensor*>(tensor);");
   out.line("static_cast<void>(pass), static_cast<void>(scratch);");
   for (std::size_t pass = passes.size(); pass-- > 0;) {
@@ -145,7 +141,8 @@ Status check_limits(const Program& program, const Source& source) {
   return Status::ok();
 }
 
-void begin_text(Writer& out, const Program& program, const std::string& include, const std::vector<std::string>& headers) {
+void begin_text(Writer& out, const Program& program, const std::string& include,
+                const std::vector<std::string>& headers) {
   static_assert(kTritType.bits == kTrits);
   out.line("// Written by compllc from codec " + program.declares.name + ". Changes belong into its file.");
   out.line("#undef HWY_TARGET_INCLUDE");
@@ -220,7 +217,8 @@ std::vector<WrittenPass> write_merge(const Program& program, const Lowered& lowe
   write_entry_points(out, passes, kMerge);
   out.line("}  // namespace of_sums");
   out.line("");
-  for (const char* function : {kMerge.begin_pass, kMerge.tile}) out.line(std::string("using of_sums::") + function + ";");
+  for (const char* function : {kMerge.begin_pass, kMerge.tile})
+    out.line(std::string("using of_sums::") + function + ";");
   out.line("");
   return passes;
 }
@@ -243,7 +241,8 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   Diagnostics diagnostics(source);
   Writer out(source);
   const auto turns_in = [](const auto& routine) { return routine.graph.has_transforms(); };
-  const bool turns = turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
+  const bool turns =
+      turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
   std::vector<std::string> headers = {"program-inl.h"};
   if (turns) headers.push_back("hadamard-inl.h");
   if (!program.states.empty() || lowered.result) headers.push_back("states-inl.h");

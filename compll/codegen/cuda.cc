@@ -147,7 +147,8 @@ Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const
   made.codec = codec;
   out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
   const auto turns_in = [](const auto& routine) { return routine.graph.has_transforms(); };
-  const bool turns = turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
+  const bool turns =
+      turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
   if (turns) out.line("#include \"compll/ops/cuda/hadamard.cuh\"");
   out.line("#include \"compll/ops/cuda/program.cuh\"");
   out.line("");

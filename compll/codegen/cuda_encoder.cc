@@ -146,8 +146,7 @@ class CudaEncoderText : CudaLoops {
 
 }  // namespace
 
-cuda::Shape write_cuda_encoders(const Program& program, const Lowered& lowered, Writer& out,
-                                Diagnostics& diagnostics) {
+cuda::Shape write_cuda_encoders(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
   CudaEncoderText encode(program, lowered.encode, lowered, out, diagnostics);
   cuda::Shape shape = encode.shape();
   if (!lowered.merge) {

@@ -180,8 +180,8 @@ void CudaLoops::write_block_values(const Phase& phase) {
   if (phase.block_stores.empty()) return;
   out_.open("if (work.begins_block(size))");
   for (const Output& output : phase.block_stores) {
-    out_.line("store_one<" + entry_bits(output.index) + ">(" + text_.bare(output.value) + ", " +
-              section(output.index) + ", entry);");
+    out_.line("store_one<" + entry_bits(output.index) + ">(" + text_.bare(output.value) + ", " + section(output.index) +
+              ", entry);");
   }
   out_.close();
 }

@@ -71,9 +71,7 @@ class EncoderExplanation {
   }
 
   /// What waits for a reduction reads its input once more.
-  double least(double input) const {
-    return input + 8 * arrays_ + payload_ + (waits() ? input + 4 * arrays_ : 0);
-  }
+  double least(double input) const { return input + 8 * arrays_ + payload_ + (waits() ? input + 4 * arrays_ : 0); }
 
   std::string reason() const {
     if (plan_.passes.size() < 2) return "";

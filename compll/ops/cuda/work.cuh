@@ -119,7 +119,7 @@ inline constexpr uint32_t kNan = 0x7f800001u;
 
 /// What one warp has to do, and with what. `kIsWhole`: its units are rows that are all there, one piece each, and floats
 /// lie at multiples of 16 bytes.
-template <bool kIsWhole>
+template <bool kIsWhole, uint32_t kStates>
 struct Work {
   static constexpr bool kIsAllThere = kIsWhole;
 
@@ -214,6 +214,7 @@ struct Work {
     const float* residual = segment.residual_in == nullptr ? nullptr : in_global(segment.residual_in) + first;
 #pragma unroll 1
     for (uint32_t at = 0; at < size; at += kStretch) {
+      if constexpr (kStates != 0) ask_for_states(first + at, size - at);
       if constexpr (kIsWhole) {
         const uint32_t top = bring_rows(source, first, residual, at + 4 * lane);
         // Whoever turns elements does it with all of a warp, or not at all.
@@ -228,6 +229,16 @@ struct Work {
         const uint32_t top_of_row = bring_row(source, first, residual, j, j < size ? size - j : 0);
         finite = finite && top_of_row < overflow;
       }
+    }
+  }
+
+  /// What loops over units then load one row at a time is near by then.
+  __device__ __forceinline__ void ask_for_states(uint64_t first, uint32_t size) const {
+    const uint32_t j = 32 * lane;  // a line of the cache for each thread
+    if (j >= least(kStretch, size)) return;
+#pragma unroll
+    for (uint32_t s = 0; s < kStates; ++s) {
+      prefetch(in_global(segment.states_in) + s * segment.state_stride + first + j);
     }
   }
 

@@ -43,8 +43,8 @@ Pair pair_of(const GeneratedCodec& codec, const Parameters& parameters = {}) {
 /// What is given besides the elements.
 struct Given {
   bool states = true, keeps = true;
-  Elements gap = 0;         ///< floats between one array and the next
-  std::size_t shift = 0;    ///< floats by which memory is off a multiple of 64 bytes
+  Elements gap = 0;       ///< floats between one array and the next
+  std::size_t shift = 0;  ///< floats by which memory is off a multiple of 64 bytes
 };
 
 /// Arrays that are kept, from a multiple of 64 bytes on.
