@@ -215,11 +215,15 @@ __device__ __forceinline__ void result_of_tile(const Launch& launch) {
     for (uint64_t i = first + 4 * threadIdx.x; i < work.end; i += 4 * kThreads) {
       const uint32_t rest = static_cast<uint32_t>(least<uint64_t>(work.end - i, 4));
       Quad<float> states[Codec::kStates == 0 ? 1 : Codec::kStates];
+      if constexpr (Codec::kStates != 0) {
 #pragma unroll
-      for (uint32_t s = 0; s < Codec::kStates; ++s) states[s] = work.state(s, i, rest);
+        for (uint32_t s = 0; s < Codec::kStates; ++s) states[s] = work.state(s, i, rest);
+      }
       store_floats(Result::quad(work, decoded.quad(i, rest), states, i), out + i, rest);
+      if constexpr (Codec::kStates != 0) {
 #pragma unroll
-      for (uint32_t s = 0; s < Codec::kStates; ++s) work.keep_state(s, states[s], i, rest);
+        for (uint32_t s = 0; s < Codec::kStates; ++s) work.keep_state(s, states[s], i, rest);
+      }
     }
   });
 }
