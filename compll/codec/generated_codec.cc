@@ -14,6 +14,7 @@
 #include "compll/codec/rounds_info.h"
 #include "compll/codec/sections.h"
 #include "compll/codec/tile_codec.h"
+#include "compll/codec/tile_memory.h"
 #include "compll/codec/whole_codec.h"
 
 namespace casync::compll {
@@ -28,9 +29,10 @@ class Generated final : public TileCodec {
 
   const CodecInfo& info() const override { return info_; }
   Bytes encoded_bound(Elements n) const override { return places(n).size(); }
-  unsigned turned_arrays() const override { return functions_.turned_arrays; }
-  unsigned passes() const override { return functions_.passes; }
-  unsigned passes_without_residual() const override { return functions_.passes_without_residual; }
+  unsigned turned_arrays() const override {
+    return std::max(functions_.encode.turned_arrays, functions_.merge.turned_arrays);
+  }
+  Passes passes(bool of_sum) const override { return {encoder(of_sum).passes, encoder(of_sum).passes_without_kept}; }
 
   Status check(ConstView payload, Elements n) const override {
     const SectionPlaces at = places(n);
@@ -44,14 +46,16 @@ class Generated final : public TileCodec {
   void begin_pass(EncodePass& pass, Elements n, std::byte* payload) const override {
     if (n == 0) return;
     const auto sections = pointers(payload, Tile{n, 0, n});
-    functions_.begin_pass(pass.number, tile_of(Tile{n, 0, n}, pass.context), pass.tensor, sections.data());
+    encoder(pass.of_sum)
+        .begin_pass(pass.number, tile_of(Tile{n, 0, n}, pass.context, pass.states), pass.tensor, sections.data());
   }
 
   bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
                    float* residual_out, Write mode) const override {
     const auto sections = pointers(payload, tile);
-    return functions_.encode_tile(pass.number, tile_of(tile, pass.context), pass.tensor, source, scratch,
-                                  sections.data(), residual_out, mode);
+    return encoder(pass.of_sum)
+        .tile(pass.number, tile_of(tile, pass.context, pass.states), pass.tensor, source, scratch, sections.data(),
+              residual_out, mode);
   }
 
   void finish(Elements n, bool finite, std::byte* payload) const override {
@@ -69,19 +73,37 @@ class Generated final : public TileCodec {
       for (std::size_t k = 0; k < some; ++k) {
         for (std::size_t s = 0; s < functions_.section_count; ++s) *next++ = payloads[i + k].data + at[s];
       }
-      functions_.decode_tile(tile_of(tile, {}), sections.data(), some, out, i == 0 ? mode : Write::kAdd);
+      functions_.decode_tile(tile_of(tile, {}, {}), sections.data(), some, out, i == 0 ? mode : Write::kAdd);
     }
+  }
+
+  void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
+              float* out) const override {
+    CASYNC_CHECK(functions_.result_tile != nullptr);
+    if (n == 0) return;
+    const Kept kept = kept_of(state);
+    const Write mode = mode_of({nullptr, nullptr, kept.states}, n);
+    functions_.result_tile(tile_of(Tile{n, 0, n}, context, kept.states), decoded, out, mode);
+    finish_writes(mode);
   }
 
  private:
   using Offsets = std::array<Bytes, kMostSections>;  ///< as many are set as there are sections
 
-  GeneratedTile tile_of(const Tile& tile, const EncodeContext& context) const {
+  const GeneratedEncoder& encoder(bool of_sum) const {
+    return of_sum && functions_.merge.tile != nullptr ? functions_.merge : functions_.encode;
+  }
+
+  /// `states`: of the whole vector.
+  GeneratedTile tile_of(const Tile& tile, const EncodeContext& context, GeneratedStates states) const {
+    if (states.in != nullptr) states.in += tile.first;
+    if (states.out != nullptr) states.out += tile.first;
     return {info_.values.data(),
             tile.n,
             tile.first,
             tile.count,
-            {context.seed, context.gradient, context.step, context.first}};
+            {context.seed, context.gradient, context.step, context.first},
+            states};
   }
 
   Elements entries(std::size_t section, Elements n) const {
@@ -191,7 +213,7 @@ Result<CodecInfo> info_of(const GeneratedCodec& generated, std::span<const std::
   CodecInfo info = info_of(declares);
   info.digest = digest;
   for (const auto& [name, value] : parameters) {
-    CASYNC_RETURN_IF_ERROR(set_value(declares, generated.encode_tile != nullptr, info, name, value));
+    CASYNC_RETURN_IF_ERROR(set_value(declares, generated.encode.tile != nullptr, info, name, value));
   }
   return info;
 }
@@ -210,7 +232,7 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
                             declares.state_initial + declares.state_count);
   info.states = static_cast<std::uint32_t>(info.state_initial.size());
   info.coded_terms = declares.state_count != 0;
-  info.has_result = generated.whole.result != nullptr;
+  info.has_result = generated.whole.result != nullptr || generated.result_tile != nullptr;
   if (declares.block_parameter >= 0) {
     info.block = static_cast<Elements>(info.values[static_cast<std::size_t>(declares.block_parameter)]);
   } else if (declares.block != 0) {

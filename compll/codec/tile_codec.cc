@@ -36,17 +36,35 @@ void TileCodec::prepare_thread() const { memory_of(tile_elements()); }
 
 float* TileCodec::memory_of(Elements step) const { return tile_memory(step * (1 + turned_arrays())); }
 
+TileCodec::Kept TileCodec::kept_of(Residual residual) const {
+  if (own_states() == 0) return {residual.in, residual.out, {}};
+  const bool feedback = info().feedback;
+  const Elements first = feedback ? residual.stride : 0;
+  const GeneratedStates states = {residual.in == nullptr ? nullptr : residual.in + first, offset(residual.out, first),
+                                  residual.stride};
+  return {feedback ? residual.in : nullptr, feedback ? residual.out : nullptr, states};
+}
+
+Write TileCodec::mode_of(const Kept& kept, Elements n) const {
+  if (!kept.is_wanted()) return Write::kPlain;
+  bool streams = kept.residual_out == nullptr || residual_mode(kept.residual_out, n) == Write::kStream;
+  for (std::uint32_t i = 0; i < own_states() && kept.states.out != nullptr; ++i) {
+    streams = streams && residual_mode(kept.states.out + i * kept.states.stride, n) == Write::kStream;
+  }
+  return streams ? Write::kStream : Write::kPlain;
+}
+
 template <class TileDone>
-bool TileCodec::run_passes(unsigned count, Elements n, Elements step, const EncodeContext& context, std::byte* payload,
+bool TileCodec::run_passes(EncodePass& pass, bool keeps, Elements n, Elements step, std::byte* payload,
                            const TileDone& tile_done) const {
-  EncodePass pass;
-  pass.context = context;
+  const Passes all = passes(pass.of_sum);
+  const unsigned count = keeps ? all.count : all.without_kept;
   bool finite = true;
   for (; pass.number < count; ++pass.number) {
     begin_pass(pass, n, payload);
-    for_tiles(n, step, [&](const Tile& tile) { finite &= tile_done(pass, tile); });
+    for_tiles(n, step, [&](const Tile& tile) { finite &= tile_done(tile); });
   }
-  pass.number = passes();
+  pass.number = all.count;
   begin_pass(pass, n, payload);
   finish(n, finite, payload);
   return finite;
@@ -54,23 +72,29 @@ bool TileCodec::run_passes(unsigned count, Elements n, Elements step, const Enco
 
 Encoded TileCodec::encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                           std::byte* payload) const {
-  return encode_scaled({in, 1, residual.in}, n, residual.out, context, payload);
+  return encode_scaled(false, Scaled{in}, n, residual, context, payload);
 }
 
 Encoded TileCodec::encode_sum(const float* sum, float scale, Elements n, Residual residual,
                               const EncodeContext& context, std::byte* payload) const {
-  return encode_scaled({sum, scale, residual.in}, n, residual.out, context, payload);
+  return encode_scaled(true, Scaled{sum, scale}, n, residual, context, payload);
 }
 
-Encoded TileCodec::encode_scaled(const Scaled& source, Elements n, float* residual_out, const EncodeContext& context,
-                                 std::byte* payload) const {
-  const Write mode = residual_mode(residual_out, n);
+Encoded TileCodec::encode_scaled(bool of_sum, Scaled source, Elements n, Residual residual,
+                                 const EncodeContext& context, std::byte* payload) const {
+  const Kept kept = kept_of(residual);
+  const Write mode = mode_of(kept, n);
+  source.residual = kept.residual_in;
   // Without statistics to wait for there is nothing to keep in the cache, and one long loop is best.
   const Elements step = keeps_tiles() ? tile_elements() : std::max<Elements>(n, 1);
   float* scratch = keeps_tiles() ? memory_of(step) : nullptr;
-  const unsigned count = passes_for(residual_out);
-  const bool finite = run_passes(count, n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
-    return encode_tile(pass, tile, source.from(tile.first), scratch, payload, offset(residual_out, tile.first), mode);
+  EncodePass pass;
+  pass.context = context;
+  pass.of_sum = of_sum;
+  pass.states = kept.states;
+  const bool finite = run_passes(pass, kept.is_wanted(), n, step, payload, [&](const Tile& tile) {
+    float* const residual_out = offset(kept.residual_out, tile.first);
+    return encode_tile(pass, tile, source.from(tile.first), scratch, payload, residual_out, mode);
   });
   finish_writes(mode);
   return {encoded_bound(n), finite};
@@ -130,13 +154,17 @@ Encoded TileCodec::merge(std::span<const Contribution> contributions, Elements n
 Encoded TileCodec::encode_sums(TileSums& sums, Elements least_step, Elements n, float scale, Residual residual,
                                const EncodeContext& context, std::byte* payload) const {
   const Elements step = std::max(least_step, tile_elements());
-  const Write mode = residual_mode(residual.out, n);
+  const Kept kept = kept_of(residual);
+  const Write mode = mode_of(kept, n);
   float* sum = memory_of(step);
-  const unsigned count = passes_for(residual.out);
-  const bool finite = run_passes(count, n, step, context, payload, [&](EncodePass& pass, const Tile& tile) {
+  EncodePass pass;
+  pass.context = context;
+  pass.of_sum = true;
+  pass.states = kept.states;
+  const bool finite = run_passes(pass, kept.is_wanted(), n, step, payload, [&](const Tile& tile) {
     sums.sum(tile, sum);
-    const Scaled source{sum, scale, residual.in == nullptr ? nullptr : residual.in + tile.first};
-    return encode_tile(pass, tile, source, sum, payload, offset(residual.out, tile.first), mode);
+    const Scaled source{sum, scale, kept.residual_in == nullptr ? nullptr : kept.residual_in + tile.first};
+    return encode_tile(pass, tile, source, sum, payload, offset(kept.residual_out, tile.first), mode);
   });
   finish_writes(mode);
   return {encoded_bound(n), finite};

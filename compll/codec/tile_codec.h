@@ -27,8 +27,17 @@ class TileSums {
 /// What an encoding keeps between its passes, and what its random numbers depend on.
 struct EncodePass {
   EncodeContext context;
+  bool of_sum = false;                             ///< what is encoded is a sum of what was decoded
+  GeneratedStates states;                          ///< the codec's own, of the whole vector
   unsigned number = 0;                             ///< 0, 1, ...
   alignas(64) std::byte tensor[kMostTensorBytes];  ///< the codec's own
+};
+
+/// How often an encoder goes through the vector: more than once where a statistic of all elements is needed before the
+/// first code. What it is given is the same each time.
+struct Passes {
+  unsigned count = 1;
+  unsigned without_kept = 1;  ///< the first ones, which are enough where nothing is kept
 };
 
 /// A codec that encodes and decodes tile by tile, which is what lets encode, decode and merge be written once, for all
@@ -55,12 +64,8 @@ class TileCodec : public Codec {
   /// So many arrays of a tile's elements are behind the one in `scratch`, where there are blocks or any of these.
   virtual unsigned turned_arrays() const { return 0; }
 
-  /// How often the vector is gone through: more than once where a statistic of all elements is needed before the first
-  /// code. What encode_tile is given is the same each time.
-  virtual unsigned passes() const { return 1; }
-  /// How many of the first ones are enough where no residual is kept.
-  virtual unsigned passes_without_residual() const { return passes(); }
-  /// Called before each pass and, with `number` == passes(), behind the last one.
+  virtual Passes passes([[maybe_unused]] bool of_sum) const { return {}; }
+  /// Called before each pass and, with `number` == passes().count, behind the last one.
   virtual void begin_pass(EncodePass&, Elements, std::byte*) const {}
 
   /// Encodes the tile into its place in the payload; residual_out, when not null, has the tile's residual after.
@@ -75,16 +80,28 @@ class TileCodec : public Codec {
   /// out = the sum of these payloads' tiles in their order, or out += each of them in their order. At least one.
   virtual void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const = 0;
 
+ protected:
+  /// A residual, and the codec's own states behind it. A caller may give a residual to any codec that has no states
+  /// instead.
+  struct Kept {
+    const float* residual_in = nullptr;
+    float* residual_out = nullptr;
+    GeneratedStates states;
+
+    bool is_wanted() const { return residual_out != nullptr || states.out != nullptr; }
+  };
+  Kept kept_of(Residual residual) const;
+  /// How all that is kept of n elements is written.
+  Write mode_of(const Kept& kept, Elements n) const;
+
  private:
-  Encoded encode_scaled(const Scaled& source, Elements n, float* residual_out, const EncodeContext& context,
+  Encoded encode_scaled(bool of_sum, Scaled source, Elements n, Residual residual, const EncodeContext& context,
                         std::byte* payload) const;
-  /// So many passes, over tiles of `step` elements: tile_done(pass, tile) for each. Says whether all is finite.
+  std::uint32_t own_states() const { return info().states - (info().feedback ? 1 : 0); }
+  /// All passes over tiles of `step` elements: tile_done(pass, tile) for each. Says whether all is finite.
   template <class TileDone>
-  bool run_passes(unsigned count, Elements n, Elements step, const EncodeContext& context, std::byte* payload,
+  bool run_passes(EncodePass& pass, bool keeps, Elements n, Elements step, std::byte* payload,
                   const TileDone& tile_done) const;
-  unsigned passes_for(const float* residual_out) const {
-    return residual_out == nullptr ? passes_without_residual() : passes();
-  }
   /// Whether what happens to an element waits for others near it.
   bool keeps_tiles() const { return info().block != 1 || turned_arrays() != 0; }
   /// Memory for a tile of so many elements, and for what is turned.

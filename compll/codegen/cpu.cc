@@ -10,6 +10,7 @@
 #include "compll/codegen/decoder_text.h"
 #include "compll/codegen/encoder_text.h"
 #include "compll/codegen/operation_text.h"
+#include "compll/codegen/result_text.h"
 #include "compll/codegen/rounds_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_text.h"
@@ -21,17 +22,24 @@
 namespace casync::compll {
 namespace {
 
-void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes, bool turns) {
-  out.open(
-      "void begin_pass(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections)");
+/// The functions of a GeneratedEncoder.
+struct EncoderNames {
+  const char* begin_pass;
+  const char* tile;
+};
+constexpr EncoderNames kEncode = {"begin_pass", "encode_tile"}, kMerge = {"begin_merge_pass", "merge_tile"};
+
+void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes, const EncoderNames& names) {
+  out.open("void " + std::string(names.begin_pass) +
+           "(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections)");
   out.line("if (pass == 0) new (tensor) Tensor;");
   out.line("if (pass == " + std::to_string(passes.size()) +
            ") end(all, *reinterpret_cast<Tensor*>(tensor), sections);");
   out.close();
   out.line("");
-  out.open(
-      "bool encode_tile(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source,\n"
-      "                 float* scratch, std::byte* const* sections, float* residual, Write mode)");
+  out.open("bool " + std::string(names.tile) +
+           "(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source,\n"
+           "    float* scratch, std::byte* const* sections, float* residual, Write mode)");
   out.line("Tensor& known = *reinterpret_cast<Tensor*>(tensor);");
   out.line("static_cast<void>(pass), static_cast<void>(scratch);");
   for (std::size_t pass = passes.size(); pass-- > 0;) {
@@ -48,6 +56,9 @@ void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes, boo
   }
   out.close();
   out.line("");
+}
+
+void write_decode_tile(Writer& out, bool turns) {
   out.open(
       "void decode_tile(const GeneratedTile& tile, const std::byte* const* sections, std::size_t payloads, float* "
       "out,\n"
@@ -130,16 +141,15 @@ Status check_limits(const Program& program, const Source& source) {
   return Status::ok();
 }
 
-void begin_text(Writer& out, const Program& program, const std::string& include, const std::string& more,
-                const std::string& header) {
+void begin_text(Writer& out, const Program& program, const std::string& include,
+                const std::vector<std::string>& headers) {
   static_assert(kTritType.bits == kTrits);
   out.line("// Written by compllc from codec " + program.declares.name + ". Changes belong into its file.");
   out.line("#undef HWY_TARGET_INCLUDE");
   out.line("#define HWY_TARGET_INCLUDE \"" + include + "\"");
   out.line("#include <hwy/foreach_target.h>");
   out.line("");
-  out.line("#include \"compll/ops/cpu/" + header + "\"");
-  if (!more.empty()) out.line("#include \"compll/ops/cpu/" + more + "\"");
+  for (const std::string& header : headers) out.line("#include \"compll/ops/cpu/" + header + "\"");
   if (uses_trits(program)) out.line("#include \"compll/ops/cpu/trits-inl.h\"");
   out.line("");
   out.line("HWY_BEFORE_NAMESPACE();");
@@ -161,19 +171,27 @@ void end_targets(Writer& out, const std::vector<std::string>& functions) {
   out.line("");
 }
 
-void begin_codec(Writer& out, const Program& program, const std::optional<Constant>& block,
-                 const std::vector<WrittenPass>& passes = std::vector<WrittenPass>(1)) {
+void begin_codec(Writer& out, const Program& program, const std::optional<Constant>& block) {
   out.line("extern \"C\" const GeneratedCodec* " + generated_name(program.declares.name) + "() {");
   out.line("  static const GeneratedCodec codec = {");
   out.line("      kGeneratedVersion,");
   write_declaration(out, program, block);
-  std::size_t without_residual = passes.size();
-  while (passes[without_residual - 1].for_residual) --without_residual;
-  std::size_t arrays = 0;
+  out.line("      " + std::to_string(program.sections.size()) + ", {" + section_list(program) + "},");
+}
+
+std::string entry(const std::string& function) {
+  return "[](auto... all) { return HWY_DYNAMIC_DISPATCH(" + function + ")(all...); }";
+}
+
+/// A GeneratedEncoder.
+void write_encoder_entry(Writer& out, const std::vector<WrittenPass>& passes, const EncoderNames& names) {
+  std::size_t without_kept = passes.size(), arrays = 0;
+  while (passes[without_kept - 1].for_kept) --without_kept;
   for (const WrittenPass& pass : passes) arrays = std::max(arrays, pass.arrays);
-  out.line("      " + std::to_string(passes.size()) + ", " + std::to_string(without_residual) + ", " +
-           std::to_string(arrays) + ", " + std::to_string(program.sections.size()) + ", {" + section_list(program) +
-           "},");
+  out.line("      {" + std::to_string(passes.size()) + ", " + std::to_string(without_kept) + ", " +
+           std::to_string(arrays) + ",");
+  out.line("       " + entry(names.begin_pass) + ",");
+  out.line("       " + entry(names.tile) + "},");
 }
 
 void end_codec(Writer& out) {
@@ -188,6 +206,21 @@ void end_codec(Writer& out) {
 bool is_whole_groups(const Program& program, const Constant& block) {
   if (block.parameter) return program.parameters[*block.parameter].least >= 16;
   return block.value >= 16 && std::has_single_bit(block.value);
+}
+
+/// What encodes a sum, by the same names in a namespace of its own.
+std::vector<WrittenPass> write_merge(const Program& program, const Lowered& lowered, Writer& out,
+                                     Diagnostics& diagnostics) {
+  out.line("namespace of_sums {");
+  out.line("");
+  const std::vector<WrittenPass> passes = write_encoder(program, *lowered.merge, lowered, out, diagnostics);
+  write_entry_points(out, passes, kMerge);
+  out.line("}  // namespace of_sums");
+  out.line("");
+  for (const char* function : {kMerge.begin_pass, kMerge.tile})
+    out.line(std::string("using of_sums::") + function + ";");
+  out.line("");
+  return passes;
 }
 
 /// For programs whose every loop can be one over the elements of a tile.
@@ -207,22 +240,38 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   }
   Diagnostics diagnostics(source);
   Writer out(source);
-  const bool turns = lowered.encode.graph.has_transforms() || lowered.decode.graph.has_transforms();
-  begin_text(out, program, include, turns ? "hadamard-inl.h" : "", "program-inl.h");
-  std::vector<WrittenPass> passes;
+  const auto turns_in = [](const auto& routine) { return routine.graph.has_transforms(); };
+  const bool turns =
+      turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
+  std::vector<std::string> headers = {"program-inl.h"};
+  if (turns) headers.push_back("hadamard-inl.h");
+  if (!program.states.empty() || lowered.result) headers.push_back("states-inl.h");
+  begin_text(out, program, include, headers);
+  std::vector<WrittenPass> passes, merges;
   try {
     write_decoder(program, lowered, out, diagnostics);
     out.line("");
-    passes = write_encoder(program, lowered, out, diagnostics);
-    write_entry_points(out, passes, lowered.decode.graph.has_transforms());
+    passes = write_encoder(program, lowered.encode, lowered, out, diagnostics);
+    write_entry_points(out, passes, kEncode);
+    if (lowered.merge) merges = write_merge(program, lowered, out, diagnostics);
+    if (lowered.result) write_result(program, lowered, out, diagnostics);
+    write_decode_tile(out, turns_in(lowered.decode));
   } catch (const CannotWrite&) {
     return unimplemented(diagnostics.status().message());
   }
-  end_targets(out, {"begin_pass", "encode_tile", "decode_tile"});
-  begin_codec(out, program, lowered.block, passes);
-  out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(begin_pass)(all...); },");
-  out.line("      [](auto... all) { return HWY_DYNAMIC_DISPATCH(encode_tile)(all...); },");
-  out.line("      [](auto... all) { HWY_DYNAMIC_DISPATCH(decode_tile)(all...); },");
+  std::vector<std::string> functions = {kEncode.begin_pass, kEncode.tile, "decode_tile"};
+  if (lowered.merge) functions.insert(functions.end(), {kMerge.begin_pass, kMerge.tile});
+  if (lowered.result) functions.push_back("result_tile");
+  end_targets(out, functions);
+  begin_codec(out, program, lowered.block);
+  write_encoder_entry(out, passes, kEncode);
+  if (lowered.merge) {
+    write_encoder_entry(out, merges, kMerge);
+  } else {
+    out.line("      {},");
+  }
+  out.line("      " + entry("decode_tile") + ",");
+  out.line("      " + (lowered.result ? entry("result_tile") : "nullptr") + ",");
   out.line("      {}};");
   end_codec(out);
   return out.take();
@@ -256,7 +305,9 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   if (!block) return block.status();
   Diagnostics diagnostics(source);
   Writer out(source);
-  begin_text(out, program, include, draws(program) ? "whole_random-inl.h" : "", "whole-inl.h");
+  std::vector<std::string> headers = {"whole-inl.h"};
+  if (draws(program)) headers.push_back("whole_random-inl.h");
+  begin_text(out, program, include, headers);
   try {
     write_whole(program, out, diagnostics);
   } catch (const CannotWrite&) {
@@ -268,10 +319,7 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   if (program.result) functions.push_back("result");
   end_targets(out, functions);
   begin_codec(out, program, *block);
-  out.line("      nullptr, nullptr, nullptr,");
-  const auto entry = [](const std::string& function) {
-    return "[](auto... all) { return HWY_DYNAMIC_DISPATCH(" + function + ")(all...); }";
-  };
+  out.line("      {}, {}, nullptr, nullptr,");
   out.line("      {" + entry("sized") + ",");
   out.line("       " + entry("encode") + ",");
   out.line("       " + (program.merge ? entry("merge") : "nullptr") + ",");
@@ -286,7 +334,7 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
 Result<std::string> rounds_text(const Program& program, const Source& source, const std::string& include) {
   Diagnostics diagnostics(source);
   Writer out(source);
-  begin_text(out, program, include, "", "matrix-inl.h");
+  begin_text(out, program, include, {"matrix-inl.h"});
   try {
     write_rounds(program, out, diagnostics);
   } catch (const CannotWrite&) {
@@ -294,7 +342,7 @@ Result<std::string> rounds_text(const Program& program, const Source& source, co
   }
   end_targets(out, {"sized", "turn"});
   begin_codec(out, program, {});
-  out.line("      nullptr, nullptr, nullptr, {},");
+  out.line("      {}, {}, nullptr, nullptr, {},");
   out.line("      {" + std::to_string(program.rounds) + ",");
   out.line("       [](auto... all) { return HWY_DYNAMIC_DISPATCH(sized)(all...); },");
   out.line("       [](auto... all) { HWY_DYNAMIC_DISPATCH(turn)(all...); }}};");

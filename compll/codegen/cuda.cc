@@ -5,6 +5,7 @@
 
 #include "compll/codegen/cuda_decoder.h"
 #include "compll/codegen/cuda_encoder.h"
+#include "compll/codegen/cuda_result.h"
 #include "compll/codegen/cuda_routine.h"
 #include "compll/codegen/operation_text.h"
 #include "compll/lang/terms.h"
@@ -60,40 +61,19 @@ void write_sections(Writer& out, const Program& program) {
   out.close(";");
 }
 
-/// The functions that the program reduces by.
-void write_functions(Writer& out, const Graph& graph) {
-  for (std::size_t i = 0; i < graph.functions().size(); ++i) {
-    const ReducerFunction& function = graph.functions()[i];
-    const CudaExpression text(function.graph, {function.result});
-    const std::string type = type_text(function.graph[0].type);
-    out.open("struct Function" + std::to_string(i));
-    out.open("COMPLL_BOTH " + type + " operator()(" + type + " " + text.name(0) + ", " + type + " " + text.name(1) +
-             ") const");
-    for (ValueId id = 2; id < function.graph.values().size(); ++id) {
-      const Value& value = function.graph[id];
-      if (!text.has_line(id)) continue;
-      out.source_line(value.at);
-      out.line("const " + type_text(value.type) + " " + text.name(id) + " = " + text.definition(id) + ";");
-    }
-    out.line("return " + text.bare(function.result) + ";");
-    out.close();
-    out.close(";");
-    out.line("");
-    out.forget_line();
-  }
-}
-
 struct KernelText {
   std::string operation, body;
 };
 
-std::vector<KernelText> kernels_of(const cuda::Shape& shape) {
+std::vector<KernelText> kernels_of(const CudaText& text) {
+  const std::string of_sums = text.encodes_sums ? "CodecOfSums" : "Codec";
   std::vector<KernelText> all = {{"encode", "encode_tile<Codec, Gradient>(launch);"},
-                                 {"merge", "encode_tile<Codec, Merged<Decoder>>(launch);"},
+                                 {"merge", "encode_tile<" + of_sums + ", Merged<Decoder>>(launch);"},
                                  {"decode", "decode_tile<Codec>(launch);"}};
-  if (!shape.statistics) return all;
+  if (text.has_result) all.push_back({"result", "result_of_tile<Codec, Result>(launch);"});
+  if (!text.shape.statistics) return all;
   all.push_back({"encode_statistics", "statistics_of_tile<Codec, Gradient>(launch);"});
-  all.push_back({"merge_statistics", "statistics_of_tile<Codec, Merged<Decoder>>(launch);"});
+  all.push_back({"merge_statistics", "statistics_of_tile<" + of_sums + ", Merged<Decoder>>(launch);"});
   return all;
 }
 
@@ -113,7 +93,7 @@ std::string kernel_text(CudaText& made, const std::string& name, const KernelTex
 
 void write_kernels(Writer& out, const std::string& codec, CudaText& made) {
   std::string members;
-  for (const KernelText& kernel : kernels_of(made.shape)) {
+  for (const KernelText& kernel : kernels_of(made)) {
     out.line(kernel_text(made, "casync_" + codec, kernel));
     members += ",\n      ." + kernel.operation + " = " + made.kernels.back();
   }
@@ -166,7 +146,9 @@ Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const
   CudaText made;
   made.codec = codec;
   out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
-  const bool turns = lowered.encode.graph.has_transforms() || lowered.decode.graph.has_transforms();
+  const auto turns_in = [](const auto& routine) { return routine.graph.has_transforms(); };
+  const bool turns =
+      turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
   if (turns) out.line("#include \"compll/ops/cuda/hadamard.cuh\"");
   out.line("#include \"compll/ops/cuda/program.cuh\"");
   out.line("");
@@ -178,11 +160,10 @@ Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const
     out.line("");
     write_cuda_decoder(program, lowered, out, diagnostics);
     out.line("");
-    write_functions(out, lowered.encode.graph);
-    out.open("struct Codec");
-    made.shape = write_cuda_encoder(program, lowered, out, diagnostics);
-    out.close(";");
-    out.line("");
+    made.shape = write_cuda_encoders(program, lowered, out, diagnostics);
+    made.encodes_sums = lowered.merge.has_value();
+    made.has_result = lowered.result.has_value();
+    if (made.has_result) write_cuda_result(program, lowered, out, diagnostics);
     write_kernels(out, codec, made);
   } catch (const CannotWriteCuda&) {
     return unimplemented(diagnostics.status().message());
@@ -200,7 +181,7 @@ CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded) {
   made.text = contributed.text + (contributed.codec == encoded.codec ? "" : "\n" + encoded.text) +
               "\nnamespace casync::compll::cuda {\n";
   const std::string decoder = "codec_" + contributed.codec + "::Decoder", codec = "codec_" + encoded.codec + "::Codec";
-  for (KernelText kernel : kernels_of(encoded.shape)) {
+  for (KernelText kernel : kernels_of(encoded)) {
     if (!kernel.operation.starts_with("merge")) continue;
     kernel.body.replace(kernel.body.find("Codec"), 5, codec);
     kernel.body.replace(kernel.body.find("<Decoder>"), 9, "<" + decoder + ">");

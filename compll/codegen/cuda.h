@@ -16,6 +16,8 @@ struct CudaText {
   std::string codec;  ///< its name
   std::string text;
   cuda::Shape shape;
+  bool encodes_sums = false;         ///< there is a struct CodecOfSums
+  bool has_result = false;           ///< and a kernel that makes the gradient of what was decoded
   std::vector<std::string> kernels;  ///< their names: casync_int4_encode
 };
 

@@ -1,35 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda_encoder.h"
 
+#include <algorithm>
+
 #include "compll/codegen/cuda_loops.h"
 #include "compll/codegen/cuda_terms.h"
+#include "compll/ir/outputs.h"
 
 namespace casync::compll {
 namespace {
 
-std::vector<Output> outputs_of(const Lowered& lowered) {
-  std::vector<Output> all;
-  for (std::uint32_t i = 0; i < lowered.encode.sections.size(); ++i) {
-    all.push_back({Output::Kind::kSection, i, lowered.encode.sections[i]});
-  }
-  all.push_back({Output::Kind::kResidual, 0, lowered.encode.residual});
-  return all;
-}
-
 class CudaEncoderText : CudaLoops {
  public:
-  CudaEncoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : CudaLoops(program, lowered, out, diagnostics),
-        plan_(schedule(graph_, outputs_of(lowered), Transforms::kAgain)) {}
-
-  cuda::Shape write() {
-    for (const Output& output : outputs_of(lowered_)) text_.keep(output.value);
+  CudaEncoderText(const Program& program, const EncodeGraph& encode, const Lowered& lowered, Writer& out,
+                  Diagnostics& diagnostics)
+      : CudaLoops(program, encode, out, diagnostics),
+        lowered_(lowered),
+        plan_(schedule(graph_, outputs_of(encode), Transforms::kAgain)) {
+    for (const Output& output : outputs_of(encode_)) text_.keep(output.value);
     survey();
+  }
+
+  const cuda::Shape& shape() const { return shape_; }
+
+  /// As a struct of this name. The codec's shape has room for all of its encoders.
+  void write(const std::string& name, const cuda::Shape& shape) {
+    shape_ = shape;
+    // A unit would be a block, and what is turned together may be more.
+    if (shape.ordered && graph_.has_transforms()) {
+      refuse(program_.variables[program_.encode.gradient].at, "`hadamard` beside sums of blocks, by tiles,");
+    }
+    out_.open("struct " + name);
+    write_functions();
     write_constants();
-    if (statistics_ != 0) write_passes("statistics", 0, statistics_);
+    if (shape.statistics) write_passes("statistics", 0, statistics_);
     write_passes("encode", statistics_, plan_.passes.size());
     write_end();
-    return shape_;
+    out_.close(";");
+    out_.line("");
   }
 
  private:
@@ -49,10 +57,6 @@ class CudaEncoderText : CudaLoops {
         }
       }
     }
-    // A unit would be a block, and what is turned together may be more.
-    if (shape_.ordered && graph_.has_transforms()) {
-      refuse(program_.variables[program_.encode.gradient].at, "`hadamard` beside sums of blocks, by tiles,");
-    }
     statistics_ = plan_.passes.size() - 1;
     shape_.statistics = statistics_ != 0;
     // A second pass would begin when the first one is over everywhere.
@@ -68,12 +72,36 @@ class CudaEncoderText : CudaLoops {
     }
   }
 
+  /// The functions that the program reduces by.
+  void write_functions() {
+    for (std::size_t i = 0; i < graph_.functions().size(); ++i) {
+      const ReducerFunction& function = graph_.functions()[i];
+      const CudaExpression text(function.graph, {function.result});
+      const std::string type = type_text(function.graph[0].type);
+      out_.open("struct Function" + std::to_string(i));
+      out_.open("COMPLL_BOTH " + type + " operator()(" + type + " " + text.name(0) + ", " + type + " " + text.name(1) +
+                ") const");
+      for (ValueId id = 2; id < function.graph.values().size(); ++id) {
+        const Value& value = function.graph[id];
+        if (!text.has_line(id)) continue;
+        out_.source_line(value.at);
+        out_.line("const " + type_text(value.type) + " " + text.name(id) + " = " + text.definition(id) + ";");
+      }
+      out_.line("return " + text.bare(function.result) + ";");
+      out_.close();
+      out_.close(";");
+      out_.line("");
+      out_.forget_line();
+    }
+  }
+
   void write_constants() {
     const auto flag = [](bool value) { return value ? "true" : "false"; };
     out_.line("static constexpr uint32_t kNumber = " + std::to_string(program_.declares.number) +
               ", kVersion = " + std::to_string(program_.declares.version) + ";");
     out_.line("static constexpr uint32_t kOverflow = " + overflow_bits_text(program_) + ";");
-    out_.line("static constexpr uint32_t kSlots = " + std::to_string(shape_.slots) + ";");
+    out_.line("static constexpr uint32_t kSlots = " + std::to_string(shape_.slots) +
+              ", kStates = " + std::to_string(program_.states.size()) + ";");
     out_.line(std::string("static constexpr bool kHasBlocks = ") + flag(shape_.has_blocks) +
               ", kOrdered = " + flag(shape_.ordered) + ";");
     out_.line("using Decoder = codec::Decoder;");
@@ -103,22 +131,35 @@ class CudaEncoderText : CudaLoops {
     for (const Output& output : plan_.tensor_stores) needed.push_back(output.value);
     write_preamble(needed, plan_.tensor_stores);
     for (const Output& output : plan_.tensor_stores) {
-      out_.line("store_one<" + entry_bits(output.section) + ">(" + text_.bare(output.value) + ", " +
-                section(output.section) + ", 0);");
+      out_.line("store_one<" + entry_bits(output.index) + ">(" + text_.bare(output.value) + ", " +
+                section(output.index) + ", 0);");
     }
     out_.line("Sections(n, settings.log2_block).clear_gaps(work.segment.payload);");
     out_.close();
     out_.forget_line();
   }
 
+  const Lowered& lowered_;
   Schedule plan_;
   std::size_t statistics_ = 0;  ///< passes of the first launch
 };
 
 }  // namespace
 
-cuda::Shape write_cuda_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
-  return CudaEncoderText(program, lowered, out, diagnostics).write();
+cuda::Shape write_cuda_encoders(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
+  CudaEncoderText encode(program, lowered.encode, lowered, out, diagnostics);
+  cuda::Shape shape = encode.shape();
+  if (!lowered.merge) {
+    encode.write("Codec", shape);
+    return shape;
+  }
+  CudaEncoderText merge(program, *lowered.merge, lowered, out, diagnostics);
+  shape.slots = std::max(shape.slots, merge.shape().slots);
+  shape.ordered = shape.ordered || merge.shape().ordered;
+  shape.statistics = shape.statistics || merge.shape().statistics;
+  encode.write("Codec", shape);
+  merge.write("CodecOfSums", shape);
+  return shape;
 }
 
 }  // namespace casync::compll

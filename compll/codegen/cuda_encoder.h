@@ -8,8 +8,8 @@
 
 namespace casync::compll {
 
-/// The members of struct Codec that encode: statistics, encode, end. How they are to be launched. Throws
-/// CannotWriteCuda.
-cuda::Shape write_cuda_encoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
+/// struct Codec, whose members encode: statistics, encode, end; and where a sum is encoded otherwise struct
+/// CodecOfSums. How they are to be launched. Throws CannotWriteCuda.
+cuda::Shape write_cuda_encoders(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

@@ -24,7 +24,9 @@ std::vector<Launches> launches_of(const Program& program, const Source& source) 
   if (const Result<Lowered> lowered = lower(program, source)) {
     if (const Result<CudaText> text = cuda_text(program, *lowered, source)) {
       const std::uint32_t encoding = text->shape.statistics ? 2 : 1;
-      return {{"encode", encoding}, {"merge", encoding}, {"decode"}};
+      all = {{"encode", encoding}, {"merge", encoding}, {"decode"}};
+      if (text->has_result) all.push_back({"result"});
+      return all;
     }
   }
   if (const Result<CudaWhole> whole = cuda_whole_text(program, source)) {

@@ -4,30 +4,26 @@
 #include <algorithm>
 
 #include "compll/codegen/operation_text.h"
+#include "compll/ir/outputs.h"
 
 namespace casync::compll {
 namespace {
 
-std::vector<ValueId> results_of(const Lowered& lowered) {
-  std::vector<ValueId> all = lowered.encode.sections;
-  all.push_back(lowered.encode.residual);
-  return all;
-}
-
-/// What has to have a NaN's bits. Of finite elements only a transform makes one, which a residual then shows.
-std::vector<ValueId> seen_of(const Lowered& lowered) {
-  return lowered.encode.graph.has_transforms() ? results_of(lowered) : lowered.encode.sections;
+/// What has to have a NaN's bits. Of finite elements only a transform and a state make one, which is then kept.
+std::vector<ValueId> seen_of(const EncodeGraph& encode) {
+  const bool keeps = encode.graph.has_transforms() || !encode.states.empty();
+  return keeps ? values_of(outputs_of(encode)) : encode.sections;
 }
 
 bool is_random(const Value& value) { return value.kind == Value::Kind::kCompute && value.arguments.empty(); }
 
 }  // namespace
 
-CudaLoops::CudaLoops(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-    : CudaRoutine(program, lowered.encode.graph, seen_of(lowered), out, diagnostics),
-      lowered_(lowered),
-      conditions_(needed_if(graph_, results_of(lowered))) {
-  text_.keep(lowered.encode.input);
+CudaLoops::CudaLoops(const Program& program, const EncodeGraph& encode, Writer& out, Diagnostics& diagnostics)
+    : CudaRoutine(program, encode.graph, seen_of(encode), out, diagnostics),
+      encode_(encode),
+      conditions_(needed_if(graph_, values_of(outputs_of(encode)))) {
+  text_.keep(encode.input);
   for (const std::optional<Condition>& condition : conditions_) {
     if (condition) text_.keep(condition->value);
   }
@@ -122,8 +118,8 @@ void CudaLoops::write_preamble(const std::vector<ValueId>& needed, const std::ve
   out_.line("[[maybe_unused]] const uint64_t n = work.segment.n;");
   if (!stores.empty()) out_.line("const Sections at(n, settings.log2_block);");
   for (const Output& output : stores) {
-    out_.line("unsigned char* const " + section(output.section) + " = in_global(work.segment.payload) + at." +
-              section_word(program_, output.section) + ";");
+    out_.line("unsigned char* const " + section(output.index) + " = in_global(work.segment.payload) + at." +
+              section_word(program_, output.index) + ";");
   }
   const ValueFlags in = tensor_values(needed);
   for (ValueId id = 0; id < in.size(); ++id) {
@@ -184,8 +180,8 @@ void CudaLoops::write_block_values(const Phase& phase) {
   if (phase.block_stores.empty()) return;
   out_.open("if (work.begins_block(size))");
   for (const Output& output : phase.block_stores) {
-    out_.line("store_one<" + entry_bits(output.section) + ">(" + text_.bare(output.value) + ", " +
-              section(output.section) + ", entry);");
+    out_.line("store_one<" + entry_bits(output.index) + ">(" + text_.bare(output.value) + ", " + section(output.index) +
+              ", entry);");
   }
   out_.close();
 }
@@ -204,6 +200,9 @@ void CudaLoops::write_element(ValueId id, Loop loop) {
   const bool quads = loop == Loop::kQuads;
   if (value.kind == Value::Kind::kInput) {
     define(id, quads ? "x[k]" : "work.kept[j]");
+  } else if (value.kind == Value::Kind::kState) {
+    const std::string index = std::to_string(value.state);
+    define(id, quads ? state(value.state) + "[k]" : "work.state_at(" + index + ", i)");
   } else if (value.kind == Value::Kind::kIndex) {
     define(id, type_text(value.type) + (quads ? "(i + k)" : "(i)"));
   } else if (is_ahead(id)) {

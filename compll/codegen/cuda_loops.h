@@ -17,7 +17,7 @@ namespace casync::compll {
 /// each thread; where a reduction has an order a second one follows, over the 16 lanes of reductions.
 class CudaLoops : protected CudaRoutine {
  protected:
-  CudaLoops(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
+  CudaLoops(const Program& program, const EncodeGraph& encode, Writer& out, Diagnostics& diagnostics);
 
   /// Everything of one pass.
   void write_pass(const Pass& pass);
@@ -25,7 +25,7 @@ class CudaLoops : protected CudaRoutine {
   /// At a function's begin: what these need of the tensor, and pointers to the sections that are stored.
   void write_preamble(const std::vector<ValueId>& needed, const std::vector<Output>& stores);
 
-  const Lowered& lowered_;
+  const EncodeGraph& encode_;
   std::vector<std::optional<Condition>> conditions_;  ///< without which a reduction is not needed
   cuda::Shape shape_;
   std::map<ValueId, std::uint32_t> slots_;  ///< of reductions to one for the tensor
@@ -47,6 +47,7 @@ class CudaLoops : protected CudaRoutine {
   void write_quads(const Phase& phase, const std::vector<ValueId>& reductions);
   Turned write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
                          const std::optional<Output>& residual);
+  void write_state_loads(const Phase& phase);
   void write_turned_residual(const Phase& phase, ValueId residual, Turned turned);
   std::vector<ValueId> targets_of(const Phase& phase, const std::vector<ValueId>& reductions) const;
   std::set<ValueId> find_of_places() const;

@@ -19,13 +19,16 @@ void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& redu
   out_.line("const uint32_t j = row + 4 * work.lane, rest = work.rest(piece, j);");
   out_.line("[[maybe_unused]] const uint64_t i = piece.first + j;");
   out_.line("const Quad<float> x = work.quad(j);");
+  write_state_loads(phase);
   for (const Output& output : phase.stores) {
     if (output.kind == Output::Kind::kResidual) {
       residual = output;
+    } else if (output.kind == Output::Kind::kState) {
+      out_.line("Quad<float> " + state_then(output.index) + ";");
     } else if (graph_[output.value].type == kDoubleType) {
       refuse(graph_[output.value].at, "a section of doubles");
     } else {
-      out_.line("Quad<uint32_t> " + section_word(program_, output.section) + "_codes;");
+      out_.line("Quad<uint32_t> " + section_word(program_, output.index) + "_codes;");
     }
   }
   const bool turns = residual && graph_.has_transforms();
@@ -36,12 +39,25 @@ void CudaLoops::write_quads(const Phase& phase, const std::vector<ValueId>& redu
   Turned turned = write_quad_body(phase, reductions, residual);
   if (turns) write_turned_residual(phase, residual->value, std::move(turned));
   for (const Output& output : phase.stores) {
-    if (output.kind == Output::Kind::kResidual) continue;
-    out_.line("store_quad<" + entry_bits(output.section) + ">(" + section_word(program_, output.section) + "_codes, " +
-              section(output.section) + ", i, rest);");
+    if (output.kind != Output::Kind::kSection) continue;
+    out_.line("store_quad<" + entry_bits(output.index) + ">(" + section_word(program_, output.index) + "_codes, " +
+              section(output.index) + ", i, rest);");
   }
   if (residual) out_.line("if (keeps_back) work.keep_back(kept_back, i, rest);");
+  for (const Output& output : phase.stores) {
+    if (output.kind != Output::Kind::kState) continue;
+    out_.line("work.keep_state(" + std::to_string(output.index) + ", " + state_then(output.index) + ", i, rest);");
+  }
   out_.close();
+}
+
+void CudaLoops::write_state_loads(const Phase& phase) {
+  for (const ValueId id : phase.elements) {
+    const Value& value = graph_[id];
+    if (value.kind != Value::Kind::kState) continue;
+    out_.line("[[maybe_unused]] const Quad<float> " + state(value.state) + " = work.state(" +
+              std::to_string(value.state) + ", i, rest);");
+  }
 }
 
 Turned CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>& reductions,
@@ -59,8 +75,11 @@ Turned CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>
     if (always[id]) write_element(id, Loop::kQuads);
   }
   for (const Output& output : phase.stores) {
-    if (output.kind != Output::Kind::kSection) continue;
-    out_.line(section_word(program_, output.section) + "_codes[k] = code_of(" + text_.bare(output.value) + ");");
+    if (output.kind == Output::Kind::kSection) {
+      out_.line(section_word(program_, output.index) + "_codes[k] = code_of(" + text_.bare(output.value) + ");");
+    } else if (output.kind == Output::Kind::kState) {
+      out_.line(state_then(output.index) + "[k] = " + text_.bare(output.value) + ";");
+    }
   }
   for (const ValueId id : reductions) {
     out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ", i + k);");
@@ -79,12 +98,12 @@ Turned CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>
   return turned;
 }
 
-/// Elements that a loop needs whether a residual is kept or not.
+/// Elements that a loop needs whether a residual is kept or not: states are, as a rule.
 std::vector<ValueId> CudaLoops::targets_of(const Phase& phase, const std::vector<ValueId>& reductions) const {
   std::vector<ValueId> targets;
   for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
   for (const Output& output : phase.stores) {
-    if (output.kind == Output::Kind::kSection) targets.push_back(output.value);
+    if (output.kind != Output::Kind::kResidual) targets.push_back(output.value);
   }
   return targets;
 }

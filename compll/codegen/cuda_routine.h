@@ -124,6 +124,9 @@ class CudaRoutine {
     return ahead;
   }
   std::string quad_type(ValueId id) const { return "Quad<" + type_text(graph_[id].type) + "> "; }
+  /// A thread's four neighbours of a state, and what they become.
+  static std::string state(std::uint32_t index) { return "state" + std::to_string(index); }
+  static std::string state_then(std::uint32_t index) { return state(index) + "_then"; }
   /// No name of a program's value ends like this.
   static std::string turned(ValueId id) { return "turned" + std::to_string(id); }
   static std::string turned_element(ValueId id) { return turned(id) + "[k]"; }

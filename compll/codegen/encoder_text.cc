@@ -5,25 +5,20 @@
 #include <set>
 
 #include "compll/codegen/block_values.h"
+#include "compll/codegen/encoder_loops.h"
 #include "compll/codegen/operation_text.h"
-#include "compll/codegen/reduction_text.h"
-#include "compll/codegen/transform_arrays.h"
-#include "compll/ir/schedule.h"
 
 namespace casync::compll {
 namespace {
 
-/// struct Tensor, and a function for each pass of encode.
-class EncoderText : ReductionText {
+/// struct Tensor, and a function for each pass of encode or merge.
+class EncoderText : EncoderLoops {
  public:
-  EncoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : ReductionText(program, lowered.encode.graph, results(lowered), lowered, out, diagnostics),
-        plan_(schedule(graph_, outputs(lowered), Transforms::kKept)),
-        always_(always_needed()) {}
+  using EncoderLoops::EncoderLoops;
 
   std::vector<WrittenPass> write() {
-    for (const Output& output : outputs(lowered_)) text_.keep(written_as(output));
-    text_.keep(lowered_.encode.input);
+    for (const Output& output : outputs_of(encode_)) text_.keep(written_as(output));
+    text_.keep(encode_.input);
     for (const Pass& pass : plan_.passes) {
       for (const ValueId id : conditions_of(pass)) text_.keep(id);
     }
@@ -37,41 +32,16 @@ class EncoderText : ReductionText {
     std::vector<WrittenPass> written;
     for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) {
       const Pass& made = plan_.passes[pass];
-      written.push_back({has_blocks(made), waits_for_residual(pass), TransformArrays(made).count()});
+      written.push_back({has_blocks(made), waits_for_kept(pass), TransformArrays(made).count()});
     }
     return written;
   }
 
  private:
   /// The first one looks at all elements, whoever wants them.
-  bool waits_for_residual(std::size_t pass) const {
-    return pass != 0 && !has_blocks(plan_.passes[pass]) && is_for_residual(plan_.passes[pass].phases.front());
+  bool waits_for_kept(std::size_t pass) const {
+    return pass != 0 && !has_blocks(plan_.passes[pass]) && is_for_kept(plan_.passes[pass].phases.front());
   }
-  /// What sections and reductions are made of.
-  std::vector<bool> always_needed() const {
-    std::vector<bool> needed(graph_.values().size(), false);
-    for (const ValueId id : lowered_.encode.sections) needed[id] = true;
-    for (const Pass& pass : plan_.passes) {
-      for (const Phase& phase : pass.phases) {
-        for (const ValueId id : phase.reductions) needed[id] = true;
-      }
-    }
-    return below(needed);
-  }
-  static std::vector<ValueId> results(const Lowered& lowered) {
-    std::vector<ValueId> all = lowered.encode.sections;
-    all.push_back(lowered.encode.residual);
-    return all;
-  }
-  static std::vector<Output> outputs(const Lowered& lowered) {
-    std::vector<Output> all;
-    for (std::uint32_t i = 0; i < lowered.encode.sections.size(); ++i) {
-      all.push_back({Output::Kind::kSection, i, lowered.encode.sections[i]});
-    }
-    all.push_back({Output::Kind::kResidual, 0, lowered.encode.residual});
-    return all;
-  }
-
   void define_sections() {
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
       out_.line("std::byte* const " + section(i) + " = sections[" + std::to_string(i) + "];");
@@ -94,6 +64,7 @@ class EncoderText : ReductionText {
               (blocks ? "Scaled& source, float* scratch," : "Input& input,") +
               "\n    std::byte* const* sections, float* residual, Write mode)");
     define_sections();
+    define_states(encode_.states.size());
     std::vector<bool> needed = needed_of_tensor(pass), asked(needed.size(), false);
     for (const ValueId id : conditions_of(pass)) asked[id] = true;
     asked = below(std::move(asked));
@@ -117,9 +88,10 @@ class EncoderText : ReductionText {
     if (blocks) {
       write_blocks(pass, number, checks, values);
     } else {
-      const bool waits = waits_for_residual(number);
-      if (waits) out_.open("if (residual != nullptr)");
-      write_loop(pass.phases.front(), {"0", "tile.count", "input.load(i, rest)", "", checks});
+      const bool waits = waits_for_kept(number);
+      if (waits) out_.open("if (" + keeps_any() + ")");
+      write_loop(pass.phases.front(),
+                 {"0", "tile.count", "input.load(i, rest)", "", "kFetchFloatsAhead / sizeof(float)", checks});
       if (waits) out_.close();
     }
     for_tensor_reductions(
@@ -153,12 +125,6 @@ class EncoderText : ReductionText {
     }
     return std::nullopt;
   }
-  /// A loop over elements: from where to where, how one gets sixteen of the input, and what is fetched beside.
-  struct Loop {
-    std::string begin, end, input, fetch;
-    bool top = false;  ///< takes the largest magnitude of everything
-  };
-
   // Values of a block are computed behind the loop that reduces them: the loops over the elements of all blocks that
   // are worked on together come one after the other.
 
@@ -196,8 +162,8 @@ class EncoderText : ReductionText {
     for (std::size_t i = 0; i < pass.phases.size(); ++i) {
       const Phase* next = i + 1 < pass.phases.size() ? &pass.phases[i + 1] : nullptr;
       if (!has_loop(pass.phases[i])) continue;
-      const bool waits = !(i == 0 && checks) && only_for_residual(pass.phases[i]);
-      if (waits) out_.open("if (residual != nullptr)");
+      const bool waits = !(i == 0 && checks) && only_for_kept(pass.phases[i]);
+      if (waits) out_.open("if (" + keeps_any() + ")");
       out_.open("for (size_t b = first, k = 0; b < last; b += block, ++k)");
       out_.line("const size_t end = std::min(b + block, last);");
       for (const ValueId id : values.handed_on()) {
@@ -211,7 +177,7 @@ class EncoderText : ReductionText {
           out_.line(reducer(graph_[id]) + " reduced_" + std::to_string(id) + ";");
       }
       write_loop(pass.phases[i], {"b", "end", "load_floats(input + i)", i == longest ? "ahead.fetch_line(i);" : "",
-                                  i == 0 && checks && !top});
+                                  i == longest ? "tile.count" : "", i == 0 && checks && !top});
       if (next != nullptr) write_of_block(*next, top);
       for (const ValueId id : values.handed_on()) {
         if (values.is_computed_in(id, i)) out_.line("blocks[k]." + text_.name(id) + " = " + text_.name(id) + ";");
@@ -224,12 +190,15 @@ class EncoderText : ReductionText {
     out_.close();
   }
 
-  /// Whether a phase does something where a residual is kept only.
-  bool only_for_residual(const Phase& phase) const {
+  /// Whether a phase does something where a residual or states are kept only.
+  bool only_for_kept(const Phase& phase) const {
     return phase.reductions.empty() &&
            std::none_of(phase.transforms.begin(), phase.transforms.end(), [&](ValueId id) { return always_[id]; }) &&
-           std::all_of(phase.stores.begin(), phase.stores.end(),
-                       [](const Output& output) { return output.kind == Output::Kind::kResidual; });
+           std::all_of(phase.stores.begin(), phase.stores.end(), is_kept);
+  }
+  std::string keeps_any() const {
+    if (!encode_.residual) return "keeps_states";
+    return encode_.states.empty() ? "residual != nullptr" : "residual != nullptr || keeps_states";
   }
 
   /// What transforms take is there of all blocks that are worked on together: the matrix times that.
@@ -258,106 +227,10 @@ class EncoderText : ReductionText {
       if (top == id) out_.line("finite &= " + finite_text(program_, text_.name(id)) + ";");
     }
     for (const Output& output : phase.block_stores) {
-      out_.line(store_one(element(output), text_.use(output.value, false), section(output.section) + ", entry + k"));
+      out_.line(store_one(element(output), text_.use(output.value, false), section(output.index) + ", entry + k"));
     }
   }
 
-  /// The first loop of a pass goes through every element of the input, whether it computes with it or not: all have to
-  /// be finite.
-  void write_loop(const Phase& phase, const Loop& loop) {
-    const ValueId input = lowered_.encode.input;
-    out_.open("for_groups(" + loop.begin + ", " + loop.end + ", [&](size_t i, auto rest) COMPLL_INLINE");
-    if (loop.top || std::find(phase.elements.begin(), phase.elements.end(), input) != phase.elements.end()) {
-      define(input, loop.input);
-    }
-    if (loop.top) out_.line("top.take(" + text_.name(input) + ", rest);");
-    if (!loop.fetch.empty()) out_.line(loop.fetch);
-    for (const Output& output : phase.stores) {
-      if (output.kind != Output::Kind::kSection) continue;
-      out_.line(fetch(element(output), section(output.section)));
-    }
-    const std::vector<bool> always = needed_without_residual(phase);
-    for (const ValueId id : phase.elements) {
-      if (always[id]) define_element(id);
-    }
-    for (const ValueId id : phase.reductions) {
-      const Value& value = graph_[id];
-      if (value.kind == Value::Kind::kBlockReduce && is_count_of_all(id)) continue;
-      write_take(id);
-    }
-    for (const Output& output : phase.stores) {
-      if (output.kind != Output::Kind::kSection) continue;
-      out_.line(store_group(element(output), text_.use(written_as(output), true), section(output.section)));
-    }
-    write_residual(phase, always);
-    // What a transform takes may go where another one was read from: behind all else.
-    for (const ValueId id : phase.transforms) {
-      if (always_[id]) write_taken(id);
-    }
-    out_.line("static_cast<void>(rest);");
-    out_.close(");");
-  }
-
-  /// What a loop does only where a residual is kept.
-  void write_residual(const Phase& phase, const std::vector<bool>& always) {
-    const auto is_residual = [](const Output& output) { return output.kind == Output::Kind::kResidual; };
-    const auto stored = std::find_if(phase.stores.begin(), phase.stores.end(), is_residual);
-    const bool all_always =
-        std::all_of(phase.transforms.begin(), phase.transforms.end(), [&](ValueId id) { return always_[id]; });
-    if (stored == phase.stores.end() && all_always) return;
-    out_.open("if (residual != nullptr)");
-    for (const ValueId id : phase.elements) {
-      if (!always[id]) define_element(id);
-    }
-    if (stored != phase.stores.end()) {
-      out_.line("write_residual(" + text_.use(stored->value, true) + ", residual, i, rest, mode);");
-    }
-    for (const ValueId id : phase.transforms) {
-      if (!always_[id]) write_taken(id);
-    }
-    out_.close();
-  }
-
-  /// What a transform takes.
-  void write_taken(ValueId id) {
-    out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + arrays_->of(id) + " + i);");
-  }
-
-  void define_element(ValueId id) {
-    const Value& value = graph_[id];
-    check_element(value);
-    if (id == lowered_.encode.input || !text_.has_line(id) || (text_.uses(id) == 0 && as_bool(id) != id)) return;
-    if (value.kind == Value::Kind::kIndex)
-      define(id, index(value));
-    else if (value.kind == Value::Kind::kTransform)
-      define(id, "load_floats(" + arrays_->of(id) + " + i)");
-    else if (is_random(value))
-      define(id, random(value, "random_" + std::to_string(id)));
-    else
-      define(id, text_.definition(id));
-  }
-
-  /// What a loop computes whether a residual is kept or not.
-  std::vector<bool> needed_without_residual(const Phase& phase) const {
-    std::vector<bool> needed(graph_.values().size(), false);
-    for (const ValueId id : phase.reductions) needed[graph_[id].arguments.front()] = true;
-    for (const ValueId id : phase.transforms) {
-      if (always_[id]) needed[graph_[id].arguments.front()] = true;
-    }
-    for (const Output& output : phase.stores) {
-      if (output.kind == Output::Kind::kSection) needed[output.value] = true;
-    }
-    return below(needed);
-  }
-
-  ScalarType element(const Output& output) const { return program_.sections[output.section].type.element; }
-
-  /// A single bit is stored as the condition it comes from.
-  ValueId written_as(const Output& output) const {
-    const bool bit = output.kind == Output::Kind::kSection && graph_[output.value].domain == Domain::kElement &&
-                     program_.sections[output.section].type.element.bits == 1;
-    return bit ? as_bool(output.value) : output.value;
-  }
   /// Behind the last pass: sections with one entry for the tensor.
   void write_end() {
     out_.open("HWY_INLINE void end(const GeneratedTile& tile, Tensor& tensor, std::byte* const* sections)");
@@ -370,23 +243,19 @@ class EncoderText : ReductionText {
     define_tensor_values(needed);
     for (const Output& output : plan_.tensor_stores) {
       out_.line(store_one(element(output), text_.use(output.value, false),
-                          "sections[" + std::to_string(output.section) + "], 0"));
+                          "sections[" + std::to_string(output.index) + "], 0"));
     }
     out_.line("static_cast<void>(tile), static_cast<void>(tensor), static_cast<void>(sections);");
     out_.close();
     out_.line("");
   }
-
-  Schedule plan_;
-  std::optional<TransformArrays> arrays_;  ///< of the pass with blocks that is being written
-  const std::vector<bool> always_;         ///< what is needed whether a residual is kept or not
 };
 
 }  // namespace
 
-std::vector<WrittenPass> write_encoder(const Program& program, const Lowered& lowered, Writer& out,
-                                       Diagnostics& diagnostics) {
-  return EncoderText(program, lowered, out, diagnostics).write();
+std::vector<WrittenPass> write_encoder(const Program& program, const EncodeGraph& encode, const Lowered& lowered,
+                                       Writer& out, Diagnostics& diagnostics) {
+  return EncoderText(program, encode, lowered, out, diagnostics).write();
 }
 
 }  // namespace casync::compll

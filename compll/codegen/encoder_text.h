@@ -12,14 +12,14 @@ namespace casync::compll {
 
 /// A pass over all tiles.
 struct WrittenPass {
-  bool gathers = false;       ///< it goes through blocks several times, which is why they are in the first-level cache
-  bool for_residual = false;  ///< and does nothing where none is kept
-  std::size_t arrays = 0;     ///< of a tile's elements, for what transforms give
+  bool gathers = false;    ///< it goes through blocks several times, which is why they are in the first-level cache
+  bool for_kept = false;   ///< and does nothing where nothing is kept
+  std::size_t arrays = 0;  ///< of a tile's elements, for what transforms give
 };
 
-/// struct Tensor, a function for each pass of encode, and what comes behind the last one. Returns the passes. Throws
-/// CannotWrite.
-std::vector<WrittenPass> write_encoder(const Program& program, const Lowered& lowered, Writer& out,
-                                       Diagnostics& diagnostics);
+/// struct Tensor, a function for each pass of encode or merge, and what comes behind the last one. Returns the passes.
+/// Throws CannotWrite.
+std::vector<WrittenPass> write_encoder(const Program& program, const EncodeGraph& encode, const Lowered& lowered,
+                                       Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

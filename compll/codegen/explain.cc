@@ -8,8 +8,7 @@
 #include "compll/codegen/rounds_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_text.h"
-#include "compll/ir/lower.h"
-#include "compll/ir/schedule.h"
+#include "compll/ir/outputs.h"
 #include "compll/lang/element_count.h"
 
 namespace casync::compll {
@@ -41,52 +40,49 @@ void add(std::string& text, const FunctionLoops& function, double least, const s
   if (bytes > least + 0.005 && !why.empty()) text += "  " + why + "\n";
 }
 
-/// Functions that work on tiles: each pass brings all elements in once.
-class TileExplanation {
+std::string list_of(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return all;
+}
+
+/// Encode or merge of a program that works on tiles: each pass brings all elements in once.
+class EncoderExplanation {
  public:
-  TileExplanation(const Program& program, const Lowered& lowered, const Source& source, double payload)
-      : program_(program), graph_(lowered.encode.graph), lowered_(lowered), source_(source), payload_(payload) {
+  EncoderExplanation(const Program& program, const EncodeGraph& encode, const Source& source, double payload)
+      : program_(program), encode_(encode), graph_(encode.graph), source_(source), payload_(payload) {
     std::vector<Output> outputs;
-    for (std::uint32_t i = 0; i < lowered.encode.sections.size(); ++i) {
-      outputs.push_back({Output::Kind::kSection, i, lowered.encode.sections[i]});
+    for (const Output& output : outputs_of(encode)) {
+      if (output.kind != Output::Kind::kResidual || program.declares.feedback) outputs.push_back(output);
     }
-    if (program.declares.feedback) outputs.push_back({Output::Kind::kResidual, 0, lowered.encode.residual});
     plan_ = schedule(graph_, outputs, Transforms::kAgain);
+    arrays_ = static_cast<double>(program.states.size()) + (program.declares.feedback ? 1 : 0);
   }
 
-  std::string text() const {
-    const bool feedback = program_.declares.feedback;
-    const LeastBytes least = this->least();
-    std::string all;
-    add(all, {feedback ? "encode with feedback" : "encode", passes(feedback ? 8 : 4)}, least.encode, reason());
-    add(all, {"decode", {{"codes become elements", payload_, 4}}}, least.decode, "");
-    add(all, {"decode and add", {{"codes become elements", payload_ + 4, 4}}}, payload_ + 8, "");
-    const double codes = kMerged * payload_;
-    add(all, {"merge of " + std::to_string(kMerged), passes(codes + (feedback ? 4 : 0))}, least.merge, reason());
-    return all;
-  }
-
-  /// What waits for a reduction reads its input once more.
-  LeastBytes least() const {
-    const double residual = program_.declares.feedback ? 8 : 0, codes = kMerged * payload_;
-    const double again = waits() ? 1 : 0;
-    return {.encode = 4 + residual + payload_ + again * (4 + residual / 2),
-            .decode = payload_ + 4,
-            .merge = codes + payload_ + residual + again * (codes + residual / 2)};
-  }
-
- private:
-  /// What each pass reads of the input, and the last one writes.
-  std::vector<Loop> passes(double read) const {
+  /// What each pass reads: so many bytes of what is encoded, and what is kept. The last one writes.
+  std::vector<Loop> passes(double input) const {
+    std::vector<std::string> last = {"sections"};
+    if (program_.declares.feedback) last.push_back("residual");
+    for (const ProgramState& state : program_.states) last.push_back("`" + state.name + "`");
     std::vector<Loop> loops;
-    for (std::size_t i = 0; i < plan_.passes.size(); ++i) {
-      const bool last = i + 1 == plan_.passes.size();
-      loops.push_back({last ? "sections" + std::string(program_.declares.feedback ? ", residual" : "") : names(i), read,
-                       last ? payload_ + (program_.declares.feedback ? 4 : 0) : 0});
-    }
+    for (std::size_t i = 0; i + 1 < plan_.passes.size(); ++i) loops.push_back({names(i), input + 4 * arrays_, 0});
+    loops.push_back({list_of(last), input + 4 * arrays_, payload_ + 4 * arrays_});
     return loops;
   }
 
+  /// What waits for a reduction reads its input once more.
+  double least(double input) const { return input + 8 * arrays_ + payload_ + (waits() ? input + 4 * arrays_ : 0); }
+
+  std::string reason() const {
+    if (plan_.passes.size() < 2) return "";
+    if (!waits()) {
+      return "only the residual waits for " + names(0) +
+             ": kept as it is and taken apart in the next step it would not";
+    }
+    return "codes wait for " + names(0) + ", and that for a pass of its own";
+  }
+
+ private:
   std::string word(ValueId id) const {
     const Value& value = graph_[id];
     const std::string line = "line " + std::to_string(source_.position(value.at.begin).line);
@@ -106,8 +102,7 @@ class TileExplanation {
 
   /// Whether codes have to wait for what is reduced over the whole tensor.
   bool waits() const {
-    for (std::size_t i = 0; i < lowered_.encode.sections.size(); ++i) {
-      const ValueId id = lowered_.encode.sections[i];
+    for (const ValueId id : encode_.sections) {
       if (graph_[id].domain != Domain::kTensor && depends(id)) return true;
     }
     return false;
@@ -120,21 +115,48 @@ class TileExplanation {
     return false;
   }
 
-  std::string reason() const {
-    if (plan_.passes.size() < 2) return "";
-    if (!waits()) {
-      return "only the residual waits for " + names(0) +
-             ": kept as it is and taken apart in the next step it would not";
-    }
-    return "codes wait for " + names(0) + ", and that for a pass of its own";
-  }
-
   const Program& program_;
+  const EncodeGraph& encode_;
   const Graph& graph_;
-  const Lowered& lowered_;
   const Source& source_;
   double payload_;
+  double arrays_ = 0;  ///< that are kept
   Schedule plan_;
+};
+
+/// Functions that work on tiles.
+class TileExplanation {
+ public:
+  TileExplanation(const Program& program, const Lowered& lowered, const Source& source, double payload)
+      : program_(program),
+        lowered_(lowered),
+        encode_(program, lowered.encode, source, payload),
+        merge_(program, lowered.merge ? *lowered.merge : lowered.encode, source, payload),
+        payload_(payload) {}
+
+  std::string text() const {
+    const LeastBytes least = this->least();
+    const double codes = kMerged * payload_, states = 4.0 * static_cast<double>(program_.states.size());
+    std::string all;
+    add(all, {program_.declares.feedback ? "encode with feedback" : "encode", encode_.passes(4)}, least.encode,
+        encode_.reason());
+    add(all, {"decode", {{"codes become elements", payload_, 4}}}, least.decode, "");
+    add(all, {"decode and add", {{"codes become elements", payload_ + 4, 4}}}, payload_ + 8, "");
+    add(all, {"merge of " + std::to_string(kMerged), merge_.passes(codes)}, least.merge, merge_.reason());
+    if (!lowered_.result) return all;
+    add(all, {"result", {{"what was decoded becomes the gradient", 4 + states, 4 + states}}}, 8 + 2 * states, "");
+    return all;
+  }
+
+  LeastBytes least() const {
+    return {.encode = encode_.least(4), .decode = payload_ + 4, .merge = merge_.least(kMerged * payload_)};
+  }
+
+ private:
+  const Program& program_;
+  const Lowered& lowered_;
+  EncoderExplanation encode_, merge_;
+  double payload_;
 };
 
 /// Of programs that need the whole vector: to read the gradient and what is kept, and to write what is kept.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compll/codegen/expression_text.h"
+#include "compll/codegen/operation_text.h"
 #include "compll/codegen/writer.h"
 #include "compll/ir/lower.h"
 #include "compll/ir/schedule.h"
@@ -224,6 +225,23 @@ class RoutineText {
   }
   static bool is_random(const Value& value) {
     return value.kind == Value::Kind::kCompute && value.domain == Domain::kElement && value.arguments.empty();
+  }
+  /// A state is state0, and where it goes state0_then: no name of a value is like these.
+  static std::string state(std::uint32_t index) { return "state" + std::to_string(index); }
+  void define_states(std::size_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::string at = "(tile.states, " + std::to_string(i) + ")";
+      out_.line("[[maybe_unused]] const float* const " + state(i) + " = state_in" + at + ";");
+      out_.line("[[maybe_unused]] float* const " + state(i) + "_then = state_out" + at + ";");
+    }
+    if (count != 0) out_.line("[[maybe_unused]] const bool keeps_states = tile.states.out != nullptr;");
+  }
+  std::string load_state(const Value& value) const {
+    return "load_state(" + state(value.state) + ", " + literal_text(kFloatType, program_.states[value.state].initial) +
+           ", i, rest)";
+  }
+  std::string store_state(const Output& output) const {
+    return "write_kept(" + text_.use(output.value, true) + ", " + state(output.index) + "_then, i, rest, mode);";
   }
   std::string index(const Value& value) const {
     return "index_group<" + ExpressionText::type(value.type, true) + ">(tile.first + i)";

@@ -13,7 +13,8 @@ namespace {
 
 class TileKernels final : public CodecKernels {
  public:
-  TileKernels(const cuda::Shape& shape, const CodecInfo& info) : shape_(shape), settings_(settings_of(info)) {
+  TileKernels(const cuda::Shape& shape, const CodecInfo& info)
+      : shape_(shape), has_result_(info.has_result), settings_(settings_of(info)) {
     settings_.block = 1;
     if (shape.has_blocks) {
       settings_.block = shape.block_parameter < 0
@@ -32,6 +33,7 @@ class TileKernels final : public CodecKernels {
     CASYNC_RETURN_IF_ERROR(take("encode", encode_));
     CASYNC_RETURN_IF_ERROR(take("merge", merge_));
     CASYNC_RETURN_IF_ERROR(take("decode", decode_));
+    if (has_result_) CASYNC_RETURN_IF_ERROR(take("result", result_));
     if (!shape_.statistics) return Status::ok();
     CASYNC_RETURN_IF_ERROR(take("encode_statistics", encode_statistics_));
     return take("merge_statistics", merge_statistics_);
@@ -58,7 +60,9 @@ class TileKernels final : public CodecKernels {
     return all;
   }
 
-  Launches result(const cuda::Segment&, const EncodeContext&, LaunchMemory&) const override { return {}; }
+  Launches result(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
+    return launches({result_}, segment, context, memory);
+  }
 
  private:
   /// Of those kernels that there are.
@@ -79,8 +83,9 @@ class TileKernels final : public CodecKernels {
   }
 
   cuda::Shape shape_;
+  bool has_result_;
   cuda::Settings settings_;
-  DriverApi::Handle encode_ = nullptr, merge_ = nullptr, decode_ = nullptr;
+  DriverApi::Handle encode_ = nullptr, merge_ = nullptr, decode_ = nullptr, result_ = nullptr;
   DriverApi::Handle encode_statistics_ = nullptr, merge_statistics_ = nullptr;
 };
 

@@ -88,8 +88,13 @@ int run(const Options& options) {
       std::fprintf(stderr, "%s\n", lowered.status().message().c_str());
       return kRefused;
     }
-    std::printf("encode\n%sdecode\n%s", text_of(lowered->encode.graph, *program).c_str(),
-                text_of(lowered->decode.graph, *program).c_str());
+    const auto print = [&](const char* routine, const Graph& graph) {
+      std::printf("%s\n%s", routine, text_of(graph, *program).c_str());
+    };
+    print("encode", lowered->encode.graph);
+    if (lowered->merge) print("merge", lowered->merge->graph);
+    print("decode", lowered->decode.graph);
+    if (lowered->result) print("result", lowered->result->graph);
   }
   if (options.explain) {
     const Result<std::string> text = explanation(*program, source);

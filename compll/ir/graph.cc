@@ -16,6 +16,7 @@ std::vector<std::uint64_t> key_of(const Value& value) {
                                     std::bit_cast<std::uint64_t>(value.number),
                                     value.parameter,
                                     value.section,
+                                    value.state,
                                     static_cast<std::uint64_t>(value.op),
                                     value.purpose,
                                     static_cast<std::uint64_t>(value.reducer),

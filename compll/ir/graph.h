@@ -26,6 +26,7 @@ struct Value {
   enum class Kind : std::uint8_t {
     kInput,        ///< what is encoded: an element of the gradient, feedback included
     kSection,      ///< an element of a payload's section
+    kState,        ///< an element of what the codec keeps, as it was
     kConstant,     ///< `number`
     kParameter,    ///< `parameter`
     kCount,        ///< how many elements there are, or blocks
@@ -43,6 +44,7 @@ struct Value {
   double number = 0;
   ParameterId parameter = 0;
   std::uint32_t section = 0;  ///< its index among the program's sections
+  std::uint32_t state = 0;    ///< and among its states
   Op op = Op::kConstant;
   std::uint32_t purpose = 0;  ///< of random numbers
   Reducer reducer = Reducer::kSum;

@@ -21,6 +21,7 @@ std::string meaning(const Value& value, const Program& program) {
   switch (value.kind) {
     case Value::Kind::kInput: text = "input"; break;
     case Value::Kind::kSection: text = "section " + program.sections[value.section].name; break;
+    case Value::Kind::kState: text = "state " + program.states[value.state].name; break;
     case Value::Kind::kConstant: text = number(value.number); break;
     case Value::Kind::kParameter: text = "parameter " + program.parameters[value.parameter].name; break;
     case Value::Kind::kCount: text = value.over == Domain::kElement ? "count of elements" : "count of blocks"; break;

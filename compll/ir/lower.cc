@@ -29,6 +29,42 @@ class Lowering {
   }
   ValueId value_of(const Term& term) { return all_of(term).front(); }
 
+  /// A routine's input, and what the codec keeps.
+  ValueId begin(const Routine& routine) {
+    Value input;
+    input.kind = Value::Kind::kInput;
+    input.domain = Domain::kElement;
+    input.type = kFloatType;
+    input.name = program_.variables[routine.gradient].name;
+    const ValueId id = graph_.add(std::move(input));
+    bind(routine.gradient, id);
+    for (std::uint32_t i = 0; i < routine.states.size(); ++i) {
+      const VariableId variable = routine.states[i];
+      if (program_.states[i].extent.kind != Extent::Kind::kElements) {
+        refuse(program_.variables[variable].at, "a state that has no element for each of the gradient's");
+      }
+      Value state;
+      state.kind = Value::Kind::kState;
+      state.domain = Domain::kElement;
+      state.type = kFloatType;
+      state.state = i;
+      bind(variable, graph_.add(std::move(state)));
+    }
+    return id;
+  }
+  std::vector<ValueId> states_then(const Routine& routine) {
+    std::vector<ValueId> all;
+    for (const VariableId variable : routine.states_then) all.push_back(*values_[variable]);
+    return all;
+  }
+  /// A result is made element by element.
+  void refuse_others() {
+    for (const Value& value : graph_.values()) {
+      const bool reduces = value.kind == Value::Kind::kReduce || value.domain == Domain::kBlock;
+      if (reduces || value.kind == Value::Kind::kTransform) refuse(value.at, "a `result` of more than one element");
+    }
+  }
+
   /// Where an array's elements are computed.
   Domain domain_of(const Type& type, Span at) {
     if (!type.extent) return Domain::kTensor;
@@ -225,32 +261,42 @@ class Lowering {
   Domain domain_ = Domain::kTensor;             ///< of the map whose function is followed
 };
 
-ValueId add_input(Graph& graph, const Program& program) {
-  Value input;
-  input.kind = Value::Kind::kInput;
-  input.domain = Domain::kElement;
-  input.type = kFloatType;
-  input.name = program.variables[program.encode.gradient].name;
-  return graph.add(std::move(input));
+bool keeps_residual(const Program& program) {
+  return program.declares.feedback || program.declares.feedback_offered || program.states.empty();
 }
 
-void lower_encode(const Program& program, Lowered& lowered, Diagnostics& diagnostics) {
-  EncodeGraph& encode = lowered.encode;
-  Lowering steps(program, encode.graph, lowered.block, diagnostics);
-  encode.input = add_input(encode.graph, program);
-  steps.bind(program.encode.gradient, encode.input);
-  steps.run(program.encode.steps);
-  for (std::size_t i = 0; i < program.encode.sections.size(); ++i) {
-    encode.sections.push_back(steps.value_of(*program.encode.sections[i]));
+EncodeGraph lower_encode(const Program& program, const Routine& routine, std::optional<Constant>& block,
+                         Diagnostics& diagnostics) {
+  EncodeGraph encode;
+  Lowering steps(program, encode.graph, block, diagnostics);
+  encode.input = steps.begin(routine);
+  steps.run(routine.steps);
+  for (std::size_t i = 0; i < routine.sections.size(); ++i) {
+    encode.sections.push_back(steps.value_of(*routine.sections[i]));
     encode.graph.name(encode.sections.back(), program.sections[i].name);
   }
-  Lowering back(program, encode.graph, lowered.block, diagnostics);
+  encode.states = steps.states_then(routine);
+  if (!keeps_residual(program)) return encode;
+  Lowering back(program, encode.graph, block, diagnostics);
   for (std::size_t i = 0; i < encode.sections.size(); ++i) {
     back.bind(program.decode.extracted[i], encode.sections[i]);
   }
   back.run(program.decode.steps);
   const ValueId given = back.value_of(*program.decode.result);
   encode.residual = encode.graph.compute(Op::kSubtract, kFloatType, {encode.input, given}, program.decode.result->at);
+  return encode;
+}
+
+ResultGraph lower_result(const Program& program, const Routine& routine, std::optional<Constant>& block,
+                         Diagnostics& diagnostics) {
+  ResultGraph made;
+  Lowering steps(program, made.graph, block, diagnostics);
+  made.input = steps.begin(routine);
+  steps.run(routine.steps);
+  made.result = steps.value_of(*routine.result);
+  made.states = steps.states_then(routine);
+  steps.refuse_others();
+  return made;
 }
 
 void lower_decode(const Program& program, Lowered& lowered, Diagnostics& diagnostics) {
@@ -274,14 +320,13 @@ Result<Lowered> lower(const Program& program, const Source& source) {
   if (program.synchronize) {
     return unimplemented(source.name() + ": `synchronize` cannot be taken apart into tiles");
   }
-  if (!program.states.empty() || program.merge || program.result) {
-    return unimplemented(source.name() + ": states, `merge` and `result` cannot be compiled, only interpreted");
-  }
   Diagnostics diagnostics(source);
   Lowered lowered;
   try {
-    lower_encode(program, lowered, diagnostics);
+    lowered.encode = lower_encode(program, program.encode, lowered.block, diagnostics);
+    if (program.merge) lowered.merge = lower_encode(program, *program.merge, lowered.block, diagnostics);
     lower_decode(program, lowered, diagnostics);
+    if (program.result) lowered.result = lower_result(program, *program.result, lowered.block, diagnostics);
   } catch (const CannotLower&) {
     return unimplemented(diagnostics.status().message());
   }

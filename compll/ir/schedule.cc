@@ -113,11 +113,11 @@ class Scheduler {
     for (ValueId id = 0; id < here.size(); ++id) {
       if (!here[id]) continue;
       for (const ValueId argument : graph_[id].arguments) phase_[id] = std::max(phase_[id], phase_[argument]);
-      if (graph_[id].kind == Value::Kind::kBlockReduce || is_kept(id)) ++phase_[id];
+      if (graph_[id].kind == Value::Kind::kBlockReduce || is_kept_transform(id)) ++phase_[id];
     }
   }
 
-  bool is_kept(ValueId id) const { return keeps_transforms_ && graph_[id].kind == Value::Kind::kTransform; }
+  bool is_kept_transform(ValueId id) const { return keeps_transforms_ && graph_[id].kind == Value::Kind::kTransform; }
 
   static Phase& phase_of(Pass& pass, std::size_t index) {
     if (pass.phases.size() <= index) pass.phases.resize(index + 1);
@@ -127,7 +127,7 @@ class Scheduler {
   void place(ValueId id, Pass& pass) {
     const Value& value = graph_[id];
     if (value.kind == Value::Kind::kBlockReduce) phase_of(pass, phase_[id] - 1).reductions.push_back(id);
-    if (is_kept(id)) phase_of(pass, phase_[id] - 1).transforms.push_back(id);
+    if (is_kept_transform(id)) phase_of(pass, phase_[id] - 1).transforms.push_back(id);
     if (value.domain == Domain::kBlock) phase_of(pass, phase_[id]).of_block.push_back(id);
   }
 
@@ -141,7 +141,7 @@ class Scheduler {
     for (const ValueId id : phase.transforms) want(graph_[id].arguments.front());
     for (const Output& output : phase.stores) want(output.value);
     for (std::size_t id = in.size(); id-- > 0;) {
-      if (!in[id] || is_kept(static_cast<ValueId>(id))) continue;
+      if (!in[id] || is_kept_transform(static_cast<ValueId>(id))) continue;
       for (const ValueId argument : graph_[static_cast<ValueId>(id)].arguments) want(argument);
     }
     std::vector<ValueId> elements;
@@ -165,10 +165,13 @@ bool has_loop(const Phase& phase) {
   return !phase.elements.empty() || !phase.stores.empty() || !phase.reductions.empty() || !phase.transforms.empty();
 }
 
-bool is_for_residual(const Phase& phase) {
-  const auto is_residual = [](const Output& output) { return output.kind == Output::Kind::kResidual; };
+bool is_kept(const Output& output) {
+  return output.kind == Output::Kind::kResidual || output.kind == Output::Kind::kState;
+}
+
+bool is_for_kept(const Phase& phase) {
   return phase.reductions.empty() && phase.transforms.empty() &&
-         std::all_of(phase.stores.begin(), phase.stores.end(), is_residual);
+         std::all_of(phase.stores.begin(), phase.stores.end(), is_kept);
 }
 
 bool has_blocks(const Pass& pass) { return pass.phases.size() > 1 || !pass.phases.front().of_block.empty(); }

@@ -15,9 +15,9 @@ namespace casync::compll {
 
 /// Where a value goes to.
 struct Output {
-  enum class Kind : std::uint8_t { kSection, kResidual, kResult };
+  enum class Kind : std::uint8_t { kSection, kResidual, kState, kResult };
   Kind kind = Kind::kSection;
-  std::uint32_t section = 0;  ///< of kSection
+  std::uint32_t index = 0;  ///< of kSection and kState: which
   ValueId value = 0;
 };
 
@@ -43,8 +43,10 @@ struct Schedule {
 
 /// Whether the phase has anything to do for each element.
 bool has_loop(const Phase& phase);
-/// Whether it has nothing to do where no residual is kept.
-bool is_for_residual(const Phase& phase);
+/// Whether it is kept from step to step, where that is wanted.
+bool is_kept(const Output& output);
+/// Whether the phase has nothing to do where nothing is kept.
+bool is_for_kept(const Phase& phase);
 /// Whether the pass goes block by block.
 bool has_blocks(const Pass& pass);
 /// Its phase with most to compute for each element: the memory is idle there longest.

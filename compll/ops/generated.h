@@ -13,7 +13,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 11;
+inline constexpr std::uint32_t kGeneratedVersion = 12;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -25,13 +25,22 @@ inline constexpr std::size_t kMostParameters = 16;
 /// What a pass hands to the next one, at most.
 inline constexpr std::size_t kMostTensorBytes = 16384;
 
-/// What generated functions are told of the tile they work on. Sections point to the tile's own part.
+/// The arrays that a program keeps: each of n floats, `stride` floats from the one before. `in` null: they begin anew;
+/// `out` null: they are not wanted afterwards. The two do not overlap.
+struct GeneratedStates {
+  const float* in = nullptr;
+  float* out = nullptr;
+  Elements stride = 0;
+};
+
+/// What generated functions are told of the tile they work on. Sections and states point to the tile's own part.
 struct GeneratedTile {
   const double* parameters = nullptr;
   Elements n = 0;      ///< of the tensor
   Elements first = 0;  ///< of the tile; a multiple of the block, of 16 and of what is turned together
   Elements count = 0;
   RandomStream random;
+  GeneratedStates states;
 };
 
 /// Memory for what lies between two loops over a whole vector: zeros are not promised, 64-byte alignment is. All of it
@@ -51,14 +60,6 @@ struct GeneratedVector {
   RandomStream random;
   Workspace* memory = nullptr;
   Elements rows = 0, columns = 0;  ///< of a codec that exchanges: n is their product, and may be 0
-};
-
-/// The arrays that a program keeps: each of n floats, `stride` floats from the one before. `in` null: they begin anew;
-/// `out` null: they are not wanted afterwards. The two do not overlap.
-struct GeneratedStates {
-  const float* in = nullptr;
-  float* out = nullptr;
-  Elements stride = 0;
 };
 
 /// What happens to the floats that are decoded into memory.
@@ -151,26 +152,35 @@ struct GeneratedRounds {
   void (*turn)(std::uint32_t number, const GeneratedVector& vector, const GeneratedTurn& turn) = nullptr;
 };
 
-struct GeneratedCodec {
-  std::uint32_t version = kGeneratedVersion;
-  GeneratedDeclaration declares;
+/// The functions that encode a vector, or a sum of what was decoded.
+struct GeneratedEncoder {
   std::uint32_t passes = 1;
-  std::uint32_t passes_without_residual = 1;  ///< the others have nothing to do where none is kept
-  std::uint32_t turned_arrays = 0;            ///< behind the tile in `scratch`, each as large: what transforms give
-  std::uint32_t section_count = 0;
-  GeneratedSection sections[kMostSections];
+  std::uint32_t passes_without_kept = 1;  ///< the others have nothing to do where nothing is kept
+  std::uint32_t turned_arrays = 0;        ///< behind the tile in `scratch`, each as large: what transforms give
 
   /// Before pass 0, 1, ..., and behind the last one: computes what is one for the tensor. `tensor` is 64-byte aligned
   /// memory of kMostTensorBytes, for this encoding alone.
   void (*begin_pass)(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections);
   /// One pass over a tile. False: something in it is infinite or NaN. `scratch` holds the tile, which may be
   /// source.values, and turned_arrays behind it; `residual` is null where none is wanted.
-  bool (*encode_tile)(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source,
-                      float* scratch, std::byte* const* sections, float* residual, Write mode);
+  bool (*tile)(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source, float* scratch,
+               std::byte* const* sections, float* residual, Write mode);
+};
+
+struct GeneratedCodec {
+  std::uint32_t version = kGeneratedVersion;
+  GeneratedDeclaration declares;
+  std::uint32_t section_count = 0;
+  GeneratedSection sections[kMostSections];
+
+  GeneratedEncoder encode;
+  GeneratedEncoder merge;  ///< of a sum of what was decoded; its functions are null where encode does it
   /// out = the sum of so many payloads' tiles in their order, or out += each. `sections` has section_count pointers for
   /// each payload.
   void (*decode_tile)(const GeneratedTile& tile, const std::byte* const* sections, std::size_t payloads, float* out,
                       Write mode);
+  /// From what was decoded to the gradient; null where that is the same. `out` may be `decoded`.
+  void (*result_tile)(const GeneratedTile& tile, const float* decoded, float* out, Write mode);
 
   /// Instead of the functions above, where these are null.
   GeneratedWhole whole;

@@ -155,10 +155,10 @@ HWY_INLINE void write_floats(Float values, float* to, size_t rest) {
   }
 }
 
-/// What feedback keeps.
-HWY_INLINE void write_residual(Float values, float* residual, size_t i, size_t rest, Write mode) {
-  mode == Write::kStream ? write_floats<Write::kStream>(values, residual + i, rest)
-                         : write_floats<Write::kPlain>(values, residual + i, rest);
+/// What is kept from step to step: a residual, or a state.
+HWY_INLINE void write_kept(Float values, float* kept, size_t i, size_t rest, Write mode) {
+  mode == Write::kStream ? write_floats<Write::kStream>(values, kept + i, rest)
+                         : write_floats<Write::kPlain>(values, kept + i, rest);
 }
 
 /// first, first + 1, ...

@@ -46,7 +46,7 @@ struct Contribution {
 /// are fastest at a multiple of 16.
 struct Segment {
   uint64_t n = 0;
-  const float* in = nullptr;                    ///< encode: the elements
+  const float* in = nullptr;                    ///< encode: the elements; result: what was decoded, maybe `out`
   const Contribution* contributions = nullptr;  ///< merge and decode: what is summed, in this order
   uint32_t contribution_count = 0;
   uint32_t first_tile = 0, tile_count = 1;  ///< tiles of the segments before it, and its own: place_tiles
@@ -54,11 +54,11 @@ struct Segment {
   const float* residual_in = nullptr;
   float* residual_out = nullptr;
   unsigned char* payload = nullptr;  ///< encode and merge: where the code goes
-  float* out = nullptr;              ///< decode
-  // Of programs that need the whole vector:
+  float* out = nullptr;              ///< decode and result
   const float* states_in = nullptr;  ///< arrays of n floats that the codec keeps, `state_stride` floats apart
   float* states_out = nullptr;       ///< and where they are kept; null: they are not wanted. The two do not overlap
   uint64_t state_stride = 0;
+  // Of programs that need the whole vector:
   unsigned char* memory = nullptr;  ///< WholeFunction::memory_bytes of it, of which the first zeroed_bytes are zero
                                     ///< before the launch: whoever allocates them zeroes them once, and each launch
                                     ///< leaves zeros
@@ -142,6 +142,7 @@ struct Kernels {
   const char* name = "";
   Shape shape;
   Kernel encode = nullptr, merge = nullptr, decode = nullptr;
+  Kernel result = nullptr;
   Kernel encode_statistics = nullptr, merge_statistics = nullptr;
 };
 

@@ -87,7 +87,7 @@ __device__ inline const Segment& segment_of_tile(const Launch& launch, uint32_t 
 
 /// The work of this warp on the tile of this block of threads.
 template <bool kIsWhole, class Codec>
-__device__ __forceinline__ Work<kIsWhole> work_of_tile(const Launch& launch, const Segment& segment, uint32_t unit) {
+__device__ __forceinline__ Work<kIsWhole, Codec::kStates> work_of_tile(const Launch& launch, const Segment& segment, uint32_t unit) {
   const uint64_t first = uint64_t{blockIdx.x - segment.first_tile} * tile_of(unit);
   const uint32_t warp = threadIdx.x / kLanes;
   const uint64_t slots = static_cast<uint64_t>(&segment - launch.segments) * Codec::kSlots;
@@ -103,6 +103,13 @@ __device__ __forceinline__ Work<kIsWhole> work_of_tile(const Launch& launch, con
           Codec::kOverflow};
 }
 
+template <uint32_t kStates>
+__device__ bool are_states_aligned(const Segment& segment) {
+  if (kStates == 0) return true;
+  const bool begin = is_aligned(segment.states_in) && is_aligned(segment.states_out);
+  return begin && (kStates == 1 || segment.state_stride % 4 == 0);
+}
+
 /// Does the work on this tile, as that on a whole one where it is whole.
 template <class Codec, class Source, class Do>
 __device__ __forceinline__ void for_tile(const Launch& launch, const Do& work) {
@@ -111,7 +118,7 @@ __device__ __forceinline__ void for_tile(const Launch& launch, const Do& work) {
   const Source source(launch, segment);
   const uint64_t end = uint64_t{blockIdx.x - segment.first_tile + 1} * tile_of(unit);
   if (unit >= kRow && unit <= kPiece && end <= segment.n && source.is_aligned() && is_aligned(segment.residual_in) &&
-      is_aligned(segment.residual_out)) {
+      is_aligned(segment.residual_out) && are_states_aligned<Codec::kStates>(segment)) {
     work(work_of_tile<true, Codec>(launch, segment, unit), source);
   } else {
     work(work_of_tile<false, Codec>(launch, segment, unit), source);
@@ -196,6 +203,29 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
 #pragma unroll 1
     for (; i < end + behind; i += kRowOfBlock) exactly(i);
   }
+}
+
+/// What was decoded becomes the gradient.
+template <class Codec, class Result>
+__device__ __forceinline__ void result_of_tile(const Launch& launch) {
+  for_tile<Codec, Gradient>(launch, [](const auto& work, const Gradient& decoded) {
+    const uint64_t first = uint64_t{blockIdx.x - work.segment.first_tile} * tile_of(work.unit);
+    float* const out = in_global(work.segment.out);
+#pragma unroll 1
+    for (uint64_t i = first + 4 * threadIdx.x; i < work.end; i += 4 * kThreads) {
+      const uint32_t rest = static_cast<uint32_t>(least<uint64_t>(work.end - i, 4));
+      Quad<float> states[Codec::kStates == 0 ? 1 : Codec::kStates];
+      if constexpr (Codec::kStates != 0) {
+#pragma unroll
+        for (uint32_t s = 0; s < Codec::kStates; ++s) states[s] = work.state(s, i, rest);
+      }
+      store_floats(Result::quad(work, decoded.quad(i, rest), states, i), out + i, rest);
+      if constexpr (Codec::kStates != 0) {
+#pragma unroll
+        for (uint32_t s = 0; s < Codec::kStates; ++s) work.keep_state(s, states[s], i, rest);
+      }
+    }
+  });
 }
 
 }  // namespace casync::compll::cuda

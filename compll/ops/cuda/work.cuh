@@ -119,7 +119,7 @@ inline constexpr uint32_t kNan = 0x7f800001u;
 
 /// What one warp has to do, and with what. `kIsWhole`: its units are rows that are all there, one piece each, and floats
 /// lie at multiples of 16 bytes.
-template <bool kIsWhole>
+template <bool kIsWhole, uint32_t kStates>
 struct Work {
   static constexpr bool kIsAllThere = kIsWhole;
 
@@ -180,7 +180,28 @@ struct Work {
 
   /// The residual of four neighbours, if it is wanted.
   __device__ __forceinline__ void keep_back(const Quad<float>& values, uint64_t i, uint32_t rest) const {
-    float* const to = in_global(residual_out) + i;
+    store(values, in_global(residual_out) + i, rest);
+  }
+
+  /// Four neighbours of a state, and one element.
+  __device__ __forceinline__ Quad<float> state(uint32_t index, uint64_t i, uint32_t rest) const {
+    const float* const from = in_global(segment.states_in) + index * segment.state_stride + i;
+    if constexpr (kIsWhole) return load_word<Quad<float>>(from);
+    Quad<float> values = {};
+    if (rest != 0) values = load_floats(from, rest);
+    return values;
+  }
+  __device__ __forceinline__ float state_at(uint32_t index, uint64_t i) const {
+    return in_global(segment.states_in)[index * segment.state_stride + i];
+  }
+  __device__ __forceinline__ void keep_state(uint32_t index, const Quad<float>& values, uint64_t i,
+                                             uint32_t rest) const {
+    if (segment.states_out == nullptr) return;
+    store(values, in_global(segment.states_out) + index * segment.state_stride + i, rest);
+  }
+
+ private:
+  static __device__ __forceinline__ void store(const Quad<float>& values, float* to, uint32_t rest) {
     if constexpr (kIsWhole) {
       store_aligned(values, to);
     } else {
@@ -188,12 +209,12 @@ struct Work {
     }
   }
 
- private:
   template <class Source>
   __device__ __forceinline__ void bring(const Source& source, uint64_t first, uint32_t size) {
     const float* residual = segment.residual_in == nullptr ? nullptr : in_global(segment.residual_in) + first;
 #pragma unroll 1
     for (uint32_t at = 0; at < size; at += kStretch) {
+      if constexpr (kStates != 0) ask_for_states(first + at, size - at);
       if constexpr (kIsWhole) {
         const uint32_t top = bring_rows(source, first, residual, at + 4 * lane);
         // Whoever turns elements does it with all of a warp, or not at all.
@@ -208,6 +229,16 @@ struct Work {
         const uint32_t top_of_row = bring_row(source, first, residual, j, j < size ? size - j : 0);
         finite = finite && top_of_row < overflow;
       }
+    }
+  }
+
+  /// What loops over units then load one row at a time is near by then.
+  __device__ __forceinline__ void ask_for_states(uint64_t first, uint32_t size) const {
+    const uint32_t j = 32 * lane;  // a line of the cache for each thread
+    if (j >= least(kStretch, size)) return;
+#pragma unroll
+    for (uint32_t s = 0; s < kStates; ++s) {
+      prefetch(in_global(segment.states_in) + s * segment.state_stride + first + j);
     }
   }
 

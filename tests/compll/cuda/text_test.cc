@@ -225,6 +225,17 @@ TEST_CASE("cuda text: codes of one codec are merged into another one's by one ke
   CHECK(tensor.kernels ==
         std::vector<std::string>{"casync_int8_into_signsgd_merge", "casync_int8_into_signsgd_merge_statistics"});
   CHECK(count(cuda_merge_text(text_of("int4"), text_of("int4")).text, "struct Decoder {") == 1);
+  const CudaText sums = cuda_merge_text(text_of("int4"), text_of("diana"));
+  CHECK(count(sums.text, "encode_tile<codec_diana::CodecOfSums, Merged<codec_int4::Decoder>>(launch);") == 1);
+}
+
+TEST_CASE(
+    "cuda text: states go by tiles where each element is made of its own, sums and results by kernels of their own") {
+  CHECK(made_from_codec("diana").text->kernels == std::vector<std::string>{"casync_diana_encode", "casync_diana_merge",
+                                                                           "casync_diana_decode",
+                                                                           "casync_diana_result"});
+  CHECK(count(made_from_codec("ecqsgd").text->text, "CodecOfSums") == 0);
+  CHECK(made_from_codec("ef21").text.status().code() == StatusCode::kUnimplemented);
 }
 
 TEST_CASE("cuda text: a source line that ends in a backslash does not take the next line into its comment") {

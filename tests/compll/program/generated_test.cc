@@ -116,7 +116,7 @@ TEST_CASE("generated: the bytes are the interpreter's, on every instruction set"
 
 TEST_CASE("generated: blocks of every size, the last one short, many of them together") {
   for (const GeneratedCodec* codec : written_codecs()) {
-    if (codec->declares.block_parameter < 0 || codec->encode_tile == nullptr) continue;
+    if (codec->declares.block_parameter < 0 || codec->encode.tile == nullptr) continue;
     const GeneratedParameter& block = codec->declares.parameters[codec->declares.block_parameter];
     for (const double size : {block.least, 256.0, 4096.0, block.most}) {
       const Parameters parameters = {{block.name, size}};
@@ -157,7 +157,7 @@ TEST_CASE("generated: without a residual the payload is the same") {
 TEST_CASE("generated: random numbers of a partition that begins within a block of Philox") {
   const std::vector<float> values = gaussian(1500, 31);
   for (const GeneratedCodec* codec : written_codecs()) {
-    if (!codec->declares.unbiased || codec->encode_tile == nullptr) continue;
+    if (!codec->declares.unbiased || codec->encode.tile == nullptr) continue;
     const std::unique_ptr<Codec> meaning = from_source(codec->declares.name).codec;
     const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec);
     REQUIRE(generated.status().text() == "OK");
@@ -180,7 +180,7 @@ TEST_CASE("generated: conversions of what no integer holds, and codes of all wid
   std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/conversions.cll");
   const std::unique_ptr<Codec> meaning =
       from_text("conversions", std::string{std::istreambuf_iterator<char>(file), {}}).codec;
-  REQUIRE(generated_conversions()->encode_tile != nullptr);
+  REQUIRE(generated_conversions()->encode.tile != nullptr);
   const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_conversions());
   REQUIRE(generated.status().text() == "OK");
   for (const std::string& set : instruction_sets()) {
@@ -197,7 +197,7 @@ TEST_CASE("generated: blocks that are turned, beside statistics of smaller and o
   for (const GeneratedCodec* codec : {generated_turned(), generated_long_turns()}) {
     const std::string name = codec->declares.name;
     const bool by_tiles = name == "turned";
-    REQUIRE((codec->encode_tile != nullptr) == by_tiles);
+    REQUIRE((codec->encode.tile != nullptr) == by_tiles);
     std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     const GeneratedParameter& turned = codec->declares.parameters[0];
@@ -227,8 +227,8 @@ TEST_CASE("generated: blocks that are turned, beside statistics of smaller and o
 }
 
 TEST_CASE("generated: blocks that are turned where there are no others, in tiles and in memory") {
-  REQUIRE(generated_turned_steps()->encode_tile != nullptr);
-  CHECK(generated_turned_steps()->turned_arrays == 1);
+  REQUIRE(generated_turned_steps()->encode.tile != nullptr);
+  CHECK(generated_turned_steps()->encode.turned_arrays == 1);
   std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/turned_steps.cll");
   const std::unique_ptr<Codec> meaning =
       from_text("turned_steps", std::string{std::istreambuf_iterator<char>(file), {}}).codec;

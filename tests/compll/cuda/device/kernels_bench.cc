@@ -40,6 +40,11 @@ class Batch {
         segment.residual_in = floats(n, values);
         segment.residual_out = floats(n, {});
       }
+      if (const Elements states = meaning.info().states - (meaning.info().feedback ? 1 : 0); states != 0) {
+        segment.states_in = floats(states * n, values);
+        segment.states_out = floats(states * n, {});
+        segment.state_stride = n;
+      }
       segment.out = floats(n, {});
       segment.payload = reinterpret_cast<unsigned char*>(device.allocate(payload_bytes_));
       segment.gradient = i;

@@ -35,6 +35,7 @@ std::map<std::string, Function> all_functions() {
     add(each->name, "encode", each->encode);
     add(each->name, "merge", each->merge);
     add(each->name, "decode", each->decode);
+    add(each->name, "result", each->result);
     add(each->name, "encode_statistics", each->encode_statistics);
     add(each->name, "merge_statistics", each->merge_statistics);
   }

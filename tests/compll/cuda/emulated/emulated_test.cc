@@ -18,6 +18,7 @@ namespace casync::compll {
 
 extern "C" void casync_onebit_into_int4_merge(cuda::Launch launch);
 extern "C" void casync_rht4_into_onebit_merge(cuda::Launch launch);
+extern "C" void casync_int4_into_diana_merge(cuda::Launch launch);
 
 namespace {
 
@@ -128,6 +129,7 @@ TEST_CASE("emulated kernels: blocks that are turned, beside statistics of smalle
 TEST_CASE("emulated kernels: codes of one codec are merged into another one's, with blocks of their own") {
   merge_of("onebit", {{"block", 64}}, "int4", {}, casync_onebit_into_int4_merge);
   merge_of("rht4", {{"rotated", 128}}, "onebit", {{"block", 64}}, casync_rht4_into_onebit_merge);
+  merge_of("int4", {}, "diana", {{"block", 32}}, casync_int4_into_diana_merge);
 }
 
 }  // namespace casync::compll

@@ -56,7 +56,7 @@ struct Decoder {
 struct Codec {
   static constexpr uint32_t kNumber = 5, kVersion = 1;
   static constexpr uint32_t kOverflow = 0x7f800000u;
-  static constexpr uint32_t kSlots = 1;
+  static constexpr uint32_t kSlots = 1, kStates = 0;
   static constexpr bool kHasBlocks = true, kOrdered = false;
   using Decoder = codec::Decoder;
 

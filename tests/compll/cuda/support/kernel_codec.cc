@@ -35,8 +35,70 @@ cuda::Segment KernelRunner::segment_of(const Job& job) {
   return segment;
 }
 
+KernelRunner::Kept KernelRunner::keep(const Job& job, cuda::Segment& segment) {
+  Kept kept;
+  std::vector<float> before = job.residual;
+  if (adds_residual()) {
+    kept.residual = place(nullptr, job.n * sizeof(float), job.shift * sizeof(float));
+    if (job.keeps_residual) segment.residual_out = reinterpret_cast<float*>(kept.residual.begin);
+    if (!before.empty()) before.erase(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(job.n));
+  } else {
+    segment.residual_in = nullptr;
+  }
+  if (own_states() == 0) return kept;
+  if (before.empty()) {
+    const std::vector<float>& initial = meaning_.info().state_initial;
+    for (std::size_t i = meaning_.info().feedback ? 1 : 0; i < initial.size(); ++i) {
+      before.insert(before.end(), job.n, initial[i]);
+    }
+  }
+  segment.states_in = place_floats(before, job.shift);
+  segment.state_stride = job.n;
+  kept.states = place(nullptr, own_states() * job.n * sizeof(float), job.shift * sizeof(float));
+  if (job.keeps_residual) segment.states_out = reinterpret_cast<float*>(kept.states.begin);
+  return kept;
+}
+
+std::vector<Coded> KernelRunner::fetch_codes(const std::vector<Guarded>& payloads, const std::vector<Kept>& kept) {
+  std::vector<Coded> all(payloads.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].payload = fetch(payloads[i]);
+    all[i].finite = std::to_integer<unsigned>(all[i].payload[4]) == 0;
+    if (adds_residual()) all[i].residual = fetch_floats(kept[i].residual);
+    if (own_states() == 0) continue;
+    const std::vector<float> states = fetch_floats(kept[i].states);
+    all[i].residual.insert(all[i].residual.end(), states.begin(), states.end());
+  }
+  return all;
+}
+
+KernelRunner::Results KernelRunner::place_results(std::span<const Job> jobs) {
+  Results all;
+  for (const Job& job : jobs) {
+    cuda::Segment segment = segment_of(job);
+    all.outs.push_back(place(job.values.data(), job.n * sizeof(float), job.shift * sizeof(float)));
+    segment.in = segment.out = reinterpret_cast<float*>(all.outs.back().begin);
+    Job whole = job;
+    whole.keeps_residual = true;
+    all.kept.push_back(keep(whole, segment));
+    all.segments.push_back(segment);
+  }
+  return all;
+}
+
+std::vector<std::vector<float>> KernelRunner::fetch_results(const Results& results) {
+  std::vector<std::vector<float>> all;
+  for (std::size_t i = 0; i < results.outs.size(); ++i) {
+    all.push_back(fetch_floats(results.outs[i]));
+    if (own_states() == 0) continue;
+    const std::vector<float> states = fetch_floats(results.kept[i].states);
+    all.back().insert(all.back().end(), states.begin(), states.end());
+  }
+  return all;
+}
+
 KernelCodec::KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device)
-    : KernelRunner(device), kernels_(kernels), meaning_(meaning), contributed_(settings_of(kernels.shape, meaning)) {}
+    : KernelRunner(meaning, device), kernels_(kernels), contributed_(settings_of(kernels.shape, meaning)) {}
 
 cuda::Settings KernelCodec::settings_of(const cuda::Shape& shape, const Codec& meaning) {
   const std::vector<double>& values = meaning.info().values;
@@ -75,27 +137,19 @@ cuda::Launch KernelCodec::launch_of(std::vector<cuda::Segment>& segments, const 
 
 std::vector<Coded> KernelCodec::run(std::span<const Job> jobs, cuda::Kernel statistics, cuda::Kernel kernel) {
   std::vector<cuda::Segment> segments;
-  std::vector<Guarded> payloads, residuals;
+  std::vector<Guarded> payloads;
+  std::vector<Kept> kept;
   for (const Job& job : jobs) {
     segments.push_back(segment_of(job));
     payloads.push_back(place(nullptr, meaning_.encoded_bound(job.n)));
-    residuals.push_back(place(nullptr, job.n * sizeof(float), job.shift * sizeof(float)));
     segments.back().payload = reinterpret_cast<unsigned char*>(payloads.back().begin);
-    if (job.keeps_residual) segments.back().residual_out = reinterpret_cast<float*>(residuals.back().begin);
+    kept.push_back(keep(job, segments.back()));
   }
   const cuda::Launch launch = launch_of(segments, jobs.front().context);
   if (kernels_.shape.statistics) start(statistics, cuda::grid_of(tiles_, unit_), launch);
   start(kernel, cuda::grid_of(tiles_, unit_), launch);
   check_zeros(workspace_, workspace_.bytes);
-  std::vector<Coded> all(jobs.size());
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    all[i].payload = fetch(payloads[i]);
-    all[i].finite = std::to_integer<unsigned>(all[i].payload[4]) == 0;
-    const std::vector<std::byte> residual = fetch(residuals[i]);
-    all[i].residual.resize(jobs[i].n);
-    if (!residual.empty()) std::memcpy(all[i].residual.data(), residual.data(), residual.size());
-  }
-  return all;
+  return fetch_codes(payloads, kept);
 }
 
 std::vector<Coded> KernelCodec::encode(std::span<const Job> jobs) {
@@ -123,6 +177,13 @@ std::vector<std::vector<float>> KernelCodec::decode(std::span<const Job> jobs, b
     if (!out.empty()) std::memcpy(all[i].data(), out.data(), out.size());
   }
   return all;
+}
+
+std::vector<std::vector<float>> KernelCodec::result(std::span<const Job> jobs) {
+  Results results = place_results(jobs);
+  const cuda::Launch launch = launch_of(results.segments, jobs.front().context);
+  start(kernels_.result, cuda::grid_of(tiles_, unit_), launch);
+  return fetch_results(results);
 }
 
 }  // namespace casync::compll::test

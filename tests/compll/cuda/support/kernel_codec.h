@@ -30,24 +30,43 @@ struct Job {
 /// Runs a codec's kernels.
 class KernelRunner : public KernelMemory {
  public:
-  using KernelMemory::KernelMemory;
+  /// `meaning` says how large payloads are, and has the parameters' values.
+  KernelRunner(const Codec& meaning, KernelDevice& device) : KernelMemory(device), meaning_(meaning) {}
   virtual ~KernelRunner() = default;
 
   virtual std::vector<Coded> encode(std::span<const Job> jobs) = 0;
   virtual std::vector<Coded> merge(std::span<const Job> jobs) = 0;
   virtual std::vector<std::vector<float>> decode(std::span<const Job> jobs, bool add) = 0;
   /// Of what was decoded: the gradient, then the states.
-  virtual std::vector<std::vector<float>> result(std::span<const Job>) { return {}; }
+  virtual std::vector<std::vector<float>> result(std::span<const Job> jobs) = 0;
 
  protected:
+  /// What a segment keeps.
+  struct Kept {
+    Guarded residual, states;
+  };
+
   /// Without anything of the codec's own kind.
   cuda::Segment segment_of(const Job& job);
+  std::uint32_t own_states() const { return meaning_.info().states - (meaning_.info().feedback ? 1 : 0); }
+  bool adds_residual() const { return meaning_.info().feedback || own_states() == 0; }
+  Kept keep(const Job& job, cuda::Segment& segment);
+  std::vector<Coded> fetch_codes(const std::vector<Guarded>& payloads, const std::vector<Kept>& kept);
+  /// Segments of what becomes the gradient where it lies, as on the CPU.
+  struct Results {
+    std::vector<cuda::Segment> segments;
+    std::vector<Guarded> outs;
+    std::vector<Kept> kept;
+  };
+  Results place_results(std::span<const Job> jobs);
+  std::vector<std::vector<float>> fetch_results(const Results& results);
+
+  const Codec& meaning_;
 };
 
 /// Kernels of blocks and elements.
 class KernelCodec final : public KernelRunner {
  public:
-  /// `meaning` says how large payloads are, and has the parameters' values.
   KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device);
   /// The codec whose codes are merged, where it is another one.
   void set_contributed(const cuda::Kernels& kernels, const Codec& meaning);
@@ -56,6 +75,7 @@ class KernelCodec final : public KernelRunner {
   std::vector<Coded> encode(std::span<const Job> jobs) override;
   std::vector<Coded> merge(std::span<const Job> jobs) override;
   std::vector<std::vector<float>> decode(std::span<const Job> jobs, bool add) override;
+  std::vector<std::vector<float>> result(std::span<const Job> jobs) override;
 
  private:
   std::vector<Coded> run(std::span<const Job> jobs, cuda::Kernel statistics, cuda::Kernel kernel);
@@ -63,7 +83,6 @@ class KernelCodec final : public KernelRunner {
   cuda::Launch launch_of(std::vector<cuda::Segment>& segments, const EncodeContext& context);
 
   const cuda::Kernels& kernels_;
-  const Codec& meaning_;
   cuda::Settings contributed_;
   std::uint32_t unit_ = 0, tiles_ = 0;
   Guarded workspace_;

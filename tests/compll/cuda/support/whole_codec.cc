@@ -10,7 +10,7 @@
 namespace casync::compll::test {
 
 WholeKernelCodec::WholeKernelCodec(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device)
-    : KernelRunner(device), kernels_(kernels), meaning_(meaning) {
+    : KernelRunner(meaning, device), kernels_(kernels) {
   const std::vector<double>& values = meaning.info().values;
   std::copy_n(values.begin(), std::min<std::size_t>(values.size(), cuda::kMostParameters), settings_.parameters);
   settings_.block = static_cast<std::uint32_t>(meaning.info().block);
@@ -44,27 +44,6 @@ void WholeKernelCodec::run(const cuda::WholeFunction& function, std::vector<cuda
   }
 }
 
-WholeKernelCodec::Kept WholeKernelCodec::keep(const Job& job, cuda::Segment& segment) {
-  Kept kept;
-  std::vector<float> before = job.residual;
-  if (adds_residual()) {
-    kept.residual = place(nullptr, job.n * sizeof(float), job.shift * sizeof(float));
-    if (job.keeps_residual) segment.residual_out = reinterpret_cast<float*>(kept.residual.begin);
-    if (!before.empty()) before.erase(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(job.n));
-  } else {
-    segment.residual_in = nullptr;
-  }
-  if (kernels_.states == 0) return kept;
-  if (before.empty()) {
-    for (const float initial : meaning_.info().state_initial) before.insert(before.end(), job.n, initial);
-  }
-  segment.states_in = place_floats(before, job.shift);
-  segment.state_stride = job.n;
-  kept.states = place(nullptr, arrays(job.n) * sizeof(float), job.shift * sizeof(float));
-  if (job.keeps_residual) segment.states_out = reinterpret_cast<float*>(kept.states.begin);
-  return kept;
-}
-
 std::vector<Coded> WholeKernelCodec::encode_by(const cuda::WholeFunction& function, std::span<const Job> jobs,
                                                std::vector<cuda::Segment> segments) {
   std::vector<Guarded> payloads;
@@ -90,16 +69,7 @@ std::vector<Coded> WholeKernelCodec::encode_by(const cuda::WholeFunction& functi
     }
     if (!decoded.empty()) decode_into(decoded, true, false);
   }
-  std::vector<Coded> all(jobs.size());
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    all[i].payload = fetch(payloads[i]);
-    all[i].finite = std::to_integer<unsigned>(all[i].payload[4]) == 0;
-    if (adds_residual()) all[i].residual = fetch_floats(kept[i].residual);
-    if (kernels_.states == 0) continue;
-    const std::vector<float> states = fetch_floats(kept[i].states);
-    all[i].residual.insert(all[i].residual.end(), states.begin(), states.end());
-  }
-  return all;
+  return fetch_codes(payloads, kept);
 }
 
 std::vector<Coded> WholeKernelCodec::encode(std::span<const Job> jobs) {
@@ -143,28 +113,10 @@ std::vector<std::vector<float>> WholeKernelCodec::decode(std::span<const Job> jo
   return all;
 }
 
-/// Into what was decoded, as on the CPU.
 std::vector<std::vector<float>> WholeKernelCodec::result(std::span<const Job> jobs) {
-  std::vector<cuda::Segment> segments;
-  std::vector<Guarded> outs;
-  std::vector<Kept> kept;
-  for (const Job& job : jobs) {
-    segments.push_back(segment_of(job));
-    outs.push_back(place(job.values.data(), job.n * sizeof(float), job.shift * sizeof(float)));
-    segments.back().out = reinterpret_cast<float*>(outs.back().begin);
-    segments.back().in = segments.back().out;
-    Job whole = job;
-    whole.keeps_residual = true;
-    kept.push_back(keep(whole, segments.back()));
-  }
-  run(kernels_.result, segments, {});
-  std::vector<std::vector<float>> all;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    all.push_back(fetch_floats(outs[i]));
-    const std::vector<float> states = fetch_floats(kept[i].states);
-    all.back().insert(all.back().end(), states.begin(), states.end());
-  }
-  return all;
+  Results results = place_results(jobs);
+  run(kernels_.result, results.segments, {});
+  return fetch_results(results);
 }
 
 }  // namespace casync::compll::test

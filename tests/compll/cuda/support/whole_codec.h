@@ -19,14 +19,6 @@ class WholeKernelCodec final : public KernelRunner {
   std::vector<std::vector<float>> result(std::span<const Job> jobs) override;
 
  private:
-  /// What a segment's states are, before and after.
-  struct Kept {
-    Guarded residual, states;
-  };
-
-  bool adds_residual() const { return meaning_.info().feedback || kernels_.states == 0; }
-  Elements arrays(Elements n) const { return kernels_.states * n; }
-  Kept keep(const Job& job, cuda::Segment& segment);
   std::vector<Coded> encode_by(const cuda::WholeFunction& function, std::span<const Job> jobs,
                                std::vector<cuda::Segment> segments);
   /// With memory of its own.
@@ -34,7 +26,6 @@ class WholeKernelCodec final : public KernelRunner {
   void decode_into(std::vector<cuda::Segment>& segments, bool subtracts, bool adds);
 
   const cuda::WholeKernels& kernels_;
-  const Codec& meaning_;
   cuda::Settings settings_;
 };
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compll/codegen/writer.h"
+#include "compll/ir/lower.h"
+#include "compll/lang/diagnostic.h"
+
+namespace casync::compll {
+
+/// The function that makes a tile of the gradient from what was decoded and the states. Throws CannotWrite.
+void write_result(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
+
+}  // namespace casync::compll
