@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // States that are an array changed at some places, as `unsent = scatter(place, 0, all)`: the array is made where the
-// state will be, and changed there when nobody looks at it any more. Nothing is copied.
+// state will be, and changed there when nobody looks at it any more. Nothing is copied. So it is with a residual that
+// differs from what was encoded at the places that are sent.
 #include <algorithm>
 
 #include "compll/codegen/cuda_whole_routine.h"

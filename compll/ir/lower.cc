@@ -29,8 +29,8 @@ class Lowering {
   }
   ValueId value_of(const Term& term) { return all_of(term).front(); }
 
-  /// A routine's input, and what the codec keeps.
-  ValueId begin(const Routine& routine) {
+  /// A routine's steps, from its input, which is returned, and what the codec keeps.
+  ValueId run(const Routine& routine) {
     Value input;
     input.kind = Value::Kind::kInput;
     input.domain = Domain::kElement;
@@ -50,6 +50,7 @@ class Lowering {
       state.state = i;
       bind(variable, graph_.add(std::move(state)));
     }
+    run(routine.steps);
     return id;
   }
   std::vector<ValueId> states_then(const Routine& routine) {
@@ -269,8 +270,7 @@ EncodeGraph lower_encode(const Program& program, const Routine& routine, std::op
                          Diagnostics& diagnostics) {
   EncodeGraph encode;
   Lowering steps(program, encode.graph, block, diagnostics);
-  encode.input = steps.begin(routine);
-  steps.run(routine.steps);
+  encode.input = steps.run(routine);
   for (std::size_t i = 0; i < routine.sections.size(); ++i) {
     encode.sections.push_back(steps.value_of(*routine.sections[i]));
     encode.graph.name(encode.sections.back(), program.sections[i].name);
@@ -291,8 +291,7 @@ ResultGraph lower_result(const Program& program, const Routine& routine, std::op
                          Diagnostics& diagnostics) {
   ResultGraph made;
   Lowering steps(program, made.graph, block, diagnostics);
-  made.input = steps.begin(routine);
-  steps.run(routine.steps);
+  made.input = steps.run(routine);
   made.result = steps.value_of(*routine.result);
   made.states = steps.states_then(routine);
   steps.refuse_others();

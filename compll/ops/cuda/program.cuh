@@ -87,7 +87,8 @@ __device__ inline const Segment& segment_of_tile(const Launch& launch, uint32_t 
 
 /// The work of this warp on the tile of this block of threads.
 template <bool kIsWhole, class Codec>
-__device__ __forceinline__ Work<kIsWhole, Codec::kStates> work_of_tile(const Launch& launch, const Segment& segment, uint32_t unit) {
+__device__ __forceinline__ Work<kIsWhole, Codec::kStates> work_of_tile(const Launch& launch, const Segment& segment,
+                                                                       uint32_t unit) {
   const uint64_t first = uint64_t{blockIdx.x - segment.first_tile} * tile_of(unit);
   const uint32_t warp = threadIdx.x / kLanes;
   const uint64_t slots = static_cast<uint64_t>(&segment - launch.segments) * Codec::kSlots;

@@ -127,6 +127,22 @@ TEST_CASE(
                "  compressed = concat(place, next, 1.0);\n") == 1);
 }
 
+TEST_CASE("cuda text: who sends places and what is there keeps the residual in the launch that encodes") {
+  for (const auto& [name, keeps] : {std::pair("topk", true),
+                                    {"graddrop", true},
+                                    {"threshold", true},
+                                    {"mstopk", true},
+                                    {"stc", false},
+                                    {"randomk", false},
+                                    {"dgc", false}}) {
+    INFO(name);
+    const Result<CudaWhole> made = whole_from(std::string(name) + ".cll", source_of(name));
+    REQUIRE(made.status().text() == "OK");
+    CHECK(made->keeps_residual == keeps);
+    CHECK((made->text.find("part.segment.residual_out != nullptr) add_at(") != std::string::npos) == keeps);
+  }
+}
+
 TEST_CASE("cuda text: one launch for each function of a program that needs the whole vector, and its stages") {
   // Three to find the least key that is chosen, one to write the places, one for what they are used for; a stage more
   // for each result that all elements wait for. A place that may be there twice costs decoding two.
