@@ -51,14 +51,14 @@ class CudaRoundsText {
   /// How many floats are exchanged, and where in theirs states lie and what turns keep for later ones.
   void write_layout() {
     out_.line("/// What is exchanged, and where states and what turns keep for later ones begin: in floats.");
-    out_.open("struct Layout");
-    out_.line("uint64_t exchanged[" + std::to_string(plan_.exchanged.size()) + "];");
     std::string names;
     for (std::size_t i = 0; i < program_.states.size(); ++i) names += word("state", i) + ", ";
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) names += word("stored", i) + ", ";
-    out_.line("uint64_t " + names + "states, stored;");
-    out_.line("");
-    out_.open("COMPLL_BOTH Layout([[maybe_unused]] const Matrix& n, [[maybe_unused]] const Settings& settings)");
+    const std::vector<std::string> members = {"uint64_t exchanged[" + std::to_string(plan_.exchanged.size()) + "];",
+                                              "uint64_t " + names + "states, stored;"};
+    CudaWholeRoutine::write_measures(program_, "Layout", members, out_, [&] { write_layout_of(); });
+  }
+  void write_layout_of() {
     for (std::size_t i = 0; i < plan_.exchanged.size(); ++i) {
       out_.line("exchanged[" + std::to_string(i) + "] = " + CudaWholeRoutine::size(type_of(plan_.exchanged[i])) + ";");
     }
@@ -74,8 +74,6 @@ class CudaRoundsText {
                 ") / 4;");
     }
     out_.line("stored = places.end() / 4;");
-    out_.close();
-    out_.close(";");
   }
 
   /// How many stages it takes.
@@ -184,24 +182,29 @@ class CudaRoundsText {
     out_.line("");
   }
 
+  static std::string layout_on_host() { return word("Turn", 0) + "::Geometry(n, settings).layout"; }
+
   void write_sizes() {
+    const std::string layout = layout_on_host();
     std::vector<std::pair<std::string, std::string>> members = {{"tile_elements", "tile_elements(settings)"}};
     for (std::size_t turn = 0; turn < plan_.turns.size(); ++turn) {
-      const std::string index = "[" + std::to_string(turn) + "]", memory = word("Turn", turn) + "::Memory(n, settings)";
+      const std::string index = "[" + std::to_string(turn) + "]",
+                        memory = word("Turn", turn) + "::Geometry(n, settings).at";
       members.push_back({"memory_bytes" + index, memory + ".all"});
       members.push_back({"zeroed_bytes" + index, memory + ".zeroed"});
     }
     for (std::size_t i = 0; i < plan_.exchanged.size(); ++i) {
       const std::string index = "[" + std::to_string(i) + "]";
-      members.push_back({"exchanged_floats" + index, "Layout(n, settings).exchanged" + index});
+      members.push_back({"exchanged_floats" + index, layout + ".exchanged" + index});
     }
-    members.push_back({"state_floats", "Layout(n, settings).states"});
-    members.push_back({"scratch_floats", "Layout(n, settings).stored"});
+    members.push_back({"state_floats", layout + ".states"});
+    members.push_back({"scratch_floats", layout + ".stored"});
     write_sizes_kernel(program_.declares.name, members, out_);
   }
 
   /// What the host has to know.
   void write_table(const std::vector<std::string>& kernels) {
+    const std::string layout = layout_on_host();
     const std::string lambda = "[](const Matrix& n, const Settings& settings) -> uint64_t { return ";
     out_.line("#ifndef __CUDACC_RTC__");
     out_.line("/// For whoever is linked with this text.");
@@ -212,17 +215,17 @@ class CudaRoundsText {
     out_.line("    .sizes = casync_" + program_.declares.name + "_sizes,");
     out_.line("    .tile_elements = [](const Settings& settings) { return tile_elements(settings); },");
     out_.line("    .exchanged_floats = [](uint32_t round, const Matrix& n, const Settings& settings) -> uint64_t {");
-    out_.line("      return Layout(n, settings).exchanged[round];");
+    out_.line("      return " + layout + ".exchanged[round];");
     out_.line("    },");
-    out_.line("    .state_floats = " + lambda + "Layout(n, settings).states; },");
-    out_.line("    .scratch_floats = " + lambda + "Layout(n, settings).stored; },");
+    out_.line("    .state_floats = " + lambda + layout + ".states; },");
+    out_.line("    .scratch_floats = " + lambda + layout + ".stored; },");
     std::string turns;
     for (std::size_t turn = 0; turn < kernels.size(); ++turn) {
       const std::string type = word("Turn", turn);
       turns += (turn == 0 ? "" : ",\n              ") + std::string("{.kernel = ") + kernels[turn] +
                ",\n               .stages = " + type + "::kStages,\n               .memory_bytes = " + lambda + type +
-               "::Memory(n, settings).all; },\n               .zeroed_bytes = " + lambda + type +
-               "::Memory(n, settings).zeroed; }}";
+               "::Geometry(n, settings).at.all; },\n               .zeroed_bytes = " + lambda + type +
+               "::Geometry(n, settings).at.zeroed; }}";
     }
     out_.line("    .turns = {" + turns + "}};");
     out_.line("return &kernels;");

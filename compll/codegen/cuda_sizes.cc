@@ -37,14 +37,21 @@ std::set<std::string> blocks_of(const Program& program, const CudaWholeRoutine& 
 void write_cuda_sizes(const Program& program, const std::string& tile, Writer& out, Diagnostics& diagnostics) {
   const Routine nothing;
   CudaWholeRoutine text(program, nothing, out, diagnostics);
+  out.line("/// How many elements arrays have whose sizes the program computes.");
+  out.open("struct Lengths");
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {
-    out.line("/// " + program.sizes[i].text);
-    out.open("COMPLL_BOTH uint64_t size_" + std::to_string(i) + "([[maybe_unused]] " +
-             CudaWholeRoutine::declared_n(program) + ", [[maybe_unused]] const Settings& settings)");
-    out.line("return opaque(least<uint64_t>(n, " + text.scalar(*program.sizes[i].value) + "));");
-    out.close();
-    out.line("");
+    out.line("uint64_t size_" + std::to_string(i) + ";  ///< " + program.sizes[i].text);
   }
+  out.line("");
+  out.open("COMPLL_BOTH Lengths([[maybe_unused]] " + CudaWholeRoutine::declared_n(program) +
+           ", [[maybe_unused]] const Settings& settings)");
+  for (std::size_t i = 0; i < program.sizes.size(); ++i) {
+    out.line("size_" + std::to_string(i) + " = opaque(least<uint64_t>(n, " + text.scalar(*program.sizes[i].value) +
+             "));");
+  }
+  out.close();
+  out.close(";");
+  out.line("");
   out.line("/// A tile has whole blocks.");
   out.open("COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings)");
   std::string elements = tile;

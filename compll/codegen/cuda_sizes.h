@@ -11,8 +11,8 @@
 
 namespace casync::compll {
 
-/// Text for the sizes that a program computes, size_0 and so on, and for how many elements a tile has: whole blocks of
-/// all sizes, at least `tile`, of which the five trits of a byte are one.
+/// Text for the sizes that a program computes, members size_0 and so on of Lengths, and for how many elements a tile
+/// has: whole blocks of all sizes, at least `tile`, of which the five trits of a byte are one.
 void write_cuda_sizes(const Program& program, const std::string& tile, Writer& out, Diagnostics& diagnostics);
 
 /// The kernel casync_NAME_sizes: which members of Sizes it sets, and to what.

@@ -36,27 +36,28 @@ class CudaWholeText {
  private:
   void write_sections() {
     out_.line("/// Where a payload's sections lie.");
-    out_.open("struct Sections");
+    std::vector<std::string> members;
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
-      out_.line("uint64_t " + word(i) + ", " + word(i) + "_end;");
+      members.push_back("uint64_t " + word(i) + ", " + word(i) + "_end;");
     }
+    CudaWholeRoutine::write_measures(program_, "Sections", members, out_, [&] {
+      std::string before = "kHeaderBytes";
+      for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+        const Type& type = program_.sections[i].type;
+        out_.line(word(i) + " = " + (i == 0 ? before : "section_behind(" + before + ")") + ";");
+        before = word(i) + "_end";
+        out_.line(before + " = end_of_section(" + word(i) + ", " + CudaWholeRoutine::size(type) + ", " +
+                  cuda_width(type.element) + ");");
+      }
+    });
     out_.line("");
-    out_.open("COMPLL_BOTH Sections([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings)");
-    std::string before = "kHeaderBytes";
-    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
-      const Type& type = program_.sections[i].type;
-      out_.line(word(i) + " = " + (i == 0 ? before : "section_behind(" + before + ")") + ";");
-      before = word(i) + "_end";
-      out_.line(before + " = end_of_section(" + word(i) + ", " + CudaWholeRoutine::size(type) + ", " +
-                cuda_width(type.element) + ");");
-    }
-    out_.close();
-    out_.open("COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const");
+    out_.open(
+        "__device__ inline void clear_gaps([[maybe_unused]] const Sections& sections, [[maybe_unused]] unsigned char* "
+        "payload)");
     for (std::uint32_t i = 1; i < program_.sections.size(); ++i) {
-      out_.line("clear_gap(payload, " + word(i - 1) + "_end, " + word(i) + ");");
+      out_.line("clear_gap(payload, sections." + word(i - 1) + "_end, sections." + word(i) + ");");
     }
     out_.close();
-    out_.close(";");
   }
   std::string word(std::uint32_t section) const { return CudaRoutine::section_word(program_, section); }
 
@@ -76,7 +77,7 @@ class CudaWholeText {
                                   ", kVersion = " + std::to_string(program_.declares.version);
     text.write(name, constants, [&] {
       out_.line("write_header<kNumber, kVersion>(part);");
-      out_.line("if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));");
+      out_.line("if (threadIdx.x == 0) clear_gaps(sections, in_global(part.segment.payload));");
       text.clear_memory();
     });
     return text.stages();
@@ -222,8 +223,8 @@ void write_kernel(Writer& out, const std::string& name, const std::string& funct
 std::string table_entry(const Program& program, const std::string& function) {
   const std::string type = capitalized(function);
   const auto bytes = [&](const std::string& which) {
-    return "[](uint64_t n, const Settings& settings) -> uint64_t { return " + type + "::Memory(n, settings)." + which +
-           "; }";
+    return "[](uint64_t n, const Settings& settings) -> uint64_t { return " + type + "::Geometry(n, settings).at." +
+           which + "; }";
   };
   return "{.kernel = " + kernel_name(program, function) + ",\n            .stages = " + type +
          "::kStages,\n            .memory_bytes = " + bytes("all") +
@@ -236,7 +237,7 @@ void write_sizes(Writer& out, const Program& program, const CudaWhole& made) {
   for (const auto& [function, stages] : made.stages) {
     const auto place = std::find(functions.begin(), functions.end(), function) - functions.begin();
     const std::string index = "[" + std::to_string(place) + "]",
-                      memory = capitalized(function) + "::Memory(n, settings)";
+                      memory = capitalized(function) + "::Geometry(n, settings).at";
     members.push_back({"memory_bytes" + index, memory + ".all"});
     members.push_back({"zeroed_bytes" + index, memory + ".zeroed"});
   }

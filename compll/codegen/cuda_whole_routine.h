@@ -83,6 +83,10 @@ class CudaWholeRoutine {
   static std::string size(const Type& type);
   /// How text declares n, of which a program that exchanges knows rows and columns, too.
   static std::string declared_n(const Program& program);
+  /// A struct whose members follow from n, settings and Lengths: `members` are lines that declare them, `body` sets
+  /// them.
+  static void write_measures(const Program& program, const std::string& name, const std::vector<std::string>& members,
+                             Writer& out, const std::function<void()>& body);
   Writer& out() { return out_; }
   /// struct NAME { ... }, with constants beside kStages; `end` is written where the last tile is done with everything.
   void write(const std::string& name, const std::string& constants, const std::function<void()>& end);
@@ -171,6 +175,8 @@ class CudaWholeRoutine {
   std::string expression(const Term& term);
   std::string parameter(ParameterId id) const { return "settings.parameters[" + std::to_string(id) + "]"; }
   void write_memory();
+  static void write_lengths(const Program& program, const std::string& text, Writer& out);
+  void write_geometry();
   void write_steps(std::uint32_t stage);
   void write_preamble(const std::string& body);
 

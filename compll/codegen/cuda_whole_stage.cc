@@ -130,25 +130,65 @@ std::string CudaWholeRoutine::expression(const Term& term) {
 /// Where in a segment's memory things lie. What has to be zero comes first: of that, what the last tile clears.
 void CudaWholeRoutine::write_memory() {
   out_.line("/// The memory of a segment: what has to be zero before and is so afterwards comes first.");
-  out_.open("struct Memory");
-  out_.line("uint64_t cleared, zeroed, all;");
-  for (const Place& place : memory_) out_.line("uint64_t " + place.word + ";");
-  out_.line("");
-  out_.open("COMPLL_BOTH Memory([[maybe_unused]] " + declared_n(program_) +
-            ", [[maybe_unused]] const Settings& settings)");
-  const bool tiles =
-      std::any_of(memory_.begin(), memory_.end(), [](const Place& each) { return has_word(each.bytes, "tiles"); });
-  if (tiles) out_.line("const uint64_t tiles = tiles_for(n, tile_elements(settings));");
-  out_.line("Places places;");
-  out_.line("places.take(sizeof(Control));");
-  const std::pair<Zeros, const char*> ends[] = {
-      {Zeros::kCleared, "cleared"}, {Zeros::kByStep, "zeroed"}, {Zeros::kNone, "all"}};
-  for (const auto& [zeros, end] : ends) {
-    for (const Place& place : memory_) {
-      if (place.zeros == zeros) out_.line(place.word + " = places.take(" + place.bytes + ");");
+  std::vector<std::string> members = {"uint64_t cleared, zeroed, all;"};
+  for (const Place& place : memory_) members.push_back("uint64_t " + place.word + ";");
+  write_measures(program_, "Memory", members, out_, [&] {
+    const bool tiles =
+        std::any_of(memory_.begin(), memory_.end(), [](const Place& each) { return has_word(each.bytes, "tiles"); });
+    if (tiles) out_.line("const uint64_t tiles = tiles_for(n, tile_elements(settings));");
+    out_.line("Places places;");
+    out_.line("places.take(sizeof(Control));");
+    const std::pair<Zeros, const char*> ends[] = {
+        {Zeros::kCleared, "cleared"}, {Zeros::kByStep, "zeroed"}, {Zeros::kNone, "all"}};
+    for (const auto& [zeros, end] : ends) {
+      for (const Place& place : memory_) {
+        if (place.zeros == zeros) out_.line(place.word + " = places.take(" + place.bytes + ");");
+      }
+      out_.line(std::string(end) + " = places.end();");
     }
-    out_.line(std::string(end) + " = places.end();");
+  });
+}
+
+void CudaWholeRoutine::write_measures(const Program& program, const std::string& name,
+                                      const std::vector<std::string>& members, Writer& out,
+                                      const std::function<void()>& body) {
+  out.open("struct " + name);
+  for (const std::string& member : members) out.line(member);
+  out.line("");
+  out.open("COMPLL_BOTH " + name + "([[maybe_unused]] " + declared_n(program) +
+           ", [[maybe_unused]] const Settings& settings,\n      [[maybe_unused]] const Lengths& lengths)");
+  const std::size_t begin = out.size();
+  body();
+  const std::string text = out.cut(begin);
+  write_lengths(program, text, out);
+  out.append(text);
+  out.close();
+  out.close(";");
+}
+
+/// Those that a text refers to, by their names.
+void CudaWholeRoutine::write_lengths(const Program& program, const std::string& text, Writer& out) {
+  for (std::size_t i = 0; i < program.sizes.size(); ++i) {
+    const std::string name = "size_" + std::to_string(i);
+    if (has_word(text, name)) out.line("const uint64_t " + name + " = lengths." + name + ";");
   }
+}
+
+/// What stages look up again and again.
+void CudaWholeRoutine::write_geometry() {
+  const std::string other = program_.synchronize ? "Layout layout" : "Sections sections";
+  const std::string name = other.substr(other.find(' ') + 1);
+  out_.line("/// What follows from a segment's size: one thread works it out for all of its block.");
+  out_.open("struct Geometry");
+  out_.line("Lengths lengths;");
+  out_.line("Memory at;");
+  out_.line(other + ";");
+  out_.line("");
+  out_.line("COMPLL_BOTH Geometry(" + declared_n(program_) + ", const Settings& settings)");
+  out_.line("    : lengths(n, settings), at(n, settings, lengths), " + name + "(n, settings, lengths) {}");
+  const std::string n = program_.synchronize ? "Matrix{segment.rows, segment.columns}" : "segment.n";
+  out_.open("__device__ static Geometry of(const Segment& segment, const Settings& settings)");
+  out_.line("return {" + n + ", settings};");
   out_.close();
   out_.close(";");
 }
@@ -162,6 +202,8 @@ void CudaWholeRoutine::write(const std::string& name, const std::string& constan
   out_.line("static constexpr uint32_t kStages = " + std::to_string(stages_) + constants + ";");
   out_.line("");
   write_memory();
+  out_.line("");
+  write_geometry();
   const bool decodes = &routine_ == &program_.decode;
   for (std::uint32_t stage = 0; stage < stages_; ++stage) {
     const bool is_end = stage + 1 == stages_;
@@ -220,15 +262,15 @@ void CudaWholeRoutine::write_steps(std::uint32_t stage) {
 
 /// What the lines of a stage refer to.
 void CudaWholeRoutine::write_preamble(const std::string& body) {
-  const bool at = has_word(body, "at"), sections = has_word(body, "sections"), layout = has_word(body, "layout");
-  const bool places = at || sections || layout;
-  if (places || has_word(body, "settings")) out_.line("const Settings& settings = part.launch.codec;");
-  if (places || has_word(body, "n")) {
+  if (has_word(body, "settings")) out_.line("const Settings& settings = part.launch.codec;");
+  if (has_word(body, "n")) {
     out_.line(program_.synchronize ? "const Matrix n = part.matrix();" : "const uint64_t n = part.n;");
   }
-  if (at) out_.line("const Memory at(n, settings);");
-  if (layout) out_.line("const Layout layout(n, settings);");
-  if (sections) out_.line("const Sections sections(n, settings);");
+  const std::string other = program_.synchronize ? "layout" : "sections";
+  bool has_any = has_word(body, "at") || has_word(body, other);
+  for (std::size_t i = 0; i < program_.sizes.size(); ++i) has_any |= has_word(body, "size_" + std::to_string(i));
+  if (has_any) out_.line("const auto& [lengths, at, " + other + "] = part.geometry<Geometry>();");
+  write_lengths(program_, body, out_);
   if (has_word(body, "random")) out_.line("RandomWords random(part.random());");
 }
 

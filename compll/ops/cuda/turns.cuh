@@ -13,11 +13,12 @@ namespace casync::compll::cuda {
 
 inline constexpr uint32_t kWholeTile = 4096;
 
-/// Shared memory of a block of threads: what a step keeps of a tile, what threads tell each other, and the segment,
-/// which is asked for often.
+/// Shared memory of a block of threads: what a step keeps of a tile, what threads tell each other, and the segment
+/// with what follows from its size, which are asked for often.
 struct Shared {
   uint32_t words[kWholeTile];
   uint64_t told[64];
+  uint64_t geometry[kGeometryWords];
   uint32_t sums[kThreads];
   uint32_t ticket, unused[3];
   Segment segment;
@@ -65,6 +66,19 @@ __device__ __forceinline__ uint64_t device_time() {
 #endif
   return time;
 }
+
+template <class Geometry>
+inline constexpr bool kIsShared = sizeof(Geometry) <= sizeof(Shared::geometry);
+template <class Geometry, bool kIsReference = kIsShared<Geometry>>
+struct GeometryIs {
+  using Type = Geometry;
+};
+template <class Geometry>
+struct GeometryIs<Geometry, true> {
+  using Type = const Geometry&;
+};
+template <class Geometry>
+using GeometryOf = typename GeometryIs<Geometry>::Type;
 
 /// What a block of threads works on: one tile of a segment, and the stage whose turn it is.
 struct Part {
@@ -167,6 +181,16 @@ struct Part {
   }
   __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
 
+  /// The program's sizes and places of the segment. They are in shared memory if they find room.
+  template <class Geometry>
+  __device__ __forceinline__ GeometryOf<Geometry> geometry() const {
+    if constexpr (kIsShared<Geometry>) {
+      return *reinterpret_cast<const Geometry*>(shared.geometry);
+    } else {
+      return Geometry::of(segment, launch.codec);
+    }
+  }
+
   // All threads of the block ask and say these together.
 
   /// A segment of one tile is one block's from the first stage to the last.
@@ -218,7 +242,7 @@ struct Part {
 
 /// Does the turns of all tiles: each block of threads takes the next ticket when it begins with the one it has. So it
 /// waits with a later one in its hand, but only for those before the earlier one.
-template <class Do>
+template <class Geometry, class Do>
 __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns, const Do& take_turn) {
   Shared& shared = shared_of_block();
   const Segment& end = launch.segments[launch.segment_count - 1];
@@ -246,6 +270,9 @@ __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns,
       auto* const to = reinterpret_cast<uint64_t*>(&shared.segment);
       const auto* const from = reinterpret_cast<const uint64_t*>(wanted);
       if (threadIdx.x < sizeof(Segment) / 8) to[threadIdx.x] = from[threadIdx.x];
+      if constexpr (kIsShared<Geometry>) {
+        if (threadIdx.x == 0) *reinterpret_cast<Geometry*>(shared.geometry) = Geometry::of(*wanted, launch.codec);
+      }
       at_hand = wanted;
       __syncthreads();
     }

@@ -255,7 +255,7 @@ __device__ __forceinline__ void histogram(const Part& part, uint64_t count, cons
 /// Encoding, by the stages of a function.
 template <class Function>
 __device__ __forceinline__ void encode_by_stages(const Launch& launch) {
-  take_turns(launch, Function::kStages, [](Part& part) {
+  take_turns<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
     if (part.n == 0 && part.turn == 0) write_header<Function::kNumber, Function::kVersion>(part);
     if (part.n == 0) return;
     part.wait();
@@ -266,7 +266,7 @@ __device__ __forceinline__ void encode_by_stages(const Launch& launch) {
 /// What is made of what was decoded.
 template <class Function>
 __device__ __forceinline__ void result_by_stages(const Launch& launch) {
-  take_turns(launch, Function::kStages, [](Part& part) {
+  take_turns<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
     if (part.n == 0) return;
     part.wait();
     Function::stage(part.turn, part);
@@ -276,7 +276,7 @@ __device__ __forceinline__ void result_by_stages(const Launch& launch) {
 /// One contribution after the other. Raw elements are one stage: what comes behind them waits for it.
 template <class Function>
 __device__ __forceinline__ void decode_by_stages(const Launch& launch) {
-  take_turns(launch, launch.contributions * Function::kStages, [](Part& part) {
+  take_turns<typename Function::Geometry>(launch, launch.contributions * Function::kStages, [](Part& part) {
     const uint32_t contribution = part.turn / Function::kStages, stage = part.turn % Function::kStages;
     const uint32_t contributions = least(part.segment.contribution_count, part.launch.contributions);
     if (contribution >= contributions || part.n == 0) return;

@@ -6,10 +6,14 @@
 
 namespace casync::compll::cuda::codec_topk {
 
-/// selected(ratio, gradient.size)
-COMPLL_BOTH uint64_t size_0([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
-  return opaque(least<uint64_t>(n, to_uint(min(double(static_cast<uint32_t>(n)), max(1.0, exact_ceil(multiply(static_cast<double>(settings.parameters[0]), double(static_cast<uint32_t>(n)))))))));
-}
+/// How many elements arrays have whose sizes the program computes.
+struct Lengths {
+  uint64_t size_0;  ///< selected(ratio, gradient.size)
+
+  COMPLL_BOTH Lengths([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
+    size_0 = opaque(least<uint64_t>(n, to_uint(min(double(static_cast<uint32_t>(n)), max(1.0, exact_ceil(multiply(static_cast<double>(settings.parameters[0]), double(static_cast<uint32_t>(n)))))))));
+  }
+};
 
 /// A tile has whole blocks.
 COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings) {
@@ -21,16 +25,19 @@ struct Sections {
   uint64_t place, place_end;
   uint64_t value, value_end;
 
-  COMPLL_BOTH Sections([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
+  COMPLL_BOTH Sections([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings,
+      [[maybe_unused]] const Lengths& lengths) {
+    const uint64_t size_0 = lengths.size_0;
     place = kHeaderBytes;
-    place_end = end_of_section(place, size_0(n, settings), 32);
+    place_end = end_of_section(place, size_0, 32);
     value = section_behind(place_end);
-    value_end = end_of_section(value, size_0(n, settings), 32);
-  }
-  COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const {
-    clear_gap(payload, place_end, value);
+    value_end = end_of_section(value, size_0, 32);
   }
 };
+
+__device__ inline void clear_gaps([[maybe_unused]] const Sections& sections, [[maybe_unused]] unsigned char* payload) {
+  clear_gap(payload, sections.place_end, sections.value);
+}
 
 struct Encode {
   static constexpr uint32_t kStages = 5, kNumber = 18, kVersion = 1;
@@ -46,7 +53,9 @@ struct Encode {
     uint64_t place_7_lengths;
     uint64_t place_7_ties;
 
-    COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
+    COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings,
+      [[maybe_unused]] const Lengths& lengths) {
+      const uint64_t size_0 = lengths.size_0;
       const uint64_t tiles = tiles_for(n, tile_elements(settings));
       Places places;
       places.take(sizeof(Control));
@@ -55,7 +64,7 @@ struct Encode {
       cleared = places.end();
       zeroed = places.end();
       input = places.take(4 * n);
-      place_7 = places.take(4 * size_0(n, settings));
+      place_7 = places.take(4 * size_0);
       place_7_entries = places.take(4 * n);
       place_7_lengths = places.take(4 * blocks_of(n, kBatch));
       place_7_ties = places.take(8 * kMostTies);
@@ -63,10 +72,23 @@ struct Encode {
     }
   };
 
+  /// What follows from a segment's size: one thread works it out for all of its block.
+  struct Geometry {
+    Lengths lengths;
+    Memory at;
+    Sections sections;
+
+    COMPLL_BOTH Geometry(uint64_t n, const Settings& settings)
+        : lengths(n, settings), at(n, settings, lengths), sections(n, settings, lengths) {}
+    __device__ static Geometry of(const Segment& segment, const Settings& settings) {
+      return {segment.n, settings};
+    }
+  };
+
   __device__ static void stage_0(Part& part) {
-    const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
-    const Memory at(n, settings);
+    const auto& [lengths, at, sections] = part.geometry<Geometry>();
+    const uint64_t size_0 = lengths.size_0;
     {
       Held<float> gradient_0;
       // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
@@ -76,18 +98,18 @@ struct Encode {
         return result_6;
       };
       const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
+      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
     }
     __syncthreads();
     if (!part.is_last()) return;
-    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
   __device__ static void stage_1(Part& part) {
-    const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
-    const Memory at(n, settings);
+    const auto& [lengths, at, sections] = part.geometry<Geometry>();
+    const uint64_t size_0 = lengths.size_0;
     const Array<float> gradient_0{part.input(at.input)};
     // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
     const auto map_t0 = [&](uint64_t i) -> float {
@@ -98,14 +120,14 @@ struct Encode {
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
     count_digit<1>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
   __device__ static void stage_2(Part& part) {
-    const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
-    const Memory at(n, settings);
+    const auto& [lengths, at, sections] = part.geometry<Geometry>();
+    const uint64_t size_0 = lengths.size_0;
     const Array<float> gradient_0{part.input(at.input)};
     // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
     const auto map_t0 = [&](uint64_t i) -> float {
@@ -116,14 +138,14 @@ struct Encode {
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
     count_digit<2>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
   __device__ static void stage_3(Part& part) {
-    const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
-    const Memory at(n, settings);
+    const auto& [lengths, at, sections] = part.geometry<Geometry>();
+    const uint64_t size_0 = lengths.size_0;
     const Array<float> gradient_0{part.input(at.input)};
     // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
     const auto map_t0 = [&](uint64_t i) -> float {
@@ -132,31 +154,30 @@ struct Encode {
       return result_6;
     };
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    pick_largest(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), size_0(n, settings), part.at<uint32_t>(at.place_7));
+    pick_largest(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), size_0, part.at<uint32_t>(at.place_7));
     if (!part.is_last()) return;
     part.end_turn();
   }
 
   __device__ static void stage_4(Part& part) {
-    const Settings& settings = part.launch.codec;
     const uint64_t n = part.n;
-    const Memory at(n, settings);
-    const Sections sections(n, settings);
+    const auto& [lengths, at, sections] = part.geometry<Geometry>();
+    const uint64_t size_0 = lengths.size_0;
     const Array<uint32_t> place_7{part.at<uint32_t>(at.place_7)};
-    store_section<32>(part.evenly(), size_0(n, settings), place_7, in_global(part.segment.payload) + sections.place);
+    store_section<32>(part.evenly(), size_0, place_7, in_global(part.segment.payload) + sections.place);
     const Array<float> gradient_0{part.input(at.input)};
     // 12: float* value = gather(gradient, place);
     const auto value_10 = [&](uint64_t i) -> float {
       const uint32_t place_9 = place_7(i);
       return element(n, gradient_0, place_9);
     };
-    store_section<32>(part.evenly(), size_0(n, settings), value_10, in_global(part.segment.payload) + sections.value);
+    store_section<32>(part.evenly(), size_0, value_10, in_global(part.segment.payload) + sections.value);
     __syncthreads();
     // The residual is what was encoded, which is there, less what decoding gives.
-    if (part.segment.residual_out != nullptr) add_at(part.evenly(), size_0(n, settings), place_7, value_10, n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });
+    if (part.segment.residual_out != nullptr) add_at(part.evenly(), size_0, place_7, value_10, n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });
     if (!part.is_last()) return;
     write_header<kNumber, kVersion>(part);
-    if (threadIdx.x == 0) sections.clear_gaps(in_global(part.segment.payload));
+    if (threadIdx.x == 0) clear_gaps(sections, in_global(part.segment.payload));
     part.clear(at.cleared);
     part.end_turn();
   }
@@ -177,12 +198,26 @@ struct Decode {
   struct Memory {
     uint64_t cleared, zeroed, all;
 
-    COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
+    COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings,
+      [[maybe_unused]] const Lengths& lengths) {
       Places places;
       places.take(sizeof(Control));
       cleared = places.end();
       zeroed = places.end();
       all = places.end();
+    }
+  };
+
+  /// What follows from a segment's size: one thread works it out for all of its block.
+  struct Geometry {
+    Lengths lengths;
+    Memory at;
+    Sections sections;
+
+    COMPLL_BOTH Geometry(uint64_t n, const Settings& settings)
+        : lengths(n, settings), at(n, settings, lengths), sections(n, settings, lengths) {}
+    __device__ static Geometry of(const Segment& segment, const Settings& settings) {
+      return {segment.n, settings};
     }
   };
 
@@ -193,14 +228,12 @@ struct Decode {
   }
 
   __device__ static void stage_1(Part& part, [[maybe_unused]] const unsigned char* payload) {
-    const Settings& settings = part.launch.codec;
-    const uint64_t n = part.n;
-    const Memory at(n, settings);
-    const Sections sections(n, settings);
+    const auto& [lengths, at, sections] = part.geometry<Geometry>();
+    const uint64_t size_0 = lengths.size_0;
     const auto place_11 = Section<uint32_t, 32>{payload + sections.place};
     const auto value_12 = Section<float, 32>{payload + sections.value};
     // 20: gradient = scatter(place, value, gradient.size);
-    give_at(part.evenly(), size_0(n, settings), place_11, value_12);
+    give_at(part.evenly(), size_0, place_11, value_12);
     if (!part.is_last()) return;
     part.clear(at.cleared);
     part.end_turn();
@@ -232,10 +265,10 @@ extern "C" __global__ void casync_topk_sizes(Sizes* sizes, const __grid_constant
     const __grid_constant__ Settings settings) {
   *sizes = {};
   sizes->tile_elements = tile_elements(settings);
-  sizes->memory_bytes[0] = Encode::Memory(n, settings).all;
-  sizes->zeroed_bytes[0] = Encode::Memory(n, settings).zeroed;
-  sizes->memory_bytes[2] = Decode::Memory(n, settings).all;
-  sizes->zeroed_bytes[2] = Decode::Memory(n, settings).zeroed;
+  sizes->memory_bytes[0] = Encode::Geometry(n, settings).at.all;
+  sizes->zeroed_bytes[0] = Encode::Geometry(n, settings).at.zeroed;
+  sizes->memory_bytes[2] = Decode::Geometry(n, settings).at.all;
+  sizes->zeroed_bytes[2] = Decode::Geometry(n, settings).at.zeroed;
 }
 #endif
 
@@ -250,13 +283,13 @@ extern "C" const WholeKernels* casync_topk_kernels() {
       .tile_elements = [](const Settings& settings) { return tile_elements(settings); },
       .encode = {.kernel = casync_topk_encode,
             .stages = Encode::kStages,
-            .memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Memory(n, settings).all; },
-            .zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Memory(n, settings).zeroed; }},
+            .memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Geometry(n, settings).at.all; },
+            .zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Encode::Geometry(n, settings).at.zeroed; }},
       .merge = {},
       .decode = {.kernel = casync_topk_decode,
             .stages = Decode::kStages,
-            .memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Memory(n, settings).all; },
-            .zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Memory(n, settings).zeroed; }},
+            .memory_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Geometry(n, settings).at.all; },
+            .zeroed_bytes = [](uint64_t n, const Settings& settings) -> uint64_t { return Decode::Geometry(n, settings).at.zeroed; }},
       .result = {}};
   return &kernels;
 }
