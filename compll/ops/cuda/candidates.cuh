@@ -56,19 +56,20 @@ __device__ __forceinline__ void clear_bins(const Part& part) {
   for (uint32_t b = threadIdx.x; b < kThese / 4; b += kThreads) own[b] = {};
   __syncthreads();
 }
-/// And are added to those of all tiles; those that have any are given to `note`, too.
+/// And are added to those of all tiles; those that have any are given to `note`, too. Most have none.
 template <uint32_t kThese, class Note>
 __device__ __forceinline__ void add_bins(const Part& part, Selection* selection, const Note& note) {
   const auto* const own = reinterpret_cast<const Quad<uint32_t>*>(part.shared.words);
-#pragma unroll
+#pragma unroll 1
   for (uint32_t b = threadIdx.x; b < kThese / 4; b += kThreads) {
     const Quad<uint32_t> some = own[b];
     if ((some[0] | some[1] | some[2] | some[3]) == 0) continue;
-#pragma unroll
-    for (uint32_t k = 0; k < 4; ++k) {
-      if (some[k] == 0) continue;
-      atomicAdd(selection->bins + 4 * b + k, some[k]);
-      note(4 * b + k, some[k]);
+#pragma unroll 1
+    for (uint32_t bin = 4 * b; bin < 4 * b + 4; ++bin) {
+      const uint32_t times = part.shared.words[bin];
+      if (times == 0) continue;
+      atomicAdd(selection->bins + bin, times);
+      note(bin, times);
     }
   }
 }
@@ -82,14 +83,14 @@ __device__ inline void raise_floor(Selection* selection, uint32_t wanted) {
     uint32_t counts[kAhead];
 #pragma unroll
     for (uint32_t k = 0; k < kAhead; ++k) counts[k] = load_others(selection->bins + top - (k + 1) * kLanes + lane);
-#pragma unroll
+#pragma unroll 1
     for (uint32_t k = 0; k < kAhead; ++k) {
-      const uint32_t sum = __reduce_add_sync(kWholeWarp, counts[k]);
+      uint32_t from_here = one_of(counts, k);  // and, soon, what is above in this row
+      const uint32_t sum = __reduce_add_sync(kWholeWarp, from_here);
       if (above + sum < wanted) {
         above += sum;
         continue;
       }
-      uint32_t from_here = counts[k];  // and above, in this row
 #pragma unroll
       for (uint32_t by = 1; by < kLanes; by *= 2) {
         const uint32_t others = __shfl_down_sync(kWholeWarp, from_here, by);
@@ -135,9 +136,9 @@ struct Batches {
 
 /// Where keys are not made of what has to be taken first.
 struct NoInput {
-  template <bool kIsWhole>
-  __device__ void take(uint64_t, uint32_t) {}
+  __device__ bool take(uint64_t) { return true; }
   __device__ void hold(uint32_t) {}
+  __device__ void take_row(uint64_t) {}
   __device__ void end() const {}
 };
 

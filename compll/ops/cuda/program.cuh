@@ -75,14 +75,19 @@ __device__ inline unsigned char* shared_memory() {
   return reinterpret_cast<unsigned char*>(shared_quads);
 }
 
-/// The segment that a tile belongs to: the last one that begins at it or before.
+/// The segment that a tile belongs to: the last one that begins at it or before. Each lane of the warp looks at one: a
+/// batch of hundreds takes two looks, one after the other.
 __device__ inline const Segment& segment_of_tile(const Launch& launch, uint32_t tile) {
-  uint32_t low = 0, high = launch.segment_count;
-  while (high - low > 1) {
-    const uint32_t middle = (low + high) / 2;
-    (launch.segments[middle].first_tile <= tile ? low : high) = middle;
+  uint32_t first = 0, count = launch.segment_count;  // it is among these
+#pragma unroll 1
+  while (count > 1) {
+    const uint32_t step = (count + kLanes - 1) / kLanes, own = threadIdx.x % kLanes * step;
+    const bool begins = own < count && launch.segments[first + own].first_tile <= tile;
+    const uint32_t reached = static_cast<uint32_t>(__popc(__ballot_sync(kWholeWarp, begins)) - 1) * step;
+    first += reached;
+    count = least(step, count - reached);
   }
-  return launch.segments[low];
+  return launch.segments[first];
 }
 
 /// The work of this warp on the tile of this block of threads.

@@ -217,6 +217,8 @@ class LaneSum {
   }
   /// Of one chunk that has not ended.
   __device__ double all() const { return in_halves(own_); }
+  COMPLL_BOTH static double of_nothing() { return 0; }
+  COMPLL_BOTH static double joined_to(double sum) { return sum; }
   __device__ double result() const {
     double sum = all();
     if (chunks_ == 0) return sum;
@@ -294,6 +296,8 @@ class LaneFold {
   }
   /// Of one chunk that has not ended and is not empty.
   __device__ T all() const { return own_.in_halves().value; }
+  COMPLL_BOTH static T of_nothing(T initial) { return initial; }
+  COMPLL_BOTH static T joined_to(T all, T initial) { return Function()(initial, all); }
   /// The initial value comes first of all.
   __device__ T result(T initial) const {
     LaneFold all = *this;

@@ -11,25 +11,28 @@
 namespace casync::compll::cuda {
 
 /// The sum of what threads 0 to this one bring, and of what all bring.
+template <class Word>
 struct SumToHere {
-  uint32_t through, all;
+  Word through, all;
 };
-__device__ __forceinline__ SumToHere sum_to_here(const Part& part, uint32_t own) {
+template <class Word>
+__device__ __forceinline__ SumToHere<Word> sum_to_here(const Part& part, Word own) {
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
-  uint32_t through = own;
+  uint64_t* const of_warps = part.shared.told;
+  Word through = own;
 #pragma unroll
   for (uint32_t by = 1; by < kLanes; by *= 2) {
-    const uint32_t before = __shfl_up_sync(kWholeWarp, through, by);
+    const Word before = __shfl_up_sync(kWholeWarp, through, by);
     if (lane >= by) through += before;
   }
   __syncthreads();
-  if (lane == kLanes - 1) part.shared.sums[warp] = through;
+  if (lane == kLanes - 1) of_warps[warp] = through;
   __syncthreads();
-  uint32_t all = 0, before = 0;
+  Word all = 0, before = 0;
 #pragma unroll
   for (uint32_t w = 0; w < kWarps; ++w) {
-    if (w < warp) before += part.shared.sums[w];
-    all += part.shared.sums[w];
+    if (w < warp) before += static_cast<Word>(of_warps[w]);
+    all += static_cast<Word>(of_warps[w]);
   }
   return {before + through, all};
 }
@@ -41,27 +44,20 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
   if (kDigit != 0 && selection->is_done != 0) return;
   const uint32_t left = kDigit == 0 ? wanted : selection->equal;
   const uint32_t highest = digit_bins(kDigit) - 1 - threadIdx.x * kOwn;  // and downwards
-  uint32_t own = 0, counts[kOwn];
+  uint32_t own = 0;
 #pragma unroll
-  for (uint32_t b = 0; b < kOwn; ++b) counts[b] = load_others(bins + highest - b);
-#pragma unroll
-  for (uint32_t b = 0; b < kOwn; ++b) {
-    own += counts[b];
-    bins[highest - b] = 0;
-  }
-  const SumToHere sums = sum_to_here(part, own);
+  for (uint32_t b = 0; b < kOwn; ++b) own += load_others(bins + highest - b);
+  const SumToHere<uint32_t> sums = sum_to_here(part, own);
   uint32_t above = sums.through - own;
   if (above < left && left <= sums.through) {
     uint32_t bin = highest;
-    bool is_found = false;
-#pragma unroll
-    for (uint32_t b = 0; b < kOwn; ++b) {
-      is_found = is_found || above + counts[b] >= left;
-      if (!is_found) above += counts[b], --bin;
-    }
+#pragma unroll 1
+    for (uint32_t times; above + (times = load_others(bins + bin)) < left; --bin) above += times;
     selection->least |= bin << digit_shift(kDigit);
     selection->equal = left - above;
   }
+#pragma unroll
+  for (uint32_t b = 0; b < kOwn; ++b) bins[highest - b] = 0;
   if (kDigit == 0 && threadIdx.x == 0 && (sums.all < left || left == 0)) {
     selection->least = left == 0 ? 0xffffffffu : 0;  // all that are above zero, or none
     selection->equal = 0;
@@ -87,11 +83,9 @@ __device__ __forceinline__ void tell_tiles(const Part& part, const Selection* se
   const uint32_t begin = least(threadIdx.x * each, part.segment.tile_count);
   const uint32_t end = least(begin + each, part.segment.tile_count);
   uint64_t own = 0;
-#pragma unroll 8
+#pragma unroll 4
   for (uint32_t tile = begin; tile < end; ++tile) own += load_slot(to.told + tile);
-  const uint32_t above = static_cast<uint32_t>(own >> 31), equal = static_cast<uint32_t>(own & 0x7fffffffu);
-  const uint64_t aboves = sum_to_here(part, above).through - above, equals = sum_to_here(part, equal).through - equal;
-  uint64_t through = in_look_back(2, static_cast<uint32_t>(aboves), static_cast<uint32_t>(equals));
+  uint64_t through = in_look_back(2, 0, 0) + sum_to_here(part, own).through - own;
   uint64_t next = begin < end ? load_slot(to.told + begin) : 0;
 #pragma unroll 1
   for (uint32_t tile = begin; tile < end; ++tile) {
@@ -101,28 +95,23 @@ __device__ __forceinline__ void tell_tiles(const Part& part, const Selection* se
   }
 }
 
-/// Where there are other tiles the last one does it, else the only one has done it already.
+/// The last tile does it.
 template <uint32_t kDigit>
 __device__ __forceinline__ void choose_digit(const Part& part, Selection* selection, uint32_t wanted,
                                              const Candidates& to) {
-  if (part.is_alone()) return;
   choose_bin<kDigit>(part, selection->bins, selection, wanted);
-  if (kDigit == 2) tell_tiles(part, selection, to);
+  if (kDigit == 2 && !part.is_alone()) tell_tiles(part, selection, to);
 }
 /// Behind a tile's elements.
 template <uint32_t kDigit>
-__device__ __forceinline__ void end_digit(const Part& part, Selection* selection, uint32_t wanted,
-                                          const Candidates& to) {
+__device__ __forceinline__ void end_digit(const Part& part, Selection* selection, const Candidates& to) {
   __syncthreads();
-  if (!part.is_alone()) {
-    return add_bins<digit_bins(kDigit)>(part, selection, [&](uint32_t value, uint32_t times) {
-      if (kDigit != 2) return;
-      const uint32_t at = atomicAdd(&selection->ties, 1u);
-      if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
-    });
-  }
-  choose_bin<kDigit>(part, part.shared.words, selection, wanted);
-  __syncthreads();
+  add_bins<digit_bins(kDigit)>(part, selection, [&](uint32_t value, uint32_t times) {
+    if (kDigit != 2 || part.is_alone()) return;
+    const uint32_t at = atomicAdd(&selection->ties, 1u);
+    if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
+  });
+  __syncthreads();  // shared memory is somebody else's
 }
 
 /// The first stage. `input`: what is taken of a batch first, and then at hand for `key`.
@@ -143,20 +132,18 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
     const uint32_t size = static_cast<uint32_t>(least<uint64_t>(kBatch, count - first)), rest = size - least(size, lane);
     const uint64_t i = first + lane;
     uint32_t keys[kAhead];
-    if (size == kBatch) {
-      input.template take<true>(i, rest);
+    if (size == kBatch && input.take(i)) {
 #pragma unroll
       for (uint32_t k = 0; k < kAhead; ++k) {
         input.hold(k);
         keys[k] = key(i + k * kLanes);
       }
     } else {
-      input.template take<false>(i, rest);
 #pragma unroll
       for (uint32_t k = 0; k < kAhead; ++k) keys[k] = 0;
 #pragma unroll 1
       for (uint32_t row = 0; row * kLanes < rest; ++row) {
-        input.hold(row);
+        input.take_row(i + row * kLanes);
         const uint32_t each = key(i + row * kLanes);
 #pragma unroll
         for (uint32_t k = 0; k < kAhead; ++k) keys[k] = k == row ? each : keys[k];
@@ -186,7 +173,7 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
     add_bins_early(own, selection, wanted);
   }
   input.end();
-  end_digit<0>(part, selection, wanted, to);
+  end_digit<0>(part, selection, to);
   if (threadIdx.x < kLanes && !part.is_alone()) note_bins(selection, wanted, 4);
 }
 
@@ -211,7 +198,7 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
     above = __reduce_add_sync(kWholeWarp, above);
     if (threadIdx.x % kLanes == 0) part.shared.sums[threadIdx.x / kLanes] = above;
   }
-  end_digit<kDigit>(part, selection, 0, from);
+  end_digit<kDigit>(part, selection, from);
   if (kDigit == 2 && !part.is_alone() && threadIdx.x == 0) {
     above = 0;
 #pragma unroll

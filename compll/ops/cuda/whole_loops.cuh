@@ -96,15 +96,14 @@ class Input {
         control_(part.control),
         held_(held) {}
 
-  /// A warp's batch from this thread's element on, which `rest` and more are left of.
-  template <bool kIsWhole>
-  __device__ __forceinline__ void take(uint64_t i, uint32_t rest) {
+  /// A warp's whole batch, from this thread's element on. False: it has a NaN, and has to be taken row by row.
+  __device__ __forceinline__ bool take(uint64_t i) {
 #pragma unroll
-    for (uint32_t k = 0; k < kAhead; ++k) x_[k] = kIsWhole || k * kLanes < rest ? in_[i + k * kLanes] : 0.0f;
+    for (uint32_t k = 0; k < kAhead; ++k) x_[k] = in_[i + k * kLanes];
     if (has_residual_) {
       float more[kAhead];
 #pragma unroll
-      for (uint32_t k = 0; k < kAhead; ++k) more[k] = kIsWhole || k * kLanes < rest ? residual_[i + k * kLanes] : 0.0f;
+      for (uint32_t k = 0; k < kAhead; ++k) more[k] = residual_[i + k * kLanes];
 #pragma unroll
       for (uint32_t k = 0; k < kAhead; ++k) x_[k] = x_[k] * scale_ + more[k];
     } else if (scale_ != 1) {
@@ -114,34 +113,32 @@ class Input {
     uint32_t top = 0;
 #pragma unroll
     for (uint32_t k = 0; k < kAhead; ++k) top = max(top, bits(x_[k]) & 0x7fffffffu);
+    if (__any_sync(kWholeWarp, top > 0x7f800000u)) return false;
     top_ = max(top_, top);
-    if (!is_made_) return;
-    if (top > 0x7f800000u) take_exactly<kIsWhole>(i, rest);
+    if (!is_made_) return true;
 #pragma unroll
-    for (uint32_t k = 0; k < kAhead; ++k) {
-      if (kIsWhole || k * kLanes < rest) out_[i + k * kLanes] = x_[k];
-    }
+    for (uint32_t k = 0; k < kAhead; ++k) out_[i + k * kLanes] = x_[k];
+    return true;
   }
-  /// The thread's element of a row is at hand.
-  __device__ __forceinline__ void hold(uint32_t row) { held_.value = one_of(x_, row); }
+  /// Then the thread's element of a row is at hand.
+  __device__ __forceinline__ void hold(uint32_t row) { held_.value = x_[row]; }
+
+  /// One element of a row, which is at hand then: NaN has the bits that it has on the CPU.
+  __device__ __forceinline__ void take_row(uint64_t i) {
+    float x = in_[i];
+    if (scale_ != 1) x = multiply(x, scale_);
+    if (has_residual_) x = add(x, residual_[i]);
+    top_ = max(top_, bits(x) & 0x7fffffffu);
+    if (is_made_) out_[i] = x;
+    held_.value = x;
+  }
+
   /// All threads of a warp: no more is taken.
   __device__ __forceinline__ void end() const {
     if (!__all_sync(kWholeWarp, top_ < kOverflow) && threadIdx.x % kLanes == 0) atomicMax(&control_->not_finite, 1u);
   }
 
  private:
-  /// With the bits that NaN has on the CPU.
-  template <bool kIsWhole>
-  __device__ __forceinline__ void take_exactly(uint64_t i, uint32_t rest) {
-#pragma unroll
-    for (uint32_t k = 0; k < kAhead; ++k) {
-      if (!kIsWhole && k * kLanes >= rest) continue;
-      x_[k] = in_[i + k * kLanes];
-      if (scale_ != 1) x_[k] = multiply(x_[k], scale_);
-      if (has_residual_) x_[k] = add(x_[k], residual_[i + k * kLanes]);
-    }
-  }
-
   const float* const in_;
   const float* const residual_;
   float* const out_;
@@ -170,8 +167,9 @@ __device__ __forceinline__ void take_input(const Part& part, uint64_t otherwise)
   Input<kOverflow> input(part, otherwise, held);
   const uint32_t lane = threadIdx.x % kLanes;
   for_batches(part, part.n, [&](uint64_t first, uint32_t size) {
-    const uint32_t rest = size - least(size, lane);
-    size == kBatch ? input.template take<true>(first + lane, rest) : input.template take<false>(first + lane, rest);
+    if (size == kBatch && input.take(first + lane)) return;
+#pragma unroll 1
+    for (uint32_t j = lane; j < size; j += kLanes) input.take_row(first + j);
   });
   input.end();
 }

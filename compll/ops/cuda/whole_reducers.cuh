@@ -31,19 +31,25 @@ __device__ __forceinline__ void reduce_chunks(const Part& part, uint64_t count, 
   }
 }
 
-/// What all chunks become: the last tile's first warp finds it.
+/// What all chunks become: the last tile's first warp finds it. Chunks of chunks are reduced as elements are, and take
+/// their place.
 template <class Reducer, class T, class... Initial>
-__device__ __forceinline__ void finish_chunks(uint64_t count, const T* of_chunks, uint64_t* slot, Initial... initial) {
+__device__ __forceinline__ void finish_chunks(uint64_t count, T* of_chunks, uint64_t* slot, Initial... initial) {
   if (threadIdx.x >= kLanes) return;
-  const uint64_t chunks = (count + kReductionChunk - 1) / kReductionChunk;
-  Reducer reducer;
-  for (uint64_t first = 0; first < chunks; first += kReductionChunk) {
-    const uint64_t size = least<uint64_t>(kReductionChunk, chunks - first);
-    take_chunk(reducer, first, size, Others<T>{of_chunks});
-    if (size == kReductionChunk) reducer.end_chunk();
+#pragma unroll 1
+  for (uint64_t size = count; size > kReductionChunk;) {
+    size = (size + kReductionChunk - 1) / kReductionChunk;
+#pragma unroll 1
+    for (uint64_t first = 0; size > 1 && first < size; first += kReductionChunk) {
+      Reducer reducer;
+      take_chunk(reducer, first, least<uint64_t>(kReductionChunk, size - first), Others<T>{of_chunks});
+      const T result = reducer.all();
+      if (threadIdx.x == 0) of_chunks[first / kReductionChunk] = result;
+      __syncwarp();
+    }
   }
-  const uint64_t word = in_slot(reducer.result(initial...));
-  if (threadIdx.x == 0) *slot = word;
+  if (threadIdx.x != 0) return;
+  *slot = in_slot(count == 0 ? Reducer::of_nothing(initial...) : Reducer::joined_to(Others<T>{of_chunks}(0), initial...));
 }
 
 /// Where the order cannot be seen: into one word that all threads join.
