@@ -166,22 +166,17 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
       "part.at<Selection>(" + place(name + "_selection", "sizeof(Selection)", Zeros::kCleared) + ")";
   const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", Zeros::kCleared) + ")";
   const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + wanted) + ")";
-  const std::string entries = "part.at<uint32_t>(" + place(name + "_entries", "4 * " + count) + ")";
-  const std::string lengths =
-      "part.at<uint32_t>(" + place(name + "_lengths", "4 * blocks_of(" + count + ", kBatch)") + ")";
+  const std::string entries = "part.at<uint64_t>(" + place(name + "_entries", "8 * " + count) + ")";
+  const std::string lengths = "part.at<uint32_t>(" + place(name + "_lengths", "4 * kWarps * tiles") + ")";
   const std::string ties = "part.at<uint64_t>(" + place(name + "_ties", "8 * kMostTies") + ")";
   const std::string candidates = "Candidates{" + entries + ", " + lengths + ", " + told + ", " + ties + "}";
   const std::string key = name + "_key", many = "static_cast<uint32_t>(" + wanted + ")";
   const std::string part = part_of(of.type());
   const std::uint32_t stage = ready_to_share(of);
-  const auto define_key = [=, this, &of, &term] {
-    if (!defined_.insert(key).second) return;
+  const auto list = [=, this, &of, &term](const std::string& input) {
     const std::string from = array(of);
     out_.source_line(term.at);
     out_.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
-  };
-  const auto list = [=, this](const std::string& input) {
-    define_key();
     out_.line("list_largest(" + part + ", " + count + ", " + key + ", " + many + ", " + candidates + ", " + selection +
               ", " + input + ");");
   };
@@ -200,16 +195,14 @@ void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const st
     add(
         stage + digit,
         [=, this] {
-          define_key();
-          out_.line("count_digit<" + std::to_string(digit) + ">(" + part + ", " + count + ", " + key + ", " +
-                    candidates + ", " + selection + ");");
+          out_.line("count_digit<" + std::to_string(digit) + ">(" + part + ", " + count + ", " + candidates + ", " +
+                    selection + ");");
         },
         [=] { choose(digit); });
   }
   add(stage + 3, [=, this] {
-    define_key();
-    out_.line("pick_largest(" + part + ", " + count + ", " + key + ", " + candidates + ", " + selection + ", " +
-              wanted + ", " + address + ");");
+    out_.line("pick_largest(" + part + ", " + count + ", " + candidates + ", " + selection + ", " + wanted + ", " +
+              address + ");");
   });
   planned = {{stage + 4, stage + 4}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }

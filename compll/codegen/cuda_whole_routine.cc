@@ -13,8 +13,7 @@ namespace {
 
 // What takes more operations than this, or is made of more than one array, is computed once where it is used again.
 constexpr std::size_t kCheap = 8;
-constexpr std::size_t kArray = 6;           // operations that reading another array counts as
-constexpr std::size_t kSelectionReads = 5;  // how often `largest` reads its keys
+constexpr std::size_t kArray = 6;  // operations that reading another array counts as
 
 std::vector<const Step*> all_of(const std::vector<Step>& steps) {
   std::vector<const Step*> all;
@@ -40,9 +39,9 @@ CudaWholeRoutine::CudaWholeRoutine(const Program& program, const Routine& routin
       out_(out),
       diagnostics_(diagnostics),
       uses_(program.variables.size(), 0) {
-  for (const TermPtr& section : routine.sections) count_uses(*section, 1);
+  for (const TermPtr& section : routine.sections) count_uses(*section);
   for (const VariableId id : routine.states_then) ++uses_[id];
-  if (routine.result) count_uses(*routine.result, 1);
+  if (routine.result) count_uses(*routine.result);
   count_uses(steps_of_program_);
   std::vector<const Term*> wanted;
   for (const TermPtr& section : routine.sections) wanted.push_back(section.get());
@@ -59,7 +58,7 @@ CudaWholeRoutine::CudaWholeRoutine(const Program& program, const TurnPlan& turn,
       diagnostics_(diagnostics),
       uses_(program.variables.size(), 0) {
   for (const VariableId id : kept) ++uses_[id];
-  count_uses(*turn.given, 1);
+  count_uses(*turn.given);
   count_uses(steps_of_program_);
   needed_if_ = reductions_needed_if(steps_of_program_, {turn.given}, kept);
 }
@@ -72,12 +71,12 @@ void CudaWholeRoutine::refuse(Span at, const std::string& what) {
 void CudaWholeRoutine::count_uses(const Term& term, std::size_t times) {
   if (term.op == Op::kVariable) uses_[term.variable] += times;
   for (const TermPtr& argument : term.arguments) {
-    count_uses(*argument, term.op == Op::kLargest ? kSelectionReads : times);
+    count_uses(*argument, times);
   }
   if (term.function) count_uses(*term.function);
 }
 void CudaWholeRoutine::count_uses(const Body& body) {
-  for (const TermPtr& result : body.results) count_uses(*result, 1);
+  for (const TermPtr& result : body.results) count_uses(*result);
   count_uses(all_of(body.steps));
 }
 /// From the last one on: what nobody uses uses nothing.

@@ -119,7 +119,7 @@ class CudaWholeRoutine {
     Zeros zeros;
   };
 
-  void count_uses(const Term& term, std::size_t times);
+  void count_uses(const Term& term, std::size_t times = 1);
   void count_uses(const Body& body);
   void count_uses(const std::vector<const Step*>& steps);
   std::size_t cost(const Term& term) const;

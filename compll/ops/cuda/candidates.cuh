@@ -26,25 +26,26 @@ struct Selection {
   uint32_t bins[kBins];
 };
 
-/// A warp lists the candidates of so many elements one behind the other.
-inline constexpr uint32_t kChunk = 8 * kBatch;
 /// A tile has fewer elements.
 inline constexpr uint32_t kNoTies = 1u << 21;
 /// So many values of the last digit, of all tiles, their last one can go through.
 inline constexpr uint32_t kMostTies = 4096;
 
-/// Elements that may be chosen, of each chunk in their order: the upper bits of the key, which are its first two digits,
-/// then the place in the chunk.
+/// An element that may be chosen: its key above its place. There is none at a zero.
+COMPLL_BOTH uint64_t candidate(uint32_t key, uint64_t place) { return uint64_t{key} << 32 | place; }
+COMPLL_BOTH uint32_t key_in(uint64_t candidate) { return static_cast<uint32_t>(candidate >> 32); }
+COMPLL_BOTH uint32_t place_in(uint64_t candidate) { return static_cast<uint32_t>(candidate); }
+
+/// Those of each warp's share of a tile, in their order.
 struct Candidates {
-  uint32_t* entries;  ///< room for all elements: a chunk's begin where it does
-  uint32_t* lengths;  ///< of each chunk: at the number of its first batch
+  uint64_t* entries;  ///< room for all elements: a share's begin where it does
+  uint32_t* lengths;  ///< of each warp's
   uint64_t* told;     ///< a word for each tile: see pick
   uint64_t* ties;     ///< tiles' values of the last digit, and how many of each
 };
 
 COMPLL_BOTH constexpr uint32_t digit_shift(uint32_t digit) { return digit == 0 ? 21 : digit == 1 ? 11 : 0; }
 COMPLL_BOTH constexpr uint32_t digit_bins(uint32_t digit) { return digit == 1 ? 1024 : 2048; }
-static_assert(kChunk == 1u << digit_shift(1));
 
 __device__ inline uint32_t load_others(const uint32_t* at) { return *static_cast<const volatile uint32_t*>(at); }
 
@@ -103,15 +104,8 @@ __device__ inline void raise_floor(Selection* selection, uint32_t wanted) {
     }
   }
 }
-/// By one warp: bins have been added to. Now and then it looks what that says.
-__device__ __forceinline__ void note_bins(Selection* selection, uint32_t wanted, uint32_t times) {
-  constexpr uint32_t kNow = 64;
-  uint32_t before = 0;
-  if (threadIdx.x % kLanes == 0) before = atomicAdd(&selection->noted, times);
-  before = __shfl_sync(kWholeWarp, before, 0);
-  if (before / kNow != (before + times) / kNow) raise_floor(selection, wanted);
-}
-/// By one warp, while others go on counting: what the block has counted so far is added to the bins of all.
+/// By one warp, while others go on counting: what the block has counted so far is added to the bins of all. Now and then
+/// it looks what that says.
 __device__ inline void add_bins_early(uint32_t* own, Selection* selection, uint32_t wanted) {
 #pragma unroll 4
   for (uint32_t b = threadIdx.x % kLanes; b < kBins; b += kLanes) {
@@ -119,7 +113,10 @@ __device__ inline void add_bins_early(uint32_t* own, Selection* selection, uint3
     const uint32_t some = atomicExch(own + b, 0u);
     if (some != 0) atomicAdd(selection->bins + b, some);
   }
-  note_bins(selection, wanted, 1);
+  constexpr uint32_t kNow = 64;
+  uint32_t before = 0;
+  if (threadIdx.x % kLanes == 0) before = atomicAdd(&selection->noted, 1u);
+  if (__shfl_sync(kWholeWarp, before, 0) % kNow == kNow - 1) raise_floor(selection, wanted);
 }
 
 /// The batches of a tile that are this warp's, one behind the other.
@@ -142,46 +139,33 @@ struct NoInput {
   __device__ void end() const {}
 };
 
-/// What this warp's share of the tile has listed, in its order: visit gets an entry, whether it is one, and the first
-/// place of its chunk, from all lanes together. Eight rows are loaded before any is visited, the first two of each of
-/// four chunks, or those of one that has more. The loop over them stays one: what a visit does is long.
+/// This warp's of the tile, where there is one: the first entry, and how many there are.
+struct Listed {
+  uint64_t* entries;
+  uint32_t* length;
+  __device__ __forceinline__ Listed(const Part& part, const Batches& batches, const Candidates& of)
+      : entries(of.entries + uint64_t{batches.begin} * kBatch),
+        length(of.lengths + part.tile * kWarps + threadIdx.x / kLanes) {}
+};
+
+/// What this warp's share of the tile has listed, in its order: visit gets an entry, or 0, from all lanes together. The
+/// loop over rows stays one: what a visit does is long.
 template <class Visit>
 __device__ __forceinline__ void for_listed(const Part& part, uint64_t count, const Candidates& from,
                                            const Visit& visit) {
-  constexpr uint32_t kOfEach = 2, kEach = kChunk / kBatch;
   const uint32_t lane = threadIdx.x % kLanes;
-  const Batches batches(part, count);
+  const Listed listed(part, Batches(part, count), from);
+  const uint32_t length = *listed.length;
 #pragma unroll 1
-  for (uint32_t some = batches.begin; some < batches.end; some += kEach * kLanes) {
-    const uint32_t lengths = some + kEach * lane < batches.end ? from.lengths[some + kEach * lane] : 0;
-    const uint32_t these = least((batches.end - some + kEach - 1) / kEach, kLanes);
-    const auto length_of = [&](uint32_t chunk) {
-      return chunk < these ? __shfl_sync(kWholeWarp, lengths, static_cast<int>(chunk)) : 0;
-    };
-    uint32_t chunk = 0, row = 0;  // up to here all has been visited
-#pragma unroll 1
-    while (chunk < these) {
-      const uint32_t length = length_of(chunk);
-      const bool is_long = length > kOfEach * kLanes;
-      const auto chunk_of = [&](uint32_t r) { return is_long ? chunk : chunk + r / kOfEach; };
-      const auto row_of = [&](uint32_t r) { return is_long ? row + r : r % kOfEach; };
-      const auto first_of = [&](uint32_t r) { return uint64_t{some + chunk_of(r) * kEach} * kBatch; };
-      uint32_t entries[kAhead];
+  for (uint32_t first = 0; first < length; first += kBatch) {
+    uint64_t entries[kAhead];
 #pragma unroll
-      for (uint32_t r = 0; r < kAhead; ++r) {
-        const uint32_t own = row_of(r) * kLanes + lane;
-        entries[r] = own < length_of(chunk_of(r)) ? from.entries[first_of(r) + own] : 0;
-      }
-      uint32_t r = 0;
-#pragma unroll 1
-      for (; r < kAhead; ++r) {
-        const uint32_t size = length_of(chunk_of(r)), begin = row_of(r) * kLanes;
-        if (!is_long && size > kOfEach * kLanes) break;
-        if (begin < size) visit(one_of(entries, r), begin + lane < size, first_of(r));
-      }
-      row = is_long && (row + kAhead) * kLanes < length ? row + kAhead : 0;
-      if (row == 0) chunk += is_long ? 1 : r / kOfEach;
+    for (uint32_t k = 0; k < kAhead; ++k) {
+      const uint32_t own = first + k * kLanes + lane;
+      entries[k] = own < length ? listed.entries[own] : 0;
     }
+#pragma unroll 1
+    for (uint32_t k = 0; k < kAhead && first + k * kLanes < length; ++k) visit(one_of(entries, k));
   }
 }
 

@@ -17,7 +17,8 @@ __device__ __forceinline__ uint64_t in_look_back(uint64_t flag, uint32_t above, 
 /// How many are above and equal in the tiles before: of the latest ones by themselves, back to one that knows it of all.
 /// One warp asks.
 __device__ __forceinline__ uint64_t look_back(const uint64_t* told, uint32_t tile) {
-  uint64_t above = 0, equal = 0;
+  uint64_t before = 0;  // upper half: above; lower half: equal
+#pragma unroll 1
   for (int32_t from = static_cast<int32_t>(tile) - 1; from >= 0; from -= static_cast<int32_t>(kLanes)) {
     const int32_t at = from - static_cast<int32_t>(threadIdx.x % kLanes);
     uint64_t word = uint64_t{2} << 62;  // before the first tile there is nothing
@@ -26,12 +27,11 @@ __device__ __forceinline__ uint64_t look_back(const uint64_t* told, uint32_t til
     } while (!__all_sync(kWholeWarp, word >> 62 != 0));
     const uint32_t whole = __ballot_sync(kWholeWarp, word >> 62 == 2);
     const uint32_t first = whole == 0 ? kLanes : __ffs(static_cast<int32_t>(whole)) - 1;
-    const bool counts = threadIdx.x % kLanes <= first;
-    above += joined<JoinBySum>(counts ? word >> 31 & 0x7fffffffu : 0, kLanes);
-    equal += joined<JoinBySum>(counts ? word & 0x7fffffffu : 0, kLanes);
+    const uint64_t both = (word & (0x7fffffffull << 31)) << 1 | (word & 0x7fffffffu);
+    before += joined<JoinBySum>(threadIdx.x % kLanes <= first ? both : 0, kLanes);
     if (whole != 0) break;
   }
-  return above << 32 | equal;
+  return before;
 }
 
 /// The first `wanted` places that are chosen, in ascending order; then kNoPlace. `rows` visits what this warp has, rows

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The largest elements of a whole vector. One stage looks at all of them: it counts how many there are of each first
-// digit of the key, and lists those that may be among the largest. As what has been counted grows, ever fewer may. Two
-// stages find the other digits of the least key that is chosen, and with the last one how many each tile has of what is
-// chosen; a fourth one writes the places in order. These only read the lists. All is exact.
+// digit of the key, and lists those that may be among the largest, with their keys. As what has been counted grows, ever
+// fewer may. Two stages find the other digits of the least key that is chosen, and with the last one how many each tile
+// has of what is chosen; a fourth one writes the places in order. These only read the lists. All is exact.
 #pragma once
 
 #include "compll/ops/cuda/candidates.cuh"
@@ -123,8 +123,9 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
   uint32_t* const own = part.shared.words;
   const uint32_t lane = threadIdx.x % kLanes;
   clear_bins<kBins>(part);
-  uint32_t floor = load_others(&selection->floor), counted = 0, length = 0;
+  uint32_t floor = load_others(&selection->floor), noted = 0, length = 0;
   const Batches batches(part, count);
+  const Listed listed(part, batches, to);
 #pragma unroll 1
   for (uint32_t batch = batches.begin; batch < batches.end; ++batch) {
     const uint64_t first = uint64_t{batch} * kBatch;
@@ -149,38 +150,31 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
         for (uint32_t k = 0; k < kAhead; ++k) keys[k] = k == row ? each : keys[k];
       }
     }
-    const uint32_t lowest = max(floor << digit_shift(0), 1u), within = (batch - batches.begin) % (kChunk / kBatch);
-    uint32_t* const entries = to.entries + (first - within * kBatch);
-    const uint32_t before = length;
+    const uint32_t lowest = max(floor << digit_shift(0), 1u);
 #pragma unroll
     for (uint32_t k = 0; k < kAhead; ++k) {
-      const uint32_t listed = __ballot_sync(kWholeWarp, keys[k] >= lowest);
+      const uint32_t all = __ballot_sync(kWholeWarp, keys[k] >= lowest);
       if (keys[k] >= lowest) {
-        const uint32_t at = length + static_cast<uint32_t>(__popc(listed & ((1u << lane) - 1)));
-        entries[at] = (keys[k] & ~(kChunk - 1)) | (within * kBatch + k * kLanes + lane);
+        const uint32_t at = length + static_cast<uint32_t>(__popc(all & ((1u << lane) - 1)));
+        listed.entries[at] = candidate(keys[k], i + k * kLanes);
         atomicAdd(own + (keys[k] >> digit_shift(0)), 1u);
       }
-      length += static_cast<uint32_t>(__popc(listed));
-    }
-    counted += length - before;
-    if (within + 1 == kChunk / kBatch || batch + 1 == batches.end) {
-      if (lane == 0) to.lengths[batch - within] = length;
-      length = 0;
+      length += static_cast<uint32_t>(__popc(all));
     }
     floor = next_floor;
-    if (counted < kMany || part.is_alone()) continue;
-    counted = 0;
+    if (length < noted + kMany || part.is_alone()) continue;
+    noted = length;
     add_bins_early(own, selection, wanted);
   }
+  if (lane == 0) *listed.length = length;
   input.end();
   end_digit<0>(part, selection, to);
-  if (threadIdx.x < kLanes && !part.is_alone()) note_bins(selection, wanted, 4);
 }
 
 /// How often each value of a later digit is there, of keys whose digits above it are those that are known. Of the last
 /// one, each tile tells how many it has above these, too.
-template <uint32_t kDigit, class Key>
-__device__ __forceinline__ void count_digit(const Part& part, uint64_t count, const Key& key, const Candidates& from,
+template <uint32_t kDigit>
+__device__ __forceinline__ void count_digit(const Part& part, uint64_t count, const Candidates& from,
                                             Selection* selection) {
   constexpr uint32_t kThese = digit_bins(kDigit), kKnown = digit_shift(kDigit - 1);
   uint32_t* const own = part.shared.words;
@@ -188,11 +182,10 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
   if (selection->is_done != 0 && (kDigit == 1 || part.is_alone())) return;
   clear_bins<kThese>(part);
   uint32_t above = 0;
-  for_listed(part, count, from, [&](uint32_t entry, bool is_there, uint64_t first) {
-    if (is_there && entry >> kKnown > known) ++above;
-    if (!is_there || entry >> kKnown != known) return;
-    const uint32_t digits = kDigit == 1 ? entry : key(first + entry % kChunk);  // an entry has the first two
-    atomicAdd(own + (digits >> digit_shift(kDigit)) % kThese, 1u);
+  for_listed(part, count, from, [&](uint64_t entry) {
+    const uint32_t key = key_in(entry);
+    if (key >> kKnown > known) ++above;
+    if (entry != 0 && key >> kKnown == known) atomicAdd(own + (key >> digit_shift(kDigit)) % kThese, 1u);
   });
   if (kDigit == 2 && !part.is_alone()) {
     above = __reduce_add_sync(kWholeWarp, above);
@@ -208,20 +201,13 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
 }
 
 /// The places of the largest.
-template <class Key>
-__device__ __forceinline__ void pick_largest(const Part& part, uint64_t count, const Key& key, const Candidates& from,
+__device__ __forceinline__ void pick_largest(const Part& part, uint64_t count, const Candidates& from,
                                              const Selection* selection, uint64_t wanted, uint32_t* out) {
-  const uint32_t least_key = selection->least, least_entry = least_key / kChunk;
+  const uint32_t least_key = selection->least;
   const auto rows = [&](const auto& visit) {
-    for_listed(part, count, from, [&](uint32_t entry, bool is_there, uint64_t first) {
-      const uint32_t place = static_cast<uint32_t>(first) + entry % kChunk;
-      bool is_above = is_there && entry / kChunk > least_entry, is_equal = false;
-      if (is_there && entry / kChunk == least_entry) {
-        const uint32_t each = key(place);
-        is_above = each > least_key;
-        is_equal = each == least_key;
-      }
-      visit(is_above, is_equal, place);
+    for_listed(part, count, from, [&](uint64_t entry) {
+      const uint32_t key = key_in(entry);
+      visit(key > least_key, entry != 0 && key == least_key, place_in(entry));
     });
   };
   pick(part, rows, selection->equal, wanted, from.told, out);

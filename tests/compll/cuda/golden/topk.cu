@@ -65,8 +65,8 @@ struct Encode {
       zeroed = places.end();
       input = places.take(4 * n);
       place_7 = places.take(4 * size_0);
-      place_7_entries = places.take(4 * n);
-      place_7_lengths = places.take(4 * blocks_of(n, kBatch));
+      place_7_entries = places.take(8 * n);
+      place_7_lengths = places.take(4 * kWarps * tiles);
       place_7_ties = places.take(8 * kMostTies);
       all = places.end();
     }
@@ -98,11 +98,11 @@ struct Encode {
         return result_6;
       };
       const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
+      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0), Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
     }
     __syncthreads();
     if (!part.is_last()) return;
-    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
@@ -110,17 +110,9 @@ struct Encode {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
     const uint64_t size_0 = lengths.size_0;
-    const Array<float> gradient_0{part.input(at.input)};
-    // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
-    const auto map_t0 = [&](uint64_t i) -> float {
-      const float x_4 = gradient_0(i);
-      const float result_6 = abs(x_4);
-      return result_6;
-    };
-    const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<1>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
+    count_digit<1>(part, n, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
@@ -128,17 +120,9 @@ struct Encode {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
     const uint64_t size_0 = lengths.size_0;
-    const Array<float> gradient_0{part.input(at.input)};
-    // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
-    const auto map_t0 = [&](uint64_t i) -> float {
-      const float x_4 = gradient_0(i);
-      const float result_6 = abs(x_4);
-      return result_6;
-    };
-    const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    count_digit<2>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
+    count_digit<2>(part, n, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
@@ -146,15 +130,7 @@ struct Encode {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
     const uint64_t size_0 = lengths.size_0;
-    const Array<float> gradient_0{part.input(at.input)};
-    // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
-    const auto map_t0 = [&](uint64_t i) -> float {
-      const float x_4 = gradient_0(i);
-      const float result_6 = abs(x_4);
-      return result_6;
-    };
-    const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-    pick_largest(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), size_0, part.at<uint32_t>(at.place_7));
+    pick_largest(part, n, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), size_0, part.at<uint32_t>(at.place_7));
     if (!part.is_last()) return;
     part.end_turn();
   }
