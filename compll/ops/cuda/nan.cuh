@@ -49,11 +49,11 @@ COMPLL_BOTH float divide_whole(float x, float by) {
   const float reciprocal = 1.0f / by, quotient = x * reciprocal;
   return fmaf(fmaf(-quotient, by, x), reciprocal, quotient);
 }
-/// Of what floats and integers have been added and multiplied to.
+/// Of what floats and integers have been added and multiplied to. Of zero and infinity the product is the quotient.
 COMPLL_BOTH double divide_mild(double x, double by) {
   const double reciprocal = 1.0 / by, quotient = x * reciprocal;
   const double result = fma(fma(-quotient, by, x), reciprocal, quotient);
-  return result == result && x != 0 ? result : divide(x, by);
+  return x != x ? quiet(x) : result == result && x != 0 ? result : quotient;
 }
 
 COMPLL_BOTH float negated(float x) { return from_bits(bits(x) ^ 0x80000000u); }

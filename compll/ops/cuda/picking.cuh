@@ -17,7 +17,7 @@ __device__ __forceinline__ uint64_t in_look_back(uint64_t flag, uint32_t above, 
 /// How many are above and equal in the tiles before: of the latest ones by themselves, back to one that knows it of all.
 /// One warp asks.
 __device__ __forceinline__ uint64_t look_back(const uint64_t* told, uint32_t tile) {
-  uint64_t before = 0;  // upper half: above; lower half: equal
+  uint32_t above = 0, equal = 0;
 #pragma unroll 1
   for (int32_t from = static_cast<int32_t>(tile) - 1; from >= 0; from -= static_cast<int32_t>(kLanes)) {
     const int32_t at = from - static_cast<int32_t>(threadIdx.x % kLanes);
@@ -27,11 +27,12 @@ __device__ __forceinline__ uint64_t look_back(const uint64_t* told, uint32_t til
     } while (!__all_sync(kWholeWarp, word >> 62 != 0));
     const uint32_t whole = __ballot_sync(kWholeWarp, word >> 62 == 2);
     const uint32_t first = whole == 0 ? kLanes : __ffs(static_cast<int32_t>(whole)) - 1;
-    const uint64_t both = (word & (0x7fffffffull << 31)) << 1 | (word & 0x7fffffffu);
-    before += joined<JoinBySum>(threadIdx.x % kLanes <= first ? both : 0, kLanes);
+    if (threadIdx.x % kLanes > first) word = 0;
+    above += __reduce_add_sync(kWholeWarp, static_cast<uint32_t>(word >> 31) & 0x7fffffffu);
+    equal += __reduce_add_sync(kWholeWarp, static_cast<uint32_t>(word) & 0x7fffffffu);
     if (whole != 0) break;
   }
-  return before;
+  return uint64_t{above} << 32 | equal;
 }
 
 /// The first `wanted` places that are chosen, in ascending order; then kNoPlace. `rows` visits what this warp has, rows
@@ -42,14 +43,15 @@ __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint
                                      uint64_t* told, uint32_t* out) {
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   uint64_t* const shared = part.shared.told;
-  uint64_t own = 0, all = 0, others = 0;  // upper half: above; lower half: equal
-  uint32_t aboves = 0, equals = 0;
+  uint64_t all = 0, others = 0;      // upper half: above; lower half: equal
+  uint32_t aboves = 0, equals = 0;  // of this thread, then of all before
   // All are counted, then written. The loop stays one: finding out what is chosen is long.
 #pragma unroll 1
   for (bool is_counted = false;; is_counted = true) {
     rows([&](bool is_above, bool is_equal, uint32_t place) {
       if (!is_counted) {
-        own += is_above ? uint64_t{1} << 32 : is_equal ? 1 : 0;
+        aboves += is_above ? 1 : 0;
+        equals += is_equal ? 1 : 0;
         return;
       }
       const uint32_t above = __ballot_sync(kWholeWarp, is_above), same = __ballot_sync(kWholeWarp, is_equal);
@@ -62,8 +64,9 @@ __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint
       equals += static_cast<uint32_t>(__popc(same));
     });
     if (is_counted) break;
-    own = joined<JoinBySum>(own, kLanes);
-    if (lane == 0) shared[warp] = own;
+    aboves = __reduce_add_sync(kWholeWarp, aboves);
+    equals = __reduce_add_sync(kWholeWarp, equals);
+    if (lane == 0) shared[warp] = uint64_t{aboves} << 32 | equals;
     __syncthreads();
     uint64_t before = 0;
 #pragma unroll
@@ -89,6 +92,7 @@ __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint
   if (part.tile + 1 != part.segment.tile_count) return;
   all += others;
   const uint64_t chosen = (all >> 32) + least(static_cast<uint32_t>(all), equal);
+#pragma unroll 1
   for (uint64_t i = chosen + threadIdx.x; i < wanted; i += kThreads) out[i] = kNoPlace;
 }
 

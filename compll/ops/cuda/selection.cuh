@@ -20,7 +20,7 @@ __device__ __forceinline__ SumToHere<Word> sum_to_here(const Part& part, Word ow
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   uint64_t* const of_warps = part.shared.told;
   Word through = own;
-#pragma unroll
+#pragma unroll 1
   for (uint32_t by = 1; by < kLanes; by *= 2) {
     const Word before = __shfl_up_sync(kWholeWarp, through, by);
     if (lane >= by) through += before;
@@ -43,21 +43,33 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
   constexpr uint32_t kOwn = digit_bins(kDigit) / kThreads;
   if (kDigit != 0 && selection->is_done != 0) return;
   const uint32_t left = kDigit == 0 ? wanted : selection->equal;
-  const uint32_t highest = digit_bins(kDigit) - 1 - threadIdx.x * kOwn;  // and downwards
-  uint32_t own = 0;
+  constexpr uint32_t kQuads = kOwn / 4;
+  const uint32_t first = digit_bins(kDigit) - (threadIdx.x + 1) * kOwn;  // the first thread has the highest ones
+  auto* const quads = reinterpret_cast<Quad<uint32_t>*>(bins + first);
+  uint32_t own = 0, counts[kQuads];
 #pragma unroll
-  for (uint32_t b = 0; b < kOwn; ++b) own += load_others(bins + highest - b);
+  for (uint32_t q = 0; q < kQuads; ++q) {
+    const Quad<uint32_t> some = quads[q];
+    own += counts[q] = some[0] + some[1] + some[2] + some[3];
+  }
   const SumToHere<uint32_t> sums = sum_to_here(part, own);
   uint32_t above = sums.through - own;
   if (above < left && left <= sums.through) {
-    uint32_t bin = highest;
-#pragma unroll 1
-    for (uint32_t times; above + (times = load_others(bins + bin)) < left; --bin) above += times;
-    selection->least |= bin << digit_shift(kDigit);
+    uint32_t q = kQuads - 1, k = 3;  // the quad, then the bin in it
+#pragma unroll
+    for (uint32_t each = kQuads - 1; each > 0; --each) {
+      if (q == each && above + counts[each] < left) above += counts[each], --q;
+    }
+    const Quad<uint32_t> some = quads[q];
+#pragma unroll
+    for (uint32_t each = 3; each > 0; --each) {
+      if (k == each && above + some[each] < left) above += some[each], --k;
+    }
+    selection->least |= (first + 4 * q + k) << digit_shift(kDigit);
     selection->equal = left - above;
   }
 #pragma unroll
-  for (uint32_t b = 0; b < kOwn; ++b) bins[highest - b] = 0;
+  for (uint32_t q = 0; q < kQuads; ++q) quads[q] = {};
   if (kDigit == 0 && threadIdx.x == 0 && (sums.all < left || left == 0)) {
     selection->least = left == 0 ? 0xffffffffu : 0;  // all that are above zero, or none
     selection->equal = 0;

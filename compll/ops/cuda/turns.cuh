@@ -264,7 +264,8 @@ __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns,
       return;
     }
     if (threadIdx.x == 0) next = atomicAdd(in_global(launch.tickets), 1u);
-    const Segment* const wanted = &segment_of_tile(launch, ticket % tiles);
+    const Segment* const wanted =
+        tiles == launch.segment_count ? launch.segments + ticket : &segment_of_tile(launch, ticket % tiles);
     if (wanted != at_hand) {
       static_assert(sizeof(Segment) % 8 == 0 && sizeof(Segment) / 8 <= kThreads);
       auto* const to = reinterpret_cast<uint64_t*>(&shared.segment);
