@@ -26,17 +26,22 @@ class CudaDecoderText : CudaRoutine {
     out_.line("/// From one payload to four neighbours.");
     out_.open("struct Decoder");
     out_.line(std::string("static constexpr bool kTurns = ") + (turns_ ? "true;" : "false;"));
+    out_.line("using Sections = codec::Sections;");
     out_.open(
-        "__device__ __forceinline__ Decoder(const Settings& of, const unsigned char* payload, uint64_t elements)\n"
+        "__device__ __forceinline__ Decoder(const Settings& of, const Sections& at, const unsigned char* payload,\n"
+        "                                   uint64_t elements)\n"
         "      : settings(of), n(elements)");
-    out_.line("const Sections at(n, settings.log2_block);");
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
       out_.line(section(i) + " = in_global(payload) + at." + section_word(program_, i) + ";");
     }
     out_.close();
     out_.line("");
+    write_asks();
+    out_.line("");
+    out_.line("/// Those that begin so many elements ahead of `first`.");
     out_.line("template <class Numbers>");
-    out_.open("__device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const");
+    out_.open("__device__ __forceinline__ Quad<float> quad(uint64_t first, uint32_t ahead, uint32_t rest) const");
+    out_.line("[[maybe_unused]] const uint64_t i = first + ahead;");
     if (turns_) {
       all_there_ = "!Numbers::kIsExact";
       out_.line("const uint64_t at = rest != 0 ? i : 0;  // threads that have nothing to do come here, too");
@@ -56,6 +61,23 @@ class CudaDecoderText : CudaRoutine {
   }
 
  private:
+  /// Payloads are asked for before they are read: one after the other would wait for memory each.
+  void write_asks() {
+    out_.line("/// The block of threads will read what the payload has of these elements.");
+    out_.open(
+        "__device__ __forceinline__ static void ask_for([[maybe_unused]] const Sections& at,\n"
+        "    [[maybe_unused]] const unsigned char* payload, [[maybe_unused]] uint64_t first,\n"
+        "    [[maybe_unused]] uint64_t count)");
+    for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
+      const Type& type = program_.sections[i].type;
+      const bool of_elements = type.extent && type.extent->kind == Extent::Kind::kElements;
+      if (!of_elements || type.element == kTritType) continue;
+      out_.line("ask_for_section<" + std::to_string(type.element.bits) + ">(in_global(payload) + at." +
+                section_word(program_, i) + ", first, count);");
+    }
+    out_.close();
+  }
+
   void write_tensor(const Schedule& plan) {
     for (const ValueId id : plan.passes[0].of_tensor) {
       const Value& value = graph_[id];
@@ -87,7 +109,7 @@ class CudaDecoderText : CudaRoutine {
       if (value.kind != Value::Kind::kSection) continue;
       if (value.type == kDoubleType) refuse(value.at, "a section of doubles");
       out_.line("const Quad<uint32_t> code_" + std::to_string(id) + " = load_quad<" + std::to_string(value.type.bits) +
-                ">(" + section(value.section) + ", " + place() + ", rest);");
+                ">(" + section(value.section) + ", " + elements_place() + ", rest);");
     }
     Turned turned;
     write_ahead({result_}, "Numbers()", turned, [&](ValueId id) { write_element(id); });
@@ -122,6 +144,7 @@ class CudaDecoderText : CudaRoutine {
 
   /// From where sections are read.
   std::string place() const { return turns_ ? "at" : "i"; }
+  std::string elements_place() const { return turns_ ? "at, 0" : "first, ahead"; }
 
   ValueId result_;
   bool turns_ = false;

@@ -113,6 +113,13 @@ COMPLL_BOTH Quad<uint32_t> load_quad(const unsigned char* section, uint64_t i, u
   return unpacked<kBits>(load_bytes(from, (shift + here * kBits + 7) / 8), shift);
 }
 
+/// The same so many elements further on. Of rows that a loop is unrolled over, the first one's place is enough.
+template <uint32_t kBits>
+COMPLL_BOTH Quad<uint32_t> load_quad(const unsigned char* section, uint64_t i, uint32_t ahead, uint32_t rest) {
+  if (ahead % 8 == 0) return load_quad<kBits>(section + ahead / 8 * kBits, i, rest);
+  return load_quad<kBits>(section, i + ahead, rest);
+}
+
 /// Elements of an even width.
 template <uint32_t kBits>
 COMPLL_BOTH void store_even(const Packed& all, unsigned char* section, uint64_t i, uint32_t rest) {
@@ -212,10 +219,18 @@ COMPLL_BOTH Quad<float> load_floats(const float* from, uint32_t rest) {
   return values;
 }
 /// Brings a line into the second cache.
-__device__ __forceinline__ void prefetch([[maybe_unused]] const float* at) {
+__device__ __forceinline__ void prefetch([[maybe_unused]] const void* at) {
 #ifdef __CUDA_ARCH__
   asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 #endif
+}
+/// All threads of a block: the same for elements of a section, a line by each.
+template <uint32_t kBits>
+__device__ __forceinline__ void ask_for_section(const unsigned char* section, uint64_t first, uint64_t count) {
+  constexpr uint32_t kLine = 128;
+  const uint64_t end = (first + count) * kBits / 8;
+#pragma unroll 1
+  for (uint64_t at = first * kBits / 8 + kLine * threadIdx.x; at < end; at += kLine * kThreads) prefetch(section + at);
 }
 __device__ __forceinline__ void store_aligned(const Quad<float>& values, float* to) {
   __stcg(reinterpret_cast<float4*>(to), make_float4(values[0], values[1], values[2], values[3]));

@@ -122,7 +122,8 @@ __device__ __forceinline__ void for_tile(const Launch& launch, const Do& work) {
   const Segment& segment = segment_of_tile(launch, blockIdx.x);
   const uint32_t unit = unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.codec.block);
   const Source source(launch, segment);
-  const uint64_t end = uint64_t{blockIdx.x - segment.first_tile + 1} * tile_of(unit);
+  const uint64_t begin = uint64_t{blockIdx.x - segment.first_tile} * tile_of(unit), end = begin + tile_of(unit);
+  source.ask_for(begin, least(end, segment.n) - begin);
   if (unit >= kRow && unit <= kPiece && end <= segment.n && source.is_aligned() && is_aligned(segment.residual_in) &&
       is_aligned(segment.residual_out) && are_states_aligned<Codec::kStates>(segment)) {
     work(work_of_tile<true, Codec>(launch, segment, unit), source);
@@ -172,6 +173,7 @@ template <class Codec>
 __device__ __forceinline__ void decode_tile(const Launch& launch) {
   using Decoder = typename Codec::Decoder;
   const Segment& segment = segment_of_tile(launch, blockIdx.x);
+  const typename Decoder::Sections at(segment.n, launch.codec.log2_block);
   const uint32_t tile = tile_of(unit_of(Codec::kHasBlocks, Codec::kOrdered, launch.codec.block));
   const uint64_t first = uint64_t{blockIdx.x - segment.first_tile} * tile, end = least(first + tile, segment.n);
   float* const out = in_global(segment.out);
@@ -179,7 +181,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
     const uint32_t rest = i < end ? static_cast<uint32_t>(least<uint64_t>(end - i, 4)) : 0;
     Quad<float> sum = {};
     if (launch.add) sum = load_floats(out + i, rest);
-    add_decoded<Decoder>(sum, !launch.add, launch.codec, segment, i, rest);
+    add_decoded<Decoder>(sum, !launch.add, launch.codec, at, segment, i, rest);
     store_floats(sum, out + i, rest);
   };
   constexpr uint32_t kRowOfBlock = 4 * kThreads;
@@ -195,7 +197,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
         sums[r] = kNothing;
         if (launch.add) sums[r] = load_word<Quad<float>>(out + i + r * kRowOfBlock);
       }
-      add_decoded_rows<Decoder>(sums, launch.codec, segment, i, kRowOfBlock);
+      add_decoded_rows<Decoder>(sums, launch.codec, at, segment, i, kRowOfBlock);
       bool nan = false;
 #pragma unroll
       for (uint32_t r = 0; r < kRowsAtOnce; ++r) nan = nan || has_nan(sums[r]);

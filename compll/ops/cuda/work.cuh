@@ -26,6 +26,7 @@ class Gradient {
   static constexpr bool kTurns = false;
   __device__ Gradient(const Launch&, const Segment& segment) : in_(in_global(segment.in)) {}
   __device__ bool is_aligned() const { return cuda::is_aligned(in_); }
+  __device__ void ask_for(uint64_t, uint64_t) const {}
   __device__ Quad<float> quad(uint64_t i, uint32_t rest) const { return load_floats(in_ + i, rest); }
   /// Whole rows from i on, at a multiple of 16 bytes; `stride` elements apart.
   __device__ __forceinline__ void rows(Rows& x, uint64_t i, uint32_t stride) const {
@@ -37,16 +38,17 @@ class Gradient {
   const float* in_;
 };
 
-/// sum = the decoded contributions in their order, or sum += each.
+/// sum = the decoded contributions in their order, or sum += each. `at`: where the sections of each lie.
 template <class Decoder>
 __device__ __forceinline__ void add_decoded(Quad<float>& sum, bool begins_empty, const Settings& settings,
-                                            const Segment& segment, uint64_t i, uint32_t rest) {
+                                            const typename Decoder::Sections& at, const Segment& segment, uint64_t i,
+                                            uint32_t rest) {
 #pragma unroll 1
   for (uint32_t c = 0; c < segment.contribution_count; ++c) {
-    const Contribution& from = segment.contributions[c];
+    const Contribution& from = in_global(segment.contributions)[c];
     const Quad<float> own = from.raw != nullptr
                                 ? load_floats(in_global(from.raw) + i, rest)
-                                : Decoder(settings, from.payload, segment.n).template quad<Exact>(i, rest);
+                                : Decoder(settings, at, from.payload, segment.n).template quad<Exact>(i, 0, rest);
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) sum[k] = begins_empty && c == 0 ? own[k] : add(sum[k], own[k]);
   }
@@ -54,19 +56,20 @@ __device__ __forceinline__ void add_decoded(Quad<float>& sum, bool begins_empty,
 
 /// The same for whole rows, where a NaN may have other bits. Nothing is -0: what is added to it stays as it is.
 template <class Decoder>
-__device__ __forceinline__ void add_decoded_rows(Rows& sums, const Settings& settings, const Segment& segment,
+__device__ __forceinline__ void add_decoded_rows(Rows& sums, const Settings& settings,
+                                                 const typename Decoder::Sections& at, const Segment& segment,
                                                  uint64_t i, uint32_t stride) {
 #pragma unroll 1
   for (uint32_t c = 0; c < segment.contribution_count; ++c) {
-    const Contribution from = segment.contributions[c];
+    const Contribution from = in_global(segment.contributions)[c];
     Rows own;
     if (from.raw != nullptr) {
 #pragma unroll
       for (uint32_t r = 0; r < kRowsAtOnce; ++r) own[r] = load_floats(in_global(from.raw) + i + r * stride, 4);
     } else {
-      const Decoder decoder(settings, from.payload, segment.n);
+      const Decoder decoder(settings, at, from.payload, segment.n);
 #pragma unroll
-      for (uint32_t r = 0; r < kRowsAtOnce; ++r) own[r] = decoder.template quad<Plain>(i + r * stride, kWholeRow);
+      for (uint32_t r = 0; r < kRowsAtOnce; ++r) own[r] = decoder.template quad<Plain>(i, r * stride, kWholeRow);
     }
 #pragma unroll
     for (uint32_t r = 0; r < kRowsAtOnce; ++r) {
@@ -76,16 +79,31 @@ __device__ __forceinline__ void add_decoded_rows(Rows& sums, const Settings& set
   }
 }
 
+/// The block of threads will decode these elements.
+template <class Decoder>
+__device__ __forceinline__ void ask_for_contributions(const typename Decoder::Sections& at, const Segment& segment,
+                                                      uint64_t first, uint64_t count) {
+#pragma unroll 1
+  for (uint32_t c = 0; c < segment.contribution_count; ++c) {
+    const Contribution from = in_global(segment.contributions)[c];
+    if (from.raw == nullptr) Decoder::ask_for(at, from.payload, first, count);
+  }
+}
+
 /// The vector of a merge: the sum of contributions, scaled.
 template <class Decoder>
 class Merged {
  public:
   static constexpr bool kTurns = Decoder::kTurns;
-  __device__ Merged(const Launch& launch, const Segment& segment) : settings_(launch.contributed), segment_(segment) {}
+  __device__ Merged(const Launch& launch, const Segment& segment)
+      : settings_(launch.contributed), at_(segment.n, settings_.log2_block), segment_(segment) {}
   __device__ bool is_aligned() const { return true; }
+  __device__ __forceinline__ void ask_for(uint64_t first, uint64_t count) const {
+    ask_for_contributions<Decoder>(at_, segment_, first, count);
+  }
   __device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const {
     Quad<float> sum = {};
-    add_decoded<Decoder>(sum, true, settings_, segment_, i, rest);
+    add_decoded<Decoder>(sum, true, settings_, at_, segment_, i, rest);
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) sum[k] = multiply(sum[k], segment_.scale);
     return sum;
@@ -93,7 +111,7 @@ class Merged {
   __device__ __forceinline__ void rows(Rows& sums, uint64_t i, uint32_t stride) const {
 #pragma unroll
     for (uint32_t r = 0; r < kRowsAtOnce; ++r) sums[r] = kNothing;
-    add_decoded_rows<Decoder>(sums, settings_, segment_, i, stride);
+    add_decoded_rows<Decoder>(sums, settings_, at_, segment_, i, stride);
 #pragma unroll
     for (uint32_t r = 0; r < kRowsAtOnce; ++r) {
 #pragma unroll
@@ -103,6 +121,7 @@ class Merged {
 
  private:
   const Settings& settings_;
+  const typename Decoder::Sections at_;
   const Segment& segment_;
 };
 

@@ -24,18 +24,28 @@ struct Sections {
 /// From one payload to four neighbours.
 struct Decoder {
   static constexpr bool kTurns = false;
-  __device__ __forceinline__ Decoder(const Settings& of, const unsigned char* payload, uint64_t elements)
+  using Sections = codec::Sections;
+  __device__ __forceinline__ Decoder(const Settings& of, const Sections& at, const unsigned char* payload,
+                                   uint64_t elements)
       : settings(of), n(elements) {
-    const Sections at(n, settings.log2_block);
     scale_at = in_global(payload) + at.scale;
     levels_at = in_global(payload) + at.levels;
   }
 
+  /// The block of threads will read what the payload has of these elements.
+  __device__ __forceinline__ static void ask_for([[maybe_unused]] const Sections& at,
+    [[maybe_unused]] const unsigned char* payload, [[maybe_unused]] uint64_t first,
+    [[maybe_unused]] uint64_t count) {
+    ask_for_section<4>(in_global(payload) + at.levels, first, count);
+  }
+
+  /// Those that begin so many elements ahead of `first`.
   template <class Numbers>
-  __device__ __forceinline__ Quad<float> quad(uint64_t i, uint32_t rest) const {
+  __device__ __forceinline__ Quad<float> quad(uint64_t first, uint32_t ahead, uint32_t rest) const {
+    [[maybe_unused]] const uint64_t i = first + ahead;
     const uint64_t entry = i >> settings.log2_block;
     const float scale_0 = from_bits(load_one<32>(scale_at, entry));
-    const Quad<uint32_t> code_1 = load_quad<4>(levels_at, i, rest);
+    const Quad<uint32_t> code_1 = load_quad<4>(levels_at, first, ahead, rest);
     Quad<float> gradient;
     #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) {
