@@ -106,7 +106,7 @@ void write_kernels(Writer& out, const std::string& codec, CudaText& made) {
   out.line("    .name = \"" + codec + "\",");
   out.line("    .shape = {" + std::to_string(shape.slots) + ", " + std::to_string(shape.fixed_block) + ", " +
            std::to_string(shape.block_parameter) + ", " + flag(shape.has_blocks) + ", " + flag(shape.ordered) + ", " +
-           flag(shape.statistics) + "}" + members + "};");
+           flag(shape.statistics) + ", " + flag(shape.second_for_kept) + "}" + members + "};");
   out.line("return &kernels;");
   out.close();
   out.line("#endif  // __CUDACC_RTC__");

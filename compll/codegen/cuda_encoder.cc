@@ -59,6 +59,7 @@ class CudaEncoderText : CudaLoops {
     }
     statistics_ = plan_.passes.size() - 1;
     shape_.statistics = statistics_ != 0;
+    shape_.second_for_kept = statistics_ == 1 && is_for_kept(plan_.passes.back());
     // A second pass would begin when the first one is over everywhere.
     if (statistics_ > 1)
       refuse(program_.variables[program_.encode.gradient].at, "what takes more than two passes, by tiles,");
@@ -103,7 +104,7 @@ class CudaEncoderText : CudaLoops {
     out_.line("static constexpr uint32_t kSlots = " + std::to_string(shape_.slots) +
               ", kStates = " + std::to_string(program_.states.size()) + ";");
     out_.line(std::string("static constexpr bool kHasBlocks = ") + flag(shape_.has_blocks) +
-              ", kOrdered = " + flag(shape_.ordered) + ";");
+              ", kOrdered = " + flag(shape_.ordered) + ", kSecondForKept = " + flag(shape_.second_for_kept) + ";");
     out_.line("using Decoder = codec::Decoder;");
     out_.line("");
   }
@@ -157,6 +158,7 @@ cuda::Shape write_cuda_encoders(const Program& program, const Lowered& lowered, 
   shape.slots = std::max(shape.slots, merge.shape().slots);
   shape.ordered = shape.ordered || merge.shape().ordered;
   shape.statistics = shape.statistics || merge.shape().statistics;
+  shape.second_for_kept = shape.second_for_kept && merge.shape().second_for_kept;
   encode.write("Codec", shape);
   merge.write("CodecOfSums", shape);
   return shape;

@@ -23,7 +23,9 @@ std::vector<Launches> launches_of(const Program& program, const Source& source) 
   }
   if (const Result<Lowered> lowered = lower(program, source)) {
     if (const Result<CudaText> text = cuda_text(program, *lowered, source)) {
-      const std::uint32_t encoding = text->shape.statistics ? 2 : 1;
+      const cuda::Shape& shape = text->shape;
+      const bool keeps = program.declares.feedback || !program.states.empty();
+      const std::uint32_t encoding = shape.statistics && (keeps || !shape.second_for_kept) ? 2 : 1;
       all = {{"encode", encoding}, {"merge", encoding}, {"decode"}};
       if (text->has_result) all.push_back({"result"});
       return all;

@@ -39,9 +39,7 @@ class EncoderText : EncoderLoops {
 
  private:
   /// The first one looks at all elements, whoever wants them.
-  bool waits_for_kept(std::size_t pass) const {
-    return pass != 0 && !has_blocks(plan_.passes[pass]) && is_for_kept(plan_.passes[pass].phases.front());
-  }
+  bool waits_for_kept(std::size_t pass) const { return pass != 0 && is_for_kept(plan_.passes[pass]); }
   void define_sections() {
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
       out_.line("std::byte* const " + section(i) + " = sections[" + std::to_string(i) + "];");

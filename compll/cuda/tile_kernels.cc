@@ -40,7 +40,7 @@ class TileKernels final : public CodecKernels {
   }
 
   Launches encode(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    return launches({encode_statistics_, encode_}, segment, context, memory);
+    return encoding(encode_statistics_, encode_, segment, context, memory);
   }
 
   Launches encode_sum(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
@@ -51,7 +51,7 @@ class TileKernels final : public CodecKernels {
   }
 
   Launches merge(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    return launches({merge_statistics_, merge_}, segment, context, memory);
+    return encoding(merge_statistics_, merge_, segment, context, memory);
   }
 
   Launches decode(const cuda::Segment& segment, bool add, LaunchMemory& memory) const override {
@@ -65,6 +65,12 @@ class TileKernels final : public CodecKernels {
   }
 
  private:
+  Launches encoding(DriverApi::Handle statistics, DriverApi::Handle kernel, const cuda::Segment& segment,
+                    const EncodeContext& context, LaunchMemory& memory) const {
+    if (!cuda::needs_second(shape_, &segment, 1)) return launches({statistics}, segment, context, memory);
+    return launches({statistics, kernel}, segment, context, memory);
+  }
+
   /// Of those kernels that there are.
   Launches launches(std::initializer_list<DriverApi::Handle> kernels, cuda::Segment segment,
                     const EncodeContext& context, LaunchMemory& memory) const {

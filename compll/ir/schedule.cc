@@ -174,6 +174,8 @@ bool is_for_kept(const Phase& phase) {
          std::all_of(phase.stores.begin(), phase.stores.end(), is_kept);
 }
 
+bool is_for_kept(const Pass& pass) { return !has_blocks(pass) && is_for_kept(pass.phases.front()); }
+
 bool has_blocks(const Pass& pass) { return pass.phases.size() > 1 || !pass.phases.front().of_block.empty(); }
 
 std::size_t longest_loop(const Pass& pass) {

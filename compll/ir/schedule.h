@@ -47,6 +47,7 @@ bool has_loop(const Phase& phase);
 bool is_kept(const Output& output);
 /// Whether the phase has nothing to do where nothing is kept.
 bool is_for_kept(const Phase& phase);
+bool is_for_kept(const Pass& pass);
 /// Whether the pass goes block by block.
 bool has_blocks(const Pass& pass);
 /// Its phase with most to compute for each element: the memory is idle there longest.

@@ -119,8 +119,9 @@ struct Shape {
   uint32_t fixed_block = 0;      ///< 0: see block_parameter
   int32_t block_parameter = -1;  ///< the parameter that is the block; -1: there is none, or it is fixed
   bool has_blocks = false;
-  bool ordered = false;     ///< sums within a block have an order: a unit is one block
-  bool statistics = false;  ///< a launch before encode looks at all of a segment first
+  bool ordered = false;          ///< sums within a block have an order: a unit is one block
+  bool statistics = false;       ///< a launch before encode looks at all of a segment first
+  bool second_for_kept = false;  ///< and ends the encoding of segments that keep nothing
 };
 
 using Kernel = void (*)(Launch);
@@ -240,6 +241,16 @@ COMPLL_ANYWHERE constexpr uint32_t kept_of(uint32_t unit) {
 struct Grid {
   uint32_t blocks = 0, threads = 0, shared_bytes = 0;
 };
+
+COMPLL_ANYWHERE constexpr bool keeps(const Segment& segment) {
+  return segment.residual_out != nullptr || segment.states_out != nullptr;
+}
+/// Whether the launch of statistics leaves the one behind it anything to do.
+COMPLL_ANYWHERE inline bool needs_second(const Shape& shape, const Segment* segments, uint32_t count) {
+  bool any = !shape.statistics || !shape.second_for_kept;
+  for (uint32_t i = 0; i < count; ++i) any = any || keeps(segments[i]);
+  return any;
+}
 
 COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
   return {tiles, kThreads, kWarps * kept_of(unit) * static_cast<uint32_t>(sizeof(float))};

@@ -63,9 +63,9 @@ class Batch {
     encode_at_ = upload(encode_), merge_at_ = upload(merge_), decode_at_ = upload(decode_);
   }
 
-  double encode() { return run(encode_at_, kernels_.encode_statistics, kernels_.encode); }
-  double merge() { return run(merge_at_, kernels_.merge_statistics, kernels_.merge); }
-  double decode() { return run(decode_at_, nullptr, kernels_.decode); }
+  double encode() { return run(encode_, encode_at_, kernels_.encode_statistics, kernels_.encode); }
+  double merge() { return run(merge_, merge_at_, kernels_.merge_statistics, kernels_.merge); }
+  double decode() { return run(decode_, decode_at_, nullptr, kernels_.decode); }
 
  private:
   float* floats(Elements n, const std::vector<float>& values) {
@@ -108,11 +108,13 @@ class Batch {
     return reinterpret_cast<const cuda::Segment*>(at);
   }
 
-  double run(const cuda::Segment* segments, cuda::Kernel statistics, cuda::Kernel kernel) {
+  double run(const std::vector<cuda::Segment>& all, const cuda::Segment* segments, cuda::Kernel statistics,
+             cuda::Kernel kernel) {
     launch_.segments = segments;
+    const bool two = cuda::needs_second(kernels_.shape, all.data(), static_cast<cuda::uint32_t>(all.size()));
     return device_.seconds([&] {
       if (statistics != nullptr) device_.launch(statistics, cuda::grid_of(tiles_, unit_), launch_);
-      device_.launch(kernel, cuda::grid_of(tiles_, unit_), launch_);
+      if (two) device_.launch(kernel, cuda::grid_of(tiles_, unit_), launch_);
     });
   }
 

@@ -67,7 +67,7 @@ struct Codec {
   static constexpr uint32_t kNumber = 5, kVersion = 1;
   static constexpr uint32_t kOverflow = 0x7f800000u;
   static constexpr uint32_t kSlots = 1, kStates = 0;
-  static constexpr bool kHasBlocks = true, kOrdered = false;
+  static constexpr bool kHasBlocks = true, kOrdered = false, kSecondForKept = false;
   using Decoder = codec::Decoder;
 
   template <class Work, class Source>
@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 6)
 extern "C" const Kernels* casync_int4_kernels() {
   static const Kernels kernels = {
       .name = "int4",
-      .shape = {1, 0, 0, true, false, false},
+      .shape = {1, 0, 0, true, false, false, false},
       .encode = casync_int4_encode,
       .merge = casync_int4_merge,
       .decode = casync_int4_decode};

@@ -147,7 +147,9 @@ std::vector<Coded> KernelCodec::run(std::span<const Job> jobs, cuda::Kernel stat
   }
   const cuda::Launch launch = launch_of(segments, jobs.front().context);
   if (kernels_.shape.statistics) start(statistics, cuda::grid_of(tiles_, unit_), launch);
-  start(kernel, cuda::grid_of(tiles_, unit_), launch);
+  if (cuda::needs_second(kernels_.shape, segments.data(), launch.segment_count)) {
+    start(kernel, cuda::grid_of(tiles_, unit_), launch);
+  }
   check_zeros(workspace_, workspace_.bytes);
   return fetch_codes(payloads, kept);
 }
