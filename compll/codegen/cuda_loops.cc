@@ -155,6 +155,10 @@ void CudaLoops::write_phase(const Phase& phase, bool first) {
   out_.forget_line();
 }
 
+std::string CudaLoops::holds(const Condition& condition) const {
+  return (condition.holds ? "" : "!") + text_.use(condition.value);
+}
+
 /// `.result()`, or with the value that a reduction by a function begins with.
 std::string CudaLoops::result_of(ValueId id) const {
   const Value& value = graph_[id];
@@ -167,7 +171,9 @@ void CudaLoops::write_block_values(const Phase& phase) {
     if (!text_.has_line(id)) continue;
     const Value& value = graph_[id];
     if (value.kind == Value::Kind::kBlockReduce) {
-      define(id, result_of(id));
+      const std::optional<Condition>& condition = conditions_[id];
+      define(id, condition ? holds(*condition) + " ? " + result_of(id) + " : " + type_text(value.type) + "()"
+                           : result_of(id));
     } else if (value.kind == Value::Kind::kIndex) {
       define(id, type_text(value.type) + "(entry)");
     } else if (is_random(value)) {
@@ -227,8 +233,7 @@ void CudaLoops::write_lanes(const Phase& phase, const std::vector<ValueId>& redu
   const bool are_sums = std::all_of(reductions.begin(), reductions.end(),
                                     [&](ValueId id) { return graph_[id].reducer == Reducer::kSum; });
   out_.forget_line();
-  if (is_for_one_choice)
-    out_.open("if (" + (condition->holds ? "" : std::string("!")) + text_.use(condition->value) + ")");
+  if (is_for_one_choice) out_.open("if (" + holds(*condition) + ")");
   out_.line("__syncwarp();");
   if (are_sums) {
     write_lane_sums(phase, reductions, here);

@@ -40,6 +40,7 @@ class CudaLoops : protected CudaRoutine {
   void write_random(const Pass& pass);
   bool is_of_tensor(ValueId id) const { return graph_[id].kind == Value::Kind::kReduce; }
   std::string reducer(ValueId id) const { return "reduced_" + std::to_string(id); }
+  std::string holds(const Condition& condition) const;
   std::string result_of(ValueId id) const;
 
   void write_phase(const Phase& phase, bool first);

@@ -22,17 +22,20 @@ class ReductionText : protected RoutineText {
   }
   void write_block_result(ValueId id) {
     const std::string reduced = "reduced_" + std::to_string(id);
-    define(id, result_of(graph_[id], reduced));
+    const std::string result = result_of(graph_[id], reduced), type = ExpressionText::type(graph_[id].type, false);
+    define(id, conditions_[id] ? holds(*conditions_[id]) + " ? " + result + " : " + type + "()" : result);
     if (is_in_chunks(graph_[id])) out_.line(reduced + "_chunks.clear();");
   }
   /// A reduction that only some parameters ask for is not made for others; nor is what it alone is made of, which the
   /// compiler moves to where it is used.
   void write_take(ValueId id) {
     const std::optional<Condition>& condition = conditions_[id];
-    if (condition)
-      out_.open("if (" + (condition->holds ? "" : std::string("!")) + text_.use(condition->value, false) + ")");
+    if (condition) out_.open("if (" + holds(*condition) + ")");
     write_take_always(id);
     if (condition) out_.close();
+  }
+  std::string holds(const Condition& condition) const {
+    return (condition.holds ? "" : "!") + text_.use(condition.value, false);
   }
   void write_take_always(ValueId id) {
     const Value& value = graph_[id];
