@@ -103,7 +103,7 @@ TEST_CASE("explain: how many launches a GPU takes") {
     CHECK(text->ends_with("\n" + line + "\n"));
   };
   ends_with("int4", "on a GPU: encode 1 launch, merge 1, decode 1");
-  ends_with("signsgd", "on a GPU: encode 2 launches, merge 2, decode 1");
+  ends_with("signsgd", "on a GPU: encode 1 launch, merge 1, decode 1");
   ends_with("topk", "on a GPU: encode 1 launch of 5 stages, decode 1 of 2");
 }
 
