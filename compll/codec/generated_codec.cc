@@ -77,6 +77,15 @@ class Generated final : public TileCodec {
     }
   }
 
+  std::optional<BitPlaces> bit_places(Elements n) const override {
+    if (!functions_.merges_bits) return std::nullopt;
+    const GeneratedSection* const sections = functions_.sections;
+    const auto* const codes =
+        std::find_if(sections, sections + functions_.section_count,
+                     [](const GeneratedSection& section) { return section.over == GeneratedSection::Over::kElement; });
+    return BitPlaces{places(n), static_cast<std::size_t>(codes - sections)};
+  }
+
   void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
               float* out) const override {
     CASYNC_CHECK(functions_.result_tile != nullptr);

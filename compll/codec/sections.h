@@ -47,4 +47,12 @@ class SectionPlaces {
   std::size_t count_ = 0;
 };
 
+/// The sections of a payload that are one value for the tensor each, but for one that has a bit for each element.
+struct BitPlaces {
+  SectionPlaces sections;
+  std::size_t codes_section = 0;
+
+  const SectionPlace& codes() const { return sections[codes_section]; }
+};
+
 }  // namespace casync::compll

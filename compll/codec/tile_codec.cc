@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "compll/codec/merge_bits.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/tile_memory.h"
 #include "compll/ops/cpu/linear.h"
@@ -139,6 +140,8 @@ Encoded TileCodec::merge(std::span<const Contribution> contributions, Elements n
     CASYNC_CHECK(n == 0 || c.raw != nullptr || c.code.size == encoded_bound(n));
   const auto* encoder = dynamic_cast<const TileCodec*>(&second);
   if (encoder == nullptr) return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+  const auto by_bits = merge_bits(*this, contributions, n, scale, *encoder, residual, context, payload);
+  if (by_bits) return *by_bits;
   class Sums final : public TileSums {
    public:
     Sums(const TileCodec& codec, std::span<const Contribution> terms) : codec_(codec), terms_(terms) {}

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "compll/codec/codec.h"
+#include "compll/codec/sections.h"
 #include "compll/ops/generated.h"
 #include "compll/ops/scaled.h"
 
@@ -73,6 +76,12 @@ class TileCodec : public Codec {
   /// of it is finite.
   virtual bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
                            float* residual_out, Write mode) const = 0;
+
+  /// Where the sections of payloads of n elements lie, more than none, if merges may go by bits (merge_bits.h): an
+  /// element's code is a bit, of which alone, with what is one for the tensor, it is decoded; and what is encoded is
+  /// that of the element alone, and reductions that neither order nor repetition changes, where there is no NaN and
+  /// no -0.
+  virtual std::optional<BitPlaces> bit_places([[maybe_unused]] Elements n) const { return std::nullopt; }
 
   /// Writes what a payload has besides its tiles: the header and the zeros between sections.
   virtual void finish(Elements n, bool finite, std::byte* payload) const = 0;

@@ -14,6 +14,7 @@
 #include "compll/codegen/rounds_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_text.h"
+#include "compll/ir/bit_merge.h"
 #include "compll/ir/lower.h"
 #include "compll/lang/terms.h"
 #include "compll/ops/generated.h"
@@ -272,7 +273,7 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   }
   out.line("      " + entry("decode_tile") + ",");
   out.line("      " + (lowered.result ? entry("result_tile") : "nullptr") + ",");
-  out.line("      {}};");
+  out.line("      {}, {}, " + flag(merges_bits(program, lowered)) + "};");
   end_codec(out);
   return out.take();
 }

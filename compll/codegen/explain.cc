@@ -8,6 +8,7 @@
 #include "compll/codegen/rounds_text.h"
 #include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_text.h"
+#include "compll/ir/bit_merge.h"
 #include "compll/ir/outputs.h"
 #include "compll/lang/element_count.h"
 
@@ -142,7 +143,7 @@ class TileExplanation {
         encode_.reason());
     add(all, {"decode", {{"codes become elements", payload_, 4}}}, least.decode, "");
     add(all, {"decode and add", {{"codes become elements", payload_ + 4, 4}}}, payload_ + 8, "");
-    add(all, {"merge of " + std::to_string(kMerged), merge_.passes(codes)}, least.merge, merge_.reason());
+    add(all, {"merge of " + std::to_string(kMerged), merge_passes(codes)}, least.merge, merge_.reason());
     if (!lowered_.result) return all;
     add(all, {"result", {{"what was decoded becomes the gradient", 4 + states, 4 + states}}}, 8 + 2 * states, "");
     return all;
@@ -153,6 +154,11 @@ class TileExplanation {
   }
 
  private:
+  std::vector<Loop> merge_passes(double codes) const {
+    if (program_.declares.feedback || !merges_bits(program_, lowered_)) return merge_.passes(codes);
+    return {{"words of codes become sections, no element is decoded", codes, payload_}};
+  }
+
   const Program& program_;
   const Lowered& lowered_;
   EncoderExplanation encode_, merge_;

@@ -13,7 +13,7 @@
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 12;
+inline constexpr std::uint32_t kGeneratedVersion = 13;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -186,6 +186,9 @@ struct GeneratedCodec {
   GeneratedWhole whole;
   /// Instead of all of them, where it counts any.
   GeneratedRounds rounds{};
+
+  /// Payloads have one bit for each element, and can be merged by these (codec/merge_bits.h).
+  bool merges_bits = false;
 };
 
 }  // namespace casync::compll

@@ -92,6 +92,23 @@ TEST_CASE("explain: what a codec keeps is read and written, and what it computes
   CHECK(counts_of("ef21").count("result") == 1);
 }
 
+TEST_CASE("explain: a merge of single bits goes by words, unless there is a residual") {
+  const auto merges_words = [](const std::string& text) {
+    const Source source("signs.cll", text);
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<std::string> explained = explanation(*program, source);
+    REQUIRE(explained.status().text() == "OK");
+    return explained->find(
+               "merge of 4: 1 pass, 0.62 bytes per element, the least is 0.62\n"
+               "  reads 0.50, writes 0.12: words of codes") != explained->npos;
+  };
+  const std::string signs = source_of("signsgd");
+  CHECK(merges_words(signs));
+  CHECK_FALSE(merges_words(changed(signs, "version 1;", "version 1;\n  feedback;")));
+  CHECK_FALSE(merges_words(source_of("terngrad")));
+}
+
 TEST_CASE("explain: how many launches a GPU takes") {
   const auto ends_with = [](const std::string& name, const std::string& line) {
     const Source source(name + ".cll", source_of(name));

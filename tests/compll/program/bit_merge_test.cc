@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Merges that go by the words of payloads: of which programs, and that the bytes are those of the elements.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <random>
+
+#include "compll/codec/generated_codec.h"
+#include "compll/codec/merge_bits.h"
+#include "compll/ir/bit_merge.h"
+#include "compll/lang/front_end.h"
+#include "tests/compll/support/inputs.h"
+#include "tests/compll/support/instruction_sets.h"
+#include "tests/compll/support/programs.h"
+#include "tests/compll/support/run_codec.h"
+
+namespace casync::compll {
+
+extern "C" const GeneratedCodec* generated_drawn_signs();
+extern "C" const GeneratedCodec* generated_mean_signs();
+extern "C" const GeneratedCodec* generated_signsgd();
+extern "C" const GeneratedCodec* generated_two_values();
+
+namespace {
+
+constexpr Elements kFew = 4095;  // fewer are merged one by one
+constexpr Elements kMany = 40011;
+
+bool merges_bits(const std::string& text) {
+  const Source source("x.cll", text);
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<Lowered> lowered = lower(*program, source);
+  REQUIRE(lowered.status().text() == "OK");
+  return merges_bits(*program, *lowered);
+}
+
+/// A program of one scalar and one bit for each element.
+std::string signs(const std::string& scale, const std::string& code,
+                  const std::string& decoded = "b == 1 ? scale : -scale") {
+  return "void encode(float* gradient, uint8* compressed) {\n"
+         "  float scale = " +
+         scale + ";\n  uint1* code = map(gradient, range(gradient.size), [&](float x, uint i) -> uint1 { return " +
+         code +
+         "; });\n"
+         "  compressed = concat(scale, code);\n}\n"
+         "void decode(uint8* compressed, float* gradient) {\n"
+         "  float scale;\n  uint1* code;\n  extract(compressed, scale, code);\n"
+         "  gradient = map(code, range(code.size), [&](uint1 b, uint i) -> float { return " +
+         decoded + "; });\n}\n";
+}
+
+struct Pair {
+  std::unique_ptr<Codec> meaning, generated;
+
+  const TileCodec& tiles() const { return dynamic_cast<const TileCodec&>(*generated); }
+};
+
+Pair pair_of(const GeneratedCodec* codec) {
+  const std::string name = codec->declares.name;
+  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
+  Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec);
+  REQUIRE(generated.status().text() == "OK");
+  if (!file) return {from_source(name).codec, std::move(*generated)};
+  return {from_text(name, {std::istreambuf_iterator<char>(file), {}}).codec, std::move(*generated)};
+}
+
+using Payload = std::vector<std::byte>;
+
+/// Contributions of n elements each; elements in all of them are what `element` says of (contribution, place).
+using Element = std::function<float(std::size_t, Elements)>;
+std::vector<Payload> payloads_of(const Codec& codec, std::size_t count, Elements n, const Element& element) {
+  std::vector<Payload> all;
+  for (std::size_t c = 0; c < count; ++c) {
+    std::vector<float> values(n);
+    for (Elements i = 0; i < n; ++i) values[i] = element(c, i);
+    all.push_back(encode(codec, values).payload);
+  }
+  return all;
+}
+
+std::vector<Contribution> terms_of(const std::vector<Payload>& payloads) {
+  std::vector<Contribution> terms;
+  terms.reserve(payloads.size());
+  for (const Payload& payload : payloads) terms.push_back({{payload.data(), payload.size()}, nullptr});
+  return terms;
+}
+
+void set_scalar(Payload& payload, std::size_t at, float value) { std::memcpy(payload.data() + at, &value, 4); }
+
+struct Merged {
+  Payload payload;
+  bool finite = true;
+
+  bool operator==(const Merged&) const = default;
+};
+
+Merged merge(const Codec& first, const std::vector<Payload>& payloads, Elements n, float scale, const Codec& second,
+             Residual residual = {}) {
+  // What nobody writes shows.
+  Merged merged{Payload(second.encoded_bound(n), std::byte{0xa5}), true};
+  merged.finite =
+      first.merge(terms_of(payloads), n, scale, second, residual, {5, 6, 7, 0}, merged.payload.data()).finite;
+  return merged;
+}
+
+/// Where something is kept a merge goes element by element.
+Merged merge_elements(const Codec& first, const std::vector<Payload>& payloads, Elements n, float scale,
+                      const Codec& second) {
+  std::vector<float> residual(n);
+  return merge(first, payloads, n, scale, second, {nullptr, residual.data(), n});
+}
+
+/// Whether the merge goes by words.
+bool by_words(const Pair& first, const std::vector<Payload>& payloads, Elements n, float scale, const Pair& second) {
+  Payload payload(second.generated->encoded_bound(n));
+  return merge_bits(first.tiles(), terms_of(payloads), n, scale, second.tiles(), {}, {}, payload.data()).has_value();
+}
+
+/// Elements as they come, all alike, one that is another at the very end, and runs: few or many combinations of bits.
+std::vector<std::pair<std::string, Element>> kinds(Elements n) {
+  static const std::vector<float> drawn = gaussian(8 * kMany, 3);
+  return {{"drawn", [](std::size_t c, Elements i) { return drawn[c * kMany + i]; }},
+          {"the same", [](std::size_t, Elements i) { return drawn[i]; }},
+          {"negative", [](std::size_t c, Elements) { return -1.0f - static_cast<float>(c); }},
+          {"one at the end",
+           [n](std::size_t c, Elements i) {
+             return i + 1 == n ? 2.0f : c == 1 ? 0.25f : -0.5f - static_cast<float>(c);
+           }},
+          {"runs", [](std::size_t c, Elements i) { return (i / 700 >> c) % 2 == 0 ? 1.0f : -3.0f; }}};
+}
+
+}  // namespace
+
+TEST_CASE("bit merge: of programs whose code is a bit of its own element, beside what all kinds of elements say") {
+  const std::string top = "reduce(gradient, magnitude)";
+  CHECK(merges_bits(source_of("signsgd")));
+  CHECK(merges_bits(signs(top, "x < 0")));
+  CHECK(merges_bits(signs("1", "x < 0.5")));
+  CHECK(merges_bits(signs("reduce(gradient, max) - reduce(gradient, min)", "x < 0")));
+  CHECK(merges_bits(signs("reduce(map(gradient, [&](float x) -> float { return x * x; }), magnitude)", "x < 0")));
+  CHECK(merges_bits(signs("reduce(map(gradient, [&](float x) -> int { return x * 9; }), min)", "x < 0")));
+
+  // How often an element is there.
+  CHECK_FALSE(merges_bits(signs("reduce(gradient, sum)", "x < 0")));
+  CHECK_FALSE(merges_bits(signs("reduce(gradient, count)", "x < 0")));
+  CHECK_FALSE(merges_bits(signs(top + " / gradient.size", "x < 0")));
+  CHECK_FALSE(merges_bits(signs("reduce(gradient, 0.0, [&](float a, float b) -> float { return a + b; })", "x < 0")));
+  // In which order -0 and 0 or NaN come: of what is computed it is not known that there are none.
+  CHECK_FALSE(merges_bits(signs("reduce(map(gradient, [&](float x) -> float { return x * 0; }), max)", "x < 0")));
+  // A code that waits for others.
+  CHECK_FALSE(merges_bits(signs(top, "x < scale")));
+  // A place, a random number.
+  CHECK_FALSE(merges_bits(signs(top, "i % 2 == 0 ? x < 0 : x < 1")));
+  CHECK_FALSE(merges_bits(signs(top, "x < 0", "i % 2 == 0 && b == 1 ? scale : -scale")));
+  CHECK_FALSE(merges_bits(signs(top, "x < random<float>(0, 1)")));
+  CHECK_FALSE(merges_bits(
+      signs("reduce(map(gradient, [&](float x) -> float { return x * random<float>(0, 1); }), magnitude)", "x < 0")));
+  // Wider codes, several of them, blocks.
+  CHECK_FALSE(merges_bits(changed(signs(top, "x < 0"), "uint1", "uint2")));
+  CHECK_FALSE(merges_bits(changed(signs(top, "x < 0"), "uint1", "trit")));
+  CHECK_FALSE(merges_bits(changed(changed(signs(top, "x < 0"), "concat(scale, code)", "concat(scale, code, code)"),
+                                  "uint1* code;\n  extract(compressed, scale, code)",
+                                  "uint1* code, other;\n  extract(compressed, scale, code, other)")));
+  CHECK_FALSE(merges_bits(source_of("efsign")));
+  CHECK_FALSE(merges_bits(source_of("onebit")));
+  // What is kept.
+  CHECK_FALSE(merges_bits("state float* mean;\n" + changed(signs(top, "x < 0"), "float scale = " + top,
+                                                           "gradient = map(gradient, mean, [&](float x, float m) -> "
+                                                           "float { return x - m; });\n  float scale = " +
+                                                               top)));
+}
+
+TEST_CASE("bit merge: the interpreter's bytes, for any number of contributions and elements") {
+  for (const GeneratedCodec* codec :
+       {generated_signsgd(), generated_two_values(), generated_mean_signs(), generated_drawn_signs()}) {
+    const Pair pair = pair_of(codec);
+    const bool words = codec == generated_signsgd() || codec == generated_two_values();
+    CHECK(codec->merges_bits == words);
+    for (const Elements n : {kFew, kFew + 1, kFew + 2, kFew + 9, Elements{4600}, kMany}) {
+      for (const auto& [kind, element] : kinds(n)) {
+        const std::vector<Payload> all = payloads_of(*pair.generated, 7, n, element);
+        for (std::size_t count = 1; count <= all.size(); ++count) {
+          if (n == kMany && count % 2 != 0) continue;
+          const std::vector<Payload> some(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+          const float scale = 1 / static_cast<float>(count);
+          const Merged expected = merge(*pair.meaning, some, n, scale, *pair.meaning);
+          for (const std::string& set : instruction_sets()) {
+            const UseInstructionSet used(set);
+            INFO(set << ", " << codec->declares.name << ", " << count << " of " << n << " elements, " << kind);
+            CHECK(merge(*pair.generated, some, n, scale, *pair.generated) == expected);
+            CHECK(by_words(pair, some, n, scale, pair) == (words && n > kFew && count <= 6));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("bit merge: any statistics that can arrive, and any scale") {
+  using Limits = std::numeric_limits<float>;
+  const float infinity = Limits::infinity();
+  const std::vector<float> scalars = {1,
+                                      -2.5f,
+                                      0,
+                                      -0.0f,
+                                      Limits::denorm_min(),
+                                      Limits::max(),
+                                      infinity,
+                                      -infinity,
+                                      Limits::quiet_NaN(),
+                                      -Limits::quiet_NaN()};
+  const Elements n = 4133;
+  for (const GeneratedCodec* codec : {generated_signsgd(), generated_two_values()}) {
+    const Pair pair = pair_of(codec);
+    for (const auto& [kind, element] : kinds(n)) {
+      const std::vector<Payload> plain = payloads_of(*pair.generated, 3, n, element);
+      for (const float first : scalars) {
+        for (const float second : scalars) {
+          std::vector<Payload> payloads = plain;
+          set_scalar(payloads[0], 16, first);
+          set_scalar(payloads[2], 16, second);
+          for (const float scale : {1 / 3.0f, 1.0f, -1.0f, 0.0f, -0.0f, Limits::min(), infinity, Limits::quiet_NaN()}) {
+            const Merged expected = merge_elements(*pair.generated, payloads, n, scale, *pair.generated);
+            for (const std::string& set : instruction_sets()) {
+              const UseInstructionSet used(set);
+              INFO(set << ", " << codec->declares.name << ", " << first << " and " << second << " times " << scale
+                       << ", " << kind);
+              CHECK(merge(*pair.generated, payloads, n, scale, *pair.generated) == expected);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("bit merge: not finite, and zeros with a sign") {
+  const Elements n = 5003;
+  const Pair signs = pair_of(generated_signsgd()), values = pair_of(generated_two_values());
+  const auto drawn = kinds(n).front().second;
+  std::vector<Payload> payloads = payloads_of(*signs.generated, 3, n, drawn);
+  CHECK(by_words(signs, payloads, n, 0.25f, signs));
+  set_scalar(payloads[1], 16, std::numeric_limits<float>::infinity());
+  CHECK(by_words(signs, payloads, n, 0.25f, signs));
+  CHECK_FALSE(merge(*signs.generated, payloads, n, 0.25f, *signs.generated).finite);
+  set_scalar(payloads[2], 16, std::numeric_limits<float>::infinity());  // one less the other is NaN
+  CHECK_FALSE(by_words(signs, payloads, n, 0.25f, signs));
+  CHECK_FALSE(by_words(values, payloads_of(*values.generated, 2, n, [](std::size_t, Elements) { return -0.0f; }), n, 1,
+                       values));
+}
+
+TEST_CASE("bit merge: into another codec, where both go by bits or only one") {
+  const Elements n = 5003;
+  const Pair signs = pair_of(generated_signsgd()), values = pair_of(generated_two_values()),
+             means = pair_of(generated_mean_signs());
+  for (const Pair* first : {&signs, &values, &means}) {
+    const std::vector<Payload> payloads = payloads_of(*first->generated, 4, n, kinds(n).front().second);
+    for (const Pair* second : {&signs, &values, &means}) {
+      INFO(title(*first->generated) << " into " << title(*second->generated));
+      const Merged expected = merge(*first->meaning, payloads, n, 0.25f, *second->meaning);
+      CHECK(merge(*first->generated, payloads, n, 0.25f, *second->generated) == expected);
+      CHECK(by_words(*first, payloads, n, 0.25f, *second) == (first != &means && second != &means));
+    }
+    const auto int8 = codec_of("int8");
+    CHECK(merge(*first->generated, payloads, n, 0.25f, *int8) == merge(*first->meaning, payloads, n, 0.25f, *int8));
+  }
+}
+
+TEST_CASE("bit merge: what is raw or kept takes elements") {
+  const Elements n = 5003;
+  const Pair pair = pair_of(generated_signsgd());
+  const std::vector<float> raw = gaussian(n, 9);
+  std::vector<float> kept(n);
+  const std::vector<Payload> payloads = payloads_of(*pair.generated, 2, n, kinds(n).front().second);
+  std::vector<Contribution> terms = terms_of(payloads);
+  Payload payload(pair.generated->encoded_bound(n));
+  const auto by_bits = [&](Residual residual) {
+    return merge_bits(pair.tiles(), terms, n, 1, pair.tiles(), residual, {}, payload.data()).has_value();
+  };
+  CHECK(by_bits({}));
+  CHECK_FALSE(by_bits({raw.data(), nullptr, n}));
+  CHECK_FALSE(by_bits({nullptr, kept.data(), n}));
+  terms.push_back({{}, raw.data()});
+  CHECK_FALSE(by_bits({}));
+}
+
+}  // namespace casync::compll
