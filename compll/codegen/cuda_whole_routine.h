@@ -140,7 +140,15 @@ class CudaWholeRoutine {
   void plan_block_reduction(const Term& term, Planned& planned, const std::string& name);
   bool is_made_of_input(const Term& term) const;
   void take_input_with(const std::function<void(const std::string&)>& write, std::function<void()> finish);
+  /// A search for the largest elements: what the stages that look at it refer to, and the first one behind it.
+  struct Search {
+    std::string part, count, key, candidates, selection;
+    std::function<void()> define_key;
+    std::uint32_t found = 0;
+  };
+  Search plan_search(const Term& term, const std::string& name);
   void plan_largest(const Term& term, Planned& planned, const std::string& name);
+  void plan_kth_largest(const Term& term);
   void plan_where(const Term& term, Planned& planned, const std::string& name);
   static bool compares_numbers(const Term& term);
   void plan_sort(const Term& term, Planned& planned, const std::string& name);

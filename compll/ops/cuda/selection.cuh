@@ -107,7 +107,7 @@ __device__ __forceinline__ void choose_digit(const Part& part, Selection* select
                                              const Candidates& to) {
   if (part.is_alone()) return;
   choose_bin<kDigit>(part, selection->bins, selection, wanted);
-  if (kDigit == 2) tell_tiles(part, selection, to);
+  if (kDigit == 2 && to.told != nullptr) tell_tiles(part, selection, to);
 }
 /// Behind a tile's elements.
 template <uint32_t kDigit>
@@ -116,7 +116,7 @@ __device__ __forceinline__ void end_digit(const Part& part, Selection* selection
   __syncthreads();
   if (!part.is_alone()) {
     return add_bins<digit_bins(kDigit)>(part, selection, [&](uint32_t value, uint32_t times) {
-      if (kDigit != 2) return;
+      if (kDigit != 2 || to.told == nullptr) return;
       const uint32_t at = atomicAdd(&selection->ties, 1u);
       if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
     });
@@ -198,7 +198,8 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
   constexpr uint32_t kThese = digit_bins(kDigit), kKnown = digit_shift(kDigit - 1);
   uint32_t* const own = part.shared.words;
   const uint32_t known = selection->least >> kKnown;
-  if (selection->is_done != 0 && (kDigit == 1 || part.is_alone())) return;
+  const bool tells = kDigit == 2 && from.told != nullptr && !part.is_alone();
+  if (selection->is_done != 0 && !tells) return;
   clear_bins<kThese>(part);
   uint32_t above = 0;
   for_listed(part, count, from, [&](uint32_t entry, bool is_there, uint64_t first) {
@@ -207,17 +208,24 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
     const uint32_t digits = kDigit == 1 ? entry : key(first + entry % kChunk);  // an entry has the first two
     atomicAdd(own + (digits >> digit_shift(kDigit)) % kThese, 1u);
   });
-  if (kDigit == 2 && !part.is_alone()) {
+  if (tells) {
     above = __reduce_add_sync(kWholeWarp, above);
     if (threadIdx.x % kLanes == 0) part.shared.sums[threadIdx.x / kLanes] = above;
   }
   end_digit<kDigit>(part, selection, 0, from);
-  if (kDigit == 2 && !part.is_alone() && threadIdx.x == 0) {
+  if (tells && threadIdx.x == 0) {
     above = 0;
 #pragma unroll
     for (uint32_t w = 0; w < kWarps; ++w) above += part.shared.sums[w];
     from.told[part.tile] = uint64_t{above} << 31;
   }
+}
+
+/// Behind the last digit: the least key of those that are chosen, as an element. 0 where fewer are above zero than are
+/// wanted, or none is wanted.
+template <class T>
+__device__ __forceinline__ T kth_largest(const Selection* selection) {
+  return same_bits<T>(selection->is_done != 0 ? 0 : selection->least);
 }
 
 /// The places of the largest.

@@ -39,9 +39,9 @@ struct Encode {
   struct Memory {
     uint64_t cleared, zeroed, all;
     uint64_t input;
+    uint64_t place_7;
     uint64_t place_7_selection;
     uint64_t place_7_told;
-    uint64_t place_7;
     uint64_t place_7_entries;
     uint64_t place_7_lengths;
     uint64_t place_7_ties;
