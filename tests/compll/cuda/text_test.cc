@@ -144,15 +144,16 @@ TEST_CASE("cuda text: who sends places and what is there keeps the residual in t
 }
 
 TEST_CASE("cuda text: one launch for each function of a program that needs the whole vector, and its stages") {
-  // Three to find the least key that is chosen, one to write the places, one for what they are used for; a stage more
-  // for each result that all elements wait for. A place that may be there twice costs decoding two.
+  // Three to find the least key that is chosen, which is all for a threshold; one to write the places, one for what
+  // they are used for; a stage more for each result that all elements wait for. A place that may be there twice costs
+  // decoding two.
   const std::pair<const char*, const char*> all[] = {{"adacomp", "encode 5, decode 2"},
                                                      {"dgc", "encode 6, merge 5, decode 2"},
                                                      {"diana", "encode 1, merge 1, decode 1, result 1"},
                                                      {"ecqsgd", "encode 1, decode 1"},
                                                      {"ef21", "encode 5, merge 5, decode 2, result 1"},
-                                                     {"graddrop", "encode 11, decode 2"},
-                                                     {"mstopk", "encode 10, decode 2"},
+                                                     {"graddrop", "encode 9, decode 2"},
+                                                     {"mstopk", "encode 8, decode 2"},
                                                      {"randomk", "encode 2, decode 2"},
                                                      {"sbc", "encode 6, decode 2"},
                                                      {"stc", "encode 6, decode 2"},
