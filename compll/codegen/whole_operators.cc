@@ -53,7 +53,7 @@ void WholeRoutine::define_largest(const std::string& to, const Term& term, std::
   }
   const std::string name(name_of(term.op)), search = temporary(name);
   out_.line((is_one ? "KthLargest<" + type + "> " : "Largest ") + search + "(" + count + ", " + wanted + ", memory);");
-  out_.line(search + ".guess(" + key + ");");
+  out_.line(search + ".guess<" + (kept_.empty() ? "0" : "kSample") + ">(" + key + ");");
   add_to_loop("`" + name + "`", search + ".take(" + key + "(i), i);", from, 0);
   behind_.push_back("const " + (is_one ? type : "Array<uint32_t>") + " " + to + " = " + search +
                     (is_one ? ".element(" : ".places(") + key + ");");

@@ -87,8 +87,9 @@ class Collected {
  public:
   HWY_INLINE Collected(size_t n, size_t wanted, Workspace& memory) : memory_(memory), n_(n), wanted_(wanted) {}
 
-  /// Before the loop.
-  template <class Key>
+  /// Before the loop. The sample is taken as loop kLoop takes its keys: kSample, where that one makes what they are
+  /// made of.
+  template <int kLoop, class Key>
   HWY_INLINE void guess(const Key& key) {
     constexpr size_t kLeastRuns = 512, kMostRuns = 4096;
     const size_t runs = std::clamp(n_ / 8192, kLeastRuns, kMostRuns), sampled = runs * kGroup;
@@ -100,7 +101,7 @@ class Collected {
     uint32_t* const sample = taken<uint32_t>(2 * (sampled + kGroup), memory_);
     for (size_t run = 0; run < runs; ++run) {
       const size_t first = run * (n_ / kGroup - 1) / (runs - 1) * kGroup;
-      store_lanes(key(Sixteen<kSample, Whole>{first, {}}), sample + run * kGroup);
+      store_lanes(key(Sixteen<kLoop, Whole>{first, {}}), sample + run * kGroup);
     }
     least_ = std::max(kth_largest(sample, sampled, rank + 1, sample + sampled + kGroup), 1u);
     const auto likely = static_cast<double>(rank);
@@ -239,7 +240,7 @@ class KthLargest : public Collected<false> {
 /// The same in loops of their own.
 template <class Search, class Key>
 HWY_INLINE void search_all(size_t n, Search& search, const Key& key) {
-  search.guess(key);
+  search.template guess<0>(key);
   for_sixteens(n, [&](auto i) COMPLL_INLINE { search.take(key(i), i); });
 }
 template <class Key>
