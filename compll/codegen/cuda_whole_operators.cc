@@ -82,7 +82,9 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
   // Chunks are shared in another way than elements.
   const std::uint32_t shared = ordered && part != "part" ? ready(of).all : ready_to_share(of);
   const std::uint32_t stage = std::max(shared, initial != nullptr ? ready_of_scalar(*initial) : 0);
-  if (!ordered) {
+  if (!ordered && is_reduced_with_input(term, stage)) {
+    with_input_.push_back({&of, by, name + "_all", slot});
+  } else if (!ordered) {
     add_own(stage, [=, this, &of, &term] {
       const std::string from = array(of), condition = only_if_needed(term);
       out_.source_line(term.at);

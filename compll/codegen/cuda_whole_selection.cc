@@ -30,6 +30,34 @@ bool CudaWholeRoutine::is_made_of_input(const Term& term) const {
                                          [&](const TermPtr& each) { return is_made_of_input(*each); });
 }
 
+/// Whether the search that takes the input can feed the reducer, too: it has each element at hand once.
+bool CudaWholeRoutine::is_reduced_with_input(const Term& term, std::uint32_t stage) const {
+  const Term& of = *term.arguments[0];
+  return is_input_searched_ && stage == 0 && size(of.type()) == "n" && is_made_of_input(of) &&
+         needed_if_.count(&term) == 0;
+}
+
+/// Gives the name of what is the key and feeds the reducers.
+std::string CudaWholeRoutine::begin_reductions_with_input(const std::string& key) {
+  if (with_input_.empty()) return key;
+  std::vector<std::string> arrays;
+  for (const WithInput& each : with_input_) {
+    arrays.push_back(array(*each.of));
+    out_.line(each.reducer + " " + each.name + ";");
+  }
+  out_.open("const auto " + key + "_too = [&](uint64_t i)");
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    out_.line(with_input_[i].name + ".take(" + arrays[i] + "(i), i);");
+  }
+  out_.line("return " + key + "(i);");
+  out_.close(";");
+  return key + "_too";
+}
+
+void CudaWholeRoutine::end_reductions_with_input() {
+  for (const WithInput& each : with_input_) out_.line("join_tensor(" + each.name + ", " + each.slot + ");");
+}
+
 /// The stages that find the least key that `largest` chooses, or `kth_largest`. Only who wants places asks how many
 /// each tile has of them.
 CudaWholeRoutine::Search CudaWholeRoutine::plan_search(const Term& term, const std::string& name) {
@@ -55,24 +83,35 @@ CudaWholeRoutine::Search CudaWholeRoutine::plan_search(const Term& term, const s
     out_.source_line(term.at);
     out_.line("const auto " + search.key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
   };
-  const auto list = [=, this](const std::string& input) {
-    search.define_key();
+  const auto list = [=, this](const std::string& key, const std::string& input) {
     const std::string number = many();
-    out_.line("list_largest(" + search.part + ", " + search.count + ", " + search.key + ", " + number + ", " +
+    out_.line("list_largest(" + search.part + ", " + search.count + ", " + key + ", " + number + ", " +
               search.candidates + ", " + search.selection + ", " + input + ");");
   };
   const auto choose = [=, this](std::uint32_t digit) {
-    const std::string number = many();
+    const std::string number = digit == 0 ? many() : "0";  // later ones are of those that the first one leaves
     out_.line("choose_digit<" + std::to_string(digit) + ">(part, " + search.selection + ", " + number + ", " +
               search.candidates + ");");
   };
   const std::uint32_t stage = std::max(ready_to_share(of), k != nullptr ? ready_of_scalar(*k) : 0);
   const bool takes_input = stage == 0 && !input_.empty() && search.count == "n" && is_made_of_input(of);
   if (takes_input) {
-    take_input_with(list, [=] { choose(0); });
+    is_input_searched_ = true;
+    take_input_with(
+        [=, this](const std::string& input) {
+          search.define_key();
+          list(begin_reductions_with_input(search.key), input);
+          end_reductions_with_input();
+        },
+        [=] { choose(0); });
   } else {
     add(
-        stage, [=] { list("NoInput{}"); }, [=] { choose(0); });
+        stage,
+        [=] {
+          search.define_key();
+          list(search.key, "NoInput{}");
+        },
+        [=] { choose(0); });
   }
   for (const std::uint32_t digit : {1u, 2u}) {
     add(

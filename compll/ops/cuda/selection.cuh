@@ -125,7 +125,8 @@ __device__ __forceinline__ void end_digit(const Part& part, Selection* selection
   __syncthreads();
 }
 
-/// The first stage. `input`: what is taken of a batch first, and then at hand for `key`.
+/// The first stage. `input`: what is taken of a batch first, and then at hand for `key`, which is asked once for each
+/// element.
 template <class Key, class From>
 __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, const Key& key, uint32_t wanted,
                                              const Candidates& to, Selection* selection, From input) {

@@ -101,12 +101,13 @@ TEST_CASE("cuda text: topk, as it is compiled") {
 
 TEST_CASE(
     "cuda text: a state that is an array changed at some places is made where it is kept, unless others look at it") {
-  const auto copies = [](const std::string& sent) {
+  const std::string largest = "  uint* place = largest(all, selected(0.1, all.size), absolute);\n";
+  const auto copies = [&](const std::string& sent, const std::string& chosen) {
     const std::string text =
         "state float* unsent;\n"
         "void encode(float* gradient, uint8* compressed) {\n"
-        "  float* all = map(gradient, unsent, [&](float x, float e) -> float { return x + e; });\n"
-        "  uint* place = largest(all, selected(0.1, all.size), absolute);\n"
+        "  float* all = map(gradient, unsent, [&](float x, float e) -> float { return x + e; });\n" +
+        chosen +
         "  float* value = gather(all, place);\n"
         "  unsent = scatter(place, 0, all);\n" +
         sent +
@@ -117,14 +118,20 @@ TEST_CASE(
     REQUIRE(made.status().text() == "OK");
     return count(made->text, "fill(part, n, all_") - 1;
   };
-  CHECK(copies("  compressed = concat(place, value, 1.0);\n") == 0);
+  CHECK(copies("  compressed = concat(place, value, 1.0);\n", largest) == 0);
   CHECK(copies("  float* own = map(value, [&](float x) -> float { return x * 2; });\n"
-               "  compressed = concat(place, own, 1.0);\n") == 0);
+               "  compressed = concat(place, own, 1.0);\n",
+               largest) == 0);
+  // A threshold is known before any place is.
+  CHECK(copies("  compressed = concat(place, value, tau);\n",
+               "  float tau = kth_largest(all, 9, absolute);\n"
+               "  uint* place = where(all, 9, [&](float x) -> bool { return abs(x) >= tau; });\n") == 0);
   // Sums of chunks are shared in another way than places, and these are after the change, or beside the places.
-  CHECK(copies("  compressed = concat(place, value, float(reduce(value, sum)));\n") == 1);
-  CHECK(copies("  compressed = concat(place, value, float(reduce(all, sum)));\n") == 1);
+  CHECK(copies("  compressed = concat(place, value, float(reduce(value, sum)));\n", largest) == 1);
+  CHECK(copies("  compressed = concat(place, value, float(reduce(all, sum)));\n", largest) == 1);
   CHECK(copies("  float* next = map(place, [&](uint p) -> float { return all[p + 1]; });\n"
-               "  compressed = concat(place, next, 1.0);\n") == 1);
+               "  compressed = concat(place, next, 1.0);\n",
+               largest) == 1);
 }
 
 TEST_CASE("cuda text: who sends places and what is there keeps the residual in the launch that encodes") {
@@ -140,6 +147,31 @@ TEST_CASE("cuda text: who sends places and what is there keeps the residual in t
     REQUIRE(made.status().text() == "OK");
     CHECK(made->keeps_residual == keeps);
     CHECK((made->text.find("part.segment.residual_out != nullptr) add_at(") != std::string::npos) == keeps);
+  }
+}
+
+TEST_CASE("cuda text: what looks at all elements for a threshold reduces them, too, where no order can be seen") {
+  const auto made_of = [](const std::string& name, const std::string& text) {
+    const Result<CudaWhole> made = whole_from(name, text);
+    REQUIRE(made.status().text() == "OK");
+    return made->text;
+  };
+  const std::string mstopk = made_of("mstopk.cll", source_of("mstopk"));
+  CHECK(count(mstopk, "join_tensor(magnitude_") == 1);
+  CHECK(count(mstopk, "reduce_joined<") == 0);
+  const auto beside = [&](const std::string& reduction) {
+    return made_of("x.cll",
+                   "param { uint asked = 1 in 0..1; }\nvoid encode(float* g, uint8* compressed) {\n"
+                   "float least = kth_largest(g, 9);\nfloat other = " +
+                       reduction +
+                       ";\ncompressed = concat(map(g, [&](float x) -> float { return x < least ? 0 : other; }));\n}\n" +
+                       kDecode);
+  };
+  CHECK(count(beside("reduce(g, max)"), "join_tensor(") == 1);
+  for (const char* reduction : {"reduce(g, sum)", "asked == 1 ? reduce(g, max) : 1", "reduce(gather(g, range(5)), max)",
+                                "reduce(map(g, [&](float x) -> float { return x + least; }), max)"}) {
+    INFO(reduction);
+    CHECK(count(beside(reduction), "join_tensor(") == 0);
   }
 }
 

@@ -98,7 +98,7 @@ struct Encode {
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
     count_digit<1>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), 0, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
@@ -116,7 +116,7 @@ struct Encode {
     const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
     count_digit<2>(part, n, place_7_key, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0(n, settings)), Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), 0, Candidates{part.at<uint32_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
