@@ -111,7 +111,7 @@ class UsesOfChanged {
                                           : op == Op::kMap && step.variables.size() == 1 && is_over_for_all(made);
   }
   bool reads_by_reducing(const Term& term) const {
-    if (term.op == Op::kReduce || !reads_.any(term, array_)) return true;
+    if (reduces_array(term) || !reads_.any(term, array_)) return true;
     return term.op != Op::kElement && !term.function &&
            std::all_of(term.arguments.begin(), term.arguments.end(),
                        [&](const TermPtr& each) { return reads_by_reducing(*each); });

@@ -82,7 +82,9 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
   // Chunks are shared in another way than elements.
   const std::uint32_t shared = ordered && part != "part" ? ready(of).all : ready_to_share(of);
   const std::uint32_t stage = std::max(shared, initial != nullptr ? ready_of_scalar(*initial) : 0);
-  if (!ordered) {
+  if (!ordered && is_reduced_with_input(term, stage)) {
+    with_input_.push_back({&of, by, name + "_all", slot});
+  } else if (!ordered) {
     add_own(stage, [=, this, &of, &term] {
       const std::string from = array(of), condition = only_if_needed(term);
       out_.source_line(term.at);
@@ -138,88 +140,6 @@ void CudaWholeRoutine::plan_block_reduction(const Term& term, Planned& planned, 
     out_.line("__syncthreads();");
   });
   planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
-}
-
-/// Whether an element is made of the input's element of the same place, and of nothing else that lies in memory.
-bool CudaWholeRoutine::is_made_of_input(const Term& term) const {
-  if (term.op == Op::kVariable) {
-    if (term.variable == routine_.gradient) return true;
-    const auto planned = values_.find(term.variable);
-    if (planned == values_.end() || !planned->second.computed) return false;
-    for (const Step* step : steps_of_program_) {
-      if (step->variables.front() == term.variable) return is_made_of_input(*step->value);
-    }
-    return false;
-  }
-  if (term.op == Op::kRange) return true;
-  if (term.op != Op::kMap) return false;
-  bool reads_elsewhere = false;
-  for_each_term(*term.function, [&](const Term& each) { reads_elsewhere |= each.op == Op::kElement; });
-  return !reads_elsewhere && std::all_of(term.arguments.begin(), term.arguments.end(),
-                                         [&](const TermPtr& each) { return is_made_of_input(*each); });
-}
-
-void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const std::string& name) {
-  const Term& of = *term.arguments[0];
-  const std::string count = size(of.type()), wanted = size(term.type());
-  const std::string selection =
-      "part.at<Selection>(" + place(name + "_selection", "sizeof(Selection)", Zeros::kCleared) + ")";
-  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", Zeros::kCleared) + ")";
-  const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + wanted) + ")";
-  const std::string entries = "part.at<uint64_t>(" + place(name + "_entries", "8 * " + count) + ")";
-  const std::string lengths = "part.at<uint32_t>(" + place(name + "_lengths", "4 * kWarps * tiles") + ")";
-  const std::string ties = "part.at<uint64_t>(" + place(name + "_ties", "8 * kMostTies") + ")";
-  const std::string candidates = "Candidates{" + entries + ", " + lengths + ", " + told + ", " + ties + "}";
-  const std::string key = name + "_key", many = "static_cast<uint32_t>(" + wanted + ")";
-  const std::string part = part_of(of.type());
-  const std::uint32_t stage = ready_to_share(of);
-  const auto list = [=, this, &of, &term](const std::string& input) {
-    const std::string from = array(of);
-    out_.source_line(term.at);
-    out_.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
-    out_.line("list_largest(" + part + ", " + count + ", " + key + ", " + many + ", " + candidates + ", " + selection +
-              ", " + input + ");");
-  };
-  const auto choose = [=, this](std::uint32_t digit) {
-    out_.line("choose_digit<" + std::to_string(digit) + ">(part, " + selection + ", " + many + ", " + candidates +
-              ");");
-  };
-  const bool takes_input = stage == 0 && !input_.empty() && count == "n" && is_made_of_input(of);
-  if (takes_input) {
-    take_input_with(list, [=] { choose(0); });
-  } else {
-    add(
-        stage, [=] { list("NoInput{}"); }, [=] { choose(0); });
-  }
-  for (const std::uint32_t digit : {1u, 2u}) {
-    add(
-        stage + digit,
-        [=, this] {
-          out_.line("count_digit<" + std::to_string(digit) + ">(" + part + ", " + count + ", " + candidates + ", " +
-                    selection + ");");
-        },
-        [=] { choose(digit); });
-  }
-  add(stage + 3, [=, this] {
-    out_.line("pick_largest(" + part + ", " + count + ", " + candidates + ", " + selection + ", " + wanted + ", " +
-              address + ");");
-  });
-  planned = {{stage + 4, stage + 4}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
-}
-
-void CudaWholeRoutine::plan_where(const Term& term, Planned& planned, const std::string& name) {
-  const Term& of = *term.arguments[0];
-  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", Zeros::kCleared) + ")";
-  const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + size(term.type())) + ")";
-  const std::uint32_t stage = ready(of).own;
-  add(stage, [=, this, &of, &term] {
-    const std::string from = array(of);
-    out_.source_line(term.at);
-    out_.line("pick_where(" + part_of(of.type()) + ", " + size(of.type()) + ", [&](uint64_t i) { return to_bool(" +
-              from + "(i)); }, " + size(term.type()) + ",");
-    out_.line("           " + told + ", " + address + ");");
-  });
-  planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
 }
 
 /// Whether two numbers are compared by what they are: `a < b`, or `a > b`.

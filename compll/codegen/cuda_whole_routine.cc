@@ -167,7 +167,7 @@ std::uint32_t CudaWholeRoutine::ready_to_share(const Term& term) const {
 
 std::uint32_t CudaWholeRoutine::ready_of_scalar(const Term& term) const {
   if (term.op == Op::kSize) return 0;
-  if (term.op == Op::kReduce) return reductions_.at(&term).ready.all;
+  if (reduces_array(term)) return reductions_.at(&term).ready.all;
   if (term.op == Op::kVariable) return ready(term).all;
   std::uint32_t stage = term.op == Op::kElement ? ready(*term.arguments[0]).all : 0;
   for (const TermPtr& argument : term.arguments) {
@@ -191,6 +191,7 @@ void CudaWholeRoutine::plan_term(const Term& term) {
     for (const TermPtr& result : term.function->results) plan_term(*result);
   }
   if (term.op == Op::kReduce) return plan_reduction(term);
+  if (term.op == Op::kKthLargest) return plan_kth_largest(term);
   if (term.type().is_array()) plan_array(term, terms_[&term], fresh(std::string(name_of(term.op))), {});
 }
 

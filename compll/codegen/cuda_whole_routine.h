@@ -144,7 +144,17 @@ class CudaWholeRoutine {
   void plan_block_reduction(const Term& term, Planned& planned, const std::string& name);
   bool is_made_of_input(const Term& term) const;
   void take_input_with(const std::function<void(const std::string&)>& write, std::function<void()> finish);
+  bool is_reduced_with_input(const Term& term, std::uint32_t stage) const;
+  std::string begin_reductions_with_input(const std::string& key);
+  void end_reductions_with_input();
+  /// A search for the largest elements: what the stages that look at it refer to, and the first one behind it.
+  struct Search {
+    std::string part, count, candidates, selection;
+    std::uint32_t found = 0;
+  };
+  Search plan_search(const Term& term, const std::string& name);
   void plan_largest(const Term& term, Planned& planned, const std::string& name);
+  void plan_kth_largest(const Term& term);
   void plan_where(const Term& term, Planned& planned, const std::string& name);
   static bool compares_numbers(const Term& term);
   void plan_sort(const Term& term, Planned& planned, const std::string& name);
@@ -192,8 +202,15 @@ class CudaWholeRoutine {
   std::map<const Term*, Planned> reductions_;  ///< scalars
   std::map<VariableId, std::string> places_;
   std::set<VariableId> made_at_place_;
-  std::vector<const Step*> changed_;           ///< scatters
-  std::string input_, input_arguments_;        ///< until a step takes the input while it looks at it
+  std::vector<const Step*> changed_;     ///< scatters
+  std::string input_, input_arguments_;  ///< until a step takes the input while it looks at it
+  bool is_input_searched_ = false;       ///< that step looks for the largest elements
+  /// What else it does with the elements: a reducer takes those of an array.
+  struct WithInput {
+    const Term* of;
+    std::string reducer, name, slot;
+  };
+  std::vector<WithInput> with_input_;
   std::map<VariableId, std::string> in_body_;  ///< names within the function that is being written
   std::vector<StageStep> steps_;
   std::vector<Place> memory_;

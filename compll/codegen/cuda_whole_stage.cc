@@ -31,7 +31,7 @@ std::string CudaWholeRoutine::name_of_variable(VariableId id) {
 }
 
 std::string CudaWholeRoutine::name_of_term(const Term& term) {
-  const Planned& planned = term.op == Op::kReduce ? reductions_.at(&term) : terms_.at(&term);
+  const Planned& planned = reduces_array(term) ? reductions_.at(&term) : terms_.at(&term);
   if (defined_.insert(planned.name).second) planned.define();
   return planned.name;
 }
@@ -52,7 +52,7 @@ void CudaWholeRoutine::prepare(const Term& term) {
     if (values_.count(term.variable) != 0) name_of_variable(term.variable);
     return;
   }
-  if (term.op == Op::kReduce) {
+  if (reduces_array(term)) {
     name_of_term(term);
     return;
   }
@@ -102,7 +102,8 @@ std::string CudaWholeRoutine::expression(const Term& term) {
   switch (term.op) {
     case Op::kConstant: return cuda_literal(term.type().element, term.number);
     case Op::kVariable: return name_of_variable(term.variable);
-    case Op::kReduce: return name_of_term(term);
+    case Op::kReduce:
+    case Op::kKthLargest: return name_of_term(term);
     case Op::kParameter:
       return "static_cast<" + type_text(term.type().element) + ">(" + parameter(term.parameter) + ")";
     case Op::kSize: return "static_cast<uint32_t>(" + size(term.arguments.front()->type()) + ")";

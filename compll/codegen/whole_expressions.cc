@@ -23,9 +23,8 @@ void WholeRoutine::hoist(const Term& term) {
   for (const TermPtr& argument : term.arguments) {
     if (!argument->type().is_array()) hoist(*argument);
   }
-  if (term.op != Op::kReduce) return;
-  const std::string to = tensor_reduction(term, array(*term.arguments[0]));
-  hoisted_[&term] = to;
+  if (term.op == Op::kReduce) hoisted_[&term] = tensor_reduction(term, array(*term.arguments[0]));
+  if (term.op == Op::kKthLargest) define_largest(hoisted_[&term] = temporary("kth_largest"), term, {});
 }
 
 std::string WholeRoutine::scalar(const Term& term) {

@@ -37,18 +37,26 @@ void WholeRoutine::define_operator(const std::string& to, const Term& term) {
   out_.line("const auto " + to + " = " + made + ";");
 }
 
+/// `largest` and `kth_largest`: the loop collects what may be wanted, and behind it that is looked through.
 void WholeRoutine::define_largest(const std::string& to, const Term& term, std::optional<VariableId> id) {
+  const bool is_one = term.op == Op::kKthLargest;
+  const std::string type = type_text(term.type().element);
+  const std::string wanted = is_one ? expression(*term.arguments[1]) : size(term.type());
   const Term& of = *term.arguments.front();
-  const std::string from = array(of), count = size(of.type()), wanted = size(term.type()), key = temporary("key");
+  const std::string from = array(of), count = size(of.type()), key = temporary("key");
   const bool all = of.type().extent->kind == Extent::Kind::kElements;
   if (level(from) != 0 || one_by_one_.count(from) != 0) write_loop();
   out_.line("const auto " + key + " = [&](auto i) COMPLL_INLINE { return key_of(" + from + "(i)); };");
-  if (!all) return out_.line("const auto " + to + " = largest(" + count + ", " + wanted + ", " + key + ", memory);");
-  const std::string search = temporary("largest");
-  out_.line("Largest " + search + "(" + count + ", " + wanted + ", memory);");
-  out_.line(search + ".guess(" + key + ");");
-  add_to_loop("`largest`", search + ".take(" + key + "(i), i);", from, 0);
-  behind_.push_back("const Array<uint32_t> " + to + " = " + search + ".places(" + key + ");");
+  if (!all) {
+    return out_.line("const auto " + to + " = " + (is_one ? "kth_largest<" + type + ">" : "largest") + "(" + count +
+                     ", " + wanted + ", " + key + ", memory);");
+  }
+  const std::string name(name_of(term.op)), search = temporary(name);
+  out_.line((is_one ? "KthLargest<" + type + "> " : "Largest ") + search + "(" + count + ", " + wanted + ", memory);");
+  out_.line(search + ".guess<" + (kept_.empty() ? "0" : "kSample") + ">(" + key + ");");
+  add_to_loop("`" + name + "`", search + ".take(" + key + "(i), i);", from, 0);
+  behind_.push_back("const " + (is_one ? type : "Array<uint32_t>") + " " + to + " = " + search +
+                    (is_one ? ".element(" : ".places(") + key + ");");
   id ? static_cast<void>(awaited_.insert(*id)) : write_loop();
 }
 

@@ -192,7 +192,7 @@ void WholeRoutine::settle(const Term& term) {
   for_each_term(term, [&](const Term& each) {
     if (each.op == Op::kVariable) needs |= awaited_.count(each.variable) != 0;
     if (each.op == Op::kElement) picks_elements_ = true;
-    const bool takes = each.op == Op::kReduce || each.op == Op::kLargest;
+    const bool takes = reduces_array(each) || each.op == Op::kLargest;
     if (takes && is_over_blocks(each.arguments.front()->type())) needs = true;
   });
   if (needs) write_loop();
@@ -213,6 +213,10 @@ void WholeRoutine::write_step(const Step& step) {
   if (uses == 0) return;
   settle(term);
   out_.source_line(term.at);
+  if (term.op == Op::kKthLargest) {
+    hoist(*term.arguments[1]);
+    return define_largest(name(first), term, first);
+  }
   if (!term.type().is_array()) {
     const std::string value = scalar(term);
     out_.line("const " + type_text(term.type().element) + " " + name(first) + " = " + value + ";");

@@ -270,6 +270,8 @@ Scalar Interpreter::element(const Term& term) {
     case Op::kRandomBits: return Scalar::of_uint(random_bits(stream_, index_, term.purpose));
     case Op::kRandomUniform: return Scalar::of_float(uniform_from(random_bits(stream_, index_, term.purpose)));
     case Op::kReduce: return reduce(term).front();
+    case Op::kKthLargest:
+      return kth_largest(evaluate(*term.arguments.front()), term.type().element, argument(1).as_uint());
     default: break;
   }
   std::array<Scalar, 2> operands;

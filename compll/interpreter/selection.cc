@@ -9,7 +9,7 @@
 namespace casync::compll {
 namespace {
 
-/// What `largest` goes by: 0 for what is not above zero.
+/// What `largest` and `kth_largest` go by: 0 for what is not above zero.
 std::uint32_t key_of(Scalar element, ScalarType type) {
   if (type.kind == ScalarType::Kind::kUint) return element.as_uint();
   return element.as_int() > 0 ? element.as_uint() : 0;
@@ -50,6 +50,17 @@ std::vector<Scalar> largest(std::span<const Scalar> keys, ScalarType type, Eleme
   for (std::size_t i = 0; i < std::min<std::size_t>(count, above.size()); ++i) found.push_back(above[i].second);
   std::sort(found.begin(), found.end());
   return places(std::move(found), count);
+}
+
+Scalar kth_largest(std::span<const Scalar> keys, ScalarType type, std::size_t k) {
+  std::vector<std::uint32_t> above;
+  for (const Scalar each : keys) {
+    const std::uint32_t key = key_of(each, type);
+    if (key != 0) above.push_back(key);
+  }
+  if (k == 0 || k > above.size()) return Scalar();
+  std::sort(above.begin(), above.end(), std::greater());
+  return Scalar::of_uint(above[k - 1]);  // which has the bits of the element
 }
 
 std::vector<Scalar> where(std::span<const Scalar> holds, Elements count) {

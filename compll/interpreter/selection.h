@@ -15,6 +15,9 @@ namespace casync::compll {
 /// Op::kLargest: `count` places.
 std::vector<Scalar> largest(std::span<const Scalar> keys, ScalarType type, Elements count);
 
+/// Op::kKthLargest.
+Scalar kth_largest(std::span<const Scalar> keys, ScalarType type, std::size_t k);
+
 /// Op::kWhere: `count` places.
 std::vector<Scalar> where(std::span<const Scalar> holds, Elements count);
 

@@ -103,6 +103,7 @@ class Lowering {
       case Op::kRandomBits:
       case Op::kRandomUniform: return {random(term)};
       case Op::kLargest:
+      case Op::kKthLargest:
       case Op::kWhere:
       case Op::kSort:
       case Op::kScatter:

@@ -122,7 +122,9 @@ class CodeChecker {
 
   // Operators that pick and move elements (selection_checker.cc).
   TermPtr check_selection(const Expression& at, const Call& call);
+  TermPtr keys_of(TermPtr array, const Call& call);
   TermPtr check_largest(const Expression& at, const Call& call);
+  TermPtr check_kth_largest(const Expression& at, const Call& call);
   TermPtr check_where(const Expression& at, const Call& call, const std::string& of = "`where`");
   TermPtr check_filter(const Expression& at, const Call& call);
   TermPtr check_sort(const Expression& at, const Call& call);

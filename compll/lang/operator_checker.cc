@@ -11,8 +11,8 @@ namespace casync::compll {
 namespace {
 
 constexpr std::array kOperators = std::to_array<std::string_view>(
-    {"map", "reduce", "block_reduce", "spread", "range", "largest", "where", "filter", "sort", "gather", "scatter",
-     "scatter_add", "histogram", "hadamard", "matmul", "orthonormalize", "exchange"});
+    {"map", "reduce", "block_reduce", "spread", "range", "largest", "kth_largest", "where", "filter", "sort", "gather",
+     "scatter", "scatter_add", "histogram", "hadamard", "matmul", "orthonormalize", "exchange"});
 
 struct NamedReducer {
   std::string_view name;

@@ -80,9 +80,11 @@ enum class Op : std::uint8_t {
   kLargest,  ///< argument: an array. The places of its largest elements above zero, as many as the term's extent says
              ///< or as there are, in ascending order; of equal ones the first. Then kNowhere. Floats go by their bits:
              ///< infinity and NaN are on top
-  kWhere,    ///< argument: an array of bools. The first places that hold, in ascending order; then kNowhere
-  kSort,     ///< argument: an array. Stable; `function` says whether the first goes before the second, without one
-             ///< the lesser goes first
+  kKthLargest,  ///< arguments: an array, k. The element that would be the last of kLargest's k, each as large as it or
+                ///< larger; 0 where fewer are above zero, and where k is 0. One element
+  kWhere,       ///< argument: an array of bools. The first places that hold, in ascending order; then kNowhere
+  kSort,        ///< argument: an array. Stable; `function` says whether the first goes before the second, without one
+                ///< the lesser goes first
   kScatter,  ///< arguments: places, one element for each or one for all, and an array to copy where there is one, else
              ///< zeros. The elements are set in their order; a place outside changes nothing
   kScatterAdd,  ///< the same, added

@@ -25,6 +25,7 @@ bool is_power_of_two(const ProgramParameter& parameter) {
 TermPtr CodeChecker::check_selection(const Expression& at, const Call& node) {
   const std::string_view name = node.callee.text;
   if (name == "largest") return check_largest(at, node);
+  if (name == "kth_largest") return check_kth_largest(at, node);
   if (name == "where") return check_where(at, node);
   if (name == "filter") return check_filter(at, node);
   if (name == "sort") return check_sort(at, node);
@@ -44,17 +45,37 @@ TermPtr CodeChecker::mapped(TermPtr array, const Expression& function, const std
   return term;
 }
 
+/// What `largest` and `kth_largest` go by: the array, or what the key makes of its elements.
+TermPtr CodeChecker::keys_of(TermPtr array, const Call& node) {
+  const std::string of = "`" + std::string(node.callee.text) + "`";
+  if (node.arguments.size() == 3) array = mapped(std::move(array), last(node), of);
+  const ScalarType element = array->type().element;
+  if (!element.is_number() || element == kDoubleType) {
+    refuse(node.arguments[0]->at, of + " of " + text_of(element) + "s", "it goes by floats or integers");
+  }
+  return array;
+}
+
 /// largest(x, count) and largest(x, count, key): the places of the largest elements above zero.
 TermPtr CodeChecker::check_largest(const Expression& at, const Call& node) {
   need_arguments(at, node, 2, 3, "largest(gradient, count, [&](float x) -> float { return abs(x); })");
-  TermPtr keys = check_array(*node.arguments[0], "`largest`");
+  TermPtr array = check_array(*node.arguments[0], "`largest`");
   const Extent count = size_of(*node.arguments[1], "`largest`");
-  if (node.arguments.size() == 3) keys = mapped(std::move(keys), last(node), "`largest`");
-  const ScalarType element = keys->type().element;
-  if (!element.is_number() || element == kDoubleType) {
-    refuse(node.arguments[0]->at, "`largest` of " + text_of(element) + "s", "it goes by floats or integers");
+  return make_term(Op::kLargest, at.at, {kUintType, count}, terms(keys_of(std::move(array), node)));
+}
+
+/// kth_largest(x, k) and kth_largest(x, k, key): the k-th largest element above zero, or the k-th largest key.
+TermPtr CodeChecker::check_kth_largest(const Expression& at, const Call& node) {
+  need_arguments(at, node, 2, 3, "kth_largest(gradient, k, [&](float x) -> float { return abs(x); })");
+  TermPtr array = check_array(*node.arguments[0], "`kth_largest`");
+  TermPtr k = check_element(*node.arguments[1], "the k of `kth_largest`");
+  if (!k->type().element.is_integer()) {
+    refuse(node.arguments[1]->at, "the k of `kth_largest` is an integer, this is " + text_of(k->type().element),
+           "a share of an array's elements is `selected(ratio, x.size)`");
   }
-  return make_term(Op::kLargest, at.at, {kUintType, count}, terms(std::move(keys)));
+  TermPtr keys = keys_of(std::move(array), node);
+  const Type one{keys->type().element, {}};
+  return make_term(Op::kKthLargest, at.at, one, terms(std::move(keys), convert(std::move(k), kUintType)));
 }
 
 /// where(x, count, condition): the places of the first elements for which it holds.

@@ -29,6 +29,9 @@ ScalarType common_type(ScalarType a, ScalarType b);
 
 bool is_random(const Term& term);
 
+/// Whether it makes one element of an array.
+bool reduces_array(const Term& term);
+
 /// Whether elements of a program are trits anywhere.
 bool uses_trits(const Program& program);
 

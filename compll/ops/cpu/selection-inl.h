@@ -20,7 +20,7 @@ namespace casync::compll::HWY_NAMESPACE {
 
 // Picking elements.
 
-/// What `largest` goes by: 0 for what is not above zero.
+/// What `largest` and `kth_largest` go by: 0 for what is not above zero.
 HWY_INLINE uint32_t key_of(uint32_t x) { return x; }
 HWY_INLINE uint32_t key_of(int32_t x) { return x > 0 ? static_cast<uint32_t>(x) : 0; }
 HWY_INLINE uint32_t key_of(float x) { return key_of(static_cast<int32_t>(bits(x))); }
@@ -80,14 +80,16 @@ inline uint32_t kth_largest(const uint32_t* keys, size_t count, size_t k, uint32
   return most;
 }
 
-/// Finds the places of the `wanted` largest keys above zero, of equal ones the first, in ascending order; kNoPlace
-/// stands behind them. A loop over all keys collects those that reach what a sample of them suggests.
-class Largest {
+/// Collects keys above zero, the `wanted` largest and hardly more: a loop over all keys takes those that reach what a
+/// sample of them suggests.
+template <bool kWithPlaces>
+class Collected {
  public:
-  HWY_INLINE Largest(size_t n, size_t wanted, Workspace& memory) : n_(n), wanted_(wanted), memory_(memory) {}
+  HWY_INLINE Collected(size_t n, size_t wanted, Workspace& memory) : memory_(memory), n_(n), wanted_(wanted) {}
 
-  /// Before the loop.
-  template <class Key>
+  /// Before the loop. The sample is taken as loop kLoop takes its keys: kSample, where that one makes what they are
+  /// made of.
+  template <int kLoop, class Key>
   HWY_INLINE void guess(const Key& key) {
     constexpr size_t kLeastRuns = 512, kMostRuns = 4096;
     const size_t runs = std::clamp(n_ / 8192, kLeastRuns, kMostRuns), sampled = runs * kGroup;
@@ -99,7 +101,7 @@ class Largest {
     uint32_t* const sample = taken<uint32_t>(2 * (sampled + kGroup), memory_);
     for (size_t run = 0; run < runs; ++run) {
       const size_t first = run * (n_ / kGroup - 1) / (runs - 1) * kGroup;
-      store_lanes(key(Sixteen<kSample, Whole>{first, {}}), sample + run * kGroup);
+      store_lanes(key(Sixteen<kLoop, Whole>{first, {}}), sample + run * kGroup);
     }
     least_ = std::max(kth_largest(sample, sampled, rank + 1, sample + sampled + kGroup), 1u);
     const auto likely = static_cast<double>(rank);
@@ -113,33 +115,39 @@ class Largest {
       const auto holds = at_least(keys.v[k], least_);
       if (hn::AllFalse(U32(), holds)) continue;
       if (found_ + kLanes <= room_) {
-        store_those(numbers_from(static_cast<uint32_t>(i.first + k * kLanes)), holds, places_ + found_);
+        if (kWithPlaces) {
+          store_those(numbers_from(static_cast<uint32_t>(i.first + k * kLanes)), holds, places_ + found_);
+        }
         store_those(keys.v[k], holds, keys_ + found_);
       }
       found_ += hn::CountTrue(U32(), holds);
     }
   }
 
-  /// Behind the loop.
+ protected:
+  /// Behind the loop: takes all keys again where the sample has suggested too much, or too little.
   template <class Key>
-  HWY_INLINE Array<uint32_t> places(const Key& key) {
-    if (found_ > room_ - kLanes || (found_ < wanted_ && least_ > 1)) {
-      least_ = counted_least(key);
-      take_all(key);
-      if (found_ > room_ - kLanes) {
-        make_room(found_);
-        take_all(key);
-      }
-    }
-    uint32_t* const out = taken<uint32_t>(wanted_ + kLanes, memory_);
-    std::fill(out + choose(out), out + wanted_, kNoPlace);
-    return {out};
+  HWY_INLINE void complete(const Key& key) {
+    if (found_ <= room_ - kLanes && (found_ >= wanted_ || least_ == 1)) return;
+    least_ = counted_least(key);
+    take_all(key);
+    if (found_ <= room_ - kLanes) return;
+    make_room(found_);
+    take_all(key);
   }
+  /// The least key of the `wanted` ones, of which there are as many.
+  uint32_t last() { return kth_largest(keys_, found_, wanted_, taken<uint32_t>(found_ + kGroup, memory_)); }
+
+  Workspace& memory_;
+  size_t n_, wanted_;
+  size_t found_ = 0;
+  uint32_t* places_ = nullptr;
+  uint32_t* keys_ = nullptr;
 
  private:
   void make_room(size_t count) {
     room_ = count + 2 * kLanes;
-    places_ = taken<uint32_t>(room_ + kGroup, memory_);
+    if (kWithPlaces) places_ = taken<uint32_t>(room_ + kGroup, memory_);
     keys_ = taken<uint32_t>(room_ + kGroup, memory_);
   }
 
@@ -169,6 +177,26 @@ class Largest {
     return 1;
   }
 
+  size_t room_ = 0;
+  uint32_t least_ = 1;
+};
+
+/// Finds the places of the `wanted` largest keys above zero, of equal ones the first, in ascending order; kNoPlace
+/// stands behind them.
+class Largest : public Collected<true> {
+ public:
+  HWY_INLINE Largest(size_t n, size_t wanted, Workspace& memory) : Collected(n, wanted, memory) {}
+
+  /// Behind the loop.
+  template <class Key>
+  HWY_INLINE Array<uint32_t> places(const Key& key) {
+    complete(key);
+    uint32_t* const out = taken<uint32_t>(wanted_ + kLanes, memory_);
+    std::fill(out + choose(out), out + wanted_, kNoPlace);
+    return {out};
+  }
+
+ private:
   /// Of those that were found.
   size_t choose(uint32_t* out) {
     if (found_ <= wanted_) {
@@ -176,7 +204,7 @@ class Largest {
       return found_;
     }
     if (wanted_ == 0) return 0;
-    const uint32_t last = kth_largest(keys_, found_, wanted_, taken<uint32_t>(found_ + kGroup, memory_));
+    const uint32_t last = this->last();
     size_t given = 0;
     if (count_from(keys_, found_, last) == wanted_) {
       for (size_t i = 0; i < found_; i += kLanes) {
@@ -193,22 +221,39 @@ class Largest {
     }
     return given;
   }
-
-  size_t n_, wanted_;
-  Workspace& memory_;
-  size_t room_ = 0, found_ = 0;
-  uint32_t least_ = 1;
-  uint32_t* places_ = nullptr;
-  uint32_t* keys_ = nullptr;
 };
 
-/// The same in a loop of its own.
+/// Finds the `wanted`-th largest element above zero by its key; 0: there are fewer, or none is wanted.
+template <class T>
+class KthLargest : public Collected<false> {
+ public:
+  HWY_INLINE KthLargest(size_t n, size_t k, Workspace& memory) : Collected(n, k, memory) {}
+
+  /// Behind the loop.
+  template <class Key>
+  HWY_INLINE T element(const Key& key) {
+    complete(key);
+    return std::bit_cast<T>(wanted_ == 0 || found_ < wanted_ ? 0 : last());
+  }
+};
+
+/// The same in loops of their own.
+template <class Search, class Key>
+HWY_INLINE void search_all(size_t n, Search& search, const Key& key) {
+  search.template guess<0>(key);
+  for_sixteens(n, [&](auto i) COMPLL_INLINE { search.take(key(i), i); });
+}
 template <class Key>
 HWY_INLINE Array<uint32_t> largest(size_t n, size_t wanted, const Key& key, Workspace& memory) {
-  Largest largest(n, wanted, memory);
-  largest.guess(key);
-  for_sixteens(n, [&](auto i) COMPLL_INLINE { largest.take(key(i), i); });
-  return largest.places(key);
+  Largest search(n, wanted, memory);
+  search_all(n, search, key);
+  return search.places(key);
+}
+template <class T, class Key>
+HWY_INLINE T kth_largest(size_t n, size_t k, const Key& key, Workspace& memory) {
+  KthLargest<T> search(n, k, memory);
+  search_all(n, search, key);
+  return search.element(key);
 }
 
 /// The first `wanted` places that hold; then kNoPlace.

@@ -7,7 +7,7 @@
 
 namespace casync::compll::cuda {
 
-/// What `largest` goes by: 0 for what is not above zero.
+/// What `largest` and `kth_largest` go by: 0 for what is not above zero.
 COMPLL_BOTH uint32_t key_of(uint32_t x) { return x; }
 COMPLL_BOTH uint32_t key_of(int32_t x) { return x > 0 ? static_cast<uint32_t>(x) : 0; }
 COMPLL_BOTH uint32_t key_of(float x) { return key_of(static_cast<int32_t>(bits(x))); }
@@ -40,7 +40,7 @@ COMPLL_BOTH uint32_t place_in(uint64_t candidate) { return static_cast<uint32_t>
 struct Candidates {
   uint64_t* entries;  ///< room for all elements: a share's begin where it does
   uint32_t* lengths;  ///< of each warp's
-  uint64_t* told;     ///< a word for each tile: see pick
+  uint64_t* told;     ///< a word for each tile: see pick; null: nobody asks for places
   uint64_t* ties;     ///< tiles' values of the last digit, and how many of each
 };
 

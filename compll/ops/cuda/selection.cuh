@@ -112,21 +112,22 @@ template <uint32_t kDigit>
 __device__ __forceinline__ void choose_digit(const Part& part, Selection* selection, uint32_t wanted,
                                              const Candidates& to) {
   choose_bin<kDigit>(part, selection->bins, selection, wanted);
-  if (kDigit == 2 && !part.is_alone()) tell_tiles(part, selection, to);
+  if (kDigit == 2 && to.told != nullptr && !part.is_alone()) tell_tiles(part, selection, to);
 }
 /// Behind a tile's elements.
 template <uint32_t kDigit>
 __device__ __forceinline__ void end_digit(const Part& part, Selection* selection, const Candidates& to) {
   __syncthreads();
   add_bins<digit_bins(kDigit)>(part, selection, [&](uint32_t value, uint32_t times) {
-    if (kDigit != 2 || part.is_alone()) return;
+    if (kDigit != 2 || to.told == nullptr || part.is_alone()) return;
     const uint32_t at = atomicAdd(&selection->ties, 1u);
     if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
   });
   __syncthreads();  // shared memory is somebody else's
 }
 
-/// The first stage. `input`: what is taken of a batch first, and then at hand for `key`.
+/// The first stage. `input`: what is taken of a batch first, and then at hand for `key`, which is asked once for each
+/// element.
 template <class Key, class From>
 __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, const Key& key, uint32_t wanted,
                                              const Candidates& to, Selection* selection, From input) {
@@ -191,7 +192,8 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
   constexpr uint32_t kThese = digit_bins(kDigit), kKnown = digit_shift(kDigit - 1);
   uint32_t* const own = part.shared.words;
   const uint32_t known = selection->least >> kKnown;
-  if (selection->is_done != 0 && (kDigit == 1 || part.is_alone())) return;
+  const bool tells = kDigit == 2 && from.told != nullptr && !part.is_alone();
+  if (selection->is_done != 0 && !tells) return;
   clear_bins<kThese>(part);
   uint32_t above = 0;
   for_listed(part, count, from, [&](uint64_t entry) {
@@ -199,17 +201,24 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
     if (key >> kKnown > known) ++above;
     if (entry != 0 && key >> kKnown == known) atomicAdd(own + (key >> digit_shift(kDigit)) % kThese, 1u);
   });
-  if (kDigit == 2 && !part.is_alone()) {
+  if (tells) {
     above = __reduce_add_sync(kWholeWarp, above);
     if (threadIdx.x % kLanes == 0) part.shared.sums[threadIdx.x / kLanes] = above;
   }
   end_digit<kDigit>(part, selection, from);
-  if (kDigit == 2 && !part.is_alone() && threadIdx.x == 0) {
+  if (tells && threadIdx.x == 0) {
     above = 0;
 #pragma unroll
     for (uint32_t w = 0; w < kWarps; ++w) above += part.shared.sums[w];
     from.told[part.tile] = uint64_t{above} << 31;
   }
+}
+
+/// Behind the last digit: the least key of those that are chosen, as an element. 0 where fewer are above zero than are
+/// wanted, or none is wanted.
+template <class T>
+__device__ __forceinline__ T kth_largest(const Selection* selection) {
+  return same_bits<T>(selection->is_done != 0 ? 0 : selection->least);
 }
 
 /// The places of the largest.

@@ -115,8 +115,9 @@ TEST_CASE("mstopk: of a maximum that too many elements have, so many are sent, e
   std::set<std::uint32_t> maxima;
   for (std::uint32_t i = 0; i < n; i += 2) maxima.insert(i);
   CHECK(seen == maxima);
-  const std::string published = changed(source_of("mstopk"), "  uint* place = largest",
-                                        "  if (high > reduce(size, max)) high = 0;\n  uint* place = largest");
+  const std::string published =
+      changed(source_of("mstopk"), "  uint* place = largest",
+              "  if (high > bits(reduce(gradient, magnitude))) high = 0;\n  uint* place = largest");
   const Written wrong = from_text("mstopk", published, {{"ratio", 0.1}});
   CHECK(sent(wrong, x, 0) == sent(wrong, x, 1));
   CHECK(sent(wrong, x, 0)[1] == 1);  // which is no maximum

@@ -101,12 +101,13 @@ TEST_CASE("cuda text: topk, as it is compiled") {
 
 TEST_CASE(
     "cuda text: a state that is an array changed at some places is made where it is kept, unless others look at it") {
-  const auto copies = [](const std::string& sent) {
+  const std::string largest = "  uint* place = largest(all, selected(0.1, all.size), absolute);\n";
+  const auto copies = [&](const std::string& sent, const std::string& chosen) {
     const std::string text =
         "state float* unsent;\n"
         "void encode(float* gradient, uint8* compressed) {\n"
-        "  float* all = map(gradient, unsent, [&](float x, float e) -> float { return x + e; });\n"
-        "  uint* place = largest(all, selected(0.1, all.size), absolute);\n"
+        "  float* all = map(gradient, unsent, [&](float x, float e) -> float { return x + e; });\n" +
+        chosen +
         "  float* value = gather(all, place);\n"
         "  unsent = scatter(place, 0, all);\n" +
         sent +
@@ -117,14 +118,20 @@ TEST_CASE(
     REQUIRE(made.status().text() == "OK");
     return count(made->text, "fill(part, n, all_") - 1;
   };
-  CHECK(copies("  compressed = concat(place, value, 1.0);\n") == 0);
+  CHECK(copies("  compressed = concat(place, value, 1.0);\n", largest) == 0);
   CHECK(copies("  float* own = map(value, [&](float x) -> float { return x * 2; });\n"
-               "  compressed = concat(place, own, 1.0);\n") == 0);
+               "  compressed = concat(place, own, 1.0);\n",
+               largest) == 0);
+  // A threshold is known before any place is.
+  CHECK(copies("  compressed = concat(place, value, tau);\n",
+               "  float tau = kth_largest(all, 9, absolute);\n"
+               "  uint* place = where(all, 9, [&](float x) -> bool { return abs(x) >= tau; });\n") == 0);
   // Sums of chunks are shared in another way than places, and these are after the change, or beside the places.
-  CHECK(copies("  compressed = concat(place, value, float(reduce(value, sum)));\n") == 1);
-  CHECK(copies("  compressed = concat(place, value, float(reduce(all, sum)));\n") == 1);
+  CHECK(copies("  compressed = concat(place, value, float(reduce(value, sum)));\n", largest) == 1);
+  CHECK(copies("  compressed = concat(place, value, float(reduce(all, sum)));\n", largest) == 1);
   CHECK(copies("  float* next = map(place, [&](uint p) -> float { return all[p + 1]; });\n"
-               "  compressed = concat(place, next, 1.0);\n") == 1);
+               "  compressed = concat(place, next, 1.0);\n",
+               largest) == 1);
 }
 
 TEST_CASE("cuda text: who sends places and what is there keeps the residual in the launch that encodes") {
@@ -143,16 +150,42 @@ TEST_CASE("cuda text: who sends places and what is there keeps the residual in t
   }
 }
 
+TEST_CASE("cuda text: what looks at all elements for a threshold reduces them, too, where no order can be seen") {
+  const auto made_of = [](const std::string& name, const std::string& text) {
+    const Result<CudaWhole> made = whole_from(name, text);
+    REQUIRE(made.status().text() == "OK");
+    return made->text;
+  };
+  const std::string mstopk = made_of("mstopk.cll", source_of("mstopk"));
+  CHECK(count(mstopk, "join_tensor(magnitude_") == 1);
+  CHECK(count(mstopk, "reduce_joined<") == 0);
+  const auto beside = [&](const std::string& reduction) {
+    return made_of("x.cll",
+                   "param { uint asked = 1 in 0..1; }\nvoid encode(float* g, uint8* compressed) {\n"
+                   "float least = kth_largest(g, 9);\nfloat other = " +
+                       reduction +
+                       ";\ncompressed = concat(map(g, [&](float x) -> float { return x < least ? 0 : other; }));\n}\n" +
+                       kDecode);
+  };
+  CHECK(count(beside("reduce(g, max)"), "join_tensor(") == 1);
+  for (const char* reduction : {"reduce(g, sum)", "asked == 1 ? reduce(g, max) : 1", "reduce(gather(g, range(5)), max)",
+                                "reduce(map(g, [&](float x) -> float { return x + least; }), max)"}) {
+    INFO(reduction);
+    CHECK(count(beside(reduction), "join_tensor(") == 0);
+  }
+}
+
 TEST_CASE("cuda text: one launch for each function of a program that needs the whole vector, and its stages") {
-  // Three to find the least key that is chosen, one to write the places, one for what they are used for; a stage more
-  // for each result that all elements wait for. A place that may be there twice costs decoding two.
+  // Three to find the least key that is chosen, which is all for a threshold; one to write the places, one for what
+  // they are used for; a stage more for each result that all elements wait for. A place that may be there twice costs
+  // decoding two.
   const std::pair<const char*, const char*> all[] = {{"adacomp", "encode 5, decode 2"},
                                                      {"dgc", "encode 6, merge 5, decode 2"},
                                                      {"diana", "encode 1, merge 1, decode 1, result 1"},
                                                      {"ecqsgd", "encode 1, decode 1"},
                                                      {"ef21", "encode 5, merge 5, decode 2, result 1"},
-                                                     {"graddrop", "encode 11, decode 2"},
-                                                     {"mstopk", "encode 10, decode 2"},
+                                                     {"graddrop", "encode 9, decode 2"},
+                                                     {"mstopk", "encode 8, decode 2"},
                                                      {"randomk", "encode 2, decode 2"},
                                                      {"sbc", "encode 6, decode 2"},
                                                      {"stc", "encode 6, decode 2"},

@@ -103,6 +103,41 @@ TEST_CASE("selection: integers go by their values, unsigned ones up to 2^32 - 1"
   CHECK(uints(largest(of_uints(x), kIntType, 4)) == std::vector<std::uint32_t>{0, 4, 5, kNone});
 }
 
+TEST_CASE(
+    "selection: the k-th largest is the least that the k largest reach, zero where there are fewer, or k is zero") {
+  const auto kth = [](const std::vector<float>& x, std::size_t k) {
+    return kth_largest(of_floats(x), kFloatType, k).as_uint();
+  };
+  for (const Elements n : {0, 1, 2, 3, 17, 64, 257}) {
+    for (const Input& input : inputs(n)) {
+      for (const Elements k : {Elements{0}, Elements{1}, Elements{2}, n / 2, n, n + 3}) {
+        INFO(input.name << ", n " << n << ", k " << k);
+        const std::vector<std::uint32_t> places = largest_of(input.values, k);
+        std::uint32_t least = places.empty() ? 0 : kNone;
+        for (const std::uint32_t place : places) {
+          least = std::min(least, place < n ? std::bit_cast<std::uint32_t>(input.values[place]) : 0);
+        }
+        CHECK(kth(input.values, k) == least);
+      }
+    }
+  }
+  const std::vector<float> x = {2, 5, -7, 2, 0, 2, kInfinity, -0.0f, std::nanf("5")};
+  const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+  CHECK(kth(x, 1) == bits(x[8]));
+  CHECK(kth(x, 2) == bits(kInfinity));
+  CHECK(kth(x, 3) == bits(5));
+  for (const std::size_t k : {4, 5, 6}) CHECK(kth(x, k) == bits(2));
+  for (const std::size_t k : {7, 8, 9, 10}) CHECK(kth(x, k) == 0);
+  const std::vector<std::uint32_t> whole = {3, 0xffffffff, 0x80000000, 0, 3, 7};
+  const auto as = [&](ScalarType type, std::size_t k) { return kth_largest(of_uints(whole), type, k).as_uint(); };
+  CHECK(as(kUintType, 1) == 0xffffffff);
+  CHECK(as(kUintType, 5) == 3);
+  CHECK(as(kUintType, 6) == 0);
+  CHECK(as(kIntType, 1) == 7);
+  CHECK(as(kIntType, 3) == 3);
+  CHECK(as(kIntType, 4) == 0);
+}
+
 TEST_CASE("selection: where gives the first places that hold, and the place of none behind them") {
   const std::vector<Scalar> holds = of_uints({0, 1, 1, 0, 1});
   CHECK(uints(where(holds, 2)) == std::vector<std::uint32_t>{1, 2});

@@ -89,6 +89,15 @@ TEST_CASE("emulated kernels of whole vectors: places are picked across tiles, eq
   CHECK(difference(kernels_of("randomk"), {{"run", 1}}, {{5, 300}, {300}, {9001}}) == "");
 }
 
+TEST_CASE("emulated kernels of whole vectors: the k-th largest across tiles, of none and of more than there are") {
+  for (const double k : {0, 1, 4096, 12301, 1000000}) {
+    for (const double part : {1, 100}) {
+      INFO("k " << k << ", one of " << part);
+      CHECK(difference(kernels_of("kth"), {{"k", k}, {"part", part}}, {{2, 300}, {4200}, {12301}}) == "");
+    }
+  }
+}
+
 TEST_CASE("emulated kernels of whole vectors: blocks of every size, also those that are no power of two") {
   CHECK(difference(kernels_of("long_turns"), {{"block", 16}}, {{31, 32, 33}, {40}, {4100}}) == "");
   CHECK(difference(kernels_of("long_turns"), {{"block", 8192}}, {{300}, {300}, {4100, 20011}}) == "");

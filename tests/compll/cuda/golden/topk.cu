@@ -46,9 +46,9 @@ struct Encode {
   struct Memory {
     uint64_t cleared, zeroed, all;
     uint64_t input;
+    uint64_t place_7;
     uint64_t place_7_selection;
     uint64_t place_7_told;
-    uint64_t place_7;
     uint64_t place_7_entries;
     uint64_t place_7_lengths;
     uint64_t place_7_ties;
@@ -109,20 +109,18 @@ struct Encode {
   __device__ static void stage_1(Part& part) {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
-    const uint64_t size_0 = lengths.size_0;
     count_digit<1>(part, n, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), 0, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
   __device__ static void stage_2(Part& part) {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
-    const uint64_t size_0 = lengths.size_0;
     count_digit<2>(part, n, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
     if (!part.is_last()) return;
-    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), 0, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
     part.end_turn();
   }
 
