@@ -42,7 +42,7 @@ void write_cuda_sizes(const Program& program, const std::string& tile, Writer& o
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {
     out.line("uint64_t size_" + std::to_string(i) + ";  ///< " + program.sizes[i].text);
   }
-  out.line("");
+  if (!program.sizes.empty()) out.line("");
   out.open("COMPLL_BOTH Lengths([[maybe_unused]] " + CudaWholeRoutine::declared_n(program) +
            ", [[maybe_unused]] const Settings& settings)");
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {

@@ -256,7 +256,7 @@ COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
   return {tiles, kThreads, kWarps * kept_of(unit) * static_cast<uint32_t>(sizeof(float))};
 }
 /// What follows from a segment's size finds room in shared memory if it has so many words of 64 bits.
-inline constexpr uint32_t kGeometryWords = 64;
+inline constexpr uint32_t kGeometryWords = 48;
 /// A whole vector's tile: 4096 words of shared memory, the segment, and what threads of a block tell each other.
 inline constexpr uint32_t kWholeSharedBytes = 4096 * 4 +
                                               (64 + kGeometryWords) * static_cast<uint32_t>(sizeof(uint64_t)) +

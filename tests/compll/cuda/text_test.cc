@@ -3,6 +3,7 @@
 // The text of kernels: one that is reviewed like code, how many launches a codec takes, and what is refused.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include "compll/codegen/cuda.h"
 #include "compll/codegen/cuda_launches.h"
@@ -43,6 +44,22 @@ Result<CudaWhole> whole_from(const std::string& name, const std::string& program
   return cuda_whole_text(*program, source);
 }
 
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++found;
+  return found;
+}
+
+/// How many words follow from a segment's size.
+std::size_t words_of_geometry(const std::string& text) {
+  std::size_t words = 0;
+  for (const char* name : {"struct Lengths", "struct Sections", "struct Memory"}) {
+    const std::size_t begin = text.find(name), end = text.find("COMPLL_BOTH", begin);
+    words += count(text.substr(begin, end - begin), "uint64_t ") + count(text.substr(begin, end - begin), ", ");
+  }
+  return words;
+}
+
 /// `encode 5, decode 2`.
 std::string stages_of(const CudaWhole& made) {
   std::string text;
@@ -50,12 +67,6 @@ std::string stages_of(const CudaWhole& made) {
     text += (text.empty() ? "" : ", ") + function + " " + std::to_string(stages);
   }
   return text;
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++found;
-  return found;
 }
 
 const std::string kDecode =
@@ -132,6 +143,16 @@ TEST_CASE(
   CHECK(copies("  float* next = map(place, [&](uint p) -> float { return all[p + 1]; });\n"
                "  compressed = concat(place, next, 1.0);\n",
                largest) == 1);
+}
+
+TEST_CASE("cuda text: programs differ in whether all that follows from a size finds room in shared memory") {
+  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/kth.cll");
+  const Result<CudaWhole> crowded = whole_from("kth.cll", {std::istreambuf_iterator<char>(file), {}});
+  REQUIRE(crowded.status().text() == "OK");
+  CHECK(words_of_geometry(crowded->text) > cuda::kGeometryWords);
+  const Result<CudaWhole> usual = whole_from("topk.cll", source_of("topk"));
+  REQUIRE(usual.status().text() == "OK");
+  CHECK(words_of_geometry(usual->text) <= cuda::kGeometryWords);
 }
 
 TEST_CASE("cuda text: who sends places and what is there keeps the residual in the launch that encodes") {
