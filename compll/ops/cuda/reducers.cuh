@@ -208,25 +208,25 @@ class LaneSum {
 
   /// The last element of a chunk has been taken.
   __device__ void end_chunk() {
-    take_chunk(in_halves(own_));
+    take_chunk(exactly_in_halves(own_));
     own_ = 0;
     ++chunks_;
     if (chunks_ % kReductionChunk != 0) return;
-    take_upper(chunks_ / kReductionChunk - 1, in_halves(of_chunks_));
+    take_upper(chunks_ / kReductionChunk - 1, exactly_in_halves(of_chunks_));
     of_chunks_ = 0;
   }
   /// Of one chunk that has not ended.
-  __device__ double all() const { return in_halves(own_); }
+  __device__ double chunk() const { return exactly_in_halves(own_); }
   COMPLL_BOTH static double of_nothing() { return 0; }
   COMPLL_BOTH static double joined_to(double sum) { return sum; }
   __device__ double result() const {
-    double sum = all();
+    double sum = in_halves(own_);
     if (chunks_ == 0) return sum;
     // Of chunks, then of chunks of chunks: the same in one loop, which hardly anything is long enough for.
 #pragma unroll 1
     for (uint32_t index = chunks_, level = 0; level < 2; ++level, index /= kReductionChunk) {
       const double before = level == 0 ? of_chunks_ : upper_;
-      sum = in_halves(reduction_lane() == index % kReductionLanes ? add(before, sum) : before);
+      sum = exactly_in_halves(reduction_lane() == index % kReductionLanes ? add(before, sum) : before);
     }
     return sum;
   }
@@ -244,12 +244,14 @@ class LaneSum {
     for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
       sum += __shfl_down_sync(kWholeWarp, sum, half, kReductionLanes);
     }
-    if (__any_sync(kWholeWarp, sum != sum)) {
-      sum = own;
+    if (__any_sync(kWholeWarp, sum != sum)) return exactly_in_halves(own);
+    return __shfl_sync(kWholeWarp, sum, 0);
+  }
+  /// With the bits that NaN has on the CPU: longer, and less text.
+  static __device__ __forceinline__ double exactly_in_halves(double sum) {
 #pragma unroll 1
-      for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
-        sum = add(sum, __shfl_down_sync(kWholeWarp, sum, half, kReductionLanes));
-      }
+    for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
+      sum = add(sum, __shfl_down_sync(kWholeWarp, sum, half, kReductionLanes));
     }
     return __shfl_sync(kWholeWarp, sum, 0);
   }
@@ -295,7 +297,7 @@ class LaneFold {
     of_chunks_ = {};
   }
   /// Of one chunk that has not ended and is not empty.
-  __device__ T all() const { return own_.in_halves().value; }
+  __device__ T chunk() const { return own_.in_halves().value; }
   COMPLL_BOTH static T of_nothing(T initial) { return initial; }
   COMPLL_BOTH static T joined_to(T all, T initial) { return Function()(initial, all); }
   /// The initial value comes first of all.

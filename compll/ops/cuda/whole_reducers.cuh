@@ -26,7 +26,7 @@ __device__ __forceinline__ void reduce_chunks(const Part& part, uint64_t count, 
   for (uint64_t first = begin + turned * kReductionChunk; first < end; first += all * kWarps * kReductionChunk) {
     Reducer reducer;
     take_chunk(reducer, first, least<uint64_t>(kReductionChunk, end - first), array);
-    const T result = reducer.all();
+    const T result = reducer.chunk();
     if (threadIdx.x % kLanes == 0) of_chunks[first / kReductionChunk] = result;
   }
 }
@@ -43,7 +43,7 @@ __device__ __forceinline__ void finish_chunks(uint64_t count, T* of_chunks, uint
     for (uint64_t first = 0; size > 1 && first < size; first += kReductionChunk) {
       Reducer reducer;
       take_chunk(reducer, first, least<uint64_t>(kReductionChunk, size - first), Others<T>{of_chunks});
-      const T result = reducer.all();
+      const T result = reducer.chunk();
       if (threadIdx.x == 0) of_chunks[first / kReductionChunk] = result;
       __syncwarp();
     }
