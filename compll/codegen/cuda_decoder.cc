@@ -144,6 +144,7 @@ class CudaDecoderText : CudaRoutine {
 
   /// From where sections are read.
   std::string place() const { return turns_ ? "at" : "i"; }
+  /// The same of sections of elements, from the first row's place on.
   std::string elements_place() const { return turns_ ? "at, 0" : "first, ahead"; }
 
   ValueId result_;

@@ -56,9 +56,9 @@ class CudaRoundsText {
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) names += word("stored", i) + ", ";
     const std::vector<std::string> members = {"uint64_t exchanged[" + std::to_string(plan_.exchanged.size()) + "];",
                                               "uint64_t " + names + "states, stored;"};
-    CudaWholeRoutine::write_measures(program_, "Layout", members, out_, [&] { write_layout_of(); });
+    CudaWholeRoutine::write_measures(program_, "Layout", members, out_, [&] { write_places_of_layout(); });
   }
-  void write_layout_of() {
+  void write_places_of_layout() {
     for (std::size_t i = 0; i < plan_.exchanged.size(); ++i) {
       out_.line("exchanged[" + std::to_string(i) + "] = " + CudaWholeRoutine::size(type_of(plan_.exchanged[i])) + ";");
     }

@@ -124,6 +124,17 @@ struct Shape {
   bool second_for_kept = false;  ///< and ends the encoding of segments that keep nothing
 };
 
+/// Whether a residual or states are wanted of the encoding.
+COMPLL_ANYWHERE constexpr bool keeps(const Segment& segment) {
+  return segment.residual_out != nullptr || segment.states_out != nullptr;
+}
+/// Whether the launch of statistics leaves the one behind it anything to do.
+COMPLL_ANYWHERE inline bool needs_second(const Shape& shape, const Segment* segments, uint32_t count) {
+  bool any = !shape.statistics || !shape.second_for_kept;
+  for (uint32_t i = 0; i < count; ++i) any = any || keeps(segments[i]);
+  return any;
+}
+
 using Kernel = void (*)(Launch);
 
 /// What launches of a segment need, as a kernel of its own tells a host that has not compiled the text itself.
@@ -241,16 +252,6 @@ COMPLL_ANYWHERE constexpr uint32_t kept_of(uint32_t unit) {
 struct Grid {
   uint32_t blocks = 0, threads = 0, shared_bytes = 0;
 };
-
-COMPLL_ANYWHERE constexpr bool keeps(const Segment& segment) {
-  return segment.residual_out != nullptr || segment.states_out != nullptr;
-}
-/// Whether the launch of statistics leaves the one behind it anything to do.
-COMPLL_ANYWHERE inline bool needs_second(const Shape& shape, const Segment* segments, uint32_t count) {
-  bool any = !shape.statistics || !shape.second_for_kept;
-  for (uint32_t i = 0; i < count; ++i) any = any || keeps(segments[i]);
-  return any;
-}
 
 COMPLL_ANYWHERE constexpr Grid grid_of(uint32_t tiles, uint32_t unit) {
   return {tiles, kThreads, kWarps * kept_of(unit) * static_cast<uint32_t>(sizeof(float))};

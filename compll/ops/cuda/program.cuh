@@ -135,9 +135,9 @@ __device__ __forceinline__ void for_tile(const Launch& launch, const Do& work) {
 /// Behind a tile: the last one of its segment writes the header, the zeros between sections and what is one for the
 /// tensor, and leaves the workspace as it was found. The first slot counts tiles, and above them warps that have met NaN
 /// or infinity: as one word it needs no fence, which would wait for all that has been stored.
-inline constexpr uint64_t kNotFinite = uint64_t{1} << 32;
 template <class Codec, class Work>
 __device__ __forceinline__ void finish_tile(const Work& work) {
+  constexpr uint64_t kNotFinite = uint64_t{1} << 32;
   constexpr bool kReduces = Codec::kSlots > 1;
   if (!__all_sync(kWholeWarp, work.finite) && work.lane == 0) atomicAdd(work.slots, kNotFinite);
   if (kReduces) __threadfence();  // of this warp's words in the workspace
@@ -153,7 +153,7 @@ __device__ __forceinline__ void finish_tile(const Work& work) {
   for (uint32_t slot = 0; slot < Codec::kSlots; ++slot) work.slots[slot] = 0;
 }
 
-/// The last pass of an encoding.
+/// The last pass of an encoding, for segments that the launch of statistics has not ended.
 template <class Codec, class Source>
 __device__ __forceinline__ void encode_tile(const Launch& launch) {
   for_tile<Codec, Source>(launch, [](auto work, const Source& source) {

@@ -37,7 +37,8 @@ __device__ __forceinline__ SumToHere<Word> sum_to_here(const Part& part, Word ow
   return {before + through, all};
 }
 
-/// Which value the digit of the key has that is the `wanted`-th from the top.
+/// Which value the digit of the key has that is the `wanted`-th from the top. Others have counted in `bins`; that a
+/// tile is the last one (Part::is_last) orders it before plain loads, too.
 template <uint32_t kDigit>
 __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Selection* selection, uint32_t wanted) {
   constexpr uint32_t kOwn = digit_bins(kDigit) / kThreads;

@@ -67,18 +67,9 @@ __device__ __forceinline__ uint64_t device_time() {
   return time;
 }
 
+/// Whether what follows from a segment's size is in shared memory; else each stage works it out.
 template <class Geometry>
 inline constexpr bool kIsShared = sizeof(Geometry) <= sizeof(Shared::geometry);
-template <class Geometry, bool kIsReference = kIsShared<Geometry>>
-struct GeometryIs {
-  using Type = Geometry;
-};
-template <class Geometry>
-struct GeometryIs<Geometry, true> {
-  using Type = const Geometry&;
-};
-template <class Geometry>
-using GeometryOf = typename GeometryIs<Geometry>::Type;
 
 /// What a block of threads works on: one tile of a segment, and the stage whose turn it is.
 struct Part {
@@ -181,9 +172,9 @@ struct Part {
   }
   __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
 
-  /// The program's sizes and places of the segment. They are in shared memory if they find room.
+  /// The program's sizes and places of the segment: a reference to shared memory, or a value where they find no room.
   template <class Geometry>
-  __device__ __forceinline__ GeometryOf<Geometry> geometry() const {
+  __device__ __forceinline__ decltype(auto) geometry() const {
     if constexpr (kIsShared<Geometry>) {
       return *reinterpret_cast<const Geometry*>(shared.geometry);
     } else {
