@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -78,14 +77,6 @@ std::array<float, kSample> sums_of(const TileCodec& codec, const BitPlaces& plac
   return sums;
 }
 
-/// Of NaN, and of zeros with different signs, which one a minimum gives depends on their order.
-bool are_ordered(std::span<const float> sums, float scale) {
-  return std::none_of(sums.begin(), sums.end(), [&](float sum) {
-    const float value = scale * sum;
-    return std::isnan(value) || (value == 0 && std::signbit(value));
-  });
-}
-
 }  // namespace
 
 std::optional<Encoded> merge_bits(const TileCodec& first, std::span<const Contribution> contributions, Elements n,
@@ -96,7 +87,6 @@ std::optional<Encoded> merge_bits(const TileCodec& first, std::span<const Contri
   const std::optional<BitPlaces> from = first.bit_places(n), to = second.bit_places(n);
   if (!from || !to) return {};
   std::array<float, kSample> sums = sums_of(first, *from, contributions);
-  if (!are_ordered(sums, scale)) return {};
 
   Sample merged(second);
   bool finite = second.encode_sum(sums.data(), scale, kSample, {}, context, merged.bytes()).finite;

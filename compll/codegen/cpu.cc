@@ -245,6 +245,8 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   const bool turns =
       turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
   std::vector<std::string> headers = {"program-inl.h"};
+  const auto packs = [](const Section& section) { return is_packed(section.type.element); };
+  if (std::any_of(program.sections.begin(), program.sections.end(), packs)) headers.push_back("packed-inl.h");
   if (turns) headers.push_back("hadamard-inl.h");
   if (!program.states.empty() || lowered.result) headers.push_back("states-inl.h");
   begin_text(out, program, include, headers);

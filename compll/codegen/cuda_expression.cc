@@ -176,12 +176,23 @@ std::string CudaExpression::operation(ValueId id) const {
   const std::string_view sign = is_seen && is_arithmetic(value.op) ? "" : cuda_sign(value.op, from);
   if (!sign.empty()) return operand(0) + " " + std::string(sign) + " " + operand(1);
   const bool is_made = is_seen && is_arithmetic(value.op) && value.op != Op::kNegate;
-  std::string call =
-      (is_made ? numbers(id) : "") + std::string(cuda_function(value.op, from)) + "(" + bare(value.arguments[0]);
+  std::string call = (is_made ? numbers(id) : "") + std::string(cuda_function(value.op, from)) +
+                     (is_of_numbers(id) ? "_of_numbers(" : "(") + bare(value.arguments[0]);
   for (std::size_t i = 1; i < value.arguments.size(); ++i) call += ", " + bare(value.arguments[i]);
   call += ")";
   return is_seen && is_rounding(value.op) ? numbers(id) + "or_nan(" + call + ", " + bare(value.arguments[0]) + ")"
                                           : call;
+}
+
+/// Whether a least or greatest float takes one instruction: of two zeros, or with NaN first, it would be another one.
+bool CudaExpression::is_of_numbers(ValueId id) const {
+  const Value& value = graph_[id];
+  if ((value.op != Op::kMin && value.op != Op::kMax) || value.type != kFloatType) return false;
+  const auto is_constant = [&](ValueId argument) {
+    return graph_[argument].kind == Value::Kind::kConstant && graph_[argument].number != 0;
+  };
+  return !ranges_[value.arguments[0]].may_be_nan &&
+         (is_constant(value.arguments[0]) || is_constant(value.arguments[1]));
 }
 
 /// Division by a constant that needs no question about sizes; empty where it is not known.

@@ -57,6 +57,7 @@ class CudaExpression {
   std::string conversion(ValueId id) const;
   std::string division(ValueId id) const;
   bool is_rounded(ValueId id) const;
+  bool is_of_numbers(ValueId id) const;
   bool is_mild(ValueId id, int factors) const;
   std::string numbers(ValueId id) const { return asked_[id] ? "" : of_seen_; }
 

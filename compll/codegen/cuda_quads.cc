@@ -82,7 +82,7 @@ Turned CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>
     }
   }
   for (const ValueId id : reductions) {
-    out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ", i + k);");
+    out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ");");
   }
   if (residual && !graph_.has_transforms()) {
     // Where it is the rule that a residual is kept, the question costs more than what nobody keeps.

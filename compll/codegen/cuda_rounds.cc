@@ -152,8 +152,7 @@ class CudaRoundsText {
     for (std::size_t i = 0; i < routine_.states_then.size(); ++i) put_state(text, i);
     // The result may lie where the gradient does: while somebody reads that, it is put elsewhere.
     const bool waits = text.uses(routine_.gradient);
-    const std::string made =
-        waits ? "part.at<float>(" + text.place("made", "4 * n") + ")" : "in_global(part.segment.out)";
+    const std::string made = waits ? text.memory("float", "made", "4 * n") : "in_global(part.segment.out)";
     text.add(text.ready_to_share(given), [&, made] {
       const std::string array = text.array(given);
       out_.source_line(given.at);

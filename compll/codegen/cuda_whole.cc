@@ -177,7 +177,7 @@ class CudaWholeText {
     plan_states(text, routine);
     text.plan_steps();
     text.plan_term(*routine.result);
-    const std::string made = "part.at<float>(" + text.place("made", "4 * n") + ")";
+    const std::string made = text.memory("float", "made", "4 * n");
     text.add_own(text.ready(*routine.result).own, [&, made] {
       const std::string array = text.array(*routine.result);
       out_.line("fill(part, n, " + array + ", " + made + ");");

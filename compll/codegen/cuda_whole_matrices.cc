@@ -120,7 +120,7 @@ void CudaWholeRoutine::plan_orthonormalize(const Term& term, Planned& planned, c
   const std::uint32_t stage = ready_to_share(of);
   const std::string count = size(term.type()), length = block_size(term.block);
   const std::string address = address_for(id, name, term.type());
-  const std::string rest = "part.at<double>(" + place(name + "_rest", "8 * " + length) + ")";
+  const std::string rest = memory("double", name + "_rest", "8 * " + length);
   add(
       stage,
       [=, this, &of] {
@@ -140,7 +140,7 @@ void CudaWholeRoutine::plan_vector_reduction(const Term& term, Planned& planned,
   const std::string by = reducer(term, ordered);
   const ScalarType element = term.type().element;
   const std::string type = type_text(element), vectors = size(term.type()), length = block_size(term.block);
-  const std::string address = "part.at<" + type + ">(" + place(name, cuda_bytes(vectors, element)) + ")";
+  const std::string address = memory(type, name, cuda_bytes(vectors, element));
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::uint32_t stage = std::max(ready(of).all, initial != nullptr ? ready_of_scalar(*initial) : 0);
   // Of a vector that is not there the end of 32 bits' range becomes that of the own one.

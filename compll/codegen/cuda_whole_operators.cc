@@ -76,7 +76,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
   bool ordered = false;
   const std::string by = reducer(term, ordered), type = type_text(term.type().element);
   const std::string name = fresh(std::string(term.reducer == Reducer::kUser ? "reduced" : name_of(term.reducer)));
-  const std::string slot = "part.at<uint64_t>(" + place(name, "8", ordered ? Zeros::kNone : Zeros::kCleared) + ")";
+  const std::string slot = memory("uint64_t", name, "8", ordered ? Zeros::kNone : Zeros::kCleared);
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::string count = size(of.type()), part = part_of(of.type());
   // Chunks are shared in another way than elements.
@@ -92,8 +92,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
     });
   } else {
     const std::string chunk = by == "LaneSum" ? "double" : type;
-    const std::string chunks =
-        "part.at<" + chunk + ">(" + place(name + "_chunks", "8 * blocks_of(" + count + ", kReductionChunk)") + ")";
+    const std::string chunks = memory(chunk, name + "_chunks", "8 * blocks_of(" + count + ", kReductionChunk)");
     add_own(
         stage,
         [=, this, &of, &term] {
@@ -128,8 +127,7 @@ void CudaWholeRoutine::plan_block_reduction(const Term& term, Planned& planned, 
   const Term& of = *term.arguments[0];
   bool ordered = false;
   const std::string by = reducer(term, ordered), type = type_text(term.type().element);
-  const std::string address =
-      "part.at<" + type + ">(" + place(name, cuda_bytes(size(term.type()), term.type().element)) + ")";
+  const std::string address = memory(type, name, cuda_bytes(size(term.type()), term.type().element));
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::uint32_t stage = std::max(ready(of).own, initial != nullptr ? ready_of_scalar(*initial) : 0);
   add_own(stage, [=, this, &of, &term] {
@@ -169,8 +167,8 @@ void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::
   const Term& of = *term.arguments[0];
   const ScalarType element = term.type().element;
   const std::string type = type_text(element), count = size(term.type()), before = name + "_before";
-  const std::string address = "part.at<" + type + ">(" + place(name, cuda_bytes(count, element)) + ")";
-  const std::string spare = "part.at<" + type + ">(" + place(name + "_spare", cuda_bytes(count, element)) + ")";
+  const std::string address = memory(type, name, cuda_bytes(count, element));
+  const std::string spare = memory(type, name + "_spare", cuda_bytes(count, element));
   const auto define_before = [=, this, &term] {
     if (term.function) {
       for (const Step& step : term.function->steps) prepare(*step.value);
@@ -184,8 +182,8 @@ void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::
   std::uint32_t stage = ready(of).all;
   if (term.function) stage = std::max(stage, ready_of_function(*term.function));
   if (compares_numbers(term)) {
-    const std::string runs = "part.at<" + type + ">(" + place(name + "_runs", cuda_bytes(count, element)) + ")";
-    const std::string has_nan = "part.at<uint32_t>(" + place(name + "_has_nan", "4", Zeros::kCleared) + ")";
+    const std::string runs = memory(type, name + "_runs", cuda_bytes(count, element));
+    const std::string has_nan = memory("uint32_t", name + "_has_nan", "4", Zeros::kCleared);
     add(stage, [=, this, &of] {
       const std::string from = array(of);
       define_before();
@@ -274,7 +272,7 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
     return;
   }
   if (term.op == Op::kScatterAdd) refuse(term.at, "`scatter_add` at places that may be there twice");
-  const std::string last = "part.at<uint32_t>(" + place(name + "_last", "4 * " + count, Zeros::kByStep) + ")";
+  const std::string last = memory("uint32_t", name + "_last", "4 * " + count, Zeros::kByStep);
   const std::uint32_t found = ready_to_share(places);
   const std::string part = part_of(places.type());
   add(found, [=, this, &places] {

@@ -347,7 +347,7 @@ void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std:
     case Op::kScatterAdd: return plan_scatter(term, planned, name, id);
     case Op::kHistogram: {
       const Term& of = *term.arguments[0];
-      const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + count, Zeros::kCleared) + ")";
+      const std::string address = memory("uint32_t", name, "4 * " + count, Zeros::kCleared);
       const std::uint32_t stage = ready_to_share(of);
       add(stage, [=, this, &of] {
         const std::string from = array(of);

@@ -66,6 +66,11 @@ class CudaWholeRoutine {
   enum class Zeros { kNone, kCleared, kByStep };
   /// Memory of the segment: so many bytes.
   std::string place(const std::string& word, const std::string& bytes, Zeros zeros = Zeros::kNone);
+  /// And as what it is.
+  std::string memory(const std::string& type, const std::string& word, const std::string& bytes,
+                     Zeros zeros = Zeros::kNone) {
+    return "part.at<" + type + ">(" + place(word, bytes, zeros) + ")";
+  }
   /// What the last tile does behind all steps.
   void clear_memory() { out_.line("part.clear(at.cleared);"); }
   std::uint32_t stages() const { return stages_; }
@@ -149,10 +154,13 @@ class CudaWholeRoutine {
   void end_reductions_with_input();
   /// A search for the largest elements: what the stages that look at it refer to, and the first one behind it.
   struct Search {
-    std::string part, count, candidates, selection;
+    std::string part, count, name, places = "nullptr";
     std::uint32_t found = 0;
   };
   Search plan_search(const Term& term, const std::string& name);
+  void plan_digit(const Search& search, std::uint32_t stage, std::uint32_t digit);
+  std::function<void()> together(const Search& search, std::uint32_t stage, const std::string& begin,
+                                 const std::string& end);
   void plan_largest(const Term& term, Planned& planned, const std::string& name);
   void plan_kth_largest(const Term& term);
   void plan_where(const Term& term, Planned& planned, const std::string& name);
@@ -211,6 +219,8 @@ class CudaWholeRoutine {
     std::string reducer, name, slot;
   };
   std::vector<WithInput> with_input_;
+  std::map<std::string, std::string> searches_;  ///< by their names, what they are made of
+  std::map<std::pair<std::uint32_t, std::string>, std::vector<std::string>> called_for_;  ///< by stage and call
   std::map<VariableId, std::string> in_body_;  ///< names within the function that is being written
   std::vector<StageStep> steps_;
   std::vector<Place> memory_;

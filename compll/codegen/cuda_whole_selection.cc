@@ -47,7 +47,7 @@ std::string CudaWholeRoutine::begin_reductions_with_input(const std::string& key
   }
   out_.open("const auto " + key + "_too = [&](uint64_t i)");
   for (std::size_t i = 0; i < arrays.size(); ++i) {
-    out_.line(with_input_[i].name + ".take(" + arrays[i] + "(i), i);");
+    out_.line(with_input_[i].name + ".take(" + arrays[i] + "(i));");
   }
   out_.line("return " + key + "(i);");
   out_.close(";");
@@ -68,13 +68,18 @@ CudaWholeRoutine::Search CudaWholeRoutine::plan_search(const Term& term, const s
   Search search;
   search.part = part_of(of.type());
   search.count = size(of.type());
-  search.selection = "part.at<Selection>(" + place(name + "_selection", "sizeof(Selection)", Zeros::kCleared) + ")";
+  search.name = name + "_search";
+  const std::string selection = memory("Selection", name + "_selection", "sizeof(Selection)", Zeros::kCleared);
   std::string told = "nullptr", ties = "nullptr";
-  if (k == nullptr) told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", Zeros::kCleared) + ")";
-  const std::string entries = "part.at<uint64_t>(" + place(name + "_entries", "8 * " + search.count) + ")";
-  const std::string lengths = "part.at<uint32_t>(" + place(name + "_lengths", "4 * kWarps * tiles") + ")";
-  if (k == nullptr) ties = "part.at<uint64_t>(" + place(name + "_ties", "8 * kMostTies") + ")";
-  search.candidates = "Candidates{" + entries + ", " + lengths + ", " + told + ", " + ties + "}";
+  if (k == nullptr) told = memory("uint64_t", name + "_told", "8 * tiles", Zeros::kCleared);
+  const std::string entries = memory("uint64_t", name + "_entries", "8 * " + search.count);
+  const std::string lengths = memory("uint32_t", name + "_lengths", "4 * kWarps * tiles");
+  if (k == nullptr) {
+    ties = memory("uint64_t", name + "_ties", "8 * kMostTies");
+    search.places = memory("uint32_t", name, "4 * " + size(term.type()));
+  }
+  searches_[search.name] =
+      "{" + selection + ", {" + entries + ", " + lengths + ", " + told + ", " + ties + "}, " + search.places + "}";
   const auto list = [=, this, &of, &term](const std::string& input) {
     const std::string from = array(of), number = many();
     out_.source_line(term.at);
@@ -82,46 +87,59 @@ CudaWholeRoutine::Search CudaWholeRoutine::plan_search(const Term& term, const s
     out_.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
     const bool takes_input = input != "NoInput{}";
     if (takes_input) key = begin_reductions_with_input(key);
-    out_.line("list_largest(" + search.part + ", " + search.count + ", " + key + ", " + number + ", " +
-              search.candidates + ", " + search.selection + ", " + input + ");");
+    out_.line("list_largest(" + search.part + ", " + search.count + ", " + key + ", " + number + ", " + search.name +
+              ", " + input + ");");
     if (takes_input) end_reductions_with_input();
   };
-  const auto choose = [=, this](std::uint32_t digit) {
-    const std::string number = digit == 0 ? many() : "0";  // later ones are of those that the first one leaves
-    out_.line("choose_digit<" + std::to_string(digit) + ">(part, " + search.selection + ", " + number + ", " +
-              search.candidates + ");");
+  std::function<void()> choose = [=, this] {
+    out_.line("choose_digit<0>(part, " + search.name + ", " + many() + ");");
   };
   const std::uint32_t stage = std::max(ready_to_share(of), k != nullptr ? ready_of_scalar(*k) : 0);
+  if (k == nullptr) choose = together(search, stage, "choose_digit<0>(part, ", ", " + wanted + ");");
   const bool takes_input = stage == 0 && !input_.empty() && search.count == "n" && is_made_of_input(of);
   if (takes_input) {
     is_input_searched_ = true;
-    take_input_with(list, [=] { choose(0); });
+    take_input_with(list, choose);
   } else {
     add(
-        stage, [=] { list("NoInput{}"); }, [=] { choose(0); });
+        stage, [=] { list("NoInput{}"); }, choose);
   }
-  for (const std::uint32_t digit : {1u, 2u}) {
-    add(
-        stage + digit,
-        [=, this] {
-          out_.line("count_digit<" + std::to_string(digit) + ">(" + search.part + ", " + search.count + ", " +
-                    search.candidates + ", " + search.selection + ");");
-        },
-        [=] { choose(digit); });
-  }
+  for (const std::uint32_t digit : {1u, 2u}) plan_digit(search, stage + digit, digit);
   search.found = stage + 3;
   return search;
 }
 
+/// A later digit. Behind the first one it is known how many are wanted of those that are left.
+void CudaWholeRoutine::plan_digit(const Search& search, std::uint32_t stage, std::uint32_t digit) {
+  const std::string number = "<" + std::to_string(digit) + ">(";
+  add(stage, together(search, stage, "count_digit" + number + search.part + ", " + search.count + ", ", ");"),
+      together(search, stage, "choose_digit" + number + "part, ", ", 0);"));
+}
+
+/// A call for a search. What several of them ask for in one stage they do in a loop: its instructions are there once.
+std::function<void()> CudaWholeRoutine::together(const Search& search, std::uint32_t stage, const std::string& begin,
+                                                 const std::string& end) {
+  std::vector<std::string>& names = called_for_[{stage, begin + end}];
+  names.push_back(search.name);
+  if (names.size() > 1) return [] {};
+  return [this, &names, begin, end] {
+    if (names.size() == 1) return out_.line(begin + names.front() + end);
+    std::string all;
+    for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
+    out_.open("");
+    out_.line("const Search searches[] = {" + all + "};");
+    out_.line("#pragma unroll 1");
+    out_.line("for (const Search& search : searches) " + begin + "search" + end);
+    out_.close();
+  };
+}
+
 void CudaWholeRoutine::plan_largest(const Term& term, Planned& planned, const std::string& name) {
-  const std::string wanted = size(term.type());
-  const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + wanted) + ")";
   const Search search = plan_search(term, name);
-  add(search.found, [=, this] {
-    out_.line("pick_largest(" + search.part + ", " + search.count + ", " + search.candidates + ", " + search.selection +
-              ", " + wanted + ", " + address + ");");
-  });
-  planned = {{search.found + 1, search.found + 1}, [=, this] { define_memory(name, "uint32_t", address); }, name, 0};
+  add(search.found, together(search, search.found, "pick_largest(" + search.part + ", " + search.count + ", ",
+                             ", " + size(term.type()) + ");"));
+  planned = {
+      {search.found + 1, search.found + 1}, [=, this] { define_memory(name, "uint32_t", search.places); }, name, 0};
 }
 
 void CudaWholeRoutine::plan_kth_largest(const Term& term) {
@@ -129,17 +147,15 @@ void CudaWholeRoutine::plan_kth_largest(const Term& term) {
   const Search search = plan_search(term, name);
   reductions_[&term] = {
       {search.found, search.found},
-      [=, this] {
-        out_.line("const " + type + " " + name + " = kth_largest<" + type + ">(" + search.selection + ");");
-      },
+      [=, this] { out_.line("const " + type + " " + name + " = kth_largest<" + type + ">(" + search.name + ");"); },
       name,
       0};
 }
 
 void CudaWholeRoutine::plan_where(const Term& term, Planned& planned, const std::string& name) {
   const Term& of = *term.arguments[0];
-  const std::string told = "part.at<uint64_t>(" + place(name + "_told", "8 * tiles", Zeros::kCleared) + ")";
-  const std::string address = "part.at<uint32_t>(" + place(name, "4 * " + size(term.type())) + ")";
+  const std::string told = memory("uint64_t", name + "_told", "8 * tiles", Zeros::kCleared);
+  const std::string address = memory("uint32_t", name, "4 * " + size(term.type()));
   const std::uint32_t stage = ready(of).own;
   add(stage, [=, this, &of, &term] {
     const std::string from = array(of);

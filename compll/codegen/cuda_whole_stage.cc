@@ -262,7 +262,12 @@ void CudaWholeRoutine::write_steps(std::uint32_t stage) {
 }
 
 /// What the lines of a stage refer to.
-void CudaWholeRoutine::write_preamble(const std::string& body) {
+void CudaWholeRoutine::write_preamble(const std::string& lines) {
+  const std::size_t begin = out_.size();
+  for (const auto& [name, made_of] : searches_) {
+    if (has_word(lines, name)) out_.line("const Search " + name + made_of + ";");
+  }
+  const std::string searches = out_.cut(begin), body = searches + lines;
   if (has_word(body, "settings")) out_.line("const Settings& settings = part.launch.codec;");
   if (has_word(body, "n")) {
     out_.line(program_.synchronize ? "const Matrix n = part.matrix();" : "const uint64_t n = part.n;");
@@ -273,6 +278,7 @@ void CudaWholeRoutine::write_preamble(const std::string& body) {
   if (has_any) out_.line("const auto& [lengths, at, " + other + "] = part.geometry<Geometry>();");
   write_lengths(program_, body, out_);
   if (has_word(body, "random")) out_.line("RandomWords random(part.random());");
+  out_.append(searches);
 }
 
 }  // namespace casync::compll

@@ -35,7 +35,7 @@ class EncoderLoops : protected ReductionText {
   /// be finite.
   void write_loop(const Phase& phase, const Loop& loop) {
     const ValueId input = encode_.input;
-    out_.open("for_groups(" + loop.begin + ", " + loop.end + ", [&](size_t i, auto rest) COMPLL_INLINE");
+    out_.open("for_fours(" + loop.begin + ", " + loop.end + ", [&](size_t i, auto rest) COMPLL_INLINE");
     if (loop.top || std::find(phase.elements.begin(), phase.elements.end(), input) != phase.elements.end()) {
       define(input, loop.input);
     }
@@ -60,7 +60,7 @@ class EncoderLoops : protected ReductionText {
     }
     for (const Output& output : phase.stores) {
       if (output.kind != Output::Kind::kSection) continue;
-      out_.line(store_group(element(output), text_.use(written_as(output), true), section(output.index)));
+      out_.line(store_group(element(output), text_.use(written_as(output), true), output.index));
     }
     write_residual(phase, always);
     write_states(phase, always);

@@ -17,6 +17,7 @@ class EncoderText : EncoderLoops {
   using EncoderLoops::EncoderLoops;
 
   std::vector<WrittenPass> write() {
+    if (const std::optional<ValueId> top = top_of_input(plan_.passes.front())) conditions_[*top].reset();
     for (const Output& output : outputs_of(encode_)) text_.keep(written_as(output));
     text_.keep(encode_.input);
     for (const Pass& pass : plan_.passes) {
@@ -44,6 +45,12 @@ class EncoderText : EncoderLoops {
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
       out_.line("std::byte* const " + section(i) + " = sections[" + std::to_string(i) + "];");
     }
+  }
+
+  void define_packed(const Output& output) {
+    if (output.kind != Output::Kind::kSection || !is_packed(element(output))) return;
+    out_.line("PackedSection<" + std::to_string(element(output).bits) + "> " + packed(output.index) + "(" +
+              section(output.index) + ");");
   }
 
   void write_pass(std::size_t number) {
@@ -75,30 +82,34 @@ class EncoderText : EncoderLoops {
           out_.line("Random random_" + std::to_string(id) + random_stream(graph_[id]) + ";");
       }
     }
+    for (const Phase& phase : pass.phases) {
+      for (const Output& output : phase.stores) define_packed(output);
+    }
     for_tensor_reductions(pass, [&](ValueId id) {
       out_.line(reducer(graph_[id]) + " reduced_" + std::to_string(id) + " = tensor." + text_.name(id) + ";");
     });
     const bool checks = number == 0;  // later passes see the same elements
-    if (checks) {
-      out_.line(top_of_block(pass) ? "bool finite = true;"
-                                   : "Magnitude top;  // of everything: says whether all is finite");
-    }
+    const std::optional<ValueId> top = checks ? top_of_input(pass) : std::nullopt;
+    const bool of_blocks = top && graph_[*top].kind == Value::Kind::kBlockReduce;
+    if (of_blocks) out_.line("bool finite = true;");
+    if (checks && !top) out_.line("Magnitude top;  // of everything: says whether all is finite");
     if (blocks) {
       write_blocks(pass, number, checks, values);
     } else {
       const bool waits = waits_for_kept(number);
       if (waits) out_.open("if (" + keeps_any() + ")");
       write_loop(pass.phases.front(),
-                 {"0", "tile.count", "input.load(i, rest)", "", "kFetchFloatsAhead / sizeof(float)", checks});
+                 {"0", "tile.count", "input.load(i, rest)", "", "kFetchFloatsAhead / sizeof(float)", checks && !top});
       if (waits) out_.close();
     }
     for_tensor_reductions(
         pass, [&](ValueId id) { out_.line("tensor." + text_.name(id) + " = reduced_" + std::to_string(id) + ";"); });
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) out_.line("static_cast<void>(" + section(i) + ");");
     out_.line("static_cast<void>(tensor), static_cast<void>(residual), static_cast<void>(mode);");
-    out_.line(!checks              ? "return true;"
-              : top_of_block(pass) ? "return finite;"
-                                   : "return " + finite_text(program_, "top.result()") + ";");
+    const std::string found = top ? "reduced_" + std::to_string(*top) : "top";
+    out_.line(!checks     ? "return true;"
+              : of_blocks ? "return finite;"
+                          : "return " + finite_text(program_, found + ".result()") + ";");
     out_.close();
     out_.line("");
   }
@@ -113,13 +124,13 @@ class EncoderText : EncoderLoops {
     return all;
   }
 
-  /// The largest magnitude of each block of the input, where the program itself asks for it: that says, too, whether
-  /// all is finite.
-  std::optional<ValueId> top_of_block(const Pass& pass) const {
+  /// The largest magnitude of the input, or of each of its blocks, where the program itself asks for it: that says,
+  /// too, whether all is finite.
+  std::optional<ValueId> top_of_input(const Pass& pass) const {
     for (const ValueId id : pass.phases.front().reductions) {
       const Value& value = graph_[id];
-      const bool magnitude = value.kind == Value::Kind::kBlockReduce && value.reducer == Reducer::kMagnitude;
-      if (magnitude && !conditions_[id] && graph_[value.arguments.front()].kind == Value::Kind::kInput) return id;
+      if (value.reducer == Reducer::kMagnitude && graph_[value.arguments.front()].kind == Value::Kind::kInput)
+        return id;
     }
     return std::nullopt;
   }
@@ -137,7 +148,7 @@ class EncoderText : EncoderLoops {
   }
 
   void write_blocks(const Pass& pass, std::size_t number, bool checks, const BlockValues& values) {
-    const std::optional<ValueId> top = checks ? top_of_block(pass) : std::nullopt;
+    const std::optional<ValueId> top = checks ? top_of_input(pass) : std::nullopt;
     out_.line("const size_t block = " + block_size() + ";");
     out_.line("const Ahead ahead(source, tile.count, scratch);");
     arrays_.emplace(pass);

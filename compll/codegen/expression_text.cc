@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/expression_text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "compll/codegen/operation_text.h"
 
 namespace casync::compll {
+namespace {
+
+/// Whether floats of this range become integers of the type with nothing to look at, and an int can hold them.
+bool fits_int(const Range& known, ScalarType to) {
+  return !known.may_be_nan && known.least >= static_cast<double>(least_of(to)) &&
+         known.most <= static_cast<double>(std::min(most_of(to), most_of(kIntType)));
+}
+
+}  // namespace
+
 ExpressionText::ExpressionText(const Graph& graph, Idioms idioms)
     : graph_(graph),
       ranges_(ranges_of(graph)),
@@ -108,6 +119,10 @@ std::string ExpressionText::conversion(const Value& value, const std::string& op
   if (fits)
     return group ? "as_" + target + "(" + operand + ")" : "static_cast<" + type(to, false) + ">(" + operand + ")";
   if (to == kTritType) return "to_trit(" + operand + ")";
+  if (group && from == kFloatType && fits_int(known, to)) {
+    const std::string inside = "truncated(" + operand + ")";
+    return to.kind == ScalarType::Kind::kInt ? inside : "as_uint(" + inside + ")";
+  }
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
   return "to_" + target + width + "(" + operand + ")";
 }

@@ -22,6 +22,9 @@ std::string_view function_of(Op op);
 /// The C++ type that holds one element; integers of fewer bits lie in 32.
 std::string type_text(ScalarType type);
 
+/// Whether many codes of this type are packed together (compll/ops/cpu/packed-inl.h).
+bool is_packed(ScalarType type);
+
 /// A number that the type can hold.
 std::string literal_text(ScalarType type, double number);
 

@@ -106,9 +106,7 @@ class RoutineText {
     if (value.kind == Value::Kind::kBlockReduce && !lowered_.block->parameter && lowered_.block->value <= 4096)
       return false;
     switch (value.reducer) {
-      case Reducer::kSum:
-      case Reducer::kMin:
-      case Reducer::kMax: return type.is_float();
+      case Reducer::kSum: return type.is_float();
       case Reducer::kUser: return true;
       default: return false;
     }
@@ -183,11 +181,14 @@ class RoutineText {
     return "static_cast<uint32_t>((tile.n + " + block_size() + " - 1) / " + block_size() + ")";
   }
   /// The pointer to a section; `concat` may name one thing twice.
-  std::string section(std::uint32_t index) const {
+  std::string section(std::uint32_t index) const { return section_word(index, "_at"); }
+  /// What packs its codes.
+  std::string packed(std::uint32_t index) const { return section_word(index, "_packed"); }
+  std::string section_word(std::uint32_t index, const std::string& what) const {
     const std::string& name = program_.sections[index].name;
     const auto same = [&](const Section& other) { return other.name == name; };
     const bool once = std::count_if(program_.sections.begin(), program_.sections.end(), same) == 1;
-    return name + "_at" + (once ? "" : std::to_string(index));
+    return name + what + (once ? "" : std::to_string(index));
   }
   std::string load_one(const Value& value, const std::string& index) const {
     const std::string at = "(" + section(value.section) + ", " + index + ")";
@@ -212,9 +213,10 @@ class RoutineText {
     return function + "(" + value + ", " + at + ");";
   }
   /// Trits go on in the byte that the tile before has begun.
-  static std::string store_group(ScalarType type, const std::string& value, const std::string& section) {
-    if (type == kTritType) return "store_trits(" + value + ", " + section + ", tile.first % 5 + i, rest);";
-    return "store_section<" + std::to_string(type.bits) + ">(" + value + ", " + section + ", i, rest);";
+  std::string store_group(ScalarType type, const std::string& value, std::uint32_t index) const {
+    if (is_packed(type)) return packed(index) + ".store(" + value + ", i, rest);";
+    if (type == kTritType) return "store_trits(" + value + ", " + section(index) + ", tile.first % 5 + i, rest);";
+    return "store_section<" + std::to_string(type.bits) + ">(" + value + ", " + section(index) + ", i, rest);";
   }
   /// The numbers of one place in the program.
   std::string random_stream(const Value& value) const {

@@ -186,8 +186,7 @@ std::string WholeRoutine::tensor_reduction(const Term& term, const std::string& 
     out_.line("const " + type + " " + to + " = " + value + ";");
     return to;
   }
-  const bool in_order = term.reducer == Reducer::kSum || term.reducer == Reducer::kMin || term.reducer == Reducer::kMax;
-  const bool ordered = in_order && over.element.is_float();
+  const bool ordered = term.reducer == Reducer::kSum && over.element.is_float();
   const std::string open = to + "_open", chunks = to + "_chunks";
   out_.line(*reducer + " " + open + ";");
   if (ordered) out_.line("Chunks<" + *reducer + "> " + chunks + ";");

@@ -18,15 +18,10 @@ enum class Reach {
 
 bool is_random(const Value& value) { return value.op == Op::kRandomBits || value.op == Op::kRandomUniform; }
 
-bool is_of_kinds(const Graph& graph, const Value& reduction) {
-  if (reduction.over != Domain::kElement) return false;
-  const Value& reduced = graph[reduction.arguments.front()];
-  switch (reduction.reducer) {
-    case Reducer::kMagnitude: return true;
-    case Reducer::kMin:
-    case Reducer::kMax: return reduced.kind == Value::Kind::kInput || reduced.type.is_integer();
-    default: return false;
-  }
+bool is_of_kinds(const Value& reduction) {
+  const Reducer by = reduction.reducer;
+  return reduction.over == Domain::kElement &&
+         (by == Reducer::kMagnitude || by == Reducer::kMin || by == Reducer::kMax);
 }
 
 std::vector<Reach> reaches_of(const Graph& graph) {
@@ -42,7 +37,7 @@ std::vector<Reach> reaches_of(const Graph& graph) {
       case Value::Kind::kCompute:
         if (is_random(value)) reach = Reach::kAll;
         break;
-      case Value::Kind::kReduce: reach = is_of_kinds(graph, value) ? std::max(reach, Reach::kKind) : Reach::kAll; break;
+      case Value::Kind::kReduce: reach = is_of_kinds(value) ? std::max(reach, Reach::kKind) : Reach::kAll; break;
       default: reach = Reach::kAll;
     }
     all.push_back(reach);

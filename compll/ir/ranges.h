@@ -7,12 +7,13 @@
 
 namespace casync::compll {
 
-/// No value of an integer is outside of these ends.
+/// No value is outside of these ends, NaN aside.
 struct Range {
   double least = 0, most = 0;
+  bool may_be_nan = false;
 };
 
-/// For each value what is known of it from what it is made of. Of what is no integer, nothing: 0 to 0.
+/// For each value what is known of it from what it is made of.
 std::vector<Range> ranges_of(const Graph& graph);
 
 }  // namespace casync::compll

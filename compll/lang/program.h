@@ -117,8 +117,8 @@ inline constexpr std::uint32_t kNowhere = 0xffffffff;
 /// become is reduced the same way.
 enum class Reducer : std::uint8_t {
   kSum,        ///< of floats: a double; of integers: int or uint, wrapping around
-  kMin,        ///< of nothing: the greatest value there is, infinity for floats
-  kMax,        ///< of nothing: the least
+  kMin,        ///< not of NaN, and a zero has no sign; of nothing the greatest value there is, infinity for floats
+  kMax,        ///< the same; of nothing the least
   kMagnitude,  ///< the largest |x|, by its bits: infinity and NaN are on top. 0 of nothing
   kCount,      ///< of what is not zero, uint
   kUser,       ///< `function` of two elements, from the initial value on

@@ -45,12 +45,13 @@ HWY_INLINE const float* gather(const Scaled& source, size_t count, float* scratc
   return scratch;
 }
 
-/// Fetches what the next tile will gather while this one is computed: computing alone leaves the memory idle.
+/// Fetches what the next tile will gather while this one is computed: computing alone leaves the memory idle. Where
+/// there is nothing to fetch it is what is at hand: that is faster than to ask.
 class Ahead {
  public:
   HWY_INLINE Ahead(const Scaled& source, size_t count, const float* scratch)
-      : values_(source.values == scratch ? nullptr : source.values + count),
-        residual_(source.residual == nullptr ? nullptr : source.residual + count) {}
+      : values_(source.values == scratch ? scratch : source.values + count),
+        residual_(source.residual == nullptr ? values_ : source.residual + count) {}
 
   /// To be called once for every vector of the tile.
   HWY_INLINE void fetch(size_t i) const {
@@ -58,8 +59,8 @@ class Ahead {
   }
   /// To be called once for every 16 elements, a line of 64 bytes.
   HWY_INLINE void fetch_line(size_t i) const {
-    if (values_ != nullptr) hwy::Prefetch(values_ + i);
-    if (residual_ != nullptr) hwy::Prefetch(residual_ + i);
+    hwy::Prefetch(values_ + i);
+    hwy::Prefetch(residual_ + i);
   }
 
  private:

@@ -43,6 +43,28 @@ HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
   if (whole < end) body(whole, end - whole);
 }
 
+/// Where one vector holds sixteen elements, loops take four of them in a turn: what counts and looks for ends would
+/// otherwise be half of a loop. Their number tells these apart.
+template <size_t kNumber>
+struct Fourth : Whole {
+  static constexpr size_t kPlace = kNumber;
+};
+
+/// The same, by fours where there are as many.
+template <class Body>
+HWY_INLINE void for_fours(size_t begin, size_t end, const Body& body) {
+  if constexpr (kParts == 1) {
+    const size_t fours = begin + (end - begin) / (4 * kGroup) * (4 * kGroup);
+    for (; begin < fours; begin += 4 * kGroup) {
+      body(begin, Fourth<0>());
+      body(begin + kGroup, Fourth<1>());
+      body(begin + 2 * kGroup, Fourth<2>());
+      body(begin + 3 * kGroup, Fourth<3>());
+    }
+  }
+  for_groups(begin, end, body);
+}
+
 /// Blocks of a tile that are worked on together: the computing between the loops over a block's elements, a chain of
 /// divisions, then has other blocks to overlap with.
 inline constexpr size_t kBlocksTogether = 64;
@@ -177,6 +199,14 @@ HWY_INLINE Group index_group(uint64_t first) {
   }
 }
 
+// What x86 picks by are the low bits of an index, so those of the codes behind do no harm where a table repeats itself.
+#if COMPLL_IS_X86 && HWY_TARGET <= HWY_AVX2
+HWY_INLINE __m256 picked_raw(__m256 table, __m256i index) { return _mm256_permutevar8x32_ps(table, index); }
+#if HWY_TARGET <= HWY_AVX3
+HWY_INLINE __m512 picked_raw(__m512 table, __m512i index) { return _mm512_permutexvar_ps(index, table); }
+#endif
+#endif
+
 /// What each code of a few bits stands for in a block, where a vector can hold that: then elements are picked, not
 /// computed. `Group` is Int or Uint, as the codes are.
 template <int kBits, class Group>
@@ -190,14 +220,12 @@ class CodeTable {
       ones_ = block.value(std::is_same_v<Group, Int> ? Group(-1) : Group(1));
     } else if constexpr (kHolds) {
       HWY_ALIGN static constexpr int32_t kIndex[kGroup] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-      constexpr int kAbove = std::is_same_v<Group, Int> ? 32 - kBits : 0;
       Int codes;
       COMPLL_EACH codes.v[k] = hn::Load(I32(), kIndex + k * kLanes);
-      codes = shift_right<kAbove>(shift_left<kAbove>(codes));
       if constexpr (std::is_same_v<Group, Int>) {
-        table_ = block.value(codes);
+        table_ = block.value(shift_right<32 - kBits>(shift_left<32 - kBits>(codes)));
       } else {
-        table_ = block.value(as_uint(codes));
+        table_ = block.value(as_uint(codes) & Uint((1u << kBits) - 1));
       }
     }
   }
@@ -223,10 +251,12 @@ class CodeTable {
     const Uint codes = load_low<kBits>(from);
     Float values;
     COMPLL_EACH {
-      // A vector of all sixteen needs but the low bits of an index.
-      const VecU index =
-          kLanes == size_t{1} << kBits ? codes.v[k] : hn::And(codes.v[k], hn::Set(U32(), (1u << kBits) - 1));
+#if COMPLL_IS_X86 && HWY_TARGET <= HWY_AVX2
+      values.v[k] = VecF{picked_raw(table_.v[0].raw, codes.v[k].raw)};
+#else
+      const VecU index = hn::And(codes.v[k], hn::Set(U32(), (1u << kBits) - 1));
       values.v[k] = hn::TableLookupLanes(table_.v[0], hn::IndicesFromVec(F32(), index));
+#endif
     }
     return values;
   }

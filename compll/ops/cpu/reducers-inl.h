@@ -73,9 +73,6 @@ class Magnitude {
 template <class Group, class T>
 class Maximum {
  public:
-  using Element = T;
-  static HWY_INLINE Group sixteen(const T* from) { return load_lanes<Group>(from); }
-  HWY_INLINE bool is_empty() const { return false; }  // an identity does no harm
   HWY_INLINE Maximum() : top_(kLeast) {}
   HWY_INLINE void take(Group values, size_t rest) { top_ = max(top_, or_else(values, Group(kLeast), rest)); }
   HWY_INLINE T result() const {
@@ -84,7 +81,7 @@ class Maximum {
     for (size_t half = kGroup / 2; half != 0; half /= 2) {
       for (size_t i = 0; i < half; ++i) lanes[i] = compll::max(lanes[i], lanes[i + half]);
     }
-    return lanes[0];
+    return lanes[0] + 0;  // a zero has no sign
   }
 
  private:
@@ -96,9 +93,6 @@ class Maximum {
 template <class Group, class T>
 class Minimum {
  public:
-  using Element = T;
-  static HWY_INLINE Group sixteen(const T* from) { return load_lanes<Group>(from); }
-  HWY_INLINE bool is_empty() const { return false; }  // an identity does no harm
   HWY_INLINE Minimum() : least_(kMost) {}
   HWY_INLINE void take(Group values, size_t rest) { least_ = min(least_, or_else(values, Group(kMost), rest)); }
   HWY_INLINE T result() const {
@@ -107,7 +101,7 @@ class Minimum {
     for (size_t half = kGroup / 2; half != 0; half /= 2) {
       for (size_t i = 0; i < half; ++i) lanes[i] = compll::min(lanes[i], lanes[i + half]);
     }
-    return lanes[0];
+    return lanes[0] + 0;  // a zero has no sign
   }
 
  private:

@@ -194,13 +194,14 @@ HWY_INLINE T integer_sum(size_t count, const A& array) {
   for (size_t i = 0; i < count; ++i) all += static_cast<uint32_t>(array(i));
   return static_cast<T>(all);
 }
+/// Zeros have no sign here.
 template <class T, class A>
 HWY_INLINE T least(size_t count, const A& array, T identity) {
-  return in_lanes<T>(count, array, identity, [](T a, T b) HWY_ATTR { return min(a, b); });
+  return in_lanes<T>(count, array, identity, [](T a, T b) HWY_ATTR { return min(a, b); }) + 0;
 }
 template <class T, class A>
 HWY_INLINE T greatest(size_t count, const A& array, T identity) {
-  return in_lanes<T>(count, array, identity, [](T a, T b) HWY_ATTR { return max(a, b); });
+  return in_lanes<T>(count, array, identity, [](T a, T b) HWY_ATTR { return max(a, b); }) + 0;
 }
 template <class A>
 HWY_INLINE float magnitude(size_t count, const A& array) {

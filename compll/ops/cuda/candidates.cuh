@@ -44,6 +44,13 @@ struct Candidates {
   uint64_t* ties;     ///< tiles' values of the last digit, and how many of each
 };
 
+/// A search for the largest: what is known so far, and the elements that it looks at.
+struct Search {
+  Selection* selection;
+  Candidates found;
+  uint32_t* places;  ///< where those of the largest go; null: nobody asks for them
+};
+
 COMPLL_BOTH constexpr uint32_t digit_shift(uint32_t digit) { return digit == 0 ? 21 : digit == 1 ? 11 : 0; }
 COMPLL_BOTH constexpr uint32_t digit_bins(uint32_t digit) { return digit == 1 ? 1024 : 2048; }
 

@@ -269,7 +269,7 @@ __device__ __forceinline__ void join_vectors(const Part& part, uint64_t count, u
     const uint64_t begin = least(v * length, count), size = least(length, count - begin);
     Reducer reducer;
 #pragma unroll 4
-    for (uint64_t j = threadIdx.x; j < size; j += kThreads) reducer.take(array(begin + j), j);
+    for (uint64_t j = threadIdx.x; j < size; j += kThreads) reducer.take(array(begin + j));
     const uint64_t word = joined<Reducer>(reducer.word(), kLanes);
     __syncthreads();
     if (threadIdx.x % kLanes == 0) part.shared.told[threadIdx.x / kLanes] = word;

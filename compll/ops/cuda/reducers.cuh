@@ -36,7 +36,7 @@ struct JoinBySum {
 /// The largest |x|, by its bits.
 class Magnitude : public JoinByMax {
  public:
-  COMPLL_BOTH void take(float x, uint64_t) { top_ = max(top_, bits(x) & 0x7fffffffu); }
+  COMPLL_BOTH void take(float x) { top_ = max(top_, bits(x) & 0x7fffffffu); }
   COMPLL_BOTH uint32_t word() const { return top_; }
   COMPLL_BOTH static float value_of(uint64_t word) { return from_bits(static_cast<uint32_t>(word)); }
 
@@ -48,7 +48,7 @@ class Magnitude : public JoinByMax {
 class Count : public JoinBySum {
  public:
   template <class T>
-  COMPLL_BOTH void take(T x, uint64_t) {
+  COMPLL_BOTH void take(T x) {
     count_ += to_bool(x) ? 1 : 0;
   }
   COMPLL_BOTH uint32_t word() const { return count_; }
@@ -62,7 +62,7 @@ class Count : public JoinBySum {
 template <class T>
 class IntegerSum : public JoinBySum {
  public:
-  COMPLL_BOTH void take(T x, uint64_t) { sum_ += static_cast<uint32_t>(x); }
+  COMPLL_BOTH void take(T x) { sum_ += static_cast<uint32_t>(x); }
   COMPLL_BOTH uint32_t word() const { return sum_; }
   COMPLL_BOTH static T value_of(uint64_t word) { return static_cast<T>(static_cast<uint32_t>(word)); }
 
@@ -70,63 +70,34 @@ class IntegerSum : public JoinBySum {
   uint32_t sum_ = 0;
 };
 
-/// Integers in their order as words.
-struct OrderedInteger {
-  COMPLL_BOTH static uint64_t word_of(int32_t x, uint64_t) { return static_cast<uint32_t>(x) ^ 0x80000000u; }
-  COMPLL_BOTH static uint64_t word_of(uint32_t x, uint64_t) { return x; }
-};
-
-/// When element i of 4096, chunk i of 4096, ... gets its turn: by the lane, its bits read backwards, then in the lane.
-COMPLL_BOTH uint32_t turn_of(uint32_t i) {
-  const uint32_t lane = i % kReductionLanes;
-  const uint32_t backwards = (lane & 1) << 3 | (lane & 2) << 1 | (lane & 4) >> 1 | lane >> 3;
-  return backwards << 8 | (i % kReductionChunk) / kReductionLanes;
-}
-
-/// The greatest element. Of 0 and -0, which are equal, it is the one that comes first in the order: i is below 2^31.
-/// NaN is not looked at.
+/// The greatest element. NaN is not looked at, and a zero has no sign.
 template <class T>
 class Maximum;
 template <>
 class Maximum<float> : public JoinByMax {
  public:
-  COMPLL_BOTH void take(float x, uint64_t i) {
-    if (x != 0) {
-      upper_ = max(upper_, x == x ? upper_of(x) : 0);
-    } else {
-      zero_ = join(zero_, word_of(x, i));
-    }
-  }
-  COMPLL_BOTH uint64_t word() const { return join(uint64_t{upper_} << 32, zero_); }
-
-  COMPLL_BOTH static uint32_t upper_of(float x) {
-    const uint32_t at = bits(x);
-    return at ^ (static_cast<uint32_t>(static_cast<int32_t>(at) >> 31) | 0x80000000u);
-  }
-  COMPLL_BOTH static uint64_t word_of(float x, uint64_t i) {
-    if (x != x) return 0;
-    const uint32_t at = bits(x);
-    if (x != 0) return uint64_t{upper_of(x)} << 32;
-    const uint32_t index = static_cast<uint32_t>(i);
-    // Of the third digit there are 7 bits: 4 of the lane, backwards, above 3.
-    const uint32_t turn = (turn_of(index >> 24) >> 8) << 27 | (index >> 28) << 24 | turn_of(index >> 12) << 12 | turn_of(index);
-    return uint64_t{0x80000000u} << 32 | (~turn & 0x7fffffffu) << 1 | at >> 31;
-  }
+  COMPLL_BOTH void take(float x) { top_ = max(top_, x == x ? in_order(x) : 0); }
+  COMPLL_BOTH uint32_t word() const { return top_; }
   COMPLL_BOTH static float value_of(uint64_t word) {
-    const uint32_t upper = static_cast<uint32_t>(word >> 32);
-    if (word == 0) return from_bits(0xff800000u);
-    if (upper == 0x80000000u) return from_bits(static_cast<uint32_t>(word) << 31);
-    return from_bits(upper >> 31 != 0 ? upper & 0x7fffffffu : ~upper);
+    const uint32_t top = static_cast<uint32_t>(word);
+    if (top == 0) return from_bits(0xff800000u);
+    if (top == in_order(0.0f) || top == in_order(-0.0f)) return 0;
+    return from_bits(top >> 31 != 0 ? top & 0x7fffffffu : ~top);
   }
 
  private:
-  uint32_t upper_ = 0;  ///< of what is not zero
-  uint64_t zero_ = 0;
+  /// As integers are ordered. Of what is a number it is not 0.
+  COMPLL_BOTH static uint32_t in_order(float x) {
+    const uint32_t at = bits(x);
+    return at ^ (static_cast<uint32_t>(static_cast<int32_t>(at) >> 31) | 0x80000000u);
+  }
+
+  uint32_t top_ = 0;
 };
 template <>
 class Maximum<int32_t> : public JoinByMax {
  public:
-  COMPLL_BOTH void take(int32_t x, uint64_t) { top_ = max(top_, static_cast<uint32_t>(x) ^ 0x80000000u); }
+  COMPLL_BOTH void take(int32_t x) { top_ = max(top_, static_cast<uint32_t>(x) ^ 0x80000000u); }
   COMPLL_BOTH uint32_t word() const { return top_; }
   COMPLL_BOTH static int32_t value_of(uint64_t word) {
     return static_cast<int32_t>(static_cast<uint32_t>(word) ^ 0x80000000u);
@@ -138,7 +109,7 @@ class Maximum<int32_t> : public JoinByMax {
 template <>
 class Maximum<uint32_t> : public JoinByMax {
  public:
-  COMPLL_BOTH void take(uint32_t x, uint64_t) { top_ = max(top_, x); }
+  COMPLL_BOTH void take(uint32_t x) { top_ = max(top_, x); }
   COMPLL_BOTH uint32_t word() const { return top_; }
   COMPLL_BOTH static uint32_t value_of(uint64_t word) { return static_cast<uint32_t>(word); }
 
@@ -150,12 +121,12 @@ class Maximum<uint32_t> : public JoinByMax {
 template <class T>
 class Minimum : public JoinByMax {
  public:
-  COMPLL_BOTH void take(T x, uint64_t i) { top_.take(turned(x), i); }
+  COMPLL_BOTH void take(T x) { top_.take(turned(x)); }
   COMPLL_BOTH auto word() const { return top_.word(); }
   COMPLL_BOTH static T value_of(uint64_t word) { return turned(Maximum<T>::value_of(word)); }
 
  private:
-  COMPLL_BOTH static float turned(float x) { return negated(x); }
+  COMPLL_BOTH static float turned(float x) { return 0 - x; }  // of zero it is zero
   COMPLL_BOTH static int32_t turned(int32_t x) { return ~x; }
   COMPLL_BOTH static uint32_t turned(uint32_t x) { return ~x; }
   Maximum<T> top_;

@@ -36,6 +36,16 @@ COMPLL_BOTH T max(T a, T b) {
   return a < b ? b : a;
 }
 
+// The same where the first is not NaN and one of the two is a constant other than 0: one instruction of a GPU, which
+// gives what is no NaN. A host's functions give a signaling NaN instead.
+#ifdef __CUDA_ARCH__
+COMPLL_BOTH float min_of_numbers(float a, float b) { return ::fminf(a, b); }
+COMPLL_BOTH float max_of_numbers(float a, float b) { return ::fmaxf(a, b); }
+#else
+COMPLL_BOTH float min_of_numbers(float a, float b) { return min(a, b); }
+COMPLL_BOTH float max_of_numbers(float a, float b) { return max(a, b); }
+#endif
+
 // By the bits: a NaN keeps its own.
 COMPLL_BOTH float abs(float x) { return from_bits(bits(x) & 0x7fffffffu); }
 COMPLL_BOTH double abs(double x) { return same_bits<double>(same_bits<uint64_t>(x) & 0x7fffffffffffffffull); }

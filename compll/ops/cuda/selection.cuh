@@ -79,7 +79,9 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
 }
 /// The last tile, which knows the last digit: how many are above and equal up to each tile, unless there are too many
 /// ties; then tiles tell it each other.
-__device__ __forceinline__ void tell_tiles(const Part& part, const Selection* selection, const Candidates& to) {
+__device__ __forceinline__ void tell_tiles(const Part& part, const Search& search) {
+  const Selection* const selection = search.selection;
+  const Candidates& to = search.found;
   __syncthreads();
   const uint32_t ties = load_others(&selection->ties), digit = load_others(&selection->least) % digit_bins(2);
   if (ties > kMostTies) return;
@@ -110,14 +112,15 @@ __device__ __forceinline__ void tell_tiles(const Part& part, const Selection* se
 
 /// The last tile does it.
 template <uint32_t kDigit>
-__device__ __forceinline__ void choose_digit(const Part& part, Selection* selection, uint32_t wanted,
-                                             const Candidates& to) {
-  choose_bin<kDigit>(part, selection->bins, selection, wanted);
-  if (kDigit == 2 && to.told != nullptr && !part.is_alone()) tell_tiles(part, selection, to);
+__device__ __forceinline__ void choose_digit(const Part& part, const Search& search, uint32_t wanted) {
+  choose_bin<kDigit>(part, search.selection->bins, search.selection, wanted);
+  if (kDigit == 2 && search.found.told != nullptr && !part.is_alone()) tell_tiles(part, search);
 }
 /// Behind a tile's elements.
 template <uint32_t kDigit>
-__device__ __forceinline__ void end_digit(const Part& part, Selection* selection, const Candidates& to) {
+__device__ __forceinline__ void end_digit(const Part& part, const Search& search) {
+  Selection* const selection = search.selection;
+  const Candidates& to = search.found;
   __syncthreads();
   add_bins<digit_bins(kDigit)>(part, selection, [&](uint32_t value, uint32_t times) {
     if (kDigit != 2 || to.told == nullptr || part.is_alone()) return;
@@ -131,7 +134,8 @@ __device__ __forceinline__ void end_digit(const Part& part, Selection* selection
 /// element.
 template <class Key, class From>
 __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, const Key& key, uint32_t wanted,
-                                             const Candidates& to, Selection* selection, From input) {
+                                             const Search& search, From input) {
+  Selection* const selection = search.selection;
   // So many have been counted that others should know soon.
   constexpr uint32_t kMany = 192;
   uint32_t* const own = part.shared.words;
@@ -139,7 +143,7 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
   clear_bins<kBins>(part);
   uint32_t floor = load_others(&selection->floor), noted = 0, length = 0;
   const Batches batches(part, count);
-  const Listed listed(part, batches, to);
+  const Listed listed(part, batches, search.found);
 #pragma unroll 1
   for (uint32_t batch = batches.begin; batch < batches.end; ++batch) {
     const uint64_t first = uint64_t{batch} * kBatch;
@@ -182,14 +186,15 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
   }
   if (lane == 0) *listed.length = length;
   input.end();
-  end_digit<0>(part, selection, to);
+  end_digit<0>(part, search);
 }
 
 /// How often each value of a later digit is there, of keys whose digits above it are those that are known. Of the last
 /// one, each tile tells how many it has above these, too.
 template <uint32_t kDigit>
-__device__ __forceinline__ void count_digit(const Part& part, uint64_t count, const Candidates& from,
-                                            Selection* selection) {
+__device__ __forceinline__ void count_digit(const Part& part, uint64_t count, const Search& search) {
+  Selection* const selection = search.selection;
+  const Candidates& from = search.found;
   constexpr uint32_t kThese = digit_bins(kDigit), kKnown = digit_shift(kDigit - 1);
   uint32_t* const own = part.shared.words;
   const uint32_t known = selection->least >> kKnown;
@@ -206,7 +211,7 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
     above = __reduce_add_sync(kWholeWarp, above);
     if (threadIdx.x % kLanes == 0) part.shared.sums[threadIdx.x / kLanes] = above;
   }
-  end_digit<kDigit>(part, selection, from);
+  end_digit<kDigit>(part, search);
   if (tells && threadIdx.x == 0) {
     above = 0;
 #pragma unroll
@@ -218,13 +223,13 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
 /// Behind the last digit: the least key of those that are chosen, as an element. 0 where fewer are above zero than are
 /// wanted, or none is wanted.
 template <class T>
-__device__ __forceinline__ T kth_largest(const Selection* selection) {
-  return same_bits<T>(selection->is_done != 0 ? 0 : selection->least);
+__device__ __forceinline__ T kth_largest(const Search& search) {
+  return same_bits<T>(search.selection->is_done != 0 ? 0 : search.selection->least);
 }
 
 /// The places of the largest.
-__device__ __forceinline__ void pick_largest(const Part& part, uint64_t count, const Candidates& from,
-                                             const Selection* selection, uint64_t wanted, uint32_t* out) {
+__device__ __forceinline__ void pick_largest(const Part& part, uint64_t count, const Search& search, uint64_t wanted) {
+  const auto& [selection, from, out] = search;
   const uint32_t least_key = selection->least;
   const auto rows = [&](const auto& visit) {
     for_listed(part, count, from, [&](uint64_t entry) {

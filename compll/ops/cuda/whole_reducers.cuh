@@ -56,7 +56,7 @@ __device__ __forceinline__ void finish_chunks(uint64_t count, T* of_chunks, uint
 template <class Reducer, class A>
 __device__ __forceinline__ void reduce_joined(const Part& part, uint64_t count, const A& array, uint64_t* slot) {
   Reducer reducer;
-  for_each(part, count, array, [&](uint64_t i, const auto& value) { reducer.take(value, i); });
+  for_each(part, count, array, [&](uint64_t, const auto& value) { reducer.take(value); });
   join_tensor(reducer, slot);
 }
 
@@ -78,7 +78,7 @@ __device__ __forceinline__ void reduce_blocks(const Part& part, uint64_t block, 
   }
 }
 
-/// And where the order cannot be seen. Indices count from the block's beginning.
+/// And where the order cannot be seen.
 template <class Reducer, class A, class T>
 __device__ __forceinline__ void join_blocks(const Part& part, uint64_t block, const A& array, T* out) {
   const uint64_t end = part.end_block(block);
@@ -86,7 +86,7 @@ __device__ __forceinline__ void join_blocks(const Part& part, uint64_t block, co
     const uint64_t begin = b * block, size = least(block, part.n - begin);
     Reducer reducer;
 #pragma unroll 4
-    for (uint64_t j = threadIdx.x % kLanes; j < size; j += kLanes) reducer.take(array(begin + j), j);
+    for (uint64_t j = threadIdx.x % kLanes; j < size; j += kLanes) reducer.take(array(begin + j));
     const uint64_t word = joined<Reducer>(reducer.word(), kLanes);
     if (threadIdx.x % kLanes == 0) out[b] = Reducer::value_of(word);
   }

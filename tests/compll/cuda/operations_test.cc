@@ -149,7 +149,7 @@ Scalar reduced_backwards(const std::vector<T>& elements) {
   std::uint64_t word = 0;
   for (std::size_t i = elements.size(); i-- > 0;) {
     Reducer one;
-    one.take(elements[i], i);
+    one.take(elements[i]);
     word = Reducer::join(word, decltype(word){one.word()});
   }
   const auto value = Reducer::value_of(word);
@@ -289,7 +289,7 @@ TEST_CASE("cuda operations: the random numbers are those of the CPU") {
   }
 }
 
-TEST_CASE("cuda operations: extremes in any order are those of the lanes, also of zeros with a sign") {
+TEST_CASE("cuda operations: extremes in any order are the interpreter's, also of zeros with a sign") {
   std::mt19937 random(3);
   const std::vector<float> few = {0.0f, -0.0f, 1.0f, -1.0f, std::nanf(""), 0.0f, -0.0f};
   for (int round = 0; round < 400; ++round) {

@@ -62,7 +62,8 @@ Reduced expected_of(const std::vector<float>& values, float initial) {
   std::vector<double> wide(values.begin(), values.end());
   const double total = in_order<double>(wide, [](double a, double b) { return a + b; });
   return {static_cast<float>(total + 0.0), mixed(initial, in_order<float>(values, mixed)),
-          lesser(infinity, in_order<float>(values, lesser)), greater(-infinity, in_order<float>(values, greater))};
+          lesser(infinity, in_order<float>(values, lesser)) + 0.0f,  // a zero has no sign
+          greater(-infinity, in_order<float>(values, greater)) + 0.0f};
 }
 
 std::vector<std::uint32_t> words_of(const std::vector<std::byte>& payload, std::size_t at, std::size_t count) {

@@ -91,7 +91,7 @@ struct Codec {
           #pragma unroll
           for (uint32_t k = 0; k < 4; ++k) {
             const float gradient_0 = x[k];
-            if (k < rest) reduced_1.take(gradient_0, i + k);
+            if (k < rest) reduced_1.take(gradient_0);
           }
         }
       }

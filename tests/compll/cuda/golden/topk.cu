@@ -46,12 +46,12 @@ struct Encode {
   struct Memory {
     uint64_t cleared, zeroed, all;
     uint64_t input;
-    uint64_t place_7;
     uint64_t place_7_selection;
     uint64_t place_7_told;
     uint64_t place_7_entries;
     uint64_t place_7_lengths;
     uint64_t place_7_ties;
+    uint64_t place_7;
 
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings,
       [[maybe_unused]] const Lengths& lengths) {
@@ -64,10 +64,10 @@ struct Encode {
       cleared = places.end();
       zeroed = places.end();
       input = places.take(4 * n);
-      place_7 = places.take(4 * size_0);
       place_7_entries = places.take(8 * n);
       place_7_lengths = places.take(4 * kWarps * tiles);
       place_7_ties = places.take(8 * kMostTies);
+      place_7 = places.take(4 * size_0);
       all = places.end();
     }
   };
@@ -89,6 +89,7 @@ struct Encode {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
     const uint64_t size_0 = lengths.size_0;
+    const Search place_7_search{part.at<Selection>(at.place_7_selection), {part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<uint32_t>(at.place_7)};
     {
       Held<float> gradient_0;
       // 11: uint* place = largest(gradient, selected(ratio, gradient.size), absolute);
@@ -98,29 +99,31 @@ struct Encode {
         return result_6;
       };
       const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0), Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), Input<>(part, at.input, gradient_0));
+      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0), place_7_search, Input<>(part, at.input, gradient_0));
     }
     __syncthreads();
     if (!part.is_last()) return;
-    choose_digit<0>(part, part.at<Selection>(at.place_7_selection), static_cast<uint32_t>(size_0), Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<0>(part, place_7_search, static_cast<uint32_t>(size_0));
     part.end_turn();
   }
 
   __device__ static void stage_1(Part& part) {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
-    count_digit<1>(part, n, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
+    const Search place_7_search{part.at<Selection>(at.place_7_selection), {part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<uint32_t>(at.place_7)};
+    count_digit<1>(part, n, place_7_search);
     if (!part.is_last()) return;
-    choose_digit<1>(part, part.at<Selection>(at.place_7_selection), 0, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<1>(part, place_7_search, 0);
     part.end_turn();
   }
 
   __device__ static void stage_2(Part& part) {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
-    count_digit<2>(part, n, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection));
+    const Search place_7_search{part.at<Selection>(at.place_7_selection), {part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<uint32_t>(at.place_7)};
+    count_digit<2>(part, n, place_7_search);
     if (!part.is_last()) return;
-    choose_digit<2>(part, part.at<Selection>(at.place_7_selection), 0, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)});
+    choose_digit<2>(part, place_7_search, 0);
     part.end_turn();
   }
 
@@ -128,7 +131,8 @@ struct Encode {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
     const uint64_t size_0 = lengths.size_0;
-    pick_largest(part, n, Candidates{part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<Selection>(at.place_7_selection), size_0, part.at<uint32_t>(at.place_7));
+    const Search place_7_search{part.at<Selection>(at.place_7_selection), {part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<uint32_t>(at.place_7)};
+    pick_largest(part, n, place_7_search, size_0);
     if (!part.is_last()) return;
     part.end_turn();
   }
