@@ -20,6 +20,7 @@ struct Promises {
   bool odd = true;          ///< D(E(-x)) = -D(E(x)) where no element is zero
   bool keeps_zeros = true;  ///< D(E(0)) = 0
   bool repeats = true;      ///< D(E(D(E(x)))) = D(E(x)), where no random numbers are drawn
+  bool anywhere = true;     ///< in another order elements decode in that order; where blocks share something, blocks
   bool on_average = false;  ///< the class holds in the mean of many encodings; of one it may be that nothing is gained
 };
 

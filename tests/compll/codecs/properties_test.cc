@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "tests/compll/codecs/promises.h"
 #include "tests/compll/support/inputs.h"
@@ -34,6 +35,23 @@ std::size_t sign_faults(const Codec& codec, const std::vector<float>& x) {
   const std::vector<float> a = round_trip(codec, scaled(x, -1)), b = round_trip(codec, x);
   std::size_t faults = 0;
   for (Elements i = 0; i < x.size(); ++i) faults += a[i] != -b[i];
+  return faults;
+}
+
+/// How many elements decode to something else when they, or the blocks that they share a scale with, change places.
+std::size_t order_faults(const Written& written, const std::vector<float>& x) {
+  const Elements shared = sharing(written, x.size()), block = shared == x.size() ? 1 : shared;
+  std::vector<Elements> from(x.size());
+  std::vector<Elements> blocks(x.size() / block);
+  for (Elements b = 0; b < blocks.size(); ++b) blocks[b] = b;
+  std::shuffle(blocks.begin(), blocks.end(), std::mt19937(3));
+  for (Elements i = 0; i < x.size(); ++i) from[i] = blocks[i / block] * block + i % block;
+  std::vector<float> y(x.size());
+  for (Elements i = 0; i < x.size(); ++i) y[i] = x[from[i]];
+  const std::vector<float> a = round_trip(*written.codec, x), b = round_trip(*written.codec, y);
+  std::size_t faults = 0;
+  // A sum rounds in the order of its elements.
+  for (Elements i = 0; i < x.size(); ++i) faults += !(std::fabs(b[i] - a[from[i]]) <= 1e-6f * std::fabs(b[i]));
   return faults;
 }
 
@@ -70,6 +88,19 @@ TEST_CASE("codecs: changing all signs changes the signs of what is decoded") {
       if (promises_of(name).odd) CHECK(faults == 0);
     }
   }
+}
+
+TEST_CASE("codecs: in another order elements, or blocks of them, decode in that order") {
+  int tried = 0;
+  for (const std::string& name : written_names()) {
+    const Written written = from_source(name);
+    if (!is_deterministic(written)) continue;
+    INFO(name);
+    const std::size_t faults = order_faults(written, gaussian(2048, 1));
+    CHECK((faults == 0) == promises_of(name).anywhere);
+    ++tried;
+  }
+  CHECK(tried > 15);
 }
 
 TEST_CASE("codecs: levels that are rounded down instead of to nearest would be noticed") {
