@@ -43,14 +43,14 @@ HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
   if (whole < end) body(whole, end - whole);
 }
 
-/// Where one vector holds sixteen elements, loops take four of them in a turn: what counts and looks for ends would
-/// otherwise be half of a loop. Their number tells these apart.
+/// A whole group of for_fours, and which one of the four it is: as a type, so that what a body keeps of the others
+/// stays in registers.
 template <size_t kNumber>
 struct Fourth : Whole {
   static constexpr size_t kPlace = kNumber;
 };
 
-/// The same, by fours where there are as many.
+/// As for_groups; where a vector holds sixteen, four in a turn: counting and looking for ends is half of a loop there.
 template <class Body>
 HWY_INLINE void for_fours(size_t begin, size_t end, const Body& body) {
   if constexpr (kParts == 1) {

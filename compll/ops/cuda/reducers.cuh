@@ -2,8 +2,8 @@
 //
 // Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): in a chunk of 4096 lane i of
 // 16 takes the elements i, i + 16, ... in turn, then halves are combined; what chunks become is reduced alike. Where the
-// order can be seen in the result it is kept: one half of a warp is the 16 lanes (LaneSum, LaneFold). Where it cannot each thread takes what it holds (Magnitude,
-// Extreme, Count, IntegerSum); the warp then exchanges words that join in any order.
+// order can be seen in the result it is kept: one half of a warp is the 16 lanes (LaneSum, LaneFold). Where it cannot be
+// seen, each thread takes what it holds, and the warp then exchanges words that join in any order.
 #pragma once
 
 #include "compll/ops/cuda/nan.cuh"
