@@ -19,6 +19,8 @@ constexpr EnvironmentVariable kTable[] = {
      "Rank 0 writes into this folder, for `casync plan`: `model.txtpb`, which gradients there are and when they are "
      "ready "
      "and needed, and `gradients.safetensors`, samples of them."},
+    {"CASYNC_STEPS", Type::kNumber, "the program decides",
+     "Ends the program with exit code 0 after so many steps, without its exit handlers: for measurements.", 1, 1e9},
     {"CASYNC_LOG_LEVEL", Type::kText, "warn", "`trace`, `debug`, `info`, `warn`, `error` or `off`."},
     {"CASYNC_RANK", Type::kNumber, "the launcher's", "This process's rank, from 0.", 0, 65535},
     {"CASYNC_SIZE", Type::kNumber, "the launcher's", "How many ranks the job has.", 1, 65536},
@@ -28,10 +30,13 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_NODE", Type::kText, "the machine",
      "Name of this process's node for strategy `hierarchical`: ranks with the same name are on one node."},
     {"CASYNC_RENDEZVOUS", Type::kText, "the launcher's",
-     "How ranks find each other: `host:port` (rank 0 listens there) or `file:DIRECTORY` (one that all ranks see)."},
+     "How ranks find each other: `host:port` (rank 0 listens there), `file:DIRECTORY` (one that all ranks see) "
+     "or `pmix` (mpirun's or srun's server)."},
     {"CASYNC_TOKEN", Type::kText, "the launcher's", "Secret of the job: who does not know it cannot join."},
     {"CASYNC_TOKEN_FILE", Type::kFile, "no file",
      "File that holds the token instead; it must be this user's, mode 0600."},
+    {"CASYNC_INSECURE", Type::kFlag, "0",
+     "1 lets ranks meet at a bare `host:port` without a token: whoever reaches that address may join the job."},
     {"CASYNC_INTERFACE", Type::kText, "chosen", "Network interface for data and for rank 0's address, such as `eth0`."},
     {"CASYNC_LINK", Type::kText, "unpaced",
      "Paces each rank's sending and receiving to a rate and a latency: `1gbit` or `1gbit,1ms`."},
@@ -42,7 +47,7 @@ constexpr EnvironmentVariable kTable[] = {
     {"CASYNC_THREADS", Type::kNumber, "cores per rank less one, at most 4",
      "Threads beside the progress thread that encode, merge and decode large partitions.", 0, 64},
     {"CASYNC_CACHE_DIR", Type::kDirectory, "`$XDG_CACHE_HOME/casync`, else `~/.cache/casync`",
-     "Where compiled codecs are kept; it must be this user's, and nobody else may write to it."},
+     "Where compiled codecs and parts of plugins are kept; it must be this user's, and nobody else may write to it."},
     {"CASYNC_COMPILE_SEC", Type::kNumber, "120", "A C++ compiler that takes longer for one codec is ended, in seconds.",
      0.1, 3600},
     {"CASYNC_INCLUDE_DIR", Type::kDirectory, "beside the library",

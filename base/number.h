@@ -16,4 +16,11 @@ inline std::optional<double> number_from(std::string_view text) {
   return value;
 }
 
+/// Whether `value` is `least` and a whole number of steps, but for the rounding of their product; a step of 0 is any.
+inline bool is_on_step(double value, double least, double step) {
+  if (step == 0) return true;
+  const double steps = (value - least) / step;
+  return std::fabs(steps - std::round(steps)) <= 1e-9 * std::fmax(1, std::fabs(steps));
+}
+
 }  // namespace casync

@@ -93,6 +93,7 @@ struct Plan {
   std::vector<Entry> gradients;
   World world;
   Bytes fusion_bytes = 64_KiB;  ///< small messages to one peer travel together up to this many bytes; 0: never
+  bool coordinated = false;     ///< ranks send when a coordinator lets them: one bulk to and from each at a time
   std::uint64_t seed = 0;
   std::optional<Prediction> predicted;
   SyncMode mode;

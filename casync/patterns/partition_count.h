@@ -10,18 +10,26 @@ namespace casync {
 
 /// Less than this is not worth a partition of its own: a round trip costs more than splitting it saves.
 inline constexpr Bytes kLeastOwnedBytes = 64_KiB;
+/// Nor is less than this for each rank: with every partition a rank sends and receives two messages more, so the least
+/// partition grows with the group (256 KiB for 1,024 ranks). Otherwise a large model on many ranks would be tens of
+/// thousands of messages a rank and step.
+inline constexpr Bytes kLeastBytesForEachRank = 256;
+
+constexpr Bytes least_owned_bytes(int ranks) {
+  return std::max(kLeastOwnedBytes, kLeastBytesForEachRank * static_cast<Bytes>(ranks));
+}
 /// However small a plan's partition_bytes.
 inline constexpr int kMostPartitions = 65536;
 
 /// How many partitions a gradient of `bytes` gets: about partition_bytes each, a multiple of `ranks` once each
-/// rank can own a worthwhile one (kLeastOwnedBytes, or partition_bytes if that is less), so that all links carry
+/// rank can own a worthwhile one (least_owned_bytes, or partition_bytes if that is less), so that all links carry
 /// the same; below that, as many worthwhile ones as there are, at least 1. At most kMostPartitions.
 /// `partition_bytes` 0 counts as 1.
 inline int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes) {
   CASYNC_CHECK(ranks >= 1);
   const auto owners = static_cast<std::size_t>(ranks);
   partition_bytes = std::max<Bytes>(partition_bytes, 1);
-  const Bytes worthwhile = std::min(partition_bytes, kLeastOwnedBytes);
+  const Bytes worthwhile = std::min(partition_bytes, least_owned_bytes(ranks));
   const std::size_t most = std::max(kMostPartitions / owners * owners, std::size_t{1});
   std::size_t count = bytes / worthwhile;
   if (count >= owners) count = round_up(ceil_div(bytes, partition_bytes), owners);

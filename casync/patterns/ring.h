@@ -20,6 +20,10 @@ constexpr Rank at(int position, Rank owner, int ranks) { return (owner + 1 + pos
 /// The hop of the message that the rank at `position` sends while reducing (positions 0 .. ranks - 2).
 constexpr std::uint32_t reduce_hop(int position) { return static_cast<std::uint32_t>(position); }
 
+/// The hop of the message in which the rank at `position` sends the code of the one at `origin` on, where codes travel
+/// side by side: 0 is its own.
+constexpr std::uint32_t relay_hop(int origin, int position) { return static_cast<std::uint32_t>(position - origin); }
+
 /// The hop of the message that the rank at `position` receives while gathering (positions 0 .. ranks - 2): the
 /// hops go on where the reduction ended, the owner sending the first.
 constexpr std::uint32_t gather_hop(int position, int ranks) { return static_cast<std::uint32_t>(ranks - 1 + position); }

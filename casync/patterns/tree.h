@@ -21,6 +21,13 @@ constexpr int parent(int place) { return place & (place - 1); }
 /// How many places hang from this one, itself included: they follow it without a gap.
 constexpr int size(int place, int ranks) { return place == 0 ? ranks : std::min(place & -place, ranks - place); }
 
+/// How many places hang from one that is not the root, in the mean, itself included.
+constexpr double mean_size(int ranks) {
+  int sum = 0;
+  for (int place = 1; place < ranks; ++place) sum += size(place, ranks);
+  return ranks > 1 ? static_cast<double>(sum) / (ranks - 1) : 1;
+}
+
 /// How many bits a number takes that is not negative; 0 takes none.
 constexpr int bits(int number) { return static_cast<int>(std::bit_width(static_cast<unsigned>(number))); }
 
@@ -39,5 +46,9 @@ constexpr std::uint32_t up_hop(int place, int ranks) { return static_cast<std::u
 constexpr std::uint32_t down_hop(int place, int ranks) {
   return static_cast<std::uint32_t>(height(0, ranks) + depth(place) - 1);
 }
+
+/// The hop of the message in which a place sends the code of `origin`, which hangs from it, to its parent, where codes
+/// travel side by side: 0 is its own.
+constexpr std::uint32_t relay_hop(int origin, int place) { return static_cast<std::uint32_t>(origin - place); }
 
 }  // namespace casync::tree

@@ -215,9 +215,14 @@ void check_warm_up(const Placed<wire::Plan>& from, const Plan& plan) {
 /// Files are written as seen from the plan's folder; from here on as seen from where the program runs.
 void resolve_files(const std::filesystem::path& folder, Choice* choice) {
   const auto resolve = [&](CodecChoice& codec) {
-    if (!is_codec_file(codec.name) || std::filesystem::path(codec.name).is_absolute()) return;
-    const std::filesystem::path path = (folder / codec.name).lexically_normal();
-    codec.name = path.has_parent_path() ? path.string() : "./" + path.string();
+    if (!is_codec_file(codec.name)) return;
+    std::vector<std::string> files = codec_files(codec.name);
+    for (std::string& file : files) {
+      if (std::filesystem::path(file).is_absolute()) continue;
+      const std::filesystem::path path = (folder / file).lexically_normal();
+      file = path.has_parent_path() ? path.string() : "./" + path.string();
+    }
+    codec.name = codec_file_name(files);
   };
   for (std::optional<CodecChoice>* codec : {&choice->codec, &choice->second_hop}) {
     if (*codec) resolve(**codec);
@@ -283,6 +288,7 @@ Plan read_plan(const Placed<wire::Plan>& from) {
   plan.fusion_bytes = static_cast<Bytes>(
       from.within(wire::Plan::kFusionBytesFieldNumber, from->has_fusion_bytes(), from->fusion_bytes(), 0)
           .value_or(static_cast<std::int64_t>(plan.fusion_bytes)));
+  plan.coordinated = from->coordinated();
   plan.seed = from->seed();
   if (from->has_predicted()) {
     plan.predicted = read_prediction(from.inner(from->predicted(), wire::Plan::kPredictedFieldNumber));
@@ -368,6 +374,7 @@ std::string plan_text(const Plan& plan) {
     write_choice(entry.choice, to);
   }
   if (plan.fusion_bytes != Plan{}.fusion_bytes) message.set_fusion_bytes(static_cast<std::int64_t>(plan.fusion_bytes));
+  if (plan.coordinated) message.set_coordinated(true);
   if (plan.seed != 0) message.set_seed(plan.seed);
   if (plan.predicted) write_prediction(*plan.predicted, message.mutable_predicted());
   write_mode(plan.mode, &message);

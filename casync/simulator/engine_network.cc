@@ -101,7 +101,9 @@ void Engine::start_sending(std::size_t port) {
 /// Takes along what fits into the same message, most urgent first. Returns its bytes.
 double Engine::fuse(std::uint32_t first) {
   Bytes bytes = 0;
+  std::size_t count = 0;
   const auto take = [&](std::uint32_t send) {
+    ++count;
     bytes += tasks_[send].bytes;
     if (!is_announced(send)) since_[send] = now_;
     queued_as_[send] = 0;
@@ -112,7 +114,7 @@ double Engine::fuse(std::uint32_t first) {
     UrgentQueue& lane = lanes_[lane_key(rank_of(first), tasks_[first].peer)];
     for (std::uint32_t last = first; clean(lane);) {
       const std::uint32_t next = lane.top().task;
-      if (!fuses(bytes, tasks_[next].bytes, scenario_.fusion_bytes)) break;
+      if (!fuses(count, bytes, tasks_[next].bytes, scenario_.fusion_bytes)) break;
       take(next);
       last = fused_with_[last] = next;
     }

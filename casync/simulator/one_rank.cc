@@ -338,7 +338,7 @@ void OneRank::start_sending(bool between) {
     const Stage& stage = stage_of(item);
     const double each = stage.bytes / std::max(1.0, stage.messages);
     if (!together.empty() &&
-        (!stage.joins || !fuses(static_cast<Bytes>(bytes), static_cast<Bytes>(each), fusion_bytes_))) {
+        (!stage.joins || !fuses(together.size(), static_cast<Bytes>(bytes), static_cast<Bytes>(each), fusion_bytes_))) {
       break;
     }
     port.ready.pop();

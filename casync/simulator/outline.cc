@@ -47,10 +47,10 @@ class Writer {
   Outline write(StrategyKind strategy, bool coded_terms) {
     switch (strategy) {
       case StrategyKind::kPs: ps(coded_terms); break;
-      case StrategyKind::kRing: ring(); break;
+      case StrategyKind::kRing: ring(coded_terms); break;
       case StrategyKind::kAllGather: all_gather(); break;
-      case StrategyKind::kTree: tree(); break;
-      case StrategyKind::kHierarchical: hierarchical(); break;
+      case StrategyKind::kTree: tree(coded_terms); break;
+      case StrategyKind::kHierarchical: hierarchical(coded_terms); break;
     }
     const double scale = rounds_ / made_.rounds;  // a written round may stand for several
     for (Stage& stage : made_.stages) {
@@ -165,23 +165,24 @@ class Writer {
     codec(Kind::kDecode, of_round_, second(costs_).decode(slice_));
   }
 
-  /// Steps one after the other, in at most four pieces each way.
-  void ring() {
+  /// Steps one after the other, in at most four pieces each way. Coded terms travel side by side, more of them with
+  /// each step.
+  void ring(bool coded_terms) {
     const double rest = 1 - std::min(share_, 1.0);
     const bool between = nodes_ > 1;  // the slowest link of the ring sets its pace where all its links are busy
     const auto mean = [&](double inside, double outside) {
       return nodes_ > 1 ? ((each_ - 1) * inside + outside) / each_ : inside;
     };
-    const auto hops = [&](Bytes bytes, const auto& before, const auto& after) {
+    const auto hops = [&](Bytes bytes, double together, const auto& before, const auto& after) {
       const int pieces = std::min(ranks_ - 1, 4);
       for (int i = 0; i < pieces; ++i) {
         const double steps = static_cast<double>(ranks_ - 1) / pieces;
         before(steps);
         // Only one rank of a node has its successor elsewhere: a port that is shared is not asked for by the others.
-        Stage& sent = send(between, steps * share_, bytes, 0, 1);
+        Stage& sent = send(between, together * steps * share_, bytes, 0, 1);
         if (between && profile_.node_shares_port) sent.seconds /= each_, sent.receive_s /= each_;
         sent.gathers = sent.joins = true;
-        sent.then_s = steps * (rest * mean(leaving(false, bytes), leaving(true, bytes)) +
+        sent.then_s = steps * (together * rest * mean(leaving(false, bytes), leaving(true, bytes)) +
                                mean(profile_.inside.latency_s, profile_.between.latency_s)) -
                       sent.latency_s;
         after(steps);
@@ -189,16 +190,22 @@ class Writer {
     };
     const Bytes there = first(costs_).payload_bytes(slice_), back = second(costs_).payload_bytes(slice_);
     const double merge = merge_seconds(slice_, 1, first(costs_), true, costs_, first(costs_));
-    const double last = merge_seconds(slice_, ranks_ > 1 ? 1 : 0, first(costs_), true, costs_, second(costs_));
+    const double last = coded_terms
+                            ? merge_of_codes()
+                            : merge_seconds(slice_, ranks_ > 1 ? 1 : 0, first(costs_), true, costs_, second(costs_));
     const double encode = first(costs_).encode(slice_), decode = second(costs_).decode(slice_);
-    if (ranks_ > 1) codec(Kind::kEncode, share_, encode, rest * encode).gathers = true;
+    if (coded_terms) {
+      codec(Kind::kEncode, of_round_, encode);
+    } else if (ranks_ > 1) {
+      codec(Kind::kEncode, share_, encode, rest * encode).gathers = true;
+    }
     double merges = -1;  // the first step sends what was encoded
     const auto merge_before = [&](double steps) {
       const double times = steps + std::min(merges, 0.0);
       merges = 0;
-      if (times > 0) gathering(times * share_, merge, times * rest * merge);
+      if (times > 0 && !coded_terms) gathering(times * share_, merge, times * rest * merge);
     };
-    hops(there, merge_before, [](double) {});
+    hops(there, coded_terms ? ranks_ / 2.0 : 1, merge_before, [](double) {});
     gathering(share_, last, rest * last);
     const auto decode_after = [&](double steps) {
       Stage& decoded = codec(Kind::kDecode, steps * share_, decode);
@@ -206,7 +213,7 @@ class Writer {
     };
     hop_ += 1;
     hops(
-        back, [](double) {}, decode_after);
+        back, 1, [](double) {}, decode_after);
     codec(Kind::kDecode, share_, decode).gathers = true;
   }
 
@@ -219,18 +226,26 @@ class Writer {
     if (inside > 0) send(false, of_round_ * inside, bytes, 0, inside);
     if (outside > 0) send(true, of_round_ * outside, bytes, 0, outside);
     hop_ += 1;
+    if (first(costs_).facts().traits.votes) {
+      codec(Kind::kMerge, of_round_, merge_of_codes());
+      codec(Kind::kDecode, of_round_, second(costs_).decode(slice_));
+      return;
+    }
     codec(Kind::kMerge, of_round_, merge_seconds(slice_, ranks_, first(costs_), false, costs_, sum(costs_)));
     if (profile_.task_s > 0) codec(Kind::kDecode, of_round_, 0);  // the sum is there; what is left is a task
   }
 
-  void tree() {
+  double merge_of_codes() const { return merge_seconds(slice_, ranks_, first(costs_), false, costs_, second(costs_)); }
+
+  void tree(bool coded_terms) {
     const double outside = nodes_ > 1 ? crossing_ : 0, inside = ranks_ - 1 - outside;
     const int levels = tree::bits(ranks_ - 1), levels_outside = tree::bits(nodes_ - 1);
     const int levels_inside = levels - levels_outside;
     const Bytes there = first(costs_).payload_bytes(slice_), back = second(costs_).payload_bytes(slice_);
     // A rank has i children with probability 2^-(i+1); the way up passes one with 1, with 2, ... children.
     double busy = first(costs_).encode(slice_) / 2, chain = first(costs_).encode(slice_);
-    for (int i = 1; i < levels; ++i) {
+    if (coded_terms) busy = chain;
+    for (int i = 1; i < levels && !coded_terms; ++i) {
       const double merge = merge_seconds(slice_, i, first(costs_), true, costs_, first(costs_));
       busy += merge * std::ldexp(1.0, -(i + 1));
       chain += merge;
@@ -242,9 +257,12 @@ class Writer {
       sent.then_s = std::max(0, steps - 1) * sent.latency_s +
                     std::max(0.0, steps * leaving(between, bytes) - sent.seconds / made_.lumps);
     };
-    way(false, inside, levels_inside, there);
-    way(true, outside, levels_outside, there);
-    const double last = merge_seconds(slice_, levels, first(costs_), true, costs_, second(costs_));
+    // Side by side a rank sends the codes of all that hang from it.
+    const double together = coded_terms ? tree::mean_size(ranks_) : 1;
+    way(false, together * inside, levels_inside, there);
+    way(true, together * outside, levels_outside, there);
+    const double last =
+        coded_terms ? merge_of_codes() : merge_seconds(slice_, levels, first(costs_), true, costs_, second(costs_));
     hop_ += 1;
     codec(Kind::kMerge, share_, last, last * (1 - std::min(share_, 1.0)));
     way(true, outside, levels_outside, back);
@@ -252,31 +270,38 @@ class Writer {
     codec(Kind::kDecode, of_round_, second(costs_).decode(slice_));
   }
 
-  void hierarchical() {
-    const Bytes elements = raw(costs_).payload_bytes(slice_);
+  void hierarchical(bool coded_terms) {
+    const Bytes elements = (coded_terms ? first(costs_) : raw(costs_)).payload_bytes(slice_);
     const Bytes there = first(costs_).payload_bytes(slice_), back = second(costs_).payload_bytes(slice_);
     const double of_delegate = of_round_ / each_;  // partitions that a rank is its node's delegate for
     const double delegate_rest = 1 - std::min(of_delegate, 1.0), rest = 1 - std::min(share_, 1.0);
     const int others = each_ - 1, other_nodes = nodes_ - 1;
     const int at_port = other_nodes * (profile_.node_shares_port ? each_ : 1);
+    if (coded_terms) codec(Kind::kEncode, of_round_, first(costs_).encode(slice_));
     if (others > 0) {
       send(false, of_delegate * others, elements, delegate_rest * others * arriving_from(false, elements, others),
            others);
     }
+    const double together = coded_terms ? each_ : 1;
     if (nodes_ > 1) {
-      if (others > 0) {
+      if (coded_terms) {
+        hop_ += 1;
+      } else if (others > 0) {
         const double merge = merge_seconds(slice_, others, raw(costs_), true, costs_, first(costs_));
         gathering(of_delegate, merge, delegate_rest * merge);
       } else {
         codec(Kind::kEncode, of_round_ * other_nodes / nodes_, first(costs_).encode(slice_));
       }
-      send(true, of_delegate * other_nodes / nodes_, there, rest * other_nodes * arriving_from(true, there, at_port),
-           at_port);
-      const double merge = merge_seconds(slice_, other_nodes, first(costs_), true, costs_, second(costs_));
+      send(true, together * of_delegate * other_nodes / nodes_, there,
+           together * rest * other_nodes * arriving_from(true, there, at_port), at_port);
+      const double merge = coded_terms
+                               ? merge_of_codes()
+                               : merge_seconds(slice_, other_nodes, first(costs_), true, costs_, second(costs_));
       gathering(share_, merge, rest * merge);
       send(true, share_ * other_nodes, back, rest * other_nodes * leaving_to(true, back, at_port), at_port);
     } else {
-      const double merge = merge_seconds(slice_, others, raw(costs_), true, costs_, second(costs_));
+      const double merge =
+          coded_terms ? merge_of_codes() : merge_seconds(slice_, others, raw(costs_), true, costs_, second(costs_));
       gathering(of_delegate, merge, delegate_rest * merge);
     }
     if (others > 0) {

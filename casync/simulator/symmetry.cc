@@ -86,8 +86,11 @@ Result<double> tasks_at_most(const Scenario& scenario, const Symmetry& symmetry)
   CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements) {
     const double partitions = std::min<double>(std::max(decision.partitions, 1), static_cast<double>(elements));
     // A rank exchanges with all, or it encodes, sends, receives and decodes, and another receives from it and sends
-    // to it. Beside that, of a codec that exchanges, a turn before and one behind.
-    const bool all = decision.strategy == StrategyKind::kAllGather;
+    // to it. Beside that, of a codec that exchanges, a turn before and one behind. Codes that travel side by side are
+    // at most all, coming and going.
+    const auto facts = scenario.facts_of(decision.codec);
+    const bool side_by_side = facts && facts->traits.coded_terms && decision.strategy != StrategyKind::kPs;
+    const bool all = side_by_side || decision.strategy == StrategyKind::kAllGather;
     tasks += symmetry.period * (2 + partitions * (all ? 2 * ranks + 1 : 6));
   }));
   return tasks;

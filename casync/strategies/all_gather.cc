@@ -25,12 +25,12 @@ void add_partition(TaskGraph::Builder& graph, const Exchange& exchange, std::uin
     graph.add(Recv{peer, theirs, {partition, kOnlyHop}});
     contributions[static_cast<std::size_t>(peer)] = theirs;
   }
-  const BufferId sum = graph.buffer({slice, Hop::kSum, partition});
-  const TaskId merged =
-      graph.add(Merge{.contributions = std::move(contributions), .local = slice, .to = sum, .last = true});
-  // The sum takes the gradient's own memory, where the code of an identity codec lies.
-  for (TaskId one : sent) graph.after(one, merged);
-  graph.add(Decode{sum, slice});
+  const BufferId merged = graph.buffer({slice, exchange.votes ? Hop::kSecond : Hop::kSum, partition});
+  const TaskId merge =
+      graph.add(Merge{.contributions = std::move(contributions), .local = slice, .to = merged, .last = true});
+  // A sum takes the gradient's own memory, where the code of an identity codec lies.
+  for (TaskId one : sent) graph.after(one, merge);
+  graph.add(Decode{merged, slice});
 }
 
 }  // namespace

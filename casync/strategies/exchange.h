@@ -15,7 +15,9 @@ struct Exchange {
   int ranks = 1;
   Rank self = 0;
   std::size_t first_owner = 0;
-  bool coded_terms = false;  ///< only a code says what a rank contributes: the owner encodes its own elements, too
+  bool coded_terms = false;  ///< only a code says what a rank contributes: the owner encodes its own elements, too, and
+                             ///< codes reach it as they are, not merged on their way
+  bool votes = false;        ///< coded_terms, and the codes of all ranks make a code and not a sum
   std::span<const int> node_of = {};  ///< as Topology's
 
   Rank owner(std::size_t partition) const { return partition_owner(partition, first_owner, ranks); }

@@ -14,6 +14,14 @@ constexpr std::uint32_t kToOwner = 1;
 constexpr std::uint32_t kFromOwner = 2;
 constexpr std::uint32_t kFromDelegate = 3;
 
+// Where codes travel side by side, hop 0 is a rank's own code, to its delegate or to the owner. Hop 1 + i is the code
+// of the i-th rank of a node, sent on by its delegate. The later hops are numbered from the largest node on.
+std::uint32_t most_ranks(std::span<const Node> nodes) {
+  std::size_t most = 1;
+  for (const Node& node : nodes) most = std::max(most, node.size());
+  return static_cast<std::uint32_t>(most);
+}
+
 using Contributions = std::vector<std::optional<BufferId>>;
 
 // One partition on this rank.
@@ -23,7 +31,11 @@ class Leg {
       const Slice& slice)
       : graph_(graph),
         nodes_(nodes),
+        ranks_(exchange.ranks),
         self_(exchange.self),
+        coded_terms_(exchange.coded_terms),
+        from_owner_(coded_terms_ ? most_ranks(nodes) + 1 : kFromOwner),
+        from_delegate_(coded_terms_ ? most_ranks(nodes) + 2 : kFromDelegate),
         turn_(exchange.first_owner + partition),
         partition_(partition),
         slice_(slice) {
@@ -48,31 +60,62 @@ class Leg {
   BufferId buffer(Hop hop) { return graph_.buffer({slice_, hop, partition_}); }
 
   void add_member() {
-    const BufferId mine = buffer(Hop::kRaw);
-    graph_.add(Encode{slice_, mine});
+    const BufferId mine = add_code(coded_terms_ ? Hop::kFirst : Hop::kRaw);
     const TaskId sent = graph_.add(Send{delegate_, mine, {partition_, kToDelegate}});
     const BufferId result = buffer(Hop::kSecond);
-    graph_.add(Recv{delegate_, result, {partition_, kFromDelegate}});
+    graph_.add(Recv{delegate_, result, {partition_, from_delegate_}});
     // Raw elements are sent from the gradient's own memory.
     graph_.after(sent, graph_.add(Decode{result, slice_}));
   }
 
+  BufferId add_code(Hop hop) {
+    const BufferId mine = buffer(hop);
+    graph_.add(Encode{slice_, mine});
+    return mine;
+  }
+
   void add_delegate() {
-    const BufferId sum = node_->size() > 1 ? add_merge(node_contributions(), Hop::kFirst, false) : buffer(Hop::kFirst);
-    if (node_->size() == 1) graph_.add(Encode{slice_, sum});
-    const TaskId sent = graph_.add(Send{owner_, sum, {partition_, kToOwner}});
+    const std::vector<TaskId> sent = coded_terms_ ? add_relay() : std::vector{add_sum()};
     const BufferId result = buffer(Hop::kSecond);
-    graph_.add(Recv{owner_, result, {partition_, kFromOwner}});
+    graph_.add(Recv{owner_, result, {partition_, from_owner_}});
     send_to_node(result);  // before the decode, so that they need not wait for it
     // The code of an identity codec lies in the gradient's own memory, too.
-    graph_.after(sent, graph_.add(Decode{result, slice_}));
+    const TaskId decoded = graph_.add(Decode{result, slice_});
+    for (const TaskId one : sent) graph_.after(one, decoded);
+  }
+
+  TaskId add_sum() {
+    const BufferId sum =
+        node_->size() > 1 ? add_merge(node_contributions(), Hop::kFirst, false) : add_code(Hop::kFirst);
+    return graph_.add(Send{owner_, sum, {partition_, kToOwner}});
+  }
+
+  std::vector<TaskId> add_relay() {
+    std::vector<TaskId> sent{graph_.add(Send{owner_, add_code(Hop::kFirst), {partition_, 0}})};
+    for (std::size_t i = 0; i < node_->size(); ++i) {
+      const Rank rank = (*node_)[i];
+      if (rank == self_) continue;
+      const BufferId theirs = add_arrival(rank, Hop::kFirst, kToDelegate);
+      sent.push_back(graph_.add(Send{owner_, theirs, {partition_, relay_hop(i)}}));
+    }
+    return sent;
+  }
+
+  static std::uint32_t relay_hop(std::size_t place) { return static_cast<std::uint32_t>(place + 1); }
+
+  BufferId add_arrival(Rank from, Hop hop, std::uint32_t message) {
+    const BufferId theirs = buffer(hop);
+    graph_.add(Recv{from, theirs, {partition_, message}});
+    return theirs;
   }
 
   void add_owner() {
-    const BufferId result =
-        add_merge(nodes_.size() == 1 ? node_contributions() : all_contributions(), Hop::kSecond, true);
+    const BufferId result = add_merge(coded_terms_         ? all_codes()
+                                      : nodes_.size() == 1 ? node_contributions()
+                                                           : all_contributions(),
+                                      Hop::kSecond, true);
     for (const Node& node : nodes_) {
-      if (&node != node_) graph_.add(Send{delegate(node, turn_), result, {partition_, kFromOwner}});
+      if (&node != node_) graph_.add(Send{delegate(node, turn_), result, {partition_, from_owner_}});
     }
     send_to_node(result);
     graph_.add(Decode{result, slice_});
@@ -83,10 +126,7 @@ class Leg {
     Contributions contributions;
     for (const Rank rank : *node_) {
       std::optional<BufferId> theirs;
-      if (rank != self_) {
-        theirs = buffer(Hop::kRaw);
-        graph_.add(Recv{rank, *theirs, {partition_, kToDelegate}});
-      }
+      if (rank != self_) theirs = add_arrival(rank, Hop::kRaw, kToDelegate);
       contributions.push_back(theirs);
     }
     return contributions;
@@ -98,12 +138,25 @@ class Leg {
     for (const Node& node : nodes_) {
       std::optional<BufferId> theirs;
       if (&node != node_) {
-        theirs = buffer(Hop::kFirst);
-        graph_.add(Recv{delegate(node, turn_), *theirs, {partition_, kToOwner}});
+        theirs = add_arrival(delegate(node, turn_), Hop::kFirst, kToOwner);
       } else if (node.size() > 1) {
         theirs = add_merge(node_contributions(), Hop::kSum, false);
       }
       contributions.push_back(theirs);
+    }
+    return contributions;
+  }
+
+  // In rank order: the codes of this node from its ranks, those of another from its delegate.
+  Contributions all_codes() {
+    Contributions contributions(static_cast<std::size_t>(ranks_));
+    for (const Node& node : nodes_) {
+      for (std::size_t i = 0; i < node.size(); ++i) {
+        const Rank from = &node == node_ ? node[i] : delegate(node, turn_);
+        const std::uint32_t message = from == node[i] ? 0 : relay_hop(i);
+        contributions[static_cast<std::size_t>(node[i])] =
+            node[i] == self_ ? add_code(Hop::kFirst) : add_arrival(from, Hop::kFirst, message);
+      }
     }
     return contributions;
   }
@@ -116,13 +169,16 @@ class Leg {
 
   void send_to_node(BufferId result) {
     for (const Rank rank : *node_) {
-      if (rank != self_) graph_.add(Send{rank, result, {partition_, kFromDelegate}});
+      if (rank != self_) graph_.add(Send{rank, result, {partition_, from_delegate_}});
     }
   }
 
   TaskGraph::Builder& graph_;
   std::span<const Node> nodes_;
+  int ranks_;
   Rank self_;
+  bool coded_terms_;
+  std::uint32_t from_owner_, from_delegate_;  ///< hops
   std::size_t turn_;
   std::uint32_t partition_;
   Slice slice_;

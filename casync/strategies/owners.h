@@ -16,9 +16,23 @@ struct OwnedGradient {
   int partitions = 1;
 };
 
-/// make_graph's `first_owner` of each, so that all ranks own about as many elements: by name, each gradient goes where
-/// least is owned so far, and to the next rank in turn where all own alike. A function of names, sizes and partitions,
-/// in whatever order they come.
+/// Chooses make_graph's `first_owner`, so that all ranks own about as many elements: by name, each gradient goes to the
+/// ranks that own the fewest elements so far, and to the next rank in turn where all own the same number.
+class Owners {
+ public:
+  explicit Owners(int ranks);
+  /// The first owner of each gradient. A function of names, sizes and partitions of these gradients, in any order, and
+  /// of the earlier calls.
+  std::vector<std::size_t> assign(std::span<const OwnedGradient> gradients);
+
+ private:
+  std::size_t assign(const OwnedGradient& gradient);
+
+  std::vector<Elements> owned_;  ///< by rank
+  std::size_t turn_ = 0;
+};
+
+/// The same for gradients that are all there are.
 std::vector<std::size_t> first_owners(std::span<const OwnedGradient> gradients, int ranks);
 
 }  // namespace casync

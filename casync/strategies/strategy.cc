@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "casync/strategies/strategy.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "casync/patterns/tree.h"
 #include "casync/strategies/all_gather.h"
 #include "casync/strategies/hierarchical.h"
 #include "casync/strategies/ps.h"
@@ -19,19 +21,17 @@ namespace {
 struct Strategy {
   StrategyKind kind;
   std::string_view name;
-  bool merges_at_each_hop;  ///< the first hop's codec must not add an error when it merges
-  bool has_second_hop;      ///< a codec can be named for it
-  bool merges_elements;     ///< of ranks that have not encoded them
+  bool has_second_hop;  ///< a codec can be named for it
   TaskGraph (*graph)(const Exchange&);
 };
 
 // The one list of strategies: a new one is a file and a line here.
 constexpr std::array kStrategies = {
-    Strategy{StrategyKind::kPs, "ps", false, true, false, &ps_graph},
-    Strategy{StrategyKind::kRing, "ring", true, true, true, &ring_graph},
-    Strategy{StrategyKind::kAllGather, "all_gather", false, false, false, &all_gather_graph},
-    Strategy{StrategyKind::kTree, "tree", true, true, true, &tree_graph},
-    Strategy{StrategyKind::kHierarchical, "hierarchical", false, true, true, &hierarchical_graph},
+    Strategy{StrategyKind::kPs, "ps", true, &ps_graph},
+    Strategy{StrategyKind::kRing, "ring", true, &ring_graph},
+    Strategy{StrategyKind::kAllGather, "all_gather", false, &all_gather_graph},
+    Strategy{StrategyKind::kTree, "tree", true, &tree_graph},
+    Strategy{StrategyKind::kHierarchical, "hierarchical", true, &hierarchical_graph},
 };
 
 const Strategy& strategy_of(StrategyKind kind) {
@@ -43,20 +43,11 @@ const Strategy& strategy_of(StrategyKind kind) {
 
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
-Status can_carry(const Strategy& strategy, const Decision& decision, const CodecTraits& traits) {
-  const std::string name = "strategy " + quoted(strategy.name), codec = "codec " + quoted(decision.codec.name);
-  const std::string second = quoted(decision.second_hop.name);
-  if (strategy.merges_at_each_hop && !traits.exact_merge) {
-    return plan_error(name + " merges again at each hop, and " + codec + " (second_hop " + second +
-                      ") adds an error each time; use strategy `ps`, or codec `none` with second_hop " + second);
-  }
-  if (strategy.merges_elements && traits.coded_terms) {
-    return plan_error(name + " adds up elements that no rank has encoded, and " + codec +
-                      " needs each rank to encode its own; use strategy `ps` or `all_gather`");
-  }
+Status can_carry(const Strategy& strategy, const Decision& decision) {
   if (!strategy.has_second_hop && !(decision.second_hop == decision.codec)) {
-    return plan_error(name + " has one hop only, in codec " + quoted(text_of(decision.codec)) +
-                      ", and nothing travels in second_hop " + quoted(text_of(decision.second_hop)) +
+    return plan_error("strategy " + quoted(strategy.name) + " has one hop only, in codec " +
+                      quoted(text_of(decision.codec)) + ", and nothing travels in second_hop " +
+                      quoted(text_of(decision.second_hop)) +
                       "; name the codec beside the strategy, which then stands for both hops, or use strategy `ps`");
   }
   return Status::ok();
@@ -84,14 +75,23 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
   const Strategy& strategy = strategy_of(decision.strategy);
   const Result<CodecTraits> traits = traits_of(decision.codec);
   if (!traits) return traits.status();
-  CASYNC_RETURN_IF_ERROR(can_carry(strategy, decision, *traits));
+  CASYNC_RETURN_IF_ERROR(can_carry(strategy, decision));
   return strategy.graph({.elements = elements,
                          .partitions = static_cast<std::size_t>(decision.partitions),
                          .ranks = topology.ranks,
                          .self = self,
                          .first_owner = first_owner,
                          .coded_terms = traits->coded_terms,
+                         .votes = traits->votes,
                          .node_of = topology.node_of});
+}
+
+double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits& traits) {
+  if (traits.exact_merge || traits.coded_terms) return 1;
+  const double others = ranks - 1;  // of N ranks each partition has an owner, whose elements need no code
+  if (strategy == StrategyKind::kRing) return std::max(1.0, others / 2);
+  if (strategy == StrategyKind::kTree) return std::max(1.0, others / ranks * tree::mean_size(ranks));
+  return 1;
 }
 
 std::string_view name_of(StrategyKind kind) { return strategy_of(kind).name; }

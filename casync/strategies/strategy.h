@@ -17,15 +17,20 @@ struct CodecTraits {
   bool exact_merge = false;      ///< merging again at each hop adds no error
   double bits_per_element = 32;  ///< on the wire, scales included
   bool coded_terms = false;      ///< what a rank contributes is its code, never its raw elements
+  bool votes = false;            ///< and what comes of it is made of the codes of all ranks, and is no sum
 };
 using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
 
 /// The graph of `self` for one gradient of `elements` elements. `first_owner` spreads the owners of the
 /// partitions over the ranks (the gradient's position); it and `topology` must be the same on all ranks.
-/// PlanError: the strategy cannot carry the decision's codecs (`ring` and `tree` need an exact merge, `all_gather`
-/// has no second hop, `ring`, `tree` and `hierarchical` add up elements), naming both and what to use instead.
+/// PlanError: the strategy cannot carry the decision's codecs (`all_gather` has no second hop), naming both and what to
+/// use instead.
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of);
+
+/// How often a rank's elements are encoded on their way to whoever merges all, in the mean over the ranks, but at least
+/// 1: so many times a first hop loses what its codec loses of independent gradients once. 1 where merging is exact.
+double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits& traits);
 
 /// "ps", "ring", "all_gather", ...; and back (PlanError lists the names).
 std::string_view name_of(StrategyKind kind);

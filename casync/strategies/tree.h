@@ -7,8 +7,9 @@
 namespace casync {
 
 /// Tree: the ranks of a partition form a binomial tree with its owner as the root. Each merges what its children sent
-/// to its own elements, encodes the sum again (for codecs with an exact merge) and sends it up; the owner's final code
-/// goes down the same tree unchanged. No rank waits for more than about log2(ranks) messages.
+/// to its own elements, encodes the sum again and sends it up; the owner's final code goes down the same tree
+/// unchanged. No rank waits for more than about log2(ranks) messages. With coded terms each sends all codes that it has
+/// up side by side, and the owner merges them in rank order.
 TaskGraph tree_graph(const Exchange& exchange);
 
 }  // namespace casync

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "casync/planner/search/limits.h"
 #include "casync/simulator/rounds.h"
 
 namespace casync {
@@ -19,12 +20,14 @@ Evaluator::Evaluator(const PlanRequest& request)
       ranks_(alike_ranks(request.topology)),
       exchanges_(exchanges_of(request.training, request.mode)),
       rank_(exchanges_.training, request.profile) {
+  no_limits_.max_error = request.max_error;
   const auto has_rounds = [&](const CodecChoice& choice) {
     const Result<CodecFacts> codec = facts(choice);
     return codec && codec->rounds;
   };
   for (std::size_t i = 0; i < request.codecs.size(); ++i) {
     no_limits_.offers.push_back(i);
+    losses_differ_ = losses_differ_ || !request.codecs[i].recorded.empty();
     shapes_count_ = shapes_count_ || has_rounds(request.codecs[i].choice);
   }
   for (const Limits& limits : request.limits) {
@@ -38,7 +41,20 @@ std::string Evaluator::kind_of(std::size_t at) {
   const GradientSpec& spec = request_.training.gradients[at].spec;
   const std::int64_t rows = shapes_count_ && spec.shape.size() > 1 ? spec.shape.front() : 0;
   return std::to_string(spec.elements()) + " " + std::string(name_of(spec.dtype)) + " " + std::to_string(rows) +
-         (limits_alike_.empty() ? "" : " " + std::to_string(limits_alike_[at]));
+         (limits_alike_.empty() ? "" : " " + std::to_string(limits_alike_[at])) + merged_again(at);
+}
+
+/// Which codecs a ring and a tree may merge again at each hop, where that is another matter for each gradient.
+std::string Evaluator::merged_again(std::size_t at) {
+  if (!losses_differ_) return "";
+  std::string may = " ";
+  for (const CodecOffer& offer : request_.codecs) {
+    const Result<CodecFacts> codec = facts(offer.choice);
+    for (const StrategyKind kind : {StrategyKind::kRing, StrategyKind::kTree}) {
+      may += codec && may_merge_again(request_, limits(at), at, offer.choice, codec->traits, kind) ? 'y' : 'n';
+    }
+  }
+  return may;
 }
 
 Result<CodecFacts> Evaluator::facts(const CodecChoice& choice) {

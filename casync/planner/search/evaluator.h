@@ -45,6 +45,7 @@ class Evaluator {
   std::string kind_of(std::size_t at);
 
  private:
+  std::string merged_again(std::size_t at);
   Result<const Option*> option_of_rounds(std::size_t at, const Decision& decision, const std::string& key);
   const Outline* const* outlines_of(std::span<const Option* const> options);
 
@@ -57,6 +58,7 @@ class Evaluator {
   std::map<std::string, std::unique_ptr<Option>> options_;
   std::vector<const Outline*> outlines_;
   bool shapes_count_ = false;
+  bool losses_differ_ = false;  ///< recorded gradients have each their own
   Limits no_limits_;
   std::vector<std::size_t> limits_alike_;  ///< by gradient: the first with the same limits
   std::uint64_t evaluations_ = 0;

@@ -28,6 +28,13 @@ void take_fixed(const Plan& rules, const GradientSpec& gradient, int ranks, Limi
   limits.warm_up_from = decision.warm_up_from;
 }
 
+/// What may be lost of a gradient on each hop, where anybody says so.
+std::optional<double> budget_of(const CodecLimits& limits, const Offers& offers) {
+  if (limits.max_error) return limits.max_error;
+  return limits.is_open || limits.codec || offers.max_error == kAnyError ? std::nullopt
+                                                                         : std::optional(offers.max_error);
+}
+
 }  // namespace
 
 std::vector<Limits> limits_of(const Plan& rules, const Training& training, int ranks, const Offers& offers) {
@@ -38,6 +45,7 @@ std::vector<Limits> limits_of(const Plan& rules, const Training& training, int r
     const CodecLimits codec = codec_limits(rules, gradient.name);
     limits.codec = codec.codec;
     limits.second_hop = codec.second_hop;
+    limits.max_error = budget_of(codec, offers);
     for (std::size_t i = 0; i < offers.codecs.size() && !codec.codec; ++i) {
       if (may_be_chosen(codec, offers, i, g)) limits.offers.push_back(i);
     }
@@ -52,6 +60,15 @@ Status check_limits(const PlanRequest& request) {
   if (request.limits.empty() || request.limits.size() == gradients) return Status::ok();
   return invalid_argument("limits of " + std::to_string(request.limits.size()) + " gradients, and there are " +
                           std::to_string(gradients));
+}
+
+bool may_merge_again(const PlanRequest& request, const Limits& limits, std::size_t at, const CodecChoice& codec,
+                     const CodecTraits& traits, StrategyKind strategy) {
+  const double times = encodings_on_the_way(strategy, request.topology.ranks, traits);
+  if (times == 1 || (limits.strategy && !limits.max_error)) return true;
+  const auto offer = std::find_if(request.codecs.begin(), request.codecs.end(),
+                                  [&](const CodecOffer& each) { return each.choice == codec; });
+  return offer != request.codecs.end() && times * offer->error_of(at) <= limits.max_error.value_or(kUnsaidError);
 }
 
 bool allows(const Limits& limits, const std::vector<CodecOffer>& codecs, const Decision& decision) {

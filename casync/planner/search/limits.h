@@ -26,6 +26,13 @@ std::vector<Limits> limits_of(const Plan& rules, const Training& training, int r
 /// InvalidArgument: limits of more or fewer gradients than there are.
 Status check_limits(const PlanRequest& request);
 
+/// Whether a ring or a tree may merge codes of `codec`, whose traits these are, again at each hop: what gradient `at`
+/// loses on its way to the owner is then no more than it may lose on a hop, or than kUnsaidError where nobody says how
+/// much that is. Always where that loses no more than one encoding, or where the strategy is fixed and no budget is.
+bool may_merge_again(const PlanRequest& request, const Limits& limits, std::size_t at, const CodecChoice& codec,
+                     const CodecTraits& traits, StrategyKind strategy);
+inline constexpr double kUnsaidError = 0.03;
+
 /// Whether somebody else's decision is within `limits`, whose offers are positions in `codecs`.
 bool allows(const Limits& limits, const std::vector<CodecOffer>& codecs, const Decision& decision);
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "casync/planner/decide.h"
+#include "casync/planner/search/limits.h"
 #include "casync/simulator/rounds.h"
 
 namespace casync {
@@ -93,15 +94,20 @@ Result<std::vector<Hops>> hops(Evaluator& evaluator, std::size_t at) {
   return made;
 }
 
-std::vector<StrategyKind> strategies(const Hops& hops, const Topology& topology, const Limits& limits) {
+/// Those that are worth trying with these codecs for gradient `at`.
+std::vector<StrategyKind> strategies(Evaluator& evaluator, std::size_t at, const Hops& hops) {
+  const Topology& topology = evaluator.request().topology;
+  const Limits& limits = evaluator.limits(at);
   std::vector<StrategyKind> able{StrategyKind::kPs};
-  if (hops.traits.exact_merge && !hops.traits.coded_terms) {
-    able.insert(able.end(), {StrategyKind::kRing, StrategyKind::kTree});
+  for (const StrategyKind kind : {StrategyKind::kRing, StrategyKind::kTree}) {
+    // Codes that travel side by side are more bytes than with ps.
+    if (hops.traits.coded_terms && !limits.strategy) continue;
+    if (may_merge_again(evaluator.request(), limits, at, hops.first, hops.traits, kind)) able.push_back(kind);
   }
   if (hops.first == hops.second) able.push_back(StrategyKind::kAllGather);
   const bool levels = topology.nodes() > 1 && topology.nodes() < topology.ranks;
   // Without levels it is ps: nothing to try, unless somebody wants it so.
-  if ((levels || limits.strategy) && !hops.traits.coded_terms) able.push_back(StrategyKind::kHierarchical);
+  if (levels || limits.strategy) able.push_back(StrategyKind::kHierarchical);
   if (limits.strategy) std::erase_if(able, [&](StrategyKind kind) { return kind != *limits.strategy; });
   return able;
 }
@@ -136,11 +142,13 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
       if (!any) return any.status();
       if (!*any) continue;
     }
-    for (const StrategyKind strategy : strategies(way, request.topology, limits)) {
+    for (const StrategyKind strategy : strategies(evaluator, at, way)) {
       for (const int partitions :
            limits.partitions ? std::vector<int>{*limits.partitions} : partition_counts(spec, request.topology.ranks)) {
         const Result<const Option*> option =
             evaluator.option(at, {way.first, way.second, strategy, partitions, spec.priority, 0});
+        // As above: in half precision `none` is a codec, and this strategy may not carry it.
+        if (!option && spec.dtype != DType::kFloat32 && strategy != StrategyKind::kPs && !limits.strategy) continue;
         if (!option) return option.status();
         options.push_back(*option);
       }

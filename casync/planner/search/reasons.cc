@@ -41,11 +41,15 @@ std::optional<double> recorded_loss(const PlanRequest& request, std::size_t at, 
   return std::nullopt;
 }
 
-/// "; loses 0.0031 of it", where anything was recorded and is lost.
-std::string loss_text(const PlanRequest& request, std::size_t at, const Decision& decision) {
-  const std::optional<double> first = recorded_loss(request, at, decision.codec),
-                              second = recorded_loss(request, at, decision.second_hop);
+/// "; loses 0.0031 of it", where anything was recorded and is lost. What is encoded again at each hop loses as often.
+std::string loss_text(Evaluator& evaluator, std::size_t at, const Decision& decision) {
+  const PlanRequest& request = evaluator.request();
+  std::optional<double> first = recorded_loss(request, at, decision.codec);
+  const std::optional<double> second = recorded_loss(request, at, decision.second_hop);
   if (!compresses(decision) || !first || !second) return "";
+  if (const Result<CodecFacts> codec = evaluator.facts(decision.codec)) {
+    *first *= encodings_on_the_way(decision.strategy, request.topology.ranks, codec->traits);
+  }
   char text[64];
   std::snprintf(text, sizeof text, *first == *second ? "; loses %.2g of it" : "; loses %.2g of it, %.2g back", *first,
                 *second);
@@ -66,6 +70,25 @@ Shortest shortest_of(Evaluator& evaluator, std::size_t gradient) {
     if (best == nullptr || option->outline.alone_s() < best->outline.alone_s()) best = option;
   }
   return shortest;
+}
+
+/// Comments behind the lines that begin so, in their order, and behind the default's.
+std::string commented(const std::string& plan_text, const std::vector<std::string>& head, std::string_view begins,
+                      std::span<const std::string> comments, const std::string& of_default) {
+  std::string text;
+  for (const std::string& line : head) text += "# " + line + "\n";
+  std::size_t next = 0;
+  for (std::size_t begin = 0; begin < plan_text.size();) {
+    std::size_t end = plan_text.find('\n', begin);
+    if (end == std::string::npos) end = plan_text.size();
+    const std::string line = plan_text.substr(begin, end - begin);
+    text += line;
+    if (line.starts_with(begins) && next < comments.size()) text += "  # " + comments[next++];
+    if (line.starts_with("default ") && !of_default.empty()) text += "  # all others: " + of_default;
+    text += "\n";
+    begin = end + 1;
+  }
+  return text;
 }
 
 }  // namespace
@@ -102,26 +125,20 @@ std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, 
     } else if (chosen && shortest->second.plain != nullptr) {
       line += "; " + reason(**chosen, *shortest->second.plain, shortest->second.coded, times);
     }
-    lines.push_back(line + loss_text(evaluator.request(), g, step.decisions[g]));
+    lines.push_back(line + loss_text(evaluator, g, step.decisions[g]));
   }
   return lines;
 }
 
 std::string with_comments(const std::string& plan_text, const std::vector<std::string>& head,
                           std::span<const std::string> of_gradients) {
-  std::string text;
-  for (const std::string& line : head) text += "# " + line + "\n";
-  std::size_t gradient = 0;
-  for (std::size_t begin = 0; begin < plan_text.size();) {
-    std::size_t end = plan_text.find('\n', begin);
-    if (end == std::string::npos) end = plan_text.size();
-    const std::string line = plan_text.substr(begin, end - begin);
-    text += line;
-    if (line.starts_with("gradient ") && gradient < of_gradients.size()) text += "  # " + of_gradients[gradient++];
-    text += "\n";
-    begin = end + 1;
-  }
-  return text;
+  return commented(plan_text, head, "gradient ", of_gradients, "");
+}
+
+std::string with_rule_comments(const std::string& plan_text, const std::vector<std::string>& head,
+                               std::span<const std::string> of_rules) {
+  const std::string last = of_rules.empty() ? "" : of_rules.back();
+  return commented(plan_text, head, "rule ", of_rules.first(of_rules.empty() ? 0 : of_rules.size() - 1), last);
 }
 
 }  // namespace casync

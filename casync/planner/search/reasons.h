@@ -16,6 +16,9 @@ std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, 
 /// The text of a plan with a comment behind each line that begins a gradient, in their order, and lines above all.
 std::string with_comments(const std::string& plan_text, const std::vector<std::string>& head,
                           std::span<const std::string> of_gradients);
+/// The same behind each line that begins a rule, and the last of them behind that of the default.
+std::string with_rule_comments(const std::string& plan_text, const std::vector<std::string>& head,
+                               std::span<const std::string> of_rules);
 
 /// "int4, int8 back, ps, 8 partitions".
 std::string text_of(const Decision& decision);

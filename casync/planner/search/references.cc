@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "casync/planner/decide.h"
+#include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
 
 namespace casync {
@@ -15,6 +16,7 @@ namespace {
 using Decide = std::function<Result<Decision>(std::size_t)>;
 
 const CodecChoice kNone{};
+constexpr std::size_t kTypical = static_cast<std::size_t>(-1);  ///< no gradient that anything is recorded of
 
 /// SeCoPa's stages, with the prices of a profile: all of a root's messages one after the other, and nothing overlaps.
 class SecopaStages {
@@ -59,6 +61,8 @@ class Writer {
       if (!decision) return decision.status();
       Result<Decision> own = within_limits(g, std::move(*decision));
       if (!own) return own.status();
+      // Elements of half precision are coded on their way, which not every strategy carries.
+      if (!evaluator_.option(g, *own) && !evaluator_.limits(g).strategy) own->strategy = StrategyKind::kPs;
       step.decisions.push_back(std::move(*own));
     }
     made_.push_back(std::move(step));
@@ -112,10 +116,12 @@ Status add_codec(Writer& writer, const CodecChoice& codec) {
   const Result<CodecFacts> facts = writer.evaluator().facts(codec);
   if (!facts) return facts.status();
   std::vector<StrategyKind> strategies{StrategyKind::kPs};
-  if (facts->traits.exact_merge) strategies.push_back(StrategyKind::kRing);
-  if (has_levels(writer.request().topology) && !facts->traits.coded_terms) {
-    strategies.push_back(StrategyKind::kHierarchical);
+  Limits unsaid;
+  unsaid.max_error = writer.request().max_error;
+  if (may_merge_again(writer.request(), unsaid, kTypical, codec, facts->traits, StrategyKind::kRing)) {
+    strategies.push_back(StrategyKind::kRing);
   }
+  if (has_levels(writer.request().topology)) strategies.push_back(StrategyKind::kHierarchical);
   for (const StrategyKind strategy : strategies) {
     CASYNC_RETURN_IF_ERROR(
         writer.add(name + ", " + std::string(name_of(strategy)), Plan{}.fusion_bytes,

@@ -18,9 +18,9 @@ namespace casync {
 ///   the most urgent first
 ///
 /// Not said: BSP's barrier after the backward pass, for a gradient starts when it is ready, which is never later;
-/// SeCoPa and one codec over a ring where the codec's merge adds an error; MG-WFBP's groups of gradients, for fusion is
-/// a rule of the link. Where a request has limits, each gradient is decided as near to that as they allow. Errors as
-/// Evaluator::option, of a codec that is not known.
+/// SeCoPa over a ring; MG-WFBP's groups of gradients, for fusion is a rule of the link. One codec goes over a ring
+/// where may_merge_again(). Where a request has limits, each gradient is decided as near to that as they allow. Errors
+/// as Evaluator::option, of a codec that is not known.
 Result<std::vector<PlannedStep>> reference_plans(Evaluator& evaluator);
 
 /// HiPress's rule for one gradient: the number of partitions K from 1 to N with the least sum of stages, compressed

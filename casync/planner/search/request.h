@@ -36,6 +36,7 @@ struct Limits {
   std::optional<int> priority;
   std::optional<std::uint32_t> warm_up_steps;             ///< instead of the request's
   std::optional<WarmUpFrom> warm_up_from = std::nullopt;  ///< of a fixed codec
+  std::optional<double> max_error = std::nullopt;         ///< what may be lost on each hop
 
   bool operator==(const Limits&) const = default;
 };
@@ -50,6 +51,7 @@ struct PlanRequest {
   SyncMode mode;                    ///< written into the plan, and what steps are predicted for
   std::uint32_t warm_up_steps = 0;  ///< written into the plan; the steps after them are what is planned
   std::uint64_t seed = 0;           ///< as Plan::seed
+  std::optional<double> max_error;  ///< what may be lost of a gradient on each hop, where no limits say it
   std::vector<Limits> limits;       ///< by position in training.gradients; empty: all codecs, and nothing is fixed
 };
 

@@ -23,6 +23,8 @@ constexpr std::uint64_t kStageBudget =
     600'000;  ///< stages of outlines that improving may run through: about half a second
 constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< that all ranks simulated may have, together
 constexpr double kWorthIt = 1e-6;                  ///< part of a step below which nothing is gained
+/// Part of a step that predictions are off by on a quiet machine: of two plans that differ by less the simpler one.
+constexpr double kNoDifference = 0.01;
 
 /// What is being improved.
 struct State {
@@ -45,6 +47,7 @@ class Search {
     improve();
     const State before = best_;
     simplify();
+    collapse();
     CASYNC_RETURN_IF_ERROR(decide(*references, before));
     if (report_.all_ranks) CASYNC_RETURN_IF_ERROR(refine());
     CASYNC_RETURN_IF_ERROR(prefer_usual());
@@ -188,10 +191,12 @@ class Search {
     return better;
   }
 
-  /// What compression does not make the step shorter by is taken back, small gradients first.
+  /// What compression does not make the step shorter by is taken back, small gradients first. All that is taken back
+  /// together makes the step longer by no more than predictions are off.
   void simplify() {
     std::vector<std::size_t> order = by_bytes();
     std::reverse(order.begin(), order.end());
+    longest_ = best_.seconds * (1 + kNoDifference);
     for (const std::size_t c : order) {
       std::vector<std::size_t> compressed;
       for (const std::size_t g : classes_[c].gradients) {
@@ -201,11 +206,43 @@ class Search {
         if (compressed.empty() || compresses(option->decision)) continue;
         State state = best_;
         for (const std::size_t g : compressed) state.options[g] = option;
-        if (measure(state) > best_.seconds) continue;
+        if (measure(state) > longest_) continue;
         best_ = std::move(state);
         break;
       }
     }
+  }
+
+  /// Sizes that are decided in a way of their own take that of larger ones, where the step is as long. Small ones
+  /// first: the large ones' way is the plan's.
+  void collapse() {
+    std::vector<std::size_t> order = by_bytes();
+    for (std::size_t i = order.size(); i-- > 0;) {
+      for (std::size_t k = 0; k < i; ++k) {
+        if (take_way(order[i], best_.options[classes_[order[k]].gradients.front()]->decision)) break;
+      }
+    }
+  }
+
+  /// Whether all gradients of a size may be decided like `model`, in the partitions that a plan has which says nothing.
+  bool take_way(std::size_t own, const Decision& model) {
+    State state = best_;
+    for (const std::size_t g : classes_[own].gradients) {
+      const GradientSpec& spec = request_.training.gradients[g].spec;
+      if (compresses(best_.options[g]->decision) != compresses(model)) return false;
+      const Limits& limits = evaluator_.limits(g);
+      Decision decision = model;
+      decision.priority = best_.priorities[g];
+      decision.partitions =
+          limits.partitions.value_or(choose_partitions(spec.bytes(), request_.topology.ranks, kDefaultPartitionBytes));
+      if (!request_.limits.empty() && !allows(limits, request_.codecs, decision)) return false;
+      const Result<const Option*> option = evaluator_.option(g, decision);
+      if (!option) return false;
+      state.options[g] = *option;
+    }
+    if (measure(state) > longest_) return false;
+    best_ = std::move(state);
+    return true;
   }
 
   PlannedStep planned(const State& state) const {
@@ -217,11 +254,14 @@ class Search {
     return step;
   }
 
-  Status judge(const PlannedStep& step, bool reference) {
+  /// Another plan has to be better by so large a part of the step.
+  Status judge(const PlannedStep& step, bool reference, double by = kNoDifference) {
     Result<Simulation> simulation = evaluator_.judge(step, all_ranks_);
     if (!simulation) return simulation.status();
     if (reference) report_.compared.push_back({step.name, simulation->step_s});
-    if (!report_.step.decisions.empty() && simulation->step_s >= report_.simulation.step_s) return Status::ok();
+    if (!report_.step.decisions.empty() && simulation->step_s >= report_.simulation.step_s * (1 - by)) {
+      return Status::ok();
+    }
     report_.step = step;
     report_.simulation = std::move(*simulation);
     return Status::ok();
@@ -308,6 +348,7 @@ class Search {
   std::vector<std::size_t> class_of_;
   State best_;
   std::uint64_t spent_ = 0;
+  double longest_ = 0;     ///< step that is as long as the best, as far as predictions can tell
   bool all_ranks_ = true;  ///< who judges
   PlanReport report_;
 };

@@ -26,9 +26,11 @@ struct PlanReport {
 /// together first, then those that are waited for one by one. What compressing does not make shorter is not compressed.
 /// Another fusion, and other partitions, than a plan has that says nothing are chosen where the step is shorter by a
 /// hundredth, or by three where training shares its processors with codecs (a contention of 1.5 and more).
-/// The result is a function of the request, and by the same simulator never worse than any of reference_plans(); where
-/// processors are shared, by no more than those three hundredths.
-/// InvalidArgument, PlanError: as simulate() and hop_costs.
+/// Of plans that differ by less than predictions are off, a hundredth of a step, the simpler one is taken: less that is
+/// compressed, fewer ways.
+/// The result is a function of the request, and by the same simulator worse than any of reference_plans() by no more
+/// than two hundredths; where processors are shared, by no more than four. InvalidArgument, PlanError: as simulate()
+/// and hop_costs.
 Result<PlanReport> find_plan(const PlanRequest& request);
 
 /// The plan file's content: one entry for each gradient.

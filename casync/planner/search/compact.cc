@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/planner/search/compact.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "casync/planner/decide.h"
+
+namespace casync {
+namespace {
+
+/// Gradients of which a plan says the same.
+struct Group {
+  Choice choice;
+  std::set<std::size_t> gradients;
+  double bytes = 0;
+};
+
+constexpr Bytes kLeastPartition = 16_KiB, kMostPartition = 64_MiB;
+
+/// Without the number of partitions.
+Choice choice_of(const Decision& decision, const GradientSpec& spec) {
+  Choice choice;
+  choice.codec = decision.codec;
+  if (!(decision.second_hop == decision.codec)) choice.second_hop = decision.second_hop;
+  choice.strategy = decision.strategy;
+  if (decision.priority != spec.priority) choice.priority = decision.priority;
+  if (decision.warm_up_steps > 0) choice.warm_up_steps = decision.warm_up_steps;
+  choice.warm_up_from = decision.warm_up_from;
+  return choice;
+}
+
+std::string key_of(const Choice& choice) {
+  const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string("-"); };
+  std::string key = text_of(*choice.codec) + " " + (choice.second_hop ? text_of(*choice.second_hop) : "-");
+  key += " " + std::to_string(static_cast<int>(*choice.strategy)) + " " + number(choice.priority) + " " +
+         number(choice.warm_up_steps) + " " + number(choice.partition_bytes) + " " + number(choice.partitions);
+  return key + (choice.warm_up_from ? choice.warm_up_from->parameter + std::to_string(choice.warm_up_from->value) : "");
+}
+
+/// Splits gradients that have everything else in common by what says their partitions: one size for as many as
+/// possible, the usual one if it does.
+class Partitions {
+ public:
+  Partitions(const std::vector<Decision>& decisions, std::span<const GradientSpec> gradients, int ranks)
+      : decisions_(decisions), gradients_(gradients), ranks_(ranks) {}
+
+  std::vector<Group> split(Group all) const {
+    std::vector<Group> groups;
+    while (!all.gradients.empty()) {
+      Group one = largest(all);
+      for (const std::size_t g : one.gradients) all.gradients.erase(g);
+      groups.push_back(std::move(one));
+    }
+    return groups;
+  }
+
+ private:
+  Group largest(const Group& all) const {
+    Group best = of_size(all, kDefaultPartitionBytes);
+    if (!best.gradients.empty()) best.choice.partition_bytes.reset();
+    for (Bytes bytes = kLeastPartition; bytes <= kMostPartition; bytes *= 2) {
+      Group other = of_size(all, bytes);
+      if (other.gradients.size() > best.gradients.size()) best = std::move(other);
+    }
+    for (const std::size_t g : all.gradients) {
+      Group other = of_count(all, decisions_[g].partitions);
+      if (other.gradients.size() > best.gradients.size()) best = std::move(other);
+    }
+    return best;
+  }
+  Group of_size(const Group& all, Bytes bytes) const {
+    Group group{all.choice, {}, 0};
+    group.choice.partition_bytes = bytes;
+    for (const std::size_t g : all.gradients) {
+      if (choose_partitions(gradients_[g].bytes(), ranks_, bytes) == decisions_[g].partitions)
+        group.gradients.insert(g);
+    }
+    return group;
+  }
+  Group of_count(const Group& all, int count) const {
+    Group group{all.choice, {}, 0};
+    group.choice.partitions = count;
+    for (const std::size_t g : all.gradients) {
+      if (decisions_[g].partitions == count) group.gradients.insert(g);
+    }
+    return group;
+  }
+
+  const std::vector<Decision>& decisions_;
+  std::span<const GradientSpec> gradients_;
+  int ranks_;
+};
+
+/// `name` with stars in the place of numbers: `layers.*.norm.weight`.
+std::string without_numbers(const std::string& name) {
+  std::string pattern;
+  for (const char c : name) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) {
+      pattern += c;
+    } else if (pattern.empty() || pattern.back() != '*') {
+      pattern += '*';
+    }
+  }
+  return pattern;
+}
+
+/// Patterns that a person might write for this name, the wide ones first.
+std::vector<std::string> patterns_of(const std::string& name) {
+  std::vector<std::string> patterns;
+  for (std::size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0; dot = name.rfind('.', dot - 1)) {
+    patterns.push_back("*" + name.substr(dot));
+    if (patterns.back() != without_numbers(patterns.back())) patterns.push_back(without_numbers(patterns.back()));
+  }
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    patterns.push_back(name.substr(0, dot + 1) + "*");
+  }
+  patterns.push_back(without_numbers(name));
+  return patterns;
+}
+
+/// Rules in their order, found one by one: the pattern that fits most gradients of one group, behind rules for the few
+/// that it fits besides.
+class RuleFinder {
+ public:
+  RuleFinder(std::vector<Group> groups, std::span<const GradientSpec> gradients)
+      : groups_(std::move(groups)), gradients_(gradients), group_of_(gradients.size()), open_(gradients.size(), true) {
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      for (const std::size_t g : groups_[i].gradients) group_of_[g] = i;
+    }
+  }
+
+  /// `groups` begin with the default's.
+  Plan find(Plan plan) {
+    plan.defaults = groups_.front().choice;
+    plan.rules.clear();
+    plan.gradients.clear();
+    // A priority of its own is a field that no rule can take back.
+    const bool last_rule = plan.defaults.priority.has_value();
+    if (last_rule) plan.defaults = {};
+    while (others_open()) {
+      const auto [pattern, group] = widest();
+      if (pattern.empty()) break;
+      for (std::size_t g = 0; g < open_.size(); ++g) {
+        if (!open_[g] || !matches(pattern, gradients_[g].name)) continue;
+        if (group_of_[g] != group) plan.rules.push_back({gradients_[g].name, beside(plan.defaults, group_of_[g])});
+        open_[g] = false;
+      }
+      plan.rules.push_back({pattern, beside(plan.defaults, group)});
+    }
+    if (last_rule) plan.rules.push_back({"*", groups_.front().choice});
+    return plan;
+  }
+
+ private:
+  /// A group's choice that takes back what the default says besides.
+  Choice beside(const Choice& defaults, std::size_t group) const {
+    Choice choice = groups_[group].choice;
+    const bool says_partitions = choice.partitions || choice.partition_bytes;
+    if (!says_partitions && (defaults.partitions || defaults.partition_bytes)) {
+      choice.partition_bytes = kDefaultPartitionBytes;
+    }
+    if (!choice.warm_up_steps && defaults.warm_up_steps) choice.warm_up_steps = 0;
+    return choice;
+  }
+
+  bool others_open() const {
+    for (std::size_t g = 0; g < open_.size(); ++g) {
+      if (open_[g] && group_of_[g] != 0) return true;
+    }
+    return false;
+  }
+
+  std::pair<std::string, std::size_t> widest() const {
+    std::string best;
+    double most = 0;
+    std::size_t group = 0;
+    std::set<std::string> tried;
+    for (std::size_t g = 0; g < open_.size(); ++g) {
+      if (!open_[g] || group_of_[g] == 0) continue;
+      std::vector<std::string> patterns = patterns_of(gradients_[g].name);
+      patterns.push_back(gradients_[g].name);
+      for (const std::string& pattern : patterns) {
+        if (!tried.insert(pattern).second) continue;
+        const double each = by_rule(pattern, group_of_[g]);
+        if (each > most) best = pattern, most = each, group = group_of_[g];
+      }
+    }
+    return {best, group};
+  }
+
+  /// How many open gradients of its group a pattern decides by each rule: itself, and one for each of other groups that
+  /// it fits, too. 0 where it fits none.
+  double by_rule(const std::string& pattern, std::size_t group) const {
+    double fits = 0, others = 0;
+    for (std::size_t g = 0; g < open_.size(); ++g) {
+      if (!open_[g] || !matches(pattern, gradients_[g].name)) continue;
+      ++(group_of_[g] == group ? fits : others);
+    }
+    return fits / (1 + others);
+  }
+
+  const std::vector<Group> groups_;
+  std::span<const GradientSpec> gradients_;
+  std::vector<std::size_t> group_of_;
+  std::vector<bool> open_;
+};
+
+std::string share(std::size_t count, double bytes) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%zu gradient%s, %.3g MB", count, count == 1 ? "" : "s", bytes / 1e6);
+  return text;
+}
+
+}  // namespace
+
+Plan compacted(const Plan& plan, std::span<const GradientSpec> gradients, int ranks) {
+  std::vector<Decision> decisions;
+  std::map<std::string, Group> alike;
+  for (std::size_t g = 0; g < gradients.size(); ++g) {
+    decisions.push_back(decide(plan, gradients[g], ranks));
+    const Choice choice = choice_of(decisions.back(), gradients[g]);
+    Group& group = alike[key_of(choice)];
+    group.choice = choice;
+    group.gradients.insert(g);
+  }
+  std::vector<Group> groups;
+  const Partitions partitions(decisions, gradients, ranks);
+  for (const auto& [key, group] : alike) {
+    for (Group& one : partitions.split(group)) {
+      for (const std::size_t g : one.gradients) one.bytes += static_cast<double>(gradients[g].bytes());
+      groups.push_back(std::move(one));
+    }
+  }
+  if (groups.empty()) return plan;
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.bytes > b.bytes; });
+  Plan made = RuleFinder(std::move(groups), gradients).find(plan);
+  // Names that patterns cannot tell apart, as those with stars of their own, leave the plan as it was.
+  for (std::size_t g = 0; g < gradients.size(); ++g) {
+    if (!(decide(made, gradients[g], ranks) == decisions[g])) return plan;
+  }
+  return made;
+}
+
+std::vector<std::string> shares_of(const Plan& plan, std::span<const GradientSpec> gradients) {
+  std::vector<std::size_t> count(plan.rules.size() + 1);
+  std::vector<double> bytes(plan.rules.size() + 1);
+  for (const GradientSpec& gradient : gradients) {
+    std::size_t rule = 0;
+    while (rule < plan.rules.size() && !matches(plan.rules[rule].match, gradient.name)) ++rule;
+    ++count[rule];
+    bytes[rule] += static_cast<double>(gradient.bytes());
+  }
+  std::vector<std::string> shares;
+  for (std::size_t i = 0; i < count.size(); ++i) shares.push_back(share(count[i], bytes[i]));
+  return shares;
+}
+
+}  // namespace casync
