@@ -32,6 +32,7 @@ struct CodecInfo {
   std::uint64_t digest = 0;          ///< of the file it was loaded from; 0: it is part of the library
   bool identity = false;             ///< the payload is the float32 elements themselves, without a header
   bool exact_merge = false;          ///< decode-add-encode adds no error
+  bool votes = false;                ///< merging counts codes: it is given the codes of all ranks, at once
   bool contractive = false;          ///< ||D(E(x)) - x||^2 <= (1 - d) ||x||^2 with d > 0: safe under feedback
   bool feedback = false;             ///< keeps a residual (parameter `feedback` 0 turns it off)
   std::uint32_t states = 0;          ///< arrays of n floats kept from step to step; the residual is the first of them

@@ -12,6 +12,7 @@ nlohmann::ordered_json json_of(const CodecInfo& info) {
             {"version", info.version},
             {"identity", info.identity},
             {"exact_merge", info.exact_merge},
+            {"votes", info.votes},
             {"contractive", info.contractive},
             {"feedback", info.feedback},
             {"states", info.state_initial},

@@ -22,6 +22,8 @@ CodecInfo declared_info(const Declaration& declares, const Parameters& parameter
   info.contractive = declares.contractive;
   info.feedback = declares.feedback;
   info.shared_numbers = declares.shared_numbers;
+  info.votes = declares.votes;
+  info.exact_merge = declares.exact_merge;
   for (const auto& parameter : parameters) {
     info.parameters.push_back({parameter.name, parameter.initial, parameter.least, parameter.most, parameter.meaning});
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/number.h"
 #include "compll/codec/declaration.h"
 #include "compll/codec/payload.h"
 #include "compll/codec/rounds_info.h"
@@ -23,7 +24,12 @@ namespace {
 class Generated final : public TileCodec {
  public:
   Generated(CodecInfo info, const GeneratedCodec& functions, StatisticsCheck check_statistics)
-      : info_(std::move(info)), functions_(functions), check_statistics_(check_statistics) {
+      : info_(std::move(info)),
+        functions_(functions),
+        sends_blocks_(std::any_of(
+            functions.sections, functions.sections + functions.section_count,
+            [](const GeneratedSection& section) { return section.over == GeneratedSection::Over::kBlock; })),
+        check_statistics_(check_statistics) {
     CASYNC_CHECK(functions.section_count <= kMostSections);
   }
 
@@ -164,13 +170,14 @@ class Generated final : public TileCodec {
     layout.version = info_.version;
     layout.program = fingerprint_of(info_.digest);
     layout.n = n;
-    layout.block = info_.block;
+    layout.block = sends_blocks_ ? info_.block : 1;
     layout.size = encoded_bound(n);
     return layout;
   }
 
   CodecInfo info_;
   const GeneratedCodec& functions_;
+  const bool sends_blocks_;  ///< the header has the size of blocks whose statistics a payload has
   StatisticsCheck check_statistics_;
 };
 
@@ -189,7 +196,7 @@ Status set_value(const GeneratedDeclaration& declares, bool tiles, CodecInfo& in
     // In the range first: only then is it a number that an integer can hold.
     const bool fits =
         value >= parameter.least && value <= parameter.most && (!whole || value == std::floor(value)) &&
-        (step == 0 || std::fmod(value, step) == 0) &&
+        is_on_step(value, parameter.least, step) &&
         (!block || std::has_single_bit(static_cast<std::uint64_t>(value))) &&
         (choice_count == 0 || std::find(choices, choices + choice_count, value) != choices + choice_count);
     if (!fits) {
@@ -199,7 +206,7 @@ Status set_value(const GeneratedDeclaration& declares, bool tiles, CodecInfo& in
                : whole ? "a whole number"
                        : "a number")
            << " from " << parameter.least << " to " << parameter.most;
-      if (step > 1 && !block) text << ", a multiple of " << step;
+      if (step != 0 && !block) text << " in steps of " << step;
       for (std::uint32_t c = 0; c < choice_count; ++c) text << (c == 0 ? ": " : ", ") << choices[c];
       return invalid_argument(text.str());
     }
@@ -240,7 +247,7 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
   info.state_initial.insert(info.state_initial.end(), declares.state_initial,
                             declares.state_initial + declares.state_count);
   info.states = static_cast<std::uint32_t>(info.state_initial.size());
-  info.coded_terms = declares.state_count != 0;
+  info.coded_terms = declares.votes || declares.state_count != 0;
   info.has_result = generated.whole.result != nullptr || generated.result_tile != nullptr;
   if (declares.block_parameter >= 0) {
     info.block = static_cast<Elements>(info.values[static_cast<std::size_t>(declares.block_parameter)]);

@@ -10,6 +10,7 @@
 #include "compll/codegen/decoder_text.h"
 #include "compll/codegen/encoder_text.h"
 #include "compll/codegen/operation_text.h"
+#include "compll/codegen/plain_text.h"
 #include "compll/codegen/result_text.h"
 #include "compll/codegen/rounds_text.h"
 #include "compll/codegen/routine_text.h"
@@ -81,15 +82,6 @@ std::string section_list(const Program& program) {
   return list;
 }
 
-std::string quoted(const std::string& text) {
-  std::string all = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') all += '\\';
-    all += c;
-  }
-  return all + "\"";
-}
-
 std::string number(double value) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
@@ -112,35 +104,25 @@ void write_declaration(Writer& out, const Program& program, const std::optional<
   std::string states;
   for (const ProgramState& state : program.states)
     states += (states.empty() ? "" : ", ") + literal_text(kFloatType, state.initial);
-  out.line("{" + quoted(says.name) + ", " + quoted(says.summary) + ",");
-  out.line(" " + quoted(says.source) + ",");
+  out.line("{" + string_literal(says.name) + ", " + string_literal(says.summary) + ",");
+  out.line(" " + string_literal(says.source) + ",");
   out.line(" " + std::to_string(says.number) + ", " + std::to_string(says.version) + ", " + flag(says.contractive) +
            ", " + flag(says.unbiased) + ", " + flag(says.feedback) + ", " + flag(says.feedback_offered) + ", " +
-           flag(says.shared_numbers) + ", " + std::to_string(program.states.size()) + ", {" + states + "}, " + block +
-           ", " + parameter + ", " + std::to_string(program.parameters.size()) + ", {");
+           flag(says.shared_numbers) + ", " + flag(says.votes) + ", " + flag(says.exact_merge) + ", " +
+           std::to_string(program.states.size()) + ", {" + states + "}, " + block + ", " + parameter + ", " +
+           std::to_string(program.parameters.size()) + ", {");
   for (const ProgramParameter& each : program.parameters) {
     const double least = each.fixed ? each.initial : each.least, most = each.fixed ? each.initial : each.most;
-    out.line("  {" + quoted(each.name) + ", " + quoted(each.meaning) + ", " + number(each.initial) + ", " +
-             number(least) + ", " + number(most) + ", " + number(each.step) + ", " + flag(!each.type.is_float()) +
-             choices_of(each) + "},");
+    out.line("  {" + string_literal(each.name) + ", " + string_literal(each.meaning) + ", " + number(each.initial) +
+             ", " + number(least) + ", " + number(most) + ", " + number(each.step) + ", " +
+             flag(!each.type.is_float()) + choices_of(each) + "},");
   }
   out.line(" }},");
 }
 
-Status check_limits(const Program& program, const Source& source) {
-  const auto too_many = [&](std::size_t count, std::size_t most, const char* of) {
-    return unimplemented(source.name() + ": " + std::to_string(count) + " " + of + " cannot be compiled, only " +
-                         std::to_string(most));
-  };
-  if (program.sections.size() > kMostSections) return too_many(program.sections.size(), kMostSections, "sections");
-  if (program.parameters.size() >= kMostParameters) {
-    return too_many(program.parameters.size(), kMostParameters - 1, "parameters");
-  }
-  for (const ProgramParameter& parameter : program.parameters) {
-    if (parameter.choices.size() > kMostChoices) return too_many(parameter.choices.size(), kMostChoices, "choices");
-  }
-  return Status::ok();
-}
+// A program that the checker has passed fits into a generated codec, which has `feedback` as one more parameter.
+static_assert(kSectionLimit <= kMostSections && kParameterLimit < kMostParameters && kChoiceLimit <= kMostChoices &&
+              kStateLimit <= kMostStates);
 
 void begin_text(Writer& out, const Program& program, const std::string& include,
                 const std::vector<std::string>& headers) {
@@ -202,11 +184,12 @@ void end_codec(Writer& out) {
   out.line("#endif  // HWY_ONCE");
 }
 
-/// Whether all sizes a block may have are powers of two from 16 on. Of a parameter's values others are refused where
-/// the codec is made.
+/// Whether a block has a power of two of elements, from 16 on. A parameter's other values are compiled for themselves,
+/// as loops over the whole vector (load/file_program.cc).
 bool is_whole_groups(const Program& program, const Constant& block) {
-  if (block.parameter) return program.parameters[*block.parameter].least >= 16;
-  return block.value >= 16 && std::has_single_bit(block.value);
+  const auto size =
+      block.parameter ? static_cast<std::uint32_t>(program.parameters[*block.parameter].initial) : block.value;
+  return size >= 16 && std::has_single_bit(size);
 }
 
 /// What encodes a sum, by the same names in a namespace of its own.
@@ -227,18 +210,7 @@ std::vector<WrittenPass> write_merge(const Program& program, const Lowered& lowe
 /// For programs whose every loop can be one over the elements of a tile.
 Result<std::string> tile_text(const Program& program, const Lowered& lowered, const Source& source,
                               const std::string& include) {
-  for (const Section& section : program.sections) {
-    const bool blocks = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
-    // A tile's entries have to begin with a byte of their own.
-    if (blocks && section.type.element.bits % 8 != 0) {
-      return unimplemented(source.name() + ": section `" + section.name + "` has entries of " +
-                           text_of(section.type.element) + " for each block, which begin within a byte");
-    }
-  }
-  // Sixteen elements are worked on at a time, and a block has to end with them.
-  if (lowered.block && !is_whole_groups(program, *lowered.block)) {
-    return unimplemented(source.name() + ": blocks that are no power of two from 16 on");
-  }
+  if (const auto why = why_not_tiles(program, lowered)) return unimplemented(source.name() + ": " + *why);
   Diagnostics diagnostics(source);
   Writer out(source);
   const auto turns_in = [](const auto& routine) { return routine.graph.has_transforms(); };
@@ -252,13 +224,13 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   begin_text(out, program, include, headers);
   std::vector<WrittenPass> passes, merges;
   try {
-    write_decoder(program, lowered, out, diagnostics);
+    const bool decoder_turns = write_decoder(program, lowered, out, diagnostics);
     out.line("");
     passes = write_encoder(program, lowered.encode, lowered, out, diagnostics);
     write_entry_points(out, passes, kEncode);
     if (lowered.merge) merges = write_merge(program, lowered, out, diagnostics);
     if (lowered.result) write_result(program, lowered, out, diagnostics);
-    write_decode_tile(out, turns_in(lowered.decode));
+    write_decode_tile(out, decoder_turns);
   } catch (const CannotWrite&) {
     return unimplemented(diagnostics.status().message());
   }
@@ -355,10 +327,23 @@ Result<std::string> rounds_text(const Program& program, const Source& source, co
 
 }  // namespace
 
+std::optional<std::string> why_not_tiles(const Program& program, const Lowered& lowered) {
+  for (const Section& section : program.sections) {
+    const bool blocks = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
+    // A tile's entries have to begin with a byte of their own.
+    if (blocks && section.type.element.bits % 8 != 0) {
+      return "section `" + section.name + "` has entries of " + text_of(section.type.element) +
+             " for each block, which begin within a byte";
+    }
+  }
+  // Sixteen elements are worked on at a time, and a block has to end with them.
+  if (lowered.block && !is_whole_groups(program, *lowered.block)) return "blocks that are no power of two from 16 on";
+  return std::nullopt;
+}
+
 std::string generated_name(const std::string& codec) { return "generated_" + codec; }
 
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include) {
-  CASYNC_RETURN_IF_ERROR(check_limits(program, source));
   if (program.synchronize) return rounds_text(program, source, include);
   const Result<Lowered> lowered = lower(program, source);
   if (lowered) {

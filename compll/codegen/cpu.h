@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/status.h"
+#include "compll/ir/lower.h"
 #include "compll/lang/program.h"
 #include "compll/lang/source.h"
 
@@ -17,5 +19,9 @@ std::string generated_name(const std::string& codec);
 /// on tiles, sixteen elements at a time; the others on whole vectors. Unimplemented: what neither can say; with its
 /// place.
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include);
+
+/// Why a program that was lowered cannot be loops over the elements of a tile, which are the quick ones; nothing where
+/// it can.
+std::optional<std::string> why_not_tiles(const Program& program, const Lowered& lowered);
 
 }  // namespace casync::compll

@@ -117,8 +117,12 @@ std::optional<std::string> refused(const Program& program, const Lowered& lowere
     return "more than " + std::to_string(cuda::kMostParameters - 1) + " parameters cannot be compiled for CUDA";
   }
   const bool fixed = lowered.block && !lowered.block->parameter;
-  if (fixed && (lowered.block->value < 16 || !std::has_single_bit(lowered.block->value))) {
-    return "blocks of " + std::to_string(lowered.block->value) +
+  const std::uint32_t block = !lowered.block ? 16
+                              : fixed
+                                  ? lowered.block->value
+                                  : static_cast<std::uint32_t>(program.parameters[*lowered.block->parameter].initial);
+  if (block < 16 || !std::has_single_bit(block)) {
+    return "blocks of " + std::to_string(block) +
            " elements cannot be compiled for CUDA, only interpreted; take a power of two from 16 on";
   }
   for (const Section& section : program.sections) {

@@ -108,22 +108,21 @@ class CudaDecoderText : CudaRoutine {
       const Value& value = graph_[id];
       if (value.kind != Value::Kind::kSection) continue;
       if (value.type == kDoubleType) refuse(value.at, "a section of doubles");
-      out_.line("const Quad<uint32_t> code_" + std::to_string(id) + " = load_quad<" + std::to_string(value.type.bits) +
+      out_.line("const Quad<uint32_t> code" + std::to_string(id) + " = load_quad<" + std::to_string(value.type.bits) +
                 ">(" + section(value.section) + ", " + elements_place() + ", rest);");
     }
     Turned turned;
     write_ahead({result_}, "Numbers()", turned, [&](ValueId id) { write_element(id); });
     const ValueFlags here = up_to_ahead({result_});
-    const std::string gradient = program_.variables[program_.decode.gradient].name;
-    out_.line("Quad<float> " + gradient + ";");
+    out_.line("Quad<float> given;");
     out_.line("#pragma unroll");
     out_.open("for (uint32_t k = 0; k < 4; ++k)");
     for (const ValueId id : phase.elements) {
       if (here[id]) write_element(id);
     }
-    out_.line(gradient + "[k] = " + text_.bare(result_) + ";");
+    out_.line("given[k] = " + text_.bare(result_) + ";");
     out_.close();
-    out_.line("return " + gradient + ";");
+    out_.line("return given;");
     out_.forget_line();
   }
 
@@ -131,7 +130,7 @@ class CudaDecoderText : CudaRoutine {
     const Value& value = graph_[id];
     if (!text_.has_line(id)) return;
     if (value.kind == Value::Kind::kSection)
-      define(id, from_code(value.type, "code_" + std::to_string(id) + "[k]"));
+      define(id, from_code(value.type, "code" + std::to_string(id) + "[k]"));
     else if (value.kind == Value::Kind::kIndex)
       define(id, type_text(value.type) + "(i + k)");
     else if (value.kind == Value::Kind::kTransform)

@@ -105,6 +105,11 @@ class CudaEncoderText : CudaLoops {
               ", kStates = " + std::to_string(program_.states.size()) + ";");
     out_.line(std::string("static constexpr bool kHasBlocks = ") + flag(shape_.has_blocks) +
               ", kOrdered = " + flag(shape_.ordered) + ", kSecondForKept = " + flag(shape_.second_for_kept) + ";");
+    const bool sends_blocks =
+        std::any_of(program_.sections.begin(), program_.sections.end(), [](const Section& section) {
+          return section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
+        });
+    out_.line(std::string("static constexpr bool kSendsBlocks = ") + flag(sends_blocks) + ";");
     out_.line("using Decoder = codec::Decoder;");
     out_.line("");
   }

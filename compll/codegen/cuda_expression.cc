@@ -118,8 +118,8 @@ void CudaExpression::write_seen_as(const std::string& numbers) { of_seen_ = numb
 std::string CudaExpression::literal(const Value& value) {
   switch (value.type.kind) {
     case ScalarType::Kind::kBool: return value.number != 0 ? "true" : "false";
-    case ScalarType::Kind::kUint: return shortest(value.number) + "u";
-    case ScalarType::Kind::kInt: return value.number == -2147483648.0 ? "(-2147483647 - 1)" : shortest(value.number);
+    case ScalarType::Kind::kUint:
+    case ScalarType::Kind::kInt: return integer_literal(value.type, value.number);
     default: break;
   }
   const bool is_float = value.type == kFloatType;

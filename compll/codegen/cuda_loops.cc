@@ -108,7 +108,7 @@ void CudaLoops::write_random(const Pass& pass) {
   }
   if (any || !of_elements.empty()) out_.line("const RandomStream random = work.random();");
   for (const ValueId id : of_elements) {
-    out_.line("[[maybe_unused]] RandomQuads random_" + std::to_string(id) + "(random, " +
+    out_.line("[[maybe_unused]] RandomQuads random" + std::to_string(id) + "(random, " +
               std::to_string(graph_[id].purpose) + ");");
   }
 }
@@ -195,7 +195,7 @@ void CudaLoops::write_block_values(const Phase& phase) {
 void CudaLoops::write_draws(const Phase& phase, const ValueFlags& here) {
   for (const ValueId id : phase.elements) {
     if (!here[id] || !is_random(graph_[id])) continue;
-    out_.line("const Quad<uint32_t> drawn_" + std::to_string(id) + " = random_" + std::to_string(id) + ".quad(i);");
+    out_.line("const Quad<uint32_t> drawn" + std::to_string(id) + " = random" + std::to_string(id) + ".quad(i);");
   }
 }
 
@@ -215,7 +215,7 @@ void CudaLoops::write_element(ValueId id, Loop loop) {
     define(id, turned_element(id));
   } else if (is_random(value)) {
     const std::string drawn =
-        quads ? "drawn_" + std::to_string(id) + "[k]" : "random_bits(random, i, " + std::to_string(value.purpose) + ")";
+        quads ? "drawn" + std::to_string(id) + "[k]" : "random_bits(random, i, " + std::to_string(value.purpose) + ")";
     define(id, value.op == Op::kRandomUniform ? "uniform(" + drawn + ")" : drawn);
   } else {
     define(id, text_.definition(id));

@@ -39,7 +39,7 @@ class CudaLoops : protected CudaRoutine {
   ValueFlags tensor_values(const std::vector<ValueId>& needed) const;
   void write_random(const Pass& pass);
   bool is_of_tensor(ValueId id) const { return graph_[id].kind == Value::Kind::kReduce; }
-  std::string reducer(ValueId id) const { return "reduced_" + std::to_string(id); }
+  std::string reducer(ValueId id) const { return "reduced" + std::to_string(id); }
   std::string holds(const Condition& condition) const;
   std::string result_of(ValueId id) const;
 

@@ -47,7 +47,7 @@ class CudaResultText : CudaRoutine {
     for (const ValueId id : phase.elements) {
       const Value& value = graph_[id];
       if (!is_random(value)) continue;
-      out_.line("const Quad<uint32_t> drawn_" + std::to_string(id) + " = RandomQuads(work.random(), " +
+      out_.line("const Quad<uint32_t> drawn" + std::to_string(id) + " = RandomQuads(work.random(), " +
                 std::to_string(value.purpose) + ").quad(i);");
     }
     out_.line("Quad<float> gradient;");
@@ -78,7 +78,7 @@ class CudaResultText : CudaRoutine {
     } else if (value.kind == Value::Kind::kIndex) {
       define(id, type_text(value.type) + "(i + k)");
     } else if (is_random(value)) {
-      const std::string drawn = "drawn_" + std::to_string(id) + "[k]";
+      const std::string drawn = "drawn" + std::to_string(id) + "[k]";
       define(id, value.op == Op::kRandomUniform ? "uniform(" + drawn + ")" : drawn);
     } else {
       define(id, text_.definition(id));

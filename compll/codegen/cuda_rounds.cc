@@ -40,7 +40,7 @@ class CudaRoundsText {
   std::size_t last() const { return plan_.turns.size() - 1; }
   const Type& type_of(VariableId id) const { return program_.variables[id].type; }
 
-  static std::string word(const std::string& of, std::size_t index) { return of + "_" + std::to_string(index); }
+  static std::string word(const std::string& of, std::size_t index) { return of + std::to_string(index); }
   static std::string exchanged_at(std::size_t round) { return "part.exchanged(" + std::to_string(round) + ")"; }
   static std::string state_at(std::size_t index) { return "part.kept_out(layout." + word("state", index) + ","; }
   std::string stored_at(std::size_t index) const {

@@ -76,7 +76,7 @@ class CudaRoutine {
       if (value.kind != Value::Kind::kTransform || !known.insert(hadamard(value)).second) continue;
       const Constant& size = value.turned;
       const auto sizes = [&](double least, double most) {
-        return "<" + shortest(least) + ", " + shortest(most) + "> ";
+        return "<" + integer_literal(kIntType, least) + ", " + integer_literal(kIntType, most) + "> ";
       };
       if (size.parameter) {
         const ProgramParameter& parameter = program_.parameters[*size.parameter];
@@ -138,15 +138,13 @@ class CudaRoutine {
     return value.over == Domain::kElement ? "static_cast<uint32_t>(n)"
                                           : "static_cast<uint32_t>(entries_of_blocks(n, settings.log2_block))";
   }
-  /// The pointer to a section, `scale_at`; `concat` may name one thing twice.
+  /// The pointer to a section, `scale_0_at`.
   std::string section(std::uint32_t index) const { return section_word(program_, index) + "_at"; }
 
  public:
+  /// The section's name and its number: neither a keyword nor one of the text's own names, whatever the program says.
   static std::string section_word(const Program& program, std::uint32_t index) {
-    const std::string& name = program.sections[index].name;
-    const auto same = [&](const Section& other) { return other.name == name; };
-    const bool once = std::count_if(program.sections.begin(), program.sections.end(), same) == 1;
-    return (name.empty() ? "section" : name) + (once ? "" : std::to_string(index));
+    return program.sections[index].name + "_" + std::to_string(index);
   }
 
  protected:

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "compll/codegen/cuda_whole_routine.h"
+#include "compll/codegen/plain_text.h"
+#include "compll/codegen/size_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -40,13 +42,16 @@ void write_cuda_sizes(const Program& program, const std::string& tile, Writer& o
   out.line("/// How many elements arrays have whose sizes the program computes.");
   out.open("struct Lengths");
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {
-    out.line("uint64_t size_" + std::to_string(i) + ";  ///< " + program.sizes[i].text);
+    out.line("uint64_t size" + std::to_string(i) + ";  ///< " + comment_text(program.sizes[i].text));
   }
   if (!program.sizes.empty()) out.line("");
   out.open("COMPLL_BOTH Lengths([[maybe_unused]] " + CudaWholeRoutine::declared_n(program) +
            ", [[maybe_unused]] const Settings& settings)");
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {
-    out.line("size_" + std::to_string(i) + " = opaque(least<uint64_t>(n, " + text.scalar(*program.sizes[i].value) +
+    out.line("size" + std::to_string(i) + " = opaque(least<uint64_t>(n, " +
+             size_text(*program.sizes[i].value,
+                       {[](ParameterId id) { return "settings.parameters[" + std::to_string(id) + "]"; },
+                        CudaWholeRoutine::size, "n.rows", "n.columns"}) +
              "));");
   }
   out.close();

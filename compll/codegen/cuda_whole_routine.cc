@@ -130,7 +130,7 @@ std::string CudaWholeRoutine::size(const Type& type) {
     case Extent::Kind::kElements: break;
     case Extent::Kind::kBlocks: return "blocks_of(n, " + number + ")";
     case Extent::Kind::kFixed: return number;
-    case Extent::Kind::kSized: return "size_" + std::to_string(count.value);
+    case Extent::Kind::kSized: return "size" + std::to_string(count.value);
   }
   return "n";
 }

@@ -170,7 +170,7 @@ void CudaWholeRoutine::write_measures(const Program& program, const std::string&
 /// Those that a text refers to, by their names.
 void CudaWholeRoutine::write_lengths(const Program& program, const std::string& text, Writer& out) {
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {
-    const std::string name = "size_" + std::to_string(i);
+    const std::string name = "size" + std::to_string(i);
     if (has_word(text, name)) out.line("const uint64_t " + name + " = lengths." + name + ";");
   }
 }
@@ -274,7 +274,7 @@ void CudaWholeRoutine::write_preamble(const std::string& lines) {
   }
   const std::string other = program_.synchronize ? "layout" : "sections";
   bool has_any = has_word(body, "at") || has_word(body, other);
-  for (std::size_t i = 0; i < program_.sizes.size(); ++i) has_any |= has_word(body, "size_" + std::to_string(i));
+  for (std::size_t i = 0; i < program_.sizes.size(); ++i) has_any |= has_word(body, "size" + std::to_string(i));
   if (has_any) out_.line("const auto& [lengths, at, " + other + "] = part.geometry<Geometry>();");
   write_lengths(program_, body, out_);
   if (has_word(body, "random")) out_.line("RandomWords random(part.random());");

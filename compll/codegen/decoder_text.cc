@@ -17,7 +17,7 @@ class DecoderText : RoutineText {
   DecoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
       : RoutineText(program, lowered.decode.graph, {lowered.decode.result}, lowered, out, diagnostics) {}
 
-  void write() {
+  bool write() {
     const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, lowered_.decode.result}}, Transforms::kKept);
     if (plan.passes.size() != 1 || reduces(plan.passes[0])) {
       refuse(graph_[lowered_.decode.result].at, "a `decode` that reduces");
@@ -48,6 +48,7 @@ class DecoderText : RoutineText {
     }
     write_members(phase, needed);
     out_.close(";");
+    return turns;
   }
 
  private:
@@ -221,8 +222,8 @@ class DecoderText : RoutineText {
 
 }  // namespace
 
-void write_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
-  DecoderText(program, lowered, out, diagnostics).write();
+bool write_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
+  return DecoderText(program, lowered, out, diagnostics).write();
 }
 
 }  // namespace casync::compll

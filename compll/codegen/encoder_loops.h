@@ -133,7 +133,7 @@ class EncoderLoops : protected ReductionText {
     else if (value.kind == Value::Kind::kTransform)
       define(id, "load_floats(" + arrays_->of(id) + " + i)");
     else if (is_random(value))
-      define(id, random(value, "random_" + std::to_string(id)));
+      define(id, random(value, "random" + std::to_string(id)));
     else
       define(id, text_.definition(id));
   }

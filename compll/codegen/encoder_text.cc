@@ -79,14 +79,14 @@ class EncoderText : EncoderLoops {
     for (const Phase& phase : pass.phases) {
       for (const ValueId id : phase.elements) {
         if (is_random(graph_[id]) && drawn.insert(id).second)
-          out_.line("Random random_" + std::to_string(id) + random_stream(graph_[id]) + ";");
+          out_.line("Random random" + std::to_string(id) + random_stream(graph_[id]) + ";");
       }
     }
     for (const Phase& phase : pass.phases) {
       for (const Output& output : phase.stores) define_packed(output);
     }
     for_tensor_reductions(pass, [&](ValueId id) {
-      out_.line(reducer(graph_[id]) + " reduced_" + std::to_string(id) + " = tensor." + text_.name(id) + ";");
+      out_.line(reducer(graph_[id]) + " reduced" + std::to_string(id) + " = tensor." + text_.name(id) + ";");
     });
     const bool checks = number == 0;  // later passes see the same elements
     const std::optional<ValueId> top = checks ? top_of_input(pass) : std::nullopt;
@@ -103,10 +103,10 @@ class EncoderText : EncoderLoops {
       if (waits) out_.close();
     }
     for_tensor_reductions(
-        pass, [&](ValueId id) { out_.line("tensor." + text_.name(id) + " = reduced_" + std::to_string(id) + ";"); });
+        pass, [&](ValueId id) { out_.line("tensor." + text_.name(id) + " = reduced" + std::to_string(id) + ";"); });
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) out_.line("static_cast<void>(" + section(i) + ");");
     out_.line("static_cast<void>(tensor), static_cast<void>(residual), static_cast<void>(mode);");
-    const std::string found = top ? "reduced_" + std::to_string(*top) : "top";
+    const std::string found = top ? "reduced" + std::to_string(*top) : "top";
     out_.line(!checks     ? "return true;"
               : of_blocks ? "return finite;"
                           : "return " + finite_text(program_, found + ".result()") + ";");
@@ -159,7 +159,7 @@ class EncoderText : EncoderLoops {
     if (!values.handed_on().empty()) out_.line("Block" + std::to_string(number) + " blocks[kBlocksTogether];");
     for (const Phase& phase : pass.phases) {
       for (const ValueId id : phase.reductions) {
-        if (graph_[id].kind == Value::Kind::kBlockReduce) write_chunks(id, "reduced_" + std::to_string(id));
+        if (graph_[id].kind == Value::Kind::kBlockReduce) write_chunks(id, "reduced" + std::to_string(id));
       }
     }
     out_.open(
@@ -170,8 +170,9 @@ class EncoderText : EncoderLoops {
     const std::size_t longest = longest_loop(pass);
     for (std::size_t i = 0; i < pass.phases.size(); ++i) {
       const Phase* next = i + 1 < pass.phases.size() ? &pass.phases[i + 1] : nullptr;
-      if (!has_loop(pass.phases[i])) continue;
-      const bool waits = !(i == 0 && checks) && only_for_kept(pass.phases[i]);
+      const bool begins_pass = i == 0 && (checks || !pass.phases[i].of_block.empty());
+      if (!has_loop(pass.phases[i]) && !begins_pass) continue;
+      const bool waits = !begins_pass && only_for_kept(pass.phases[i]);
       if (waits) out_.open("if (" + keeps_any() + ")");
       out_.open("for (size_t b = first, k = 0; b < last; b += block, ++k)");
       out_.line("const size_t end = std::min(b + block, last);");
@@ -183,7 +184,7 @@ class EncoderText : EncoderLoops {
       if (i == 0) write_of_block(pass.phases[i], top);
       for (const ValueId id : pass.phases[i].reductions) {
         if (graph_[id].kind == Value::Kind::kBlockReduce && !is_count_of_all(id))
-          out_.line(reducer(graph_[id]) + " reduced_" + std::to_string(id) + ";");
+          out_.line(reducer(graph_[id]) + " reduced" + std::to_string(id) + ";");
       }
       write_loop(pass.phases[i], {"b", "end", "load_floats(input + i)", i == longest ? "ahead.fetch_line(i);" : "",
                                   i == longest ? "tile.count" : "", i == 0 && checks && !top});

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/explain.h"
 
+#include <bit>
 #include <cstdio>
 #include <set>
 
+#include "compll/codegen/cpu.h"
 #include "compll/codegen/cuda_launches.h"
 #include "compll/codegen/rounds_text.h"
 #include "compll/codegen/routine_text.h"
@@ -228,6 +230,30 @@ Result<std::string> rounds_explanation(const Program& program, const Source& sou
   return all + cuda_launches(program, source);
 }
 
+/// Things that take longer than their bytes say.
+std::string cliffs(const Program& program, const std::string& why_whole) {
+  std::string all;
+  if (!why_whole.empty()) {
+    all += "slower than its bytes say: " + why_whole +
+           ", so loops go over the whole vector and take 3 to 5 times as long\n";
+  }
+  std::set<int> widths;
+  for (const Section& section : program.sections) {
+    const ScalarType type = section.type.element;
+    const bool many = section.type.extent && section.type.extent->kind != Extent::Kind::kBlocks;
+    if (many && type.is_integer() && type != kTritType && !std::has_single_bit(unsigned{type.bits})) {
+      widths.insert(type.bits);
+    }
+  }
+  for (const int width : widths) {
+    all +=
+        "slower than its bytes say: codes of " + std::to_string(width) +
+        " bits are packed bit by bit; those of 1, 2, 4, 8 or 16 bits are encoded and decoded 2 to 4 times as quickly "
+        "and merged 7 to 10 times\n";
+  }
+  return all;
+}
+
 }  // namespace
 
 LeastBytes least_bytes(const Program& program, const Source& source) {
@@ -242,10 +268,14 @@ Result<std::string> explanation(const Program& program, const Source& source) {
   std::string text = "payload: " + number(8 * payload) + " bits per element\n";
   const Result<Lowered> lowered = lower(program, source);
   const std::string launches = cuda_launches(program, source);
-  if (lowered) return text + TileExplanation(program, *lowered, source, payload).text() + launches;
+  const std::string why_whole = lowered ? why_not_tiles(program, *lowered).value_or("") : "";
+  const std::string costs = cliffs(program, why_whole);
+  if (lowered && why_whole.empty()) {
+    return text + TileExplanation(program, *lowered, source, payload).text() + costs + launches;
+  }
   const Result<std::string> whole = whole_explanation(program, source, payload);
   if (!whole) return whole.status();
-  return text + *whole + launches;
+  return text + *whole + costs + launches;
 }
 
 }  // namespace casync::compll

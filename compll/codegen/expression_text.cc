@@ -62,7 +62,8 @@ bool ExpressionText::has_line(ValueId id) const {
 std::string ExpressionText::use(ValueId id, bool group) const {
   const Value& value = graph_[id];
   if (value.kind == Value::Kind::kSpread) {
-    return type(value.type, true) + "(" + use(value.arguments.front(), false) + ")";
+    const std::string one = use(value.arguments.front(), false);
+    return value.domain == Domain::kElement ? type(value.type, true) + "(" + one + ")" : one;
   }
   if (group && value.domain != Domain::kElement) return type(value.type, true) + "(" + use(id, false) + ")";
   if (value.kind == Value::Kind::kConstant) return literal_text(value.type, value.number);

@@ -3,11 +3,17 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 namespace casync::compll {
 std::string shortest(double value) {
   char text[64];
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
+std::string integer_literal(ScalarType type, double number) {
+  if (number == -2147483648.0) return "(-2147483647 - 1)";
+  return std::to_string(static_cast<std::int64_t>(number)) + (type.kind == ScalarType::Kind::kUint ? "u" : "");
 }
 
 std::string_view sign_of(Op op, ScalarType type) {
@@ -68,8 +74,8 @@ bool is_packed(ScalarType type) { return type.is_integer() && (type.bits == 2 ||
 std::string literal_text(ScalarType type, double number) {
   switch (type.kind) {
     case ScalarType::Kind::kBool: return number != 0 ? "true" : "false";
-    case ScalarType::Kind::kUint: return shortest(number) + "u";
-    case ScalarType::Kind::kInt: return number == -2147483648.0 ? "(-2147483647 - 1)" : shortest(number);
+    case ScalarType::Kind::kUint:
+    case ScalarType::Kind::kInt: return integer_literal(type, number);
     default: break;
   }
   const bool is_float = type == kFloatType;

@@ -13,6 +13,9 @@ namespace casync::compll {
 /// The fewest digits that give the number again.
 std::string shortest(double value);
 
+/// A whole number of an integer type in C++: digits only, as C++ reads `1e+05` as a real.
+std::string integer_literal(ScalarType type, double number);
+
 /// What C++ writes between two operands of this type, or "" where it writes something else.
 std::string_view sign_of(Op op, ScalarType type);
 

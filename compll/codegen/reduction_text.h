@@ -7,6 +7,7 @@
 
 #include "compll/codegen/routine_text.h"
 #include "compll/ir/needs.h"
+#include "compll/ops/generated.h"
 
 namespace casync::compll {
 
@@ -21,7 +22,7 @@ class ReductionText : protected RoutineText {
     if (is_in_chunks(graph_[id])) out_.line("Chunks<" + reducer(graph_[id]) + "> " + name + "_chunks;");
   }
   void write_block_result(ValueId id) {
-    const std::string reduced = "reduced_" + std::to_string(id);
+    const std::string reduced = "reduced" + std::to_string(id);
     const std::string result = result_of(graph_[id], reduced), type = ExpressionText::type(graph_[id].type, false);
     define(id, conditions_[id] ? holds(*conditions_[id]) + " ? " + result + " : " + type + "()" : result);
     if (is_in_chunks(graph_[id])) out_.line(reduced + "_chunks.clear();");
@@ -39,7 +40,7 @@ class ReductionText : protected RoutineText {
   }
   void write_take_always(ValueId id) {
     const Value& value = graph_[id];
-    const std::string reduced = "reduced_" + std::to_string(id);
+    const std::string reduced = "reduced" + std::to_string(id);
     const ValueId taken = is_count(value) ? as_bool(value.arguments.front()) : value.arguments.front();
     out_.line(reduced + ".take(" + text_.use(taken, true) + ", rest);");
     if (!is_in_chunks(value)) return;
@@ -51,6 +52,7 @@ class ReductionText : protected RoutineText {
   }
 
   void write_tensor(const Schedule& plan) {
+    check_size_of_tensor(plan);
     out_.line("/// What is reduced over the whole tensor.");
     out_.open("struct Tensor");
     out_.line("HWY_INLINE Tensor() {}");
@@ -64,6 +66,18 @@ class ReductionText : protected RoutineText {
     out_.close(";");
     out_.line("static_assert(sizeof(Tensor) <= kMostTensorBytes);");
     out_.line("");
+  }
+
+  /// By what they have at most. Programs with more reductions are compiled as loops over the whole vector.
+  void check_size_of_tensor(const Schedule& plan) {
+    constexpr std::size_t kInChunksBytes = 1024, kOtherBytes = 128;
+    std::size_t bytes = 0;
+    for (const Pass& pass : plan.passes) {
+      for_tensor_reductions(pass, [&](ValueId id) {
+        bytes += is_in_chunks(graph_[id]) ? kInChunksBytes : kOtherBytes;
+        if (bytes > kMostTensorBytes) refuse(graph_[id].at, "so many reductions of the whole vector, by tiles,");
+      });
+    }
   }
 
   template <class Body>

@@ -22,7 +22,7 @@ class ResultText : RoutineText {
     define_tensor_values(needed_of_tensor(pass));
     const Phase& phase = pass.phases.front();
     for (const ValueId id : phase.elements) {
-      if (is_random(graph_[id])) out_.line("Random random_" + std::to_string(id) + random_stream(graph_[id]) + ";");
+      if (is_random(graph_[id])) out_.line("Random random" + std::to_string(id) + random_stream(graph_[id]) + ";");
     }
     write_loop(phase);
     out_.line("static_cast<void>(decoded), static_cast<void>(mode);");
@@ -59,7 +59,7 @@ class ResultText : RoutineText {
       case Value::Kind::kInput: define(id, "load_some_floats(decoded + i, rest)"); break;
       case Value::Kind::kState: define(id, load_state(value)); break;
       case Value::Kind::kIndex: define(id, index(value)); break;
-      default: define(id, is_random(value) ? random(value, "random_" + std::to_string(id)) : text_.definition(id));
+      default: define(id, is_random(value) ? random(value, "random" + std::to_string(id)) : text_.definition(id));
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include "compll/codegen/operation_text.h"
 #include "compll/codegen/routine_text.h"
+#include "compll/codegen/size_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -46,15 +47,18 @@ std::string RoundsRoutine::size(const Type& type) {
     case Extent::Kind::kElements: break;
     case Extent::Kind::kBlocks: return "(v.n + " + length(count) + " - 1) / " + length(count);
     case Extent::Kind::kFixed: return length(count);
-    case Extent::Kind::kSized: return "size_" + std::to_string(count.value);
+    case Extent::Kind::kSized: return "size" + std::to_string(count.value);
   }
   return "v.n";
 }
 
 void RoundsRoutine::define_sizes() {
   for (std::size_t i = 0; i < program_.sizes.size(); ++i) {
-    out_.line("[[maybe_unused]] const size_t size_" + std::to_string(i) + " = std::min<size_t>(v.n, " +
-              expression(*program_.sizes[i].value) + ");");
+    out_.line(
+        "[[maybe_unused]] const size_t size" + std::to_string(i) + " = std::min<size_t>(v.n, " +
+        size_text(*program_.sizes[i].value, {[](ParameterId id) { return "v.parameters[" + std::to_string(id) + "]"; },
+                                             size, "v.rows", "v.columns"}) +
+        ");");
   }
 }
 

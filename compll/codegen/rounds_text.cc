@@ -80,7 +80,7 @@ class RoundsText {
   void define_places() {
     std::string before = "0";
     for (std::size_t i = 0; i < program_.states.size(); ++i) {
-      const std::string place = "state_" + std::to_string(i);
+      const std::string place = "state" + std::to_string(i);
       out_.line("[[maybe_unused]] const size_t " + place + " = " + before + ";");
       before = place + " + " + RoundsRoutine::size({kFloatType, program_.states[i].extent});
     }
@@ -90,13 +90,13 @@ class RoundsText {
       before = scratch(i) + " + " + floats(type_of(plan_.stored[i]));
     }
   }
-  static std::string scratch(std::size_t i) { return "scratch_" + std::to_string(i); }
+  static std::string scratch(std::size_t i) { return "scratch" + std::to_string(i); }
   static std::string exchanged_at(std::size_t i) { return "t.exchanged[" + std::to_string(i) + "]"; }
 
   void bind(RoundsRoutine& text, std::size_t turn) {
     text.bind(routine_.gradient, "t.gradient");
     for (std::size_t i = 0; i < routine_.states.size(); ++i) {
-      text.bind(routine_.states[i], "t.states_in + state_" + std::to_string(i));
+      text.bind(routine_.states[i], "t.states_in + state" + std::to_string(i));
     }
     for (std::size_t i = 0; i < turn; ++i) text.bind(plan_.exchanged[i], exchanged_at(i));
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
@@ -114,7 +114,7 @@ class RoundsText {
       return;
     }
     for (std::size_t i = 0; i < routine_.states_then.size(); ++i) {
-      text.want_at(routine_.states_then[i], "t.states_out + state_" + std::to_string(i));
+      text.want_at(routine_.states_then[i], "t.states_out + state" + std::to_string(i));
     }
   }
 
@@ -122,7 +122,7 @@ class RoundsText {
     const Term& given = *plan_.turns[turn].given;
     if (turn < last()) return text.put(given, exchanged_at(turn), "what is exchanged");
     for (std::size_t i = 0; i < routine_.states_then.size(); ++i) {
-      text.put(routine_.states_then[i], "t.states_out + state_" + std::to_string(i),
+      text.put(routine_.states_then[i], "t.states_out + state" + std::to_string(i),
                "state `" + program_.states[i].name + "`");
     }
     if (!text.uses(routine_.gradient)) return text.put(given, "t.out", "the result");

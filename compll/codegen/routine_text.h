@@ -201,6 +201,7 @@ class RoutineText {
     const std::string at = "(" + section(value.section) + ", i, rest)";
     if (value.type == kTritType) return "load_trits(" + section(value.section) + ", tile.first % 5 + i, rest)";
     if (value.type == kFloatType) return "load_float" + at;
+    if (value.type == kBoolType) return "to_bool(load_uint<1>" + at + ")";
     const std::string kind = value.type.kind == ScalarType::Kind::kInt ? "int" : "uint";
     return "load_" + kind + "<" + std::to_string(value.type.bits) + ">" + at;
   }

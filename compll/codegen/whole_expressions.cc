@@ -45,8 +45,8 @@ std::string WholeRoutine::expression(const Term& term) {
     case Op::kParameter:
       return leaf(term, "static_cast<" + type_text(term.type().element) + ">(" + in_parameters(term.parameter) + ")");
     case Op::kSize: return leaf(term, "static_cast<uint32_t>(" + size(term.arguments.front()->type()) + ")");
-    case Op::kRandomBits: return "random_" + std::to_string(term.purpose) + "(i)";
-    case Op::kRandomUniform: return "uniform_from(random_" + std::to_string(term.purpose) + "(i))";
+    case Op::kRandomBits: return "random" + std::to_string(term.purpose) + "(i)";
+    case Op::kRandomUniform: return "uniform_from(random" + std::to_string(term.purpose) + "(i))";
     case Op::kElement: {
       const Term& of = *term.arguments[0];
       const auto copy = of.op == Op::kVariable ? picked_from_.find(of.variable) : picked_from_.end();

@@ -113,7 +113,7 @@ void WholeRoutine::write_tiles() {
   for (const std::string& block : tiles_) {
     if (sizes.find(block) == sizes.npos) sizes += (sizes.empty() ? "" : ", ") + block;
   }
-  const std::string tile = "tile_" + std::to_string(loop_);
+  const std::string tile = "tile" + std::to_string(loop_);
   out_.line("const size_t " + tile + " = tile_of({" + sizes + "});");
   out_.open("for (size_t begin = 0; begin < n; begin += " + tile + ")");
   out_.line("const size_t end = std::min(begin + " + tile + ", n);");

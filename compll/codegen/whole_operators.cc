@@ -10,7 +10,7 @@
 
 namespace casync::compll {
 
-std::string WholeRoutine::in_parameters(ParameterId id) { return "parameter_" + std::to_string(id); }
+std::string WholeRoutine::in_parameters(ParameterId id) { return "parameter" + std::to_string(id); }
 
 std::string WholeRoutine::block_size(const Constant& constant) {
   return constant.parameter ? "static_cast<size_t>(" + in_parameters(*constant.parameter) + ")"

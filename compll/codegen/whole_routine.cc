@@ -5,6 +5,7 @@
 
 #include "compll/codegen/operation_text.h"
 #include "compll/codegen/routine_text.h"
+#include "compll/codegen/size_text.h"
 #include "compll/lang/terms.h"
 #include "compll/ops/trits.h"
 
@@ -117,12 +118,12 @@ void WholeRoutine::count_uses(const std::vector<Step>& steps) {
 
 void WholeRoutine::define_sizes() {
   for (std::size_t i = 0; i < program_.parameters.size(); ++i) {
-    out_.line("[[maybe_unused]] const double parameter_" + std::to_string(i) + " = v.parameters[" + std::to_string(i) +
+    out_.line("[[maybe_unused]] const double parameter" + std::to_string(i) + " = v.parameters[" + std::to_string(i) +
               "];");
   }
   for (std::size_t i = 0; i < program_.sizes.size(); ++i) {
-    out_.line("[[maybe_unused]] const size_t size_" + std::to_string(i) + " = std::min<size_t>(n, " +
-              expression(*program_.sizes[i].value) + ");");
+    out_.line("[[maybe_unused]] const size_t size" + std::to_string(i) + " = std::min<size_t>(n, " +
+              size_text(*program_.sizes[i].value, {in_parameters, size, "", ""}) + ");");
   }
 }
 
@@ -133,7 +134,7 @@ std::string WholeRoutine::size(const Type& type) {
     case Extent::Kind::kElements: break;
     case Extent::Kind::kBlocks: return "(n + " + block_size(count) + " - 1) / " + block_size(count);
     case Extent::Kind::kFixed: return block_size(count);
-    case Extent::Kind::kSized: return "size_" + std::to_string(count.value);
+    case Extent::Kind::kSized: return "size" + std::to_string(count.value);
   }
   return "n";
 }
@@ -353,7 +354,7 @@ void WholeRoutine::define_map(const std::string& to, const Term& term) {
   for_each_term(*term.function, [&](const Term& each) {
     if (!is_random(each)) return;
     const std::string purpose = std::to_string(each.purpose);
-    out_.line("const RandomArray random_" + purpose + "(v.random, " + purpose + ");");
+    out_.line("const RandomArray random" + purpose + "(v.random, " + purpose + ");");
   });
   std::string result = type_text(term.type().element);
   const bool sixteen = serves_sixteen(*term.function), rows = term.types.size() > 1;

@@ -120,7 +120,7 @@ class WholeText {
           std::find(routine.states_then.begin(), routine.states_then.end(), then) - routine.states_then.begin() ==
           static_cast<std::ptrdiff_t>(i);
       if (first && text.is_at_place(then)) continue;
-      const std::string at = "state_" + std::to_string(i), array = text.name(then);
+      const std::string at = "state" + std::to_string(i), array = text.name(then);
       out_.line("float* const " + at + " = state_memory(n, states, " + std::to_string(i) + ", memory);");
       text.add_to_loop("state `" + program_.states[i].name + "`",
                        "put(" + array + "(i), " + at + ", Write::kPlain, i);", array, 4);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <string>
-#include <string_view>
+#include <utility>
 
+#include "compll/codegen/plain_text.h"
 #include "compll/lang/source.h"
 
 namespace casync::compll {
@@ -33,10 +33,9 @@ class Writer {
     const std::size_t number = source_.position(at.begin).line;
     if (number == last_) return;
     last_ = number;
-    std::string_view text = source_.line(number);
-    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-    text = text.substr(0, text.find_last_not_of("\\ \t") + 1);  // a backslash would take the next line into the comment
-    line("// " + std::to_string(number) + ": " + std::string(text));
+    std::string text = comment_text(source_.line(number));
+    text.erase(0, text.find_first_not_of(' '));
+    line("// " + std::to_string(number) + ": " + text);
   }
   void forget_line() { last_ = 0; }
 

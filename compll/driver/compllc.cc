@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // compllc: from a codec's source to what each stage makes of it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -22,7 +22,7 @@ namespace casync::compll {
 namespace {
 
 struct Options {
-  std::string file;
+  std::vector<std::string> files;
   std::string output, include;
   std::vector<std::string> stages;
   std::vector<std::string> settings;
@@ -51,6 +51,14 @@ std::optional<KnownParameters> known_parameters(const std::vector<std::string>& 
   return known;
 }
 
+/// Returns true if a path can stand in an #include directive.
+bool can_be_included(const std::string& path) {
+  return std::all_of(path.begin(), path.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= ' ' && byte != 0x7f && c != '"' && c != '\\';
+  });
+}
+
 int print_cuda(const Program& program, const Source& source) {
   const Result<CudaCodecText> text = cuda_codec_text(program, source);
   if (!text) {
@@ -62,15 +70,19 @@ int print_cuda(const Program& program, const Source& source) {
 }
 
 int run(const Options& options) {
-  std::ifstream file(options.file, std::ios::binary);
-  if (!file) {
-    std::fprintf(stderr, "compllc: cannot read %s\n", options.file.c_str());
-    return kUsage;
+  std::vector<SourceFile> files;
+  for (const std::string& name : options.files) {
+    std::ifstream file(name, std::ios::binary);
+    if (!file) {
+      std::fprintf(stderr, "compllc: cannot read %s\n", name.c_str());
+      return kUsage;
+    }
+    files.push_back({name, {std::istreambuf_iterator<char>(file), {}}});
   }
   const std::optional<KnownParameters> known = known_parameters(options.settings);
   if (!known) return kUsage;
   const std::set<std::string> wanted(options.stages.begin(), options.stages.end());
-  const Source source(options.file, {std::istreambuf_iterator<char>(file), {}});
+  const Source source(files);
   Diagnostics diagnostics(source);
   const Tokens tokens = read_tokens(diagnostics);
   if (wanted.count("tokens") != 0) std::fputs(text_of(source, tokens).c_str(), stdout);
@@ -79,7 +91,7 @@ int run(const Options& options) {
   if (wanted.count("tree") != 0) std::fputs(text_of(tree).c_str(), stdout);
   std::optional<Program> program = check(tree, *known, diagnostics);
   if (!program) return report(diagnostics);
-  if (program->declares.name.empty()) program->declares.name = std::filesystem::path(options.file).stem();
+  if (program->declares.name.empty()) program->declares.name = codec_name_of_file(options.files.front());
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
   if (wanted.count("cuda") != 0 && print_cuda(*program, source) != 0) return kRefused;
   if (wanted.count("ir") != 0) {
@@ -106,6 +118,10 @@ int run(const Options& options) {
   }
   if (wanted.count("cpu") != 0 || !options.output.empty()) {
     const std::string& include = options.include.empty() ? options.output : options.include;
+    if (!can_be_included(include)) {
+      std::fprintf(stderr, "compllc: a path of an #include has no control character, quote or backslash: --include\n");
+      return kUsage;
+    }
     const Result<std::string> text = cpu_text(*program, source, include);
     if (!text) {
       std::fprintf(stderr, "%s\n", text.status().message().c_str());
@@ -126,7 +142,9 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   casync::compll::Options options;
   CLI::App app("Compiles a codec written in CompLL (docs/language.md)", "compllc");
-  app.add_option("file", options.file, "The codec's source")->required();
+  app.add_option("file", options.files, "The codec's source: one file, or one with encode and one with decode")
+      ->required()
+      ->expected(1, 2);
   app.add_option("--emit", options.stages, "Print what these stages make: tokens, tree, typed, ir, cpu, cuda")
       ->delimiter(',')
       ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu", "cuda"}));

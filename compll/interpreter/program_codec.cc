@@ -40,7 +40,7 @@ CodecInfo info_of(const Program& program, const ProgramValues& values) {
   if (values.feedback) info.state_initial.push_back(0);
   for (const ProgramState& state : program.states) info.state_initial.push_back(state.initial);
   info.states = static_cast<std::uint32_t>(info.state_initial.size());
-  info.coded_terms = !program.states.empty();
+  info.coded_terms = program.declares.votes || !program.states.empty();
   info.has_result = program.result.has_value();
   return info;
 }

@@ -32,7 +32,7 @@ struct Value {
     kCount,        ///< how many elements there are, or blocks
     kIndex,        ///< of the element, or of the block
     kCompute,      ///< `op` of its arguments
-    kSpread,       ///< a block's value, for each of its elements
+    kSpread,       ///< one value for each of several: a block's for its elements, the tensor's for blocks or elements
     kReduce,       ///< of a value's elements or blocks: one for the tensor
     kBlockReduce,  ///< of a value's elements: one for each block
     kTransform,    ///< each `turned` of a value's elements times the Walsh-Hadamard matrix

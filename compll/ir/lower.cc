@@ -58,6 +58,18 @@ class Lowering {
     for (const VariableId variable : routine.states_then) all.push_back(*values_[variable]);
     return all;
   }
+  /// The value once for each entry of a section: one that is the same for all of them is stored for each.
+  ValueId entry_of(ValueId id, const Section& section) {
+    const Domain domain = domain_of(section.type, graph_[id].at);
+    if (graph_[id].domain == domain) return id;
+    Value value;
+    value.kind = Value::Kind::kSpread;
+    value.domain = domain;
+    value.type = graph_[id].type;
+    value.arguments = {id};
+    value.at = graph_[id].at;
+    return graph_.add(std::move(value));
+  }
   /// A result is made element by element.
   void refuse_others() {
     for (const Value& value : graph_.values()) {
@@ -272,16 +284,16 @@ EncodeGraph lower_encode(const Program& program, const Routine& routine, std::op
   EncodeGraph encode;
   Lowering steps(program, encode.graph, block, diagnostics);
   encode.input = steps.run(routine);
+  std::vector<ValueId> sections;
   for (std::size_t i = 0; i < routine.sections.size(); ++i) {
-    encode.sections.push_back(steps.value_of(*routine.sections[i]));
-    encode.graph.name(encode.sections.back(), program.sections[i].name);
+    sections.push_back(steps.value_of(*routine.sections[i]));
+    encode.graph.name(sections.back(), program.sections[i].name);
+    encode.sections.push_back(steps.entry_of(sections.back(), program.sections[i]));
   }
   encode.states = steps.states_then(routine);
   if (!keeps_residual(program)) return encode;
   Lowering back(program, encode.graph, block, diagnostics);
-  for (std::size_t i = 0; i < encode.sections.size(); ++i) {
-    back.bind(program.decode.extracted[i], encode.sections[i]);
-  }
+  for (std::size_t i = 0; i < sections.size(); ++i) back.bind(program.decode.extracted[i], sections[i]);
   back.run(program.decode.steps);
   const ValueId given = back.value_of(*program.decode.result);
   encode.residual = encode.graph.compute(Op::kSubtract, kFloatType, {encode.input, given}, program.decode.result->at);

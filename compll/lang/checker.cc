@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/number.h"
 #include "compll/lang/code_checker.h"
 #include "compll/lang/prelude.h"
 #include "compll/lang/routines.h"
@@ -18,8 +19,8 @@ namespace {
 /// What stands outside of functions, and which functions are encode and decode.
 class FileChecker {
  public:
-  FileChecker(const Tree& tree, const KnownParameters& known, Diagnostics& diagnostics)
-      : tree_(tree), known_(known), diagnostics_(diagnostics), code_(program_, diagnostics) {}
+  FileChecker(const Tree& tree, const KnownParameters& known, Known how, Diagnostics& diagnostics)
+      : tree_(tree), known_(known), how_(how), diagnostics_(diagnostics), code_(program_, diagnostics) {}
 
   std::optional<Program> run() {
     try {
@@ -41,8 +42,9 @@ class FileChecker {
   // The codec's declarations.
 
   void check_properties() {
-    static constexpr std::string_view kKnown[] = {"summary",  "source",   "number",         "version", "class",
-                                                  "feedback", "overflow", "shared_numbers", "shape"};
+    static constexpr std::string_view kKnown[] = {"summary", "source",   "number",     "version",
+                                                  "class",   "feedback", "overflow",   "shared_numbers",
+                                                  "votes",   "shape",    "exact_merge"};
     program_.declares.name = tree_.codec.text;
     for (const Property& property : tree_.properties) {
       const std::string name = "`" + std::string(property.name.text) + "`";
@@ -51,9 +53,9 @@ class FileChecker {
         code_.refuse(property.name.at, name + " is declared twice");
       }
       if (std::find(std::begin(kKnown), std::end(kKnown), property.name.text) == std::end(kKnown)) {
-        code_.refuse(
-            property.name.at, "a codec does not declare " + name + hint(property.name.text, kKnown),
-            "it declares summary, source, number, version, class, feedback, overflow, shared_numbers and shape");
+        code_.refuse(property.name.at, "a codec does not declare " + name + hint(property.name.text, kKnown),
+                     "it declares summary, source, number, version, class, feedback, overflow, shared_numbers, votes, "
+                     "exact_merge and shape");
       }
       if (!property.second.text.empty() && property.name.text != "shape") {
         code_.refuse(property.second.at, name + " has two values");
@@ -85,12 +87,18 @@ class FileChecker {
         code_.refuse(property.value_at, "`feedback` has no value but `off`", "write `feedback;` or `feedback off;`");
       }
     }
-    if (name == "shared_numbers") {
-      declares.shared_numbers = true;
-      if (!property.value.empty()) {
-        code_.refuse(property.value_at, "`shared_numbers` has no value", "write `shared_numbers;`");
-      }
+    if (name == "shared_numbers") declares.shared_numbers = flag(property);
+    if (name == "votes") declares.votes = flag(property);
+    if (name == "exact_merge") declares.exact_merge = flag(property);
+  }
+
+  /// A property that is there or not.
+  bool flag(const Property& property) {
+    const std::string name(property.name.text);
+    if (!property.value.empty()) {
+      code_.refuse(property.value_at, "`" + name + "` has no value", "write `" + name + ";`");
     }
+    return true;
   }
 
   const Property* property(std::string_view name) const {
@@ -145,6 +153,14 @@ class FileChecker {
   void add(const Parameter& parameter) {
     const DeclaredType type = code_.type_of(parameter.variable.type);
     const Word& word = parameter.variable.name;
+    if (program_.parameters.size() == kParameterLimit) {
+      code_.refuse(word.at, "more than " + std::to_string(kParameterLimit) + " parameters");
+    }
+    if (parameter.choices.size() > kChoiceLimit) {
+      code_.refuse(parameter.choices[kChoiceLimit]->at,
+                   "more than " + std::to_string(kChoiceLimit) + " values of a parameter",
+                   "write a range: `in 1..32 step 2`");
+    }
     if (type.array || !type.element.is_number()) {
       code_.refuse(parameter.variable.type.at, "a parameter of type " + text_of(type.element) + (type.array ? "*" : ""),
                    "parameters are single numbers");
@@ -165,28 +181,63 @@ class FileChecker {
       added.least = *std::min_element(added.choices.begin(), added.choices.end());
       added.most = *std::max_element(added.choices.begin(), added.choices.end());
     }
-    added.initial = number(parameter.initial, added.choices.empty() ? added.least : added.choices.front());
+    added.required = parameter.initial == nullptr;
+    added.fixed = added.required;
     check_range(added, parameter);
     const auto id = static_cast<ParameterId>(program_.parameters.size());
     code_.declare(word, Declared::ParameterName{id});
-    const auto known = known_.find(added.name);
-    values_[word.text] = known != known_.end() ? known->second : added.initial;
-    check_value(added, values_[word.text], word.at);
-    added.initial = values_[word.text];
+    added.initial = value_of(added, parameter, word);
+    values_[word.text] = added.initial;
     program_.parameters.push_back(std::move(added));
     code_.know(values_);
+  }
+
+  /// The known value, else the default.
+  double value_of(const ProgramParameter& added, const Parameter& parameter, const Word& word) {
+    const auto known = known_.find(added.name);
+    const bool fits = known != known_.end() && added.allows(known->second);
+    if (known != known_.end() && (fits || how_ == Known::kExact)) {
+      check_value(added, known->second, word.at);
+      return known->second;
+    }
+    if (added.required && how_ == Known::kOffered) return example_of(added);
+    if (added.required) {
+      code_.refuse(word.at, "the parameter `" + added.name + "` has no value",
+                   "give it one where the codec is named, `" + added.name + "=" + number_text(example_of(added)) +
+                       "`, or a default where it is declared: `" + compll::text_of(added.type) + " " + added.name +
+                       " = " + number_text(example_of(added)) + ";`");
+    }
+    const double initial = code_.constant(*parameter.initial, "a parameter's default");
+    check_value(added, initial, word.at);
+    return initial;
+  }
+
+  /// A value that a message may propose.
+  static double example_of(const ProgramParameter& parameter) {
+    for (const double value : {parameter.type.is_float() ? 0.5 : 2.0, parameter.least}) {
+      if (parameter.allows(value)) return value;
+    }
+    return parameter.most;
   }
 
   void check_range(const ProgramParameter& added, const Parameter& parameter) {
     const Span at = parameter.variable.name.at;
     if (!(added.least <= added.most)) code_.refuse(at, "the least value of `" + added.name + "` is above the most");
-    check_value(added, added.initial, at);
+    if (parameter.step != nullptr && !(added.step > 0)) {
+      code_.refuse(parameter.step->at, "a step of " + number_text(added.step), "a step is above zero");
+    }
+    if (!added.type.is_float() && added.step != std::floor(added.step)) {
+      code_.refuse(parameter.step->at, "a step of " + number_text(added.step) + " between whole numbers");
+    }
+    for (std::size_t i = 0; i < added.choices.size(); ++i) {
+      check_value(added, added.choices[i], parameter.choices[i]->at);
+    }
   }
 
   void check_value(const ProgramParameter& parameter, double value, Span at) {
     if (parameter.allows(value)) return;
-    code_.refuse(at, "`" + parameter.name + "` cannot be " + std::to_string(value),
-                 "it is what its declaration allows");
+    code_.refuse(at, "`" + parameter.name + "` cannot be " + number_text(value),
+                 "its declaration allows " + parameter.allowed());
   }
 
   // Functions.
@@ -245,7 +296,7 @@ class FileChecker {
 
   void check_known() {
     for (const auto& [name, value] : known_) {
-      if (!is_parameter(name)) {
+      if (how_ == Known::kExact && !is_parameter(name)) {
         code_.refuse(tree_.codec.at, "there is no parameter `" + name + "`");
       }
     }
@@ -369,6 +420,7 @@ class FileChecker {
 
   const Tree& tree_;
   const KnownParameters& known_;
+  const Known how_;
   Diagnostics& diagnostics_;
   Program program_;
   std::map<std::string_view, double> values_;
@@ -380,12 +432,19 @@ class FileChecker {
 bool ProgramParameter::allows(double value) const {
   const bool chosen = choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end();
   const bool whole = type.is_float() || value == std::floor(value);
-  const bool on_step = step == 0 || std::fmod(value, step) == 0;
-  return value >= least && value <= most && chosen && whole && on_step;
+  return value >= least && value <= most && chosen && whole && is_on_step(value, least, step);
 }
 
-std::optional<Program> check(const Tree& tree, const KnownParameters& known, Diagnostics& diagnostics) {
-  return FileChecker(tree, known, diagnostics).run();
+std::string ProgramParameter::allowed() const {
+  std::string text = type.is_float() ? "a number" : "a whole number";
+  for (const double choice : choices) text += (choice == choices.front() ? ": " : " or ") + number_text(choice);
+  if (!choices.empty()) return text;
+  text += " from " + number_text(least) + " to " + number_text(most);
+  return step == 0 || (step == 1 && !type.is_float()) ? text : text + " in steps of " + number_text(step);
+}
+
+std::optional<Program> check(const Tree& tree, const KnownParameters& known, Diagnostics& diagnostics, Known how) {
+  return FileChecker(tree, known, how, diagnostics).run();
 }
 
 }  // namespace casync::compll

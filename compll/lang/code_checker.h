@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,6 +63,7 @@ class CodeChecker {
   // Statements (statement_checker.cc).
   void check_block(const Block& block);
   void check_statement(const Statement& statement);
+  void forgive(const Statement& statement);
   void check_node(const Statement& at, const Declare& node);
   void check_node(const Statement& at, const Assign& node);
   void check_node(const Statement& at, const If& node);
@@ -75,6 +77,7 @@ class CodeChecker {
   bool makes_gradient() const { return kind_ != RoutineKind::kEncode && kind_ != RoutineKind::kMerge; }
   void begin_states();
   void end_states(const Function& function);
+  void need_unread(const Function& function, std::size_t state);
   void store(const Declared& declared, TermPtr value, Span at);
   TermPtr fit(TermPtr value, DeclaredType type, const std::string& name, Span at);
   void choose(VariableId condition, const std::vector<std::optional<VariableId>>& yes,
@@ -98,7 +101,10 @@ class CodeChecker {
   TermPtr check_conversion(const Expression& at, const Call& call);
   TermPtr check_scalar_function(const Expression& at, const Call& call);
   TermPtr element_of(TermPtr array, TermPtr index, Span at);
+  TermPtr operation(Span at, std::string_view sign, Span sign_at, TermPtr left, TermPtr right);
+  const Word* parameter_of_block(const Expression& expression) const;
   TermPtr random(const Expression& at, const Call& call);
+  TermPtr random_whole(const Expression& at, const Call& call, ScalarType type, std::uint32_t purpose);
   void need_arguments(const Expression& at, const Call& call, std::size_t least, std::size_t most,
                       const std::string& form);
 
@@ -145,6 +151,7 @@ class CodeChecker {
 
   // How many elements an array has (size_checker.cc).
   Extent size_of(const Expression& expression, const std::string& of);
+  bool is_size_without_padding(const Term& size) const;
   Extent extent_of(TermPtr value, const std::string& text);
   TermPtr vectors_of(const Extent& extent, Dimension dimension) const;
   TermPtr count_of(const Extent& extent) const;
@@ -161,6 +168,7 @@ class CodeChecker {
   Names names_;
   std::map<std::string_view, double> known_;
   std::vector<std::optional<VariableId>> values_;  ///< of each slot, now
+  std::set<std::size_t> spoilt_;                   ///< slots of variables whose value was refused
   std::vector<Step>* steps_ = nullptr;             ///< where assignments go
   Control* control_ = nullptr;                     ///< of the function whose body is checked
   Routine* routine_ = nullptr;

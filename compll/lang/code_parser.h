@@ -26,6 +26,8 @@ class CodeParser {
   ExpressionPtr read_conditional();
   ExpressionPtr read_binary(int least);
   ExpressionPtr read_unary();
+  bool is_cast_ahead() const;
+  ExpressionPtr read_cast();
   ExpressionPtr read_postfix();
   ExpressionPtr read_primary();
   ExpressionPtr read_parenthesis();
@@ -39,6 +41,7 @@ class CodeParser {
   StatementPtr read_lambda_declaration();
   StatementPtr read_declaration();
   StatementPtr read_several();
+  StatementPtr read_step();
   StatementPtr read_assignment();
   bool is_several_ahead() const;
 

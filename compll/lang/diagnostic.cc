@@ -2,7 +2,10 @@
 #include "compll/lang/diagnostic.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
+
+#include "compll/lang/characters.h"
 
 namespace casync::compll {
 namespace {
@@ -16,17 +19,26 @@ std::string indent_like(std::string_view line, std::size_t columns) {
 
 }  // namespace
 
+std::string number_text(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
 std::string render(const Source& source, const Diagnostic& diagnostic) {
-  const Position from = source.position(diagnostic.at.begin);
-  const std::string_view line = source.line(from.line);
+  if (diagnostic.at.begin > source.text().size()) {  // the prelude's: its lines are not in this source
+    return without_controls(source.name()) + ": error: " + diagnostic.message +
+           ", in a function that every program may use\n";
+  }
+  const Position from = source.position_in_file(diagnostic.at.begin);
+  const std::string line = without_controls(source.line(source.position(diagnostic.at.begin).line));
   const std::string number = std::to_string(from.line);
   const std::string margin(number.size() + 1, ' ');
   const std::size_t left = line.size() - std::min(line.size(), from.column - 1);
   const std::size_t length = std::min(left, diagnostic.at.end - diagnostic.at.begin);
-  std::string text = source.name() + ":" + number + ":" + std::to_string(from.column) +
-                     ": error: " + diagnostic.message + "\n " + number + " | " + std::string(line) + "\n " + margin +
-                     "| " + indent_like(line, from.column - 1) + "^" + std::string(length > 1 ? length - 1 : 0, '~') +
-                     "\n";
+  std::string text = without_controls(source.file_at(diagnostic.at.begin)) + ":" + number + ":" +
+                     std::to_string(from.column) + ": error: " + diagnostic.message + "\n " + number + " | " + line +
+                     "\n " + margin + "| " + indent_like(line, from.column - 1) + "^" +
+                     std::string(length > 1 ? length - 1 : 0, '~') + "\n";
   if (!diagnostic.hint.empty()) text += " " + margin + "= hint: " + diagnostic.hint + "\n";
   return text;
 }

@@ -17,6 +17,9 @@ struct Diagnostic {
   std::string hint;
 };
 
+/// The shortest decimal that reads back as this number: `0`, `12`, `0.1`.
+std::string number_text(double value);
+
 /// FILE:LINE:COLUMN: error: MESSAGE, the line, a caret below what is meant, the hint.
 std::string render(const Source& source, const Diagnostic& diagnostic);
 

@@ -2,35 +2,31 @@
 #include "compll/lang/element_count.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
-#include "compll/lang/arithmetic.h"
+#include "compll/lang/size_value.h"
 
 namespace casync::compll {
 namespace {
 
-/// A size's term: numbers, parameters, sizes of arrays and what is computed from them.
-Scalar value_of(const Program& program, const Term& term, std::span<const double> parameters,
-                const GradientShape& shape) {
+/// A size's term: numbers, parameters, sizes of arrays and operations on them, in 64 bits.
+SizeValue value_of(const Program& program, const Term& term, std::span<const double> parameters,
+                   const GradientShape& shape) {
   const ScalarType type = term.type().element;
+  const auto whole = [](Elements count) { return SizeValue(static_cast<unsigned long long>(count)); };
   switch (term.op) {
-    case Op::kConstant: return Scalar::of(type, term.number);
-    case Op::kParameter: return Scalar::of(type, parameters[term.parameter]);
-    case Op::kSize:
-      return Scalar::of_uint(
-          static_cast<std::uint32_t>(element_count(program, term.arguments.front()->type(), parameters, shape)));
-    case Op::kRows: return Scalar::of_uint(static_cast<std::uint32_t>(shape.rows));
-    case Op::kColumns: return Scalar::of_uint(static_cast<std::uint32_t>(shape.columns));
+    case Op::kConstant: return size_value(type, term.number);
+    case Op::kParameter: return size_value(type, parameters[term.parameter]);
+    case Op::kSize: return whole(element_count(program, term.arguments.front()->type(), parameters, shape));
+    case Op::kRows: return whole(shape.rows);
+    case Op::kColumns: return whole(shape.columns);
     default: break;
   }
-  std::array<Scalar, 3> operands;
-  for (std::size_t i = 0; i < term.arguments.size(); ++i) {
-    operands[i] = value_of(program, *term.arguments[i], parameters, shape);
-  }
-  const ScalarType from = term.arguments.front()->type().element;
-  if (term.op == Op::kConvert) return converted(operands[0], from, type);
-  if (term.op == Op::kSelect) return operands[0].as_bool() ? operands[1] : operands[2];
-  return computed(term.op, from, std::span(operands).first(term.arguments.size()));
+  std::vector<SizeValue> operands;
+  for (const TermPtr& argument : term.arguments) operands.push_back(value_of(program, *argument, parameters, shape));
+  if (term.op == Op::kConvert) return converted_size(operands[0], type);
+  if (term.op == Op::kSelect) return std::get<bool>(operands[0]) ? operands[1] : operands[2];
+  return computed_size(term.op, operands);
 }
 
 }  // namespace
@@ -46,7 +42,8 @@ Elements element_count(const Program& program, const Type& type, std::span<const
     case Extent::Kind::kFixed: return number;
     case Extent::Kind::kSized: break;
   }
-  return std::min<Elements>(value_of(program, *program.sizes[count.value].value, parameters, shape).as_uint(), shape.n);
+  const SizeValue size = value_of(program, *program.sizes[count.value].value, parameters, shape);
+  return std::min<Elements>(std::get<unsigned long long>(size), shape.n);
 }
 
 double payload_bits(const Program& program, std::span<const double> parameters, Elements n) {

@@ -100,7 +100,7 @@ DeclaredType CodeChecker::type_of(const TypeName& name) {
     }
     const double bits = constant(*name.width, "the width of a type");
     if (!(bits >= 1 && bits <= 32) || bits != std::floor(bits)) {
-      refuse(name.width->at, "a width of " + std::to_string(bits) + " bits", "integers have 1 to 32 bits");
+      refuse(name.width->at, "a width of " + number_text(bits) + " bits", "integers have 1 to 32 bits");
     }
     type->bits = static_cast<std::uint8_t>(bits);
   }
@@ -108,10 +108,29 @@ DeclaredType CodeChecker::type_of(const TypeName& name) {
   return {*type, name.array};
 }
 
+/// `params.bitwidth`, where `params` is a block of parameters; else null.
+const Word* CodeChecker::parameter_of_block(const Expression& expression) const {
+  const auto* member = std::get_if<Member>(&expression.node);
+  const auto* name = member == nullptr ? nullptr : std::get_if<Name>(&member->of->node);
+  const Declared* declared = name == nullptr ? nullptr : names_.find(name->text);
+  const auto* block = declared == nullptr ? nullptr : std::get_if<Declared::ParameterBlock>(&declared->what);
+  if (block == nullptr) return nullptr;
+  const auto named = [&](const Parameter& each) { return each.variable.name.text == member->name.text; };
+  const std::vector<Parameter>& list = block->block->list;
+  return std::any_of(list.begin(), list.end(), named) ? &member->name : nullptr;
+}
+
 double CodeChecker::constant(const Expression& expression, const std::string& what) {
   if (const auto* number = std::get_if<Number>(&expression.node)) return number->value;
+  if (const Word* word = parameter_of_block(expression)) return constant({word->at, Name{word->text}}, what);
   if (const auto* name = std::get_if<Name>(&expression.node)) {
-    if (const auto known = known_.find(name->text); known != known_.end()) {
+    const auto known = known_.find(name->text);
+    if (known != known_.end() && std::isnan(known->second)) {
+      refuse(expression.at, what + " is made of `" + std::string(name->text) + "`, which has no value",
+             "give it one: `" + std::string(name->text) +
+                 "=2` where the codec is named, or a default where it is declared");
+    }
+    if (known != known_.end()) {
       for (ProgramParameter& parameter : program_.parameters) parameter.fixed |= parameter.name == name->text;
       return known->second;
     }
@@ -207,6 +226,7 @@ TermPtr CodeChecker::check_node(const Expression& at, const Name& node) {
     refuse(at.at, name + " is no value",
            std::holds_alternative<Declared::Bytes>(declared->what) ? "take its sections with `extract`" : "");
   }
+  if (spoilt_.count(variable->slot) != 0) throw CheckMistake();  // its own mistake was said where it was made
   if (!values_[variable->slot]) refuse(at.at, name + " has no value here", "assign it on every way to this place");
   const VariableId id = *values_[variable->slot];
   return make_variable(at.at, id, program_.variables[id].type);
@@ -230,27 +250,32 @@ TermPtr CodeChecker::check_node(const Expression& at, const Unary& node) {
 }
 
 TermPtr CodeChecker::check_node(const Expression& at, const Binary& node) {
-  const Sign& sign = *std::find_if(kSigns.begin(), kSigns.end(), [&](const Sign& s) { return s.sign == node.sign; });
   const std::string quoted = "`" + std::string(node.sign) + "`";
   TermPtr left = check_element(*node.left, quoted), right = check_element(*node.right, quoted);
+  return operation(at.at, node.sign, node.sign_at, std::move(left), std::move(right));
+}
+
+/// One of C's signs between two elements.
+TermPtr CodeChecker::operation(Span at, std::string_view written, Span sign_at, TermPtr left, TermPtr right) {
+  const Sign& sign = *std::find_if(kSigns.begin(), kSigns.end(), [&](const Sign& s) { return s.sign == written; });
+  const std::string quoted = "`" + std::string(written) + "`";
   if (sign.on == Sign::On::kLogic) {
-    return make_term(sign.op, at.at, {kBoolType, {}},
+    return make_term(sign.op, at, {kBoolType, {}},
                      terms(convert(std::move(left), kBoolType), convert(std::move(right), kBoolType)));
   }
   ScalarType type = common_type(left->type().element, right->type().element);
   if (type.is_float() && (sign.on == Sign::On::kIntegers || sign.on == Sign::On::kShift)) {
-    refuse(node.sign_at, quoted + " of a float", "it works on integers; `int(x)` makes one");
+    refuse(sign_at, quoted + " of a float", "it works on integers; `int(x)` makes one");
   }
   if (sign.on == Sign::On::kShift) {
     type = common_type(left->type().element, kIntType);
-    return make_term(sign.op, at.at, {type, {}},
-                     terms(convert(std::move(left), type), convert(std::move(right), type)));
+    return make_term(sign.op, at, {type, {}}, terms(convert(std::move(left), type), convert(std::move(right), type)));
   }
   left = convert(std::move(left), type);
   right = convert(std::move(right), type);
   if (sign.swapped) std::swap(left, right);
   const ScalarType result = sign.on == Sign::On::kCompare ? kBoolType : type;
-  return make_term(sign.op, at.at, {result, {}}, terms(std::move(left), std::move(right)));
+  return make_term(sign.op, at, {result, {}}, terms(std::move(left), std::move(right)));
 }
 
 TermPtr CodeChecker::check_node(const Expression& at, const Conditional& node) {
@@ -264,8 +289,9 @@ TermPtr CodeChecker::check_node(const Expression& at, const Conditional& node) {
 TermPtr CodeChecker::check_node(const Expression& at, const Index& node) {
   TermPtr array = check_array(*node.array, "`[]`");
   TermPtr index = check_element(*node.index, "an index");
-  if (!index->type().element.is_integer())
-    refuse(node.index->at, "an index that is no integer", "convert it: `int(x)`");
+  // `sorted[x.size * ratio]`: towards zero, as C converts.
+  if (index->type().element.is_float()) index = convert(std::move(index), kIntType);
+  if (!index->type().element.is_integer()) refuse(node.index->at, "an index that is no number");
   return element_of(std::move(array), std::move(index), at.at);
 }
 
@@ -307,6 +333,7 @@ void CodeChecker::need_arguments(const Expression& at, const Call& call, std::si
 
 Terms CodeChecker::check_call(const Expression& at, const Call& node) {
   const std::string_view name = node.callee.text;
+  if (node.type != nullptr && name != "random") return terms(check_conversion(at, node));
   if (const Declared::Callable* what = callable(name)) {
     Terms arguments;
     for (const ExpressionPtr& argument : node.arguments) arguments.push_back(check_one(*argument));
@@ -329,7 +356,9 @@ Terms CodeChecker::check_call(const Expression& at, const Call& node) {
 TermPtr CodeChecker::check_conversion(const Expression& at, const Call& node) {
   need_arguments(at, node, 1, 1, std::string(node.callee.text) + "(x)");
   TermPtr value = check_element(*node.arguments.front(), "`" + std::string(node.callee.text) + "`");
-  const ScalarType type = *named_type(node.callee.text);
+  const ScalarType type = node.type != nullptr ? type_of(*node.type).element : *named_type(node.callee.text);
+  if (node.type != nullptr && node.type->array)
+    refuse(at.at, "a conversion to an array", "convert elements in a `map`");
   if (type == kVoidType) refuse(at.at, "a conversion to `void`");
   return convert(std::move(value), type);
 }
@@ -356,8 +385,28 @@ TermPtr CodeChecker::check_scalar_function(const Expression& at, const Call& nod
   return make_term(function.op, at.at, {gives, {}}, std::move(operands));
 }
 
-/// `random<float>(least, most)` from least to below most; `random<uint>()`. Each place in the program draws numbers of
-/// its own.
+/// `random<int>(least, most)`: a whole number from least to below most, in parts of 2^-24 of their distance. In
+/// doubles, which hold the product exactly.
+TermPtr CodeChecker::random_whole(const Expression& at, const Call& node, ScalarType type, std::uint32_t purpose) {
+  const auto end = [&](std::size_t i) {
+    TermPtr value = convert(check_element(*node.arguments[i], "`random`"), type);
+    return keep(terms(convert(std::move(value), kDoubleType)), "end", at.at).front();
+  };
+  const Type real{kDoubleType, {}};
+  const VariableId least = end(0), most = end(1);
+  const auto low = [&] { return make_variable(at.at, least, real); };
+  TermPtr width = make_term(Op::kSubtract, at.at, real, terms(make_variable(at.at, most, real), low()));
+  width = make_term(Op::kMax, at.at, real, terms(std::move(width), make_constant(at.at, kDoubleType, 0)));
+  TermPtr uniform = make_term(Op::kRandomUniform, at.at, {kFloatType, {}});
+  uniform->purpose = purpose;
+  TermPtr part =
+      make_term(Op::kMultiply, at.at, real, terms(convert(std::move(uniform), kDoubleType), std::move(width)));
+  part = make_term(Op::kFloor, at.at, real, terms(std::move(part)));
+  return convert(make_term(Op::kAdd, at.at, real, terms(low(), std::move(part))), type);
+}
+
+/// `random<float>(least, most)` from least to below most; `random<int>(least, most)`; `random<uint>()`. Each place in
+/// the program draws numbers of its own.
 TermPtr CodeChecker::random(const Expression& at, const Call& node) {
   const DeclaredType type = node.type == nullptr ? DeclaredType{kFloatType, false} : type_of(*node.type);
   if (kind_ == RoutineKind::kDecode) {
@@ -374,8 +423,12 @@ TermPtr CodeChecker::random(const Expression& at, const Call& node) {
     bits->purpose = purpose;
     return bits;
   }
-  if (type.element != kFloatType || type.array) refuse(at.at, "random numbers are of type float or uint");
-  need_arguments(at, node, 2, 2, "random<float>(0, 1)");
+  const bool whole = type.element == kIntType || type.element == kUintType;
+  if ((type.element != kFloatType && !whole) || type.array) {
+    refuse(at.at, "random numbers are of type float, int or uint", "write `random<float>(0, 1)` and convert it");
+  }
+  need_arguments(at, node, 2, 2, whole ? "random<int>(0, 10)" : "random<float>(0, 1)");
+  if (whole) return random_whole(at, node, type.element, purpose);
   TermPtr least = convert(check_element(*node.arguments[0], "`random`"), kFloatType);
   TermPtr most = convert(check_element(*node.arguments[1], "`random`"), kFloatType);
   TermPtr uniform = make_term(Op::kRandomUniform, at.at, {kFloatType, {}});

@@ -32,6 +32,17 @@ constexpr std::array<Rank, 18> kRanks = {{{"||", 1},
                                           {"/", 10},
                                           {"%", 10}}};
 
+/// The words that begin the name of a type; a variable of such a name would be no type in parentheses.
+bool is_type_name(std::string_view word) {
+  for (const std::string_view each : {"float", "double", "bool", "trit", "const", "unsigned", "signed"}) {
+    if (word == each) return true;
+  }
+  if (word.starts_with("u")) word.remove_prefix(1);
+  if (!word.starts_with("int")) return false;
+  word.remove_prefix(3);
+  return word.find_first_not_of("0123456789") == word.npos;
+}
+
 int binding(const Token& token) {
   for (const Rank& rank : kRanks) {
     if (token.is(rank.sign)) return rank.binds;
@@ -84,7 +95,34 @@ ExpressionPtr CodeParser::read_unary() {
     const Span at = between(token.at, operand->at);
     return make(at, Unary{token.text, std::move(operand)});
   }
+  if (is_cast_ahead()) return read_cast();
   return read_postfix();
+}
+
+/// `(uint8) x`: a type in parentheses, and a value behind it.
+bool CodeParser::is_cast_ahead() const {
+  if (!tokens_.now().is("(") || !is_type_name(tokens_.ahead(1).text)) return false;
+  for (std::size_t i = 2; i < 16; ++i) {
+    if (tokens_.ahead(i).is("(") || tokens_.ahead(i).is(",") || tokens_.ahead(i).kind == Token::Kind::kEnd)
+      return false;
+    if (!tokens_.ahead(i).is(")")) continue;
+    const Token& next = tokens_.ahead(i + 1);
+    const bool value = next.kind == Token::Kind::kName || next.kind == Token::Kind::kInteger ||
+                       next.kind == Token::Kind::kReal || next.is("(") || next.is("-") || next.is("~") || next.is("!");
+    return value;
+  }
+  return false;
+}
+
+ExpressionPtr CodeParser::read_cast() {
+  const Token& open = tokens_.take();
+  Call call;
+  call.type = std::make_unique<TypeName>(read_type());
+  call.callee = call.type->name;
+  tokens_.expect(")", "behind the type of a conversion");
+  call.arguments.push_back(read_unary());
+  const Span at = between(open.at, call.arguments.front()->at);
+  return make(at, std::move(call));
 }
 
 ExpressionPtr CodeParser::read_postfix() {
@@ -158,7 +196,7 @@ ExpressionPtr CodeParser::read_lambda() {
   const Nesting nesting(tokens_, depth_);
   const Span begin = tokens_.take().at;
   const std::string hint = "a function is written `[&](float x) -> float { return x; }`";
-  tokens_.take_if("&");
+  if (!tokens_.take_if("&")) tokens_.take_if("=");
   tokens_.expect("]", "at the beginning of a function", hint);
   Lambda lambda;
   lambda.parameters = read_variables("the function");

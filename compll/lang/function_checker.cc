@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
 #include "compll/lang/code_checker.h"
 #include "compll/lang/control.h"
 #include "compll/lang/terms.h"
@@ -7,6 +10,24 @@ namespace casync::compll {
 namespace {
 
 constexpr int kMostCalls = 32;  // one inside of the other
+
+/// Removes steps that no result is made of. Nothing outside of a body uses its variables.
+void remove_unused_steps(Body& body) {
+  std::set<VariableId> used;
+  const auto use = [&](const Term& value) {
+    for_each_term(value, [&](const Term& each) {
+      if (each.op == Op::kVariable) used.insert(each.variable);
+    });
+  };
+  for (const TermPtr& result : body.results) use(*result);
+  const auto is_unused = [&](const Step& step) {
+    return std::none_of(step.variables.begin(), step.variables.end(), [&](VariableId id) { return used.contains(id); });
+  };
+  for (std::size_t i = body.steps.size(); i-- > 0;) {
+    if (!is_unused(body.steps[i])) use(*body.steps[i].value);
+  }
+  std::erase_if(body.steps, is_unused);
+}
 
 }  // namespace
 
@@ -171,6 +192,7 @@ std::unique_ptr<Body> CodeChecker::body_of(const Expression& function, const std
     if (result->type().is_array()) refuse(function.at, of + " needs a function that returns elements, not an array");
   }
   if (body->results.empty()) refuse(function.at, of + " needs a function that returns something");
+  remove_unused_steps(*body);
   return body;
 }
 

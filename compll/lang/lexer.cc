@@ -7,14 +7,16 @@
 #include <optional>
 #include <string>
 
+#include "compll/lang/characters.h"
+
 namespace casync::compll {
 namespace {
 
 // Longer ones before their beginnings.
-constexpr std::array<std::string_view, 40> kSigns = {"<<=", ">>=", "->", "..", "<<", ">>", "<=", ">=", "==", "!=",
-                                                     "&&",  "||",  "+=", "-=", "*=", "/=", "(",  ")",  "[",  "]",
-                                                     "{",   "}",   "<",  ">",  "+",  "-",  "*",  "/",  "%",  "&",
-                                                     "|",   "^",   "~",  "!",  "=",  "?",  ":",  ";",  ",",  "."};
+constexpr std::array<std::string_view, 46> kSigns = {
+    "<<=", ">>=", "->", "++", "--", "..", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=",
+    "*=",  "/=",  "%=", "&=", "|=", "^=", "(",  ")",  "[",  "]",  "{",  "}",  "<",  ">",  "+",  "-",
+    "*",   "/",   "%",  "&",  "|",  "^",  "~",  "!",  "=",  "?",  ":",  ";",  ",",  "."};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -29,12 +31,23 @@ class Lexer {
                                    std::to_string(kMostSourceBytes) + " are read");
       text_ = {};
     }
+    refuse_characters();
     while (skip_blanks(), at_ < text_.size() && !diagnostics_.full()) read_one();
     add(Token::Kind::kEnd, text_.size());
     return std::move(tokens_);
   }
 
  private:
+  /// In comments and texts, too.
+  void refuse_characters() {
+    for (std::size_t at = 0; !diagnostics_.full();) {
+      const std::optional<RefusedCharacter> found = find_refused_character(text_, at);
+      if (!found) return;
+      diagnostics_.add(found->at, found->message, "a program is text; of control characters it has tabs and line ends");
+      at = found->at.end;
+    }
+  }
+
   char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
 
   void skip_blanks() {
@@ -134,10 +147,10 @@ class Lexer {
   void refuse_character() {
     std::size_t end = at_ + 1;
     while (end < text_.size() && (text_[end] & 0xc0) == 0x80) ++end;  // the rest of a character in UTF-8
-    const bool printable = text_[at_] > ' ' && text_[at_] != '\x7f';
-    diagnostics_.add({at_, end}, printable || end > at_ + 1
-                                     ? "`" + std::string(text_.substr(at_, end - at_)) + "` means nothing here"
-                                     : "a byte that is no text");
+    const bool reported = find_refused_character(text_.substr(0, end), at_).has_value();
+    if (!reported) {
+      diagnostics_.add({at_, end}, "`" + std::string(text_.substr(at_, end - at_)) + "` means nothing here");
+    }
     at_ = end;
   }
 

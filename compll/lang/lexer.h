@@ -11,8 +11,8 @@ namespace casync::compll {
 /// The largest program that is read at all.
 inline constexpr std::size_t kMostSourceBytes = std::size_t{1} << 20;
 
-/// Cuts a source into tokens. Comments are // to the end of the line and /* */. What is no token is reported to
-/// `diagnostics` and left out.
+/// Cuts a source into tokens. Comments are // to the end of the line and /* */. Characters that begin no token, and
+/// those that no source may have (characters.h), are reported to `diagnostics` and left out.
 Tokens read_tokens(Diagnostics& diagnostics);
 
 /// One token a line, with its place: what `compllc --emit=tokens` prints.

@@ -18,12 +18,47 @@ struct NamedReducer {
   std::string_view name;
   Reducer reducer;
 };
-constexpr std::array<NamedReducer, 5> kReducers = {{{"sum", Reducer::kSum},
+// `smaller` and `greater` are the names that published programs have for min and max.
+constexpr std::array<NamedReducer, 7> kReducers = {{{"sum", Reducer::kSum},
                                                     {"min", Reducer::kMin},
                                                     {"max", Reducer::kMax},
+                                                    {"smaller", Reducer::kMin},
+                                                    {"greater", Reducer::kMax},
                                                     {"magnitude", Reducer::kMagnitude},
                                                     {"count", Reducer::kCount}}};
 constexpr const char* kReducerHint = "give it sum, min, max, magnitude, count or a function of two elements";
+
+const NamedReducer* named_reducer(std::string_view name) {
+  const auto found = std::find_if(kReducers.begin(), kReducers.end(), [&](const auto& r) { return r.name == name; });
+  return found == kReducers.end() ? nullptr : &*found;
+}
+
+/// Whether a function of two elements gives one of them, as far as its text shows.
+class Picks {
+ public:
+  explicit Picks(const Body& body) : body_(body) {}
+  bool one() const { return picks(*body_.results.front()); }
+
+ private:
+  bool picks(const Term& term) const {
+    switch (term.op) {
+      case Op::kVariable: return picks(term.variable);
+      case Op::kSelect: return picks(*term.arguments[1]) && picks(*term.arguments[2]);
+      case Op::kMin:
+      case Op::kMax: return picks(*term.arguments[0]) && picks(*term.arguments[1]);
+      default: return false;
+    }
+  }
+  bool picks(VariableId variable) const {
+    if (std::find(body_.parameters.begin(), body_.parameters.end(), variable) != body_.parameters.end()) return true;
+    for (const Step& step : body_.steps) {
+      if (step.variables.size() == 1 && step.variables.front() == variable) return picks(*step.value);
+    }
+    return false;
+  }
+
+  const Body& body_;
+};
 
 }  // namespace
 
@@ -101,7 +136,11 @@ TermPtr CodeChecker::check_reduce(const Expression& at, const Call& node, bool b
   TermPtr term = make_term(blocks ? Op::kBlockReduce : Op::kReduce, at.at, {element, extent}, terms(std::move(array)));
   term->block = block;
   apply_reducer(*term, *node.arguments.back(), node, own);
-  return term;
+  const bool initial = node.arguments.size() == own + 2;
+  if (!initial || term->reducer == Reducer::kUser) return term;
+  const Op op = term->reducer == Reducer::kMin ? Op::kMin : Op::kMax;
+  TermPtr begin = convert(check_element(*node.arguments[own], "the value a reduction begins with"), element);
+  return make_term(op, at.at, {element, {}}, terms(std::move(begin), std::move(term)));
 }
 
 void CodeChecker::apply_reducer(Term& term, const Expression& reducer, const Call& node, std::size_t at_argument) {
@@ -109,11 +148,11 @@ void CodeChecker::apply_reducer(Term& term, const Expression& reducer, const Cal
   const auto* name = std::get_if<Name>(&reducer.node);
   const bool initial = node.arguments.size() == at_argument + 2;
   if (name != nullptr && callable(name->text) == nullptr) {
-    const auto* known =
-        std::find_if(kReducers.begin(), kReducers.end(), [&](const auto& r) { return r.name == name->text; });
-    if (known == kReducers.end())
+    const NamedReducer* const known = named_reducer(name->text);
+    if (known == nullptr)
       refuse(reducer.at, "there is no way to reduce called `" + std::string(name->text) + "`", kReducerHint);
-    if (initial)
+    const bool is_end = known->reducer == Reducer::kMin || known->reducer == Reducer::kMax;
+    if (initial && (!is_end || term.op == Op::kBlockReduce))
       refuse(node.arguments[at_argument]->at, "`" + std::string(name->text) + "` begins by itself",
              "leave the initial value out");
     term.reducer = known->reducer;
@@ -125,9 +164,6 @@ void CodeChecker::apply_reducer(Term& term, const Expression& reducer, const Cal
     }
     return;
   }
-  if (!initial) {
-    refuse(node.callee.at, "a reduction by a function needs the value it begins with", "write `reduce(x, 0, f)`");
-  }
   term.reducer = Reducer::kUser;
   term.function = body_of(reducer, {element, element}, "`" + std::string(node.callee.text) + "`");
   draws_nothing(*term.function, reducer.at, "`" + std::string(node.callee.text) + "`");
@@ -138,8 +174,22 @@ void CodeChecker::apply_reducer(Term& term, const Expression& reducer, const Cal
                text_of(element),
            "two elements become one of the same type");
   }
-  term.arguments.push_back(
-      convert(check_element(*node.arguments[at_argument], "the value a reduction begins with"), element));
+  if (initial) {
+    term.arguments.push_back(
+        convert(check_element(*node.arguments[at_argument], "the value a reduction begins with"), element));
+    return;
+  }
+  if (term.op == Op::kBlockReduce || !Picks(*term.function).one()) {
+    refuse(node.callee.at, "a reduction by this function needs the value it begins with",
+           "write `" + std::string(node.callee.text) + (term.op == Op::kReduce ? "(x, 0, f)" : "(x, block, 0, f)") +
+               "`; only `reduce` by a function that gives one of its two elements can begin with the first");
+  }
+  // What gives one of two elements may see the first one twice.
+  const Type type = term.arguments.front()->type();
+  const VariableId kept = keep(std::move(term.arguments), "array", node.callee.at).front();
+  term.arguments = terms(make_variable(node.callee.at, kept, type));
+  term.arguments.push_back(element_of(make_variable(node.callee.at, kept, type),
+                                      make_constant(node.callee.at, kIntType, 0), node.callee.at));
 }
 
 /// Two elements that meet are at no place of their own.

@@ -75,7 +75,19 @@ class FileParser {
     tokens_.expect("{", "before the parameters");
     while (!tokens_.take_if("}")) parameters.list.push_back(read_parameter());
     tokens_.take_if(";");
+    parameters.whole = between(begin, tokens_.before().at);
+    for (const ParameterList& other : tree_.parameters) {
+      if (repeats(other.whole, parameters.whole)) return;
+    }
     tree_.parameters.push_back(std::move(parameters));
+  }
+
+  /// Whether the second file of a program says again word by word what the first has said: each of them is a program of
+  /// its own where they were published.
+  bool repeats(Span first, Span second) const {
+    const Source& source = tokens_.diagnostics().source();
+    const bool other_file = &source.file_at(first.begin) != &source.file_at(second.begin);
+    return other_file && source.text(first) == source.text(second);
   }
 
   Parameter read_parameter() {
@@ -119,7 +131,11 @@ class FileParser {
   void read_function_or_global() {
     const bool function = tokens_.now().is("(") || is_function_ahead();
     if (!function) {
-      tree_.globals.push_back(std::move(*code_.read_statement()));
+      StatementPtr global = code_.read_statement();
+      for (const Statement& other : tree_.globals) {
+        if (repeats(other.at, global->at)) return;
+      }
+      tree_.globals.push_back(std::move(*global));
       return;
     }
     Function read;
@@ -130,6 +146,10 @@ class FileParser {
     read.parameters = code_.read_variables("`" + std::string(name.text) + "`");
     read.at = between(begin, tokens_.before().at);
     read.body = code_.read_block("`" + std::string(name.text) + "`");
+    read.whole = between(begin, tokens_.before().at);
+    for (const Function& other : tree_.functions) {
+      if (repeats(other.whole, read.whole)) return;
+    }
     tree_.functions.push_back(std::move(read));
   }
 

@@ -176,10 +176,13 @@ struct ProgramParameter {
   double initial = 0, least = 0, most = 0, step = 0;
   std::vector<double> choices;  ///< empty: any value in the range
   std::string meaning;
-  bool fixed = false;  ///< types are made of it: another value is another program
+  bool required = false;  ///< it has no default: the caller gives the value
+  bool fixed = false;     ///< types are made of it, or it is required: another value is another program
 
-  /// Whether it is in the range, on a step, and whole where the type is.
+  /// Whether it is in the range, a whole number of steps from `least`, and whole where the type is.
   bool allows(double value) const;
+  /// What it allows, in words: "a whole number from 16 to 256 in steps of 16".
+  std::string allowed() const;
 };
 
 /// A section of a payload: what `concat` was given, in its order.
@@ -223,10 +226,16 @@ struct Declarations {
   /// Magnitudes from here on become infinite: they are reported as if they were.
   double overflow = std::numeric_limits<double>::infinity();
   bool shared_numbers = false;  ///< all ranks draw the same random numbers, and who merges does, too
+  bool votes = false;           ///< merging counts codes: raw elements never take part, nor sums of some ranks
+  bool exact_merge = false;     ///< encoding a sum of what was decoded loses nothing
 };
 
-/// The most exchanges in one step.
-inline constexpr std::uint32_t kMostExchanges = 8;
+// What a codec may have at most (docs/language.md). The checker refuses programs with more.
+inline constexpr std::size_t kSectionLimit = 16;    ///< values in `concat`
+inline constexpr std::size_t kParameterLimit = 15;  ///< parameters
+inline constexpr std::size_t kChoiceLimit = 16;     ///< values in the list of one parameter
+inline constexpr std::size_t kStateLimit = 8;       ///< states
+inline constexpr std::uint32_t kMostExchanges = 8;  ///< exchanges in one step
 
 struct Program {
   Declarations declares;

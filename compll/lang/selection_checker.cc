@@ -93,6 +93,11 @@ TermPtr CodeChecker::check_where(const Expression& at, const Call& node, const s
 
 /// filter(x, count, condition): those elements; zeros behind them.
 TermPtr CodeChecker::check_filter(const Expression& at, const Call& node) {
+  if (node.arguments.size() == 2) {
+    refuse(at.at, "`filter` without the most elements that it may give",
+           "a payload has a size that is known before: write `filter(x, selected(0.01, x.size), f)` for the first "
+           "hundredth, or `filter(x, x.size, f)` for all; zeros fill the rest");
+  }
   TermPtr places = check_where(at, node, "`filter`");
   return picked(check_array(*node.arguments[0], "`filter`"), std::move(places), at.at);
 }

@@ -77,6 +77,7 @@ Extent CodeChecker::size_of(const Expression& expression, const std::string& of)
   Closing closing(elements_);
   TermPtr value = closing.close(*size);
   if (closing.is_too_large()) refuse(expression.at, "the size is computed in more than 1000 steps");
+  if (value == nullptr && is_size_without_padding(*size)) return {};
   if (value == nullptr) {
     refuse(expression.at, of + " of a size that depends on elements",
            "an array's size is known before a program runs: compute it from parameters and `x.size`");
@@ -84,6 +85,32 @@ Extent CodeChecker::size_of(const Expression& expression, const std::string& of)
   const std::string text(
       diagnostics_.source().text().substr(expression.at.begin, expression.at.end - expression.at.begin));
   return extent_of(std::move(value), text);
+}
+
+/// `codes.size - tail` in decode, where `tail` comes from the payload: the elements of an array less those that fill
+/// its last byte. Here nothing fills it, and the gradient has as many elements as the array.
+bool CodeChecker::is_size_without_padding(const Term& size) const {
+  const auto behind = [&](const Term* term) {
+    for (;;) {
+      const auto known = term->op == Op::kVariable ? elements_.find(term->variable) : elements_.end();
+      if (term->op == Op::kConvert) {
+        term = term->arguments.front().get();
+      } else if (known != elements_.end()) {
+        term = known->second;
+      } else {
+        return term;
+      }
+    }
+  };
+  const Term* const difference = behind(&size);
+  if (kind_ != RoutineKind::kDecode || difference->op != Op::kSubtract) return false;
+  const Term* const all = behind(difference->arguments[0].get());
+  const Term* const padding = behind(difference->arguments[1].get());
+  const bool of_gradient =
+      all->op == Op::kSize && all->arguments.front()->type().extent->kind == Extent::Kind::kElements;
+  const auto& sent = routine_->extracted;
+  return of_gradient && padding->op == Op::kVariable &&
+         std::find(sent.begin(), sent.end(), padding->variable) != sent.end();
 }
 
 /// An array of so many elements.

@@ -4,13 +4,9 @@
 #include <cmath>
 
 #include "compll/lang/code_checker.h"
+#include "compll/lang/terms.h"
 
 namespace casync::compll {
-namespace {
-
-constexpr std::size_t kMostStates = 8;
-
-}  // namespace
 
 void CodeChecker::declare_state(const State& state) {
   const Word& name = state.variable.name;
@@ -22,8 +18,8 @@ void CodeChecker::declare_state(const State& state) {
            "a state has a float for each element of the gradient, `state float* velocity;`, or in a codec with "
            "`synchronize` a size of its own, `state float right[rank * columns];`");
   }
-  if (program_.states.size() == kMostStates) {
-    refuse(state.at, "more than " + std::to_string(kMostStates) + " states");
+  if (program_.states.size() == kStateLimit) {
+    refuse(state.at, "more than " + std::to_string(kStateLimit) + " states");
   }
   const double initial = state.initial == nullptr ? 0 : constant(*state.initial, "what a state begins with");
   if (!std::isfinite(static_cast<float>(initial))) {
@@ -52,7 +48,22 @@ void CodeChecker::end_states(const Function& function) {
                               " elements, here it becomes " + text_of(extent));
     }
     routine_->states_then.push_back(then);
+    if (then == routine_->states[i]) need_unread(function, i);
   }
+}
+
+/// A state that a function reads and never assigns is what it began with, for ever.
+void CodeChecker::need_unread(const Function& function, std::size_t state) {
+  const VariableId arrived = routine_->states[state];
+  bool read = false;
+  const auto note = [&](const Term& term) { read |= term.op == Op::kVariable && term.variable == arrived; };
+  for_each_term(*routine_, note);
+  if (!read) return;
+  const std::string name = "`" + program_.states[state].name + "`";
+  refuse(function.at, "`" + std::string(function.name.text) + "` reads the state " + name + " and never assigns it",
+         "each of encode, merge and result has states of its own by the same names, so here it stays what it began "
+         "with; assign it here, or make " +
+             name + " of what this function sees");
 }
 
 }  // namespace casync::compll

@@ -30,6 +30,7 @@ void CodeChecker::declare(const Word& word, decltype(Declared::what) what) {
 
 void CodeChecker::declare_variable(const Word& word, DeclaredType type, std::optional<VariableId> value) {
   declare(word, Declared::Variable{type, values_.size(), level_});
+  spoilt_.erase(values_.size());
   values_.push_back(value);
 }
 
@@ -69,6 +70,24 @@ void CodeChecker::check_statement(const Statement& statement) {
   } catch (const CheckMistake&) {
     // Inside of a function the result would be missing, and every call would say so again.
     if (calls_ != 0 || diagnostics_.full()) throw;
+    forgive(statement);
+  }
+}
+
+/// Takes the variables of a statement that was refused for such as have a value nobody knows: what is made of them is
+/// no mistake of its own.
+void CodeChecker::forgive(const Statement& statement) {
+  const auto spoil = [&](std::string_view name) {
+    const Declared* declared = names_.find(name);
+    const auto* variable = declared == nullptr ? nullptr : std::get_if<Declared::Variable>(&declared->what);
+    if (variable != nullptr) spoilt_.insert(variable->slot);
+  };
+  if (const auto* assign = std::get_if<Assign>(&statement.node)) return spoil(assign->name.text);
+  const auto* declare = std::get_if<Declare>(&statement.node);
+  if (declare == nullptr || declare->value == nullptr) return;
+  for (const Variable& variable : declare->variables) {
+    if (names_.declared_here(variable.name.text) == nullptr) declare_variable(variable.name, {kFloatType, false}, {});
+    spoil(variable.name.text);
   }
 }
 
@@ -149,21 +168,14 @@ void CodeChecker::check_node(const Statement& at, const Assign& node) {
     refuse(node.name.at, name + " is a state, and `decode` keeps none",
            "what is decoded is nobody's own: a state changes in `encode`, `merge` or `result`");
   }
+  if (node.sign == "=") return store(*declared, check_one(*node.value), node.value->at);
+  TermPtr before = check_node(Expression{node.name.at, Name{node.name.text}}, Name{node.name.text});
   TermPtr value = check_one(*node.value);
-  if (node.sign != "=") {
-    const char sign[] = {node.sign.front(), '\0'};
-    TermPtr before = check_node(Expression{node.name.at, Name{node.name.text}}, Name{node.name.text});
-    if (before->type().is_array() || value->type().is_array()) {
-      refuse(at.at, "`" + std::string(node.sign) + "` works on one element", "use `map` for arrays");
-    }
-    const ScalarType type = common_type(before->type().element, value->type().element);
-    const Op op = sign[0] == '+'   ? Op::kAdd
-                  : sign[0] == '-' ? Op::kSubtract
-                  : sign[0] == '*' ? Op::kMultiply
-                                   : Op::kDivide;
-    value = make_term(op, at.at, {type, {}}, terms(convert(std::move(before), type), convert(std::move(value), type)));
+  if (before->type().is_array() || value->type().is_array()) {
+    refuse(at.at, "`" + std::string(node.sign) + "` works on one element", "use `map` for arrays");
   }
-  store(*declared, std::move(value), node.value->at);
+  const std::string_view sign = node.sign.substr(0, node.sign.size() - 1);
+  store(*declared, operation(at.at, sign, at.at, std::move(before), std::move(value)), node.value->at);
 }
 
 void CodeChecker::assign_output(const Statement& at, const Word& name, const Expression& value) {
@@ -194,6 +206,10 @@ void CodeChecker::assign_sections(const Word& name, const Expression& value) {
            "write `" + std::string(name.text) + " = concat(scale, codes);`");
   }
   if (call->arguments.empty()) refuse(value.at, "`concat` of nothing");
+  if (call->arguments.size() > kSectionLimit) {
+    refuse(call->arguments[kSectionLimit]->at, "more than " + std::to_string(kSectionLimit) + " sections",
+           "send several values as one array: `map(range(3), [&](int i) -> float { return i == 0 ? low : high; })`");
+  }
   if (kind_ == RoutineKind::kMerge && call->arguments.size() != program_.sections.size()) {
     refuse(value.at,
            "`concat` of " + std::to_string(call->arguments.size()) + " sections, in `encode` it has " +

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 
 #include "compll/lang/code_parser.h"
@@ -24,8 +25,22 @@ bool CodeParser::is_type_ahead() const {
 }
 
 TypeName CodeParser::read_type() {
+  while (tokens_.take_if("const")) {
+  }
   const Token& name = tokens_.expect(Token::Kind::kName, "a type", "types are float, int, uint, bool, uint1 to uint32");
   TypeName type{{name.text, name.at}, nullptr, false, name.at};
+  // C's names for the integers of 32 bits.
+  const bool is_unsigned = name.is("unsigned");
+  if (is_unsigned || name.is("signed")) {
+    type.name.text = is_unsigned ? "uint" : "int";
+    if (tokens_.now().is("int")) type.name.at = between(name.at, tokens_.take().at);
+    for (const std::string_view other : {"char", "short", "long"}) {
+      if (tokens_.now().is(other)) {
+        tokens_.refuse("expected `int` behind `" + std::string(name.text) + "`",
+                       "types have their width in their name: uint8, int16, uint32");
+      }
+    }
+  }
   if (tokens_.take_if("<")) {
     // Not read_expression: that would take the `>` for a comparison.
     type.width = read_binary(9);
@@ -188,11 +203,26 @@ StatementPtr CodeParser::read_several() {
   return make(between(begin, tokens_.before().at), std::move(node));
 }
 
+/// `i++;` or `++i;`, which is `i += 1;`. Null where this is none.
+StatementPtr CodeParser::read_step() {
+  const bool first = tokens_.now().is("++") || tokens_.now().is("--");
+  const Token& sign = tokens_.ahead(first ? 0 : 1);
+  const Token& name = tokens_.ahead(first ? 1 : 0);
+  if ((!sign.is("++") && !sign.is("--")) || name.kind != Token::Kind::kName) return nullptr;
+  const Span at = {std::min(sign.at.begin, name.at.begin), std::max(sign.at.end, name.at.end)};
+  tokens_.take();
+  tokens_.take();
+  tokens_.expect(";", "behind a statement");
+  ExpressionPtr one = std::make_unique<Expression>(Expression{at, Number{1, false}});
+  return make(at, Assign{{name.text, name.at}, sign.is("++") ? "+=" : "-=", std::move(one)});
+}
+
 StatementPtr CodeParser::read_assignment() {
   const Span begin = tokens_.now().at;
   const Token& name = tokens_.now();
+  if (StatementPtr step = read_step()) return step;
   if (name.kind == Token::Kind::kName) {
-    for (const std::string_view sign : {"=", "+=", "-=", "*=", "/="}) {
+    for (const std::string_view sign : {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}) {
       if (!tokens_.ahead(1).is(sign)) continue;
       tokens_.take();
       const Token& token = tokens_.take();

@@ -61,7 +61,7 @@ class TokenReader {
     }
   }
 
-  Diagnostics& diagnostics() { return diagnostics_; }
+  Diagnostics& diagnostics() const { return diagnostics_; }
 
  private:
   const Tokens& tokens_;

@@ -61,10 +61,10 @@ struct Binary {
 struct Conditional {
   ExpressionPtr condition, yes, no;
 };
-/// A function, an operator or a conversion: `map(x, f)`, `random<float>(0, 1)`, `uint8(x)`.
+/// A function, an operator or a conversion: `map(x, f)`, `random<float>(0, 1)`, `uint8(x)`, `(uint8) x`.
 struct Call {
   Word callee;
-  std::unique_ptr<TypeName> type;  ///< of `random<float>`, else null
+  std::unique_ptr<TypeName> type;  ///< of `random<float>` and `(uint8) x`, else null
   std::vector<ExpressionPtr> arguments;
 };
 struct Index {
@@ -101,7 +101,7 @@ struct Declare {
 /// `x = 1;`, `x += 1;`
 struct Assign {
   Word name;
-  std::string_view sign;  ///< = += -= *= /=
+  std::string_view sign;  ///< = += -= *= /= %= &= |= ^= <<= >>=
   ExpressionPtr value;
 };
 struct If {
@@ -149,6 +149,7 @@ struct ParameterList {
   Word name;  ///< "" where the block has none
   std::vector<Parameter> list;
   Span at;
+  Span whole;
 };
 
 /// `state float* residual;` or `state float right[rank * columns];`: kept between steps.
@@ -164,7 +165,8 @@ struct Function {
   Word name;
   std::vector<Variable> parameters;
   Block body;
-  Span at;  ///< of its first line
+  Span at;     ///< of its first line
+  Span whole;  ///< with its body
 };
 
 /// A program, whose words point into its source.

@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <thread>
 
 #include "base/env.h"
@@ -24,6 +26,9 @@ constexpr std::string_view kSeal = "\ncasync codec ";  // then two digests of 32
 constexpr std::size_t kDigits = 32;
 constexpr std::size_t kSealBytes = kSeal.size() + 2 * kDigits;
 constexpr off_t kMostEntry = 64 << 20;
+constexpr std::uintmax_t kObjectBytes = 1 << 20;  // more than any codec's
+constexpr std::time_t kHour = 3600, kDay = 24 * kHour;
+constexpr const char* kPassing = "casync-codec-";  // in $TMPDIR
 
 Status failed(const fs::path& path, const std::string& what) {
   return unavailable(path.string() + ": " + what + ": " + std::strerror(errno));
@@ -40,6 +45,17 @@ Status check_folder(const fs::path& path, bool own) {
   }
   if (others && (own || (info.st_mode & S_ISVTX) == 0)) {
     return unavailable(path.string() + " can be written by others: chmod go-w " + path.string());
+  }
+  return Status::ok();
+}
+
+/// Who may write to any folder on the way may put another one in the place of the next.
+Status check_ways(const fs::path& folder) {
+  std::error_code error;
+  for (fs::path way = fs::canonical(folder, error); !error && way.has_relative_path(); way = way.parent_path()) {
+    struct stat info = {};
+    if (::stat(way.c_str(), &info) != 0 || (info.st_mode & S_IWOTH) == 0 || (info.st_mode & S_ISVTX) != 0) continue;
+    return unavailable(way.string() + " can be written by others: chmod o-w " + way.string());
   }
   return Status::ok();
 }
@@ -72,6 +88,13 @@ bool is_file_at(const fs::path& path, int fd) {
          there.st_dev == here.st_dev;
 }
 
+/// Whether a file or folder is this user's own and nobody has written to it for so long.
+bool is_left(const fs::path& path, std::time_t seconds) {
+  struct stat info = {};
+  return ::lstat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid() &&
+         std::time(nullptr) - info.st_mtim.tv_sec > seconds;
+}
+
 std::string seal_of(std::string_view content, const std::string& digest) {
   return std::string(kSeal) + digest + DigestWriter().add(content).add(digest).text();
 }
@@ -96,6 +119,7 @@ Result<fs::path> cache_folder() {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return failed(folder, "cannot be made");
   CASYNC_RETURN_IF_ERROR(check_folder(folder, true));
   CASYNC_RETURN_IF_ERROR(check_folder(folder.parent_path(), false));
+  CASYNC_RETURN_IF_ERROR(check_ways(folder.parent_path()));
   return folder;
 }
 
@@ -135,6 +159,23 @@ Status write_new_file(const fs::path& path, const std::string& text) {
   return file.open() && write_all(file.get(), text) ? Status::ok() : failed(path, "cannot be written");
 }
 
+void remove_leftovers(const fs::path& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& each : fs::directory_iterator(folder, error)) {
+    const std::string name = each.path().filename().string();
+    const std::string ending = each.path().extension().string();
+    // DIGEST.PID.COUNT.cc and .so; an entry has one point.
+    const bool passing = std::count(name.begin(), name.end(), '.') == 3 && (ending == ".cc" || ending == ".so");
+    if ((passing || ending == ".lock") && is_left(each.path(), kHour)) fs::remove(each.path(), error);
+  }
+}
+
+bool is_full(const fs::path& folder) {
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  return !error && space.available < kObjectBytes;
+}
+
 std::string unique_name(const std::string& digest) {
   static std::atomic<unsigned> count{0};
   return digest + "." + std::to_string(::getpid()) + "." + std::to_string(count++);
@@ -160,7 +201,14 @@ EntryLock::~EntryLock() {
 }
 
 Result<PassingFolder> PassingFolder::make() {
-  std::string path = foreign_env_text("TMPDIR").value_or("/tmp") + "/casync-codec-XXXXXX";
+  const std::string temporary = foreign_env_text("TMPDIR").value_or("/tmp");
+  std::error_code error;
+  // A process that was killed leaves its folder; a day later nobody looks into it.
+  for (const fs::directory_entry& each : fs::directory_iterator(temporary, error)) {
+    const bool ours = each.path().filename().string().starts_with(kPassing) && each.is_directory(error);
+    if (ours && !each.is_symlink(error) && is_left(each.path(), kDay)) fs::remove_all(each.path(), error);
+  }
+  std::string path = temporary + "/" + kPassing + "XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return failed(path, "cannot be made");
   PassingFolder folder;
   folder.path_ = path;

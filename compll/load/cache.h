@@ -36,6 +36,13 @@ Status seal_entry(const std::filesystem::path& path, const std::string& digest);
 /// A new file of this text. Unavailable: there is one of that name, or it cannot be written.
 Status write_new_file(const std::filesystem::path& path, const std::string& text);
 
+/// Removes what compilations left in `folder` that were killed, an hour after: texts, objects and locks that are no
+/// entries. Entries stay.
+void remove_leftovers(const std::filesystem::path& folder);
+
+/// Whether `folder` has no room for an object of a codec.
+bool is_full(const std::filesystem::path& folder);
+
 /// A name that no other process and no other call uses.
 std::string unique_name(const std::string& digest);
 

@@ -3,7 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -71,6 +73,10 @@ Status run_compiler(const Compilation& with, const fs::path& source, const fs::p
   if (!end) return compile_error(end.status().message());
   std::error_code error;
   if (!end->too_late && end->exit_code == 0 && fs::exists(object, error)) return Status::ok();
+  // The disc's fault, and not the text's.
+  if (is_full(source.parent_path()) || end->said.find(std::strerror(ENOSPC)) != std::string::npos) {
+    return unavailable(source.parent_path().string() + ": there is no room for what is compiled");
+  }
   const fs::path kept = kept_text(with, source.parent_path());
   fs::rename(source, kept, error);
   const std::string compiler = with.compiler.command.front(), place = "\n  the text is " + kept.string();
@@ -86,6 +92,7 @@ Status run_compiler(const Compilation& with, const fs::path& source, const fs::p
 
 /// Puts the entry into `folder`. Unavailable: the folder cannot be written.
 Status build(const Compilation& with, const fs::path& folder) {
+  remove_leftovers(folder);
   const std::string name = unique_name(with.digest);
   const fs::path source = folder / (name + ".cc"), object = folder / (name + ".so");
   Status status = write_new_file(source, with.codec.text);
@@ -138,7 +145,8 @@ Result<CompiledCodec> for_this_process(const Compilation& with) {
   Result<PassingFolder> folder = PassingFolder::make();
   if (!folder) return folder.status();
   Result<CompiledCodec> codec = build_and_open(with, folder->path());
-  if (!codec) folder->keep();  // the message says where the text is
+  std::error_code error;
+  if (!codec && fs::exists(kept_text(with, folder->path()), error)) folder->keep();  // the message says where it is
   return codec;
 }
 

@@ -5,13 +5,16 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cctype>
+#include <bit>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
+#include "base/codec_file.h"
 #include "compll/codec/registry.h"
 #include "compll/codegen/cpu.h"
 #include "compll/lang/front_end.h"
+#include "compll/lang/terms.h"
 
 namespace casync::compll {
 namespace {
@@ -21,38 +24,69 @@ Status of_file(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ? compile_error(status.message()) : status;
 }
 
-Status refuse_value(const Program& program, const ProgramParameter& parameter, double value) {
-  std::ostringstream text;
-  text << "codec `" << program.declares.name << "`: parameter `" << parameter.name << "` is " << value << ", expected ";
-  if (parameter.choices.empty()) {
-    text << "a number from " << parameter.least << " to " << parameter.most;
-  } else {
-    for (const double choice : parameter.choices) text << (choice == parameter.choices.front() ? "" : " or ") << choice;
+std::string of_parameter(const Program& program, const ProgramParameter& parameter) {
+  return "codec `" + program.declares.name + "`: parameter `" + parameter.name + "`";
+}
+
+/// A required parameter that the caller says nothing of.
+Status refuse_missing(const Program& program, const ProgramParameter& parameter) {
+  return invalid_argument(of_parameter(program, parameter) + " has no default: say " + parameter.name +
+                          "=VALUE where the codec is named; it takes " + parameter.allowed());
+}
+
+/// Whether loops over a tile, which are the quick ones, have room for blocks of so many elements.
+bool fits_tiles(double block) { return block >= 16 && std::has_single_bit(static_cast<std::uint64_t>(block)); }
+
+/// The parameters that are the size of a block.
+std::set<ParameterId> block_parameters(const Program& program) {
+  std::set<ParameterId> found;
+  const auto note = [&](const Constant& block) {
+    if (block.parameter) found.insert(*block.parameter);
+  };
+  const auto note_term = [&](const Term& term) { note(term.block); };
+  for (const Routine* routine : {&program.encode, &program.decode}) for_each_term(*routine, note_term);
+  for (const auto* routine : {&program.merge, &program.result}) {
+    if (*routine) for_each_term(**routine, note_term);
   }
-  return invalid_argument(text.str());
+  for (const Section& section : program.sections) {
+    if (section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks) note(section.type.extent->count);
+  }
+  return found;
 }
 
 /// Those of `parameters` that the text depends on, where they are not what the program says anyway.
 Result<KnownParameters> fixed_values(const Program& program,
                                      std::span<const std::pair<std::string, double>> parameters) {
   KnownParameters fixed;
-  for (const ProgramParameter& parameter : program.parameters) {
-    for (const auto& [name, value] : parameters) {
-      if (!parameter.fixed || name != parameter.name || value == parameter.initial) continue;
-      if (!parameter.allows(value)) return refuse_value(program, parameter, value);
-      fixed[name] = value;
+  const std::set<ParameterId> blocks = block_parameters(program);
+  for (ParameterId id = 0; id < program.parameters.size(); ++id) {
+    const ProgramParameter& parameter = program.parameters[id];
+    const auto given = std::find_if(parameters.begin(), parameters.end(),
+                                    [&](const auto& each) { return each.first == parameter.name; });
+    if (given == parameters.end()) {
+      if (parameter.required) return refuse_missing(program, parameter);
+      continue;
     }
+    const double value = given->second;
+    if (!parameter.allows(value)) {
+      std::ostringstream text;
+      text << of_parameter(program, parameter) << " is " << value << ", expected " << parameter.allowed();
+      return invalid_argument(text.str());
+    }
+    if (parameter.fixed || (blocks.count(id) != 0 && !fits_tiles(value))) fixed[parameter.name] = value;
   }
   return fixed;
 }
 
-/// A file's name as that of a codec and of a function.
+/// The name of a codec that its file does not name; of two files the beginning that their names share.
 std::string name_from(const std::string& path) {
-  std::string name = std::filesystem::path(path).stem().string();
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  std::string name;
+  for (const std::string& file : codec_files(path)) {
+    const std::string stem = std::filesystem::path(file).stem().string();
+    const auto shared = std::mismatch(name.begin(), name.end(), stem.begin(), stem.end());
+    name = name.empty() ? stem : std::string(name.begin(), shared.first);
   }
-  return name.empty() ? "codec" : name;
+  return codec_name_of_file(name + ".cll");
 }
 
 /// Payloads of a file carry its digest as well, so two files may share a number; a built-in codec's is its own.
@@ -78,18 +112,19 @@ std::string with_entry(const std::string& text, const std::string& function) {
 
 }  // namespace
 
-Result<FileProgram> read_program(const std::string& path, const std::string& text,
-                                 std::span<const std::pair<std::string, double>> parameters) {
-  const Source source(path, text);
-  Result<Program> program = compile(source);
+Result<FileProgram> read_program(const Source& source, std::span<const std::pair<std::string, double>> parameters) {
+  const std::string& path = source.name();
+  // Types may be made of any parameter: first all that was given, then those that matter.
+  Result<Program> program = compile(source, KnownParameters(parameters.begin(), parameters.end()), Known::kOffered);
   if (!program) return of_file(program.status());
+  if (program->declares.name.empty()) program->declares.name = name_from(path);
   const Result<KnownParameters> fixed = fixed_values(*program, parameters);
   if (!fixed) return fixed.status();
-  if (!fixed->empty()) program = compile(source, *fixed);
+  program = compile(source, *fixed);
   if (!program) return of_file(program.status());
   Declarations& declares = program->declares;
   if (declares.name.empty()) declares.name = name_from(path);
-  declares.digest = XXH3_64bits(text.data(), text.size());
+  declares.digest = XXH3_64bits(source.text().data(), source.text().size());
   CASYNC_RETURN_IF_ERROR(give_number(path, declares));
   FileProgram read;
   const Result<std::string> cpu = cpu_text(*program, source, "codec.cc");

@@ -23,11 +23,10 @@ struct FileProgram {
   std::string why_interpreted;  ///< then: the reason, with its place
 };
 
-/// From a file's path and text to what is compiled. `parameters` matter where types are made of them: their values
-/// become part of the text. They may name others, too.
+/// From a program's text to what is compiled. The values of some of `parameters` become part of the text: those that
+/// types are made of, those without a default, and sizes of blocks that are no power of two. They may name others, too.
 /// CompileError: what is wrong with the text, with file, line and column; or a number that a built-in codec has.
-/// InvalidArgument: a value that such a parameter does not allow.
-Result<FileProgram> read_program(const std::string& path, const std::string& text,
-                                 std::span<const std::pair<std::string, double>> parameters);
+/// InvalidArgument: a value that a parameter does not allow, or none of a parameter that has no default.
+Result<FileProgram> read_program(const Source& source, std::span<const std::pair<std::string, double>> parameters);
 
 }  // namespace casync::compll

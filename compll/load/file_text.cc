@@ -7,7 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
+#include "base/codec_file.h"
 #include "base/unique_fd.h"
 
 namespace casync::compll {
@@ -32,6 +34,22 @@ Result<std::string> file_text(const std::filesystem::path& path, Bytes most) {
   }
   text.resize(size);
   return text;
+}
+
+Result<Source> program_source(const std::string& name) {
+  std::vector<SourceFile> files;
+  Bytes left = kMostSource;
+  for (const std::string& path : codec_files(name)) {
+    Result<std::string> text = file_text(path, left);
+    if (!text) return text.status();
+    left -= text->size();
+    files.push_back({path, *std::move(text)});
+  }
+  if (files.size() > 2) {
+    return invalid_argument(name + ": " + std::to_string(files.size()) +
+                            " files, expected one, or one with encode and one with decode");
+  }
+  return Source(files);
 }
 
 }  // namespace casync::compll

@@ -37,7 +37,9 @@ constexpr Kind kCpu = {kCpuKnown,
                        false,
                        kCpuOthers};
 constexpr const char* kCudaKnown[] = {"compll/ops/cuda/launch.h", "compll/ops/cuda/whole.cuh"};
-constexpr Kind kCuda = {kCudaKnown, "kernels are compiled with (compll/ops/cuda)", "", "compll/ops/cuda", true, {}};
+constexpr const char* kCudaOthers[] = {"compll/ops/sizes.h"};
+constexpr Kind kCuda = {kCudaKnown, "kernels are compiled with (compll/ops/cuda)", "", "compll/ops/cuda", true,
+                        kCudaOthers};
 
 bool has_all(const Kind& kind, const fs::path& folder) {
   std::error_code failed;

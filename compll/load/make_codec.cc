@@ -31,8 +31,9 @@ struct Loaded {
   const GeneratedCodec* generated = nullptr;
 };
 
-Result<Loaded> load(const std::string& path, const std::string& text, Parameters parameters) {
-  const Result<FileProgram> read = read_program(path, text, parameters);
+Result<Loaded> load(const Source& source, Parameters parameters) {
+  const std::string& path = source.name();
+  const Result<FileProgram> read = read_program(source, parameters);
   if (!read) return read.status();
   if (!read->why_interpreted.empty()) {
     log().warn("codec {} is interpreted, which is slow: {}", read->program->declares.name, read->why_interpreted);
@@ -44,24 +45,24 @@ Result<Loaded> load(const std::string& path, const std::string& text, Parameters
 }
 
 /// A session asks for the same codec for each of its gradients: what was loaded is remembered by what was read.
-Result<Loaded> loaded_once(const std::string& path, const std::string& text, Parameters parameters) {
+Result<Loaded> loaded_once(const Source& source, Parameters parameters) {
   std::ostringstream values;
   values.precision(17);
   for (const auto& [name, value] : parameters) values << name << '=' << value << ',';
-  const std::string key = DigestWriter().add(path).add(text).add(values.str()).text();
+  const std::string key = DigestWriter().add(source.name()).add(source.text()).add(values.str()).text();
   static std::mutex mutex;
   static auto* const known = new std::map<std::string, Loaded>;  // outlives every static
   const std::lock_guard lock(mutex);
   if (const auto found = known->find(key); found != known->end()) return found->second;
-  Result<Loaded> loaded = load(path, text, parameters);
+  Result<Loaded> loaded = load(source, parameters);
   if (loaded) known->emplace(key, *loaded);
   return loaded;
 }
 
 Result<Loaded> loaded_file(const std::string& path, Parameters parameters) {
-  const Result<std::string> text = file_text(path, kMostSource);
-  if (!text) return text.status();
-  return loaded_once(path, *text, parameters);
+  const Result<Source> source = program_source(path);
+  if (!source) return source.status();
+  return loaded_once(*source, parameters);
 }
 
 Result<std::unique_ptr<Codec>> codec_of(const Loaded& loaded, Parameters parameters) {
@@ -70,14 +71,13 @@ Result<std::unique_ptr<Codec>> codec_of(const Loaded& loaded, Parameters paramet
 }
 
 /// Whether a program has rounds, by its text alone: a session asks for each of its gradients.
-bool exchanges(const std::string& path, const std::string& text) {
+bool exchanges(const Source& source) {
   static std::mutex mutex;
   static auto* const known = new std::map<std::string, bool>;  // outlives every static
-  const std::string key = DigestWriter().add(text).text();
+  const std::string key = DigestWriter().add(source.text()).text();
   const std::lock_guard lock(mutex);
   if (const auto found = known->find(key); found != known->end()) return found->second;
-  const Result<Program> program = compile(Source(path, text));
-  return known->emplace(key, program && program->synchronize.has_value()).first->second;
+  return known->emplace(key, has_synchronize(source)).first->second;
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Result<std::unique_ptr<Codec>> make_codec(const std::string& name, Parameters pa
   if (!is_codec_file(name)) {
     const std::string_view source = source_of_variant(name, parameters);
     if (source.empty()) return make_built_in_codec(name, parameters);
-    const Result<Loaded> loaded = loaded_once(name + ".cll", std::string(source), parameters);
+    const Result<Loaded> loaded = loaded_once(Source(name + ".cll", std::string(source)), parameters);
     if (!loaded) return loaded.status();
     return codec_of(*loaded, parameters);
   }
@@ -110,8 +110,8 @@ bool has_rounds(const std::string& name) {
     const std::vector<std::string> names = rounds_codec_names();
     return std::find(names.begin(), names.end(), name) != names.end();
   }
-  const Result<std::string> text = file_text(name, kMostSource);
-  return text && exchanges(name, *text);
+  const Result<Source> source = program_source(name);
+  return source && exchanges(*source);
 }
 
 }  // namespace casync::compll

@@ -2,6 +2,7 @@
 #include "compll/load/variants.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "compll/codec/written.h"
 
@@ -11,12 +12,24 @@ namespace {
 /// Of a parameter that types are made of, the only value that was compiled.
 bool is_fixed(const GeneratedParameter& parameter) { return parameter.least == parameter.most; }
 
-bool is_variant(const GeneratedDeclaration& declares, std::span<const std::pair<std::string, double>> parameters) {
-  return std::any_of(parameters.begin(), parameters.end(), [&](const auto& given) {
-    return std::any_of(std::begin(declares.parameters), std::end(declares.parameters), [&](const auto& parameter) {
-      return given.first == parameter.name && is_fixed(parameter) && given.second != parameter.initial;
-    });
-  });
+/// Whether a value is a size of blocks that loops over tiles have no room for.
+bool is_odd_block(const GeneratedCodec& codec, std::size_t parameter, double value) {
+  const bool block = static_cast<std::int32_t>(parameter) == codec.declares.block_parameter;
+  const GeneratedParameter& range = codec.declares.parameters[parameter];
+  return block && codec.encode.tile != nullptr && value >= range.least && value <= range.most &&
+         !std::has_single_bit(static_cast<std::uint64_t>(value));
+}
+
+bool is_variant(const GeneratedCodec& codec, std::span<const std::pair<std::string, double>> parameters) {
+  const GeneratedDeclaration& declares = codec.declares;
+  for (const auto& [name, value] : parameters) {
+    for (std::size_t i = 0; i < declares.parameter_count; ++i) {
+      const GeneratedParameter& parameter = declares.parameters[i];
+      if (name != parameter.name) continue;
+      if ((is_fixed(parameter) && value != parameter.initial) || is_odd_block(codec, i, value)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -25,7 +38,7 @@ std::string_view source_of_variant(const std::string& name,
                                    std::span<const std::pair<std::string, double>> parameters) {
   for (const GeneratedCodec* codec : written_codecs()) {
     if (codec->declares.name != name) continue;
-    return is_variant(codec->declares, parameters) ? written_source(name) : std::string_view();
+    return is_variant(*codec, parameters) ? written_source(name) : std::string_view();
   }
   return {};
 }

@@ -9,11 +9,12 @@
 #include "base/units.h"
 #include "compll/ops/random.h"
 #include "compll/ops/scaled.h"
+#include "compll/ops/sizes.h"
 
 namespace casync::compll {
 
 /// Changes with anything in this file: text compiled for another version is refused.
-inline constexpr std::uint32_t kGeneratedVersion = 14;
+inline constexpr std::uint32_t kGeneratedVersion = 15;
 /// The most sections a payload has.
 inline constexpr std::size_t kMostSections = 16;
 /// The most arrays a codec keeps.
@@ -102,7 +103,7 @@ struct GeneratedParameter {
   const char* name = "";
   const char* meaning = "";
   double initial = 0, least = 0, most = 0;
-  double step = 0;     ///< values are multiples of it; 0: any
+  double step = 0;     ///< values are whole numbers of it above `least`; 0: any
   bool whole = false;  ///< values are whole numbers
   std::uint32_t choice_count = 0;
   double choices[kMostChoices] = {};  ///< values are one of these, where there are any
@@ -115,8 +116,9 @@ struct GeneratedDeclaration {
   const char* source = "";
   std::uint8_t number = 0, version = 1;
   bool contractive = false, unbiased = false, feedback = false;
-  bool feedback_offered = false;          ///< it keeps a residual only where it is asked to
-  bool shared_numbers = false;            ///< of CodecInfo
+  bool feedback_offered = false;  ///< it keeps a residual only where it is asked to
+  bool shared_numbers = false;    ///< of CodecInfo
+  bool votes = false, exact_merge = false;
   std::uint32_t state_count = 0;          ///< arrays of its own that it keeps from step to step
   float state_initial[kMostStates] = {};  ///< what their elements begin with
   std::uint32_t block = 0;                ///< elements that share statistics; 0: see block_parameter

@@ -186,8 +186,9 @@ struct Gradient {
   Scaled source;
   float* sum;  ///< null where it is `source.values`
   Write mode = Write::kPlain;
-  /// Of values that are made: those from a multiple of kMadeAtOnce on, which stay in the first-level cache.
+  /// The last chunk of values that were made, kMadeAtOnce of them, which stay in the first-level cache; and its place.
   mutable const float* made = nullptr;
+  mutable size_t made_first = 0;
   static constexpr size_t kMadeAtOnce = 4096;
 
   HWY_INLINE const float* whole() const { return sum == nullptr ? source.values : sum; }
@@ -204,6 +205,9 @@ struct Gradient {
       fetch_ahead(whole() + i.first, kFetchFloatsAhead);
       return load_group(whole() + i.first, i.rest);
     } else {
+      if (kLoop == kIn && source.made != nullptr && !is_made(i.first)) [[unlikely]] {
+        return load_group(sum + i.first, i.rest);
+      }
       Float values = load_group(values_at(i), i.rest);
       if (source.scale != 1) values = values * Float(source.scale);
       if (source.residual != nullptr) values = values + load_group(source.residual + i.first, i.rest);
@@ -216,17 +220,23 @@ struct Gradient {
       fetch_ahead(source.values + i.first, kFetchFloatsAhead);
     } else if (i.first % kMadeAtOnce == 0) {
       made = source.made->make(i.first, kMadeAtOnce);
+      made_first = i.first;
     }
     if (source.residual != nullptr) fetch_ahead(source.residual + i.first, kFetchFloatsAhead);
     if (sum != nullptr) put((*this)(i), sum, mode, i);
   }
 
  private:
+  /// Returns true if sixteen values from there on are in the chunk that was made last. A tile that is no part of one
+  /// chunk has them in `sum`, where the tile's first loop has put them.
+  HWY_INLINE bool is_made(size_t first) const {
+    return first >= made_first && first + kGroup <= made_first + kMadeAtOnce;
+  }
   template <int kLoop, class Rest>
   HWY_INLINE const float* values_at(Sixteen<kLoop, Rest> i) const {
     if (source.made == nullptr) return source.values + i.first;
     if constexpr (kLoop == kSample) return source.made->make(i.first, kGroup);
-    return made + i.first % kMadeAtOnce;
+    return made + (i.first - made_first);
   }
 };
 

@@ -36,9 +36,10 @@ COMPLL_BOTH void clear_gap(unsigned char* payload, uint64_t begin, uint64_t end)
 
 /// docs/payloads.md.
 __device__ inline void write_header(uint32_t codec, uint32_t version, const Settings& settings, uint64_t n, bool finite,
-                                    unsigned char* payload) {
+                                    unsigned char* payload, bool sends_blocks = true) {
+  const uint32_t log2_block = sends_blocks ? settings.log2_block : 0;
   store_word(payload, 0x4c43u | version << 16 | codec << 24);
-  store_word(payload + 4, (finite ? 0u : 1u) | settings.log2_block << 8 | settings.program << 16);
+  store_word(payload + 4, (finite ? 0u : 1u) | log2_block << 8 | settings.program << 16);
   store_word(payload + 8, n);
 }
 
@@ -148,7 +149,7 @@ __device__ __forceinline__ void finish_tile(const Work& work) {
   if (static_cast<uint32_t>(before) != work.segment.tile_count - 1) return;
   __threadfence();
   write_header(Codec::kNumber, Codec::kVersion, work.launch.codec, work.segment.n, before < kNotFinite,
-               work.segment.payload);
+               work.segment.payload, Codec::kSendsBlocks);
   if (work.segment.n != 0) Codec::end(work);
   for (uint32_t slot = 0; slot < Codec::kSlots; ++slot) work.slots[slot] = 0;
 }

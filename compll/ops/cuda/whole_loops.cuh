@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compll/ops/cuda/turns.cuh"
+#include "compll/ops/sizes.h"
 
 namespace casync::compll::cuda {
 
