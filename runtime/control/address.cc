@@ -9,11 +9,16 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <thread>
 
 #include "base/network_interface.h"
+#include "base/thread.h"
 #include "runtime/control/fd.h"
 
 namespace casync::runtime {
@@ -117,10 +122,14 @@ std::string SocketAddress::text() const {
 
 bool SocketAddress::operator==(const SocketAddress& other) const { return text() == other.text(); }
 
-Result<std::vector<SocketAddress>> resolve(const HostPort& where) {
+namespace {
+
+constexpr Seconds kResolveTime{10};
+
+Result<std::vector<SocketAddress>> ask_resolver(const HostPort& where, int flags) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICSERV | flags;
   addrinfo* list = nullptr;
   const int error = getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &list);
   if (error != 0) {
@@ -130,6 +139,42 @@ Result<std::vector<SocketAddress>> resolve(const HostPort& where) {
   std::vector<SocketAddress> found;
   for (const addrinfo* i = list; i != nullptr; i = i->ai_next) found.emplace_back(i->ai_addr, i->ai_addrlen);
   return found;
+}
+
+/// A question to the resolver and its answer, owned by the asking thread and the one that waits.
+struct Question {
+  std::mutex mutex;
+  std::condition_variable answered;
+  std::optional<Result<std::vector<SocketAddress>>> answer;
+};
+
+}  // namespace
+
+Result<std::vector<SocketAddress>> resolve(const HostPort& where) { return resolve(where, after(kResolveTime)); }
+
+Result<std::vector<SocketAddress>> resolve(const HostPort& where, Clock::time_point deadline) {
+  auto literal = ask_resolver(where, AI_NUMERICHOST);
+  if (literal) return literal;
+  return resolve_with([](const HostPort& name) { return ask_resolver(name, 0); }, where, deadline);
+}
+
+/// getaddrinfo(3) cannot be interrupted, so it runs on a thread that is left behind when it takes too long.
+Result<std::vector<SocketAddress>> resolve_with(const Resolver& resolver, const HostPort& where,
+                                                Clock::time_point deadline) {
+  const auto question = std::make_shared<Question>();
+  Result<std::thread> thread = start_thread("casync-resolve", [question, resolver, where] {
+    auto answer = resolver(where);
+    const std::lock_guard lock(question->mutex);
+    question->answer = std::move(answer);
+    question->answered.notify_all();
+  });
+  if (!thread) return thread.status();
+  thread->detach();
+  std::unique_lock lock(question->mutex);
+  if (question->answered.wait_until(lock, deadline, [&] { return question->answer.has_value(); })) {
+    return *question->answer;
+  }
+  return timeout_error(fmt::format("the host name \"{}\" was not resolved in time", where.host));
 }
 
 Result<std::vector<SocketAddress>> interface_addresses(const std::string& name) {

@@ -4,11 +4,13 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/control/deadline.h"
 
 namespace casync::runtime {
 
@@ -44,9 +46,16 @@ class SocketAddress {
   socklen_t size_ = 0;
 };
 
-/// All addresses of a name or literal. Unavailable: the name does not resolve (says so and why). Asks the
-/// system's resolver, which has time limits of its own.
+/// All addresses of a name or literal. Unavailable: the name does not resolve, and why. Timeout: the system's resolver,
+/// which has limits of its own, has not answered by the deadline. Literals never wait.
+Result<std::vector<SocketAddress>> resolve(const HostPort& where, Clock::time_point deadline);
+/// The same with 10 s.
 Result<std::vector<SocketAddress>> resolve(const HostPort& where);
+
+/// How resolve() asks for a name; tests give their own. Runs on a thread that may outlive the call.
+using Resolver = std::function<Result<std::vector<SocketAddress>>(const HostPort&)>;
+Result<std::vector<SocketAddress>> resolve_with(const Resolver& resolver, const HostPort& where,
+                                                Clock::time_point deadline);
 
 /// Addresses of a network interface, IPv4 first. InvalidArgument: there is none of that name (lists those there
 /// are), or it has no address.

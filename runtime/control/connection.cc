@@ -58,6 +58,7 @@ void Connection::write() {
     }
     last_sent_ = Clock::now();
     written_ += static_cast<Bytes>(sent);
+    moved_ += static_cast<Bytes>(sent);
     if (written_ < header_.size() + payload.size()) continue;
     header_.clear();
     written_ = 0;
@@ -74,6 +75,7 @@ Status Connection::read(std::vector<Frame>* frames) {
     if (got == 0) return peer_failure("connection closed");
     if (got < 0) return errno == EAGAIN ? Status::ok() : failure_of(errno);
     last_heard_ = Clock::now();
+    moved_ += static_cast<Bytes>(got);
     CASYNC_RETURN_IF_ERROR(parser_.push({buffer.data(), static_cast<Bytes>(got)}, frames));
   }
   return Status::ok();

@@ -34,6 +34,7 @@ class Connection {
   /// Sends a beat when nothing was sent for `beat`; returns when the next is due.
   Clock::time_point keep_alive(Clock::time_point now, Seconds beat);
   Clock::time_point last_heard() const { return last_heard_; }
+  Bytes bytes_moved() const { return moved_; }
   /// Time in which this process itself did not run is not held against the peer.
   void forgive(Clock::duration stalled) { last_heard_ = std::min(last_heard_ + stalled, Clock::now()); }
 
@@ -48,6 +49,7 @@ class Connection {
   std::string header_;  ///< of the frame at the front, once it has begun to leave
   Bytes written_ = 0;   ///< of that frame, header included
   Status failure_;      ///< of writing
+  Bytes moved_ = 0;     ///< both ways
   Clock::time_point last_heard_, last_sent_;
 };
 

@@ -37,6 +37,15 @@ std::string hmac_sha256(std::string_view key, std::string_view bytes) {
   return digest;
 }
 
+std::string scrypt(std::string_view secret, std::string_view salt) {
+  constexpr std::uint64_t kCost = 1 << 14, kBlock = 8, kParallel = 1, kMostMemory = 64 << 20;
+  std::string key(kDigestBytes, '\0');
+  const int ok = EVP_PBE_scrypt(secret.data(), secret.size(), bytes_of(salt), salt.size(), kCost, kBlock, kParallel,
+                                kMostMemory, reinterpret_cast<unsigned char*>(key.data()), key.size());
+  CASYNC_CHECK(ok == 1);
+  return key;
+}
+
 bool same_secret(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

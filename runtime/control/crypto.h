@@ -14,6 +14,9 @@ inline constexpr Bytes kDigestBytes = 32;
 std::string sha256(std::string_view bytes);
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
 
+/// 32 bytes that cost 16 MiB and some 50 ms of processor time to compute.
+std::string scrypt(std::string_view secret, std::string_view salt);
+
 /// Compares in a time that tells nothing about where two secrets differ.
 bool same_secret(std::string_view a, std::string_view b);
 

@@ -7,12 +7,13 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/log.h"
 #include "runtime/control/socket.h"
 
 namespace casync::runtime {
 namespace {
 
-constexpr std::size_t kMostCallers = 64;
+constexpr std::size_t kFewestCallers = 64;
 constexpr int kAcceptsPerTurn = 32;
 constexpr auto kNoDescriptorsPause = std::chrono::milliseconds(100);
 
@@ -43,12 +44,21 @@ void Door::accept_some(int listener) {
       if (!callers_.empty()) refuse(callers_.begin(), "this process is out of file descriptors");
       return;
     }
-    // An honest rank needs milliseconds: in a crowd the oldest is the one that only sits there.
-    if (callers_.size() >= kMostCallers) refuse(callers_.begin(), "too many connections that prove nothing");
+    if (callers_.size() >= most_callers()) put_off_oldest();
     set_connection_options(fd.get(), dead_);
     const std::string source = peer_address(fd.get()).host_text();
     callers_.push_back({std::move(fd), source, after(kHandshakeTime), {}, HubHandshake(self_, token_)});
   }
+}
+
+/// All ranks may come at once, and as many strangers find room beside them.
+std::size_t Door::most_callers() const { return kFewestCallers + static_cast<std::size_t>(self_.ranks); }
+
+/// In a crowd the oldest caller makes room. It may be an honest rank on a busy machine, which comes back.
+void Door::put_off_oldest() {
+  log().debug("put off {}: {} callers at once", callers_.front().source, callers_.size());
+  strangers_.put_off();
+  callers_.erase(callers_.begin());
 }
 
 void Door::advance(Callers::iterator caller, const Judge& judge, const Admit& admit) {
@@ -81,6 +91,10 @@ Status Door::step(Caller& caller, const std::string& packet, const Judge& judge,
   const Verdict verdict = proof ? judge(hello) : Verdict{Verdict::Kind::kRefused, 0, proof};
   // Without the token the other side cannot check this answer, but it learns that there is one.
   CASYNC_RETURN_IF_ERROR(send_all(caller.fd.get(), caller.handshake.verdict(verdict), at_once));
+  if (verdict.kind == Verdict::Kind::kElsewhere) {
+    *done = true;
+    return Status::ok();
+  }
   if (verdict.kind != Verdict::Kind::kWelcome) return verdict.reason;
   const SessionKeys keys = caller.handshake.keys();
   admit(hello.who, Connection(std::move(caller.fd), keys.to_hub, keys.to_member, Clock::now()));
@@ -101,6 +115,12 @@ Clock::time_point Door::tend(Clock::time_point now) {
   if (!callers_.empty()) next = callers_.front().deadline;
   if (now < pause_until_) next = std::min(next, pause_until_);
   return next;
+}
+
+std::vector<std::string> Door::addresses() const {
+  std::vector<std::string> addresses;
+  for (const Fd& listener : listeners_) addresses.push_back(local_address(listener.get()).text());
+  return addresses;
 }
 
 void Door::close() {

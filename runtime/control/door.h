@@ -31,6 +31,8 @@ class Door {
   Clock::time_point tend(Clock::time_point now);
   /// No more callers; those half in are sent away.
   void close();
+  /// Where it listens.
+  std::vector<std::string> addresses() const;
   std::string refused_summary() const { return strangers_.summary(); }
 
  private:
@@ -46,6 +48,8 @@ class Door {
   using Callers = std::list<Caller>;
 
   void accept_some(int listener);
+  std::size_t most_callers() const;
+  void put_off_oldest();
   void advance(Callers::iterator caller, const Judge& judge, const Admit& admit);
   Status step(Caller& caller, const std::string& packet, const Judge& judge, const Admit& admit, bool* done);
   void refuse(Callers::iterator caller, const std::string& why);

@@ -21,10 +21,6 @@ Abort left_early(const Identity& who, const std::string& what) {
           peer_failure(fmt::format("{} closed its session while others wait for it in \"{}\"", who.text(), what))};
 }
 
-Abort hub_left_early(const Identity& hub) {
-  return {hub.rank, peer_failure(fmt::format("{} closed its session and left before this rank did", hub.text()))};
-}
-
 Status cause_for(Rank self, const Abort& abort) {
   if (abort.culprit != self) return abort.cause;
   return {abort.cause.code(), "the other ranks gave this one up: " + abort.cause.message()};

@@ -14,8 +14,6 @@ Abort died(const Identity& who, const Status& reason);
 Abort silent(const Identity& who, Seconds silence);
 /// It said goodbye while others wait for it in a collective call.
 Abort left_early(const Identity& who, const std::string& what);
-/// The hub said goodbye and went while this rank still uses its session.
-Abort hub_left_early(const Identity& hub);
 
 /// The cause as rank `self` reports it: the one to blame is told that it was expelled.
 Status cause_for(Rank self, const Abort& abort);

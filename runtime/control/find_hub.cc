@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
+#include <sstream>
 #include <thread>
 #include <variant>
 
@@ -13,6 +15,7 @@ namespace casync::runtime {
 namespace {
 
 constexpr Seconds kConnectTime{5};
+constexpr Seconds kResolveTime{5};
 constexpr auto kFirstPause = std::chrono::milliseconds(5);
 constexpr auto kMostPause = std::chrono::milliseconds(200);
 /// A store or a port may still show the job before this one: a refusal is believed after so long.
@@ -67,6 +70,27 @@ Miss explain(const Status& status, const SocketAddress& address) {
 }
 
 Attempt try_address(const SocketAddress& address, const Hello& hello, const std::string& token, Seconds dead,
+                    Clock::time_point deadline);
+
+/// Goes to the parent that rank 0 has named. Without an address: rank 0 does not know it yet.
+Attempt try_parent(const std::string& addresses, const Hello& hello, const std::string& token, Seconds dead,
+                   Clock::time_point deadline) {
+  Miss miss{Miss::Kind::kAbsent, unavailable("rank 0 waits for the rank that speaks for this machine")};
+  std::istringstream list(addresses);
+  for (std::string address; list >> address;) {
+    const auto where = parse_host_port(address);
+    const auto resolved = where ? resolve(*where, deadline) : Result<std::vector<SocketAddress>>(where.status());
+    if (!resolved) continue;
+    Attempt attempt = try_address(resolved->front(), hello, token, dead, deadline);
+    if (std::holds_alternative<Entrance>(attempt)) return attempt;
+    miss = std::get<Miss>(std::move(attempt));
+    if (miss.kind == Miss::Kind::kFinal) return miss;
+  }
+  miss.kind = Miss::Kind::kAbsent;
+  return miss;
+}
+
+Attempt try_address(const SocketAddress& address, const Hello& hello, const std::string& token, Seconds dead,
                     Clock::time_point deadline) {
   auto fd = connect_to(address, sooner(kConnectTime, deadline));
   if (!fd) return Miss{Miss::Kind::kAbsent, fd.status()};
@@ -77,9 +101,19 @@ Attempt try_address(const SocketAddress& address, const Hello& hello, const std:
   if (!verdict) return explain(verdict.status(), address);
   if (verdict->kind == Verdict::Kind::kRefused) return Miss{Miss::Kind::kFinal, verdict->reason};
   if (verdict->kind == Verdict::Kind::kTryAgain) return Miss{Miss::Kind::kDoubtful, verdict->reason};
+  if (verdict->kind == Verdict::Kind::kElsewhere) {
+    fd->reset();
+    return try_parent(verdict->reason.message(), hello, token, dead, deadline);
+  }
   SessionKeys keys = handshake.keys();
   return Entrance{std::move(*fd),         handshake.hub(), verdict->epoch, std::move(keys.to_member),
-                  std::move(keys.to_hub), packets.rest()};
+                  std::move(keys.to_hub), token,           packets.rest()};
+}
+
+/// Ranks that start together ask again at different times.
+Clock::duration jittered(Clock::duration pause, std::minstd_rand& random) {
+  return std::uniform_int_distribution<Clock::rep>(pause.count() / 2, pause.count() * 3 / 2)(random) *
+         Clock::duration(1);
 }
 
 /// `token` "": the store's.
@@ -91,9 +125,13 @@ Result<Meeting> meeting_of(const GroupOptions& options, const std::string& token
   }
   auto where = parse_host_port(options.address);
   if (!where) return where.status();
-  auto addresses = resolve(*where);
+  auto addresses = resolve(*where, sooner(kResolveTime, deadline));
   if (!addresses) return addresses.status();
-  return Meeting{std::move(*addresses), token};
+  std::vector<SocketAddress> all;
+  for (int i = 0; i < options.ports; ++i) {
+    for (const SocketAddress& address : *addresses) all.push_back(nth_port(address, i));
+  }
+  return Meeting{std::move(all), token};
 }
 
 Attempt try_all(const Meeting& meeting, const GroupOptions& options, const Identity& self, Clock::time_point deadline) {
@@ -117,6 +155,7 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
   const Clock::time_point start = Clock::now();
   Clock::time_point believe_at = Clock::time_point::max();
   Status shown;
+  std::minstd_rand random(std::random_device{}());
   const bool has_none = options.store == nullptr && options.token.empty();
   const std::string token = has_none ? accident_token(options) : options.token;
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kMostPause)) {
@@ -131,6 +170,8 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
       miss = std::move(std::get<Miss>(attempt));
     }
     if (miss.kind == Miss::Kind::kFinal) return miss.why;
+    // With several ports another job may well have the first: only the deadline ends the search.
+    if (options.ports > 1) miss.kind = Miss::Kind::kAbsent;
     if (miss.kind == Miss::Kind::kAbsent) believe_at = Clock::time_point::max();
     if (miss.kind == Miss::Kind::kDoubtful) believe_at = std::min(believe_at, after(kStaleTime));
     const Clock::time_point now = Clock::now();
@@ -142,7 +183,7 @@ Result<Entrance> find_hub(const GroupOptions& options, const Identity& self, Clo
           fmt::format("rank 0 of {} did not come within {:.1f} s: {}", self.ranks, waited.count(), shown.message()));
     }
     if (now >= believe_at) return miss.why;
-    std::this_thread::sleep_for(std::min<Clock::duration>(pause, deadline - now));
+    std::this_thread::sleep_for(std::min(jittered(pause, random), deadline - now));
   }
 }
 

@@ -26,6 +26,28 @@ class ForkGuard final : public Group {
     if (is_forked()) return refusal();
     return group_->all_gather(what, blob, deadline);
   }
+  void claim(std::vector<Claim> claims) override {
+    if (!is_forked()) group_->claim(std::move(claims));
+  }
+  Status agree(Claim claim, Clock::time_point deadline) override {
+    return is_forked() ? refusal() : group_->agree(std::move(claim), deadline);
+  }
+  void watch_agreements(std::function<void(const Agreement&)> on_agreement) override {
+    if (!is_forked()) group_->watch_agreements(std::move(on_agreement));
+  }
+  void need(std::vector<std::string> names, std::uint32_t step) override {
+    if (!is_forked()) group_->need(std::move(names), step);
+  }
+  void watch_needs(std::function<void(const std::string&, std::uint32_t)> on_need) override {
+    if (!is_forked()) group_->watch_needs(std::move(on_need));
+  }
+  void lack(const std::string& name) override {
+    if (!is_forked()) group_->lack(name);
+  }
+  void give_up(const std::string& name) override {
+    if (!is_forked()) group_->give_up(name);
+  }
+  Bytes control_bytes() override { return is_forked() ? 0 : group_->control_bytes(); }
   void abort(const Status& cause) override {
     if (!is_forked()) group_->abort(cause);
   }
@@ -33,11 +55,14 @@ class ForkGuard final : public Group {
     if (!is_forked()) return group_->watch(std::move(on_failure));
     on_failure(refusal());
   }
-  void watch_leavers(std::function<void(Rank)> on_leave) override {
+  void watch_leavers(std::function<void(Rank, const std::string&)> on_leave) override {
     if (!is_forked()) group_->watch_leavers(std::move(on_leave));
   }
   Status failure() const override { return is_forked() ? refusal() : group_->failure(); }
-  Status close(Clock::time_point deadline) override { return is_forked() ? refusal() : group_->close(deadline); }
+  using Group::close;
+  Status close(Clock::time_point deadline, const std::string& last_words) override {
+    return is_forked() ? refusal() : group_->close(deadline, last_words);
+  }
 
  private:
   bool is_forked() const { return fork_generation() != generation_; }

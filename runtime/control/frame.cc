@@ -24,11 +24,23 @@ Bytes most_payload(FrameType type) {
   switch (type) {
     case FrameType::kBeat: return 0;
     case FrameType::kReady: return 16_MiB;
+    case FrameType::kClaim:
+    case FrameType::kAgreed:
+    case FrameType::kTold:
+    case FrameType::kNeeds:
+    case FrameType::kAllGathered:
     case FrameType::kGather:  // the call's name and deadline travel in front of the blob
     case FrameType::kGathered: return kMostBlobBytes + 4_KiB;
     case FrameType::kAbort:
     case FrameType::kRefused: return 64_KiB;
-    case FrameType::kGoodbye: return 4;
+    case FrameType::kAsk:
+    case FrameType::kNeeded:
+    case FrameType::kLacks:
+    case FrameType::kGiveUp: return kMostClaimName + 8;
+    case FrameType::kHere: return 16_KiB;
+    case FrameType::kUp:
+    case FrameType::kDown: return kMostBlobBytes + 8_KiB;
+    case FrameType::kGoodbye: return kMostLastWords + 4;
   }
   return 0;
 }
@@ -73,7 +85,7 @@ Status FrameParser::check_header() {
   if (sequence != sequence_) {
     return data_loss(fmt::format("control frame {} came where {} was due", sequence, sequence_));
   }
-  if (type < 1 || type > static_cast<std::uint32_t>(FrameType::kGoodbye)) {
+  if (type < 1 || type > static_cast<std::uint32_t>(kLastFrameType)) {
     return data_loss(fmt::format("control frame {}: type {} is unknown", sequence_, type));
   }
   type_ = static_cast<FrameType>(type);

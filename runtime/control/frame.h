@@ -15,16 +15,32 @@ namespace casync::runtime {
 
 /// What two ranks that know each other say. The numbers are on the wire.
 enum class FrameType : std::uint8_t {
-  kBeat = 1,      ///< I am alive
-  kReady = 2,     ///< hub to members: all are here, and who they are
-  kAbort = 3,     ///< the job is over, and why
-  kGather = 4,    ///< member to hub: my blob of my next collective call
-  kGathered = 5,  ///< hub to members: one rank's blob
-  kRefused = 6,   ///< hub to members: that call failed, and why
-  kGoodbye = 7,   ///< member to hub: I leave; hub to members: this rank leaves
+  kBeat = 1,          ///< I am alive
+  kReady = 2,         ///< hub to members: all are here, and who they are
+  kAbort = 3,         ///< the job is over, and why
+  kGather = 4,        ///< member to hub: my blob of my next collective call
+  kGathered = 5,      ///< hub to members: one rank's blob
+  kRefused = 6,       ///< hub to members: that call failed, and why
+  kGoodbye = 7,       ///< member to hub: I leave; hub to members: this rank leaves
+  kClaim = 8,         ///< member to hub: names, and digests of my facts about them
+  kAgreed = 9,        ///< hub to members: every rank has claimed these names alike
+  kAsk = 10,          ///< hub to a member: your facts about this name?
+  kTold = 11,         ///< member to hub: the facts
+  kNeeds = 12,        ///< member to hub: I wait for these names, in this step
+  kNeeded = 13,       ///< hub to the members that lack a name: another rank waits for it, in this step
+  kLacks = 14,        ///< member to hub: I will not claim this name
+  kGiveUp = 15,       ///< member to hub: I have waited for this name long enough
+  kHere = 16,         ///< member to hub, in a tree: who I am, and where children find me
+  kUp = 17,           ///< relay to parent: a frame of a rank below
+  kDown = 18,         ///< to a relay: a frame for one rank below
+  kAllGathered = 19,  ///< hub to members: every rank's blob
 };
+inline constexpr FrameType kLastFrameType = FrameType::kAllGathered;
+inline constexpr Bytes kMostTogether = 64_MiB;  ///< of the blobs in one frame
 
 inline constexpr Bytes kMostBlobBytes = 64_MiB;
+inline constexpr Bytes kMostClaimName = 8_KiB;
+inline constexpr Bytes kMostLastWords = 1_MiB;
 
 /// The most bytes a payload of this type may have; 0 bytes for the unknown ones too.
 Bytes most_payload(FrameType type);

@@ -9,7 +9,9 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "runtime/control/claim_book.h"
 #include "runtime/control/deadline.h"
+#include "runtime/control/facts.h"
 #include "runtime/control/store.h"
 
 namespace casync::runtime {
@@ -20,6 +22,8 @@ struct GroupOptions {
   std::string token;           ///< proven by HMAC-SHA256 challenge both ways before anything else is read
   std::string address;         ///< "host:port": rank 0 listens there; "": rank 0 picks one and tells `store`
   std::string interface_name;  ///< rank 0 listens on this interface's address when `address` is ""
+  int ports = 1;               ///< rank 0 takes the first free one of so many, from that of `address` on
+  bool insecure = false;       ///< without token and store: accept a key that anybody can compute
   Store* store = nullptr;      ///< may be null when `address` is set; used before join() returns only
   std::string job;             ///< the launcher's id of this job: without a token it helps to keep out other jobs
   Seconds timeout{300};        ///< of joining: the rank that started first gives up first, and all with it
@@ -55,6 +59,35 @@ class Group {
   virtual Result<std::vector<std::string>> all_gather(const std::string& what, const std::string& blob,
                                                       Clock::time_point deadline) = 0;
 
+  /// Claims names with this rank's facts about them. Returns at once; each rank may claim in any order and any
+  /// grouping, each name once. Rank 0 compares digests: its traffic does not depend on the size of the facts. When
+  /// every rank has claimed a name with equal facts, the name is agreed. When two differ, the job fails with
+  /// InvalidArgument: the first fact that differs, both ranks and both values.
+  virtual void claim(std::vector<Claim> claims) = 0;
+
+  /// Claims one name and waits until it is agreed. Timeout: ends the job, and names the ranks that did not claim it.
+  virtual Status agree(Claim claim, Clock::time_point deadline) = 0;
+
+  /// `on_agreement` runs on the group's thread, with the same arguments in the same order on every rank, for each
+  /// agreement from now on.
+  virtual void watch_agreements(std::function<void(const Agreement&)> on_agreement) = 0;
+
+  /// Says that this rank cannot go on, in `step`, before these names are agreed. Every rank that lacks one is told
+  /// (watch_needs). The job fails if such a rank has left, leaves, or answers with lack().
+  virtual void need(std::vector<std::string> names, std::uint32_t step) = 0;
+  /// `on_need` runs on the group's thread: another rank waits, in `step`, for a name that this rank had not claimed
+  /// when rank 0 last heard of it.
+  virtual void watch_needs(std::function<void(const std::string& name, std::uint32_t step)> on_need) = 0;
+  /// This rank will not claim `name`. The job fails with InvalidArgument if another rank has claimed it and this one
+  /// has not: "gradient b: rank 0 has float32 [3], rank 1 has nothing".
+  virtual void lack(const std::string& name) = 0;
+  /// This rank has waited for `name` as long as it may. Unless the name is agreed, the job fails with Timeout and the
+  /// ranks that have not claimed it. Returns when this rank knows, after 1.5 s at most.
+  virtual void give_up(const std::string& name) = 0;
+
+  /// Bytes that this rank's control connections have moved so far, both ways: for tests and measurements.
+  virtual Bytes control_bytes() = 0;
+
   /// Tells every rank that the job is over and why. The first cause wins, everywhere: returns when this rank knows
   /// which that is, after 1.5 s at most.
   virtual void abort(const Status& cause) = 0;
@@ -63,16 +96,19 @@ class Group {
   /// once if that has already happened. It does not block, and does not destroy the group.
   virtual void watch(std::function<void(const Status&)> on_failure) = 0;
 
-  /// `on_leave` runs on the group's thread once for each other rank that said goodbye (close()), also for those
-  /// that already have: whoever still waits for that rank must not go on waiting. Required by the session.
-  virtual void watch_leavers(std::function<void(Rank)> on_leave) = 0;
+  /// `on_leave` runs on the group's thread once for each other rank that said goodbye (close()), with its last words,
+  /// also for those that already have: whoever needs more of that rank must not go on waiting. It does not block.
+  virtual void watch_leavers(std::function<void(Rank, const std::string& last_words)> on_leave) = 0;
 
   /// The root cause, OK while there is none.
   virtual Status failure() const = 0;
 
   /// Says goodbye and waits until all ranks did, or the deadline: a peer leaving without it has failed. The thread has
-  /// ended when it returns, also when the group has failed.
-  virtual Status close(Clock::time_point deadline) = 0;
+  /// ended when it returns, also when the group has failed. While rank 0 waits it serves the others. Once it is gone
+  /// they go on alone: their collective calls are PeerFailure, nobody's death is noticed, and close() is OK.
+  /// `last_words` (1 MiB at most) reach the others with the goodbye. Timeout: names the ranks that did not say goodbye.
+  virtual Status close(Clock::time_point deadline, const std::string& last_words) = 0;
+  Status close(Clock::time_point deadline) { return close(deadline, {}); }
 };
 
 }  // namespace casync::runtime

@@ -27,19 +27,55 @@ void GroupState::gathered(Result<std::vector<BlobRef>> blobs) {
   changed_.notify_all();
 }
 
-void GroupState::left(Rank rank) {
+void GroupState::agreed(const Agreement& agreement) {
+  std::function<void(const Agreement&)> watcher;
   {
     const std::lock_guard lock(mutex_);
-    if (!left_.insert(rank).second) return;
+    agreed_.insert(agreement.names.begin(), agreement.names.end());
+    watcher = agreement_watcher_;
+    changed_.notify_all();
+  }
+  if (watcher) watcher(agreement);
+}
+
+void GroupState::needed(const std::string& name, std::uint32_t step) {
+  std::function<void(const std::string&, std::uint32_t)> watcher;
+  {
+    const std::lock_guard lock(mutex_);
+    watcher = need_watcher_;
+  }
+  if (watcher) watcher(name, step);
+}
+
+void GroupState::set_agreement_watcher(std::function<void(const Agreement&)> watcher) {
+  const std::lock_guard lock(mutex_);
+  agreement_watcher_ = std::move(watcher);
+}
+
+void GroupState::set_need_watcher(std::function<void(const std::string&, std::uint32_t)> watcher) {
+  const std::lock_guard lock(mutex_);
+  need_watcher_ = std::move(watcher);
+}
+
+void GroupState::left(Rank rank, const std::string& last_words) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!left_.emplace(rank, last_words).second) return;
     changed_.notify_all();
   }
   if (rank == self_) return;
-  for (const auto& watcher : leave_watchers_) watcher(rank);
+  for (const auto& watcher : leave_watchers_) watcher(rank, last_words);
 }
 
-void GroupState::add_leave_watcher(std::function<void(Rank)> watcher) {
-  for (const Rank rank : left_) {  // written by this very thread only
-    if (rank != self_) watcher(rank);
+void GroupState::alone() {
+  const std::lock_guard lock(mutex_);
+  alone_ = true;
+  changed_.notify_all();
+}
+
+void GroupState::add_leave_watcher(std::function<void(Rank, const std::string&)> watcher) {
+  for (const auto& [rank, last_words] : left_) {  // written by this very thread only
+    if (rank != self_) watcher(rank, last_words);
   }
   leave_watchers_.push_back(std::move(watcher));
 }
@@ -85,9 +121,19 @@ std::optional<Result<std::vector<BlobRef>>> GroupState::wait_answer(Clock::time_
   return std::nullopt;
 }
 
+std::optional<Status> GroupState::wait_agreed(const std::string& name, Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  const auto is_agreed = [&] { return agreed_.count(name) != 0; };
+  changed_.wait_until(lock, deadline, [&] { return is_agreed() || alone_ || !failure_.is_ok(); });
+  if (is_agreed()) return Status::ok();
+  if (!failure_.is_ok()) return failure_;
+  if (alone_) return peer_failure("rank 0 closed its session before all ranks had agreed on \"" + name + "\"");
+  return std::nullopt;
+}
+
 std::optional<Status> GroupState::wait_all_left(Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
-  const auto all_left = [&] { return left_.size() == roster_.size(); };
+  const auto all_left = [&] { return alone_ || left_.size() == roster_.size(); };
   changed_.wait_until(lock, deadline, [&] { return all_left() || !failure_.is_ok(); });
   if (all_left()) return Status::ok();
   if (!failure_.is_ok()) return failure_;

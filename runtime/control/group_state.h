@@ -3,9 +3,9 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,22 +22,28 @@ class GroupState final : public RoleEvents {
   void joined(std::vector<Identity> roster) override;
   void failed(const Status& cause) override;
   void gathered(Result<std::vector<BlobRef>> blobs) override;
-  void left(Rank rank) override;
+  void agreed(const Agreement& agreement) override;
+  void needed(const std::string& name, std::uint32_t step) override;
+  void left(Rank rank, const std::string& last_words) override;
+  void alone() override;
   /// Calls the watchers that have not been called, if there is a failure.
   void run_watchers();
   /// Calls `watcher` for each other rank that has left, and for each that will.
-  void add_leave_watcher(std::function<void(Rank)> watcher);
+  void add_leave_watcher(std::function<void(Rank, const std::string&)> watcher);
 
   // On the program's threads. Each wait returns the failure as soon as there is one; nullopt: the deadline passed.
   std::optional<Status> wait_joined(Clock::time_point deadline);
   void expect_answer();
   std::optional<Result<std::vector<BlobRef>>> wait_answer(Clock::time_point deadline);
+  std::optional<Status> wait_agreed(const std::string& name, Clock::time_point deadline);
   std::optional<Status> wait_all_left(Clock::time_point deadline);
   /// False: no failure by then.
   bool wait_failed(Clock::time_point deadline);
   std::vector<Rank> not_left() const;
   Status failure() const;
   void add_watcher(std::function<void(const Status&)> watcher);
+  void set_agreement_watcher(std::function<void(const Agreement&)> watcher);
+  void set_need_watcher(std::function<void(const std::string&, std::uint32_t)> watcher);
   /// By rank; unchanged once joined.
   const std::vector<Identity>& roster() const { return roster_; }
   /// How many of them are on this rank's machine.
@@ -50,9 +56,13 @@ class GroupState final : public RoleEvents {
   std::vector<Identity> roster_;
   Status failure_;
   std::optional<Result<std::vector<BlobRef>>> answer_;
-  std::set<Rank> left_;
+  std::set<std::string> agreed_;
+  std::map<Rank, std::string> left_;  ///< with their last words
+  bool alone_ = false;
   std::vector<std::function<void(const Status&)>> watchers_;
-  std::vector<std::function<void(Rank)>> leave_watchers_;  // of the group's thread alone
+  std::function<void(const Agreement&)> agreement_watcher_;
+  std::function<void(const std::string&, std::uint32_t)> need_watcher_;
+  std::vector<std::function<void(Rank, const std::string&)>> leave_watchers_;  // of the group's thread alone
 };
 
 }  // namespace casync::runtime

@@ -21,8 +21,12 @@ class NoRole final : public Role {
   Clock::time_point tend(Clock::time_point) override { return Clock::time_point::max(); }
   void forgive(Clock::duration) override {}
   void gather(GatherCall) override {}
+  void claim(std::vector<Claim>) override {}
+  void need(const std::vector<std::string>&, std::uint32_t) override {}
+  void lack(const std::string&) override {}
+  void give_up(const std::string&) override {}
   void abort(const Status&) override {}
-  void say_goodbye() override {}
+  void say_goodbye(const std::string&) override {}
   bool has_output() const override { return false; }
 };
 

@@ -117,7 +117,7 @@ Result<Verdict> MemberHandshake::verdict(std::string_view packet_body) const {
   verdict.epoch = reader.u64();
   const std::uint8_t code = reader.u8();
   const std::string message(reader.text(kMostReason));
-  if (!reader.done() || kind > 2 || code > static_cast<std::uint8_t>(kLastStatusCode)) {
+  if (!reader.done() || kind > 3 || code > static_cast<std::uint8_t>(kLastStatusCode)) {
     return invalid_argument("a verdict of the wrong form");
   }
   verdict.kind = static_cast<Verdict::Kind>(kind);

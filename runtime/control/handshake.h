@@ -45,9 +45,9 @@ struct Hello {
 
 /// The hub's answer once the member proved itself.
 struct Verdict {
-  enum class Kind : std::uint8_t { kWelcome, kRefused, kTryAgain } kind = Kind::kWelcome;
+  enum class Kind : std::uint8_t { kWelcome, kRefused, kTryAgain, kElsewhere } kind = Kind::kWelcome;
   std::uint64_t epoch = 0;
-  Status reason;  ///< unless welcome
+  Status reason;  ///< unless welcome; kElsewhere: the addresses of the parent, "" while it has none
 };
 
 /// A key for each direction of what follows.

@@ -13,14 +13,22 @@ namespace {
 /// has waited enough.
 constexpr Seconds kFarewellTime{2};
 
+Bytes size_of(const std::vector<BlobRef>& blobs) {
+  Bytes sum = 0;
+  for (const BlobRef& blob : blobs) sum += blob->size() + 4;
+  return sum;
+}
+
 }  // namespace
 
 Hub::Hub(Options options, std::optional<Door> door, RoleEvents& events)
     : options_(std::move(options)),
       door_(std::move(door)),
       events_(events),
+      tree_(options_.self),
       left_(static_cast<std::size_t>(options_.self.ranks), false),
       book_(options_.self.ranks),
+      claims_(options_.self.ranks),
       started_(Clock::now()) {}
 
 void Hub::watch(PollSet& set) {
@@ -70,7 +78,7 @@ void Hub::read_from(Rank rank) {
   Status status = seat->second.connection.read(&frames);
   seat->second.connection.write();
   for (const Frame& frame : frames) {
-    const Status handled = handle(rank, frame);
+    const Status handled = handle_from(rank, frame);
     if (!handled) {
       status = handled;
       break;
@@ -84,9 +92,16 @@ void Hub::process_ended(Rank rank) {
   if (seats_.count(rank) != 0) lose(rank, peer_failure("its process ended"));
 }
 
-Status Hub::handle(Rank rank, const Frame& frame) {
-  const std::string& bytes = frame.payload->bytes;
-  switch (frame.type) {
+Status Hub::handle_from(Rank child, const Frame& frame) {
+  if (frame.type != FrameType::kUp) return handle(child, frame.type, frame.payload->bytes);
+  const auto passed = decode_passed(frame.payload->bytes, options_.self.ranks);
+  if (!passed) return passed.status();
+  via_[passed->rank] = child;
+  return handle(passed->rank, passed->type, std::string(passed->bytes));
+}
+
+Status Hub::handle(Rank rank, FrameType type, const std::string& bytes) {
+  switch (type) {
     case FrameType::kBeat: return Status::ok();
     case FrameType::kAbort: {
       auto abort = decode_abort(bytes);
@@ -101,7 +116,25 @@ Status Hub::handle(Rank rank, const Frame& frame) {
       enter(rank, std::move(*call));
       return Status::ok();
     }
-    case FrameType::kGoodbye: leave(rank); return Status::ok();
+    case FrameType::kGoodbye: {
+      auto goodbye = decode_goodbye(bytes, options_.self.ranks);
+      if (!goodbye) return goodbye.status();
+      leave(rank, goodbye->last_words);
+      return Status::ok();
+    }
+    case FrameType::kClaim:
+    case FrameType::kTold:
+    case FrameType::kNeeds:
+    case FrameType::kLacks:
+    case FrameType::kGiveUp: return handle_claim(rank, type, bytes);
+    case FrameType::kHere: {
+      auto here = decode_here(bytes);
+      if (!here) return here.status();
+      if (here->who.rank != rank) return data_loss("an introduction of another rank");
+      tree_.listens(here->who, std::move(here->addresses));
+      take_in(here->who);
+      return Status::ok();
+    }
     default: return data_loss("a control frame that only rank 0 sends");
   }
 }
@@ -114,40 +147,33 @@ void Hub::enter(Rank rank, GatherCall call) {
 }
 
 void Hub::deliver(const GatherAnswer& answer) {
-  std::vector<PayloadRef> payloads;  // made once, hashed once, however many ranks get them
-  if (answer.blobs) {
-    for (const BlobRef& blob : *answer.blobs) {
-      payloads.push_back(make_payload(encode_gathered(static_cast<Rank>(payloads.size()), *blob)));
+  const bool mine = std::find(answer.to.begin(), answer.to.end(), 0) != answer.to.end();
+  if (!answer.blobs) {
+    for (const Rank to : answer.to) {
+      if (to != 0) send_to(to, FrameType::kRefused, encode_abort({-1, answer.blobs.status()}));
     }
+  } else if (size_of(*answer.blobs) <= kMostTogether) {
+    broadcast(FrameType::kAllGathered, encode_all_gathered(*answer.blobs));  // made once, hashed once
+  } else {
+    Rank from = 0;
+    for (const BlobRef& blob : *answer.blobs) broadcast(FrameType::kGathered, encode_gathered(from++, *blob));
   }
-  for (const Rank to : answer.to) {
-    const auto seat = seats_.find(to);
-    if (to == 0) {
-      events_.gathered(answer.blobs);
-    } else if (seat == seats_.end()) {
-      continue;
-    } else if (!answer.blobs) {
-      seat->second.connection.send(FrameType::kRefused, encode_abort({-1, answer.blobs.status()}));
-    } else {
-      for (Rank from = 0; from < options_.self.ranks; ++from) {
-        if (from != to) seat->second.connection.send(FrameType::kGathered, payloads[static_cast<std::size_t>(from)]);
-      }
-    }
-  }
+  if (mine) events_.gathered(answer.blobs);
 }
 
-void Hub::say_goodbye() {
+void Hub::say_goodbye(const std::string& last_words) {
   if (door_) door_->close();
-  leave(0);
+  leave(0, last_words);
 }
 
-void Hub::leave(Rank rank) {
+void Hub::leave(Rank rank, const std::string& last_words) {
   if (over_ || left_[static_cast<std::size_t>(rank)]) return;
   left_[static_cast<std::size_t>(rank)] = true;
-  if (rank != 0) seats_.at(rank).left = true;
-  broadcast(FrameType::kGoodbye, encode_rank(rank));
-  events_.left(rank);
-  const std::string waiting = book_.waiting_for();
+  if (const auto seat = seats_.find(rank); seat != seats_.end()) seat->second.left = true;
+  broadcast(FrameType::kGoodbye, encode_goodbye({rank, last_words}));
+  events_.left(rank, last_words);
+  std::string waiting = book_.waiting_for();
+  if (waiting.empty()) waiting = claims_.needed_from(rank);
   if (!waiting.empty()) fail(left_early(roster_[static_cast<std::size_t>(rank)], waiting));
 }
 
@@ -165,6 +191,7 @@ void Hub::fail(Abort abort) {
   over_ = std::move(abort);
   broadcast(FrameType::kAbort, encode_abort(*over_));
   for (const auto& [rank, seat] : seats_) told_.insert(rank);
+  for (const auto& [rank, who] : here_) told_.insert(rank);
   const bool joining = roster_.empty() && over_->cause.code() != StatusCode::kTimeout;
   report_at_ = joining ? after(kFarewellTime) : Clock::now();
   farewell(Clock::now());
@@ -173,6 +200,20 @@ void Hub::fail(Abort abort) {
 void Hub::broadcast(FrameType type, std::string payload) {
   const PayloadRef shared = make_payload(std::move(payload));
   for (auto& [rank, seat] : seats_) seat.connection.send(type, shared);
+}
+
+void Hub::send_to(Rank rank, FrameType type, std::string payload) {
+  const auto direct = seats_.find(rank);
+  if (direct != seats_.end()) return direct->second.connection.send(type, std::move(payload));
+  const auto via = via_.find(rank);
+  const auto seat = via == via_.end() ? seats_.end() : seats_.find(via->second);
+  if (seat != seats_.end()) seat->second.connection.send(FrameType::kDown, encode_passed({rank, type, payload}));
+}
+
+Bytes Hub::bytes_moved() const {
+  Bytes sum = 0;
+  for (const auto& [rank, seat] : seats_) sum += seat.connection.bytes_moved();
+  return sum;
 }
 
 bool Hub::has_output() const {

@@ -7,17 +7,15 @@
 #include <set>
 #include <vector>
 
+#include "runtime/control/claim_book.h"
 #include "runtime/control/door.h"
 #include "runtime/control/messages.h"
+#include "runtime/control/own_claims.h"
+#include "runtime/control/pulse.h"
 #include "runtime/control/role.h"
+#include "runtime/control/tree.h"
 
 namespace casync::runtime {
-
-/// How long a rank may be quiet, and how often it says something.
-struct Pulse {
-  Seconds beat{0.5};
-  Seconds dead{5};
-};
 
 /// Rank 0: everyone is connected to it, and what it sees first is the truth for all.
 class Hub final : public Role {
@@ -35,9 +33,14 @@ class Hub final : public Role {
   Clock::time_point tend(Clock::time_point now) override;
   void forgive(Clock::duration stalled) override;
   void gather(GatherCall call) override { enter(0, std::move(call)); }
+  void claim(std::vector<Claim> claims) override;
+  void need(const std::vector<std::string>& names, std::uint32_t step) override;
+  void lack(const std::string& name) override { refuse_claim(0, name); }
+  void give_up(const std::string& name) override;
   void abort(const Status& cause) override { fail({-1, cause}); }
-  void say_goodbye() override;
+  void say_goodbye(const std::string& last_words) override;
   bool has_output() const override;
+  Bytes bytes_moved() const override;
 
  private:
   struct Seat {
@@ -51,6 +54,8 @@ class Hub final : public Role {
   Verdict judge(const Hello& hello);
   Status check_newcomer(const Identity& who) const;
   void admit(const Identity& who, Connection connection);
+  void take_in(const Identity& who);
+  Verdict place(const Identity& who);
   void complete();
   void give_up_joining();
   Clock::time_point farewell(Clock::time_point now);
@@ -58,21 +63,40 @@ class Hub final : public Role {
   // Running.
   void read_from(Rank rank);
   void process_ended(Rank rank);
-  Status handle(Rank rank, const Frame& frame);
+  Status handle_from(Rank child, const Frame& frame);
+  Status handle(Rank rank, FrameType type, const std::string& bytes);
   void enter(Rank rank, GatherCall call);
   void deliver(const GatherAnswer& answer);
-  void leave(Rank rank);
+  void leave(Rank rank, const std::string& last_words);
   void lose(Rank rank, const Status& reason);
   void fail(Abort abort);
   void broadcast(FrameType type, std::string payload);
+  void send_to(Rank rank, FrameType type, std::string payload);
+
+  // Claims.
+  Status handle_claim(Rank rank, FrameType type, const std::string& bytes);
+  bool enter_claims(Rank rank, std::vector<ClaimDigest> claims);
+  void enter_needs(const Needs& needs);
+  void tell_need(Rank rank, const std::string& name, std::uint32_t step);
+  void refuse_claim(Rank rank, const std::string& name);
+  void open_dispute(const Dispute& dispute);
+  void take_facts(Rank rank, Claim claim);
+  void settle_dispute();
 
   Options options_;
   std::optional<Door> door_;
   RoleEvents& events_;
-  std::map<Rank, Seat> seats_;
+  std::map<Rank, Seat> seats_;     // the children
+  std::map<Rank, Identity> here_;  // all other ranks that have come
+  std::map<Rank, Rank> via_;       // the child through which a rank further down is reached
+  Tree tree_;
   std::vector<Identity> roster_;  // by rank, once complete
   std::vector<bool> left_;        // by rank
   GatherBook book_;
+  ClaimBook claims_;
+  OwnClaims own_claims_;
+  std::optional<Dispute> dispute_;
+  std::map<Rank, Facts> told_facts_;  // about the dispute
   std::optional<Abort> over_;
   std::set<Rank> told_;  // who knows why the ranks did not come together
   Clock::time_point report_at_ = Clock::time_point::max();

@@ -8,6 +8,15 @@
 
 namespace casync::runtime {
 
+namespace {
+
+Status two_processes(const Identity& first, const Identity& second) {
+  return invalid_argument(fmt::format("two processes have rank {}: pid {} on {} and pid {} on {}", first.rank,
+                                      first.pid, first.host, second.pid, second.host));
+}
+
+}  // namespace
+
 Verdict Hub::judge(const Hello& hello) {
   const bool complete = !roster_.empty();
   // A job that failed while it came together tells everyone the same; one that ran is the wrong one to ask, and
@@ -27,9 +36,19 @@ Verdict Hub::judge(const Hello& hello) {
     return {Verdict::Kind::kRefused, 0, refusal};
   }
   // Whoever started first gives up first; from then on nobody needs to wait.
+  const Verdict verdict = place(hello.who);
   const auto patience = std::chrono::milliseconds(std::min<std::uint64_t>(hello.patience_ms, 1ull << 40));
   options_.join_deadline = std::min(options_.join_deadline, Clock::now() + patience);
-  return {Verdict::Kind::kWelcome, options_.epoch, {}};
+  return verdict;
+}
+
+/// In a large job most ranks go to another one.
+Verdict Hub::place(const Identity& who) {
+  const Rank parent = tree_.place(who);
+  if (parent == 0) return {Verdict::Kind::kWelcome, options_.epoch, {}};
+  std::string addresses;
+  if (parent != Tree::kWait) addresses = fmt::format("{}", fmt::join(tree_.addresses_of(parent), " "));
+  return {Verdict::Kind::kElsewhere, options_.epoch, unavailable(addresses)};
 }
 
 Status Hub::check_newcomer(const Identity& who) const {
@@ -46,20 +65,30 @@ Status Hub::check_newcomer(const Identity& who) const {
     return invalid_argument(fmt::format("{} is outside 0 .. {}", who.text(), self.ranks - 1));
   }
   const auto seat = seats_.find(who.rank);
-  if (who.rank != 0 && seat == seats_.end()) return Status::ok();
-  const Identity& first = who.rank == 0 ? self : seat->second.who;
-  return invalid_argument(fmt::format("two processes have rank {}: pid {} on {} and pid {} on {}", who.rank, first.pid,
-                                      first.host, who.pid, who.host));
+  const auto here = here_.find(who.rank);
+  const bool is_here = roster_.empty() && here != here_.end();  // afterwards it may have left
+  if (who.rank != 0 && seat == seats_.end() && !is_here) return Status::ok();
+  const Identity& first = who.rank == 0 ? self : seat != seats_.end() ? seat->second.who : here->second;
+  return two_processes(first, who);
 }
 
 void Hub::admit(const Identity& who, Connection connection) {
   seats_.emplace(who.rank, Seat{who, std::move(connection), watch_process(who, options_.self)});
-  if (static_cast<int>(seats_.size()) + 1 == options_.self.ranks) complete();
+  if (options_.self.ranks <= kStarRanks) take_in(who);
+}
+
+void Hub::take_in(const Identity& who) {
+  if (!roster_.empty() || over_) return;
+  const auto [first, is_new] = here_.emplace(who.rank, who);
+  if (!is_new && (first->second.pid != who.pid || first->second.host != who.host)) {
+    return fail({-1, two_processes(first->second, who)});
+  }
+  if (static_cast<int>(here_.size()) + 1 == options_.self.ranks) complete();
 }
 
 void Hub::complete() {
   roster_.push_back(options_.self);
-  for (const auto& [rank, seat] : seats_) roster_.push_back(seat.who);
+  for (const auto& [rank, who] : here_) roster_.push_back(who);
   broadcast(FrameType::kReady, encode_roster(roster_));
   events_.joined(roster_);
 }
@@ -67,7 +96,7 @@ void Hub::complete() {
 void Hub::give_up_joining() {
   std::vector<Rank> missing;
   for (Rank rank = 1; rank < options_.self.ranks; ++rank) {
-    if (seats_.count(rank) == 0) missing.push_back(rank);
+    if (here_.count(rank) == 0) missing.push_back(rank);
   }
   const Seconds waited = Clock::now() - started_;
   std::string text =

@@ -4,6 +4,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "runtime/control/identity.h"
+#include "runtime/control/pmix_store.h"
 
 namespace casync::runtime {
 
@@ -18,6 +19,16 @@ std::string node_name(const Launch& launch) {
   return machine.empty() ? "of rank " + std::to_string(launch.rank) : "machine " + machine;
 }
 
+Result<Pulse> read_pulse() {
+  const Result<std::optional<double>> beat = env_number("CASYNC_HEARTBEAT_SEC"), dead = env_number("CASYNC_DEAD_SEC");
+  if (!beat) return beat.status();
+  if (!dead) return dead.status();
+  Pulse pulse;
+  pulse.beat = Seconds(beat->value_or(pulse.beat.count()));
+  pulse.dead = Seconds(dead->value_or(pulse.dead.count()));
+  return pulse;
+}
+
 Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctions& functions, Seconds timeout) {
   const bool has_store = functions.set && functions.get;
   log().info("rank {} of {} ({}), rendezvous {}", launch.rank, launch.ranks, launch.source,
@@ -27,6 +38,10 @@ Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctio
     store = make_callback_store(functions);
   } else if (launch.rendezvous.rfind("file:", 0) == 0) {
     store = make_file_store(launch.rendezvous.substr(5));
+  } else if (launch.rendezvous == "pmix") {
+    auto pmix = open_pmix_store(launch.rank, launch.ranks);
+    if (!pmix) return pmix.status();
+    store = std::move(*pmix);
   } else if (launch.rendezvous == "torch") {
     return unavailable(
         "torch's own store is reached from Python only: open the session there, or set CASYNC_RENDEZVOUS");
@@ -38,13 +53,16 @@ Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctio
   options.token = launch.token;
   options.store = store.get();
   if (store == nullptr) options.address = launch.rendezvous;
+  options.ports = launch.ports;
+  const Result<bool> insecure = env_flag("CASYNC_INSECURE", false);
+  if (!insecure) return insecure.status();
+  options.insecure = *insecure;
   options.interface_name = interface_for(launch, launch.local_ranks);
   options.timeout = timeout;
-  const Result<std::optional<double>> beat = env_number("CASYNC_HEARTBEAT_SEC"), dead = env_number("CASYNC_DEAD_SEC");
-  if (!beat) return beat.status();
-  if (!dead) return dead.status();
-  options.beat = Seconds(beat->value_or(options.beat.count()));
-  options.dead = Seconds(dead->value_or(options.dead.count()));
+  const Result<Pulse> pulse = read_pulse();
+  if (!pulse) return pulse.status();
+  options.beat = pulse->beat;
+  options.dead = pulse->dead;
   return Group::join(options);
 }
 

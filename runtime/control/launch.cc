@@ -44,7 +44,10 @@ void complete_from(LaunchSource& chosen, const LaunchSource& next) {
   // Where this process is on its machine is known to whoever counts the same ranks.
   fill(chosen.local_rank, next.local_rank);
   fill(chosen.local_ranks, next.local_ranks);
-  if (chosen.rendezvous.empty()) chosen.rendezvous = next.rendezvous;
+  if (chosen.rendezvous.empty()) {
+    chosen.rendezvous = next.rendezvous;
+    chosen.ports = next.ports;
+  }
   if (chosen.hint.empty()) chosen.hint = next.hint;
   if (chosen.job.empty()) chosen.job = next.job;
 }
@@ -81,11 +84,11 @@ Status check_numbers(const LaunchSource& source) {
 }
 
 Status check_rendezvous(const std::string& rendezvous) {
-  if (rendezvous.empty() || rendezvous == "torch") return Status::ok();
+  if (rendezvous.empty() || rendezvous == "torch" || rendezvous == "pmix") return Status::ok();
   if (rendezvous.rfind("file:", 0) == 0 && rendezvous.size() > 5) return Status::ok();
   if (parse_host_port(rendezvous)) return Status::ok();
-  return invalid_argument(
-      fmt::format("rendezvous \"{}\": use \"host:port\" of rank 0, \"[ipv6]:port\" or \"file:DIRECTORY\"", rendezvous));
+  return invalid_argument(fmt::format(
+      "rendezvous \"{}\": use \"host:port\" of rank 0, \"[ipv6]:port\", \"file:DIRECTORY\" or \"pmix\"", rendezvous));
 }
 
 }  // namespace
@@ -107,6 +110,7 @@ Result<Launch> read_launch(const LaunchArguments& arguments, const Environment& 
   if (chosen->local_ranks) launch.local_ranks = chosen->local_ranks->value;
   const std::string named = arguments.rendezvous.value_or(env("CASYNC_RENDEZVOUS").value_or(""));
   launch.rendezvous = named.empty() ? chosen->rendezvous : named;
+  if (named.empty()) launch.ports = chosen->ports;
   CASYNC_RETURN_IF_ERROR(check_rendezvous(launch.rendezvous));
   if (launch.ranks > 1 && launch.rendezvous.empty()) {
     return invalid_argument(

@@ -11,6 +11,8 @@
 namespace casync::runtime {
 namespace {
 
+constexpr int kSlurmPorts = 8;
+
 /// Reads variables and keeps the first thing that is wrong with one.
 class Variables {
  public:
@@ -50,6 +52,9 @@ class Variables {
   Status status_;
 };
 
+/// The launcher gives each rank a PMIx server to talk to.
+bool serves_pmix(const Variables& env) { return env.has("PMIX_NAMESPACE") && env.has("PMIX_RANK"); }
+
 /// A directory only this user has, for ranks on one machine.
 std::string local_rendezvous(const Variables& env, const std::string& job) {
   std::string name;
@@ -79,6 +84,8 @@ LaunchSource read_open_mpi(Variables& env) {
   const bool one_machine = source.ranks && source.local_ranks && source.ranks->value == source.local_ranks->value;
   if (one_machine && !source.job.empty()) {
     source.rendezvous = local_rendezvous(env, source.job);
+  } else if (serves_pmix(env)) {
+    source.rendezvous = "pmix";
   } else {
     source.hint = "mpirun does not say on which machine rank 0 is";
   }
@@ -104,6 +111,10 @@ LaunchSource read_slurm(Variables& env) {
   env.read(source, "SLURM_PROCID", step_size ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", "SLURM_LOCALID", "");
   const std::string step = env.has("SLURM_STEP_ID") ? env.text("SLURM_STEP_ID") : env.text("SLURM_STEPID");
   source.job = env.text("SLURM_JOB_ID") + "." + step;
+  if (serves_pmix(env)) {
+    source.rendezvous = "pmix";
+    return source;
+  }
   const std::string nodes =
       env.has("SLURM_STEP_NODELIST") ? env.text("SLURM_STEP_NODELIST") : env.text("SLURM_NODELIST");
   const std::string host = first_host(nodes);
@@ -111,10 +122,12 @@ LaunchSource read_slurm(Variables& env) {
     source.hint = fmt::format("no host can be read from the node list \"{}\"", nodes);
     return source;
   }
-  // Below the range the kernel gives out by itself; FNV-1a spreads neighbouring jobs.
+  // Below the range that the kernel gives out by itself. FNV-1a spreads neighbouring jobs, and a taken port is passed
+  // by.
   std::uint32_t hash = 2166136261u;
   for (const char c : source.job) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   source.rendezvous = fmt::format("{}:{}", host, 20000 + hash % 10000);
+  source.ports = kSlurmPorts;
   return source;
 }
 

@@ -25,6 +25,7 @@ struct LaunchSource {
   std::string name;
   std::optional<Said> rank, ranks, local_rank, local_ranks;
   std::string rendezvous;  ///< "" when the launcher offers none
+  int ports = 1;           ///< rank 0 takes the first free one of so many, from that of `rendezvous` on
   std::string hint;        ///< why it offers none
   std::string job;         ///< the launcher's id of the job
   /// Started by a launcher further out, whose own variables are about its own processes: srun's below torchrun or

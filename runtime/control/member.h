@@ -8,6 +8,8 @@
 #include "runtime/control/connection.h"
 #include "runtime/control/hub.h"
 #include "runtime/control/messages.h"
+#include "runtime/control/own_claims.h"
+#include "runtime/control/relay.h"
 #include "runtime/control/role.h"
 
 namespace casync::runtime {
@@ -18,21 +20,38 @@ class Member final : public Role {
   /// `early`: bytes that came right behind the handshake. `events` outlives the member.
   Member(const Identity& self, const Identity& hub, const Pulse& pulse, Connection connection, std::string early,
          RoleEvents& events);
+  /// In a large job, before anything else: children come in by this door.
+  void open_door(Door door, std::uint64_t epoch);
 
   void watch(PollSet& set) override;
   Clock::time_point tend(Clock::time_point now) override;
   void forgive(Clock::duration stalled) override;
   void gather(GatherCall call) override;
+  void claim(std::vector<Claim> claims) override;
+  void need(const std::vector<std::string>& names, std::uint32_t step) override;
+  void lack(const std::string& name) override;
+  void give_up(const std::string& name) override;
   void abort(const Status& cause) override;
-  void say_goodbye() override;
-  bool has_output() const override { return connection_ && connection_->has_output(); }
+  void say_goodbye(const std::string& last_words) override;
+  bool has_output() const override {
+    return (connection_ && connection_->has_output()) || (relay_ && relay_->has_output());
+  }
+  Bytes bytes_moved() const override { return connection_ ? connection_->bytes_moved() : 0; }
 
  private:
   void read();
   void process(const std::vector<Frame>& frames, Status status);
-  Status handle(const Frame& frame);
+  Status handle(FrameType type, const PayloadRef& payload);
+  Status handle_down(const PayloadRef& payload);
+  Status handle_all_gathered(const std::string& bytes);
+  void propose(const Abort& abort);
   Status handle_gathered(const std::string& bytes);
+  Status handle_agreed(const std::string& bytes);
+  Status handle_ask(const std::string& bytes);
+  Status handle_needed(const std::string& bytes);
+  void send(FrameType type, std::string payload);
   void lose(const Status& reason);
+  bool is_alone() const { return hub_left_ && !connection_; }
   void fail(const Abort& abort);
 
   Identity self_, hub_;
@@ -43,6 +62,8 @@ class Member final : public Role {
   RoleEvents& events_;
   std::vector<BlobRef> blobs_;  // of the call that waits, by rank
   int blobs_missing_ = 0;
+  OwnClaims own_claims_;
+  std::unique_ptr<Relay> relay_;    // in a large job
   std::optional<Status> proposed_;  // our cause, until the hub has said which was first
   Clock::time_point proposal_deadline_ = Clock::time_point::max();
   bool said_goodbye_ = false, hub_left_ = false, over_ = false;

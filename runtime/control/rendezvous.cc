@@ -49,15 +49,15 @@ Result<std::vector<SocketAddress>> addresses_to_bind(const GroupOptions& options
   return addresses;
 }
 
-/// Listens on each address that can be; fails when none can.
-Result<std::vector<Fd>> listen_on_all(const std::vector<SocketAddress>& addresses) {
+/// Listens on each address that can be; fails when none can. `patient`: a port that is taken may become free.
+Result<std::vector<Fd>> listen_on_all(const std::vector<SocketAddress>& addresses, bool patient) {
   std::vector<Fd> listeners;
   std::vector<SocketAddress> done;
   Status failure;
   for (const SocketAddress& address : addresses) {
     if (std::find(done.begin(), done.end(), address) != done.end()) continue;
     done.push_back(address);
-    auto listener = listen_patiently(address);
+    auto listener = patient ? listen_patiently(address) : listen_on(address);
     if (listener) {
       listeners.push_back(std::move(*listener));
     } else if (failure.is_ok()) {
@@ -66,6 +66,17 @@ Result<std::vector<Fd>> listen_on_all(const std::vector<SocketAddress>& addresse
   }
   if (listeners.empty()) return failure;
   return listeners;
+}
+
+/// Listens on the first of the ports that is free.
+Result<std::vector<Fd>> listen_on_first(const std::vector<SocketAddress>& addresses, int ports) {
+  for (int i = 0; i < ports; ++i) {
+    std::vector<SocketAddress> here;
+    for (const SocketAddress& address : addresses) here.push_back(nth_port(address, i));
+    auto listeners = listen_on_all(here, ports == 1);
+    if (listeners) return listeners;
+  }
+  return listen_on_all(addresses, true);
 }
 
 std::vector<SocketAddress> reachable(const std::vector<Fd>& listeners) {
@@ -84,6 +95,18 @@ std::vector<SocketAddress> reachable(const std::vector<Fd>& listeners) {
 }
 
 }  // namespace
+
+Result<std::vector<Fd>> open_side_door(const GroupOptions& options) {
+  GroupOptions anywhere = options;
+  anywhere.address.clear();
+  auto addresses = addresses_to_bind(anywhere);
+  if (!addresses) return addresses.status();
+  return listen_on_all(*addresses, false);
+}
+
+SocketAddress nth_port(const SocketAddress& address, int i) {
+  return address.port() == 0 ? address : address.with_port(static_cast<std::uint16_t>(address.port() + i));
+}
 
 Status publish(Store& store, const Meeting& meeting) {
   std::vector<std::string> addresses;
@@ -115,14 +138,14 @@ Result<Meeting> look_up(Store& store, Clock::time_point deadline) {
 }
 
 std::string accident_token(const GroupOptions& options) {
-  log().info("no token: CASYNC_TOKEN is not set, so the address and job id stand in; they keep out accidents only");
+  log().warn("no token: the key is made of address and job id (CASYNC_INSECURE), which keeps out accidents only");
   return sha256("casync accident token\n" + options.address + "\n" + options.job);
 }
 
 Result<OpenDoor> open_door(const GroupOptions& options) {
   auto addresses = addresses_to_bind(options);
   if (!addresses) return addresses.status();
-  auto listeners = listen_on_all(*addresses);
+  auto listeners = listen_on_first(*addresses, options.ports);
   if (!listeners) return listeners.status();
   std::vector<SocketAddress> addresses_here = reachable(*listeners);
   OpenDoor door{std::move(*listeners), std::move(addresses_here), options.token};

@@ -31,6 +31,12 @@ struct OpenDoor {
 };
 Result<OpenDoor> open_door(const GroupOptions& options);
 
+/// Sockets on free ports, where children of this rank reach it. Errors as open_door.
+Result<std::vector<Fd>> open_side_door(const GroupOptions& options);
+
+/// The address with its port raised by `i`; port 0, any free one, stays.
+SocketAddress nth_port(const SocketAddress& address, int i);
+
 /// Whether somebody else has published in our place: a second process with rank 0. It is told so, as a rank that
 /// joins would be, and its refusal (InvalidArgument, naming both) is the answer; OK when there is none.
 Status find_rival(const GroupOptions& options, const Identity& self, const std::vector<SocketAddress>& own);
@@ -44,6 +50,7 @@ struct Entrance {
   Identity hub;
   std::uint64_t epoch = 0;
   std::string key_in, key_out;
+  std::string token;  ///< that both sides hold
   std::string early;  ///< bytes that came behind the handshake
 };
 

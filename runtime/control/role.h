@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/control/claim_book.h"
+#include "runtime/control/facts.h"
 #include "runtime/control/gather_book.h"
 #include "runtime/control/identity.h"
 #include "runtime/control/poll_set.h"
@@ -21,8 +24,14 @@ class RoleEvents {
   virtual void failed(const Status& cause) = 0;
   /// The answer to the one call that waits.
   virtual void gathered(Result<std::vector<BlobRef>> blobs) = 0;
-  /// A rank, this one included, says goodbye.
-  virtual void left(Rank rank) = 0;
+  /// All ranks have claimed these names with the same facts. The same calls in the same order on every rank.
+  virtual void agreed(const Agreement& agreement) = 0;
+  /// Another rank waits, in `step`, for a name that this rank has not claimed.
+  virtual void needed(const std::string& name, std::uint32_t step) = 0;
+  /// A rank, this one included, said goodbye with these last words.
+  virtual void left(Rank rank, const std::string& last_words) = 0;
+  /// Rank 0 said goodbye and is gone: this rank hears of nobody any more, which is no failure.
+  virtual void alone() = 0;
 };
 
 /// What this rank does in the star: the hub, or a member. All on the group's thread; nothing here blocks.
@@ -36,8 +45,17 @@ class Role {
   virtual void forgive(Clock::duration stalled) = 0;
 
   virtual void gather(GatherCall call) = 0;
+  virtual void claim(std::vector<Claim> claims) = 0;
+  /// This rank waits for these names, in this step.
+  virtual void need(const std::vector<std::string>& names, std::uint32_t step) = 0;
+  /// This rank never claims `name`: the job fails where another rank needs it.
+  virtual void lack(const std::string& name) = 0;
+  /// This rank has waited for `name` as long as it may: the job fails unless all have claimed it.
+  virtual void give_up(const std::string& name) = 0;
   virtual void abort(const Status& cause) = 0;
-  virtual void say_goodbye() = 0;
+  virtual void say_goodbye(const std::string& last_words) = 0;
+  /// Bytes that this rank's control connections have sent and received.
+  virtual Bytes bytes_moved() const { return 0; }
   /// There are bytes that have not left yet.
   virtual bool has_output() const = 0;
 };

@@ -26,10 +26,11 @@ void Strangers::refused(const std::string& source, const std::string& why, Clock
 }
 
 std::string Strangers::summary() const {
-  if (sources_.empty()) return "";
+  if (sources_.empty() && put_off_ == 0) return "";
   std::vector<std::string> parts;
+  if (put_off_ > 0) parts.push_back(fmt::format("{} callers of a crowd", put_off_));
   for (const auto& [name, entry] : sources_) {
-    if (parts.size() == kShownSources) break;
+    if (parts.size() > kShownSources) break;
     parts.push_back(fmt::format("{} ({} times, last: {})", name, entry.count, entry.last));
   }
   return fmt::format("refused meanwhile: {}", fmt::join(parts, ", "));

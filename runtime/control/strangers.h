@@ -13,6 +13,8 @@ namespace casync::runtime {
 class Strangers {
  public:
   void refused(const std::string& source, const std::string& why, Clock::time_point now);
+  /// A caller had to make room for newer ones, and may come back: counted, not logged.
+  void put_off() { ++put_off_; }
   /// "refused meanwhile: 10.0.0.7 (3 times, last: wrong token)", "" when nobody was.
   std::string summary() const;
 
@@ -23,6 +25,7 @@ class Strangers {
     Clock::time_point logged;
   };
   std::map<std::string, Source> sources_;
+  long put_off_ = 0;
 };
 
 }  // namespace casync::runtime

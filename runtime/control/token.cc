@@ -11,6 +11,7 @@ namespace {
 
 constexpr Bytes kMostTokenBytes = 4_KiB;
 constexpr Bytes kLeastTokenBytes = 8;
+constexpr Bytes kStrongTokenBytes = 32;
 
 Result<std::string> read_token_file(const std::string& path) {
   auto content = read_private_file(path, kMostTokenBytes, nullptr);
@@ -42,6 +43,11 @@ Result<std::string> check_token(std::string token, const char* source) {
       fmt::format("the token in {} has {} characters, at least {} are needed (good: openssl rand "
                   "-hex 32)",
                   source, token.size(), kLeastTokenBytes));
+}
+
+std::string stretched(std::string token) {
+  if (token.empty() || token.size() >= kStrongTokenBytes) return token;
+  return scrypt(token, "casync job token");
 }
 
 }  // namespace casync::runtime

@@ -16,4 +16,8 @@ Result<std::string> read_token(const Environment& env);
 /// The token, which came from `source` ("CASYNC_TOKEN"). InvalidArgument: too short to keep anybody out.
 Result<std::string> check_token(std::string token, const char* source);
 
+/// The token as ranks use it. Tokens of less than 32 characters go through scrypt (16 MiB, some 50 ms), so that
+/// somebody who has recorded a handshake cannot try them fast. "" stays "".
+std::string stretched(std::string token);
+
 }  // namespace casync::runtime

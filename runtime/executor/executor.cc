@@ -12,9 +12,20 @@
 
 #include "base/check.h"
 #include "base/thread.h"
+#include "casync/graph/fuse.h"
 #include "runtime/executor/stream_slot.h"
 
 namespace casync::runtime {
+namespace {
+
+// How long a waiter whose time is over waits for the progress thread to say what is missing.
+constexpr Seconds kAnswerTime{0.5};
+
+// How long taking gradients in may keep the progress thread.
+constexpr Seconds kAdoptTime{60};
+
+}  // namespace
+
 Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> transport, Device& device)
     : options_(options),
       transport_(std::move(transport)),
@@ -22,7 +33,8 @@ Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> tr
       arena_(device),
       links_(static_cast<std::size_t>(options.ranks)) {
   fused_.reserve(kMostFused);
-  left_.reserve(links_.size());
+  busy_links_.reserve(links_.size());
+  if (options.coordinated && options.rank == 0) coordinator_ = std::make_unique<LinkCoordinator>(options.ranks);
 }
 
 Executor::~Executor() { stop(Clock::now()); }
@@ -66,19 +78,52 @@ void Executor::wake() {
   if (!ended_) transport_->wake();
 }
 
+template <class Answer>
+std::optional<Answer> Executor::ask(std::function<Answer()> question, Seconds patience) {
+  // Shared: the progress thread may come to it when nobody waits any more. Dropped unanswered, the promise breaks.
+  const auto answer = std::make_shared<std::promise<Answer>>();
+  std::future<Answer> future = answer->get_future();
+  if (!post([answer = std::move(answer), question = std::move(question)] { answer->set_value(question()); })) return {};
+  if (future.wait_for(patience) != std::future_status::ready) return {};
+  try {
+    return future.get();
+  } catch (const std::exception&) {  // the progress thread has met it, too
+    return {};
+  }
+}
+
 Status Executor::adopt(std::vector<std::unique_ptr<GradientRun>> runs) {
-  std::promise<Status> done;
-  const bool posted = post([this, &runs, &done] {
-    Status status;
-    try {
-      status = failing_.load() ? failure() : make_room(runs);
-    } catch (const std::exception& error) {
-      status = unavailable(std::string("no memory for the gradients' queues: ") + error.what());
-    }
-    done.set_value(std::move(status));
-  });
-  if (!posted) return failure();
-  return done.get_future().get();
+  const auto shared = std::make_shared<std::vector<std::unique_ptr<GradientRun>>>(std::move(runs));
+  const auto status = ask<Status>([this, shared] { return take_in(std::move(*shared)); }, kAdoptTime);
+  if (status) return *status;
+  return failing() ? failure() : timeout_error("the progress thread has not taken the gradients in");
+}
+
+Status Executor::take_in(std::vector<std::unique_ptr<GradientRun>> runs) {
+  announce_ = true;
+  try {
+    return failing_.load() ? failure() : make_room(runs);
+  } catch (const std::exception& error) {
+    return unavailable(std::string("no memory for the gradients' queues: ") + error.what());
+  }
+}
+
+void Executor::call(std::function<void()> call) {
+  static_cast<void>(post([this, call = std::move(call)] {
+    if (!failing_.load()) call();
+  }));
+}
+
+void Executor::hold(int gradients) {
+  std::lock_guard lock(post_mutex_);
+  if (!ended_) active_.fetch_add(gradients);
+}
+
+void Executor::start_held(std::span<const Start> starts) {
+  std::lock_guard lock(post_mutex_);
+  if (ended_) return;
+  posted_.insert(posted_.end(), starts.begin(), starts.end());
+  transport_->wake();
 }
 
 void Executor::submit(std::span<const Start> starts) {
@@ -97,15 +142,38 @@ Status Executor::wait(GradientRun& run, std::uint32_t step, Clock::time_point de
   if (completed()) return Status::ok();
   if (announced_failure_) return failure_;
   lock.unlock();
-  std::promise<std::string> answer;
-  if (!post([&] { answer.set_value(missing(run)); })) return failure();
-  return timeout_error(answer.get_future().get());
+  const auto lacks = ask<std::string>([this, &run] { return missing(run); }, kAnswerTime);
+  if (!lacks && failing()) return failure();
+  return timeout_error(lacks.value_or("the progress thread is busy with a task, and does not say what is missing"));
+}
+
+Status Executor::wait_any(std::span<const Awaited> awaited, Clock::time_point deadline,
+                          const std::function<bool()>& interrupted) {
+  const auto any = [&] {
+    return std::any_of(awaited.begin(), awaited.end(), [](const Awaited& one) {
+      return one.run != nullptr && one.run->completed.load(std::memory_order_acquire) > one.step;
+    });
+  };
+  std::unique_lock lock(wait_mutex_);
+  changed_.wait_until(lock, deadline, [&] { return interrupted() || announced_failure_ || any(); });
+  if (interrupted() || any()) return Status::ok();
+  return announced_failure_ ? failure_ : timeout_error("none of " + std::to_string(awaited.size()) + " is done");
+}
+
+void Executor::nudge() {
+  std::lock_guard lock(wait_mutex_);  // a waiter that has looked already sleeps by now, and hears it
+  changed_.notify_all();
 }
 
 bool Executor::knows_who_is_late(const GradientRun& run) {
-  std::promise<bool> answer;
-  if (!post([&] { answer.set_value(lacks_contribution(run)); })) return true;
-  return answer.get_future().get();
+  return ask<bool>([this, &run] { return lacks_contribution(run); }, kAnswerTime).value_or(true);
+}
+
+Status Executor::wait_until(const std::function<bool()>& ready, Clock::time_point deadline) const {
+  std::unique_lock lock(wait_mutex_);
+  const bool in_time = changed_.wait_until(lock, deadline, [&] { return ready() || announced_failure_; });
+  if (announced_failure_) return failure_;
+  return in_time ? Status::ok() : timeout_error("not ready in time");
 }
 
 Status Executor::wait_all(Clock::time_point deadline) {
@@ -116,18 +184,27 @@ Status Executor::wait_all(Clock::time_point deadline) {
   return timeout_error(std::to_string(active_.load()) + " gradients are under way");
 }
 
-void Executor::peer_left(const Status& why) {
-  static_cast<void>(post([this, why] {
-    left_.push_back(why);
-    last_arrival_ = std::max(last_arrival_, Clock::now());
-  }));
+void Executor::peer_left(Leaver leaver) {
+  static_cast<void>(post([this, leaver = std::move(leaver)] { leavers_.push_back(leaver); }));
 }
 
-void Executor::want_comparison() {
+Status Executor::settle(Clock::time_point deadline) {
+  const bool posted = post([this] {
+    settling_ = true;
+    transport_->settle();
+  });
+  if (!posted) return failure();
+  std::unique_lock lock(wait_mutex_);
+  changed_.wait_until(lock, deadline, [&] { return settled_ || announced_failure_; });
+  if (announced_failure_) return failure_;
+  return settled_ ? Status::ok() : timeout_error("the other ranks have not confirmed that everything has arrived");
+}
+
+void Executor::want_comparison(std::uint32_t steps) {
   if (comparison_wanted_.exchange(true)) return;
   // Before the first one nobody goes on without it.
   const std::uint64_t next = comparisons() + 1;
-  if (next > 1) static_cast<void>(post([this, next] { send_notices(next); }));
+  if (next > 1) static_cast<void>(post([this, next, steps] { send_notices(next, steps); }));
 }
 
 void Executor::end_comparison() {
@@ -152,8 +229,9 @@ Status Executor::failure() const {
 
 Status Executor::wait_for_end(Clock::time_point deadline) const {
   std::unique_lock lock(wait_mutex_);
-  changed_.wait_until(lock, deadline, [&] { return announced_failure_; });
-  return failure_;
+  if (changed_.wait_until(lock, deadline, [&] { return announced_failure_; })) return failure_;
+  return {failure_.code(),
+          failure_.message() + "; a task that was begun has not ended yet: the gradients' memory is " + "still in use"};
 }
 
 void Executor::stop(Clock::time_point deadline) {
@@ -206,6 +284,17 @@ void Executor::prepare_threads(std::span<GradientRun* const> runs) {
   all.prepare();
 }
 
+/// Room for each link's own sends. Links that no graph uses take none.
+void Executor::reserve_links(std::span<GradientRun* const> runs) {
+  std::vector<std::size_t> sends(links_.size());
+  for (const GradientRun* run : runs) {
+    for (const Primitive& task : run->graph.tasks()) {
+      if (const Send* send = std::get_if<Send>(&task)) ++sends[static_cast<std::size_t>(send->to)];
+    }
+  }
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) links_[peer].ready.reserve(sends[peer]);
+}
+
 Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   std::vector<GradientRun*> all;
   for (const std::unique_ptr<GradientRun>& run : runs) {
@@ -216,13 +305,15 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
       return invalid_argument("gradient " + run->spec.name + " has the same 64-bit hash as another: rename it");
     }
   }
+  std::vector<std::unique_ptr<GradientRun>> bundles = bundle_small(all);
+  for (const std::unique_ptr<GradientRun>& bundle : bundles) all.push_back(bundle.get());
   std::vector<const TaskGraph*> graphs;
   graphs.reserve(all.size());
   for (const GradientRun* run : all) graphs.push_back(&run->graph);
   CASYNC_RETURN_IF_ERROR(arena_.add(lay_out(graphs, [&](std::size_t which, const Buffer& buffer) -> Bytes {
     const GradientRun& run = *all[which];
     const auto id = BufferId(static_cast<std::uint32_t>(&buffer - run.graph.buffers().data()));
-    return run.in_place(id) ? 0 : run.codec(buffer.hop).encoded_bound(buffer.slice.count);
+    return run.in_place(id) ? 0 : run.bound_of(id);
   })));
   std::size_t tasks = 0;
   for (const GradientRun* run : all) {
@@ -233,7 +324,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   prepare_threads(all);
   compute_.reserve(tasks);
   instant_.reserve(instant_.capacity() + tasks);
-  for (PeerLink& link : links_) link.ready.reserve(tasks);
+  reserve_links(all);
   {
     // Every gradient at once, in both of the lists that take turns: a steady step's push never allocates.
     std::lock_guard lock(post_mutex_);
@@ -246,6 +337,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
     by_key_.emplace(run->key, run);
   }
   for (std::unique_ptr<GradientRun>& run : runs) runs_.push_back(std::move(run));
+  for (std::unique_ptr<GradientRun>& bundle : bundles) bundles_.push_back(std::move(bundle));
   return Status::ok();
 }
 

@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "runtime/executor/arena.h"
 #include "runtime/executor/gradient_run.h"
+#include "runtime/executor/link_coordinator.h"
 #include "runtime/executor/peer_link.h"
 #include "runtime/executor/ready_queue.h"
 #include "runtime/executor/task_runner.h"
@@ -30,9 +31,19 @@ struct ExecutorOptions {
   int ranks = 1;
   float scale = 1;  ///< of the last merge: 1 / ranks for the average
   Bytes fusion_bytes = 64_KiB;
+  bool coordinated = false;  ///< send by leave of the coordinator, which is on rank 0
   std::uint64_t seed = 0;
-  int streams = 0;  ///< threads beside the progress thread that run large tasks; 0: it runs them itself
+  Seconds stall{30};  ///< nothing moved for so long although gradients are under way: it is logged what is missing
+  int streams = 0;    ///< threads beside the progress thread that run large tasks; 0: it runs them itself
   Timeline* timeline = nullptr;
+};
+
+/// A peer that has said goodbye: it needs nothing more, and gives nothing more than it has sent.
+struct Leaver {
+  Rank rank = 0;
+  std::uint32_t steps = 0;               ///< it has completed all steps below this one,
+  std::vector<std::uint64_t> gradients;  ///< and of this one the gradients with these keys
+  Status why;                            ///< the failure of whoever needs more of it
 };
 
 /// What the executor tells its owner, on the progress thread. The owner decides what the whole job's failure is, and
@@ -85,40 +96,69 @@ class Executor final : private TransportClient {
   /// Unavailable: no memory. After a failure or stop(): that failure.
   Status adopt(std::vector<std::unique_ptr<GradientRun>> runs);
 
+  /// The same on the progress thread.
+  Status take_in(std::vector<std::unique_ptr<GradientRun>> runs);
+
+  /// Runs `call` on the progress thread, soon; never after a failure or stop(). An exception in it ends everything. Any
+  /// thread.
+  void call(std::function<void()> call);
+
   /// Starts steps of gradients that are not under way. Any thread.
   void submit(std::span<const Start> starts);
+  /// Counts so many gradients as under way whose runs do not exist yet. Any thread.
+  void hold(int gradients);
+  /// Starts gradients that are already counted.
+  void start_held(std::span<const Start> starts);
 
   /// Waits until `run` has completed `step`. Timeout says what is missing. Any thread.
   Status wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline);
+  struct Awaited {
+    GradientRun* run = nullptr;  ///< null: never completes
+    std::uint32_t step = 0;
+  };
+  /// Waits until one of these has completed, or until `interrupted` returns true, which is asked after nudge() and as
+  /// in wait_until(). Timeout otherwise. Any thread.
+  Status wait_any(std::span<const Awaited> awaited, Clock::time_point deadline,
+                  const std::function<bool()>& interrupted);
+  /// Lets every wait_any() look at its `interrupted` again. Any thread.
+  void nudge();
   /// Whether what `run` lacks is another rank's contribution, rather than what a third rank makes of several: who is
   /// late is known where a contribution is missing. Any thread.
   bool knows_who_is_late(const GradientRun& run);
+  /// Waits until `ready` returns true; it is asked after each round of the progress thread that finished a gradient or
+  /// took one in. Timeout; the failure. Any thread.
+  Status wait_until(const std::function<bool()>& ready, Clock::time_point deadline) const;
   /// Waits until nothing is under way.
   Status wait_all(Clock::time_point deadline);
   /// How many gradients are under way.
   int active() const { return active_.load(); }
   bool idle() const { return active() == 0; }
 
-  /// This rank's gradients have just been set to another step: until the next end_comparison() messages are put off,
-  /// and the peers are told. A peer that waits for this rank's part of a step instead of comparing is told, after
-  /// kLastWords without a message, that this cannot be. Any thread, while nothing is under way.
-  void want_comparison();
+  /// This rank's gradients, which had completed all steps below `steps`, have just been set to another step: until the
+  /// next end_comparison() messages are put off, and the peers are told. A peer that needs more of the steps that were
+  /// is told that this cannot be. Any thread, while nothing is under way.
+  void want_comparison(std::uint32_t steps);
   /// All ranks have compared their declarations and steps.
   void end_comparison();
   /// How often they have.
   std::uint64_t comparisons() const { return comparisons_.load(); }
 
-  /// A peer said goodbye. What it sent before still arrives; when nothing has arrived for kLastWords and there
-  /// is still something to wait for, that is a failure, and `why` says that the peer left. Any thread.
-  void peer_left(const Status& why);
+  /// A peer said goodbye. What it has completed still arrives, however slowly. A gradient that it has not completed is
+  /// a failure at once, when it is under way or begins: leaver.why, and the gradient's name. Any thread.
+  void peer_left(Leaver leaver);
+
+  /// Waits until everything that was sent has arrived: nobody needs this rank any more. While nothing is under way;
+  /// nothing may be submitted afterwards. Timeout: not by the deadline. After a failure: that failure. Any thread.
+  Status settle(Clock::time_point deadline);
 
   /// Ends everything with this cause; the first call counts. Any thread.
   void fail(Status cause);
   bool failing() const { return failing_.load(); }
   /// OK while there is none; Aborted once closed.
   Status failure() const;
-  /// After fail(): waits until the callers' memory is theirs again, and returns the failure. Not on a thread that
-  /// the executor or the group calls back on.
+  /// After fail(): waits until the callers' memory is theirs again, and returns the failure, which says so if it is not
+  /// theirs by the deadline: a task cannot be called back. Not on a thread that the executor or the group calls back
+  /// on.
   Status wait_for_end(Clock::time_point deadline) const;
 
   /// Closes the transport by the deadline and ends the threads. Not from two threads at once.
@@ -132,6 +172,7 @@ class Executor final : private TransportClient {
 
  private:
   struct StreamSlot;
+  struct WaitingBundle;
 
   // TransportClient, on the progress thread.
   Placement place(Rank from, const Message& message) override;
@@ -147,6 +188,13 @@ class Executor final : private TransportClient {
   bool run_instant_tasks();
   bool run_ready_tasks();
   bool flush_links();
+  bool flush_coordinated(Clock::time_point now);
+  void grant_links(Clock::time_point now);
+  void want_link(Rank peer, PeerLink& link, Clock::time_point now);
+  void end_grant(Rank peer, PeerLink& link);
+  void tell(Rank to, std::uint32_t hop, Rank about, Bytes bytes);
+  void take_coordination(Rank from, const Message& message);
+  Clock::time_point coordination_due() const;
   void flush(Rank peer, PeerLink& link, Clock::time_point now);
   void sleep();
   void announce();
@@ -155,13 +203,43 @@ class Executor final : private TransportClient {
   void answer_the_last();
   void count_allocations();
   void check_leavers();
-  void send_notices(std::uint64_t count);
+  void check_comparing();
+  void check_settled();
+  void send_notices(std::uint64_t count, std::uint32_t steps);
   void take_notice(Rank from, const Message& message);
+  void watch_for_stalls();
+  void say_stall(Seconds stalled);
+  void come_to_rest();
   bool post(std::function<void()> call);
+  /// The progress thread's answer to a question; nullopt when it has none after `patience`, or has ended.
+  template <class Answer>
+  std::optional<Answer> ask(std::function<Answer()> question, Seconds patience);
   void wake();
   Status make_room(std::vector<std::unique_ptr<GradientRun>>& runs);
+  void reserve_links(std::span<GradientRun* const> runs);
   void prepare_threads(std::span<GradientRun* const> runs);
   void begin(const Start& start);
+  void begin_all(std::span<const Start> starts);
+  void begin_bundle(GradientRun& bundle, std::uint32_t step);
+  void begin_alone(const Start& start);
+  void finish_bundle(GradientRun& bundle);
+  std::vector<std::unique_ptr<GradientRun>> bundle_small(std::span<GradientRun* const> runs) const;
+  Placement place_bundle(Rank from, const Message& message);
+  WaitingBundle& new_waiting(Rank from, const Message& message);
+  void open(WaitingBundle& waiting);
+  void dissolve(GradientRun& bundle);
+  void keep_arrival(GradientRun& bundle, const GradientRun::Arrival& arrival);
+  void resume(GradientRun& run, const Start& start, bool has_sent);
+  void skip(GradientRun& run, TaskId task);
+  void sent_dissolved(GradientRun& bundle);
+  bool take_stale(ReadyQueue& queue);
+  Placement place_whole(GradientRun& run, Rank from, const Message& message, MessageId id);
+  void received_whole(GradientRun& run, Rank from, const Message& message, MessageId id);
+  bool received_waiting(Rank from, const Message& message);
+  void hand_out(WaitingBundle& waiting);
+  bool hand_out(WaitingBundle& waiting, std::size_t at);
+  void hand_out_to(const GradientRun& run);
+  bool hand_over(const WaitingBundle& waiting, const Message& message, ConstView payload);
   void make_ready(GradientRun& run, TaskId task);
   void prepare(GradientRun& run, TaskId task);
   TaskOutcome compute(GradientRun& run, TaskId task, Scratch& scratch);
@@ -179,6 +257,7 @@ class Executor final : private TransportClient {
   GradientRun* find_run(std::uint64_t key) const;
   void give_memory(GradientRun& run, BufferId buffer);
   Outgoing outgoing(const ReadyTask& ready) const;
+  void push_send(Rank to, const ReadyTask& ready);
   Clock::time_point record(SpanKind kind, GradientRun& run, MessageId id, Rank peer, Bytes bytes, std::uint32_t lane,
                            Clock::time_point from);
   bool lacks_contribution(const GradientRun& run) const;
@@ -194,18 +273,30 @@ class Executor final : private TransportClient {
   // The progress thread's.
   Arena arena_;
   std::vector<std::unique_ptr<GradientRun>> runs_;
-  std::vector<GradientRun*> by_index_;  ///< those and their exchanges
+  std::vector<std::unique_ptr<GradientRun>> bundles_;            ///< of small ones among them
+  std::vector<GradientRun*> by_index_;                           ///< those, their exchanges and their bundles
+  std::vector<std::unique_ptr<WaitingBundle>> waiting_bundles_;  ///< bundles that are taken apart here
+  std::vector<std::unique_ptr<WaitingBundle>> spare_bundles_;
   std::unordered_map<std::uint64_t, GradientRun*> by_key_;
   std::vector<PeerLink> links_;
+  std::unique_ptr<LinkCoordinator> coordinator_;  ///< null but on rank 0 of a job that has one
+  std::vector<LinkCoordinator::Grant> grants_;
+  std::uint32_t notices_sent_ = 0;
+  std::vector<Rank> busy_links_;  ///< those with something ready
+  Bytes under_way_ = 0;           ///< handed over to the transport for all peers together, and not reported as sent
   ReadyQueue compute_;
   std::vector<ReadyTask> instant_;  ///< tasks that move no byte
   Scratch scratch_;
   std::vector<Outgoing> fused_;
   std::uint64_t arrivals_ = 0;
-  Clock::time_point last_arrival_;
-  std::vector<Status> left_;         ///< why each peer that said goodbye is missing
-  Rank comparing_ = -1;              ///< the first peer to wait for a comparison, and
-  std::uint64_t comparing_for_ = 0;  ///< for which: over once comparisons() is as many
+  std::vector<Leaver> leavers_;
+  Rank comparing_ = -1;               ///< the last peer to wait for a comparison,
+  std::uint64_t comparing_for_ = 0;   ///< which: over once comparisons() is as many,
+  std::uint32_t comparing_from_ = 0;  ///< and how many steps it had completed
+  bool settling_ = false;
+  std::uint64_t moved_ = 0;                    ///< bytes and tasks when they last had changed, and
+  Clock::time_point moved_at_ = Clock::now();  ///< when that was
+  int stalls_said_ = 0;                        ///< since then
   bool announce_ = false;
   std::vector<Start> starting_;
   std::uint64_t allocations_seen_ = 0;
@@ -234,6 +325,7 @@ class Executor final : private TransportClient {
   Status failure_;  ///< under wait_mutex_
   std::atomic<bool> failing_{false};
   bool announced_failure_ = false;  ///< under wait_mutex_: memory is the callers' again
+  bool settled_ = false;            ///< under wait_mutex_
   TransportStats last_stats_;       ///< under wait_mutex_
   ExecutorCounters counters_;
 

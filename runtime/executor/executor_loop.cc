@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/allocation_count.h"
+#include "base/log.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/stream_slot.h"
 
@@ -14,9 +15,6 @@ namespace {
 
 // How long a broken transport may take to let go of the callers' memory.
 constexpr Seconds kLetGo{0.3};
-
-// How long after a peer's goodbye, or after it turned to something else, its last messages may be on their way.
-constexpr Seconds kLastWords{2};
 
 // Wakes now and then although nothing happened: a bound on what a lost wake-up could cost, too rare to see.
 constexpr Seconds kLongestSleep{0.5};
@@ -45,7 +43,7 @@ bool Executor::round() {
   busy |= transport_->progress();
   busy |= run_ready_tasks();
   busy |= flush_links();
-  if (!left_.empty() || comparing_ >= 0) check_leavers();
+  if (settling_) check_settled();
   count_allocations();
   if (announce_) announce();
   return busy;
@@ -65,10 +63,19 @@ bool Executor::take_commands() {
     starting_.swap(posted_);
     calls.swap(calls_);
   }
-  for (const std::function<void()>& call : calls) call();
-  for (const Start& one : starting_) begin(one);
-  if (!starting_.empty()) transport_->retry_held();
+  std::exception_ptr thrown;
+  for (const std::function<void()>& call : calls) {
+    try {
+      call();
+    } catch (...) {  // the others have their answers all the same
+      if (!thrown) thrown = std::current_exception();
+    }
+  }
+  if (thrown) std::rethrow_exception(thrown);
+  begin_all(starting_);
   const bool any = !calls.empty() || !starting_.empty();
+  if (any && !leavers_.empty()) check_leavers();
+  if (any && comparing_ >= 0) check_comparing();
   starting_.clear();
   return any;
 }
@@ -81,28 +88,60 @@ void Executor::announce() {
 }
 
 void Executor::sleep() {
+  watch_for_stalls();
   const Clock::time_point from = Clock::now();
   Clock::time_point until = from + std::chrono::duration_cast<Clock::duration>(kLongestSleep);
-  for (const PeerLink& link : links_) {
-    if (!link.ready.empty()) until = std::min(until, link.pace.opens_at());
+  if (options_.coordinated) until = std::min(until, coordination_due());
+  for (const Rank peer : busy_links_) {
+    if (options_.coordinated) break;
+    until = std::min(until, links_[static_cast<std::size_t>(peer)].pace.opens_at(under_way_ >= kMostUnderWay));
   }
   transport_->wait(until);
   const double slept = Seconds(Clock::now() - from).count();
   counters_.idle_s.store(counters_.idle_s.load(std::memory_order_relaxed) + slept, std::memory_order_relaxed);
 }
 
+namespace {
+
+bool has_completed(const Leaver& leaver, const GradientRun& run) {
+  if (run.step != leaver.steps) return run.step < leaver.steps;
+  return std::find(leaver.gradients.begin(), leaver.gradients.end(), run.key) != leaver.gradients.end();
+}
+
+}  // namespace
+
+/// Ends the job where a peer that left would have to give more.
 void Executor::check_leavers() {
-  if (comparing_for_ <= comparisons()) comparing_ = -1;
-  if (active_.load() == 0 || Clock::now() - last_arrival_ < kLastWords) return;
-  if (!left_.empty()) {
-    const Status why = std::move(left_.front());
-    left_.clear();
-    report(why);
-  } else if (const Rank peer = std::exchange(comparing_, -1); peer >= 0) {
-    report(invalid_argument("rank " + std::to_string(peer) + " has loaded a state, and rank " +
-                            std::to_string(options_.rank) + " waits for its part of a step: load a state on every " +
-                            "rank, or on none"));
+  for (const std::unique_ptr<GradientRun>& run : runs_) {
+    if (!run->active) continue;
+    for (const Leaver& leaver : leavers_) {
+      if (has_completed(leaver, *run)) continue;
+      return report({leaver.why.code(), leaver.why.message() + "; gradient " + run->spec.name + ", step " +
+                                            std::to_string(run->step) + ", needs more of it"});
+    }
   }
+}
+
+/// Ends the job where a peer that has loaded a state would have to give more of the steps that were.
+void Executor::check_comparing() {
+  if (comparing_for_ <= comparisons()) {
+    comparing_ = -1;
+    return;
+  }
+  const bool needs_more = std::any_of(runs_.begin(), runs_.end(),
+                                      [&](const auto& run) { return run->active && run->step >= comparing_from_; });
+  if (!needs_more) return;
+  report(invalid_argument("rank " + std::to_string(comparing_) + " has loaded a state, and rank " +
+                          std::to_string(options_.rank) +
+                          " waits for its part of a step: load a state on every rank, or on none"));
+}
+
+void Executor::check_settled() {
+  if (!transport_->settled()) return;
+  settling_ = false;
+  std::lock_guard lock(wait_mutex_);
+  settled_ = true;
+  changed_.notify_all();
 }
 
 /// A failure that only this rank may know of. The owner tells the others and calls fail().
@@ -115,24 +154,71 @@ void Executor::report(Status cause) {
   fail(std::move(cause));
 }
 
+/// Nobody may be left waiting, whatever is thrown on the way.
 void Executor::shut_down() {
+  const auto attempt = [](auto step) {
+    try {
+      step();
+    } catch (const std::exception& error) {
+      log().error("while the session ended: {}", error.what());
+    }
+  };
   {
     std::lock_guard lock(wait_mutex_);
     if (failure_.is_ok()) failure_ = aborted("the session was closed");
   }
   failing_.store(true);
-  // Streams still read and write callers' memory: nobody hears of the end before they have come to rest.
-  while (free_slots_.size() < slots_.size()) {
-    if (!take_outcomes()) transport_->wait(after(kRestPause));
-  }
-  answer_the_last();
-  const TransportStats stats = transport_->stats();
-  transport_->close(stopping_.load() ? stop_deadline_ : after(kLetGo));
+  attempt([&] { come_to_rest(); });
+  attempt([&] { answer_the_last(); });
+  TransportStats stats;
+  attempt([&] {
+    stats = transport_->stats();
+    transport_->close(stopping_.load() ? stop_deadline_ : after(kLetGo));
+  });
   std::lock_guard lock(wait_mutex_);
   last_stats_ = stats;
   announced_failure_ = true;
   active_.store(0);
   changed_.notify_all();
+}
+
+/// Streams still read and write callers' memory: nobody hears of the end earlier.
+void Executor::come_to_rest() {
+  while (free_slots_.size() < slots_.size()) {
+    if (!take_outcomes()) transport_->wait(after(kRestPause));
+  }
+}
+
+/// Every `stall` without a task or a byte, and from then on half as often, it is logged what is missing.
+void Executor::watch_for_stalls() {
+  const Clock::time_point now = Clock::now();
+  const TransportStats stats = transport_->stats();
+  const std::uint64_t moved = counters_.tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received;
+  if (moved != moved_ || active_.load() == 0) {
+    moved_ = moved;
+    moved_at_ = now;
+    stalls_said_ = 0;
+  }
+  const Seconds stalled = now - moved_at_;
+  if (stalled < options_.stall * (1 + 2 * stalls_said_)) return;
+  ++stalls_said_;
+  say_stall(stalled);
+}
+
+/// Of a gradient that lacks a contribution, if there is one: only there it is known who is late.
+void Executor::say_stall(Seconds stalled) {
+  const GradientRun* worst = nullptr;
+  for (const std::unique_ptr<GradientRun>& run : runs_) {
+    if (!run->active) continue;
+    if (worst == nullptr || (!lacks_contribution(*worst) && lacks_contribution(*run))) worst = run.get();
+  }
+  if (worst == nullptr) {
+    log().warn("rank {}: nothing has moved for {:.1f} s: {} gradients wait until every rank has declared them",
+               options_.rank, stalled.count(), active_.load());
+    return;
+  }
+  log().warn("rank {}: nothing has moved for {:.1f} s, with {} gradients under way; gradient {}, step {}: {}",
+             options_.rank, stalled.count(), active_.load(), worst->spec.name, worst->step, missing(*worst));
 }
 
 /// After it nothing can be posted, so that nobody waits for an answer that does not come.
@@ -143,7 +229,12 @@ void Executor::answer_the_last() {
     ended_ = true;
     calls.swap(calls_);
   }
-  for (const std::function<void()>& call : calls) call();
+  for (const std::function<void()>& call : calls) {
+    try {
+      call();
+    } catch (const std::exception&) {  // whoever asked learns of the failure
+    }
+  }
 }
 
 }  // namespace casync::runtime

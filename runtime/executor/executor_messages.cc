@@ -11,13 +11,13 @@
 namespace casync::runtime {
 namespace {
 
-// A message without a gradient, to say that a rank waits for a comparison: which one stands in the gradient's place.
-constexpr std::uint32_t kNoticeHop = ~0u;
-constexpr std::uint64_t kNoticeCookie = ~std::uint64_t{0};
-
 std::string named(const GradientRun& run, const MessageKey& key) {
   return "gradient " + run.spec.name + ", step " + std::to_string(key.step) + ", partition " +
          std::to_string(key.partition) + ", hop " + std::to_string(key.hop);
+}
+
+Placement refusal(const GradientRun& run, const Message& message, const std::string& why) {
+  return Placement::refuse(data_loss("its message (" + named(run, message.key) + ") is refused: " + why));
 }
 
 std::uint64_t cookie_of(const GradientRun& run, TaskId task) {
@@ -26,17 +26,34 @@ std::uint64_t cookie_of(const GradientRun& run, TaskId task) {
 
 }  // namespace
 
+void Executor::push_send(Rank to, const ReadyTask& ready) {
+  PeerLink& link = links_[static_cast<std::size_t>(to)];
+  link.ready.push(ready);
+  if (!std::exchange(link.busy, true)) busy_links_.push_back(to);
+}
+
+/// Drops from the top tasks of bundles that have been dissolved. Returns true if none is left.
+bool Executor::take_stale(ReadyQueue& queue) {
+  while (!queue.empty() && queue.top().run->parts && !queue.top().run->active) queue.pop();
+  return queue.empty();
+}
+
 bool Executor::flush_links() {
+  if (busy_links_.empty() && coordinator_ == nullptr) return false;
   bool any = false;
-  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
-    PeerLink& link = links_[peer];
-    if (link.ready.empty()) continue;
-    const Clock::time_point now = Clock::now();
-    while (!link.ready.empty() && link.pace.is_open(now)) {
-      flush(static_cast<Rank>(peer), link, now);
+  const Clock::time_point now = Clock::now();
+  if (options_.coordinated) return flush_coordinated(now);
+  std::size_t kept = 0;
+  for (const Rank peer : busy_links_) {
+    PeerLink& link = links_[static_cast<std::size_t>(peer)];
+    while (!take_stale(link.ready) && link.pace.is_open(now, under_way_ >= kMostUnderWay)) {
+      flush(peer, link, now);
       any = true;
     }
+    link.busy = !link.ready.empty();
+    if (link.busy) busy_links_[kept++] = peer;
   }
+  busy_links_.resize(kept);
   return any;
 }
 
@@ -47,10 +64,15 @@ void Executor::flush(Rank peer, PeerLink& link, Clock::time_point now) {
     const ReadyTask ready = link.ready.pop();
     fused_.push_back(outgoing(ready));
     ready.run->since[TaskGraph::index(ready.task)] = Clock::now();
+    if (ready.run->parts) {
+      ++ready.run->parts->sends_begun;
+      ++ready.run->parts->sends_out;
+    }
     link.pace.handed_over(fused_.back().payload.size, now);
+    under_way_ += fused_.back().payload.size;
     sum += fused_.back().payload.size;
-  } while (!link.ready.empty() && fused_.size() < kMostFused &&
-           fuses(sum, outgoing(link.ready.top()).payload.size, options_.fusion_bytes));
+  } while (!take_stale(link.ready) &&
+           fuses(fused_.size(), sum, outgoing(link.ready.top()).payload.size, options_.fusion_bytes));
   transport_->send(peer, fused_);
 }
 
@@ -59,10 +81,10 @@ Outgoing Executor::outgoing(const ReadyTask& ready) const {
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(ready.task)]);
   const GradientRun::BufferState& state = run.state(send.from);
   Message message;
-  message.key = {run.key, run.step, send.id.partition, send.id.hop};
+  message.key = {run.key, run.step, run.parts ? kBundledPartition : send.id.partition, send.id.hop};
   message.codec = run.codec_of(send.from).info().number;
   message.finite = state.finite;
-  message.elements = run.slice_of(send.from).count;
+  message.elements = run.elements_in(send.from);
   message.payload_bytes = state.bytes;
   return {message, {state.memory.data, state.bytes}, cookie_of(run, ready.task)};
 }
@@ -72,9 +94,10 @@ GradientRun* Executor::find_run(std::uint64_t key) const {
   return found == by_key_.end() ? nullptr : found->second;
 }
 
-void Executor::send_notices(std::uint64_t count) {
+void Executor::send_notices(std::uint64_t count, std::uint32_t steps) {
   Message notice;
   notice.key.hop = kNoticeHop;
+  notice.key.step = steps;
   notice.key.gradient = count;
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     const Outgoing out{notice, {}, kNoticeCookie};
@@ -86,13 +109,15 @@ void Executor::take_notice(Rank from, const Message& message) {
   if (message.key.gradient <= comparisons()) return;  // that one is over
   comparing_ = from;
   comparing_for_ = message.key.gradient;
-  last_arrival_ = Clock::now();
+  comparing_from_ = message.key.step;
   events_.peer_compares(comparing_for_);
+  check_comparing();
 }
 
 Placement Executor::place(Rank from, const Message& message) {
-  if (message.key.hop == kNoticeHop && message.payload_bytes == 0) return Placement::here({});
+  if (message.key.hop >= kLeastNoticeHop && message.payload_bytes == 0) return Placement::here({});
   if (failing_.load() || comparison_wanted_.load()) return Placement::later();
+  if (message.key.partition == kBundledPartition) return place_bundle(from, message);
   GradientRun* const run = find_run(message.key.gradient);
   if (run == nullptr) return Placement::later();  // declared there already, here soon
   const std::uint32_t step = message.key.step;
@@ -100,16 +125,20 @@ Placement Executor::place(Rank from, const Message& message) {
     if (step >= run->completed.load(std::memory_order_relaxed)) return Placement::later();
     return Placement::refuse(data_loss("it sent " + named(*run, message.key) + ", and that step is over here"));
   }
-  GradientRun::Arrival* const arrival = run->arrival({message.key.partition, message.key.hop}, from);
-  const auto refuse = [&](const std::string& why) {
-    return Placement::refuse(data_loss("its message (" + named(*run, message.key) + ") is refused: " + why));
-  };
+  if (run->bundle != nullptr && run->bundle->active && run->bundle->step == step) dissolve(*run->bundle);
+  return place_whole(*run, from, message, {message.key.partition, message.key.hop});
+}
+
+/// In a step that is under way.
+Placement Executor::place_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
+  GradientRun::Arrival* const arrival = run.arrival(id, from);
+  const auto refuse = [&](const std::string& why) { return refusal(run, message, why); };
   if (arrival == nullptr) return refuse("nothing like it is expected here");
   if (arrival->begun) return refuse("it came twice");
-  const BufferId buffer = std::get<Recv>(run->graph.tasks()[TaskGraph::index(arrival->task)]).to;
-  const compll::Codec& codec = run->codec_of(buffer);
-  const Elements elements = run->slice_of(buffer).count;
-  const Bytes bound = codec.encoded_bound(elements);
+  const BufferId buffer = std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to;
+  const compll::Codec& codec = run.codec_of(buffer);
+  const Elements elements = run.elements_in(buffer);
+  const Bytes bound = run.bound_of(buffer);
   if (message.codec != codec.info().number) {
     return refuse("codec number " + std::to_string(message.codec) + ", expected " +
                   std::to_string(codec.info().number) + " (" + codec.info().name + ")");
@@ -120,20 +149,21 @@ Placement Executor::place(Rank from, const Message& message) {
   if (message.payload_bytes > bound) {
     return refuse(std::to_string(message.payload_bytes) + " bytes, expected at most " + std::to_string(bound));
   }
-  if (codec.info().identity && message.payload_bytes != bound) {
+  if ((codec.info().identity || run.parts) && message.payload_bytes != bound) {
     return refuse(std::to_string(message.payload_bytes) + " bytes, expected " + std::to_string(bound));
   }
   arrival->begun = true;
-  give_memory(*run, buffer);
-  GradientRun::BufferState& state = run->state(buffer);
+  give_memory(run, buffer);
+  GradientRun::BufferState& state = run.state(buffer);
   state.bytes = message.payload_bytes;
-  run->since[TaskGraph::index(arrival->task)] = Clock::now();
+  run.since[TaskGraph::index(arrival->task)] = Clock::now();
   return Placement::here({state.memory.data, message.payload_bytes});
 }
 
 void Executor::received(Rank from, const Message& message, Status status) {
   if (failing_.load()) return;
   if (status.is_ok() && message.key.hop == kNoticeHop) return take_notice(from, message);
+  if (status.is_ok() && message.key.hop >= kLeastNoticeHop) return take_coordination(from, message);
   GradientRun* const run = find_run(message.key.gradient);
   if (!status.is_ok()) {
     if (status.code() == StatusCode::kPeerFailure) return;  // failed() says the same
@@ -141,16 +171,21 @@ void Executor::received(Rank from, const Message& message, Status status) {
     return report(
         {status.code(), "message from rank " + std::to_string(from) + " (" + what + "): " + status.message()});
   }
+  if (message.key.partition == kBundledPartition && received_waiting(from, message)) return;
   CASYNC_CHECK(run != nullptr && run->active);
-  const GradientRun::Arrival* const arrival = run->arrival({message.key.partition, message.key.hop}, from);
+  if (message.key.partition == kBundledPartition) return received_whole(*run, from, message, {0, message.key.hop});
+  received_whole(*run, from, message, {message.key.partition, message.key.hop});
+}
+
+void Executor::received_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
+  const GradientRun::Arrival* const arrival = run.arrival(id, from);
   CASYNC_CHECK(arrival != nullptr && arrival->begun);
-  const Recv& recv = std::get<Recv>(run->graph.tasks()[TaskGraph::index(arrival->task)]);
-  GradientRun::BufferState& state = run->state(recv.to);
-  last_arrival_ = Clock::now();
+  const Recv& recv = std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]);
+  GradientRun::BufferState& state = run.state(recv.to);
   state.finite = message.finite;
-  state.unchecked = !run->codec_of(recv.to).info().identity;
-  record(SpanKind::kRecv, *run, recv.id, from, message.payload_bytes, 0, run->since[TaskGraph::index(arrival->task)]);
-  complete(*run, arrival->task);
+  state.unchecked = !run.codec_of(recv.to).info().identity;
+  record(SpanKind::kRecv, run, recv.id, from, message.payload_bytes, 0, run.since[TaskGraph::index(arrival->task)]);
+  complete(run, arrival->task);
 }
 
 void Executor::sent(std::uint64_t cookie, Status status) {
@@ -159,8 +194,13 @@ void Executor::sent(std::uint64_t cookie, Status status) {
   const TaskId task{static_cast<std::uint32_t>(cookie)};
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
   const Bytes bytes = run.state(send.from).bytes;
-  links_[static_cast<std::size_t>(send.to)].pace.sent(bytes, Clock::now());
+  PeerLink& link = links_[static_cast<std::size_t>(send.to)];
+  link.pace.sent(bytes, Clock::now());
+  if (link.in_grant && link.pace.idle()) end_grant(send.to, link);
+  under_way_ -= bytes;
+  if (run.parts) --run.parts->sends_out;
   if (!status.is_ok() || failing_.load()) return;  // failed() said why, or will
+  if (run.parts && !run.active) return sent_dissolved(run);
   record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.since[TaskGraph::index(task)]);
   complete(run, task);
 }
@@ -182,6 +222,7 @@ bool Executor::lacks_contribution(const GradientRun& run) const {
 
 std::string Executor::missing(const GradientRun& run) const {
   if (!run.active) return "nothing is missing any more";
+  if (run.bundle != nullptr && &run.under_way() == run.bundle) return missing(*run.bundle);
   const GradientRun& inner = run.under_way();
   if (run.warm_up_in(run.step) == &inner) return missing(inner);
   if (run.rounds) {

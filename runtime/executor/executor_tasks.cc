@@ -22,10 +22,11 @@ constexpr std::chrono::microseconds kTaskTime{50};
 Elements elements_of(const GradientRun& run, TaskId task) {
   if (run.rounds) return run.elements;
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
+  if (run.parts && !std::holds_alternative<Merge>(primitive)) return run.elements;
   if (const auto* encode = std::get_if<Encode>(&primitive)) return encode->from.count;
   if (const auto* decode = std::get_if<Decode>(&primitive)) return decode->to.count;
   const auto& merge = std::get<Merge>(primitive);
-  return run.slice_of(merge.to).count * merge.contributions.size();
+  return run.elements_in(merge.to) * merge.contributions.size();
 }
 
 SpanKind kind_of(const Primitive& primitive) {
@@ -39,11 +40,14 @@ SpanKind kind_of(const Primitive& primitive) {
 void Executor::begin(const Start& start) {
   GradientRun& run = *start.run;
   run.begin(start.step, start.data);
+  moved_at_ = run.begun;
+  stalls_said_ = 0;
   if (GradientRun* instead = run.warm_up_in(start.step)) {
     run.keeps = instead->shares_kept;
     return begin({instead, start.step, start.data});
   }
   if (run.rounds) return make_turn_ready(run);
+  transport_->retry_held(run.key);  // other ranks may be there already
   if (run.tasks_left == 0) return finish_gradient(run);
   for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
     if (run.waits_for[i] == 0) make_ready(run, TaskId(i));
@@ -58,7 +62,7 @@ void Executor::make_ready(GradientRun& run, TaskId task) {
   if (traits.instant) {
     instant_.push_back(ready);
   } else if (const auto* send = std::get_if<Send>(&primitive)) {
-    links_[static_cast<std::size_t>(send->to)].ready.push(ready);
+    push_send(send->to, ready);
   } else {
     compute_.push(ready);
   }
@@ -72,7 +76,7 @@ void Executor::give_memory(GradientRun& run, BufferId buffer) {
     state.memory = run.memory(plan.slice);
     return;
   }
-  state.memory = arena_.take(run.codec(plan.hop).encoded_bound(plan.slice.count));
+  state.memory = arena_.take(run.bound_of(buffer));
   state.from_arena = true;
 }
 
@@ -110,7 +114,7 @@ bool Executor::run_ready_tasks() {
   if (compute_.empty()) return any;
   Clock::time_point now = Clock::now();
   const Clock::time_point until = now + kTaskTime;
-  while (!compute_.empty() && now < until && !failing_.load()) {
+  while (!take_stale(compute_) && now < until && !failing_.load()) {
     const ReadyTask ready = compute_.top();
     if (!dispatch(ready)) {
       if (!slots_.empty() && elements_of(*ready.run, ready.task) >= kStreamElements) break;  // streams are full
@@ -181,7 +185,7 @@ Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome ou
   }
   if (run.rounds) return finish_turn(run, outcome, from, lane);
   const BufferId buffer = take_over(run, task, outcome);
-  const Bytes bytes = run.slice_of(buffer).count * bytes_of(run.spec.dtype);
+  const Bytes bytes = run.elements_in(buffer) * bytes_of(run.spec.dtype);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   const Clock::time_point now = record(kind_of(primitive), run, {run.partition_of(buffer), 0}, -1, bytes, lane, from);
   complete(run, task);
@@ -192,7 +196,12 @@ Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome ou
 BufferId Executor::take_over(GradientRun& run, TaskId task, const TaskOutcome& outcome) {
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
-    run.finite = run.finite && outcome.finite;  // what the owner said of this partition: alike on all ranks
+    for (std::size_t i = 0; i < run.part_count(); ++i) {  // what the owner said of this partition: alike on all ranks
+      GradientRun& part = run.part(i);
+      part.finite =
+          part.finite &&
+          (run.parts ? bundle_part_is_finite(run.state(decode->from).memory, run.part_count(), i) : outcome.finite);
+    }
     return decode->from;
   }
   const BufferId buffer = *written_buffer(primitive);
@@ -216,11 +225,12 @@ void Executor::complete(GradientRun& run, TaskId task) {
 void Executor::release(GradientRun& run, BufferId buffer) {
   GradientRun::BufferState& state = run.state(buffer);
   if (--state.uses_left > 0 || !state.from_arena) return;
-  arena_.give_back({state.memory.data, run.codec_of(buffer).encoded_bound(run.slice_of(buffer).count)});
+  arena_.give_back({state.memory.data, run.bound_of(buffer)});
   state.memory = {};
 }
 
 void Executor::finish_gradient(GradientRun& run) {
+  if (run.parts) return finish_bundle(run);
   run.active = false;
   ++run.steps;
   run.total_s += Seconds(Clock::now() - run.begun).count();
@@ -257,7 +267,6 @@ Clock::time_point Executor::finish_turn(GradientRun& run, const TaskOutcome& out
     finish_gradient(run);
   } else {
     begin({rounds.exchanges[rounds.turn].get(), run.step, rounds.exchanged[rounds.turn]->view()});
-    transport_->retry_held();  // other ranks may be there already
   }
   return now;
 }

@@ -28,6 +28,62 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
   }
   lay_out_kept();
   find_traits();
+  find_arrivals();
+}
+
+namespace {
+
+GradientSpec spec_of(std::span<GradientRun* const> members) {
+  GradientSpec spec = members[0]->spec;
+  spec.name += " and " + std::to_string(members.size() - 1) + " more";
+  std::int64_t elements = 0;
+  for (const GradientRun* member : members) elements += static_cast<std::int64_t>(member->elements);
+  spec.shape = {elements};
+  return spec;
+}
+
+std::uint64_t key_of(std::span<GradientRun* const> members) {
+  std::uint64_t key = 0x9e3779b97f4a7c15ull * members.size();
+  for (const GradientRun* member : members) {
+    key = (key ^ member->key) * 0x9e3779b97f4a7c15ull;
+    key ^= key >> 29;
+  }
+  return key;
+}
+
+}  // namespace
+
+GradientRun::GradientRun(std::span<GradientRun* const> members)
+    : spec(spec_of(members)),
+      decision(members[0]->decision),
+      graph(members[0]->graph),
+      used_codecs(members[0]->used_codecs),
+      key(key_of(members)),
+      self(members[0]->self),
+      elements(spec.elements()),
+      lies_in_gradient(graph.buffers().size(), false),
+      parts(std::make_unique<Bundle>()),
+      waits_for(graph.tasks().size()),
+      since(graph.tasks().size()),
+      buffers(graph.buffers().size()) {
+  parts->bytes.fill(bundle_head_bytes(members.size()));
+  for (GradientRun* member : members) {
+    member->bundle = this;
+    member->bundle_place = static_cast<std::uint32_t>(parts->members.size());
+    parts->members.push_back({member, {}});
+    for (const Hop hop : {Hop::kFirst, Hop::kSecond}) {
+      Bytes& end = parts->bytes[static_cast<std::size_t>(hop)];
+      const Bytes bytes = codec(hop).encoded_bound(member->elements);
+      parts->entries[static_cast<std::size_t>(hop)].push_back(
+          {member->key, static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(bytes)});
+      end = round_up(end + bytes, Bytes{16});
+    }
+  }
+  find_traits();
+  find_arrivals();
+}
+
+void GradientRun::find_arrivals() {
   for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
     if (const Recv* recv = std::get_if<Recv>(&graph.tasks()[i])) {
       arrivals.push_back({recv->id, recv->from, TaskId(i), false});
@@ -144,6 +200,7 @@ void GradientRun::set_step(std::uint32_t next) {
 }
 
 const GradientRun& GradientRun::under_way() const {
+  if (bundle != nullptr && bundle->active && bundle->step == step) return *bundle;
   for (const WarmUp& stage : warm_up) {
     if (stage.run->active) return *stage.run;
   }
@@ -168,6 +225,7 @@ void GradientRun::begin(std::uint32_t new_step, View new_data) {
   for (std::size_t i = 0; i < waits_for.size(); ++i) waits_for[i] = graph.predecessors(TaskId(i));
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i] = {{}, 0, graph.uses(BufferId(i)), false, false, true};
   for (Arrival& one : arrivals) one.begun = false;
+  if (parts) parts->sends_begun = parts->sends_out = 0;
   if (rounds) rounds->turn = 0;
   begun = Clock::now();
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/view.h"
@@ -13,6 +14,7 @@
 #include "casync/model/plan.h"
 #include "compll/codec/codec.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/bundle.h"
 #include "runtime/executor/rounds_run.h"
 #include "runtime/transport/transport.h"
 
@@ -70,6 +72,8 @@ struct GradientRun {
   };
 
   GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, HopCodecs hop_codecs);
+  /// A bundle of runs that outlive it: what group_small() puts together.
+  explicit GradientRun(std::span<GradientRun* const> members);
 
   /// Memory of what codecs keep from step to step, twice: as the last step left it, and for the one under way. And of
   /// what a codec of rounds takes beside. Unavailable: no memory.
@@ -83,10 +87,22 @@ struct GradientRun {
   /// The next step is `step`: the session's, while none is under way.
   void set_step(std::uint32_t next);
 
-  const compll::Codec& codec(Hop hop) const { return codecs.of(hop); }
+  const compll::Codec& codec(Hop hop) const { return used_codecs->of(hop); }
   Hop hop_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].hop; }
   const compll::Codec& codec_of(BufferId buffer) const { return codec(hop_of(buffer)); }
   Slice slice_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].slice; }
+  /// Of one part of a bundle, of all others the whole.
+  std::size_t part_count() const { return parts ? parts->members.size() : 1; }
+  GradientRun& part(std::size_t at) { return parts ? *parts->members[at].run : *this; }
+  Slice part_slice(std::size_t at, Slice slice) const {
+    return parts ? Slice{0, parts->members[at].run->elements} : slice;
+  }
+  /// Elements in a buffer, and bytes that hold any encoding of them.
+  Elements elements_in(BufferId buffer) const { return parts ? elements : slice_of(buffer).count; }
+  Bytes bound_of(BufferId buffer) const {
+    const Hop hop = hop_of(buffer);
+    return parts ? parts->bytes[static_cast<std::size_t>(hop)] : codec(hop).encoded_bound(slice_of(buffer).count);
+  }
   BufferState& state(BufferId buffer) { return buffers[TaskGraph::index(buffer)]; }
   bool is_float32() const { return spec.dtype == DType::kFloat32; }
   /// The gradient's own memory of `slice`.
@@ -122,8 +138,9 @@ struct GradientRun {
   Decision decision;
   TaskGraph graph;
   HopCodecs codecs;
-  std::uint64_t key = 0;    ///< names it in messages: a hash of its name, the same on all ranks
-  std::uint32_t index = 0;  ///< the executor's
+  const HopCodecs* used_codecs = &codecs;  ///< a bundle's are those of its first member
+  std::uint64_t key = 0;                   ///< names it in messages: a hash of its name, the same on all ranks
+  std::uint32_t index = 0;                 ///< the executor's
   Rank self = 0;
   Elements elements = 0;
   std::vector<float> kept_initial;       ///< of each array of `elements` floats: what its elements begin with
@@ -132,6 +149,9 @@ struct GradientRun {
   std::vector<TaskTraits> traits;        ///< per task
   std::unique_ptr<RoundsRun> rounds;     ///< null but for a codec of rounds
   std::vector<WarmUp> warm_up;           ///< what is done instead in the first steps, in their order
+  std::unique_ptr<Bundle> parts;         ///< null but for a bundle
+  GradientRun* bundle = nullptr;         ///< not null: what this gradient may travel in
+  std::uint32_t bundle_place = 0;        ///< among its members
   GradientRun* outer = nullptr;          ///< not null: this is an exchange or a warm-up of that gradient
   bool shares_kept = false;              ///< what codecs keep is the outer one's: the same codecs with other parameters
 
@@ -163,6 +183,7 @@ struct GradientRun {
  private:
   void lay_out_kept();
   void find_traits();
+  void find_arrivals();
 };
 
 }  // namespace casync::runtime

@@ -34,8 +34,8 @@ Bytes LinkPace::window() const {
   return std::min(kWindow, static_cast<Bytes>(rate_ * seconds));
 }
 
-Clock::time_point LinkPace::opens_at() const {
-  if (messages_ == 0 || bytes_ < window()) return {};
+Clock::time_point LinkPace::opens_at(bool crowded) const {
+  if (messages_ == 0 || (!crowded && bytes_ < window())) return {};
   const Seconds own = is_fast() ? Seconds(0) : 2 * time_of(last_);
   return moved_ + std::chrono::duration_cast<Clock::duration>(kStall + own);
 }

@@ -28,9 +28,13 @@ class LinkPace {
   static constexpr Seconds kAhead{0.001};
   static constexpr Seconds kStall{0.002};
 
-  bool is_open(Clock::time_point now) const { return now >= opens_at(); }
-  /// When the next may be handed over if nothing is reported until then; long ago while there is room.
-  Clock::time_point opens_at() const;
+  bool is_open(Clock::time_point now, bool crowded = false) const { return now >= opens_at(crowded); }
+  /// When the next may be handed over if nothing is reported until then; long ago while there is room. `crowded`: all
+  /// links together have as much under way as they may, so this one has room only while it is idle.
+  Clock::time_point opens_at(bool crowded = false) const;
+
+  /// Everything handed over has been reported.
+  bool idle() const { return messages_ == 0; }
 
   void handed_over(Bytes bytes, Clock::time_point now);
   /// One of those has been reported as sent.

@@ -46,6 +46,11 @@ class ReadyQueue {
   }
 
   void clear() { heap_.clear(); }
+  /// Calls visit(const ReadyTask&) for each, in no order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const ReadyTask& task : heap_) visit(task);
+  }
 
  private:
   static bool later(const ReadyTask& a, const ReadyTask& b) { return a.after(b); }

@@ -5,11 +5,31 @@
 
 namespace casync::runtime {
 
-/// Most messages that leave as one.
-inline constexpr std::size_t kMostFused = 64;
+/// Messages without a payload, told by their hop. Larger hops are no gradient's.
+inline constexpr std::uint32_t kNoticeHop =
+    ~0u;  ///< a rank waits for a comparison: its number is the gradient, completed steps the step
+inline constexpr std::uint32_t kWantHop = ~0u - 1;   ///< bytes (gradient) are ready for a rank (partition)
+inline constexpr std::uint32_t kGrantHop = ~0u - 2;  ///< they may be sent
+inline constexpr std::uint32_t kEndHop = ~0u - 3;    ///< they have left
+inline constexpr std::uint32_t kLeastNoticeHop = kEndHop;
+inline constexpr std::uint64_t kNoticeCookie = ~std::uint64_t{0};
 
 /// Several pieces of work wait at each stream, so that it never waits for the progress thread to hand it the next.
 inline constexpr std::size_t kSlotsPerStream = 3;
+
+/// A bundle from a rank that made it of other gradients than this one, or in a step in which its members began one by
+/// one here: they take their parts as they begin.
+struct Executor::WaitingBundle {
+  Rank from = 0;
+  Message message;
+  std::vector<std::byte> bytes;
+  View view;  ///< those, or memory of the arena
+  bool in_arena = false;
+  std::vector<BundleEntry> entries;  ///< once arrived
+  std::vector<bool> done;            ///< by entry
+  std::size_t left = 0;
+  bool arrived = false;
+};
 
 /// A task on its way through a stream.
 struct Executor::StreamSlot {

@@ -20,79 +20,143 @@ const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch)
 }
 
 /// Two ranks that rounded by the same random numbers would err alike, and so would an owner that rounds their sum by
-/// them again: the mean would not come out right. So each draws its own, but where a codec wants them shared.
+/// them again: the mean would not come out right. So each draws its own, but where a codec wants them shared. Votes may
+/// be counted by every rank, and all have to come to the same code.
 compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
                                  Slice slice, std::uint64_t seed) {
-  const std::uint64_t who = 3 * static_cast<std::uint64_t>(run.self) + static_cast<std::uint64_t>(use);
+  const Rank drawer = codec.votes && use == GradientRun::KeptBy::kMerge ? 0 : run.self;
+  const std::uint64_t who = 3 * static_cast<std::uint64_t>(drawer) + static_cast<std::uint64_t>(use);
   const std::uint64_t own = seed + (who + 1) * 0xd1342543de82ef95;  // odd: no two become one
   return {codec.shared_numbers ? seed : own, run.key, run.step, slice.first};
+}
+
+/// The payload of one part in a buffer: the whole one of a run that is no bundle.
+View payload_of(GradientRun& run, BufferId id, std::size_t part) {
+  const GradientRun::BufferState& state = run.state(id);
+  if (!run.parts) return {state.memory.data, state.bytes};
+  return run.parts->part(state.memory, run.hop_of(id), part);
+}
+
+bool is_finite(GradientRun& run, BufferId id, std::size_t part) {
+  const GradientRun::BufferState& state = run.state(id);
+  return run.parts ? bundle_part_is_finite(state.memory, run.part_count(), part) : state.finite;
+}
+
+/// The whole of a buffer that a task is about to make, but for the parts themselves.
+void begin_making(GradientRun& run, BufferId id) {
+  if (!run.parts) return;
+  const auto& entries = run.parts->entries[static_cast<std::size_t>(run.hop_of(id))];
+  write_bundle_head(entries, run.state(id).memory);
+  clear_bundle_gaps(entries, run.state(id).memory);
+}
+
+/// Notes a part that has been made, and adds it to what is said of all of them.
+void end_part(GradientRun& run, BufferId id, std::size_t part, compll::Encoded made, TaskOutcome& outcome) {
+  if (!run.parts) {
+    outcome = {Status::ok(), made.size, made.finite};
+    return;
+  }
+  CASYNC_CHECK(made.size == payload_of(run, id, part).size);  // no codec's size depends on the values
+  set_bundle_part_finite(run.state(id).memory, run.part_count(), part, made.finite);
+  outcome = {Status::ok(), run.bound_of(id), outcome.finite && made.finite};
 }
 
 Status check_arrived(GradientRun& run, BufferId id) {
   GradientRun::BufferState& state = run.state(id);
   if (!state.unchecked) return Status::ok();
   state.unchecked = false;
-  Status status = run.codec_of(id).check({state.memory.data, state.bytes}, run.slice_of(id).count);
-  if (status.is_ok()) return status;
-  return data_loss("message from rank " + std::to_string(run.sender_of(id)) + " (gradient " + run.spec.name +
-                   ", step " + std::to_string(run.step) + ", partition " + std::to_string(run.partition_of(id)) +
-                   "): not a payload of its codec: " + status.message());
+  for (std::size_t i = 0; i < run.part_count(); ++i) {
+    const Status status = run.codec_of(id).check(payload_of(run, id, i), run.part_slice(i, run.slice_of(id)).count);
+    if (status.is_ok()) continue;
+    return data_loss("message from rank " + std::to_string(run.sender_of(id)) + " (gradient " + run.part(i).spec.name +
+                     ", step " + std::to_string(run.step) + ", partition " + std::to_string(run.partition_of(id)) +
+                     "): not a payload of its codec: " + status.message());
+  }
+  return Status::ok();
 }
 
 TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
   const compll::Codec& codec = run.codec_of(encode.to);
-  GradientRun::BufferState& out = run.state(encode.to);
-  const compll::Encoded made =
-      codec.encode(float_values(run, encode.from, scratch), encode.from.count,
-                   run.kept(codec, GradientRun::KeptBy::kEncode, encode.from),
-                   context_of(run, codec.info(), GradientRun::KeptBy::kEncode, encode.from, seed), out.memory.data);
-  return {Status::ok(), made.size, made.finite};
+  TaskOutcome outcome;
+  begin_making(run, encode.to);
+  for (std::size_t i = 0; i < run.part_count(); ++i) {
+    GradientRun& part = run.part(i);
+    const Slice slice = run.part_slice(i, encode.from);
+    std::byte* const out = run.parts ? payload_of(run, encode.to, i).data : run.state(encode.to).memory.data;
+    end_part(run, encode.to, i,
+             codec.encode(float_values(part, slice, scratch), slice.count,
+                          part.kept(codec, GradientRun::KeptBy::kEncode, slice),
+                          context_of(part, codec.info(), GradientRun::KeptBy::kEncode, slice, seed), out),
+             outcome);
+  }
+  return outcome;
 }
 
-TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, float scale, Scratch& scratch) {
+/// Merges one part; its contributions have been checked.
+compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge, std::uint64_t seed, float scale,
+                           Scratch& scratch) {
+  GradientRun& part = run.part(at);
   scratch.contributions.clear();
   bool finite = true;
   const compll::Codec* in_codec = &run.codec(Hop::kFirst);  // of all codes; matters only where there is one
   for (const std::optional<BufferId>& one : merge.contributions) {
     if (!one) {
-      scratch.contributions.push_back({{}, float_values(run, merge.local, scratch)});
+      scratch.contributions.push_back({{}, float_values(part, run.part_slice(at, merge.local), scratch)});
       continue;
     }
-    if (Status status = check_arrived(run, *one); !status) return {std::move(status), 0, true};
-    const GradientRun::BufferState& state = run.state(*one);
+    const View payload = payload_of(run, *one, at);
     if (run.hop_of(*one) == Hop::kSum) {
-      scratch.contributions.push_back({{}, reinterpret_cast<const float*>(state.memory.data)});
+      scratch.contributions.push_back({{}, reinterpret_cast<const float*>(payload.data)});
     } else {
-      scratch.contributions.push_back({ConstView(state.memory.data, state.bytes), nullptr});
+      scratch.contributions.push_back({payload, nullptr});
       in_codec = &run.codec_of(*one);
     }
-    finite = finite && state.finite;
+    finite = finite && is_finite(run, *one, at);
   }
-  const Slice slice = run.slice_of(merge.to);
+  const Slice slice = run.part_slice(at, run.slice_of(merge.to));
   const compll::Codec& out_codec = run.codec_of(merge.to);
   // A sum on its way to the owner is a contribution there, as a gradient is.
   const auto use = run.hop_of(merge.to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
-  const compll::Encoded made = in_codec->merge(
-      scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec, run.kept(out_codec, use, slice),
-      context_of(run, out_codec.info(), use, slice, seed), run.state(merge.to).memory.data);
-  return {Status::ok(), made.size, finite && made.finite};
+  std::byte* const out = run.parts ? payload_of(run, merge.to, at).data : run.state(merge.to).memory.data;
+  compll::Encoded made =
+      in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
+                      part.kept(out_codec, use, slice), context_of(part, out_codec.info(), use, slice, seed), out);
+  made.finite = made.finite && finite;
+  return made;
+}
+
+TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, float scale, Scratch& scratch) {
+  for (const std::optional<BufferId>& one : merge.contributions) {
+    if (!one) continue;
+    if (Status status = check_arrived(run, *one); !status) return {std::move(status), 0, true};
+  }
+  TaskOutcome outcome;
+  begin_making(run, merge.to);
+  for (std::size_t i = 0; i < run.part_count(); ++i) {
+    end_part(run, merge.to, i, merge_part(run, i, merge, seed, scale, scratch), outcome);
+  }
+  return outcome;
+}
+
+void decode_part(GradientRun& run, std::size_t at, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
+  GradientRun& part = run.part(at);
+  const Slice to = run.part_slice(at, decode.to);
+  const View out = part.memory(to);
+  float* const values = part.is_float32() ? reinterpret_cast<float*>(out.data) : scratch.values.data();
+  run.codec_of(decode.from).decode(payload_of(run, decode.from, at), to.count, values);
+  if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
+    first.result(values, to.count, part.kept(first, GradientRun::KeptBy::kResult, to),
+                 {seed, part.key, part.step, to.first}, values);
+  }
+  if (!part.is_float32()) {
+    compll::from_float32(scratch.values.data(), to.count, part.spec.dtype, out.data);
+  }
 }
 
 TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
-  GradientRun::BufferState& state = run.state(decode.from);
+  const GradientRun::BufferState& state = run.state(decode.from);
   if (Status status = check_arrived(run, decode.from); !status) return {std::move(status), 0, true};
-  const ConstView payload(state.memory.data, state.bytes);
-  const compll::Codec& codec = run.codec_of(decode.from);
-  const View out = run.memory(decode.to);
-  float* const values = run.is_float32() ? reinterpret_cast<float*>(out.data) : scratch.values.data();
-  codec.decode(payload, decode.to.count, values);
-  if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
-    first.result(values, decode.to.count, run.kept(first, GradientRun::KeptBy::kResult, decode.to),
-                 {seed, run.key, run.step, decode.to.first}, values);
-  }
-  if (!run.is_float32()) {
-    compll::from_float32(scratch.values.data(), decode.to.count, run.spec.dtype, out.data);
-  }
+  for (std::size_t i = 0; i < run.part_count(); ++i) decode_part(run, i, decode, seed, scratch);
   return {Status::ok(), state.bytes, state.finite};
 }
 

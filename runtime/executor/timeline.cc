@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "runtime/executor/gradient_run.h"
 
@@ -14,10 +15,11 @@ namespace {
 
 // Lanes of the file: threads first, then one for what leaves to and one for what comes from each peer, because
 // those overlap and a viewer draws one span at a time per lane.
-constexpr std::uint32_t kSendLanes = 1000, kRecvLanes = 100000;
+constexpr std::uint32_t kProgramLane = 999, kSendLanes = 1000, kRecvLanes = 100000;
 
 std::uint32_t lane_of(const Span& span) {
   if (span.kind == SpanKind::kSend) return kSendLanes + static_cast<std::uint32_t>(span.peer);
+  if (span.kind == SpanKind::kWait) return kProgramLane;
   if (span.kind == SpanKind::kRecv) return kRecvLanes + static_cast<std::uint32_t>(span.peer);
   return span.lane;
 }
@@ -25,6 +27,7 @@ std::uint32_t lane_of(const Span& span) {
 std::string lane_name(std::uint32_t lane) {
   if (lane >= kRecvLanes) return "from rank " + std::to_string(lane - kRecvLanes);
   if (lane >= kSendLanes) return "to rank " + std::to_string(lane - kSendLanes);
+  if (lane == kProgramLane) return "program";
   return lane == 0 ? "progress" : "stream " + std::to_string(lane);
 }
 
@@ -40,8 +43,11 @@ nlohmann::json to_json(const Span& span, Rank rank, Clock::time_point origin) {
   if (span.kind == SpanKind::kStep) args["processor_us"] = 1e6 * span.processor_s;
   std::string name = name_of(span.kind);
   if (span.run != nullptr) {
-    name += " " + span.run->spec.name + "[" + std::to_string(span.id.partition) + "]";
+    name += " " + span.run->spec.name;
     args["gradient"] = span.run->spec.name;
+  }
+  if (span.run != nullptr && span.kind != SpanKind::kWait) {
+    name += "[" + std::to_string(span.id.partition) + "]";
     args["partition"] = span.id.partition;
     args["bytes"] = span.bytes;
   }
@@ -64,6 +70,7 @@ const char* name_of(SpanKind kind) {
     case SpanKind::kSend: return "send";
     case SpanKind::kRecv: return "recv";
     case SpanKind::kStep: return "step";
+    case SpanKind::kWait: return "wait";
   }
   return "?";
 }
@@ -86,16 +93,15 @@ std::size_t Timeline::dropped() const { return next_.load() - size(); }
 
 Status Timeline::write(const std::string& path, Rank rank, const std::string& header) const {
   std::ofstream file(path);
-  std::vector<std::uint32_t> lanes;
+  std::set<std::uint32_t> lanes;
   file << "{\"traceEvents\":[\n";
   file << nlohmann::json{
       {"ph", "M"}, {"name", "process_name"}, {"pid", rank}, {"args", {{"name", "rank " + std::to_string(rank)}}}};
   for (std::size_t i = 0; i < size(); ++i) {
-    const std::uint32_t lane = lane_of(spans_[i]);
-    if (std::find(lanes.begin(), lanes.end(), lane) == lanes.end()) lanes.push_back(lane);
+    lanes.insert(lane_of(spans_[i]));
     file << ",\n" << to_json(spans_[i], rank, origin_);
   }
-  for (std::uint32_t lane : lanes) {
+  for (const std::uint32_t lane : lanes) {
     file << ",\n"
          << nlohmann::json{{"ph", "M"},
                            {"name", "thread_name"},

@@ -16,10 +16,11 @@ namespace casync::runtime {
 
 struct GradientRun;
 
-enum class SpanKind : std::uint8_t { kEncode, kDecode, kMerge, kSend, kRecv, kStep };
+/// kWait: the program waited for a gradient.
+enum class SpanKind : std::uint8_t { kEncode, kDecode, kMerge, kSend, kRecv, kStep, kWait };
 const char* name_of(SpanKind kind);
 
-/// One thing that took time.
+/// One interval on one lane.
 struct Span {
   SpanKind kind = SpanKind::kEncode;
   const GradientRun* run = nullptr;  ///< null for a step
@@ -27,7 +28,7 @@ struct Span {
   std::uint32_t step = 0;
   Rank peer = -1;  ///< of a send or recv
   Bytes bytes = 0;
-  std::uint32_t lane = 0;  ///< 0 the progress thread, 1... the streams
+  std::uint32_t lane = 0;  ///< of a task: 0 the progress thread, 1... the streams
   Clock::time_point from, to;
   double processor_s = 0;  ///< of a step: what the session's threads took of processors, codecs apart
 };

@@ -3,22 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
 #include "base/codec_file.h"
 #include "casync/strategies/strategy.h"
 #include "compll/codec/codec.h"
 
 namespace casync::runtime {
 namespace {
-
-std::string value_of(const Facts& facts, const std::string& name) {
-  for (const auto& [fact, value] : facts) {
-    if (fact == name) return value;
-  }
-  return "nothing";
-}
 
 std::string text_of(const WarmUpFrom& from) { return fmt::format("{} {}", from.parameter, from.value); }
 
@@ -73,45 +63,12 @@ Facts facts_of(const Plan& plan) {
     add_choice("plan: gradient " + entry.name, entry.choice, facts);
   }
   facts.emplace_back("plan: fusion_bytes", std::to_string(plan.fusion_bytes));
+  facts.emplace_back("plan: coordinated", plan.coordinated ? "true" : "false");
   facts.emplace_back("plan: seed", std::to_string(plan.seed));
   facts.emplace_back("plan: local_sgd every", std::to_string(plan.mode.every));
   facts.emplace_back("plan: local_sgd from_step", std::to_string(plan.mode.from_step));
   facts.emplace_back("plan: staleness", std::to_string(plan.mode.staleness));
   return facts;
-}
-
-std::string first_difference(std::span<const Facts> of_rank) {
-  for (std::size_t rank = 1; rank < of_rank.size(); ++rank) {
-    const Facts& one = of_rank[0];
-    const Facts& other = of_rank[rank];
-    const auto differ = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
-    if (differ.first == one.end() && differ.second == other.end()) continue;
-    const std::string& name = differ.first != one.end() ? differ.first->first : differ.second->first;
-    return name + ": rank 0 has " + value_of(one, name) + ", rank " + std::to_string(rank) + " has " +
-           value_of(other, name);
-  }
-  return "";
-}
-
-Status agree(Group& group, const std::string& what, const Facts& facts, Clock::time_point deadline) {
-  Result<std::vector<std::string>> all = group.all_gather(what, nlohmann::json(facts).dump(), deadline);
-  if (!all) return all.status();
-  std::vector<Facts> of_rank;
-  for (std::size_t rank = 0; rank < all->size(); ++rank) {
-    const nlohmann::json read = nlohmann::json::parse((*all)[rank], nullptr, false);
-    if (!read.is_array()) return data_loss(what + ": rank " + std::to_string(rank) + " sent no facts");
-    Facts one;
-    for (const nlohmann::json& fact : read) {
-      if (!fact.is_array() || fact.size() != 2 || !fact[0].is_string() || !fact[1].is_string()) {
-        return data_loss(what + ": rank " + std::to_string(rank) + " sent a fact that is none");
-      }
-      one.emplace_back(fact[0].get<std::string>(), fact[1].get<std::string>());
-    }
-    of_rank.push_back(std::move(one));
-  }
-  const std::string difference = first_difference(of_rank);
-  if (difference.empty()) return Status::ok();
-  return invalid_argument("the ranks do not agree (" + what + "): " + difference);
 }
 
 }  // namespace casync::runtime

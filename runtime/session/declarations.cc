@@ -5,6 +5,8 @@
 #include <xxhash.h>
 
 #include "casync/planner/decide.h"
+#include "casync/strategies/exchange.h"
+#include "compll/codec/element_limit.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/hop_codecs.h"
@@ -50,6 +52,7 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   declared.decision.second_hop = for_dtype(declared.decision.second_hop, gradient.dtype);
   Result<std::unique_ptr<GradientRun>> run = make_run(declared, topology, 0, 0);
   if (!run) return named(run.status());
+  declared.text = text_of(declared.spec, declared.decision);
   return declared;
 }
 
@@ -72,12 +75,24 @@ Status submitted_twice(const GradientSpec& gradient, std::uint32_t step) {
                           ": end the step first");
 }
 
+/// InvalidArgument: a partition has more elements than a codec of the decision.
+Status check_partition(const Declared& declared, const HopCodecs& codecs) {
+  const Elements largest = partition_slice(declared.spec.elements(), declared.decision.partitions, 0).count;
+  for (const auto* codec : {&codecs.first, &codecs.second}) {
+    if (Status status = compll::check_elements((*codec)->info(), largest); !status) {
+      return Status(status.code(), "gradient " + declared.spec.name + ", partition 0: " + status.message());
+    }
+  }
+  return Status::ok();
+}
+
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner) {
   const Decision& decision = declared.decision;
   if (compll::has_rounds(decision.codec.name)) return make_rounds_run(declared, topology, self, first_owner);
   Result<HopCodecs> codecs = make_codecs(decision, declared.spec.dtype);
   if (!codecs) return codecs.status();
+  CASYNC_RETURN_IF_ERROR(check_partition(declared, *codecs));
   Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of);
   if (!graph) return graph.status();
   auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));

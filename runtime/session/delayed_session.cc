@@ -147,6 +147,38 @@ bool DelayedSession::done(Handle handle) const {
   return own.has_result(handle);
 }
 
+Status DelayedSession::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
+                                std::vector<Handle>* done) {
+  done->clear();
+  if (forked()) return session_->wait_any(handles, interrupted, done);
+  thread_local std::vector<Handle> reductions, reduced;  // keep their memory: this runs in every step
+  reductions.clear();
+  {
+    std::lock_guard lock(mutex_);
+    for (const Handle handle : handles) {
+      const Result<Gradient*> gradient = gradient_of(handle);
+      if (!gradient) return gradient.status();
+      if ((*gradient)->has_result(handle)) {
+        done->push_back(handle);
+      } else {
+        reductions.push_back(*(*gradient)->reduction);
+      }
+    }
+  }
+  if (!done->empty()) return Status::ok();
+  const Status status = session_->wait_any(reductions, interrupted, &reduced);
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0, next = 0; i < handles.size() && next < reduced.size(); ++i) {
+    if (reductions[i] != reduced[next]) continue;
+    ++next;
+    // step() may have handed it over meanwhile, and the memory is the next step's.
+    Gradient& gradient = gradients_[index_of(handles[i])];
+    if (!gradient.has_result(handles[i])) hand_over(gradient);
+    done->push_back(handles[i]);
+  }
+  return tell(status);
+}
+
 Status DelayedSession::note_exposed(Handle handle, double seconds) {
   if (forked()) return session_->note_exposed(handle, seconds);
   std::optional<Handle> reduction;

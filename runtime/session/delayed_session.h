@@ -30,10 +30,14 @@ class DelayedSession final : public Session {
   int ranks() const override { return session_->ranks(); }
   const Topology& topology() const override { return session_->topology(); }
   Exchanged exchanged() const override { return session_->exchanged(); }
+  void end_submissions() override { session_->end_submissions(); }
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override;
+  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done) override;
+  void nudge() override { session_->nudge(); }
   Status note_exposed(Handle handle, double seconds) override;
   Result<StepResult> step() override;
   SessionStats stats() const override;

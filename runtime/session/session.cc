@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "runtime/control/tree.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/handles.h"
 #include "runtime/session/session_impl.h"
@@ -16,9 +17,10 @@
 namespace casync::runtime {
 namespace {
 
-constexpr Seconds kGoodbye{5};  // what close() gives the other ranks
+// How long a rank that has left may take to end its threads.
+constexpr Seconds kLetGo{1};
 
-void add_exposed(GradientRun& run, double seconds) { run.exposed_s.store(run.exposed_s.load() + seconds); }
+void add_exposed(GradientRun& run, double seconds) { run.exposed_s.fetch_add(seconds); }
 
 }  // namespace
 
@@ -36,9 +38,9 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   const auto known = ids_.find(gradient.name);
   if (known != ids_.end()) {
     const Declared& before = declared_[static_cast<std::size_t>(known->second)];
-    const std::string was = text_of(before.spec, before.decision), is = text_of(declared->spec, declared->decision);
-    if (was == is) return known->second;
-    return invalid_argument("gradient " + gradient.name + " was declared as " + was + ", and now as " + is);
+    if (before.text == declared->text) return known->second;
+    return invalid_argument("gradient " + gradient.name + " was declared as " + before.text + ", and now as " +
+                            declared->text);
   }
   for (const Declared& other : declared_) {
     if (other.key == declared->key) {
@@ -50,6 +52,7 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   ids_.emplace(gradient.name, id);
   declared_.push_back(std::move(*declared));
   submitted_.emplace_back();
+  runs_.push_back(nullptr);
   return id;
 }
 
@@ -100,18 +103,22 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
       std::lock_guard lock(mutex_);
       if (closed_) return aborted("the session is closed");
       CASYNC_RETURN_IF_ERROR(check(submissions));
+      const bool compared = steps_compared();
+      if (compared) claim_declared();
+      std::lock_guard gone_lock(gone_mutex_);
       gone = gone_;
-      if (gone.is_ok() && sealed()) {
+      if (compared && (gone.is_ok() || submissions.empty())) {
         start(submissions, handles);
         return Status::ok();
       }
     }
     if (!gone.is_ok()) return end_with(gone);
-    if (Status status = seal(); !status) return end_with(status);  // and look again: others submit, too
+    if (Status status = compare_steps(); !status) return end_with(status);  // and look again: others submit, too
   }
 }
 
-/// Under mutex_, to the end: a peer that breaks either is in gone_ before, or finds these gradients under way.
+/// Under mutex_ and gone_mutex_, to the end: a peer that breaks either is in gone_ before, or finds these gradients
+/// under way.
 void SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
   const Clock::time_point now = Clock::now();
   if (submissions.empty()) return;
@@ -124,13 +131,19 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
     last.since = now;
     last.waited_since = {};
     handles[i] = handle_of(step_, submissions[i].gradient);
-    starts_.push_back({runs_[index], step_, submissions[i].data});
+    if (runs_[index] != nullptr) {
+      starts_.push_back({runs_[index], step_, submissions[i].data});
+    } else {
+      held_.push_back({index, step_, submissions[i].data});
+    }
     if (recorder_) recorder_->submitted(index, program);
     if (samples()) sampler_->submitted(index, declared_[index].spec, submissions[i].data, step_);
   }
+  if (const std::size_t held = submissions.size() - starts_.size(); held > 0) executor_->hold(static_cast<int>(held));
   executor_->submit(starts_);
 }
 
+/// Null: not every rank has declared the gradient.
 Result<GradientRun*> SessionImpl::run_of(Handle handle) const {
   const std::uint32_t index = index_of(handle);
   if (index < runs_.size() && submitted_[index].steps > step_of(handle)) return runs_[index];
@@ -141,7 +154,7 @@ bool SessionImpl::done(Handle handle) const {
   if (forked()) return false;
   std::lock_guard lock(mutex_);
   const Result<GradientRun*> run = run_of(handle);
-  const bool is_done = run && (*run)->completed.load(std::memory_order_acquire) > step_of(handle);
+  const bool is_done = run && *run != nullptr && (*run)->completed.load(std::memory_order_acquire) > step_of(handle);
   if (is_done && recorder_) recorder_->needs(index_of(handle), program_now());
   return is_done;
 }
@@ -152,21 +165,31 @@ Status SessionImpl::note_exposed(Handle handle, double seconds) {
   std::lock_guard lock(mutex_);
   const Result<GradientRun*> run = run_of(handle);
   if (!run) return run.status();
-  add_exposed(**run, seconds);
+  if (*run == nullptr) return Status::ok();
+  const Clock::time_point now = Clock::now();
+  const Seconds shown(std::min(seconds, options_.timeout_s));
+  waited(**run, step_of(handle), now - std::chrono::duration_cast<Clock::duration>(shown), now);
   return Status::ok();
+}
+
+/// Counts the wait for reports, and shows it in the timeline if it is long enough to be seen there.
+void SessionImpl::waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now) {
+  constexpr Seconds kLeastShown{5e-6};
+  add_exposed(run, Seconds(now - since).count());
+  if (timeline_ && now - since >= kLeastShown) {
+    timeline_->record({SpanKind::kWait, &run, {}, step, -1, 0, 0, since, now, 0});
+  }
 }
 
 Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
   CASYNC_RETURN_IF_ERROR(usable());
   const Clock::time_point now = Clock::now();
-  GradientRun* run = nullptr;
   Clock::time_point since, last;
   const bool recorded = recorder_ && waiter == Waiter::kProgram;
   {
     std::lock_guard lock(mutex_);
     const Result<GradientRun*> known = run_of(handle);
     if (!known) return known.status();
-    run = *known;
     Submitted& submitted = submitted_[index_of(handle)];
     if (submitted.waited_since == Clock::time_point{}) submitted.waited_since = now;
     since = submitted.since;
@@ -174,14 +197,59 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
     if (recorded) recorder_->waits(index_of(handle), program_now());
   }
   const bool own = timeout_s >= 0 && timeout_s < options_.timeout_s;
-  Status status = wait_for(*run, step_of(handle), own ? std::min(last, after(Seconds(timeout_s))) : last, since);
-  if (waiter == Waiter::kProgram) add_exposed(*run, Seconds(Clock::now() - now).count());
+  const Clock::time_point until = own ? std::min(last, after(Seconds(timeout_s))) : last;
+  const Result<GradientRun*> run = wait_for_run(handle, until, last);
+  Status status = run ? wait_for(**run, step_of(handle), until, since) : run.status();
+  if (run && waiter == Waiter::kProgram) waited(**run, step_of(handle), now, Clock::now());
   if (recorded) {
     std::lock_guard lock(mutex_);
     recorder_->goes_on(program_now());
   }
-  if (status.code() == StatusCode::kTimeout && Clock::now() >= last) return end_late(*run, status);
+  if (run && status.code() == StatusCode::kTimeout && Clock::now() >= last) return end_late(**run, status);
   return status;
+}
+
+Result<SessionImpl::Earliest> SessionImpl::begin_wait(std::span<const Handle> handles,
+                                                      std::vector<Executor::Awaited>* awaited) {
+  const Clock::time_point now = Clock::now();
+  const auto timeout = std::chrono::duration_cast<Clock::duration>(Seconds(options_.timeout_s));
+  Earliest earliest;
+  awaited->clear();
+  for (const Handle handle : handles) {
+    const Result<GradientRun*> run = run_of(handle);
+    if (!run) return run.status();
+    awaited->push_back({*run, step_of(handle)});
+    Submitted& submitted = submitted_[index_of(handle)];
+    if (submitted.waited_since == Clock::time_point{}) submitted.waited_since = now;
+    const Clock::time_point last = submitted.waited_since + timeout;
+    if (last < earliest.last) earliest = {handle, last};
+  }
+  return earliest;
+}
+
+Status SessionImpl::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
+                             std::vector<Handle>* done) {
+  done->clear();
+  CASYNC_RETURN_IF_ERROR(usable());
+  thread_local std::vector<Executor::Awaited> awaited;  // keeps its memory: this runs in every step
+  std::unique_lock lock(mutex_);
+  const std::uint64_t seen = openings_.load();
+  const Result<Earliest> earliest = begin_wait(handles, &awaited);
+  lock.unlock();
+  if (!earliest) return earliest.status();
+  // A gradient that is held has no run. Once it has one the caller asks again.
+  const auto stop = [&] { return interrupted.load() || openings_.load() != seen; };
+  const Status status = executor_->wait_any(awaited, earliest->last, std::cref(stop));
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    if (awaited[i].run != nullptr && awaited[i].run->completed.load(std::memory_order_acquire) > awaited[i].step)
+      done->push_back(handles[i]);
+  }
+  // A wait for that one alone says what it lacks, and ends the job.
+  return status.code() == StatusCode::kTimeout ? wait(earliest->handle, -1, Waiter::kHelper) : status;
+}
+
+void SessionImpl::nudge() {
+  if (!forked()) executor_->nudge();
 }
 
 Status SessionImpl::wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline,
@@ -194,40 +262,57 @@ Status SessionImpl::wait_for(GradientRun& run, std::uint32_t step, Clock::time_p
 
 Result<StepResult> SessionImpl::step() {
   CASYNC_RETURN_IF_ERROR(usable());
-  if (executor_->failing()) return failure();
-  if (Status status = wait_for_step(); !status) return end_with(status);
-  return commit();
+  const Clock::time_point until = deadline();
+  if (std::lock_guard lock(mutex_); recorder_) recorder_->computed(program_now());
+  while (true) {
+    if (Status status = wait_for_step(until); !status) return end_with(status);
+    std::lock_guard lock(mutex_);
+    if (is_complete()) return commit();  // else another thread has submitted meanwhile
+  }
 }
 
-Status SessionImpl::wait_for_step() {
+/// Nothing of the step is under way. Under mutex_.
+bool SessionImpl::is_complete() const {
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (submitted_[i].steps != step_ + 1) continue;
+    if (runs_[i] == nullptr || runs_[i]->completed.load(std::memory_order_acquire) <= step_) return false;
+  }
+  return true;
+}
+
+/// Returns OK when all that had been submitted is complete, also when the job has failed since.
+Status SessionImpl::wait_for_step(Clock::time_point until) {
+  end_submissions();
+  CASYNC_RETURN_IF_ERROR(wait_for_held(until));
   GradientRun* last = nullptr;
   Clock::time_point since;
   std::uint32_t step = 0;
+  bool any = false;
   {
     std::lock_guard lock(mutex_);
     step = step_;
-    if (recorder_) recorder_->computed(program_now());
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-      if (submitted_[i].steps != step_ + 1 || runs_[i]->completed.load() > step_) continue;
+      if (submitted_[i].steps != step_ + 1) continue;
+      any = true;
+      if (runs_[i] == nullptr || runs_[i]->completed.load() > step_) continue;
       last = runs_[i];
       since = submitted_[i].since;
     }
   }
-  const Clock::time_point now = Clock::now(), until = deadline();
+  if (executor_->failing() && (!any || aborted_)) return executor_->failure();
+  if (last == nullptr) return Status::ok();
   // Waiting for one gradient first, because its Timeout says what is missing.
-  if (last != nullptr) {
-    const Status status = wait_for(*last, step, until, since);
-    add_exposed(*last, Seconds(Clock::now() - now).count());
-    if (status.code() == StatusCode::kTimeout) return end_late(*last, status);
-    CASYNC_RETURN_IF_ERROR(status);
-  }
-  Status status = executor_->wait_all(until);
-  if (status.code() != StatusCode::kTimeout || executor_->failing()) return status;
-  return timeout_error(fmt::format("step {}: not done after {} s: {}", step, options_.timeout_s, status.message()));
+  const Clock::time_point now = Clock::now();
+  const Status status = wait_for(*last, step, until, since);
+  waited(*last, step, now, Clock::now());
+  if (status.code() == StatusCode::kTimeout) return end_late(*last, status);
+  CASYNC_RETURN_IF_ERROR(status);
+  const Status all = executor_->wait_all(until);
+  if (all.code() != StatusCode::kTimeout || executor_->failing()) return Status::ok();  // the caller looks again
+  return timeout_error(fmt::format("step {}: not done after {} s: {}", step, options_.timeout_s, all.message()));
 }
 
 StepResult SessionImpl::commit() {
-  std::lock_guard lock(mutex_);
   StepResult result;
   result.step = step_;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
@@ -248,6 +333,7 @@ StepResult SessionImpl::commit() {
   if (watch_) watch(Seconds(now - step_begun_).count());
   step_begun_ = now;
   ++step_;
+  warn_of_strangers();
   return result;
 }
 
@@ -265,32 +351,51 @@ void SessionImpl::record_step() {
                      std::max(0.0, spent - std::exchange(spent_s_, spent))});
 }
 
+/// Under mutex_.
+Farewell SessionImpl::farewell() const {
+  Farewell farewell{step_, {}};
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (submitted_[i].steps == step_ + 1 && runs_[i] != nullptr && runs_[i]->completed.load() > step_) {
+      farewell.gradients.push_back(declared_[i].key);
+    }
+  }
+  return farewell;
+}
+
 Status SessionImpl::close() {
   CASYNC_RETURN_IF_ERROR(usable());
+  Farewell completed;
   {
     std::lock_guard lock(mutex_);
-    if (closed_) return Status::ok();
-    closed_ = true;
+    if (closed_.exchange(true)) return Status::ok();
+    completed = farewell();
   }
-  const bool healthy = !executor_->failing();
-  Status status;
-  if (healthy) {
-    status = say_goodbye();
-  } else {  // which has been told, or nobody asked
-    static_cast<void>(group_->close(Clock::now()));
-  }
-  executor_->stop(after(Seconds(healthy ? 1.0 : 0.1)));
+  const Status status = executor_->failing() ? Status::ok() : say_goodbye(completed);
+  static_cast<void>(group_->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
+  executor_->stop(after(kLetGo));
   if (timeline_) write_trace();
   if (recorder_ && records()) write_record();
   if (sampler_) write_samples();
   return status;
 }
 
-Status SessionImpl::say_goodbye() {
-  Status status = group_->close(after(kGoodbye));
+Status SessionImpl::say_goodbye(const Farewell& completed) {
   if (const int active = executor_->active(); active > 0) {
+    static_cast<void>(group_->close(after(kLetGo), encode_farewell(completed)));
     return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
   }
+  Status status = executor_->settle(deadline());
+  if (status.code() == StatusCode::kTimeout) log().warn("closing: {}", status.message());
+  if (!status && executor_->failing()) return status;
+  return leave(completed);
+}
+
+/// Rank 0 serves the others until they have left, too. They give it and each other no longer than a rank may be silent.
+Status SessionImpl::leave(const Farewell& completed) {
+  // Rank 0 serves the others, and in a tree of ranks many do.
+  const bool serves = launch_.rank == 0 || launch_.ranks > kStarRanks;
+  const Seconds patience = serves ? Seconds(options_.timeout_s) : dead_;
+  Status status = group_->close(after(patience), encode_farewell(completed));
   if (status.code() != StatusCode::kTimeout) return status;
   log().info("left before others did: {}", status.message());  // they may write a checkpoint first
   return Status::ok();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -69,8 +70,14 @@ struct SessionStats {
 
 /// One gradient's memory between steps, to be saved with the model.
 struct GradientState {
+  struct Range {
+    Elements first = 0, count = 0;
+  };
   std::string codec;            ///< what the residual belongs to: names and parameters
   std::vector<float> residual;  ///< as many as the gradient has elements; empty without feedback
+  /// Elements whose mean this rank encodes: their residual counts once for each rank. Only in states that are taken.
+  std::vector<Range> owned = {};
+  bool is_residual = false;  ///< `residual` is what was not sent, one float for each element, and nothing else
 };
 struct SessionState {
   std::uint32_t step = 0;
@@ -84,7 +91,10 @@ struct SessionState {
 ///
 /// Threads: any thread may call anything; one thread at a time per call of step(), declare() and load_state().
 /// Errors:  the first failure is final and the same on all ranks; every later call returns it. By then nothing of the
-///          session touches the gradients any more.
+///          session touches the gradients any more: a call waits up to timeout_s for a task that was begun, and the
+///          failure says so if that was not enough.
+/// Stalls:  when nothing has moved for 30 s (or timeout_s / 10, if that is less) although gradients are under way, each
+///          rank logs a warning with what it lacks and from whom, and again every minute.
 /// Forks:   in a forked child, which has none of its threads, every call returns Unavailable, at once.
 class Session {
  public:
@@ -102,14 +112,17 @@ class Session {
   /// parameters (what they were when they last were the same, minus what they are), which are submitted like gradients.
   virtual Exchanged exchanged() const = 0;
 
-  /// Makes a gradient known; on every rank, before the step that uses it, in any order.
+  /// Makes a gradient known. Every rank declares it, in any order, at the latest before the step() of the first step in
+  /// which a rank submits it. Ranks compare declarations by name once each has submitted something or ended a step
+  /// after declaring; a difference ends the job with InvalidArgument, the first difference and both values.
   /// InvalidArgument: a name declared differently before, an unknown codec or parameter. PlanError: a decision
   /// that cannot be carried out. The same specification again gives the same id.
   virtual Result<GradientId> declare(const GradientSpec& gradient) = 0;
 
   /// Starts reducing, in place. Any order, any thread. The memory is the session's until the handle is done.
-  /// `handles` has room for one of each submission. The first submit after a declare() or load_state() compares
-  /// declarations and steps of all ranks and waits for them; no other allocates or waits.
+  /// `handles` has room for one of each submission. A gradient that some rank has not declared yet is held until then.
+  /// The first submit of a session and after load_state() compares steps of all ranks and waits for them; others do not
+  /// wait. A submit after a declare() allocates; others do not.
   /// InvalidArgument: unknown id, wrong size, submitted twice in one step, a step that exchanges nothing; nothing of
   /// this call was started.
   virtual Status submit(std::span<const Submission> submissions, std::span<Handle> handles) = 0;
@@ -121,10 +134,23 @@ class Session {
   /// passed since somebody first waited for this submission: that ends the job, on all ranks.
   virtual Status wait(Handle handle, double timeout_s, Waiter waiter = Waiter::kProgram) = 0;
   virtual bool done(Handle handle) const = 0;
+  /// Waits on a helper's thread until one of `handles` is done, or until `interrupted` is set and nudge() has been
+  /// called. May return earlier with none. Fills `done` with those that are, also on an error. The session's timeout_s
+  /// runs for each of them as in wait(), and ends the job. Aborted: the session was closed.
+  virtual Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
+                          std::vector<Handle>* done) = 0;
+  virtual void nudge() = 0;
   /// The program stood still for so long because of this gradient, and not in wait() or step(): for reports.
   virtual Status note_exposed(Handle handle, double seconds) = 0;
 
-  /// Ends the step: waits for all submitted, then commits residuals (or, not finite, keeps the old).
+  /// Says that this rank submits nothing more in the step under way, as step() does. For programs that wait for handles
+  /// ahead of step(): ranks whose gradients differ in name then learn it at once, and not by a timeout. Any thread.
+  virtual void end_submissions() = 0;
+
+  /// Ends the step: waits for all submitted, then commits residuals (or, not finite, keeps the old). The submissions of
+  /// a step happen before its step(), on every rank; one that another thread makes meanwhile is waited for, too, or is
+  /// of the next step. A step that was complete when another rank left or failed is committed all the same, and the
+  /// next call returns the failure.
   virtual Result<StepResult> step() = 0;
 
   virtual SessionStats stats() const = 0;
@@ -140,8 +166,10 @@ class Session {
   /// Ends the job on all ranks with this reason.
   virtual void abort(const std::string& reason) = 0;
 
-  /// Says goodbye and gives the others 5 s for theirs, and ends the session's threads. Nothing but the destructor may
-  /// follow.
+  /// Waits until everything that this rank has sent has arrived, says goodbye and ends the session's threads. Ranks may
+  /// close in any order, and long after one another: whoever needs nothing more of a rank that has left goes on, and
+  /// whoever does learns it at once. Rank 0 serves the others until they have left, too, for timeout_s at most; they
+  /// wait for each other's goodbyes as long as a rank may be silent. Nothing but the destructor may follow.
   /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile.
   virtual Status close() = 0;
 };

@@ -11,9 +11,6 @@
 namespace casync::runtime {
 namespace {
 
-// How long streams may take to finish what they are at, and the transport to let go.
-constexpr Seconds kEnding{5};
-
 // How long a rank that lacks only results leaves the word to those who lack a contribution, and know whose.
 constexpr Seconds kTheirWord{0.5};
 
@@ -39,7 +36,7 @@ Status SessionImpl::usable() const {
                   getpid()));
 }
 
-Status SessionImpl::failure() const { return executor_->wait_for_end(after(kEnding)); }
+Status SessionImpl::failure() const { return executor_->wait_for_end(deadline()); }
 
 std::string SessionImpl::named(Rank peer) const {
   return fmt::format("rank {} ({}, pid {})", peer, group_->host_of(peer), group_->pid_of(peer));
@@ -60,43 +57,53 @@ Status SessionImpl::end_late(const GradientRun& run, const Status& cause) {
 
 /// The same on the progress thread, which must go on to end it.
 void SessionImpl::end_here(const Status& cause) {
-  bool closed = false;
-  {
-    std::lock_guard lock(mutex_);
-    closed = closed_;
-  }
-  if (!closed) group_->abort(cause);
-  const Status first = closed ? cause : group_->failure();
+  if (!closed_) group_->abort(cause);
+  const Status first = closed_ ? cause : group_->failure();
   executor_->fail(first.is_ok() ? cause : first);
 }
 
 void SessionImpl::peer_broke(Rank peer, const Status& status) {
   const Status why(status.code(), named(peer) + ": " + status.message());
-  if (!note_gone(why)) return;
+  if (!note_gone(peer, why)) return;
   // Gone while this rank is idle: it may have left after its last step, as this rank will, and whoever submits again
   // learns of it. What it says is another matter: wrong now is wrong for good.
   if (!executor_->idle() || status.code() != StatusCode::kPeerFailure) end_here(why);
 }
 
-void SessionImpl::peer_left(Rank peer) {
+void SessionImpl::peer_left(Rank peer, const std::string& last_words) {
+  Result<Farewell> farewell = decode_farewell(last_words);
+  if (!farewell)
+    return executor_->fail(Status(farewell.status().code(), named(peer) + ": " + farewell.status().message()));
   const Status why = peer_failure(named(peer) + " left the job: its session was closed");
-  if (note_gone(why)) executor_->peer_left(why);
+  if (!note_left(peer, why)) return;
+  executor_->peer_left({peer, farewell->steps, std::move(farewell->gradients), why});
 }
 
 void SessionImpl::peer_compares(std::uint64_t comparisons) {
-  std::lock_guard lock(mutex_);
-  comparisons_due_ = std::max(comparisons_due_, comparisons);
+  std::uint64_t due = comparisons_due_.load();
+  while (due < comparisons && !comparisons_due_.compare_exchange_weak(due, comparisons)) {
+  }
 }
 
-bool SessionImpl::note_gone(const Status& why) {
-  std::lock_guard lock(mutex_);
-  if (closed_) return false;
+/// False: nobody has to hear of it.
+bool SessionImpl::note_gone(Rank peer, const Status& why) {
+  std::lock_guard lock(gone_mutex_);
+  // Who said goodbye has been confirmed everything, and its connections may end.
+  if (closed_ || (left_.contains(peer) && why.code() == StatusCode::kPeerFailure)) return false;
   if (gone_.is_ok()) gone_ = why;  // the first explains the others
+  return true;
+}
+
+bool SessionImpl::note_left(Rank peer, const Status& why) {
+  if (!note_gone(peer, why)) return false;
+  std::lock_guard lock(gone_mutex_);
+  left_.insert(peer);
   return true;
 }
 
 void SessionImpl::abort(const std::string& reason) {
   if (forked()) return;
+  aborted_ = true;
   static_cast<void>(end_with(peer_failure("rank " + std::to_string(launch_.rank) + " aborted the job: " + reason)));
 }
 

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "casync/strategies/owners.h"
 #include "runtime/control/fd.h"
 #include "runtime/control/group.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/executor.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
+#include "runtime/session/farewell.h"
 #include "runtime/session/gradient_sampler.h"
+#include "runtime/session/handles.h"
+#include "runtime/session/late_names.h"
 #include "runtime/session/prediction_watch.h"
 #include "runtime/session/program_clock.h"
 #include "runtime/session/recorder.h"
@@ -21,8 +28,14 @@
 
 namespace casync::runtime {
 
-/// Session over Group and Executor. Opening is in session_open.cc, the comparison before a gradient's first step in
-/// session_seal.cc, failures in session_failure.cc, state in session_state.cc, reports in session_report.cc.
+/// The name under which ranks compare a gradient.
+std::string claim_name(const GradientSpec& gradient);
+
+/// Session over Group and Executor. Opening is in session_open.cc, comparisons with other ranks in session_seal.cc,
+/// failures in session_failure.cc, state in session_state.cc, reports in session_report.cc.
+///
+/// Each gradient is claimed by the first submit() or step() after its declaration. Once all ranks have claimed it the
+/// progress thread makes its run. Submissions made earlier are held until then.
 class SessionImpl final : public Session {
  public:
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options);
@@ -32,10 +45,14 @@ class SessionImpl final : public Session {
   int ranks() const override { return launch_.ranks; }
   const Topology& topology() const override { return topology_; }
   Exchanged exchanged() const override;
+  void end_submissions() override;
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   Status wait(Handle handle, double timeout_s, Waiter waiter) override;
   bool done(Handle handle) const override;
+  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done) override;
+  void nudge() override;
   Status note_exposed(Handle handle, double seconds) override;
   Result<StepResult> step() override;
   SessionStats stats() const override;
@@ -53,9 +70,17 @@ class SessionImpl final : public Session {
     Clock::time_point waited_since;  ///< when somebody first waited for it; the clock's zero: nobody did
   };
 
+  /// A submission of a gradient that some rank has not declared yet.
+  struct Held {
+    std::size_t gradient = 0;
+    std::uint32_t step = 0;
+    View data;
+  };
+
   SessionImpl(const SessionOptions& options, Launch launch, Plan plan);
   Status connect();
   Status open_executor();
+  void agreed(const Agreement& agreement);
   Facts settings() const;
 
   bool forked() const;
@@ -63,17 +88,24 @@ class SessionImpl final : public Session {
   Status failure() const;
   std::string named(Rank peer) const;
   void peer_broke(Rank peer, const Status& status);
-  void peer_left(Rank peer);
+  void peer_left(Rank peer, const std::string& last_words);
   void peer_compares(std::uint64_t comparisons);
   void end_here(const Status& cause);
-  bool note_gone(const Status& why);
+  bool note_gone(Rank peer, const Status& why);
+  bool note_left(Rank peer, const Status& why);
   Status end_with(const Status& cause);
   Status end_late(const GradientRun& run, const Status& cause);
 
-  bool sealed() const { return runs_.size() == declared_.size() && executor_->comparisons() >= comparisons_due_; }
-  Status seal();
-  Status compare(const std::vector<Declared>& declared, Facts facts);
-  Status add_runs(std::span<const Declared> declared, std::size_t known);
+  bool steps_compared() const { return executor_->comparisons() >= comparisons_due_; }
+  Status compare_steps();
+  void claim_declared();
+  Status open_gradients(const Agreement& agreement);
+  std::vector<std::size_t> owners_of(std::span<const Declared> declared, bool in_turn);
+  Status take_in(std::span<const std::size_t> ids, std::vector<std::unique_ptr<GradientRun>> runs);
+  void start_held();
+  Status wait_until_open(const std::function<bool()>& is_open, Clock::time_point deadline);
+  Status wait_for_held(Clock::time_point deadline);
+  Result<GradientRun*> wait_for_run(Handle handle, Clock::time_point deadline, Clock::time_point last);
   void warn_of_strangers();
 
   Status check(std::span<const Submission> submissions);
@@ -81,10 +113,20 @@ class SessionImpl final : public Session {
   void start(std::span<const Submission> submissions, std::span<Handle> handles);
   Result<GradientRun*> run_of(Handle handle) const;
   Status wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline, Clock::time_point since);
-  Status wait_for_step();
+  /// The first of `handles` whose time is over, and when. Under mutex_.
+  struct Earliest {
+    Handle handle{};
+    Clock::time_point last = Clock::time_point::max();
+  };
+  Result<Earliest> begin_wait(std::span<const Handle> handles, std::vector<Executor::Awaited>* awaited);
+  Status wait_for_step(Clock::time_point until);
+  bool is_complete() const;
   StepResult commit();
   void record_step();
-  Status say_goodbye();
+  void waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now);
+  Farewell farewell() const;
+  Status say_goodbye(const Farewell& completed);
+  Status leave(const Farewell& completed);
   Status check_state(const GradientRun& run, const GradientState& state) const;
   static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
@@ -107,35 +149,45 @@ class SessionImpl final : public Session {
   const Launch launch_;
   const unsigned generation_ = fork_generation();
   const Plan plan_;
-  Topology topology_;  ///< written before open() returns
+  Topology topology_;  ///< written before open() returns, as is
+  Seconds dead_{};     ///< how long a rank may be silent
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Executor> executor_;  // before group_: the group's callbacks use it until the group is gone
   std::unique_ptr<Group> group_;
 
-  std::mutex seal_mutex_;           ///< one at a time compares declarations
-  mutable std::mutex mutex_;        ///< what follows
-  std::vector<Declared> declared_;  ///< by GradientId
+  LateNames late_names_;
+  std::optional<Owners> owners_;            ///< written before open() returns, then the progress thread's
+  std::atomic<std::uint64_t> openings_{0};  ///< how often runs_ or held_ have changed by an agreement
+  std::mutex comparison_mutex_;             ///< one at a time compares steps
+  mutable std::mutex mutex_;                ///< what follows
+  std::vector<Declared> declared_;          ///< by GradientId
   std::map<std::string, GradientId> ids_;
-  std::vector<GradientRun*> runs_;       ///< by GradientId; the executor owns them; shorter until seal()
+  std::vector<GradientRun*> runs_;  ///< by GradientId; the executor owns them; null: not agreed yet
+  std::size_t claimed_ = 0;         ///< how many of declared_ have been claimed
+  std::vector<Held> held_;
   std::vector<Submitted> submitted_;     ///< by GradientId
   std::vector<Executor::Start> starts_;  ///< of one submit(); keeps its memory
   std::uint64_t submit_calls_ = 0;
   std::map<std::string, GradientState> waiting_state_;  ///< loaded before its gradient was sealed
   bool strangers_unsaid_ = false;                       ///< what never was declared has not been warned of
   bool loaded_ = false;                                 ///< a state, since the last comparison
-  std::uint64_t comparisons_due_ = 0;                   ///< before the next submission: somebody has loaded a state
   std::uint32_t step_ = 0;
   std::uint32_t steps_here_ = 0;  ///< ended in this session, loaded ones apart
   Clock::time_point step_begun_;
   double spent_s_ = 0;  ///< processor time of the executor's threads beyond codecs until then; with a timeline
-  Status gone_;         ///< why the first rank to go can no longer take part
   std::uint64_t first_step_allocations_ = 0;
   std::optional<PredictionWatch> watch_;
   mutable std::optional<Recorder> recorder_;  ///< done() tells it something, too
   mutable ProgramClock program_clock_;        ///< of recorder_
   std::optional<GradientSampler> sampler_;
-  bool closed_ = false;
+
+  std::atomic<std::uint64_t> comparisons_due_{1};  ///< of steps, until the next submission
+  std::atomic<bool> closed_{false};                ///< written under mutex_
+  std::atomic<bool> aborted_{false};               ///< by this rank's program
+  std::mutex gone_mutex_;  ///< taken last, for moments: the group's thread waits for it, which keeps the heartbeat
+  Status gone_;            ///< why the first rank to go can no longer take part
+  std::set<Rank> left_;    ///< who said goodbye
 };
 
 }  // namespace casync::runtime

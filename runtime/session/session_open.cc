@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "casync/planner/plan_file.h"
 #include "compll/codec/rounds_codec.h"
+#include "runtime/control/descriptors.h"
 #include "runtime/control/join_job.h"
 #include "runtime/device/host_device.h"
 #include "runtime/session/agreement.h"
@@ -21,6 +22,8 @@ namespace casync::runtime {
 namespace {
 
 constexpr const char* kWireVersion = "1";
+constexpr int kTransportBeside = 40;  // descriptors of UCX that do not depend on the number of peers
+constexpr int kSparsePeers = 160;     // of a rank in a ring, a tree or between nodes of up to 128
 
 int usable_cores() {
   cpu_set_t set;
@@ -80,6 +83,27 @@ Status check_codecs(const Plan& plan, const std::optional<CodecChoice>& codec) {
   return Status::ok();
 }
 
+/// How many peers this rank may connect to: with a strategy that the plan leaves open, all.
+int most_peers(const Plan& plan, int ranks) {
+  const auto is_sparse = [](const std::optional<StrategyKind>& kind) {
+    return kind == StrategyKind::kRing || kind == StrategyKind::kTree || kind == StrategyKind::kHierarchical;
+  };
+  bool sparse = is_sparse(plan.defaults.strategy);
+  const auto look_at = [&](const Choice& choice) {
+    sparse = sparse && (!choice.strategy || is_sparse(choice.strategy));
+  };
+  for (const Rule& rule : plan.rules) look_at(rule.choice);
+  for (const Entry& entry : plan.gradients) look_at(entry.choice);
+  return sparse ? std::min(ranks - 1, kSparsePeers) : ranks - 1;
+}
+
+/// Descriptors of the transport. UCX ends the process where it runs out of them while it opens.
+DescriptorNeed data_need(const Plan& plan, const std::string& transport, int ranks) {
+  if (!transport.starts_with("ucx") || ranks == 1) return {};
+  const int peers = most_peers(plan, ranks);
+  return {kTransportBeside + peers, kTransportBeside + 2 * peers, std::to_string(peers) + " data connections"};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) { return SessionImpl::open(options); }
@@ -133,11 +157,16 @@ Facts SessionImpl::settings() const {
 }
 
 Status SessionImpl::connect() {
-  CASYNC_RETURN_IF_ERROR(agree(*group_, "settings", settings(), deadline()));
+  const Result<Pulse> pulse = read_pulse();
+  if (!pulse) return pulse.status();
+  dead_ = pulse->dead;
+  CASYNC_RETURN_IF_ERROR(group_->agree({"settings", settings()}, deadline()));
+  CASYNC_RETURN_IF_ERROR(reserve_descriptors(data_need(plan_, options_.transport, launch_.ranks)));
   CASYNC_RETURN_IF_ERROR(open_executor());
   Result<std::vector<std::string>> nodes = group_->all_gather("nodes", node_name(launch_), deadline());
   if (!nodes) return nodes.status();
   topology_ = Topology::of(*nodes);
+  owners_.emplace(topology_.ranks);
   Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
   if (!addresses) return addresses.status();
   CASYNC_RETURN_IF_ERROR(
@@ -145,9 +174,20 @@ Status SessionImpl::connect() {
                                       [this](const Status& cause) { end_here(cause); },
                                       [this](std::uint64_t comparisons) { peer_compares(comparisons); }}));
   group_->watch([this](const Status& cause) { executor_->fail(cause); });
-  group_->watch_leavers([this](Rank peer) { peer_left(peer); });
+  group_->watch_agreements([this](const Agreement& agreement) { agreed(agreement); });
+  group_->watch_needs([this](const std::string& name, std::uint32_t step) {
+    if (late_names_.needed(name, step)) group_->lack(name);
+  });
+  group_->watch_leavers([this](Rank peer, const std::string& last_words) { peer_left(peer, last_words); });
   log().info("transport {}", executor_->transport_description());
   return Status::ok();
+}
+
+/// On the group's thread, which must not wait: the progress thread does the work.
+void SessionImpl::agreed(const Agreement& agreement) {
+  executor_->call([this, agreement] {
+    if (const Status status = open_gradients(agreement); !status) end_here(status);
+  });
 }
 
 Status SessionImpl::open_executor() {
@@ -159,6 +199,8 @@ Status SessionImpl::open_executor() {
   const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", true);
   if (!checksum) return checksum.status();
   transport_options.checksum = *checksum;
+  transport_options.dead = dead_;
+  transport_options.fusion_bytes = plan_.fusion_bytes;
   Result<std::unique_ptr<Transport>> transport = options_.open_transport
                                                      ? options_.open_transport(transport_options)
                                                      : make_transport(options_.transport, transport_options);
@@ -170,9 +212,11 @@ Status SessionImpl::open_executor() {
   executor_options.ranks = launch_.ranks;
   executor_options.scale = options_.op == ReduceOp::kAverage ? 1.0f / static_cast<float>(launch_.ranks) : 1.0f;
   executor_options.fusion_bytes = plan_.fusion_bytes;
+  executor_options.coordinated = plan_.coordinated;
   executor_options.seed = plan_.seed;
   executor_options.streams = *streams;
   executor_options.timeline = timeline_.get();
+  executor_options.stall = std::min(executor_options.stall, Seconds(options_.timeout_s / 10));
   executor_ = std::make_unique<Executor>(executor_options, std::move(*transport), *device_);
   return Status::ok();
 }

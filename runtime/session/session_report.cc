@@ -102,7 +102,9 @@ SessionStats SessionImpl::stats() const {
 
 void SessionImpl::write_trace() const {
   nlohmann::json gradients = nlohmann::json::array();
-  for (const GradientRun* run : runs_) gradients.push_back(to_json(*run));
+  for (const GradientRun* run : runs_) {
+    if (run != nullptr) gradients.push_back(to_json(*run));
+  }
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   const nlohmann::json header = {{"rank", launch_.rank},

@@ -1,86 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The comparison of all ranks before the first step of new gradients, and after a state was loaded.
+// What ranks compare: steps before the first submission and after a state was loaded, and each gradient by name.
 #include <algorithm>
 
 #include "base/log.h"
 #include "casync/planner/decide.h"
-#include "casync/strategies/owners.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
+namespace {
 
-Status SessionImpl::seal() {
-  std::lock_guard sealing(seal_mutex_);
-  std::vector<Declared> declared;
-  std::size_t known = 0;
-  Facts facts;
+constexpr std::string_view kGradient = "gradient ";
+
+}  // namespace
+
+std::string claim_name(const GradientSpec& gradient) { return std::string(kGradient) + gradient.name; }
+
+Status SessionImpl::compare_steps() {
+  std::lock_guard comparing(comparison_mutex_);
+  Claim claim;
   {
     std::lock_guard lock(mutex_);
-    if (sealed()) return Status::ok();  // by another thread
-    declared = declared_;
-    known = runs_.size();
-    facts.emplace_back("step", std::to_string(step_));
-    facts.emplace_back("a state that was loaded", loaded_ ? "one of step " + std::to_string(step_) : "none");
+    if (steps_compared()) return Status::ok();  // by another thread
+    claim.name = "comparison " + std::to_string(executor_->comparisons() + 1) + " of steps";
+    claim.facts.emplace_back("step", std::to_string(step_));
+    claim.facts.emplace_back("a state that was loaded", loaded_ ? "one of step " + std::to_string(step_) : "none");
     loaded_ = false;
   }
-  CASYNC_RETURN_IF_ERROR(compare(declared, std::move(facts)));
+  CASYNC_RETURN_IF_ERROR(group_->agree(std::move(claim), deadline()));
   executor_->end_comparison();
-  return known < declared.size() ? add_runs(declared, known) : Status::ok();
-}
-
-Status SessionImpl::compare(const std::vector<Declared>& declared, Facts facts) {
-  std::vector<const Declared*> by_name;
-  by_name.reserve(declared.size());
-  for (const Declared& one : declared) by_name.push_back(&one);
-  std::sort(by_name.begin(), by_name.end(),
-            [](const Declared* a, const Declared* b) { return a->spec.name < b->spec.name; });
-  for (const Declared* one : by_name) {
-    facts.emplace_back("gradient " + one->spec.name, text_of(one->spec, one->decision));
-  }
-  return agree(*group_, "gradients", facts, deadline());
-}
-
-Status SessionImpl::add_runs(std::span<const Declared> declared, std::size_t known) {
-  if (launch_.rank == 0) {
-    std::vector<GradientSpec> specs;
-    for (const Declared& one : declared) specs.push_back(one.spec);
-    for (const std::string& remark : remarks(plan_, specs, topology_)) log().warn("plan: {}", remark);
-  }
-  std::vector<OwnedGradient> owned;
-  for (const Declared& one : declared) {
-    owned.push_back({one.spec.name, one.spec.elements(), one.decision.partitions});
-  }
-  const std::vector<std::size_t> owners = first_owners(owned, topology_.ranks);
-  std::vector<std::unique_ptr<GradientRun>> runs;
-  std::vector<GradientRun*> borrowed;
-  for (std::size_t i = known; i < declared.size(); ++i) {
-    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], topology_, launch_.rank, owners[i]);
-    if (!run) return run.status();
-    CASYNC_RETURN_IF_ERROR((*run)->allocate_kept(*device_));
-    borrowed.push_back(run->get());
-    runs.push_back(std::move(*run));
-  }
-  {
-    std::lock_guard lock(mutex_);
-    for (GradientRun* run : borrowed) {
-      const auto loaded = waiting_state_.find(run->spec.name);
-      if (loaded == waiting_state_.end()) continue;
-      CASYNC_RETURN_IF_ERROR(check_state(*run, loaded->second));
-      adopt_state(*run, &loaded->second, step_);
-      waiting_state_.erase(loaded);
-    }
-    warn_of_strangers();
-  }
-  CASYNC_RETURN_IF_ERROR(executor_->adopt(std::move(runs)));
-  std::lock_guard lock(mutex_);
-  runs_.insert(runs_.end(), borrowed.begin(), borrowed.end());
-  starts_.reserve(runs_.size());
   return Status::ok();
 }
 
-/// Once for each state that was loaded.
+/// Under mutex_. Together in one claim, so that ranks which declare alike agree in turn.
+void SessionImpl::claim_declared() {
+  if (claimed_ == declared_.size()) return;
+  std::vector<Claim> claims;
+  for (; claimed_ < declared_.size(); ++claimed_) {
+    const Declared& declared = declared_[claimed_];
+    const std::string name = claim_name(declared.spec);
+    claims.push_back({name, {{name, declared.text}}});
+    late_names_.claimed(name);
+  }
+  group_->claim(std::move(claims));
+  if (launch_.rank != 0) return;
+  for (const std::string& remark : remarks(plan_, declared_specs(), topology_)) log().warn("plan: {}", remark);
+}
+
+/// Makes the runs of gradients that all ranks have declared. On the progress thread.
+Status SessionImpl::open_gradients(const Agreement& agreement) {
+  std::vector<std::size_t> ids;
+  std::vector<Declared> declared;
+  {
+    std::lock_guard lock(mutex_);
+    for (const std::string& name : agreement.names) {
+      if (!name.starts_with(kGradient)) continue;
+      ids.push_back(static_cast<std::size_t>(ids_.at(name.substr(kGradient.size()))));
+      declared.push_back(declared_[ids.back()]);
+    }
+  }
+  const std::vector<std::size_t> owners = owners_of(declared, agreement.in_turn);
+  std::vector<std::unique_ptr<GradientRun>> runs;
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], topology_, launch_.rank, owners[i]);
+    if (!run) return run.status();
+    CASYNC_RETURN_IF_ERROR((*run)->allocate_kept(*device_));
+    runs.push_back(std::move(*run));
+  }
+  return take_in(ids, std::move(runs));
+}
+
+/// The same on every rank. Agreements in turn balance the load. Others come in an order that depends on time, so that
+/// only the gradient itself may decide.
+std::vector<std::size_t> SessionImpl::owners_of(std::span<const Declared> declared, bool in_turn) {
+  std::vector<OwnedGradient> owned;
+  std::vector<std::size_t> by_key;
+  for (const Declared& one : declared) {
+    owned.push_back({one.spec.name, one.spec.elements(), one.decision.partitions});
+    by_key.push_back(static_cast<std::size_t>(one.key % static_cast<std::uint64_t>(topology_.ranks)));
+  }
+  return in_turn ? owners_->assign(owned) : by_key;
+}
+
+Status SessionImpl::take_in(std::span<const std::size_t> ids, std::vector<std::unique_ptr<GradientRun>> runs) {
+  std::vector<GradientRun*> borrowed;
+  for (const std::unique_ptr<GradientRun>& run : runs) borrowed.push_back(run.get());
+  std::lock_guard lock(mutex_);
+  for (GradientRun* run : borrowed) {
+    const auto loaded = waiting_state_.find(run->spec.name);
+    if (loaded == waiting_state_.end()) continue;
+    CASYNC_RETURN_IF_ERROR(check_state(*run, loaded->second));
+    adopt_state(*run, &loaded->second, step_);
+    waiting_state_.erase(loaded);
+  }
+  CASYNC_RETURN_IF_ERROR(executor_->take_in(std::move(runs)));
+  for (std::size_t i = 0; i < ids.size(); ++i) runs_[ids[i]] = borrowed[i];
+  starts_.reserve(runs_.size());
+  start_held();
+  openings_.fetch_add(1);
+  return Status::ok();
+}
+
+/// Under mutex_.
+void SessionImpl::start_held() {
+  std::vector<Executor::Start> starts;
+  std::erase_if(held_, [&](const Held& held) {
+    GradientRun* const run = runs_[held.gradient];
+    if (run != nullptr) starts.push_back({run, held.step, held.data});
+    return run != nullptr;
+  });
+  executor_->start_held(starts);
+}
+
+/// Waits until `is_open`, asked under mutex_, says so. Timeout; else the failure of the job.
+Status SessionImpl::wait_until_open(const std::function<bool()>& is_open, Clock::time_point deadline) {
+  while (true) {
+    const std::uint64_t seen = openings_.load();
+    {
+      std::lock_guard lock(mutex_);
+      if (is_open()) return Status::ok();
+    }
+    CASYNC_RETURN_IF_ERROR(executor_->wait_until([&] { return openings_.load() != seen; }, deadline));
+  }
+}
+
+/// Tells rank 0 for which gradients this rank waits, and which it does not have although others wait.
+void SessionImpl::end_submissions() {
+  std::vector<std::string> waits_for;
+  std::uint32_t step = 0;
+  {
+    std::lock_guard lock(mutex_);
+    claim_declared();
+    step = step_;
+    for (const Held& held : held_) waits_for.push_back(claim_name(declared_[held.gradient].spec));
+  }
+  for (const std::string& name : late_names_.end(step)) group_->lack(name);
+  if (!waits_for.empty()) group_->need(std::move(waits_for), step);
+}
+
+/// Waits until every rank has declared what this one has submitted.
+Status SessionImpl::wait_for_held(Clock::time_point deadline) {
+  const Status status = wait_until_open([this] { return held_.empty(); }, deadline);
+  if (status.code() != StatusCode::kTimeout) return status;
+  std::string name;
+  {
+    std::lock_guard lock(mutex_);
+    if (held_.empty()) return Status::ok();
+    name = claim_name(declared_[held_.front().gradient].spec);
+  }
+  group_->give_up(name);
+  return timeout_error(name + ": not every rank has declared it");
+}
+
+/// The same for one gradient; `last`: when waiting for it ends the job.
+Result<GradientRun*> SessionImpl::wait_for_run(Handle handle, Clock::time_point deadline, Clock::time_point last) {
+  const std::uint32_t index = index_of(handle);
+  std::string name;
+  {
+    std::lock_guard lock(mutex_);
+    if (runs_[index] != nullptr) return runs_[index];
+    name = claim_name(declared_[index].spec);
+  }
+  group_->need({name}, step_of(handle));
+  const Status status = wait_until_open([&] { return runs_[index] != nullptr; }, deadline);
+  if (status.code() == StatusCode::kTimeout && !executor_->failing()) {
+    const Status late = timeout_error(name + ": not every rank has declared it");
+    if (Clock::now() < last) return late;
+    group_->give_up(name);
+    return end_with(late);
+  }
+  if (!status) return status;
+  std::lock_guard lock(mutex_);
+  return runs_[index];
+}
+
+/// Once for each state that was loaded, after a step has used what is declared.
 void SessionImpl::warn_of_strangers() {
   if (waiting_state_.empty() || !strangers_unsaid_) return;
   strangers_unsaid_ = false;

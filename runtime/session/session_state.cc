@@ -2,10 +2,31 @@
 //
 // What a session remembers between steps: residuals, and the number of the step.
 #include <algorithm>
+#include <set>
 
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
+namespace {
+
+bool is_residual(const GradientRun& run) {
+  return !run.rounds && run.kept_initial.size() <= 1 && run.kept_floats() <= run.elements &&
+         std::all_of(run.kept_initial.begin(), run.kept_initial.end(), [](float value) { return value == 0; });
+}
+
+std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
+  std::vector<GradientState::Range> ranges;
+  if (run.rounds) return ranges;
+  for (const Primitive& task : run.graph.tasks()) {
+    const Merge* merge = std::get_if<Merge>(&task);
+    if (merge == nullptr || !merge->last || run.codec_of(merge->to).info().states == 0) continue;
+    const Slice slice = run.slice_of(merge->to);
+    ranges.push_back({slice.first, slice.count});
+  }
+  return ranges;
+}
+
+}  // namespace
 
 Result<SessionState> SessionImpl::state() const {
   CASYNC_RETURN_IF_ERROR(usable());
@@ -16,9 +37,12 @@ Result<SessionState> SessionImpl::state() const {
   state.ranks = launch_.ranks;
   state.rank = launch_.rank;
   for (const GradientRun* run : runs_) {
+    if (run == nullptr) continue;
     GradientState one;
     one.codec = state_label(run->decision, topology_);
     if (const float* kept = run->committed_kept()) one.residual.assign(kept, kept + run->kept_floats());
+    one.owned = owned_ranges(*run);
+    one.is_residual = is_residual(*run);
     state.gradients.emplace(run->spec.name, std::move(one));
   }
   for (const auto& [name, one] : waiting_state_) state.gradients.emplace(name, one);
@@ -39,21 +63,29 @@ Status SessionImpl::load_state(const SessionState& state) {
     return found == state.gradients.end() ? nullptr : &found->second;
   };
   for (const GradientRun* run : runs_) {
+    if (run == nullptr) continue;
     if (const GradientState* one = of(*run)) CASYNC_RETURN_IF_ERROR(check_state(*run, *one));
   }
   // Nothing is refused from here on.
-  waiting_state_ = state.gradients;
+  const std::uint32_t steps_before = step_ + (farewell().gradients.empty() ? 0 : 1);
+  std::set<std::string> known;
   for (GradientRun* run : runs_) {
+    if (run == nullptr) continue;
     adopt_state(*run, of(*run), state.step);
-    waiting_state_.erase(run->spec.name);
+    known.insert(run->spec.name);
+  }
+  waiting_state_.clear();
+  for (const auto& [name, one] : state.gradients) {
+    if (!known.contains(name)) waiting_state_.emplace(name, one);
   }
   std::fill(submitted_.begin(), submitted_.end(), Submitted{});
   submit_calls_ = 0;
   step_ = state.step;
+  late_names_.go_to(state.step);
   strangers_unsaid_ = true;
   loaded_ = true;
   comparisons_due_ = executor_->comparisons() + 1;
-  executor_->want_comparison();
+  executor_->want_comparison(steps_before);
   return Status::ok();
 }
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-
-#include "base/check.h"
+#include <cstring>
+#include <string>
 
 namespace casync::runtime {
 namespace {
@@ -24,9 +24,16 @@ timespec time_left(Clock::time_point deadline) {
 
 }  // namespace
 
-Doorbell::Doorbell() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) { CASYNC_CHECK(fd_ >= 0); }
+Doorbell::Doorbell() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), error_(fd_ < 0 ? errno : 0) {}
 
-Doorbell::~Doorbell() { close(fd_); }
+Doorbell::~Doorbell() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Status Doorbell::status() const {
+  if (fd_ >= 0) return Status::ok();
+  return unavailable(std::string("cannot make an event descriptor: ") + std::strerror(error_));
+}
 
 void Doorbell::ring() {
   // Both flags sequentially consistent: either the sleeper sees rung_, or we see sleeping_.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "base/status.h"
 #include "runtime/control/deadline.h"
 
 namespace casync::runtime {
@@ -14,6 +15,8 @@ class Doorbell {
  public:
   Doorbell();
   ~Doorbell();
+  /// Unavailable: the system had no event descriptor left. Nothing else may be called then.
+  Status status() const;
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
@@ -28,6 +31,7 @@ class Doorbell {
 
  private:
   int fd_;
+  int error_ = 0;  ///< errno, where there is no descriptor
   std::atomic<bool> rung_{false};
   std::atomic<bool> sleeping_{false};
 };

@@ -120,7 +120,7 @@ FrameFault read_frame_header(ConstView bytes, FrameHeader& out) {
   const auto kind = load<std::uint8_t>(in, kAtKind);
   const auto source = load<std::uint32_t>(in, kAtSource);
   const bool known_kind =
-      kind >= static_cast<std::uint8_t>(FrameKind::kData) && kind <= static_cast<std::uint8_t>(FrameKind::kPutOff);
+      kind >= static_cast<std::uint8_t>(FrameKind::kData) && kind <= static_cast<std::uint8_t>(FrameKind::kRoomy);
   if (!known_kind || (flags & ~kFlags) != 0 || source > INT32_MAX || load<std::uint64_t>(in, kAtReserved) != 0) {
     return FrameFault::kField;
   }

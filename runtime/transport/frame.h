@@ -16,6 +16,11 @@ enum class FrameKind : std::uint8_t {
   kData = 1,
   kGoodbye = 2,  ///< the sender will send nothing more
   kPutOff = 3,   ///< the message of this key waits here for its place: go on with others
+  kFused = 4,    ///< announces a fused message of payload_bytes bytes, headers included
+  kSettle = 5,   ///< confirm that all that was sent until now has arrived
+  kSettled = 6,  ///< it has
+  kCrowded = 7,  ///< too much waits here for its place: announce each message, so that it waits with you
+  kRoomy = 8,    ///< the end of that
 };
 
 /// The bytes before each piece of a payload, as numbers. A payload of one piece has

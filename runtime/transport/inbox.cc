@@ -35,6 +35,9 @@ struct InboxRecord {
   Status status;                // the first thing that went wrong
   std::pmr::vector<bool> seen;  // by piece, of messages of several
   std::pmr::vector<Held> held;
+  bool listed = false;  // among those put off, in the list of its gradient
+  InboxRecord* next = nullptr;
+  InboxRecord* previous = nullptr;
 };
 
 namespace {
@@ -50,10 +53,9 @@ bool same_message(const InboxRecord& record, const FrameHeader& header) {
          record.stride == header.piece_stride && piece_number(record, header) < record.pieces;
 }
 
-// A peer with more than this put off here is out of step with us, or hostile. What a step of a large job sends to one
-// rank before that rank has begun it stays far below: hundreds of gradients in parts make thousands of messages, and
-// only those too small to be announced wait in our memory.
-constexpr std::size_t kMaxWaitingPieces = 1 << 16;
+// A peer with more than this put off here is hostile, or does not obey FrameKind::kCrowded. A step of a large job has
+// thousands of messages from one rank to another; ranks are at most two steps apart.
+constexpr std::size_t kMaxWaitingPieces = 1 << 20;
 constexpr Bytes kMaxWaitingBytes = 512_MiB;
 constexpr std::size_t kMaxHeldPieces = 1 << 10;  // of one message
 
@@ -91,7 +93,8 @@ Inbox::Inbox(Rank rank, int ranks, std::uint64_t epoch, PieceSource& source)
       source_(source),
       failed_(static_cast<std::size_t>(ranks)),
       waiting_(static_cast<std::size_t>(ranks)),
-      records_(&pool_) {}
+      records_(&pool_),
+      put_off_(&pool_) {}
 
 Inbox::~Inbox() {
   for (auto& [key, record] : records_) std::destroy_at(record);  // their memory goes with the pool
@@ -161,6 +164,7 @@ Inbox::Arrival Inbox::hold(InboxRecord& record, const FrameHeader& header, HeldP
 void Inbox::keep_bytes(Rank from, Bytes bytes) {
   Bytes& kept = waiting(from).bytes;
   kept += bytes;
+  held_bytes_ += bytes;
   if (kept <= kMaxWaitingBytes || has_failed(from)) return;
   refuse(from, data_loss(fmt::format("rank {} has sent {} MiB that nobody here waits for", from, kept / 1_MiB)));
 }
@@ -171,9 +175,36 @@ void Inbox::drop_held(InboxRecord& record) {
   record.held.clear();
 }
 
+void Inbox::list(InboxRecord& record) {
+  if (record.listed) return;
+  InboxRecord*& first = put_off_[record.message.key.gradient];
+  record.listed = true;
+  record.next = first;
+  if (first != nullptr) first->previous = &record;
+  first = &record;
+}
+
+void Inbox::unlist(InboxRecord& record) {
+  if (!std::exchange(record.listed, false)) return;
+  if (record.next != nullptr) record.next->previous = record.previous;
+  if (record.previous != nullptr) {
+    record.previous->next = record.next;
+  } else if (record.next != nullptr) {
+    put_off_[record.message.key.gradient] = record.next;
+  } else {
+    put_off_.erase(record.message.key.gradient);
+  }
+  record.next = record.previous = nullptr;
+}
+
 // Asks the client where the message goes. False: refused, and the record is gone.
 bool Inbox::ask(InboxRecord& record) {
   Placement placement = client_->place(record.from, record.message);
+  if (placement.kind == Placement::Kind::kLater) {
+    list(record);
+  } else {
+    unlist(record);
+  }
   if (placement.kind == Placement::Kind::kHere) {
     CASYNC_CHECK(placement.view.size == record.message.payload_bytes);
     record.placed = true;
@@ -224,6 +255,7 @@ void Inbox::end(InboxRecord& record, const Status& status) {
   const Rank from = record.from;
   const Message message = record.message;
   const bool placed = record.placed;
+  unlist(record);
   records_.erase(Key{from, message.key});
   std::pmr::polymorphic_allocator<> memory(&pool_);
   memory.delete_object(&record);
@@ -231,16 +263,30 @@ void Inbox::end(InboxRecord& record, const Status& status) {
 }
 
 void Inbox::retry() {
-  std::vector<InboxRecord*> put_off = std::move(scratch_);
-  put_off.clear();
-  for (auto& [key, record] : records_) {
-    if (!record->placed) put_off.push_back(record);
+  std::vector<InboxRecord*> waiting = std::move(scratch_);
+  waiting.clear();
+  for (auto& [gradient, first] : put_off_) {
+    for (InboxRecord* record = first; record != nullptr; record = record->next) waiting.push_back(record);
   }
-  for (InboxRecord* record : put_off) {
+  ask_again(waiting);
+}
+
+void Inbox::retry(std::uint64_t gradient) {
+  const auto found = put_off_.find(gradient);
+  if (found == put_off_.end()) return;
+  std::vector<InboxRecord*> waiting = std::move(scratch_);
+  waiting.clear();
+  for (InboxRecord* record = found->second; record != nullptr; record = record->next) waiting.push_back(record);
+  ask_again(waiting);
+}
+
+// `records` is scratch_, which this gives back: the client may send, and messages may end, while it is read.
+void Inbox::ask_again(std::vector<InboxRecord*>& records) {
+  for (InboxRecord* record : records) {
     // What a failed peer has put off is not asked about: fail() is about to drop it.
     if (!has_failed(record->from) && ask(*record) && record->placed) take_held(*record);
   }
-  scratch_ = std::move(put_off);
+  scratch_ = std::move(records);
 }
 
 // Takes what is held of a message that has a place now. The last piece ends the record, and so does any piece once the

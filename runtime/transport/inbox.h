@@ -72,11 +72,19 @@ class Inbox {
 
   /// Asks place() again for each message put off.
   void retry();
+  /// The same for the messages of one gradient: what waits of others takes no time.
+  void retry(std::uint64_t gradient);
+  bool any_put_off() const { return !put_off_.empty(); }
 
   /// The transport's own memory that held pieces of this peer begin, and cease, to occupy: a peer that fills more of
   /// it than any job needs has failed.
   void keep_bytes(Rank from, Bytes bytes);
-  void release_bytes(Rank from, Bytes bytes) { waiting(from).bytes -= bytes; }
+  void release_bytes(Rank from, Bytes bytes) {
+    waiting(from).bytes -= bytes;
+    held_bytes_ -= bytes;
+  }
+  /// Of all peers together.
+  Bytes held_bytes() const { return held_bytes_; }
 
   /// The peer failed: messages of it that were put off are dropped, placed ones end with `status` as soon as no
   /// piece is under way, later pieces are dropped.
@@ -106,6 +114,9 @@ class Inbox {
     Bytes bytes = 0;
   };
 
+  void list(InboxRecord& record);
+  void unlist(InboxRecord& record);
+  void ask_again(std::vector<InboxRecord*>& records);
   InboxRecord& find_or_make(const FrameHeader& header, bool& is_new);
   bool ask(InboxRecord& record);
   Arrival hold(InboxRecord& record, const FrameHeader& header, HeldPiece piece);
@@ -127,7 +138,9 @@ class Inbox {
   std::vector<Waiting> waiting_;                 // by rank
   std::pmr::unsynchronized_pool_resource pool_;  // below: records and what is in them
   std::pmr::unordered_map<Key, InboxRecord*, KeyHash> records_;
+  std::pmr::unordered_map<std::uint64_t, InboxRecord*> put_off_;  // by gradient: the first of a list of records
   std::vector<InboxRecord*> scratch_;
+  Bytes held_bytes_ = 0;
   std::uint64_t dropped_ = 0;
 };
 

@@ -26,9 +26,12 @@ class Paced final : public Transport, private TransportClient {
   }
   void send(Rank to, std::span<const Outgoing> outgoing) override;
   void retry_held() override { inner_->retry_held(); }
+  void retry_held(std::uint64_t gradient) override { inner_->retry_held(gradient); }
   bool progress() override;
   void wait(Time deadline) override;
   void wake() override { inner_->wake(); }
+  void settle() override { settling_ = true; }
+  bool settled() const override { return inner_settling_ && inner_->settled(); }
   void close(Time deadline) override;
   TransportStats stats() const override { return inner_->stats(); }
   Bytes announced_bytes(Rank to) const override { return inner_->announced_bytes(to); }
@@ -80,6 +83,8 @@ class Paced final : public Transport, private TransportClient {
   std::vector<Sent> sent_, sent_now_;  // reports for later, in no order: there are few
   std::vector<Received> received_, received_now_;
   Time egress_free_{}, ingress_free_{};
+  bool settling_ = false;  // once all has left, and then:
+  bool inner_settling_ = false;
   bool closing_ = false;
 };
 
@@ -173,6 +178,10 @@ bool Paced::report(Time now) {
 bool Paced::progress() {
   bool moved = start_what_may_leave(Clock::now());
   moved = inner_->progress() || moved;
+  if (settling_ && !inner_settling_ && waiting_.empty() && leaving_.in_use() == 0) {
+    inner_settling_ = true;
+    inner_->settle();
+  }
   return report(Clock::now()) || moved;
 }
 

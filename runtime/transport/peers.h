@@ -33,6 +33,11 @@ class Peers {
   /// The peer said goodbye. A failure only when a message of it is half here, or something is sent to it later.
   void goodbye(Rank rank);
 
+  /// The peer has confirmed that all that was sent to it has arrived.
+  void confirm(Rank rank) { of(rank).confirmed = true; }
+  /// Nothing sent to it is on its way: it has confirmed that, or failed or left.
+  bool settled(Rank rank) const { return of(rank).confirmed || !alive(rank); }
+
   /// The peer failed: failed() once, and its messages end. From inside progress() or wait() only.
   void fail(Rank rank, Status status);
   /// The same with the next progress().
@@ -64,6 +69,7 @@ class Peers {
   struct Peer {
     Status status;
     bool left = false;
+    bool confirmed = false;
   };
   struct Sent {
     std::uint64_t cookie;

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Transport>> open_bare(const std::string& name, const Tran
   if (name == "loopback") return make_loopback(options);
   if (name == "ucx" || name.starts_with("ucx:")) return make_ucx(name, options);
   return invalid_argument(
-      fmt::format("there is no transport \"{}\"; there are ucx, ucx:tcp, ucx:shm and loopback", name));
+      fmt::format("there is no transport \"{}\"; there are ucx, ucx:rdma, ucx:tcp, ucx:shm and loopback", name));
 }
 
 // What the program left open, the environment says.

@@ -55,7 +55,7 @@ class TransportClient {
  public:
   virtual ~TransportClient() = default;
   /// A message has begun to arrive and `from` proved nothing yet: the answer comes from what is expected here,
-  /// never from the sizes in the message. kLater: asked again after retry_held().
+  /// never from the sizes in the message. kLater: asked again after retry_held() for its gradient, or for all.
   virtual Placement place(Rank from, const Message& message) = 0;
   /// Once for each message placed kHere: the payload is complete and its checksum right (OK), or it is not
   /// (DataLoss, PeerFailure; Aborted in close()). The view is the caller's again.
@@ -70,6 +70,7 @@ struct TransportStats {
   std::uint64_t messages_sent = 0, messages_received = 0;  ///< fused ones count once
   Bytes payload_bytes_sent = 0, payload_bytes_received = 0;
   Bytes wire_bytes_sent = 0, wire_bytes_received = 0;  ///< with our own headers
+  Bytes held_bytes = 0;                                ///< of messages that wait here for their place, now
   std::uint64_t frames_dropped = 0;                    ///< not ours, of another job, twice, or of a failed peer
 };
 
@@ -89,11 +90,14 @@ class Transport {
   /// Connects to all; addresses[r] is rank r's address(). Called once, before any send.
   virtual Status connect(std::span<const std::string> addresses, TransportClient& client) = 0;
 
-  /// Starts sending. Several outgoing travel together, in as few wire messages as fit: 64 of together 64 KiB fit one.
+  /// Starts sending. Several outgoing travel together, in order, in as few wire messages as fit: up to
+  /// TransportOptions::fusion_bytes of payload in each.
   virtual void send(Rank to, std::span<const Outgoing> outgoing) = 0;
 
-  /// Asks place() again for each message it put off.
+  /// Asks place() again, in the next progress(), for each message that it put off.
   virtual void retry_held() = 0;
+  /// The same for the messages of one gradient. Costs nothing while none of them waits.
+  virtual void retry_held(std::uint64_t gradient) = 0;
 
   /// Moves what can be moved without waiting; true when anything happened.
   virtual bool progress() = 0;
@@ -103,6 +107,11 @@ class Transport {
 
   /// Ends the current or next wait(). Any thread, also from a signal-safe place.
   virtual void wake() = 0;
+
+  /// Asks each peer that was sent something to confirm that all of it has arrived; settled() is true once they have, or
+  /// failed, or closed. Once, after the last send(). A peer's transport answers by itself, from its progress().
+  virtual void settle() = 0;
+  virtual bool settled() const = 0;
 
   /// Completes or cancels what is outstanding, at the latest by the deadline, and says goodbye. sent() still
   /// runs for each outgoing. Nothing but the destructor may follow.
@@ -125,11 +134,14 @@ struct TransportOptions {
   std::string interface_name = "";     ///< network interface, "" chooses
   bool checksum = true;                ///< CASYNC_CHECKSUM=0 leaves it out
   Bytes piece_bytes = 1_MiB;           ///< payloads above this travel in pieces of it
+  Bytes fusion_bytes = 64_KiB;         ///< most payload in a wire message of several; the same on all ranks
+  Bytes held_bytes = 128_MiB;          ///< when more waits here for its place, it waits at its senders
+  Seconds dead{5};                     ///< a peer whose network is silent for so long has failed
   std::chrono::microseconds spin{50};  ///< how long wait() polls before it sleeps
 };
 
-/// Opens the transport called `name`: "ucx", "ucx:tcp", "ucx:shm", "loopback", with CASYNC_LINK pacing around it
-/// where that is set. InvalidArgument: no such transport (lists those there are), or a CASYNC_LINK that is no
+/// Opens the transport called `name`: "ucx", "ucx:rdma", "ucx:tcp", "ucx:shm", "loopback", with CASYNC_LINK pacing
+/// around it where that is set. InvalidArgument: no such transport (lists those there are), or a CASYNC_LINK that is no
 /// rate. Unavailable, Unimplemented: this machine or build does not have it, and what to install.
 Result<std::unique_ptr<Transport>> make_transport(const std::string& name, const TransportOptions& options);
 

@@ -34,9 +34,14 @@ class Loopback final : public Transport, private PieceSource {
   Status connect(std::span<const std::string> addresses, TransportClient& client) override;
   void send(Rank to, std::span<const Outgoing> outgoing) override;
   void retry_held() override { retry_ = true; }
+  void retry_held(std::uint64_t gradient) override {
+    if (inbox_.any_put_off()) retry_gradients_.push_back(gradient);
+  }
   bool progress() override;
   void wait(Clock::time_point deadline) override;
   void wake() override { mailbox_.bell().ring(); }
+  void settle() override {}
+  bool settled() const override { return true; }  // what was sent lies in the others' mailboxes
   void close(Clock::time_point deadline) override;
   TransportStats stats() const override { return stats_; }
   Bytes announced_bytes(Rank) const override { return 0; }
@@ -66,6 +71,7 @@ class Loopback final : public Transport, private PieceSource {
   Peers peers_;
   TransportStats stats_;
   bool retry_ = false;
+  std::vector<std::uint64_t> retry_gradients_, retry_now_;
   bool closed_ = false;
   std::vector<Parcel> arrived_, batch_;
   std::vector<std::unique_ptr<Copy>> copies_;  // all ever made
@@ -159,6 +165,9 @@ bool Loopback::progress() {
     inbox_.retry();
     moved = true;
   }
+  retry_now_.swap(retry_gradients_);  // the client may ask for more
+  for (const std::uint64_t gradient : retry_now_) inbox_.retry(gradient);
+  retry_now_.clear();
   mailbox_.take_all(batch_);
   std::move(batch_.begin(), batch_.end(), std::back_inserter(arrived_));
   batch_.clear();
@@ -189,8 +198,8 @@ void Loopback::deliver(Parcel& parcel) {
   const ConstView wire{parcel.bytes.data(), parcel.bytes.size()};
   stats_.wire_bytes_received += wire.size;
   FrameHeader header;
-  if (read_frame_header(wire, header) != FrameFault::kNone || !inbox_.accepts(header) ||
-      header.kind == FrameKind::kPutOff) {
+  const bool understood = read_frame_header(wire, header) == FrameFault::kNone && inbox_.accepts(header);
+  if (!understood || (header.kind != FrameKind::kData && header.kind != FrameKind::kGoodbye)) {
     ++stats_.frames_dropped;
   } else if (header.kind == FrameKind::kGoodbye) {
     peers_.goodbye(header.source);
@@ -235,7 +244,7 @@ void Loopback::take_held(HeldPiece piece, InboxRecord* record, const FrameHeader
 void Loopback::drop_held(HeldPiece piece) { free_copies_.push_back(static_cast<Copy*>(piece)); }
 
 void Loopback::wait(Clock::time_point deadline) {
-  if (peers_.has_news() || retry_ || !arrived_.empty() || mailbox_.bell().rang()) return;
+  if (peers_.has_news() || retry_ || !retry_gradients_.empty() || !arrived_.empty() || mailbox_.bell().rang()) return;
   mailbox_.bell().sleep(-1, deadline);
   mailbox_.bell().rang();
 }
@@ -262,6 +271,10 @@ Result<std::unique_ptr<Transport>> make_loopback(const TransportOptions& options
   if (!hub->enter(options.rank)) {
     return invalid_argument(
         fmt::format("loopback: rank {} of epoch {} exists already in this process", options.rank, options.epoch));
+  }
+  if (Status status = hub->mailbox(options.rank).bell().status(); !status) {
+    hub->leave(options.rank, true);
+    return status;
   }
   return std::unique_ptr<Transport>(std::make_unique<Loopback>(options, loopback, std::move(hub)));
 }

@@ -43,6 +43,13 @@ std::string default_route_interface() {
   return {};
 }
 
+// The kernel has megabits per second; -1 or an error where the driver does not say.
+double speed_of(const std::string& interface) {
+  std::ifstream file("/sys/class/net/" + interface + "/speed");
+  double megabits = 0;
+  return file >> megabits && megabits > 0 ? megabits * 1e6 : 0;
+}
+
 }  // namespace
 
 Result<Interface> choose_interface(const std::string& wanted) {
@@ -62,7 +69,7 @@ Result<Interface> choose_interface(const std::string& wanted) {
   }
   if (chosen == all.end()) chosen = all.begin();
   if (chosen == all.end()) return unavailable("no network interface is up and has an address, not even lo");
-  return Interface{chosen->name, !chosen->has_ipv4};
+  return Interface{chosen->name, !chosen->has_ipv4, speed_of(chosen->name)};
 }
 
 }  // namespace casync::runtime

@@ -9,7 +9,8 @@ namespace casync::runtime {
 
 struct Interface {
   std::string name;
-  bool is_ipv6 = false;  ///< it has no IPv4 address
+  bool is_ipv6 = false;        ///< it has no IPv4 address
+  double bits_per_second = 0;  ///< as its driver says; 0: unknown
 };
 
 /// The network interface to use: `wanted`, or when that is "" the one of the default route, else the first that is

@@ -26,18 +26,28 @@ class Ucx final : public Transport, private UcxEndpointObserver {
         receiver_(options, stats_),
         peers_(options.ranks, receiver_.inbox()),
         sender_(options, *worker_, peers_, stats_),
-        spin_(options.spin) {}
+        spin_(options.spin),
+        greeted_(static_cast<std::size_t>(options.ranks)),
+        asked_(static_cast<std::size_t>(options.ranks)) {}
   ~Ucx() override;
 
-  Status open() { return receiver_.open(*worker_, peers_, sender_); }
+  Status open() {
+    CASYNC_RETURN_IF_ERROR(bell_.status());
+    return receiver_.open(*worker_, peers_, sender_);
+  }
 
   std::string address() const override { return worker_->address(); }
   Status connect(std::span<const std::string> addresses, TransportClient& client) override;
   void send(Rank to, std::span<const Outgoing> outgoing) override { sender_.send(to, outgoing); }
   void retry_held() override { retry_ = true; }
+  void retry_held(std::uint64_t gradient) override {
+    if (receiver_.inbox().any_put_off()) retry_gradients_.push_back(gradient);
+  }
   bool progress() override;
   void wait(Clock::time_point deadline) override;
   void wake() override { bell_.ring(); }
+  void settle() override { settling_ = true; }
+  bool settled() const override;
   void close(Clock::time_point deadline) override;
   TransportStats stats() const override;
   Bytes announced_bytes(Rank to) const override { return worker_->announced_bytes(to); }
@@ -49,8 +59,12 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   static constexpr int kRefusalsToYield = 16;
 
   void broken(Rank peer, ucs_status_t why) noexcept override;
+  bool retry();
+  void answer_the_met();
   bool handle_failures();
+  void ask_to_settle();
   bool everybody_left() const;
+  void say_goodbye();
   void end_endpoints(Clock::time_point deadline);
 
   TransportOptions options_;
@@ -63,6 +77,10 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   Doorbell bell_;
   int refused_to_sleep_ = 0;  // in a row, without progress
   bool retry_ = false;
+  std::vector<std::uint64_t> retry_gradients_, retry_now_;
+  std::vector<bool> greeted_;  // by rank: has been told goodbye
+  std::vector<bool> asked_;    // by rank: whether everything has arrived
+  bool settling_ = false;
   bool ended_ = false;
   std::uint64_t failures_handled_ = 0;
 };
@@ -114,21 +132,56 @@ bool Ucx::handle_failures() {
   return peers_.progress() || any;
 }
 
+bool Ucx::retry() {
+  if (!retry_ && retry_gradients_.empty()) return false;
+  if (std::exchange(retry_, false)) receiver_.inbox().retry();
+  retry_now_.swap(retry_gradients_);  // the client may ask for more
+  for (const std::uint64_t gradient : retry_now_) receiver_.inbox().retry(gradient);
+  retry_now_.clear();
+  return true;
+}
+
+// The way back to those that have begun to send to us: over an endpoint of ours a failure of theirs is seen, and they
+// are told goodbye.
+void Ucx::answer_the_met() {
+  for (const Rank peer : receiver_.take_newly_met()) {
+    if (const Status status = worker_->reach(peer); !status.is_ok()) peers_.fail_later(peer, status);
+  }
+}
+
 bool Ucx::progress() {
   bool moved = handle_failures();
-  if (std::exchange(retry_, false)) {
-    receiver_.inbox().retry();
-    moved = true;
-  }
+  moved = retry() || moved;
   if (worker_->progress()) {
     refused_to_sleep_ = 0;
     moved = true;
   }
+  answer_the_met();
+  if (settling_) ask_to_settle();
+  receiver_.watch_crowd();
   return handle_failures() || moved;
 }
 
+// Behind all that went to each peer: what it fetches has ended, and what went without asking stands in order.
+void Ucx::ask_to_settle() {
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    const auto at = static_cast<std::size_t>(peer);
+    if (asked_[at] || !sender_.used(peer) || !sender_.idle(peer) || !peers_.alive(peer)) continue;
+    asked_[at] = true;
+    sender_.send_notice(peer, FrameKind::kSettle);
+  }
+}
+
+bool Ucx::settled() const {
+  if (!settling_) return false;
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    if (sender_.used(peer) && !peers_.settled(peer)) return false;
+  }
+  return true;
+}
+
 void Ucx::wait(Clock::time_point deadline) {
-  const auto must_not_sleep = [&] { return peers_.has_news() || retry_ || bell_.rang(); };
+  const auto must_not_sleep = [&] { return peers_.has_news() || retry_ || !retry_gradients_.empty() || bell_.rang(); };
   if (must_not_sleep()) return;
   const Clock::time_point start = Clock::now();
   const Clock::duration spin = refused_to_sleep_ == 0 ? spin_.length() : Clock::duration::zero();
@@ -136,6 +189,7 @@ void Ucx::wait(Clock::time_point deadline) {
   do {
     if (worker_->progress() || must_not_sleep()) {
       refused_to_sleep_ = 0;
+      answer_the_met();
       handle_failures();
       return;
     }
@@ -154,24 +208,35 @@ void Ucx::wait(Clock::time_point deadline) {
   spin_.slept(Clock::now() - start);
 }
 
+// Of those that there is a connection to.
 bool Ucx::everybody_left() const {
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    if (peer != options_.rank && peers_.alive(peer)) return false;
+    if (worker_->reached(peer) && peers_.alive(peer)) return false;
   }
   return true;
 }
 
-// Peers may still need us to take what they send, so we stay until all said goodbye.
+// To everybody that there is a connection to, once: also to those whose first message comes while we wait.
+void Ucx::say_goodbye() {
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    const auto at = static_cast<std::size_t>(peer);
+    if (greeted_[at] || !worker_->reached(peer) || !peers_.alive(peer)) continue;
+    greeted_[at] = true;
+    sender_.send_notice(peer, FrameKind::kGoodbye);
+  }
+}
+
+// Peers may still need us to take what they send, so we stay until all said goodbye; those that confirmed that they
+// have everything do not.
 void Ucx::close(Clock::time_point deadline) {
   while (!sender_.idle() && Clock::now() < deadline) {
     if (!progress()) wait(deadline);
   }
-  for (Rank peer = 0; peer < options_.ranks; ++peer) {
-    if (peer != options_.rank && peers_.alive(peer)) sender_.send_notice(peer, FrameKind::kGoodbye);
-  }
-  worker_->flush(deadline);
-  while (!everybody_left() && Clock::now() < deadline) {
+  say_goodbye();
+  worker_->start_flush();
+  while (!((settled() || everybody_left()) && worker_->flushed()) && Clock::now() < deadline) {
     if (!progress()) wait(deadline);
+    say_goodbye();
   }
   end_endpoints(std::max(deadline, Clock::now() + kLastMoments));
 }
@@ -182,6 +247,7 @@ void Ucx::end_endpoints(Clock::time_point deadline) {
   const Status closed = aborted("the transport was closed before this had ended");
   peers_.end_all(closed);
   receiver_.inbox().fail_all(closed);
+  receiver_.drop_waiting_fused();
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     sender_.cancel(peer, closed);
     worker_->disconnect(peer);
@@ -202,6 +268,7 @@ void Ucx::end_endpoints(Clock::time_point deadline) {
 TransportStats Ucx::stats() const {
   TransportStats stats = stats_;
   stats.frames_dropped += receiver_.inbox().dropped();
+  stats.held_bytes = receiver_.inbox().held_bytes();
   return stats;
 }
 

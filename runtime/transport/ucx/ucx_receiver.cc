@@ -8,12 +8,22 @@
 namespace casync::runtime {
 namespace {
 
+// Announced fused messages that are fetched at a time, of all peers together: enough for any network's round trip, and
+// a bound on the memory that they arrive in.
+constexpr Bytes kFusedUnderWay = 16_MiB;
+// Headers beside the payload of an announced fused message. More is no message of a correct peer.
+constexpr Bytes kMostFusedHeaders = 4096 * kFrameHeaderBytes;
+
 ConstView view_of(const void* data, std::size_t size) { return {static_cast<const std::byte*>(data), size}; }
 
 }  // namespace
 
 UcxReceiver::UcxReceiver(const TransportOptions& options, TransportStats& stats)
-    : stats_(stats), inbox_(options.rank, options.ranks, options.epoch, *this) {}
+    : stats_(stats),
+      inbox_(options.rank, options.ranks, options.epoch, *this),
+      met_(static_cast<std::size_t>(options.ranks)),
+      most_held_(options.held_bytes),
+      most_fused_(options.fusion_bytes + kMostFusedHeaders) {}
 
 Status UcxReceiver::open(UcxWorker& worker, Peers& peers, UcxSender& sender) {
   worker_ = &worker;
@@ -43,23 +53,46 @@ ucs_status_t UcxReceiver::on_piece(void* self, const void* header, size_t header
   return incoming.answer();
 }
 
-ucs_status_t UcxReceiver::on_fused(void* self, const void*, size_t, void* data, size_t length,
+ucs_status_t UcxReceiver::on_fused(void* self, const void* header, size_t header_length, void* data, size_t length,
                                    const ucp_am_recv_param_t* param) noexcept {
   auto& receiver = *static_cast<UcxReceiver*>(self);
-  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {  // we never send these so
-    ++receiver.stats_.frames_dropped;
-    return UCS_OK;
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+    return receiver.take_announcement(view_of(header, header_length), data, length) ? UCS_INPROGRESS : UCS_OK;
   }
   Incoming incoming{.data = data, .length = length};
   receiver.fused(incoming);
   return incoming.answer();
 }
 
+// As the inbox does. A peer that this is the first word of is remembered.
+bool UcxReceiver::accepts(const FrameHeader& header) {
+  if (!inbox_.accepts(header)) return false;
+  auto met = met_[static_cast<std::size_t>(header.source)];
+  if (met) return true;
+  peers_->guard(header.source, [&] { newly_met_.push_back(header.source); });
+  met = true;
+  return true;
+}
+
+// Between the two there is a distance, so that the notices stay few. What was sent before a peer hears of it still
+// comes.
+void UcxReceiver::watch_crowd() {
+  const Bytes held = inbox_.held_bytes();
+  if (crowded_ ? held > most_held_ / 2 : held <= most_held_) return;
+  crowded_ = !crowded_;
+  for (Rank peer = 0; peer < static_cast<Rank>(met_.size()); ++peer) {
+    if (!met_[static_cast<std::size_t>(peer)] || !peers_->alive(peer)) continue;
+    sender_->send_notice(peer, crowded_ ? FrameKind::kCrowded : FrameKind::kRoomy);
+  }
+}
+
+std::vector<Rank> UcxReceiver::take_newly_met() { return std::exchange(newly_met_, {}); }
+
 void UcxReceiver::piece(ConstView header_bytes, Incoming& incoming) {
   stats_.wire_bytes_received += header_bytes.size + incoming.length;
   FrameHeader header;
   if (header_bytes.size != kFrameHeaderBytes || read_frame_header(header_bytes, header) != FrameFault::kNone ||
-      !inbox_.accepts(header)) {
+      !accepts(header) || header.kind == FrameKind::kFused) {
     ++stats_.frames_dropped;
     return;
   }
@@ -69,6 +102,14 @@ void UcxReceiver::piece(ConstView header_bytes, Incoming& incoming) {
 void UcxReceiver::handle(const FrameHeader& header, Incoming& incoming) {
   if (header.kind == FrameKind::kGoodbye) return peers_->goodbye(header.source);
   if (header.kind == FrameKind::kPutOff) return sender_->put_off(header.source, header.message.key);
+  if (header.kind == FrameKind::kSettled) return peers_->confirm(header.source);
+  if (header.kind == FrameKind::kSettle) {
+    if (peers_->alive(header.source)) sender_->send_notice(header.source, FrameKind::kSettled);
+    return;
+  }
+  if (header.kind != FrameKind::kData) {
+    return sender_->announce_all(header.source, header.kind == FrameKind::kCrowded);
+  }
   stats_.messages_received += header.piece_offset == 0;
   const ConstView eager = incoming.announced ? ConstView() : view_of(incoming.data, incoming.length);
   // One that is not as long as it says is dropped by UCX, and finished as too short.
@@ -83,13 +124,90 @@ void UcxReceiver::fused(Incoming& incoming) {
   FrameHeader header;
   ConstView payload;
   while (reader.next(header, payload)) {
-    if (!inbox_.accepts(header) || header.kind != FrameKind::kData) {
+    if (!accepts(header) || header.kind != FrameKind::kData) {
       ++stats_.frames_dropped;
       continue;
     }
     peers_->guard(header.source, [&] { deliver(header, payload, incoming); });
   }
   if (reader.fault() != FrameFault::kNone) ++stats_.frames_dropped;
+}
+
+// Returns false if the message is not wanted: UCX drops it.
+bool UcxReceiver::take_announcement(ConstView header_bytes, void* data, Bytes length) {
+  FrameHeader header;
+  const bool good = header_bytes.size == kFrameHeaderBytes &&
+                    read_frame_header(header_bytes, header) == FrameFault::kNone && accepts(header) &&
+                    header.kind == FrameKind::kFused && header.message.payload_bytes == length && length <= most_fused_;
+  if (!good || !peers_->status(header.source).is_ok()) {
+    ++stats_.frames_dropped;
+    return false;
+  }
+  stats_.wire_bytes_received += header_bytes.size;
+  bool kept = false;
+  peers_->guard(header.source, [&] {
+    waiting_fused_.push_back({data, header.source, length});
+    kept = true;
+  });
+  fetch_waiting_fused();
+  return kept;
+}
+
+void UcxReceiver::fetch_waiting_fused() noexcept {
+  while (!waiting_fused_.empty()) {
+    const WaitingFused next = waiting_fused_.front();
+    if (fused_under_way_ != 0 && fused_under_way_ + next.bytes > kFusedUnderWay) return;
+    waiting_fused_.pop_front();
+    bool begun = false;
+    peers_->guard(next.from, [&] {
+      if (!peers_->status(next.from).is_ok()) return;
+      staging_.make_ready();
+      fused_fetches_.make_ready();
+      Staging* staging = staging_.take();
+      if (staging->bytes == nullptr) staging->bytes = std::make_unique_for_overwrite<std::byte[]>(most_fused_);
+      begun = true;
+      fetch_fused(next, *staging);
+    });
+    if (!begun) ucp_am_data_release(worker_->handle(), next.data);
+  }
+}
+
+void UcxReceiver::fetch_fused(const WaitingFused& waiting, Staging& staging) {
+  FusedFetch* fetch = fused_fetches_.take();
+  *fetch = {.receiver = this, .staging = &staging, .from = waiting.from, .bytes = waiting.bytes};
+  fused_under_way_ += waiting.bytes;
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.recv_am = &UcxReceiver::on_fused_fetched;
+  param.user_data = fetch;
+  void* request = ucp_am_recv_data_nbx(worker_->handle(), waiting.data, staging.bytes.get(), waiting.bytes, &param);
+  if (!UCS_PTR_IS_PTR(request)) on_fused_fetched(nullptr, UCS_PTR_STATUS(request), waiting.bytes, fetch);
+}
+
+void UcxReceiver::on_fused_fetched(void* request, ucs_status_t status, size_t, void* fetch) noexcept {
+  if (request != nullptr) ucp_request_free(request);
+  const FusedFetch done = *static_cast<FusedFetch*>(fetch);
+  UcxReceiver& receiver = *done.receiver;
+  receiver.fused_fetches_.give(static_cast<FusedFetch*>(fetch));
+  receiver.fused_under_way_ -= done.bytes;
+  receiver.peers_->guard(done.from, [&] { receiver.end_fused_fetch(done, status); });
+  receiver.fetch_waiting_fused();
+}
+
+void UcxReceiver::end_fused_fetch(const FusedFetch& fetch, ucs_status_t status) {
+  Incoming incoming{.data = fetch.staging->bytes.get(), .length = fetch.bytes, .staging = fetch.staging};
+  if (status == UCS_OK) {
+    fused(incoming);
+  } else {
+    peers_->fail_later(fetch.from, peer_failure(fmt::format("receiving from rank {} failed: {}", fetch.from,
+                                                            ucs_status_string(status))));
+  }
+  if (!incoming.kept) staging_.give(fetch.staging);
+}
+
+void UcxReceiver::drop_waiting_fused() {
+  for (const WaitingFused& waiting : waiting_fused_) ucp_am_data_release(worker_->handle(), waiting.data);
+  waiting_fused_.clear();
 }
 
 void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& incoming) {
@@ -112,7 +230,7 @@ void UcxReceiver::keep(Held& held, const FrameHeader& header, ConstView eager, I
   const bool is_first = incoming.descriptor == nullptr;
   if (is_first) {
     incoming.descriptor = descriptors_.take();
-    *incoming.descriptor = {.data = incoming.data, .from = header.source};
+    *incoming.descriptor = {.data = incoming.data, .staging = incoming.staging, .from = header.source};
     if (!incoming.announced) incoming.descriptor->bytes = incoming.length;
     incoming.kept = true;
   }
@@ -159,7 +277,11 @@ Status UcxReceiver::outcome(const Fetch& fetch, ucs_status_t status, Bytes lengt
 
 void UcxReceiver::release(Descriptor& descriptor) {
   if (--descriptor.users != 0) return;
-  if (descriptor.data != nullptr) ucp_am_data_release(worker_->handle(), descriptor.data);
+  if (descriptor.staging != nullptr) {
+    staging_.give(descriptor.staging);
+  } else if (descriptor.data != nullptr) {
+    ucp_am_data_release(worker_->handle(), descriptor.data);
+  }
   inbox_.release_bytes(descriptor.from, descriptor.bytes);
   descriptors_.give(&descriptor);
 }

@@ -10,21 +10,21 @@
 namespace casync::runtime {
 namespace {
 
-// What is fused is copied, which pays for small messages only: 64 KiB of them, and the headers of 64.
-constexpr Bytes kMaxFusedBytes = 64_KiB + 64 * kFrameHeaderBytes;
 // Messages up to this go ahead of what is queued.
 constexpr Bytes kSmallBytes = 64_KiB;
+// Headers that a fused message has room for before its memory grows.
+constexpr std::size_t kRoomForHeaders = 1024;
 // Pieces under way to one peer. On one host two keep both sides busy, and more leave the cache (64 MiB both ways
 // over tcp: 24 ms with 2, 28 with 4, 31 with 8). Over a network as many as its round trips need: with pieces of
 // 1 MiB, 1 Gbit/s up to 64 ms.
 constexpr Bytes kPiecesOnThisHost = 2;
 constexpr Bytes kPiecesOverNetwork = 8;
 
-// How many of them, from the first on, go into one wire message: at least one.
-std::size_t count_fused(std::span<const Outgoing> outgoing) {
+// The number of messages, from the first on, that go into one wire message of `fusion_bytes`: at least one.
+std::size_t count_fused(std::span<const Outgoing> outgoing, Bytes fusion_bytes) {
   std::size_t count = 0;
-  for (Bytes room = kMaxFusedBytes; count < outgoing.size(); ++count) {
-    const Bytes bytes = kFrameHeaderBytes + outgoing[count].payload.size;
+  for (Bytes room = fusion_bytes; count < outgoing.size(); ++count) {
+    const Bytes bytes = outgoing[count].payload.size;
     if (bytes > room) break;
     room -= bytes;
   }
@@ -56,6 +56,7 @@ UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
   message->to = to;
   message->active = true;
   ++queue(to).messages;
+  queue(to).used = true;
   message->payload = {};
   message->next_offset = 0;
   message->pieces_under_way = 0;
@@ -67,10 +68,33 @@ UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
   return message;
 }
 
+// False: there is no way to the peer, which has failed then.
+bool UcxSender::reach(Rank to) {
+  if (worker_.reached(to)) return true;
+  if (!peers_.status(to).is_ok()) return false;
+  const Status status = worker_.reach(to);
+  if (!status.is_ok()) peers_.fail_later(to, status);
+  return status.is_ok();
+}
+
+void UcxSender::list(OutMessage& message) {
+  OutMessage*& newest = queue(message.to).newest;
+  message.newer = nullptr;
+  message.older = newest;
+  if (newest != nullptr) newest->newer = &message;
+  newest = &message;
+}
+
+void UcxSender::unlist(OutMessage& message) {
+  (message.newer != nullptr ? message.newer->older : queue(message.to).newest) = message.older;
+  if (message.older != nullptr) message.older->newer = message.newer;
+}
+
 void UcxSender::send(Rank to, std::span<const Outgoing> outgoing) {
+  if (!peers_.left(to)) static_cast<void>(reach(to));
   if (!peers_.may_send(to, outgoing)) return;
   while (!outgoing.empty()) {
-    const std::size_t count = count_fused(outgoing);
+    const std::size_t count = queue(to).announce_all ? 1 : count_fused(outgoing, options_.fusion_bytes);
     if (count == 1) {
       start(to, outgoing.front());
     } else {
@@ -85,6 +109,7 @@ void UcxSender::start(Rank to, const Outgoing& out) {
   ++stats_.messages_sent;
   stats_.payload_bytes_sent += out.payload.size;
   OutMessage* message = new_message(messages_, to);
+  list(*message);
   message->header = header_for(out.message);
   message->payload = out.payload;
   message->cookies.push_back(out.cookie);
@@ -96,7 +121,9 @@ void UcxSender::start(Rank to, const Outgoing& out) {
 }
 
 void UcxSender::send_notice(Rank to, FrameKind kind, const MessageKey& key) {
+  if (!reach(to)) return;
   OutMessage* message = new_message(messages_, to);
+  list(*message);
   message->header = header_for({.key = key});
   message->header.kind = kind;
   start_piece(*message);
@@ -104,37 +131,49 @@ void UcxSender::send_notice(Rank to, FrameKind kind, const MessageKey& key) {
 
 void UcxSender::put_off(Rank by, const MessageKey& key) {
   Queue& peer = queue(by);
-  messages_.for_each([&](OutMessage& message) {
-    if (!message.active || message.is_put_off || message.to != by || !(message.header.message.key == key)) return;
-    if (message.header.kind != FrameKind::kData || message.pieces_under_way == 0) return;
-    message.is_put_off = true;
-    peer.under_way -= message.bytes_under_way;
-    peer.waiting.remove(&message);
-  });
+  for (OutMessage* message = peer.newest; message != nullptr; message = message->older) {
+    if (message->is_put_off || !(message->header.message.key == key)) continue;
+    if (message->header.kind != FrameKind::kData || message->pieces_under_way == 0) continue;
+    message->is_put_off = true;
+    peer.under_way -= message->bytes_under_way;
+    peer.waiting.remove(message);
+  }
   pump(by);
 }
 
 void UcxSender::start_fused(Rank to, std::span<const Outgoing> outgoing) {
   ++stats_.messages_sent;
   OutMessage* message = new_message(fused_messages_, to);
-  message->fused.clear();
-  message->fused.reserve(kMaxFusedBytes);
-  message->cookies.reserve(kMaxFusedBytes / kFrameHeaderBytes);
+  Bytes total = 0;
+  for (const Outgoing& out : outgoing) total += kFrameHeaderBytes + out.payload.size;
+  message->fused.reserve(options_.fusion_bytes + kRoomForHeaders * kFrameHeaderBytes);
+  message->cookies.reserve(kRoomForHeaders);
+  message->fused.resize(total);  // of a message used again only what it grows by is written twice
+  Bytes at = 0;
   for (const Outgoing& out : outgoing) {
     stats_.payload_bytes_sent += out.payload.size;
     FrameHeader header = header_for(out.message);
     set_piece(header, out.payload, 0, options_.checksum);
-    const Bytes at = message->fused.size();
-    message->fused.resize(at + kFrameHeaderBytes + out.payload.size);
     write_frame_header(header, message->fused.data() + at);
-    if (out.payload.size != 0) {
-      std::memcpy(message->fused.data() + at + kFrameHeaderBytes, out.payload.data, out.payload.size);
-    }
+    at += kFrameHeaderBytes;
+    if (out.payload.size != 0) std::memcpy(message->fused.data() + at, out.payload.data, out.payload.size);
+    at += out.payload.size;
     message->cookies.push_back(out.cookie);
   }
   OutPiece* piece = pieces_.take();
   message->all_started = true;
-  post(*message, *piece, kUcxFused, {}, {message->fused.data(), message->fused.size()});
+  const ConstView data{message->fused.data(), message->fused.size()};
+  ConstView announcement;
+  if (data.size > kMostFusedAtOnce) {
+    Message whole;
+    whole.payload_bytes = data.size;
+    FrameHeader header = header_for(whole);
+    header.kind = FrameKind::kFused;
+    header.piece_bytes = header.piece_stride = data.size;
+    write_frame_header(header, piece->header.data());
+    announcement = {piece->header.data(), kFrameHeaderBytes};
+  }
+  post(*message, *piece, kUcxFused, announcement, data);
 }
 
 void UcxSender::start_piece(OutMessage& message) {
@@ -160,7 +199,9 @@ void UcxSender::post(OutMessage& message, OutPiece& piece, unsigned id, ConstVie
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.cb.send = &UcxSender::on_sent;
   param.user_data = &piece;
-  param.flags = id == kUcxFused ? UCP_AM_SEND_FLAG_EAGER : 0;  // the receiver has one place for each payload
+  const bool is_data = message.header.kind == FrameKind::kData && data.size != 0;
+  if (id == kUcxPiece && is_data && queue(message.to).announce_all) param.flags = UCP_AM_SEND_FLAG_RNDV;
+  if (id == kUcxFused) param.flags = header.size == 0 ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
   void* request =
       ucp_am_send_nbx(worker_.endpoint(message.to), id, header.data, header.size, data.data, data.size, &param);
   if (!UCS_PTR_IS_PTR(request)) end_piece(piece, UCS_PTR_STATUS(request));
@@ -199,6 +240,7 @@ void UcxSender::end_if_done(OutMessage& message) {
   for (std::uint64_t cookie : message.cookies) peers_.sent_later(cookie, message.status);
   message.active = false;
   --queue(message.to).messages;
+  if (message.fused.capacity() == 0) unlist(message);
   (message.fused.capacity() != 0 ? fused_messages_ : messages_).give(&message);
 }
 
@@ -219,9 +261,11 @@ void UcxSender::pump(Rank to) {
 void UcxSender::cancel(Rank to, const Status& status) {
   Fifo<OutMessage>& waiting = queue(to).waiting;
   while (!waiting.empty()) cancel(*waiting.pop(), status);
-  messages_.for_each([&](OutMessage& message) {
-    if (message.active && message.to == to && message.is_put_off) cancel(message, status);
-  });
+  for (OutMessage* message = queue(to).newest; message != nullptr;) {
+    OutMessage* const older = message->older;  // it may end
+    if (message->is_put_off) cancel(*message, status);
+    message = older;
+  }
 }
 
 void UcxSender::cancel(OutMessage& message, const Status& status) {

@@ -20,8 +20,12 @@ namespace casync::runtime {
 /// The active messages we use.
 enum UcxMessageId : unsigned {
   kUcxPiece = 1,  ///< header: one frame header; data: its piece
-  kUcxFused = 2,  ///< no header; data: frame header, payload, frame header, payload ...
+  kUcxFused = 2,  ///< header: none, or a frame header of kind kFused when announced; data: frame header, payload, ...
 };
+
+/// Fused messages up to so many bytes leave at once; larger ones are announced, and the receiver fetches them into
+/// memory of its own.
+inline constexpr Bytes kMostFusedAtOnce = 128_KiB;
 
 /// The sending half: cuts payloads into pieces, keeps a few bytes under way per peer, reports each message once.
 ///
@@ -40,6 +44,9 @@ class UcxSender {
   /// The peer has put off this message of ours: until it is taken, others go ahead of what is left of it.
   void put_off(Rank by, const MessageKey& key);
 
+  /// From now on each message to this peer is announced alone, or no longer.
+  void announce_all(Rank to, bool all) { queues_[static_cast<std::size_t>(to)].announce_all = all; }
+
   /// Ends with `status` what has not left for this peer yet; pieces under way end through UCX.
   void cancel(Rank to, const Status& status);
 
@@ -48,6 +55,8 @@ class UcxSender {
 
   /// Messages to this peer that have not ended.
   bool idle(Rank to) const { return queues_[static_cast<std::size_t>(to)].messages == 0; }
+  /// Something has been sent to this peer, a notice or a message.
+  bool used(Rank to) const { return queues_[static_cast<std::size_t>(to)].used; }
   bool idle() const { return messages_.in_use() == 0 && fused_messages_.in_use() == 0; }
 
  private:
@@ -72,13 +81,21 @@ class UcxSender {
     std::vector<std::uint64_t> cookies;  // none: a goodbye
     std::vector<std::byte> fused;        // the bytes of a fused message, else never used
     OutMessage* next = nullptr;          // in the queue of its peer
+    OutMessage* newer = nullptr;         // in the list of its peer's unfinished messages
+    OutMessage* older = nullptr;
   };
   struct Queue {
     Fifo<OutMessage> waiting;  // started in part or not at all
     Bytes under_way = 0;
     std::size_t messages = 0;
+    bool announce_all = false;
+    OutMessage* newest = nullptr;  // of those that have not ended and are no fused ones
+    bool used = false;
   };
 
+  bool reach(Rank to);
+  void list(OutMessage& message);
+  void unlist(OutMessage& message);
   OutMessage* new_message(Pool<OutMessage>& pool, Rank to);
   void start(Rank to, const Outgoing& out);
   void start_fused(Rank to, std::span<const Outgoing> outgoing);

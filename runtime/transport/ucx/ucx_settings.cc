@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/ucx/ucx_settings.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/core.h>
@@ -9,45 +10,53 @@
 namespace casync::runtime {
 namespace {
 
-Result<std::string> tls_of(const std::string& transport) {
-  if (transport == "ucx") return std::string("self,tcp,posix,cma");
-  if (transport == "ucx:tcp") return std::string("self,tcp");
-  if (transport == "ucx:shm") return std::string("self,posix,cma");
-  return invalid_argument(fmt::format("there is no transport \"{}\"; there are ucx, ucx:tcp and ucx:shm", transport));
+std::string text_of(Bytes bytes) {
+  return bytes % 1_MiB == 0 ? fmt::format("{}m", bytes / 1_MiB) : fmt::format("{}k", bytes / 1_KiB);
 }
+
+// A round trip within a data center, with some queues on the way.
+constexpr Seconds kRoundTrip{0.001};
+
+// The kernel counts keep-alives in seconds.
+std::string whole_seconds(Seconds time) { return fmt::format("{}s", std::max(1, static_cast<int>(time.count()))); }
 
 const char* users_value(const UcxSetting& setting) { return std::getenv(fmt::format("UCX_{}", setting.name).c_str()); }
 
 }  // namespace
 
-Result<std::vector<UcxSetting>> ucx_settings(const std::string& transport, const Interface& interface) {
-  const Result<std::string> tls = tls_of(transport);
-  if (!tls) return tls.status();
-  return std::vector<UcxSetting>{
-      {"TLS", *tls, true},
+std::vector<UcxSetting> ucx_settings(const UcxNetworks& networks, const Interface& interface, int peers, Seconds dead) {
+  const Bytes buffer = socket_buffer_bytes(interface.bits_per_second, kRoundTrip, peers);
+  const std::string buffer_text = text_of(buffer);
+  const std::string segment_text = text_of(std::min(buffer / 4, 512_KiB));
+  std::vector<UcxSetting> settings = {
+      {"TLS", networks.transports, true},
       // All interfaces otherwise: UCX stripes large messages over whatever it finds, lo included. Not applied to
       // shared memory, which has devices of its own.
-      {"NET_DEVICES", interface.name, true},
+      {"NET_DEVICES", networks.devices, true},
       {"TCP_AF_PRIO", interface.is_ipv6 ? "inet6" : "inet", false},  // its default overruns a block with IPv6
       {"MAX_RNDV_RAILS", "1", false},
       // Announced messages go straight to their place. By default shared memory copies up to half a megabyte once
       // more; on tcp the round trip of announcing costs a 64 KiB message half its time.
       {"RNDV_THRESH", "128k", true},
-      // The defaults (8 KiB segments, small socket buffers) reach a quarter of this.
-      {"TCP_SNDBUF", "4m", true},
-      {"TCP_RCVBUF", "4m", true},
-      {"TCP_TX_SEG_SIZE", "512k", true},
-      {"TCP_RX_SEG_SIZE", "512k", true},
-      // A silent peer is found in seconds rather than in half a minute; with data unacknowledged only the user
-      // timeout helps (UCX 1.22 on).
-      {"TCP_KEEPIDLE", "2s", false},
-      {"TCP_KEEPINTVL", "1s", false},
+      // With UCX's own (8 KiB segments, small socket buffers) a fast link reaches a quarter of this.
+      {"TCP_SNDBUF", buffer_text, true},
+      {"TCP_RCVBUF", buffer_text, true},
+      {"TCP_TX_SEG_SIZE", segment_text, true},
+      {"TCP_RX_SEG_SIZE", segment_text, true},
+      // A silent peer is found when the control plane finds it; with data unacknowledged, or a peer that takes none,
+      // only the user timeout counts (UCX 1.22 on).
+      {"TCP_KEEPIDLE", whole_seconds(0.4 * dead), false},
+      {"TCP_KEEPINTVL", whole_seconds(0.2 * dead), false},
       {"TCP_KEEPCNT", "3", false},
-      {"TCP_USER_TIMEOUT", "5s", false},
-      {"KEEPALIVE_INTERVAL", "2s", false},
+      {"TCP_USER_TIMEOUT", fmt::format("{:.0f}ms", 1e3 * dead.count()), false},
+      {"KEEPALIVE_INTERVAL", fmt::format("{:.0f}ms", 400 * dead.count()), false},
       // Shared memory is not used at all for endpoints that report failures unless this says it may be.
       {"POSIX_ERROR_HANDLING", "y", false},
   };
+  // A receiver reads what was announced; no peer writes into its memory, which may be in use for something else by the
+  // time that a peer which stood still goes on.
+  if (networks.rdma) settings.push_back({"RNDV_SCHEME", "get_zcopy", true});
+  return settings;
 }
 
 void apply_settings(const std::vector<UcxSetting>& settings, ucp_config_t* config, std::string& description) {

@@ -8,7 +8,9 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "runtime/control/deadline.h"
 #include "runtime/transport/ucx/interface.h"
+#include "runtime/transport/ucx/networks.h"
 
 namespace casync::runtime {
 
@@ -19,9 +21,9 @@ struct UcxSetting {
   bool shown;  ///< in description()
 };
 
-/// What we set for "ucx", "ucx:tcp", "ucx:shm" on this interface.
-/// InvalidArgument: another name.
-Result<std::vector<UcxSetting>> ucx_settings(const std::string& transport, const Interface& interface);
+/// Settings for these networks and this interface, with sockets for up to `peers` others. A peer that is silent for
+/// `dead` has failed.
+std::vector<UcxSetting> ucx_settings(const UcxNetworks& networks, const Interface& interface, int peers, Seconds dead);
 
 /// Applies each of them that the user has not set as UCX_<name>; settings that this UCX does not know are left
 /// out. `description` gets the shown ones with the values in force.

@@ -9,6 +9,8 @@
 
 #include "runtime/transport/checksum.h"
 #include "runtime/transport/ucx/interface.h"
+#include "runtime/transport/ucx/networks.h"
+#include "runtime/transport/ucx/resources.h"
 #include "runtime/transport/ucx/ucx_settings.h"
 
 namespace casync::runtime {
@@ -57,8 +59,11 @@ Result<std::unique_ptr<UcxWorker>> UcxWorker::open(const std::string& transport,
 Status UcxWorker::open_context(const TransportOptions& options) {
   const Result<Interface> interface = choose_interface(options.interface_name);
   if (!interface) return interface.status();
-  const Result<std::vector<UcxSetting>> settings = ucx_settings(transport_, *interface);
-  if (!settings) return settings.status();
+  const bool may_be_rdma = transport_ == "ucx" || transport_ == "ucx:rdma";
+  const Result<UcxNetworks> networks = choose_networks(transport_, *interface, !options.interface_name.empty(),
+                                                       may_be_rdma ? ucx_resources() : std::vector<UcxResource>());
+  if (!networks) return networks.status();
+  const std::vector<UcxSetting> settings = ucx_settings(*networks, *interface, options.ranks - 1, options.dead);
 
   ucp_config_t* config = nullptr;
   if (ucs_status_t status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK) {
@@ -68,8 +73,8 @@ Status UcxWorker::open_context(const TransportOptions& options) {
   unsigned major = 0, minor = 0, release = 0;
   ucp_get_version(&major, &minor, &release);
   description_ = fmt::format("{} {}.{}", transport_, major, minor);
-  apply_settings(*settings, config, description_);
-  announced_bytes_ = bytes_in_force(*settings, "RNDV_THRESH");
+  apply_settings(settings, config, description_);
+  announced_bytes_ = bytes_in_force(settings, "RNDV_THRESH");
 
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
@@ -121,16 +126,25 @@ Status UcxWorker::connect(Rank peer, const std::string& address, UcxEndpointObse
   endpoint.peer = peer;
   endpoint.observer = &observer;
   endpoint.on_this_host = host_of(line) == host_mark();
+  endpoint.address = bytes;
+  return Status::ok();
+}
+
+Status UcxWorker::reach(Rank peer) {
+  Endpoint& endpoint = endpoints_[static_cast<std::size_t>(peer)];
+  if (endpoint.endpoint != nullptr) return Status::ok();
+  if (endpoint.address.empty()) return peer_failure(fmt::format("rank {}: disconnected", peer));
   ucp_ep_params_t params{};
   params.field_mask =
       UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = reinterpret_cast<const ucp_address_t*>(bytes.data());
+  params.address = reinterpret_cast<const ucp_address_t*>(endpoint.address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {.cb = &UcxWorker::on_error, .arg = &endpoint};
   const ucs_status_t status = ucp_ep_create(worker_, &params, &endpoint.endpoint);
   if (status == UCS_OK) return Status::ok();
   endpoint.endpoint = nullptr;
-  return ucx_failure(fmt::format("no way to rank {} over {}", peer, transport_).c_str(), status);
+  return peer_failure(fmt::format("UCX: no way to rank {} over {}: {}; `casync doctor` shows what UCX finds here", peer,
+                                  transport_, ucs_status_string(status)));
 }
 
 void UcxWorker::on_error(void* endpoint, ucp_ep_h, ucs_status_t status) noexcept {
@@ -138,22 +152,22 @@ void UcxWorker::on_error(void* endpoint, ucp_ep_h, ucs_status_t status) noexcept
   broken->observer->broken(broken->peer, status);
 }
 
-bool UcxWorker::flush(Clock::time_point deadline) {
+void UcxWorker::start_flush() {
   ucp_request_param_t param{};
   void* request = ucp_worker_flush_nbx(worker_, &param);
-  if (!UCS_PTR_IS_PTR(request)) return UCS_PTR_STATUS(request) == UCS_OK;
-  while (ucp_request_check_status(request) == UCS_INPROGRESS && Clock::now() < deadline) progress();
-  const ucs_status_t status = ucp_request_check_status(request);
-  if (status == UCS_INPROGRESS) {
-    flushing_ = request;  // until the endpoints have ended: UCX wants its requests back before the worker goes
-  } else {
-    ucp_request_free(request);
-  }
-  return status == UCS_OK;
+  if (UCS_PTR_IS_PTR(request)) flushing_ = request;  // UCX wants its requests back before the worker goes
+}
+
+bool UcxWorker::ended(void*& request) {
+  if (request == nullptr) return true;
+  if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+  ucp_request_free(std::exchange(request, nullptr));
+  return true;
 }
 
 void UcxWorker::disconnect(Rank peer) {
   Endpoint& endpoint = endpoints_[static_cast<std::size_t>(peer)];
+  endpoint.address.clear();
   if (endpoint.endpoint == nullptr) return;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -163,12 +177,6 @@ void UcxWorker::disconnect(Rank peer) {
 }
 
 bool UcxWorker::disconnected() {
-  const auto ended = [](void*& request) {
-    if (request == nullptr) return true;
-    if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
-    ucp_request_free(std::exchange(request, nullptr));
-    return true;
-  };
   bool all = ended(flushing_);
   for (Endpoint& endpoint : endpoints_) all = ended(endpoint.closing) && all;
   return all;

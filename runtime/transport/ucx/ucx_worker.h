@@ -21,7 +21,7 @@ class UcxEndpointObserver {
   virtual void broken(Rank peer, ucs_status_t why) noexcept = 0;
 };
 
-/// UCX itself: context, worker and one endpoint for each peer. Knows nothing of messages.
+/// UCX itself: context, worker and an endpoint for each peer that has been reached. Knows nothing of messages.
 class UcxWorker {
  public:
   /// Unavailable: UCX finds nothing here that it can use (what it said).
@@ -31,7 +31,9 @@ class UcxWorker {
   UcxWorker& operator=(const UcxWorker&) = delete;
 
   ucp_worker_h handle() const { return worker_; }
+  /// Null until reach() has succeeded, and again after disconnect().
   ucp_ep_h endpoint(Rank peer) const { return endpoints_[static_cast<std::size_t>(peer)].endpoint; }
+  bool reached(Rank peer) const { return endpoint(peer) != nullptr; }
   bool on_this_host(Rank peer) const { return endpoints_[static_cast<std::size_t>(peer)].on_this_host; }
   const std::string& description() const { return description_; }
   /// As Transport::announced_bytes. In shared memory the receiver fetches what was announced: nobody waits for an
@@ -40,8 +42,13 @@ class UcxWorker {
 
   /// What connect() of another rank takes: checked before UCX sees it.
   std::string address() const;
-  /// InvalidArgument: not an address of a transport of this kind and version (says which it is).
+  /// Remembers where the peer is. InvalidArgument: not an address of a transport of this kind and version (says which
+  /// it is).
   Status connect(Rank peer, const std::string& address, UcxEndpointObserver& observer);
+
+  /// Makes the endpoint to a peer that connect() knows, the first time. A rank has connections and buffers only for
+  /// peers that it talks to. PeerFailure: UCX finds no way to it, or it was disconnected.
+  Status reach(Rank peer);
 
   /// True when anything moved.
   bool progress() { return ucp_worker_progress(worker_) != 0; }
@@ -50,12 +57,14 @@ class UcxWorker {
   bool arm() { return ucp_worker_arm(worker_) == UCS_OK; }
   int event_fd() const { return event_fd_; }
 
-  /// Sends what UCX still holds of earlier sends; false when the deadline came first.
-  bool flush(Clock::time_point deadline);
+  /// Starts to send what UCX still holds of earlier sends.
+  void start_flush();
+  /// True when that has left, or could not.
+  bool flushed() { return ended(flushing_); }
 
   /// Ends the endpoint at once; its operations complete with errors in later progress() calls.
   void disconnect(Rank peer);
-  /// True when disconnected endpoints have ended, and a flush that its deadline cut short.
+  /// True when disconnected endpoints have ended, and the flush.
   bool disconnected();
 
   /// The destructor leaves UCX's memory alone: operations that never ended may still point into it.
@@ -64,6 +73,7 @@ class UcxWorker {
  private:
   struct Endpoint {
     ucp_ep_h endpoint = nullptr;
+    std::string address;  // UCX's own bytes; none: never connected, or disconnected
     void* closing = nullptr;
     Rank peer = 0;
     bool on_this_host = false;
@@ -72,9 +82,10 @@ class UcxWorker {
 
   UcxWorker(std::string transport, int ranks)
       : transport_(std::move(transport)), endpoints_(static_cast<std::size_t>(ranks)) {}
-  bool asks_first(Rank to) const { return transport_ == "ucx:tcp" || (transport_ == "ucx" && !on_this_host(to)); }
+  bool asks_first(Rank to) const { return transport_ == "ucx:tcp" || (transport_ != "ucx:shm" && !on_this_host(to)); }
   Status open_context(const TransportOptions& options);
   Status open_worker();
+  static bool ended(void*& request);
   static void on_error(void* endpoint, ucp_ep_h, ucs_status_t status) noexcept;
 
   std::string transport_;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "base/view.h"
+#include "casync/primitives/primitive.h"
+
+namespace casync::runtime {
+
+struct GradientRun;
+
+/// Payloads of small gradients in one buffer, each as its codec makes it alone:
+///
+///   count (8 bytes), count entries {gradient's key, offset, bytes} (16), bits of the finite ones (8 for each 64),
+///   parts
+///
+/// Parts begin at multiples of 16; bytes between them are zero. Little-endian.
+struct BundleEntry {
+  std::uint64_t key = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+static_assert(sizeof(BundleEntry) == 16);
+
+/// Most gradients in a bundle, and most bytes of one on the wire.
+inline constexpr std::size_t kMostBundled = 256;
+inline constexpr Bytes kMostBundleBytes = 512_KiB;
+/// Gradients up to this size are bundled, up to this much memory together.
+inline constexpr Bytes kBundledGradientBytes = 16_KiB;
+inline constexpr Bytes kBundleMemory = 64_KiB;
+
+/// Marks a message whose payload is a bundle: stands in the place of the partition, of which its gradients have one.
+inline constexpr std::uint32_t kBundledPartition = ~0u - 1;
+
+/// The small gradients that a bundle's run stands for, and how it is going with them in a step.
+struct Bundle {
+  struct Member {
+    GradientRun* run = nullptr;
+    View data;  ///< in the step under way
+  };
+  std::vector<Member> members;                      ///< by key
+  std::array<std::vector<BundleEntry>, 4> entries;  ///< by hop, then as members
+  std::array<Bytes, 4> bytes{};                     ///< of a buffer, by hop
+
+  std::size_t offered = 0;        ///< members that the batch of starts under way has
+  std::uint32_t alone_until = 0;  ///< 1 + the last step in which members began one by one
+
+  std::size_t sends_begun = 0;  ///< handed over to the transport in this step
+  std::size_t sends_out = 0;    ///< of those, not reported as sent
+
+  View part(View buffer, Hop hop, std::size_t member) const;
+};
+
+/// Writes count, entries and zeros for the rest of the head.
+void write_bundle_head(std::span<const BundleEntry> entries, View buffer);
+/// Zeroes the bytes between parts.
+void clear_bundle_gaps(std::span<const BundleEntry> entries, View buffer);
+bool bundle_part_is_finite(ConstView buffer, std::size_t count, std::size_t at);
+void set_bundle_part_finite(View buffer, std::size_t count, std::size_t at, bool finite);
+/// Bytes of head for `count` parts: where the first part begins.
+Bytes bundle_head_bytes(std::size_t count);
+
+/// A bundle from outside. Empty: not one.
+std::vector<BundleEntry> read_bundle(ConstView buffer);
+
+/// Groups those runs that may travel as bundles: alike on all ranks that know the same gradients. What another rank
+/// bundles otherwise is taken apart where it arrives, so this is a matter of speed only.
+std::vector<std::vector<GradientRun*>> group_small(std::span<GradientRun* const> runs);
+
+}  // namespace casync::runtime

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/completions.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/thread.h"
+
+namespace casync::runtime {
+
+Completions::~Completions() {
+  if (generation_ != fork_generation()) {
+    static_cast<void>(thread_.release());  // the parent's: here it does not exist, and cannot be joined
+  } else {
+    close();
+  }
+}
+
+Status Completions::prepare(std::size_t count) {
+  std::lock_guard lock(mutex_);
+  added_.reserve(expected_ + count);
+  if (!thread_) {
+    Result<std::thread> thread = start_thread("casync-done", [this] { run(); });
+    if (!thread) return thread.status();
+    thread_ = std::make_unique<std::thread>(std::move(*thread));
+  }
+  return Status::ok();
+}
+
+void Completions::add(Handle handle, Completion completion) {
+  {
+    std::lock_guard lock(mutex_);
+    added_.push_back({handle, std::move(completion)});
+    ++expected_;
+    interrupted_ = true;
+    changed_.notify_all();
+  }
+  session_.nudge();
+}
+
+void Completions::drain() {
+  std::unique_lock lock(mutex_);
+  if (thread_ && thread_->get_id() == std::this_thread::get_id()) return;
+  changed_.wait(lock, [&] { return expected_ == 0; });
+}
+
+void Completions::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+    interrupted_ = true;
+    changed_.notify_all();
+  }
+  session_.nudge();
+  if (thread_ && thread_->joinable()) thread_->join();
+}
+
+/// Waits while there is nothing to wait for in the session. False: the end.
+bool Completions::take_added() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !pending_.empty() || !added_.empty() || closing_; });
+  interrupted_ = false;
+  pending_.insert(pending_.end(), std::make_move_iterator(added_.begin()), std::make_move_iterator(added_.end()));
+  added_.clear();
+  return !pending_.empty();
+}
+
+void Completions::run() {
+  while (take_added()) {
+    handles_.clear();
+    for (const Pending& one : pending_) handles_.push_back(one.handle);
+    const Status status = session_.wait_any(handles_, interrupted_, &done_);
+    call(status);
+  }
+}
+
+/// Calls the completions of done_, which is in the order of pending_, and on a failure all.
+void Completions::call(const Status& status) {
+  std::size_t kept = 0, next = 0;
+  for (Pending& one : pending_) {
+    const bool done = next < done_.size() && done_[next] == one.handle;
+    next += done ? 1 : 0;
+    if (!done && status.is_ok()) {
+      std::swap(pending_[kept++], one);
+    } else {
+      one.completion(one.handle, done ? Status::ok() : status);
+    }
+  }
+  const std::size_t called = pending_.size() - kept;
+  pending_.resize(kept);
+  std::lock_guard lock(mutex_);
+  expected_ -= called;
+  changed_.notify_all();
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "runtime/transport/ucx/networks.h"
+
+namespace casync::runtime {
+
+/// Asks UCX for the networks of this machine: RDMA devices and interfaces for TCP. One that cannot be opened (no
+/// permission, a port that is down) is left out. Takes some milliseconds.
+std::vector<UcxResource> ucx_resources();
+
+}  // namespace casync::runtime
