@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-# casync_python_test(NAME script ENVIRONMENT torch|plain LABELS ... [ARGS ...] [TIMEOUT seconds] [SERIAL])
+# casync_python_test(NAME script ENVIRONMENT torch|tensorflow|mxnet|plain LABELS ... [ARGS ...] [TIMEOUT seconds] [SERIAL])
 # The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
 # and the package staged in <build>/python. A file test_*.py runs under pytest, any other as a program (exit 77
 # skips). `plain` has numpy and nothing of a framework. All carry the label `python`. Without the environment,
-# or with CASYNC_WITH_FRAMEWORKS=OFF for a framework's, the test is left out and a STATUS line says so.
-casync_feature(FRAMEWORKS "tests with deep learning frameworks (.venv/torch: tools/setup makes it)" AUTO)
+# or with CASYNC_WITH_FRAMEWORKS=OFF for a framework's (CASYNC_WITH_TENSORFLOW=OFF for that one alone), the test is left
+# out and a STATUS line says so.
+casync_feature(FRAMEWORKS "tests with deep learning frameworks (.venv/<framework>: tools/setup makes them)" AUTO)
+casync_feature(TORCH "tests with PyTorch (.venv/torch)" AUTO)
+casync_feature(TENSORFLOW "TensorFlow's operations, compiled against .venv/tensorflow, and their tests" AUTO)
+casync_feature(MXNET "operations of MXNet's engine, compiled against .venv/mxnet, and their tests" AUTO)
 set(CASYNC_VENV_DIR ${PROJECT_SOURCE_DIR}/.venv CACHE PATH "Folder of the virtual environments that tools/setup makes")
 
 # Sets `result` to the environment's Python, or to "" when tests of it cannot run here.
 function(casync_python_environment result environment)
   set(python ${CASYNC_VENV_DIR}/${environment}/bin/python)
   set(${result} "" PARENT_SCOPE)
-  if(NOT environment STREQUAL "plain" AND CASYNC_WITH_FRAMEWORKS STREQUAL "OFF")
-    return()
+  set(feature FRAMEWORKS)
+  if(NOT environment STREQUAL "plain")
+    string(TOUPPER ${environment} feature)
+    if(CASYNC_WITH_FRAMEWORKS STREQUAL "OFF" OR CASYNC_WITH_${feature} STREQUAL "OFF")
+      return()
+    endif()
   endif()
   if(EXISTS ${python})
     set(${result} ${python} PARENT_SCOPE)
-  elseif(CASYNC_WITH_FRAMEWORKS STREQUAL "ON")
-    message(FATAL_ERROR "CASYNC_WITH_FRAMEWORKS=ON, but ${python} is not there: run tools/setup")
+  elseif(CASYNC_WITH_FRAMEWORKS STREQUAL "ON" OR CASYNC_WITH_${feature} STREQUAL "ON")
+    message(FATAL_ERROR "CASYNC_WITH_FRAMEWORKS or CASYNC_WITH_${feature} is ON, but ${python} is not there: run tools/setup")
   endif()
 endfunction()
 

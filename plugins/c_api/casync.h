@@ -49,6 +49,12 @@ typedef enum casync_exchanged {
   CASYNC_DIFFERENCES = 2 /* local SGD: parameters as they were when they last were the same, minus what they are */
 } casync_exchanged;
 
+/* The place of a gradient's memory. */
+typedef enum casync_device {
+  CASYNC_CPU = 0,
+  CASYNC_CUDA = 1 /* CASYNC_UNAVAILABLE: this build takes host memory only */
+} casync_device;
+
 typedef struct casync_session casync_session;
 typedef struct casync_codec casync_codec;
 typedef uint64_t casync_handle;
@@ -66,7 +72,8 @@ typedef struct casync_parameter {
 } casync_parameter;
 
 typedef struct casync_session_options {
-  size_t struct_size;
+  size_t struct_size;     /* sizeof(casync_session_options). The struct grows at its end: fields that an older program
+                           * lacks are zero, and those that only a newer one has must be zero. */
   int32_t rank;           /* -1, or 0 with size 0: the launcher's environment */
   int32_t size;           /* -1 or 0: the launcher's environment */
   const char* rendezvous; /* NULL: the environment; "host:port", "file:DIRECTORY" */
@@ -86,6 +93,26 @@ typedef struct casync_session_options {
   void* store_user;
 } casync_session_options;
 
+/* Called once for each submission that has it: with CASYNC_OK once its memory holds the result, else with the session's
+ * failure and its sentence (NULL on success, valid during the call). Runs on one thread of the session, for one
+ * submission at a time, in the order in which gradients are done. It may use the session, and must neither wait for
+ * another submission nor free the session. */
+typedef void (*casync_completion)(void* user, casync_handle handle, casync_status status, const char* message);
+
+typedef struct casync_submission {
+  size_t struct_size;   /* sizeof(casync_submission), in each element of an array the same */
+  uint32_t gradient;    /* of casync_session_declare */
+  int32_t device;       /* a casync_device; CASYNC_CPU */
+  int32_t device_index; /* 0 on the CPU */
+  int32_t reserved;     /* 0 */
+  void* stream;         /* the stream that writes the gradient, as the device's runtime has it; NULL on the CPU */
+  void* ready;          /* an event behind which the gradient is written; NULL: it is already */
+  void* data;           /* reduced in place; the session's until the submission is done */
+  size_t bytes;
+  casync_completion done; /* NULL: none */
+  void* user;
+} casync_submission;
+
 uint32_t casync_abi_version(void);
 const char* casync_version(void);
 /* The last failure of this thread, "" when there was none. Valid until the next call on this thread. */
@@ -96,7 +123,10 @@ const char* casync_codec_names(void);
 /* Collective: see Session::open. */
 casync_status casync_session_open(const casync_session_options* options, casync_session** session);
 casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_t* size);
-/* What the step under way exchanges: a casync_exchanged. */
+/* Says that this rank submits nothing more in the step under way, for programs that wait for submissions ahead of
+ * casync_session_step. Ranks whose gradients differ in name then learn it at once, and not by a timeout. */
+casync_status casync_session_end_submissions(casync_session* session);
+/* The data that the step under way exchanges: a casync_exchanged. */
 casync_status casync_session_exchanged(casync_session* session, int32_t* exchanged);
 /* priority: smaller is needed sooner in the next forward pass. */
 casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
@@ -105,6 +135,10 @@ casync_status casync_session_declare(casync_session* session, const char* name, 
  * handles[i] is done. */
 casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,
                                     const size_t* bytes, casync_handle* handles);
+/* The same with everything that a framework knows of each gradient. `handles` may be NULL. When it fails nothing was
+ * started and no completion is called. A device, stream or event that this build cannot take is CASYNC_UNAVAILABLE. */
+casync_status casync_session_submit_each(casync_session* session, size_t count, const casync_submission* submissions,
+                                         casync_handle* handles);
 /* Waits for one submission; timeout_s < 0: the session's. A timeout of the caller's own may be tried again as often as
  * it likes: the session's runs from the first wait for this submission, and when it is over the job ends, on all
  * ranks. */
@@ -115,13 +149,15 @@ casync_status casync_session_wait_hidden(casync_session* session, casync_handle 
  * casync_session_step: for reports. */
 casync_status casync_session_note_exposed(casync_session* session, casync_handle handle, double seconds);
 casync_status casync_session_done(casync_session* session, casync_handle handle, int32_t* done);
-/* Ends the step. *finite is 0 when some rank's gradient was NaN or infinite; `name` (capacity bytes, may be NULL)
+/* Ends the step. All completions of the step have returned by then, except when it is called by one of them.
+ * *finite is 0 when some rank's gradient was NaN or infinite; `name` (capacity bytes, may be NULL)
  * then holds the first such gradient's name. */
 casync_status casync_session_step(casync_session* session, int32_t* finite, char* name, size_t capacity);
 /* Counters as a JSON object. */
 casync_status casync_session_stats(casync_session* session, char* json, size_t capacity, size_t* length);
 /* The state of the last committed step, not while a step is under way: casync_session_state takes it and gives a
- * JSON object {step, ranks, rank, gradients: {name: {codec, elements}}}; until the next step begins,
+ * JSON object {step, ranks, rank, gradients: {name: {codec, elements, owned}}}; owned: ranges [first, count] of
+ * elements whose mean this rank encodes, missing where the state is more than a residual. Until the next step begins,
  * casync_session_state_get copies one gradient's residual of `elements` floats out of it. */
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length);
 casync_status casync_session_state_get(casync_session* session, const char* name, float* residual, size_t elements);

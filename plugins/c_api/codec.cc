@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compll/codec/codec_json.h"
+#include "compll/codec/element_limit.h"
 #include "compll/codec/rounds_codec.h"
 #include "plugins/c_api/error.h"
 #include "plugins/c_api/options.h"
@@ -25,14 +26,6 @@ struct casync_codec {
 
 namespace {
 
-// A size below which no bound of a codec overflows.
-constexpr Elements kMostElements = Elements{1} << 40;
-
-Status check_elements(std::size_t elements) {
-  if (elements <= kMostElements) return Status::ok();
-  return invalid_argument("`elements` is " + std::to_string(elements) + ", expected at most 2^40");
-}
-
 Status need_codec(const casync_codec* codec) {
   CASYNC_RETURN_IF_ERROR(need(codec, "codec"));
   if (codec->codec) return Status::ok();
@@ -44,7 +37,7 @@ Status need_codec(const casync_codec* codec) {
 
 Status check_capacity(const casync_codec* codec, std::size_t elements, const void* payload, std::size_t capacity) {
   CASYNC_RETURN_IF_ERROR(need_codec(codec));
-  CASYNC_RETURN_IF_ERROR(check_elements(elements));
+  CASYNC_RETURN_IF_ERROR(compll::check_elements(codec->codec->info(), elements));
   CASYNC_RETURN_IF_ERROR(need_array(payload, capacity, "payload"));
   const Bytes bound = codec->codec->encoded_bound(elements);
   if (capacity >= bound) return Status::ok();
@@ -161,7 +154,7 @@ casync_status casync_codec_bound(const casync_codec* codec, size_t elements, siz
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(need_codec(codec));
     CASYNC_RETURN_IF_ERROR(need(bytes, "bytes"));
-    CASYNC_RETURN_IF_ERROR(check_elements(elements));
+    CASYNC_RETURN_IF_ERROR(compll::check_elements(codec->codec->info(), elements));
     *bytes = codec->codec->encoded_bound(elements);
     return Status::ok();
   });
@@ -183,7 +176,7 @@ casync_status casync_codec_decode(const casync_codec* codec, const void* payload
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(need_codec(codec));
     CASYNC_RETURN_IF_ERROR(need_array(payload, bytes, "payload"));
-    CASYNC_RETURN_IF_ERROR(check_elements(elements));
+    CASYNC_RETURN_IF_ERROR(compll::check_elements(codec->codec->info(), elements));
     CASYNC_RETURN_IF_ERROR(need_array(out, elements, "out"));
     CASYNC_RETURN_IF_ERROR(check_payload(*codec->codec, payload, bytes, elements));
     CASYNC_RETURN_IF_ERROR(apart(payload, bytes, out, elements * sizeof(float), "payload and out"));

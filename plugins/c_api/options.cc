@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugins/c_api/options.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -14,11 +17,28 @@ namespace {
 
 constexpr double kMostSeconds = 1e6;  // beyond it a deadline is a mistake; also the range of CASYNC_TIMEOUT_SEC
 
-Status check_size(const casync_session_options& options) {
-  if (options.struct_size == sizeof options) return Status::ok();
-  return invalid_argument("casync_session_options.struct_size is " + std::to_string(options.struct_size) +
-                          ", this library's is " + std::to_string(sizeof options) +
-                          ": set it to sizeof(casync_session_options), and build with this library's casync.h");
+// The fields of the first version of the struct.
+constexpr std::size_t kFirstSize = offsetof(casync_session_options, store_user) + sizeof(void*);
+constexpr std::size_t kMostSize = 64 * 1024;
+
+/// The options as this library knows them: fields that an older caller lacks are zero. InvalidArgument: smaller than
+/// the first version, or a newer caller sets a field that this library does not know.
+Result<casync_session_options> read(const casync_session_options* given) {
+  const std::size_t size = given->struct_size;
+  if (size < kFirstSize || size > kMostSize) {
+    return invalid_argument("casync_session_options.struct_size is " + std::to_string(size) + ", at least " +
+                            std::to_string(kFirstSize) + ": set it to sizeof(casync_session_options)");
+  }
+  casync_session_options known{};
+  const std::size_t common = std::min(size, sizeof known);
+  std::memcpy(&known, given, common);
+  const char* const bytes = reinterpret_cast<const char*>(given);
+  if (std::any_of(bytes + common, bytes + size, [](char byte) { return byte != 0; })) {
+    return invalid_argument("casync_session_options sets a field that this library does not know (struct_size " +
+                            std::to_string(size) + ", here " + std::to_string(sizeof known) +
+                            "): the library is older than the program's casync.h");
+  }
+  return known;
 }
 
 /// rank and size: -1 is the launcher's, and so is a struct that was only zeroed.
@@ -101,9 +121,11 @@ Result<CodecChoice> codec_choice(std::string_view text, const casync_parameter* 
   return choice;
 }
 
-Result<runtime::SessionOptions> session_options(const casync_session_options* options) {
-  CASYNC_RETURN_IF_ERROR(need(options, "options"));
-  CASYNC_RETURN_IF_ERROR(check_size(*options));
+Result<runtime::SessionOptions> session_options(const casync_session_options* given) {
+  CASYNC_RETURN_IF_ERROR(need(given, "options"));
+  const Result<casync_session_options> known = read(given);
+  if (!known) return known.status();
+  const casync_session_options* const options = &*known;
   runtime::SessionOptions filled;
   CASYNC_RETURN_IF_ERROR(fill_place(*options, &filled.launch));
   CASYNC_RETURN_IF_ERROR(fill_plan(*options, &filled));

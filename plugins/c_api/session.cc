@@ -2,9 +2,12 @@
 //
 // A session in C: each function checks its pointers and hands over.
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "base/env.h"
+#include "base/log.h"
 #include "plugins/c_api/options.h"
 #include "plugins/c_api/session_handle.h"
 #include "plugins/c_api/text.h"
@@ -22,10 +25,14 @@ Status open(const casync_session_options* options, casync_session** session) {
   warn_unknown_variables();
   Result<runtime::SessionOptions> filled = session_options(options);
   if (!filled) return filled.status();
+  const Result<std::optional<double>> steps = env_number("CASYNC_STEPS");
+  if (!steps) return steps.status();
   auto handle = std::make_unique<casync_session>();
+  handle->steps_left = static_cast<std::uint64_t>(steps->value_or(0));
   Result<std::unique_ptr<runtime::Session>> opened = runtime::Session::open(*filled);
   if (!opened) return opened.status();
   handle->session = std::move(*opened);
+  handle->completions = std::make_unique<runtime::Completions>(*handle->session);
   *session = handle.release();
   return Status::ok();
 }
@@ -78,6 +85,14 @@ Status wait(casync_session* session, casync_handle handle, double timeout_s, run
   return session->session->wait(runtime::Handle(handle), timeout_s, waiter);
 }
 
+/// Every rank is here after the same step, so each says goodbye and none fails.
+[[noreturn]] void end_program(casync_session* session) {
+  const Status closed = session->session->close();
+  if (!closed) log().warn("CASYNC_STEPS: {}", closed.message());
+  std::fflush(nullptr);
+  std::_Exit(closed ? 0 : 1);
+}
+
 Status step(casync_session* session, int32_t* finite, char* name, std::size_t capacity) {
   CASYNC_RETURN_IF_ERROR(check_open(session));
   CASYNC_RETURN_IF_ERROR(need(finite, "finite"));
@@ -86,9 +101,11 @@ Status step(casync_session* session, int32_t* finite, char* name, std::size_t ca
     session->taken.reset();  // as large as the model, and of the past from here on
   }
   const Result<runtime::StepResult> result = session->session->step();
+  session->completions->drain();
   if (!result) return result.status();
   *finite = result->finite ? 1 : 0;
   if (name != nullptr) copy_text(result->first_non_finite, name, capacity);
+  if (session->steps_left > 0 && --session->steps_left == 0) end_program(session);
   return Status::ok();
 }
 
@@ -105,6 +122,14 @@ casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_
     CASYNC_RETURN_IF_ERROR(need(size, "size"));
     *rank = session->session->rank();
     *size = session->session->ranks();
+    return Status::ok();
+  });
+}
+
+casync_status casync_session_end_submissions(casync_session* session) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    session->session->end_submissions();
     return Status::ok();
   });
 }
@@ -169,7 +194,10 @@ casync_status casync_session_close(casync_session* session) {
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(need(session, "session"));
     const bool before = session->closed.exchange(true);
-    return before ? Status::ok() : session->session->close();
+    if (before) return Status::ok();
+    const Status status = session->session->close();
+    if (session->generation == runtime::fork_generation()) session->completions->drain();
+    return status;
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,17 +12,26 @@
 #include "plugins/c_api/casync.h"
 #include "plugins/c_api/error.h"
 #include "runtime/control/fd.h"
+#include "runtime/session/completions.h"
 #include "runtime/session/session.h"
 
 /// What a casync_session* points to.
 struct casync_session {
+  ~casync_session() {
+    // Completions that are still pending are called with the closed session's failure.
+    if (completions && generation == casync::runtime::fork_generation()) static_cast<void>(session->close());
+  }
+
   std::unique_ptr<casync::runtime::Session> session;
+  std::unique_ptr<casync::runtime::Completions> completions;       ///< with the session; destroyed first
   const unsigned generation = casync::runtime::fork_generation();  ///< of the process it was opened in
   std::atomic<bool> closed{false};
+  std::uint64_t steps_left = 0;  ///< CASYNC_STEPS; 0: no limit
 
   // State is handed over piece by piece: taken as one when it is read, loaded as one when all of it is there.
   std::mutex state_mutex;
   std::optional<casync::runtime::SessionState> taken;
+  bool taken_for_length = false;  ///< by a call whose buffer was too short for the JSON
   std::optional<casync::runtime::SessionState> arriving;
   std::set<std::string> awaited;  ///< gradients of `arriving` that have not been given
 };

@@ -3,6 +3,7 @@
 // What a session tells of itself as JSON, and its memory between steps.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "plugins/c_api/session_handle.h"
 #include "plugins/c_api/text.h"
@@ -18,6 +19,10 @@ json to_json(const runtime::SessionState& state) {
   json gradients = json::object();
   for (const auto& [name, gradient] : state.gradients) {
     gradients[name] = {{"codec", gradient.codec}, {"elements", gradient.residual.size()}};
+    if (!gradient.is_residual) continue;
+    json owned = json::array();
+    for (const auto& range : gradient.owned) owned.push_back({range.first, range.count});
+    gradients[name]["owned"] = std::move(owned);
   }
   return {{"step", state.step}, {"ranks", state.ranks}, {"rank", state.rank}, {"gradients", std::move(gradients)}};
 }
@@ -103,12 +108,17 @@ casync_status casync_session_stats(casync_session* session, char* json, size_t c
 casync_status casync_session_state(casync_session* session, char* json, size_t capacity, size_t* length) {
   return guarded([&] {
     CASYNC_RETURN_IF_ERROR(check_open(session));
-    Result<runtime::SessionState> state = session->session->state();
-    if (!state) return state.status();
-    CASYNC_RETURN_IF_ERROR(give_text(to_json(*state).dump(), json, capacity, length));
     std::lock_guard lock(session->state_mutex);
-    session->taken = std::move(*state);
-    return Status::ok();
+    // A state is as large as the model: one that was taken to ask for the text's length is the one that is given.
+    const bool asked = std::exchange(session->taken_for_length, false) && session->taken;
+    if (!asked) {
+      Result<runtime::SessionState> state = session->session->state();
+      if (!state) return state.status();
+      session->taken = std::move(*state);
+    }
+    const std::string text = to_json(*session->taken).dump();
+    session->taken_for_length = text.size() >= capacity;
+    return give_text(text, json, capacity, length);
   });
 }
 

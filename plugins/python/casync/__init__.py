@@ -4,7 +4,7 @@
 Needs numpy only. `casync.torch` is imported separately and needs PyTorch.
 """
 
-from casync._library import load as _load
+from casync._library import load as _load, path as _library_path
 from casync.codec import Codec, CodecState, codecs
 from casync.errors import (
     CompileError,
@@ -33,8 +33,14 @@ __all__ = [
     "Timeout",
     "Unavailable",
     "codecs",
+    "library_path",
     "version",
 ]
+
+
+def library_path():
+    """Path of the library, for a framework's native code to link with."""
+    return str(_library_path())
 
 
 def version():

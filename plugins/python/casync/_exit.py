@@ -22,7 +22,7 @@ def _end_all():
         error = getattr(sys, "last_value", None)
         if error is not None:
             session._leave(f"rank {session.rank} ended with {type(error).__name__}: {error}")
-        elif session._in_flight:
+        elif session.busy:
             session._leave(f"rank {session.rank} ended its program in the middle of a step")
         try:
             session.close()

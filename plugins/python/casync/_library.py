@@ -6,6 +6,7 @@ ctypes releases the interpreter's lock during each call, so a rank that waits he
 
 import ctypes
 import functools
+import os
 import pathlib
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -44,6 +45,27 @@ class SessionOptions(ctypes.Structure):
     ]
 
 
+# Called from a thread of the library; ctypes takes the interpreter's lock for it.
+Completion = ctypes.CFUNCTYPE(None, c_void_p, c_uint64, c_int, c_char_p)
+CPU = 0
+
+
+class Submission(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("gradient", c_uint32),
+        ("device", c_int32),
+        ("device_index", c_int32),
+        ("reserved", c_int32),
+        ("stream", c_void_p),
+        ("ready", c_void_p),
+        ("data", c_void_p),
+        ("bytes", c_size_t),
+        ("done", Completion),
+        ("user", c_void_p),
+    ]
+
+
 # Argument types of every function that returns a casync_status.
 _STATUS_FUNCTIONS = {
     "casync_session_open": [POINTER(SessionOptions), POINTER(c_void_p)],
@@ -57,7 +79,9 @@ _STATUS_FUNCTIONS = {
         POINTER(c_size_t),
         POINTER(c_uint64),
     ],
+    "casync_session_submit_each": [c_void_p, c_size_t, POINTER(Submission), POINTER(c_uint64)],
     "casync_session_exchanged": [c_void_p, POINTER(c_int32)],
+    "casync_session_end_submissions": [c_void_p],
     "casync_session_wait": [c_void_p, c_uint64, c_double],
     "casync_session_wait_hidden": [c_void_p, c_uint64, c_double],
     "casync_session_note_exposed": [c_void_p, c_uint64, c_double],
@@ -106,16 +130,20 @@ _OTHER_FUNCTIONS = {
 }
 
 
+def path():
+    """Not resolved: the library finds its modules beside the path it was loaded by."""
+    return pathlib.Path(__file__).parent / "lib" / "libcasync.so"
+
+
 @functools.lru_cache(maxsize=None)
 def load():
     """The library, loaded once and with all types declared. Raises Unavailable when it is absent or another version."""
-    # Not resolved: the library finds its modules beside the path it was loaded by.
-    path = pathlib.Path(__file__).parent / "lib" / "libcasync.so"
+    file = path()
     try:
-        library = ctypes.CDLL(str(path))
+        library = ctypes.CDLL(str(file))
     except OSError as cause:
         raise errors.Unavailable(
-            f"{path} cannot be loaded ({cause}): install the wheel, or put <build folder>/python on PYTHONPATH"
+            f"{file} cannot be loaded ({cause}): install the wheel, or put <build folder>/python on PYTHONPATH"
         ) from cause
     for name, arguments in _STATUS_FUNCTIONS.items():
         getattr(library, name).argtypes = arguments
@@ -125,7 +153,7 @@ def load():
         getattr(library, name).restype = result
     if library.casync_abi_version() != ABI_VERSION:
         raise errors.Unavailable(
-            f"{path} speaks version {library.casync_abi_version()} of the C interface, this package {ABI_VERSION}: "
+            f"{file} speaks version {library.casync_abi_version()} of the C interface, this package {ABI_VERSION}: "
             "install both from one wheel"
         )
     return library
@@ -149,6 +177,14 @@ def text(name, *arguments):
         if length.value < capacity:
             return buffer.raw[: length.value].decode()
         capacity = length.value + 1
+
+
+def c_text(what, value):
+    """A str or path as the bytes that C reads, which ends them at a NUL."""
+    text = os.fsencode(value)
+    if b"\0" in text:
+        raise errors.InvalidArgument(f"{what} is {value!r}, which has a NUL")
+    return text
 
 
 def parameters(values):

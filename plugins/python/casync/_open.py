@@ -89,7 +89,7 @@ def _seconds(timeout):
 
 
 def _bytes(text):
-    return None if text is None else os.fspath(text).encode()
+    return None if text is None else _library.c_text("an argument of Session", text)
 
 
 class _StoreCalls:

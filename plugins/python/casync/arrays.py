@@ -22,6 +22,10 @@ class Gradient:
         if any(extent < 0 for extent in self.shape):
             raise errors.InvalidArgument(f"gradient {name}: shape {self.shape} has a negative extent")
 
+    @property
+    def nbytes(self):
+        return math.prod(self.shape) * (4 if self.dtype == "float32" else 2)
+
     def memory_of(self, array):
         """Address and bytes of an array that can be this gradient; InvalidArgument says what is wrong with it."""
         if not isinstance(array, numpy.ndarray):

@@ -33,15 +33,16 @@ class CodecState:
 
 
 class Codec:
-    """An algorithm with its parameters, e.g. `Codec("int8", block=64)`, or a program's file, `Codec("mine.cll")`.
-    Immutable; any thread may use it. Raises CompileError when the file does not compile."""
+    """An algorithm with its parameters, e.g. `Codec("int8", block=64)`, or a program's file, `Codec("mine.cll")`, or
+    two that make one program, `Codec(["encode.pse", "decode.pse"])`. Immutable; any thread may use it. Raises CompileError when the file does not compile."""
 
     def __init__(self, name, **parameters):
         self._handle = ctypes.c_void_p()
-        self.name, self.parameters = os.fspath(name), parameters
+        files = [name] if isinstance(name, (str, bytes, os.PathLike)) else list(name)
+        self.name, self.parameters = "+".join(os.fsdecode(file) for file in files), parameters
         _library.call(
             "casync_codec_open",
-            os.fsencode(self.name),
+            _library.c_text("the codec's name", self.name),
             _library.parameters(parameters),
             len(parameters),
             ctypes.byref(self._handle),
@@ -87,7 +88,8 @@ class Codec:
 
     def decode(self, payload, n):
         """The n float32 that the payload stands for. Raises DataLoss when it is no encoding of n elements."""
-        out = numpy.empty(_count(n), numpy.float32)
+        self.bound(n)  # a size that no codec has is refused before memory for it is asked for
+        out = numpy.empty(n, numpy.float32)
         payload = bytes(payload)
         _library.call("casync_codec_decode", self._handle, payload, len(payload), _address(out), out.size)
         return out
@@ -145,4 +147,6 @@ def _address(array):
 def _count(n):
     if n < 0:
         raise errors.InvalidArgument(f"the number of elements is {n}: it cannot be negative")
+    if n >= 2**63:  # a C function would take it for a small one
+        raise errors.InvalidArgument(f"the number of elements is {n}: no codec has so many")
     return n

@@ -76,8 +76,8 @@ def _of_process_group(process_group):
     return group.group_name, store, distributed.get_rank(group), distributed.get_world_size(group)
 
 
-def _connecting_s(timeout):
-    """What connecting to torch's store may take. Whether the number is a good one C says, when the session opens."""
+def connecting_s(timeout):
+    """Seconds to wait for torch's store. The library checks the number again when the session opens."""
     try:
         seconds = float(timeout or os.environ.get("CASYNC_TIMEOUT_SEC") or 300)
     except (TypeError, ValueError):
@@ -109,7 +109,7 @@ def _of_environment(timeout):
         port,
         size,
         is_master=rank == 0 and not agent,
-        timeout=datetime.timedelta(seconds=_connecting_s(timeout)),
+        timeout=datetime.timedelta(seconds=connecting_s(timeout)),
         multi_tenant=True,
         wait_for_workers=False,
     )

@@ -3,6 +3,7 @@
 
 import ctypes
 import dataclasses
+import itertools
 import json
 import os
 import threading
@@ -29,19 +30,37 @@ class StepResult:
 class Handle:
     """One gradient on its way. Its array belongs to the session until the handle is done."""
 
-    __slots__ = ("_session", "_number")
+    __slots__ = ("_session", "number")
 
     def __init__(self, session, number):
-        self._session, self._number = session, number
+        self._session, self.number = session, number
 
     @property
     def done(self):
-        return self._session._is_done(self._number)
+        return self._session._is_done(self.number)
 
-    def wait(self, timeout=None):
+    def wait(self, timeout=None, hidden=False):
         """Waits until the array holds the result. Raises Timeout after `timeout` seconds (None: the session's), and
-        whatever ended the session."""
-        self._session._wait(self._number, timeout)
+        whatever ended the session. `hidden`: this is a helper's thread, and the program goes on meanwhile, so that
+        reports don't count the wait as time lost."""
+        if hidden:
+            self._session._wait_hidden(self.number)
+        else:
+            self._session._wait(self.number, timeout)
+
+
+def _check_kept(name, gradient):
+    """Residuals are finite: a step with NaN leaves them as they were. What waits a step for its turn may be anything."""
+    if gradient["codec"] == "one step late":
+        return
+    kept = numpy.asarray(gradient["residual"], numpy.float32)
+    finite = numpy.isfinite(kept)
+    if not finite.all():
+        place = int(numpy.argmin(finite.ravel()))
+        raise errors.InvalidArgument(
+            f"gradient {name}: element {place} of its residual is {kept.ravel()[place]}, and would be in every later step:"
+            " this state is damaged, take an earlier one"
+        )
 
 
 class Session:
@@ -75,7 +94,8 @@ class Session:
         self._closed = False
         self._gradients = {}  # id -> arrays.Gradient
         self._compares = False  # a declare() since the last submit: the next one waits for the other ranks
-        self._in_flight = {}  # handle -> what owns its memory
+        self._in_flight = {}  # handle -> owner of its memory
+        self._calls = _Calls()
         rank_, size_ = ctypes.c_int32(), ctypes.c_int32()
         _library.call("casync_session_rank", self._pointer, ctypes.byref(rank_), ctypes.byref(size_))
         self.rank, self.size = rank_.value, size_.value
@@ -102,6 +122,10 @@ class Session:
         self._compares = True
         return identity.value
 
+    def bytes_of(self, id):
+        """Size of a declared gradient's memory in bytes."""
+        return self._gradients[id].nbytes
+
     def submit(self, id, array):
         """Starts reducing `array` in place. It must be contiguous, writable, and of the declared shape and dtype
         (numpy has no bfloat16: give its uint16 view)."""
@@ -109,33 +133,76 @@ class Session:
         if gradient is None:
             raise errors.InvalidArgument(f"gradient id {id} was never declared in this session")
         address, size = gradient.memory_of(array)
-        return Handle(self, self._submit([id], [address], [size], array)[0])
+        return self.submit_memory([id], [address], [size], array)[0]
 
-    def _submit(self, ids, addresses, sizes, owner):
-        """Submits many at once by address; `owner` keeps their memory alive until all are done."""
+    def submit_memory(self, ids, addresses, sizes, owner=None, done=None):
+        """Submits many gradients at once, by the addresses of their memory and its bytes; `owner` is kept alive until
+        all are done. Returns a Handle for each.
+
+        `done(id, error)` is called once for each of them, on a thread of the session, with None when its memory holds
+        the result, else with the exception that ended the session. It must not wait for another gradient."""
         self._check()
         count = len(ids)
-        handles = (ctypes.c_uint64 * max(count, 1))()
+        numbers = (ctypes.c_uint64 * max(count, 1))()
+        if done is None:
+            start = self._plain_submit(ids, addresses, sizes, numbers)
+        else:
+            start = self._submit_each(ids, addresses, sizes, numbers, done)
+        if self._compares:
+            _patience.in_thread(start)
+            self._compares = False
+        else:
+            start()
+        handles = []
+        for number in numbers[:count]:
+            self._in_flight[number] = owner
+            handles.append(Handle(self, number))
+        return handles
+
+    def _plain_submit(self, ids, addresses, sizes, numbers):
+        count = len(ids)
         arguments = (
             self._pointer,
             count,
             (ctypes.c_uint32 * max(count, 1))(*ids),
             (ctypes.c_void_p * max(count, 1))(*addresses),
             (ctypes.c_size_t * max(count, 1))(*sizes),
-            handles,
+            numbers,
         )
+        return lambda: _library.call("casync_session_submit", *arguments)
+
+    def _submit_each(self, ids, addresses, sizes, numbers, done):
+        submissions = (_library.Submission * max(len(ids), 1))()
+        keys = []
+        for slot, id, address, size in zip(submissions, ids, addresses, sizes):
+            keys.append(self._calls.add(done, id))
+            slot.struct_size = ctypes.sizeof(_library.Submission)
+            slot.gradient, slot.device, slot.data, slot.bytes = id, _library.CPU, address, size
+            slot.done, slot.user = self._calls.function, keys[-1]
 
         def start():
-            _library.call("casync_session_submit", *arguments)
-            for handle in handles[:count]:
-                self._in_flight[handle] = owner
+            try:
+                _library.call("casync_session_submit_each", self._pointer, len(ids), submissions, numbers)
+            except errors.Error:
+                self._calls.forget(keys)  # nothing was started
+                raise
 
-        if self._compares:
-            _patience.in_thread(start)
-            self._compares = False
-        else:
-            start()
-        return handles[:count]
+        return start
+
+    @property
+    def address(self):
+        """Address of the casync_session, for a framework's own native code, which calls casync.h with it while this
+        object lives."""
+        return self._pointer.value
+
+    @property
+    def closed(self):
+        return self._closed
+
+    @property
+    def busy(self):
+        """Gradients are on their way."""
+        return bool(self._in_flight)
 
     @property
     def exchanged(self):
@@ -150,6 +217,7 @@ class Session:
         """Ends the step: waits for all that was submitted and keeps, or on a non-finite gradient drops, what error
         feedback remembers."""
         self._check()
+        _library.call("casync_session_end_submissions", self._pointer)
         for handle in list(self._in_flight):
             self._wait(handle, None)
         finite, name = ctypes.c_int32(), ctypes.create_string_buffer(4096)
@@ -179,6 +247,13 @@ class Session:
     def load_state_dict(self, d):
         """Takes a state that state_dict() gave on this rank of a job of as many ranks; after declare()."""
         self._check()
+        missing = [key for key in ("step", "ranks", "rank", "gradients") if key not in d]
+        if missing:
+            raise errors.InvalidArgument(
+                f"this is no state of a session: it has no {', '.join(missing)}; take one by state_dict()"
+            )
+        for name, gradient in d["gradients"].items():
+            _check_kept(name, gradient)
         counters = {key: d[key] for key in ("step", "ranks", "rank")}
         counters["gradients"] = {
             name: {"codec": gradient["codec"], "elements": len(gradient["residual"])}
@@ -265,3 +340,27 @@ class Session:
                 f"this session belongs to process {self._pid} and cannot be used after a fork (process {os.getpid()}): "
                 "open sessions in the process that uses them"
             )
+
+
+class _Calls:
+    """Completions that Python waits for, by a number that C carries. Holds no reference to its session."""
+
+    def __init__(self):
+        self._waiting, self._numbers = {}, itertools.count(1)
+        waiting = self._waiting
+
+        def call(user, handle, status, message):
+            done, id = waiting.pop(user)
+            error = None if status == 0 else errors.from_status(status, (message or b"").decode(errors="replace"))
+            done(id, error)  # ctypes prints what it raises
+
+        self.function = _library.Completion(call)
+
+    def add(self, done, id):
+        number = next(self._numbers)
+        self._waiting[number] = (done, id)
+        return number
+
+    def forget(self, numbers):
+        for number in numbers:
+            self._waiting.pop(number, None)

@@ -27,10 +27,10 @@ class Flight:
     step: object = None  # the StepResult, of the last bucket
     end: float = 0.0  # time.monotonic() when it had landed
 
-    def wait(self, session):
-        """What the program stands still for begins here, and is counted for the gradients it waits for."""
+    def wait(self):
+        """Waits on the program's thread, so that the time counts as lost for the gradients it waits for."""
         for handle in self.handles:
-            session._wait(handle, None)
+            handle.wait()
         self.landed.wait()
         if self.error is not None:
             raise self.error
@@ -39,10 +39,10 @@ class Flight:
 class Completer:
     """Lands flights in the order they took off."""
 
-    def __init__(self, session):
+    def __init__(self, synchronizer):
         self._queue = queue.SimpleQueue()
         # A daemon: the program may end, by an exception, while this waits for another rank.
-        threading.Thread(target=_run, args=(session, self._queue), name="casync-completer", daemon=True).start()
+        threading.Thread(target=_run, args=(synchronizer, self._queue), name="casync-completer", daemon=True).start()
 
     def add(self, flight):
         self._queue.put(flight)
@@ -51,19 +51,19 @@ class Completer:
         self._queue.put(None)
 
 
-def _run(session, flights):
+def _run(synchronizer, flights):
     # Holds no reference to the Completer or the State, so that dropping them ends this thread too.
     while (flight := flights.get()) is not None:
-        _land(session, flight)
+        _land(synchronizer, flight)
         del flight
 
 
-def _land(session, flight):
+def _land(synchronizer, flight):
     try:
         for handle in flight.handles:
-            session._wait_hidden(handle)
+            handle.wait(hidden=True)
         if flight.last:
-            flight.step = session.step()
+            flight.step = synchronizer.end_step()
     except BaseException as error:  # raised where the program waits
         flight.error = error
     flight.end = time.monotonic()

@@ -14,9 +14,9 @@ from casync import errors
 class LocalSgd:
     """Belongs to one State, from its first step without gradients on."""
 
-    def __init__(self, session, parameters, identities):
-        """`parameters`: (name, parameter) of all that is trained; `identities`: their gradients' ids in `session`."""
-        self._session = session
+    def __init__(self, synchronizer, parameters, identities):
+        """`parameters`: (name, parameter) of all that is trained; `identities`: their gradients' ids."""
+        self._synchronizer = synchronizer
         self._parameters = parameters
         self._identities = identities
         with torch.no_grad():
@@ -27,18 +27,14 @@ class LocalSgd:
     def end_step(self):
         """After the parameters have been updated, or were not to be. The session's StepResult."""
         self.has_gradients = False
-        if self._session.exchanged != "differences":
-            return self._session.step()
+        if self._synchronizer.session.exchanged != "differences":
+            return self._synchronizer.end_step()
         with torch.no_grad():
             for common, difference, (_, parameter) in zip(self._common, self._differences, self._parameters):
                 torch.sub(common, parameter, out=difference)
-            self._session._submit(
-                self._identities,
-                [difference.data_ptr() for difference in self._differences],
-                [difference.numel() * difference.element_size() for difference in self._differences],
-                self._differences,
-            )
-            step = self._session.step()
+            addresses = [difference.data_ptr() for difference in self._differences]
+            self._synchronizer.submit(self._identities, addresses, self._differences)
+            step = self._synchronizer.end_step()
             for common, difference, (_, parameter) in zip(self._common, self._differences, self._parameters):
                 if step.finite:  # else all ranks go back to where they last were the same
                     common.sub_(difference)

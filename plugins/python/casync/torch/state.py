@@ -6,7 +6,7 @@ import time
 import torch
 
 from casync import errors, launch
-from casync.session import Session
+from casync.synchronizer import Synchronizer
 from casync.torch import naming, saved
 from casync.torch.completer import Completer, Flight
 from casync.torch.local_sgd import LocalSgd
@@ -34,14 +34,14 @@ class State:
         self._named_parameters = None if named_parameters is None else list(named_parameters)
         self._process_group = process_group
         self._options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
-        self._session = self._completer = None
+        self._synchronizer = self._completer = None
         self._trained = []  # (name, parameter)
         self._ids = {}  # id(parameter) -> (gradient id, name)
         self._dtype = {}
         self._flights = []
         self._to_load = None
         self._local = None  # the LocalSgd, once a step exchanges no gradients
-        self._followed = self._hooked = False
+        self._followed = self._hooked = self._in_backward = False
         self._begin = None
         self._seconds = {"synchronizing_s": 0.0, "waiting_s": 0.0}
         self.last_step = None  # casync.StepResult of the last backward pass
@@ -55,16 +55,18 @@ class State:
             )
         buffer, parameters = bucket.buffer(), bucket.parameters()
         self._check(buffer, parameters)
-        if self._session is None:
+        if self._synchronizer is None:
             self._open(buffer, parameters)
-        if self._session.exchanged != "gradients":
+        if self._synchronizer.session.exchanged != "gradients":
             return self._stay(buffer, bucket.is_last())
         flight = Flight(self._submit(buffer, parameters), buffer, bucket.is_last())
         if not self._flights:
             self._begin = time.monotonic()
-            self._wait_after_backward()
+            self._in_backward = self._wait_after_backward()
         self._flights.append(flight)
         self._completer.add(flight)
+        if not self._in_backward:
+            self._shadow(flight)
         return flight.future
 
     def follow(self, optimizer):
@@ -86,27 +88,28 @@ class State:
     def stats(self):
         """The session's counters, with synchronizing_s (first gradient submitted to last averaged, summed over steps)
         and waiting_s (of that, what backward() waited for at its end)."""
-        return {**(self._session.stats() if self._session else {}), **self._seconds}
+        return {**(self._synchronizer.stats() if self._synchronizer else {}), **self._seconds}
 
     def state_dict(self):
         """What error feedback remembers on this rank: tensors, ints and strings. Each rank saves its own."""
-        if self._session is None:
+        if self._synchronizer is None:
             return self._to_load or {}
-        state = saved.to_tensors(self._session.state_dict())
+        state = saved.to_tensors(self._synchronizer.state_dict())
         return state if self._local is None else {**state, "local_sgd": self._local.state_dict()}
 
     def load_state_dict(self, state_dict):
         """Takes what state_dict() gave on this rank; before the first backward pass, or between two."""
-        if self._session is None:
+        if self._synchronizer is None:
             self._to_load = state_dict
         elif state_dict:
             self._load(state_dict)
 
     def close(self):
         """Says goodbye to the other ranks. The end of the program does it too."""
-        if self._session is not None:
+        if self._completer is not None:
             self._completer.stop()
-            self._session.close()
+        if self._synchronizer is not None:
+            self._synchronizer.close()
 
     def __del__(self):
         if self._completer is not None:
@@ -118,21 +121,31 @@ class State:
         group = self._process_group
         if group is None and ddp is not None:
             group = ddp.process_group
-        store = launch.find_store(self._options["timeout"], group)
-        session = Session(store=store, **self._options)
+        synchronizer = self._join(group)
         # A compressing wrapper around the hook changes every bucket's dtype, so the first bucket tells for all.
         wrapped = buffer.dtype != parameters[0].dtype
         # A model's parameters are in the order of its forward pass, so the first are needed soonest in the next.
         for position, (name, parameter) in enumerate(trained):
             dtype = naming.dtype_name(buffer if wrapped else parameter, f"gradient {name}")
-            self._ids[id(parameter)] = (session.declare(name, parameter.shape, dtype, priority=position), name)
+            self._ids[id(parameter)] = (synchronizer.declare(name, parameter.shape, dtype, position), name)
             self._dtype[id(parameter)] = dtype
-        self._session, self._completer, self._trained = session, Completer(session), trained
+        self._synchronizer, self._completer, self._trained = synchronizer, Completer(synchronizer), trained
         if self._to_load:
             self._load(self._to_load)
 
+    def _join(self, group):
+        return Synchronizer(store=launch.find_store(self._options["timeout"], group), **self._options)
+
+    def synchronizer(self):
+        """The session's Synchronizer, for hooks other than DDP's. The first call is collective: it opens the session."""
+        if self._synchronizer is None:
+            self._synchronizer = self._join(self._process_group)
+            if self._to_load:
+                self._load(self._to_load)
+        return self._synchronizer
+
     def _load(self, state_dict):
-        self._session.load_state_dict(saved.to_arrays(state_dict))
+        self._synchronizer.load_state_dict(saved.to_arrays(state_dict))
         self._local = None
         if "local_sgd" in state_dict:
             self._begin_local()
@@ -146,7 +159,7 @@ class State:
                     f"{self._dtype[id(parameter)]}: local_sgd exchanges parameters as they are; register the hook "
                     "without a compressing wrapper"
                 )
-        self._local = LocalSgd(self._session, self._trained, [self._ids[id(p)][0] for _, p in self._trained])
+        self._local = LocalSgd(self._synchronizer, self._trained, [self._ids[id(p)][0] for _, p in self._trained])
         ddp = naming.find_ddp(self)
         if ddp is not None and not self._hooked:
             # An optimizer that did not step, as under GradScaler, has not said that the step is over.
@@ -177,8 +190,7 @@ class State:
 
     def _submit(self, buffer, parameters):
         """One C call for the bucket. DDP lays its gradients out one after another, in the parameters' order."""
-        ids, addresses, sizes = [], [], []
-        address = buffer.data_ptr()
+        ids = []
         for parameter in parameters:
             try:
                 identity, name = self._ids[id(parameter)]
@@ -192,23 +204,27 @@ class State:
                     f"gradient {name} comes as {buffer.dtype}, and was {self._dtype[id(parameter)]} before"
                 )
             ids.append(identity)
-            addresses.append(address)
-            sizes.append(parameter.numel() * buffer.element_size())
-            address += sizes[-1]
-        return self._session._submit(ids, addresses, sizes, buffer)
+        return self._synchronizer.submit_bucket(ids, buffer.data_ptr(), buffer)
 
     def _wait_after_backward(self):
+        """False outside of a backward pass, where DDP's join() lets a rank without data take part with zeros."""
         try:
             torch.autograd.Variable._execution_engine.queue_callback(self._wait)
-        except RuntimeError as cause:
-            raise errors.InvalidArgument("the hook was called outside of a backward pass") from cause
+        except RuntimeError:
+            return False
+        return True
+
+    def _shadow(self, flight):
+        flight.wait()
+        if flight.last:
+            self._wait()
 
     def _wait(self):
         """Ends a backward pass, on the thread that called it."""
         begin = time.monotonic()
         flights, self._flights = self._flights, []
         for flight in flights:
-            flight.wait(self._session)
+            flight.wait()
         end = flights[-1].end
         if flights[-1].step is not None:
             self.last_step = flights[-1].step

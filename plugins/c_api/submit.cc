@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Submissions with everything that a framework knows: device, stream, readiness, completion.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "plugins/c_api/session_handle.h"
+
+using namespace casync;         // NOLINT: this file is the seam
+using namespace casync::c_api;  // NOLINT
+
+namespace {
+
+// The fields that the first version of the struct had; later ones are zero for callers that do not know them.
+constexpr std::size_t kFirstSize = offsetof(casync_submission, user) + sizeof(void*);
+
+std::string device_name(int32_t device) { return device == CASYNC_CUDA ? "CUDA" : "number " + std::to_string(device); }
+
+Status check(const casync_submission& one, std::size_t at) {
+  const std::string name = "submissions[" + std::to_string(at) + "]";
+  if (one.device != CASYNC_CPU) {
+    return unavailable(name + " is on device " + device_name(one.device) +
+                       ": this build synchronizes memory of the CPU (CASYNC_CPU)");
+  }
+  if (one.device_index != 0) {
+    return unavailable(name + ".device_index is " + std::to_string(one.device_index) + ", on the CPU it is 0");
+  }
+  if (one.stream != nullptr) return unavailable(name + ".stream is set: memory of the CPU has no stream, give NULL");
+  if (one.ready != nullptr) return unavailable(name + ".ready is set: memory of the CPU has no events, give NULL");
+  if (one.reserved != 0) return invalid_argument(name + ".reserved is " + std::to_string(one.reserved) + ", not 0");
+  if (one.data == nullptr && one.bytes > 0) return invalid_argument(name + ".data is NULL");
+  return Status::ok();
+}
+
+/// Reads an array whose elements may be smaller or larger than this library's struct.
+Status read(const casync_submission* submissions, std::size_t count, std::vector<casync_submission>* out) {
+  out->clear();
+  if (count == 0) return Status::ok();
+  const std::size_t stride = submissions->struct_size;
+  if (stride < kFirstSize || stride % alignof(casync_submission) != 0) {
+    return invalid_argument("casync_submission.struct_size is " + std::to_string(stride) + ", at least " +
+                            std::to_string(kFirstSize) + ": set it to sizeof(casync_submission)");
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* from = reinterpret_cast<const char*>(submissions) + i * stride;
+    casync_submission one{};
+    std::memcpy(&one, from, std::min(stride, sizeof one));
+    if (one.struct_size != stride) {
+      return invalid_argument("submissions[" + std::to_string(i) + "].struct_size is " +
+                              std::to_string(one.struct_size) + ", of the first it is " + std::to_string(stride));
+    }
+    if (std::any_of(from + std::min(stride, sizeof one), from + stride, [](char byte) { return byte != 0; })) {
+      return invalid_argument("submissions[" + std::to_string(i) +
+                              "] sets a field that this library does not know: it is older than the program");
+    }
+    CASYNC_RETURN_IF_ERROR(check(one, i));
+    out->push_back(one);
+  }
+  return Status::ok();
+}
+
+/// Two pointers are as many as a std::function holds without memory of its own.
+runtime::Completion completion_of(const casync_submission& one) {
+  return [done = one.done, user = one.user](runtime::Handle handle, const Status& status) {
+    const auto number = static_cast<casync_status>(status.code());
+    done(user, static_cast<casync_handle>(handle), number, status.is_ok() ? nullptr : status.message().c_str());
+  };
+}
+
+Status submit_each(casync_session* session, std::size_t count, const casync_submission* submissions,
+                   casync_handle* handles) {
+  CASYNC_RETURN_IF_ERROR(check_open(session));
+  CASYNC_RETURN_IF_ERROR(need_array(submissions, count, "submissions"));
+  thread_local std::vector<casync_submission> given;  // these keep their memory: this runs in every step
+  thread_local std::vector<runtime::Submission> starts;
+  thread_local std::vector<runtime::Handle> started;
+  CASYNC_RETURN_IF_ERROR(read(submissions, count, &given));
+  starts.clear();
+  for (const casync_submission& one : given) {
+    starts.push_back({runtime::GradientId(one.gradient), {static_cast<std::byte*>(one.data), one.bytes}});
+  }
+  started.resize(count);
+  const auto with = std::count_if(given.begin(), given.end(), [](const auto& one) { return one.done != nullptr; });
+  if (with > 0) CASYNC_RETURN_IF_ERROR(session->completions->prepare(static_cast<std::size_t>(with)));
+  CASYNC_RETURN_IF_ERROR(session->session->submit(starts, started));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (handles != nullptr) handles[i] = static_cast<casync_handle>(started[i]);
+    if (given[i].done != nullptr) session->completions->add(started[i], completion_of(given[i]));
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+casync_status casync_session_submit_each(casync_session* session, size_t count, const casync_submission* submissions,
+                                         casync_handle* handles) {
+  return guarded([&] { return submit_each(session, count, submissions, handles); });
+}

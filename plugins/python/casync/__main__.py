@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m casync SUBCOMMAND ...`: the command `casync`, in the process that a launcher started.
+
+torchrun starts Python programs, and only Python reaches its store. Under torchrun, rank 0 therefore publishes an
+address and a token in that store, and the command finds the other ranks by them:
+
+    torchrun --nnodes 2 --nproc-per-node 1 --rdzv-endpoint node0:29400 -m casync profile -o here.txtpb
+"""
+
+import os
+import secrets
+import socket
+import sys
+from pathlib import Path
+
+from casync import launch
+
+
+def command_path():
+    """Path of the command: beside the package in a wheel, in bin/ of a build."""
+    package = Path(__file__).absolute().parent
+    for path in (package / "bin/casync", package.parent.parent / "bin/casync"):
+        if os.access(path, os.X_OK):
+            return str(path)
+    sys.exit("casync: this installation has no command beside the package; reinstall the wheel")
+
+
+def export_rendezvous(store):
+    """Sets CASYNC_RENDEZVOUS and CASYNC_TOKEN alike on all ranks of a torchrun job. Rank 0 goes on last, because
+    without an agent it is the process that keeps the store."""
+    if store.rank == 0:
+        # torchrun runs rank 0 on the machine of MASTER_ADDR.
+        store.set("rendezvous", f"{os.environ['MASTER_ADDR']}:{_free_port()}")
+        store.set("token", secrets.token_hex(32))
+    for name in ("rendezvous", "token"):
+        os.environ[f"CASYNC_{name.upper()}"] = store.get(name, launch.connecting_s(None)).decode()
+    store.set(f"read/{store.rank}", "1")
+    if store.rank == 0:
+        for rank in range(store.size):
+            store.get(f"read/{rank}", launch.connecting_s(None))
+    # The command reads rank and size from CASYNC_*: with a rendezvous of its own it does not ask for torch's.
+    os.environ.update(CASYNC_RANK=str(store.rank), CASYNC_SIZE=str(store.size))
+
+
+def _free_port():
+    """A port that was free a moment ago. Another program may take it before the command listens there; the command
+    then says so and ends."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def main():
+    program = command_path()
+    store = launch.find_store()
+    if store is not None:
+        export_rendezvous(store)
+    os.execv(program, [program, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact exchanges of arrays, without compression: the same start on every rank, means of metrics.
+
+Each call opens a session for its duration, so it is collective: all ranks call it with the same names, in the same order
+of calls. `options` are those of casync.Session (rank, size, rendezvous, token, transport, timeout, store).
+"""
+
+import numpy
+
+from casync import errors
+from casync.session import Session
+
+
+def broadcast(arrays, root=0, **options):
+    """Copies rank `root`'s values to all ranks, in place and bit for bit. `arrays`: name -> contiguous, writable numpy
+    array of any dtype; all ranks give the same names and sizes. A root that is no rank raises InvalidArgument on every
+    rank."""
+    with Session(codec="none", op="sum", **options) as session:
+        size = session.size
+        if 0 <= root < size:
+            _take_from(session, {name: (array, root) for name, array in arrays.items()})
+    check_root(root, size)  # after the goodbye: all ranks raise this, and none an abort of another
+
+
+def check_root(root, size):
+    """InvalidArgument: `root` is not one of `size` ranks."""
+    if not 0 <= root < size:
+        raise errors.InvalidArgument(f"root is {root}: the ranks are 0 to {size - 1}")
+
+
+def gather(array, **options):
+    """The arrays of all ranks, by rank: all of the same shape and dtype."""
+    array = numpy.ascontiguousarray(array)
+    with Session(codec="none", op="sum", **options) as session:
+        rows = [array.copy() for _ in range(session.size)]
+        _take_from(session, {f"rank {rank}": (row, rank) for rank, row in enumerate(rows)})
+    return rows
+
+
+def average(values, **options):
+    """The mean over the ranks of numbers or arrays: name -> float64 array of the same shape. Computed in the order of
+    the ranks, so it is the same on all of them. All ranks give the same names and shapes."""
+    names = sorted(values)
+    arrays = [numpy.asarray(values[name], numpy.float64) for name in names]
+    with Session(codec="none", op="sum", **options) as session:
+        rows = {}
+        for name, array in zip(names, arrays):
+            for rank in range(session.size):
+                rows[f"{name} of rank {rank}"] = (array.reshape(-1).copy(), rank)
+        _take_from(session, rows)
+        size = session.size
+    means = {}
+    for name, array in zip(names, arrays):
+        total = sum(rows[f"{name} of rank {rank}"][0] for rank in range(size))
+        means[name] = (total / size).reshape(array.shape)
+    return means
+
+
+def _take_from(session, arrays):
+    """name -> (array, rank): gives every rank that rank's array. It is a sum in which only one rank is not zero, of
+    sixteen bits at a time as float32, which holds them exactly: summed as they are, -0.0, NaN and integers would not
+    arrive as they were."""
+    words = {name: _words(array) for name, (array, _) in arrays.items()}
+    ids = {name: session.declare(name, array.shape) for name, array in words.items()}
+    for name, (_, rank) in arrays.items():
+        if session.rank != rank:
+            words[name][:] = 0
+        session.submit(ids[name], words[name])
+    session.step()
+    for name, (array, _) in arrays.items():
+        raw = words[name].astype(numpy.uint16).view(numpy.uint8)[: array.nbytes]
+        array[...] = raw.view(array.dtype).reshape(array.shape)
+
+
+def _words(array):
+    raw = numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8)
+    even = numpy.zeros(raw.size + raw.size % 2, numpy.uint8)
+    even[: raw.size] = raw
+    return even.view(numpy.uint16).astype(numpy.float32)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native parts of the plugins: compiled against the framework that is installed, because its C++ interface differs from
+release to release. One shared library per framework, kept beside this package or in the cache."""
+
+import ctypes
+import fcntl
+import functools
+import hashlib
+import os
+import pathlib
+import platform
+import shutil
+import stat
+import subprocess
+import tempfile
+
+from casync import _library, errors
+
+_PACKAGE = pathlib.Path(__file__).parent
+SOURCES = _PACKAGE / "sources"  # as in the source tree: plugins/...
+BUILT = _PACKAGE / "lib" / "plugins"  # what the build of this package has compiled
+_FLAGS = ("-std=c++17", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-fvisibility-inlines-hidden")
+
+
+class Plugin:
+    """How one framework's library is made. `sources` are relative to SOURCES; `version` is the framework's;
+    `includes` are folders; `flags` go to the compiler and `link` to the linker."""
+
+    def __init__(self, name, version, sources, includes, flags, link):
+        self.name, self.version = name, version
+        self.sources = [SOURCES / source for source in ("plugins/native/flights.cc", *sources)]
+        self.includes, self.flags, self.link = list(includes), list(flags), list(link)
+
+    def file_name(self):
+        """Names everything that the library depends on, so that a change of any makes another file."""
+        digest = hashlib.sha256()
+        for source in [*self.sources, SOURCES / "plugins/native/flights.h", SOURCES / "plugins/c_api/casync.h"]:
+            digest.update(source.read_bytes())
+        for word in [self.version, platform.machine(), *_FLAGS, *self.flags, *_compiler()]:
+            digest.update(word.encode() + b"\0")
+        return f"casync_{self.name}-{digest.hexdigest()[:24]}.so"
+
+    def find(self):
+        """The compiled library's path, or None."""
+        for folder in (BUILT, cache_folder()):
+            if (folder / self.file_name()).is_file():
+                return folder / self.file_name()
+        return None
+
+    def build(self, folder=None):
+        """Compiles, unless that was done before, and returns the path. Of several processes one does it. Raises
+        CompileError with what the compiler said, Unavailable without a compiler."""
+        folder = pathlib.Path(folder or cache_folder())
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / self.file_name()
+        with open(folder / f"casync_{self.name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.is_file():
+                self._compile(path)
+        return path
+
+    def path(self):
+        """The library's path, ready to be loaded; compiled first where it is missing."""
+        _library.load()  # the plugin's library needs it, and the loader takes the one that is there
+        return str(self.find() or self.build())
+
+    def _compile(self, path):
+        compiler = _compiler()
+        if not compiler:
+            raise errors.Unavailable(
+                f"casync.{self.name} compiles {len(self.sources)} files against the installed {self.name}, once, and there "
+                "is no C++ compiler: install g++, or set CXX"
+            )
+        with tempfile.TemporaryDirectory(dir=path.parent) as work:
+            made = f"{work}/{path.name}"
+            command = [
+                *compiler, *_FLAGS, *self.flags, f"-I{SOURCES}", *(f"-isystem{folder}" for folder in self.includes),
+                *map(str, self.sources), "-o", made, f"-L{_PACKAGE / 'lib'}", "-l:libcasync.so", *self.link,
+                f"-Wl,--version-script={SOURCES / 'plugins/native/plugin.map'}", "-Wl,--no-undefined", "-lpthread",
+            ]  # fmt: skip
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            if result.returncode != 0:
+                raise errors.CompileError(
+                    f"casync.{self.name} does not compile against {self.name} {self.version}:\n"
+                    f"{' '.join(command)}\n{result.stderr[-4000:]}"
+                )
+            os.replace(made, path)
+
+
+def load(path):
+    """The plugin's library through ctypes."""
+    library, ours = ctypes.CDLL(path), _library.load().casync_abi_version()
+    library.casync_plugin_abi_version.restype = ctypes.c_uint32
+    if library.casync_plugin_abi_version() != ours:
+        raise errors.Unavailable(
+            f"{path} was built for version {library.casync_plugin_abi_version()} of the C interface and libcasync.so has "
+            f"{ours}: remove the file"
+        )
+    library.casync_plugin_attach.argtypes = [ctypes.c_void_p]
+    library.casync_plugin_detach.argtypes = [ctypes.c_int]
+    library.casync_plugin_detach.restype = None
+    library.casync_plugin_in_flight.argtypes = [ctypes.c_int]
+    library.casync_plugin_in_flight.restype = ctypes.c_size_t
+    return library
+
+
+@functools.lru_cache(maxsize=None)
+def _compiler():
+    """The command that compiles C++, as a tuple; () without one."""
+    wanted = os.environ.get("CXX", "").split()
+    for command in [wanted] if wanted else [["g++"], ["c++"], ["clang++"]]:
+        if shutil.which(command[0]):
+            return tuple(command)
+    return ()
+
+
+def cache_folder():
+    """Where compiled codecs are kept, too. Unavailable: others may write there."""
+    folder = os.environ.get("CASYNC_CACHE_DIR")
+    if not folder:
+        cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        folder = os.path.join(cache, "casync")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    state = os.stat(folder)
+    if state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise errors.Unavailable(f"{folder} can be written by others, and libraries are loaded from it: chmod go-w {folder}")
+    return pathlib.Path(folder)

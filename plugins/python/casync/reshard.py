@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Residuals for another number of ranks: the states that all ranks saved become the state of one rank of a new job."""
+
+import json
+
+import numpy
+
+from casync import errors
+
+_LATE = "one step late"  # of a delayed session's results, which all ranks have alike
+
+
+def reshard(states, rank, size):
+    """The state of `rank` in a job of `size` ranks. `states`: those that Session.state_dict() gave on every rank of the
+    job that was saved, in any order. What those ranks had not sent yet is shared out evenly, so that the sum of all
+    that is ever applied stays the sum of all gradients. InvalidArgument: a rank's state is missing, or a codec keeps
+    more than a residual (momentum, a low-rank factor), which belongs to the old ranks."""
+    states = sorted(states, key=lambda state: state["rank"])
+    _check(states)
+    old = len(states)
+    if old == size:
+        return states[rank]
+    gradients = {}
+    for name, first in states[0]["gradients"].items():
+        parts = [state["gradients"][name] for state in states]
+        if first["codec"] == _LATE or not len(first["residual"]):
+            gradients[name] = first
+            continue
+        if any("owned" not in part for part in parts):
+            raise errors.InvalidArgument(
+                f"gradient {name}: {first['codec']} keeps more than a residual, and that belongs to {old} ranks: it cannot "
+                f"be loaded by {size}; leave this gradient out of the state to begin it anew"
+            )
+        gradients[name] = _shared(parts, size)
+    return {"step": states[0]["step"], "ranks": size, "rank": rank, "gradients": gradients}
+
+
+def _check(states):
+    if not states:
+        raise errors.InvalidArgument("no states to reshard")
+    ranks = [state["rank"] for state in states]
+    if ranks != list(range(states[0]["ranks"])):
+        raise errors.InvalidArgument(f"states of ranks {ranks}, expected those of all {states[0]['ranks']} ranks, once each")
+    for state in states:
+        for key in ("step", "ranks"):
+            if state[key] != states[0][key]:
+                raise errors.InvalidArgument(
+                    f"the state of rank {state['rank']} has {key} {state[key]}, that of rank 0 {states[0][key]}"
+                )
+        if set(state["gradients"]) != set(states[0]["gradients"]):
+            (name, *_) = sorted(set(state["gradients"]) ^ set(states[0]["gradients"]))
+            raise errors.InvalidArgument(f"gradient {name} is not in the states of both rank 0 and rank {state['rank']}")
+
+
+def _shared(parts, size):
+    """In float64. A rank's residual is of its own gradient, so it counts 1 / ranks of a mean; where the rank encodes the
+    mean, it is of the mean."""
+    total, owners = 0, 0
+    for part in parts:
+        weight = numpy.ones(len(part["residual"]))
+        for first, count in _ranges(part["owned"]):
+            weight[first : first + count] = len(parts)
+            owners += count
+        total = total + weight * numpy.asarray(part["residual"], numpy.float64)
+    mean = total / len(parts)
+    # In the new job each element counts 1 / size on each rank, and wholly on its owner, where the strategy has owners.
+    has_owners = owners > 0 or (len(parts) == 1 and "all_gather" not in parts[0]["codec"].lower())
+    share = mean * (size / (2 * size - 1) if has_owners else 1)
+    return {"codec": parts[0]["codec"], "residual": share.astype(numpy.float32), "owned": parts[0]["owned"]}
+
+
+def _ranges(owned):
+    return json.loads(owned) if isinstance(owned, str) else owned

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of every framework's plugin that knows no framework: names, buckets, step boundaries, a step's answer.
+
+A plugin declares each trained tensor by its name, at any time, submits gradients as they become ready, and ends the
+step. `docs/plugins.md` shows a whole one.
+"""
+
+from casync import errors
+from casync.session import Session
+
+
+class Synchronizer:
+    """One session and the gradients of one training in it.
+
+    Arguments are those of casync.Session. The result is the average over the ranks, unless `op` is "sum".
+    Threads: any may submit; one ends the step.
+    """
+
+    def __init__(self, **options):
+        self.session = Session(**options)
+        self.rank, self.size = self.session.rank, self.session.size
+        self.last_step = None  # the StepResult of the last step that ended
+        self._ids = {}  # name -> id
+        self._declared = {}  # id -> (name, bytes)
+        self._submitted = {}  # id -> Handle, in the step under way
+
+    def declare(self, name, shape, dtype="float32", priority=None):
+        """Makes a gradient known by its name and returns its id. All ranks declare the same gradients, in any order.
+        The same again returns the same id; another shape or dtype under a known name raises InvalidArgument."""
+        identity = self.session.declare(name, shape, dtype, priority)
+        self._ids[name] = identity
+        self._declared[identity] = (name, self.session.bytes_of(identity))
+        return identity
+
+    def name_of(self, identity):
+        return self._declared[identity][0]
+
+    def submit(self, ids, addresses, owner=None, done=None):
+        """Starts averaging gradients in place; `addresses` of contiguous memory that `owner` keeps alive. Returns a
+        Handle for each. With done(id, error), see Session.submit_memory. A gradient that is already on its way in this
+        step raises InvalidArgument with its name, and nothing is started."""
+        for identity in ids:
+            if identity in self._submitted:
+                raise errors.InvalidArgument(
+                    f"gradient {self.name_of(identity)} is submitted twice in one step: end the step first, or "
+                    "accumulate before you submit"
+                )
+        sizes = [self._declared[identity][1] for identity in ids]
+        handles = self.session.submit_memory(ids, addresses, sizes, owner, done)
+        self._submitted.update(zip(ids, handles))
+        return handles
+
+    def submit_bucket(self, ids, address, owner=None, done=None):
+        """The same for gradients that lie one after another in one buffer."""
+        addresses = []
+        for identity in ids:
+            addresses.append(address)
+            address += self._declared[identity][1]
+        return self.submit(ids, addresses, owner, done)
+
+    @property
+    def submitted(self):
+        """Handles of the step under way, by gradient id."""
+        return self._submitted
+
+    def missing(self):
+        """Ids of the declared gradients that nobody has submitted in this step: other ranks may wait for them."""
+        return [identity for identity in self._declared if identity not in self._submitted]
+
+    def end_step(self):
+        """Waits for all gradients of the step and commits what error feedback remembers. The StepResult is the same on
+        all ranks: False in a condition when some gradient was NaN or infinite somewhere. Don't update then: every rank
+        leaves the update out, and error feedback keeps its state."""
+        result = self.session.step()
+        self._submitted = {}
+        self.last_step = result
+        return result
+
+    def stats(self):
+        return self.session.stats()
+
+    def state_dict(self):
+        """What error feedback remembers on this rank: numpy arrays, ints and strings, by gradient name."""
+        return self.session.state_dict()
+
+    def load_state_dict(self, state):
+        self.session.load_state_dict(state)
+        self._submitted = {}
+
+    def close(self):
+        self.session.close()

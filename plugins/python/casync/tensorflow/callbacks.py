@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks for model.fit. All ranks give the same ones in the same order."""
+
+import os
+
+import keras
+
+from casync import exchange
+from casync.tensorflow import residuals
+from casync.tensorflow.broadcast import broadcast_variables
+from casync.tensorflow.session import current
+
+
+class BroadcastCallback(keras.callbacks.Callback):
+    """Gives all ranks the weights and the optimizer's variables of rank `root` before the first step."""
+
+    def __init__(self, root=0, session=None):
+        super().__init__()
+        self._root, self._session = root, session
+
+    def on_train_begin(self, logs=None):
+        # Keras has built the model and its optimizer by now. Random seeds stay each rank's own.
+        broadcast_variables([*self.model.weights, *self.model.optimizer.variables], self._root, self._session)
+
+
+class MetricAverageCallback(keras.callbacks.Callback):
+    """Averages the logs of each epoch over the ranks, so that callbacks after this one, such as ReduceLROnPlateau and
+    EarlyStopping, decide the same on all ranks."""
+
+    def __init__(self, session=None):
+        super().__init__()
+        self._session = session
+
+    def on_epoch_end(self, epoch, logs=None):
+        numbers = {name: value for name, value in (logs or {}).items() if isinstance(value, (int, float))}
+        if numbers:
+            means = exchange.average(numbers, **current(self._session).place)
+            logs.update({name: float(mean) for name, mean in means.items()})
+
+
+class ResidualsCallback(keras.callbacks.Callback):
+    """Keeps what error feedback remembers beside the checkpoints of the model: reads `path` before training, where it is
+    there, and writes it after each epoch. Each rank has its own file: `path` contains {rank}."""
+
+    def __init__(self, path, session=None):
+        super().__init__()
+        self._path, self._session = path, session
+
+    @property
+    def file(self):
+        return os.fspath(self._path).format(rank=current(self._session).rank)
+
+    def on_train_begin(self, logs=None):
+        if os.path.exists(self.file):
+            with open(self.file, "rb") as file:
+                residuals.load(current(self._session), file.read())
+
+    def on_epoch_end(self, epoch, logs=None):
+        with open(self.file + ".part", "wb") as file:
+            file.write(residuals.save(current(self._session)))
+        os.replace(self.file + ".part", self.file)

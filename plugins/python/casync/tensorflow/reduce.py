@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One step: a reduction for each gradient, all of them under way together, and the step's end after them."""
+
+import tensorflow
+from tensorflow.python.ops import control_flow_util  # the public interface does not tell whether XLA compiles a graph
+
+from casync import errors
+from casync.tensorflow import naming
+from casync.tensorflow.session import current, operations
+
+# (session's number, names, ...) -> a tf.function: TensorFlow runs operations outside of graphs one at a time.
+_functions = {}
+
+
+def all_reduce(tensors, names, session=None):
+    """The tensors reduced over the ranks, and whether all of them were finite on every rank. Each call is a step, so
+    all ranks make the same calls with the same names. A tensor that is None stays None, on all ranks alike.
+    IndexedSlices are made dense. Works in tf.function and outside, for float32, float16 and bfloat16."""
+    if len(tensors) != len(names):
+        raise errors.InvalidArgument(f"{len(tensors)} tensors and {len(names)} names")
+    session = current(session)
+    given = [i for i, tensor in enumerate(tensors) if tensor is not None]
+    dense = [_dense(tensors[i], names[i]) for i in given]
+    gradients = tuple(
+        (session.declare(names[i], tensor.shape, naming.dtype_of(tensor, names[i]), priority=i), names[i])
+        for i, tensor in zip(given, dense)
+    )
+    if tensorflow.executing_eagerly():
+        reduced, finite = _function_of(session.number, gradients)(dense)
+    else:
+        reduced, finite = _emit(session.number, gradients, dense)
+    result = list(tensors)
+    for i, tensor in zip(given, reduced):
+        result[i] = tensor
+    return result, finite
+
+
+def _dense(tensor, name):
+    dense = tensorflow.convert_to_tensor(tensor)
+    if not dense.shape.is_fully_defined():
+        raise errors.InvalidArgument(f"gradient {name} has the shape {dense.shape}: use tf.ensure_shape, it has to be known")
+    return dense
+
+
+def _function_of(number, gradients):
+    key = (number, gradients)
+    if key not in _functions:
+        _functions[key] = tensorflow.function(
+            lambda tensors: _emit(number, gradients, tensors), autograph=False, jit_compile=False
+        )
+    return _functions[key]
+
+
+def _emit(number, gradients, tensors):
+    _check_graph(tensorflow.compat.v1.get_default_graph())
+    # TensorFlow runs what is ready in any order, but these two of every step in the order of the program: so on all ranks
+    # the steps of one graph come in the same order.
+    token = operations().casync_begin_step(session=number)
+    reduced = [
+        operations().casync_all_reduce(tensor, token, session=number, gradient=gradient, tensor_name=name)
+        for (gradient, name), tensor in zip(gradients, tensors)
+    ]
+    finite = operations().casync_end_step(reduced, session=number).finite
+    with tensorflow.control_dependencies([finite]):
+        return [tensorflow.identity(tensor) for tensor in reduced], finite
+
+
+def _check_graph(graph):
+    if control_flow_util.GraphOrParentsInXlaContext(graph):
+        raise errors.Unavailable(
+            "XLA compiles this function, and gradients cannot be exchanged inside compiled code: use "
+            "model.compile(jit_compile=False), or keep tf.function(jit_compile=True) to the forward pass and the loss and "
+            "reduce the gradients outside of it"
+        )
+    if type(graph).__name__ == "CondBranchFuncGraph":
+        raise errors.InvalidArgument(
+            "gradients are reduced inside a tf.cond, which ranks may decide differently, and then wait for each other: "
+            "reduce them outside of it. With keras.optimizers.LossScaleOptimizer, wrap that one: "
+            "DistributedOptimizer(LossScaleOptimizer(...))"
+        )

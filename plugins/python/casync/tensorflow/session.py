@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The session behind TensorFlow's operations, and the one that a program opens with init()."""
+
+import functools
+import os
+
+import tensorflow
+
+from casync import errors, native
+from casync.attached import AttachedSession
+
+_LOCAL_RANKS = (
+    "CASYNC_LOCAL_RANK",
+    "LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "SLURM_LOCALID",
+)
+
+
+@functools.lru_cache(maxsize=None)
+def _loaded():
+    from casync.tensorflow import build  # not above: it is also run as a program
+
+    path = build.plugin().path()
+    # First: TensorFlow wraps the operations that are registered while it loads the library.
+    return tensorflow.load_op_library(path), native.load(path)
+
+
+def operations():
+    """TensorFlow's wrappers of the operations. Compiled here where they are missing."""
+    return _loaded()[0]
+
+
+class Session(AttachedSession):
+    """A casync.Session that TensorFlow's operations submit to. Needs no init(). Graphs that were traced with it end with
+    it."""
+
+    def __init__(self, **options):
+        super().__init__(_loaded()[1], **options)  # the library is compiled while no other rank waits
+        self._exact = None
+
+    @property
+    def exact(self):
+        """A session beside this one that sums without a codec. Its first use is collective."""
+        if self._exact is None:
+            self._exact = Session(plan="", codec="none", op="sum", trace="", **self.place)
+        return self._exact
+
+    def close(self):
+        if self._exact is not None:
+            self._exact.close()
+        super().close()
+
+
+_opened = None
+
+
+def init(plan=None, codec=None, **options):
+    """Opens the session that all functions of casync.tensorflow use unless they are given another one. Arguments are
+    those of casync.Session. Collective: every rank calls it once."""
+    global _opened
+    if _opened is not None and not _opened.closed:
+        raise errors.InvalidArgument("casync.tensorflow.init() was called before: call shutdown() first")
+    _opened = Session(plan=plan, codec=codec, **options)
+    return _opened
+
+
+def shutdown():
+    """Says goodbye to the other ranks. The end of the program does it, too."""
+    global _opened
+    if _opened is not None:
+        _opened.close()
+        _opened = None
+
+
+def current(session=None):
+    """`session`, or the one that init() opened."""
+    if session is not None:
+        return session
+    if _opened is None or _opened.closed:
+        raise errors.InvalidArgument("no session is open: call casync.tensorflow.init() first, on every rank")
+    return _opened
+
+
+def rank():
+    """This process's rank in the job, from 0."""
+    return current().rank
+
+
+def size():
+    """The number of ranks."""
+    return current().size
+
+
+def local_rank():
+    """This process's place among the ranks of its machine, as the launcher says. Unavailable: it does not."""
+    for name in _LOCAL_RANKS:
+        if os.environ.get(name):
+            return int(os.environ[name])
+    if current().size == 1:
+        return 0
+    raise errors.Unavailable(f"the launcher gives no local rank: start with `casync run`, or set {_LOCAL_RANKS[0]}")

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FSDP2: shards stay inside a node, and CaSync averages them between nodes, or reduces and scatters across all ranks.
+
+    mesh = init_device_mesh("cpu", (nodes, ranks_per_node), mesh_dim_names=("nodes", "shards"))
+    fully_shard(model, mesh=mesh["shards"])
+    state = casync.torch.State(codec="int4", process_group=mesh.get_group("nodes"))
+    casync.torch.fsdp_all_reduce_hook(state).install(model)
+"""
+
+import gc
+
+import torch
+import torch.distributed as dist
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.fsdp._fully_shard._fsdp_api import ReduceScatter
+from torch.distributed.fsdp._fully_shard._fsdp_param_group import FSDPParamGroup
+
+from casync import errors
+from casync.torch import naming
+
+
+def fsdp_all_reduce_hook(state):
+    """The hook for FSDPModule.set_all_reduce_hook on a one-dimensional mesh. `state` is a casync.torch.State whose
+    process group joins the ranks that hold the same shard. install(model) sets it on all FSDP modules of a model."""
+    return AllReduceHook(state)
+
+
+class _Step:
+    """One backward pass is one step of the session."""
+
+    def __init__(self, state):
+        self._state, self._under_way = state, False
+
+    def reduce(self, name, tensor):
+        """Averages a flat tensor in place, under a name, inside of a backward pass."""
+        if tensor.device.type != "cpu":
+            raise errors.Unavailable(f"{name} is on {tensor.device}: this build synchronizes memory of the CPU")
+        synchronizer = self._state.synchronizer()
+        identity = synchronizer.declare(name, tensor.shape, naming.dtype_name(tensor, f"gradient {name}"))
+        if not self._under_way:
+            torch.autograd.Variable._execution_engine.queue_callback(self._end)
+            self._under_way = True
+        (handle,) = synchronizer.submit([identity], [tensor.data_ptr()], tensor)
+        handle.wait()
+
+    def _end(self):
+        self._under_way = False
+        self._state.last_step = self._state.synchronizer().end_step()
+
+
+class AllReduceHook:
+    """Averages a module's shard with the same shard of the other nodes, under the module's name."""
+
+    def __init__(self, state):
+        self._step, self._name = _Step(state), None
+
+    def install(self, model):
+        """Sets a hook on every FSDP module of `model`. InvalidArgument: a module is on a two-dimensional mesh, where FSDP
+        reduces between nodes itself, or `model` has no FSDP module."""
+        modules = _fsdp_modules(model)
+        for name, module in modules:
+            _refuse_native(name, module._get_fsdp_state()._fsdp_param_groups)
+        for name, module in modules:
+            hook = AllReduceHook.__new__(AllReduceHook)
+            hook._step, hook._name = self._step, name
+            module.set_all_reduce_hook(hook)
+
+    def __call__(self, reduced):
+        if self._name is None:
+            self._find_module()
+        self._step.reduce(self._name, reduced)
+
+    def _find_module(self):
+        """The hook was given to set_all_reduce_hook directly, which does not tell of which module it is."""
+        groups = [g for g in gc.get_objects() if type(g) is FSDPParamGroup and g._all_reduce_hook is self]
+        names = sorted({group._module_fqn or "(root)" for group in groups})
+        if len(names) != 1:
+            raise errors.InvalidArgument(
+                f"one hook is on {len(names)} modules ({', '.join(names)}): call fsdp_all_reduce_hook(state).install(model)"
+            )
+        _refuse_native(names[0], groups)
+        self._name = names[0]
+
+
+class CompressedReduceScatter(ReduceScatter):
+    """For FSDPModule.set_custom_reduce_scatter: plain FSDP whose shards are spread across slow links. The sum of all
+    gradients travels compressed, and each rank keeps its shard of it. `state`'s process group is the mesh's."""
+
+    def __init__(self, state):
+        self._step, self._name = _Step(state), None
+
+    def install(self, model):
+        """Sets it on every FSDP module of `model`."""
+        for name, module in _fsdp_modules(model):
+            comm = CompressedReduceScatter.__new__(CompressedReduceScatter)
+            comm._step, comm._name = self._step, name
+            module.set_custom_reduce_scatter(comm)
+
+    def allocate(self, size, *, dtype, device):
+        return torch.empty(*size, dtype=dtype, device=device)
+
+    def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
+        name = self._name
+        if name is None:
+            raise errors.InvalidArgument("set it with CompressedReduceScatter(state).install(model): it needs module names")
+        if not (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG):
+            raise errors.InvalidArgument(
+                f"module {name}: reduce-scatter with {op}, can be SUM or AVG: call "
+                "model.set_force_sum_reduction_for_comms(True)"
+            )
+        self._step.reduce(name, input_tensor)
+        output_tensor.copy_(input_tensor.view(group.size(), -1)[group.rank()].view_as(output_tensor))
+        if op == dist.ReduceOp.SUM:
+            output_tensor.mul_(group.size())
+
+
+def _fsdp_modules(model):
+    modules = [(name or "(root)", module) for name, module in model.named_modules() if isinstance(module, FSDPModule)]
+    if not modules:
+        raise errors.InvalidArgument("no module of this model is an FSDPModule: call fully_shard first")
+    return modules
+
+
+def _refuse_native(name, groups):
+    if any(group._is_hsdp for group in groups):
+        raise errors.InvalidArgument(
+            f"module {name} is on a two-dimensional mesh: FSDP averages between nodes itself, and the hook would do it "
+            'twice. Shard on a one-dimensional mesh, fully_shard(module, mesh=mesh["shards"]), or give the other '
+            'dimension a process group of the backend "casync"'
+        )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of an optimizer's parameters: each leaves as soon as autograd has accumulated it."""
+
+import dataclasses
+
+import torch
+
+from casync import errors
+from casync.torch import naming
+from casync.torch.local_sgd import LocalSgd
+
+
+@dataclasses.dataclass
+class Flight:
+    """One gradient on its way. Its memory is the session's until the handle is done."""
+
+    name: str
+    parameter: torch.nn.Parameter
+    gradient: torch.Tensor
+    handle: object
+    version: int  # of the gradient's tensor when it left
+
+    def wait(self):
+        self.handle.wait()
+        if self.gradient._version != self.version:
+            raise errors.InvalidArgument(
+                f"gradient {self.name} was changed while it was on its way: call optimizer.synchronize() before you clip, "
+                "scale or read gradients, and optimizer.step() afterwards"
+            )
+
+
+class Gradients:
+    """Submits gradients of named parameters from autograd's hooks, one session step for each optimizer step.
+
+    Belongs to the thread that trains.
+    """
+
+    def __init__(self, synchronizer, passes, finish_last):
+        """`passes`: backward passes of a step; `finish_last()` ends the step before, if that has not been done."""
+        self._synchronizer, self._passes, self._finish_last = synchronizer, passes, finish_last
+        self._names = {}  # parameter -> name
+        self._ids = {}  # parameter -> gradient id
+        self._passed = {}  # parameter -> backward passes since the last step
+        self._hooks = []
+        self._local = None
+        self.flights = {}  # parameter -> Flight, in the order in which they left
+
+    def watch(self, name, parameter, priority):
+        """Declares the gradient and submits it from now on. A parameter that is frozen does not matter until it gets a
+        gradient."""
+        if parameter.device.type != "cpu":
+            raise errors.Unavailable(f"{name} is on {parameter.device}: this build synchronizes memory of the CPU")
+        dtype = naming.dtype_name(parameter, f"parameter {name}")
+        self._names[parameter] = name
+        self._ids[parameter] = self._synchronizer.declare(name, parameter.shape, dtype, priority)
+        self._passed[parameter] = 0
+        if parameter.requires_grad:
+            self._hooks.append(parameter.register_post_accumulate_grad_hook(self._ready))
+
+    def watches(self, parameter):
+        return parameter in self._names
+
+    def _ready(self, parameter):
+        name = self._names[parameter]
+        if parameter.grad.is_sparse:
+            raise errors.InvalidArgument(f"gradient {name} is sparse: use Embedding(sparse=False)")
+        self._finish_last()
+        if parameter in self.flights:
+            raise errors.InvalidArgument(
+                f"gradient {name} was computed again before optimizer.step(): with several backward passes in a step, say "
+                f"how many: DistributedOptimizer(..., backward_passes_per_step=N); it is {self._passes}"
+            )
+        self._passed[parameter] += 1
+        if self._passed[parameter] == self._passes and self.exchanged:
+            self._submit([parameter])
+
+    @property
+    def exchanged(self):
+        """False where, by the plan's local_sgd, this step leaves gradients as each rank has them."""
+        return self._synchronizer.session.exchanged == "gradients"
+
+    def submit_rest(self):
+        """Submits the gradients that no hook has: of parameters without a part in this rank's backward pass (zeros, for
+        other ranks may wait for them), or set by hand."""
+        rest = [parameter for parameter in self._names if parameter not in self.flights and parameter.requires_grad]
+        for parameter in rest:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter, memory_format=torch.contiguous_format)
+        if rest:
+            self._submit(rest)
+
+    def _submit(self, parameters):
+        gradients = [self._gradient_of(parameter) for parameter in parameters]
+        handles = self._synchronizer.submit(
+            [self._ids[parameter] for parameter in parameters],
+            [gradient.data_ptr() for gradient in gradients],
+            gradients,
+        )
+        for parameter, gradient, handle in zip(parameters, gradients, handles):
+            self.flights[parameter] = Flight(self._names[parameter], parameter, gradient, handle, gradient._version)
+
+    def _gradient_of(self, parameter):
+        gradient = parameter.grad
+        if gradient.is_contiguous() and gradient.dtype == parameter.dtype and not gradient.is_sparse:
+            return gradient
+        name = self._names[parameter]
+        if gradient.is_sparse:
+            raise errors.InvalidArgument(f"gradient {name} is sparse: use Embedding(sparse=False)")
+        if gradient.dtype != parameter.dtype:
+            raise errors.InvalidArgument(f"gradient {name} is {gradient.dtype}, its parameter {parameter.dtype}")
+        parameter.grad = gradient.contiguous()
+        return parameter.grad
+
+    def land(self):
+        """Waits for all on their way and ends the session's step."""
+        for flight in self.flights.values():
+            flight.wait()
+        return self.end()
+
+    def discard(self):
+        """The same for gradients that nobody wants, whatever happened to them meanwhile."""
+        for flight in self.flights.values():
+            flight.handle.wait()
+        self.end()
+
+    def end(self):
+        """Ends the step; all on their way have landed."""
+        self.flights = {}
+        self._passed = dict.fromkeys(self._passed, 0)
+        return self._synchronizer.end_step()
+
+    def end_locally(self):
+        """Ends a step of local SGD, after the parameters have been updated: exchanges them where the plan says so."""
+        self._passed = dict.fromkeys(self._passed, 0)
+        return self.local.end_step()
+
+    @property
+    def local(self):
+        """Made at the first step that exchanges no gradients, while parameters are the same on all ranks."""
+        if self._local is None:
+            trained = [(name, parameter) for parameter, name in self._names.items()]
+            self._local = LocalSgd(self._synchronizer, trained, [self._ids[parameter] for _, parameter in trained])
+        return self._local
+
+    @property
+    def has_local(self):
+        return self._local is not None
+
+    def close(self):
+        for hook in self._hooks:
+            hook.remove()

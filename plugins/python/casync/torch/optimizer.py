@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training without DistributedDataParallel: an optimizer whose step averages the gradients of all ranks."""
+
+import contextlib
+import logging
+
+import torch
+
+from casync import errors, launch
+from casync.synchronizer import Synchronizer
+from casync.torch import saved
+from casync.torch.deferred import Deferred
+from casync.torch.gradients import Gradients
+
+_log = logging.getLogger("casync")
+
+
+def DistributedOptimizer(
+    optimizer,
+    named_parameters=None,
+    model=None,
+    backward_passes_per_step=1,
+    plan=None,
+    codec=None,
+    process_group=None,
+    transport=None,
+    token=None,
+    timeout=None,
+    trace=None,
+):
+    """`optimizer` with a step that averages: the same class and state, and of `casync.torch.optimizer.Distributed`.
+
+    Names come from `named_parameters` (model.named_parameters()) or from `model`. With `model`, step() returns at once,
+    and the next forward pass waits for each module's parameters when it calls that module. Collective: opens a session;
+    the other arguments are those of casync.Session.
+    """
+    if isinstance(optimizer, Distributed):
+        raise errors.InvalidArgument("this optimizer is distributed already")
+    if isinstance(optimizer, torch.optim.LBFGS):
+        raise errors.InvalidArgument("LBFGS looks at each rank's own loss, and ranks would part: use another optimizer")
+    if named_parameters is None and model is None:
+        raise errors.InvalidArgument(
+            "gradients need names that are the same on all ranks: give named_parameters=model.named_parameters()"
+        )
+    named = list((model.named_parameters() if named_parameters is None else named_parameters))
+    _check_names(optimizer, named)
+    options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
+    synchronizer = Synchronizer(store=launch.find_store(timeout, process_group), **options)
+    base = type(optimizer)
+    distributed = object.__new__(type(base.__name__, (Distributed, base), {"_casync_base": base}))
+    distributed.__dict__ = optimizer.__dict__  # one state, whichever of the two objects a program holds
+    distributed.casync = Engine(distributed, synchronizer, named, model, backward_passes_per_step)
+    return distributed
+
+
+def _check_names(optimizer, named):
+    names = set()
+    for name, _ in named:
+        if name in names:
+            raise errors.InvalidArgument(f"two parameters are named {name}")
+        names.add(name)
+    known = {parameter for _, parameter in named}
+    for at, group in enumerate(optimizer.param_groups):
+        for parameter in group["params"]:
+            if parameter not in known:
+                raise errors.InvalidArgument(
+                    f"a parameter of shape {tuple(parameter.shape)} in the optimizer's group {at} has no name in "
+                    "named_parameters"
+                )
+
+
+class Engine:
+    """A distributed optimizer's own part: `optimizer.casync`."""
+
+    def __init__(self, optimizer, synchronizer, named, model, passes):
+        if passes < 1:
+            raise errors.InvalidArgument(f"backward_passes_per_step is {passes}, expected 1 or more")
+        self._optimizer, self._synchronizer = optimizer, synchronizer
+        self._named = {parameter: (position, name) for position, (name, parameter) in enumerate(named)}
+        self._gradients = Gradients(synchronizer, passes, self.finish)
+        self._deferred = None
+        self._synchronized = self._skip = self._warned = False
+        self.watch(optimizer.__dict__["param_groups"])
+        if model is not None and not _is_compiled(model):
+            self._deferred = Deferred(model, optimizer, self._gradients)
+        if not self._gradients.exchanged:
+            self._gradients.local  # parameters are the same on all ranks now
+
+    def watch(self, groups):
+        """Parameters that the optimizer has; a new one may come at any time, on all ranks."""
+        for group in groups:
+            for parameter in group["params"]:
+                if self._gradients.watches(parameter) or not parameter.requires_grad:
+                    continue
+                if parameter not in self._named:
+                    raise errors.InvalidArgument(
+                        f"a parameter of shape {tuple(parameter.shape)} has no name: it was not in named_parameters"
+                    )
+                position, name = self._named[parameter]
+                self._gradients.watch(name, parameter, position)
+
+    @property
+    def in_flight(self):
+        """Gradients are on their way, and nobody has called step() or synchronize() yet."""
+        return bool(self._gradients.flights) and not self.deferring
+
+    @property
+    def deferring(self):
+        return self._deferred is not None and self._deferred.pending
+
+    @property
+    def last_step(self):
+        """The casync.StepResult of the last step that ended."""
+        return self._synchronizer.last_step
+
+    def finish(self):
+        """Applies updates that wait for the next forward pass."""
+        if self._deferred is not None:
+            self._deferred.finish()
+
+    def synchronize(self):
+        """Averages all gradients of this step; afterwards they are in .grad."""
+        self.finish()
+        self.watch(self._optimizer.__dict__["param_groups"])
+        if not self._gradients.exchanged:
+            return
+        self._gradients.submit_rest()
+        self._gradients.land()
+        self._synchronized = True
+
+    def discard(self):
+        """Gradients on their way are not wanted: zero_grad() was called before step()."""
+        if self.in_flight:
+            self._gradients.discard()
+
+    @contextlib.contextmanager
+    def skipping(self):
+        if self.in_flight:
+            raise errors.InvalidArgument("gradients are on their way: call optimizer.synchronize() before you skip it")
+        self._skip = True
+        try:
+            yield
+        finally:
+            self._skip = False
+
+    def step(self, closure, update):
+        """`update(closure)` is the optimizer's own step."""
+        self.finish()
+        if not self._gradients.exchanged:
+            return self._step_locally(closure, update)
+        if closure is not None:
+            return self._step_with(closure, update)
+        if self._skip or self._synchronized:
+            finite = not self._synchronized or self.last_step.finite
+            self._synchronized = False
+            return self._update(finite, update)
+        if self._deferred is not None and self._deferred.ready and not self._has_hooks():
+            self.watch(self._optimizer.__dict__["param_groups"])
+            self._gradients.submit_rest()
+            return self._deferred.begin()
+        self.synchronize()
+        self._synchronized = False
+        return self._update(self.last_step.finite, update)
+
+    def _update(self, finite, update):
+        if finite:
+            return update(None)
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "gradient %s was not finite on some rank: all ranks leave this update out (said once; "
+                "optimizer.casync.last_step tells of each step)",
+                self.last_step.first_non_finite,
+            )
+        return None
+
+    def _step_with(self, closure, update):
+        def synchronized():
+            loss = closure()
+            self.synchronize()
+            self._synchronized = False
+            return loss
+
+        return update(torch.enable_grad()(synchronized))
+
+    def _step_locally(self, closure, update):
+        self._gradients.local  # before the first update
+        loss = update(closure)
+        self._gradients.end_locally()
+        return loss
+
+    def _has_hooks(self):
+        own = self._optimizer.__dict__
+        return bool(own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks"))
+
+    def stats(self):
+        return self._synchronizer.stats()
+
+    def state_dict(self):
+        """What error feedback remembers on this rank: tensors, ints and strings. Each rank saves its own."""
+        self.finish()
+        state = saved.to_tensors(self._synchronizer.state_dict())
+        if self._gradients.has_local:
+            state["local_sgd"] = self._gradients.local.state_dict()
+        return state
+
+    def load_state_dict(self, state_dict):
+        """Takes the state that state_dict() gave on this rank, between two steps."""
+        self.finish()
+        self._synchronizer.load_state_dict(saved.to_arrays(state_dict))
+        if "local_sgd" in state_dict:
+            self._gradients.local.load_state_dict(state_dict["local_sgd"])
+
+    def close(self):
+        """Says goodbye to the other ranks. The end of the program does it too."""
+        self.finish()
+        self._gradients.close()
+        self._synchronizer.close()
+
+
+class Distributed:
+    """Stands before the optimizer's own class."""
+
+    @property
+    def param_groups(self):
+        # GradScaler and clipping find gradients by way of the groups, and need them averaged.
+        engine = self.__dict__.get("casync")
+        if engine is not None and engine.in_flight:
+            engine.synchronize()
+        return self.__dict__["param_groups"]
+
+    @param_groups.setter
+    def param_groups(self, groups):
+        self.__dict__["param_groups"] = groups
+
+    def step(self, closure=None):
+        """Averages what has not been averaged yet and updates the parameters. When some rank's gradient is not finite,
+        all ranks leave the update out."""
+        return self.casync.step(closure, lambda closure: super(Distributed, self).step(closure))
+
+    def synchronize(self):
+        """Waits until .grad holds the averages: before clipping, or reading gradients. step() then only updates."""
+        self.casync.synchronize()
+
+    def skip_synchronize(self):
+        """with optimizer.skip_synchronize(): optimizer.step() only updates."""
+        return self.casync.skipping()
+
+    def zero_grad(self, set_to_none=True):
+        self.casync.discard()
+        super().zero_grad(set_to_none)
+
+    def add_param_group(self, param_group):
+        super().add_param_group(param_group)
+        engine = self.__dict__.get("casync")
+        if engine is not None:
+            engine.watch(self.__dict__["param_groups"])
+
+    def state_dict(self):
+        self.casync.finish()
+        return super().state_dict()
+
+    def load_state_dict(self, state_dict):
+        self.casync.finish()
+        super().load_state_dict(state_dict)
+
+    def casync_update(self, groups):
+        """The optimizer's own step on these groups."""
+        mine = self.__dict__["param_groups"]
+        self.__dict__["param_groups"] = [group for group in groups if group["params"]]
+        try:
+            step = self._casync_base.step
+            getattr(step, "__wrapped__", step)(self)
+        finally:
+            self.__dict__["param_groups"] = mine
+
+
+def _is_compiled(model):
+    return any(hasattr(module, "_orig_mod") or module._compiled_call_impl for module in model.modules())

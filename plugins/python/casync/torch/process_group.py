@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process group whose gradients CaSync averages: init_process_group("cpu:casync"), new_group(ranks, backend="casync").
+
+Sums and averages of floating point tensors inside of a backward pass are gradients: they go through a session, under the
+plan's codecs. All else, such as broadcasts, all-gathers of parameters and sums of metrics, must arrive exactly and is
+Gloo's.
+"""
+
+import functools
+
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import _create_work_from_future
+
+from casync import errors
+from casync.launch import TorchStore
+from casync.synchronizer import Synchronizer
+from casync.torch import naming
+
+_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def register_backend(name="casync", plan=None, codec=None, **options):
+    """Makes a backend `name` known to torch.distributed. Import of casync.torch registers "casync", which takes plan and
+    codec from CASYNC_PLAN and CASYNC_CODEC; register another name for other arguments, those of casync.Session."""
+    create = functools.partial(_create, dict(plan=plan, codec=codec, **options))
+    dist.Backend.register_backend(name, create, devices=["cpu", "cuda"])
+
+
+def _create(options, store, rank, size, timeout):
+    return ProcessGroupCasync(options, store, rank, size, timeout)
+
+
+class ProcessGroupCasync(dist.ProcessGroup):
+    """All ranks call the same collectives in the same order, as in any process group."""
+
+    def __init__(self, options, store, rank, size, timeout):
+        super().__init__(rank, size)
+        # Every method that is not overridden here goes to the group's C++ backend.
+        self._gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, self._gloo)
+        self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        options = {"timeout": timeout.total_seconds(), **options}
+        meeting = TorchStore(dist.PrefixStore("casync", store), rank, size)
+        self._open = functools.partial(Synchronizer, store=meeting, **options)
+        self._synchronizer = None
+        self._ordinal = 0  # of the next gradient in this backward pass
+
+    def getBackendName(self):
+        return "casync"
+
+    def allreduce(self, tensors, options=None):
+        options = options or dist.AllreduceOptions()
+        if len(tensors) != 1 or not self._is_gradient(tensors[0], options.reduceOp):
+            return self._gloo.allreduce(tensors, options)
+        return self._reduce("all_reduce", tensors[0], options.reduceOp, lambda: list(tensors))
+
+    def _reduce_scatter_base(self, output, input, options=None):
+        options = options or dist.ReduceScatterOptions()
+        if not self._is_gradient(input, options.reduceOp):
+            return self._gloo._reduce_scatter_base(output, input, options)
+        everything = input.clone()
+
+        def keep_mine():
+            output.copy_(everything.view(self.size(), -1)[self.rank()].view_as(output))
+            return output
+
+        return self._reduce("reduce_scatter", everything, options.reduceOp, keep_mine)
+
+    def reduce_scatter_single(self, output, input, options=None):
+        return self._reduce_scatter_base(output, input, options)
+
+    def shutdown(self):
+        synchronizer, self._synchronizer = self._synchronizer, None
+        if synchronizer is not None:
+            synchronizer.close()
+
+    def stats(self):
+        """The session's counters; none before the first gradient."""
+        return self._synchronizer.stats() if self._synchronizer else {}
+
+    def _is_gradient(self, tensor, op):
+        """Joins the backward pass under way, if there is one."""
+        if tensor.device.type != "cpu":
+            raise errors.Unavailable(f"a tensor is on {tensor.device}: this build synchronizes memory of the CPU")
+        # Not `in`: torch's ReduceOp is equal to its constants only from the left.
+        if not (op == dist.ReduceOp.SUM or op == dist.ReduceOp.AVG) or tensor.dtype not in _DTYPES:
+            return False
+        if not tensor.is_contiguous() or tensor.is_sparse:
+            return False
+        try:
+            if self._ordinal == 0:
+                torch.autograd.Variable._execution_engine.queue_callback(self._end)
+        except RuntimeError:
+            return False  # not in a backward pass
+        return True
+
+    def _reduce(self, kind, tensor, op, result):
+        if self._synchronizer is None:
+            self._synchronizer = self._open()
+        dtype = naming.dtype_name(tensor, "a tensor")
+        # A backward pass makes the same collectives in each step, so its place is a gradient's name; its size, because
+        # DDP forms other buckets after the first step.
+        name = f"{kind} {self._ordinal} of {tensor.numel()} {dtype}"
+        self._ordinal += 1
+        identity = self._synchronizer.declare(name, (tensor.numel(),), dtype, self._ordinal)
+        future = torch.futures.Future()
+
+        def done(_, error):
+            if error is not None:
+                future.set_exception(error)
+                return
+            if op == dist.ReduceOp.SUM:
+                tensor.mul_(self.size())
+            future.set_result(result())
+
+        self._synchronizer.submit([identity], [tensor.data_ptr()], tensor, done)
+        return _create_work_from_future(future)
+
+    def _end(self):
+        """Ends a backward pass, on its thread."""
+        self._ordinal = 0
+        self._synchronizer.end_step()
