@@ -30,8 +30,11 @@ void print(const CodecInfo& info) {
   } else {
     std::printf("  block               %zu elements share statistics\n", info.block);
     std::printf("  error feedback      %s\n", yes_no(info.feedback));
-    std::printf("  exact merge         %s (strategies ring and tree %s)\n", yes_no(info.exact_merge),
-                info.exact_merge ? "can carry it" : "refuse it");
+    std::printf("  merging             %s\n",
+                info.votes         ? "counts the codes of all ranks; a rank's elements never take part"
+                : info.coded_terms ? "decodes and adds the codes of all ranks, which keep more than a residual"
+                : info.exact_merge ? "is exact: encoding a sum again loses nothing"
+                                   : "loses as one encoding does, with the strategies ring and tree at each hop");
   }
   std::printf("  contractive         %s\n", yes_no(info.contractive));
   std::printf("  on the wire         codec number %u, payload version %u\n", info.number, info.version);

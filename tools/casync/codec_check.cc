@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/codec_check.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <type_traits>
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/rounds_generated.h"
@@ -13,6 +15,7 @@
 #include "compll/load/file_program.h"
 #include "compll/load/file_text.h"
 #include "tools/casync/check/on_cuda.h"
+#include "tools/casync/check/other_values.h"
 #include "tools/casync/check/report.h"
 #include "tools/casync/check/rounds.h"
 
@@ -50,8 +53,44 @@ void try_codec(const RoundsCodec& codec, const RoundsCodec* meaning, const compl
   part.figures = measure_rounds(codec, seconds);
 }
 
+/// Compiled with these parameters, as a caller's plan may have them; "" where everything holds, else how it breaks.
+/// Values that no range allows may be refused.
+std::string broken_with(const compll::Source& source, const ParameterValues& parameters, bool declared) {
+  const Result<FileProgram> read = compll::read_program(source, parameters);
+  if (!read && !declared) return "";
+  if (!read) return read.status().message();
+  const auto meaning = compll::make_program_codec(read->program, parameters);
+  if (!meaning) return meaning.status().message();
+  if (!read->why_interpreted.empty()) return "";
+  const Result<compll::CompiledCodec> made = compll::compiled(read->codec);
+  if (!made) return made.status().message();
+  const auto codec = compll::make_generated_codec(*made->codec, parameters, read->program->declares.digest);
+  if (!codec) return codec.status().message();
+  return broken_property({.codec = **codec, .meaning = meaning->get()});
+}
+
+/// Programs mean something at all values that they declare.
+Verdict check_other_values(const CodecCheck& check, const compll::Source& source, const compll::Program& program) {
+  Verdict verdict{"", Verdict::State::kHolds, ""};
+  std::string tried;
+  for (const ParameterValues& parameters : other_parameters(program, check.parameters)) {
+    const std::string words = difference_in_words(check.parameters, parameters);
+    tried += (tried.empty() ? "" : "; ") + words;
+    if (verdict.state == Verdict::State::kFails) continue;
+    const auto changed = std::find_if(program.parameters.begin(), program.parameters.end(),
+                                      [&](const auto& each) { return each.name == parameters.back().first; });
+    const std::string broken = broken_with(source, parameters, has_range(*changed));
+    if (broken.empty()) continue;
+    verdict.state = Verdict::State::kFails;
+    verdict.detail = words + ": " + broken;
+  }
+  verdict.property = "other values of its parameters keep that, too: " + (tried.empty() ? "there are none" : tried);
+  return verdict;
+}
+
 template <class Kind>
-Result<Part> check_on_cpu(const CodecCheck& check, const FileProgram& read, const Kind& meaning, Part part) {
+Result<Part> check_on_cpu(const CodecCheck& check, const compll::Source& source, const FileProgram& read,
+                          const Kind& meaning, Part part) {
   part.making.why_interpreted = read.why_interpreted;
   if (!read.why_interpreted.empty()) {
     try_codec(meaning, nullptr, *read.program, 0, part);  // how slow an interpreter is says nothing about the codec
@@ -65,6 +104,9 @@ Result<Part> check_on_cpu(const CodecCheck& check, const FileProgram& read, cons
   const auto codec = compiled_codec(*made->codec, check, read.program->declares.digest, meaning);
   if (!codec) return codec.status();
   try_codec(**codec, &meaning, *read.program, check.seconds, part);
+  if constexpr (std::is_same_v<Kind, Codec>) {
+    part.verdicts.push_back(check_other_values(check, source, *read.program));
+  }
   return part;
 }
 
@@ -91,7 +133,7 @@ Status check_codec(const CodecCheck& check, const compll::Source& source, const 
   if (!meaning) return meaning.status();
   Report report{(*meaning)->info(), {}, {}, ""};
   if (check.device != Device::kCuda) {
-    Result<Part> part = check_on_cpu(check, read, **meaning, begun);
+    Result<Part> part = check_on_cpu(check, source, read, **meaning, begun);
     if (!part) return part.status();
     report.cpu = std::move(*part);
   }
@@ -109,18 +151,17 @@ Status check_codec(const CodecCheck& check, const compll::Source& source, const 
 
 Status check_codec_file(const CodecCheck& check, bool* holds) {
   const auto begin = Clock::now();
-  const Result<std::string> text = compll::file_text(check.file, compll::kMostSource);
-  if (!text) return text.status();
-  const Result<FileProgram> read = compll::read_program(check.file, *text, check.parameters);
+  const Result<compll::Source> source = compll::program_source(check.file);
+  if (!source) return source.status();
+  const Result<FileProgram> read = compll::read_program(*source, check.parameters);
   if (!read) return read.status();
   Part begun;
   begun.making.text_seconds = seconds_since(begin);
-  const compll::Source source(check.file, *text);
   if (read->program->synchronize) {
-    return check_codec(check, source, *read, compll::make_rounds_program(read->program, check.parameters), begun,
+    return check_codec(check, *source, *read, compll::make_rounds_program(read->program, check.parameters), begun,
                        holds);
   }
-  return check_codec(check, source, *read, compll::make_program_codec(read->program, check.parameters), begun, holds);
+  return check_codec(check, *source, *read, compll::make_program_codec(read->program, check.parameters), begun, holds);
 }
 
 }  // namespace casync::tools

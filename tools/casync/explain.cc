@@ -10,9 +10,12 @@
 #include "casync/planner/decide.h"
 #include "casync/planner/plan_file.h"
 #include "casync/planner/search/alternatives.h"
+#include "casync/planner/search/measured.h"
 #include "casync/planner/search/reasons.h"
+#include "casync/planner/search/search.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/explain/crossover_picture.h"
+#include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/subcommands.h"
 
@@ -89,11 +92,12 @@ Status explain_gradient(const ExplainOptions& options, const PlanRequest& reques
   for (std::size_t i = 0; i < all->size(); ++i) {
     const Alternative& alternative = (*all)[i];
     if (i >= kShownAlternatives && !alternative.planned) continue;
-    std::printf("%s %12s %12s %12s %12s %12s  %s%s\n", alternative.planned ? ">" : " ",
+    const bool assumed = !assumed_codecs(request.profile, {"", {alternative.decision}, 0}).empty();
+    std::printf("%s %12s %12s %12s %12s %12s  %s%s%s\n", alternative.planned ? ">" : " ",
                 text_of_seconds(alternative.step_s).c_str(), text_of_seconds(alternative.alone_s).c_str(),
                 text_of_seconds(alternative.wire_s).c_str(), text_of_seconds(alternative.codec_s).c_str(),
                 text_of_seconds(alternative.messages_s).c_str(), text_of(alternative.decision).c_str(),
-                alternative.allowed ? "" : " (not allowed)");
+                alternative.allowed ? "" : " (not allowed)", assumed ? " (assumed cost)" : "");
   }
   return Status::ok();
 }
@@ -105,7 +109,30 @@ const Crossover::Cell& cell_at(const Crossover& crossover, double bandwidth, std
   return crossover.cells[row * crossover.bytes.size() + size];
 }
 
+/// For the whole step, as `casync plan` says it.
+Status explain_step(const ExplainOptions& options, const PlanRequest& request, Json& json) {
+  if (request.training.gradients.empty()) return Status::ok();
+  const Result<PlanReport> report = find_plan(request);
+  if (!report) return report.status();
+  const Gain gain = gain_of(*report);
+  const std::vector<std::string> assumed = assumed_codecs(request.profile, report->step);
+  if (options.json) {
+    json["step"] = {{"compress", gain.compresses},
+                    {"gain", gain.times()},
+                    {"uncompressed_ms", gain.uncompressed_s * 1e3},
+                    {"planned_ms", gain.planned_s * 1e3},
+                    {"assumed", assumed}};
+    return Status::ok();
+  }
+  std::printf("compress: %s\n%s\n", gain.compresses ? "yes" : "no", text_of(gain).c_str());
+  if (!assumed.empty()) std::printf("%s\n", text_of_assumed(assumed).c_str());
+  std::printf("\n");
+  return Status::ok();
+}
+
 Status explain_crossover(const ExplainOptions& options, const PlanRequest& request) {
+  Json whole;
+  CASYNC_RETURN_IF_ERROR(explain_step(options, request, whole));
   const Result<Crossover> table = crossover(request, kTableBandwidths, kTableSizes);
   if (!table) return table.status();
   const std::string title = "what is over soonest alone, " + std::to_string(request.topology.ranks) + " ranks on " +
@@ -134,7 +161,9 @@ Status explain_crossover(const ExplainOptions& options, const PlanRequest& reque
     std::printf("  %10s  %14s  %s\n", text_of_size(table->bytes[size]).c_str(),
                 below ? text_of_bandwidth(*below).c_str() : "never", with.c_str());
   }
-  if (options.json) std::printf("%s\n", Json{{"title", title}, {"crossover", json}}.dump(2).c_str());
+  whole["title"] = title;
+  whole["crossover"] = json;
+  if (options.json) std::printf("%s\n", whole.dump(2).c_str());
   return Status::ok();
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `casync`: the list of subcommands. Data goes to stdout, words and progress to stderr.
 #include <algorithm>
+#include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/nearest.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/subcommands.h"
 #include "tools/casync/version.h"
@@ -11,7 +14,7 @@
 namespace casync::tools {
 namespace {
 
-/// What follows the first "--" is another program's and is kept from the parser, whatever it looks like.
+/// Words behind the first "--" belong to another program and never reach the parser.
 Invocation split_command_line(int argc, char** argv) {
   Invocation invocation;
   std::vector<std::string> all(argv + 1, argv + argc);
@@ -20,6 +23,34 @@ Invocation split_command_line(int argc, char** argv) {
   invocation.separated = mark != all.end();
   if (invocation.separated) invocation.program.assign(mark + 1, all.end());
   return invocation;
+}
+
+bool lacks_subcommand(const CLI::App& app) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  if (!chosen.empty()) return lacks_subcommand(*chosen.front());
+  return app.get_require_subcommand_min() > 0;
+}
+
+/// Prints the reason why no subcommand could be chosen: the help if none was given, else the unknown word.
+void explain_subcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  for (const std::string& word : arguments) {
+    if (word.starts_with("-")) continue;
+    std::vector<std::string> names;
+    const CLI::App* chosen = nullptr;
+    for (const CLI::App* sub : command->get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(sub->get_name());
+      if (sub->get_name() == word) chosen = sub;
+    }
+    if (chosen == nullptr) {
+      const std::vector<std::string_view> known(names.begin(), names.end());
+      std::fprintf(stderr, "%s: no subcommand `%s`%s; `%s --help` lists them\n", command->get_display_name().c_str(),
+                   word.c_str(), hint(word, known).c_str(), command->get_display_name().c_str());
+      return;
+    }
+    command = chosen;
+  }
+  std::fprintf(stderr, "%s", command->help().c_str());
 }
 
 int run_command(int argc, char** argv) {
@@ -37,9 +68,14 @@ int run_command(int argc, char** argv) {
   add_plan(app, invocation);
   add_explain(app, invocation);
   add_profile(app, invocation);
+  add_tune(app, invocation);
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());
   try {  // CLI11 speaks in exceptions; they end here
     app.parse(reversed);
+  } catch (const CLI::RequiredError& error) {
+    if (!lacks_subcommand(app)) return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    explain_subcommand(app, invocation.arguments);
+    return kExitUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync plan: finds what should happen to each gradient, or checks what somebody wrote.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "casync/planner/plan_file.h"
+#include "casync/planner/search/compact.h"
+#include "casync/planner/search/measured.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/plan/check.h"
+#include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/simulate/prediction.h"
 #include "tools/casync/subcommands.h"
@@ -25,6 +29,7 @@ constexpr std::size_t kShownReferences = 6;
 struct PlanOptions {
   PlanInputs inputs;
   std::string output, check;
+  bool entries = false;  ///< one for each gradient
   bool json = false;
 };
 
@@ -39,13 +44,18 @@ std::string head_line(const PlanRequest& request, const PlanReport& report) {
          " nodes: " + request.profile.name;
 }
 
+/// To a microsecond: predictions are not better.
+double rounded(double seconds) { return std::round(seconds * 1e6) / 1e6; }
+
 std::string how_compared(const PlanReport& report) {
   return report.all_ranks ? "by simulating all ranks" : "by simulating one rank that stands for all";
 }
 
 void print_summary(std::FILE* to, const PlanRequest& request, const PlanReport& report) {
   const Simulation& made = report.simulation;
-  std::fprintf(to, "%s\n", head_line(request, report).c_str());
+  std::fprintf(to, "%s\n%s\n", text_of(gain_of(report)).c_str(), head_line(request, report).c_str());
+  const std::string assumed = text_of_assumed(assumed_codecs(request.profile, report.step));
+  if (!assumed.empty()) std::fprintf(to, "  %s\n", assumed.c_str());
   std::fprintf(to, "  training alone %s, exposed %s\n", text_of_seconds(made.parts.training_s).c_str(),
                text_of_seconds(made.parts.exposed_s).c_str());
   std::fprintf(to, "  beside it, %s:\n", how_compared(report).c_str());
@@ -61,6 +71,9 @@ Json summary_json(const PlanRequest& request, const PlanReport& report) {
             {"ranks", request.topology.ranks},
             {"nodes", request.topology.nodes()},
             {"step_ms", report.simulation.step_s * 1e3},
+            {"uncompressed_ms", gain_of(report).uncompressed_s * 1e3},
+            {"gain", gain_of(report).times()},
+            {"assumed", assumed_codecs(request.profile, report.step)},
             {"training_ms", report.simulation.parts.training_s * 1e3},
             {"exposed_ms", report.simulation.parts.exposed_s * 1e3},
             {"found", report.step.name},
@@ -95,16 +108,22 @@ Status make_plan(const PlanOptions& options) {
   const Result<PlanReport> report = find_plan(request);
   if (!report) return report.status();
   Plan plan = plan_of(request, report->step, inputs->profile_digest);
+  std::vector<GradientSpec> gradients;
+  for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
+  if (!options.entries) plan = compacted(plan, gradients, request.topology.ranks);
   const StepParts& parts = report->simulation.parts;
-  plan.predicted =
-      Prediction{report->simulation.step_s, parts.training_s, parts.encode_s, parts.merge_s, parts.decode_s};
+  plan.predicted = Prediction{rounded(report->simulation.step_s), rounded(parts.training_s), rounded(parts.encode_s),
+                              rounded(parts.merge_s), rounded(parts.decode_s)};
   const Result<std::string> bare = text_of_plan(plan);
   if (!bare) return bare.status();
-  std::vector<std::string> head{head_line(request, *report)};
+  std::vector<std::string> head{text_of(gain_of(*report)), head_line(request, *report)};
+  const std::string assumed = text_of_assumed(assumed_codecs(request.profile, report->step));
+  if (!assumed.empty()) head.push_back(assumed);
   const std::vector<PlanReport::Compared> sorted = by_seconds(report->compared);
   if (!sorted.empty())
     head.push_back("the best of what was compared: " + sorted[0].name + ", " + text_of_seconds(sorted[0].step_s));
-  const std::string text = with_comments(*bare, head, report->reason);
+  const std::string text = plan.gradients.empty() ? with_rule_comments(*bare, head, shares_of(plan, gradients))
+                                                  : with_comments(*bare, head, report->reason);
   if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_file(options.output, text));
   if (options.json) {
     Json json = summary_json(request, *report);
@@ -156,6 +175,7 @@ void add_plan(CLI::App& app, Invocation& invocation) {
   command->add_option("--warm-up", options->inputs.warm_up_steps, "Compress from this step on")
       ->check(CLI::Range(0, 1000000000));
   command->add_option("--check", options->check, "Only check this plan; with --model, against its gradients");
+  command->add_flag("--entries", options->entries, "An entry for each gradient, with its reason, instead of rules");
   command->add_flag("--json", options->json, "What was found, and what it was compared with, as a JSON object");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }

@@ -138,13 +138,13 @@ Speeds measure(const compll::CudaCodec& codec, CudaDevice& device, Elements n, d
   Speeds speeds{"on the device", copy, {}};
   const double code = static_cast<double>(bytes) / static_cast<double>(n);
   const double kept = 2.0 * sizeof(float) * info.states;
-  const auto add = [&](const char* name, const Launches& launches, double bytes_per_element) {
+  const auto add = [&](const char* name, const Launches& launches, double bytes_per_element, double of_kept) {
     const double time = median_seconds(device, seconds, [&] { device.launch(launches); });
-    speeds.operations.push_back({name, bytes_per_element, gb_s(bytes_per_element, n, time)});
+    speeds.operations.push_back({name, bytes_per_element, of_kept, gb_s(bytes_per_element, n, time)});
   };
-  add("encode", encodings.front(), sizeof(float) + kept + code);
-  add("decode", decode, sizeof(float) + code);
-  add("merge of 4", merge, (kMerged + 1) * code + kept);
+  add("encode", encodings.front(), sizeof(float) + kept + code, kept);
+  add("decode", decode, sizeof(float) + code, 0);
+  add("merge of 4", merge, (kMerged + 1) * code + kept, kept);
   return device.status().is_ok() ? speeds : Speeds();
 }
 
@@ -169,8 +169,9 @@ Speeds measure_turns(const compll::CudaRoundsCodec& codec, CudaDevice& device, E
   if (memory.is_full() || !device.status()) return {};
   const double time = median_seconds(device, seconds, [&] { device.launch(step); });
   const double bytes = bytes_of_turns(shape, side, side);
+  const double kept = 2.0 * sizeof(float) * static_cast<double>(shape.states) / static_cast<double>(n);
   if (!device.status()) return {};
-  return {"on the device", copy, {{"step", bytes, gb_s(bytes, n, time)}}};
+  return {"on the device", copy, {{"step", bytes, kept, gb_s(bytes, n, time)}}};
 }
 
 }  // namespace

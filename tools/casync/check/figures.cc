@@ -28,12 +28,13 @@ Speeds speeds_of(const compll::Codec& codec, double seconds) {
   options.seconds = seconds;
   Speeds speeds{"on one core", gigabytes_per_second(measure_copy(options), options.total), {}};
   const CodecBenchResult result = measure_codec(codec, options);
-  const auto add = [&](const char* name, const OperationTime& time) {
-    speeds.operations.push_back({name, time.bytes_per_element, gigabytes_per_second(time, options.total)});
+  const auto add = [&](const char* name, const OperationTime& time, double kept) {
+    speeds.operations.push_back({name, time.bytes_per_element, kept, gigabytes_per_second(time, options.total)});
   };
-  add("encode", result.encode);
-  add("decode", result.decode);
-  add("merge of 4", result.merge);
+  const double kept = 2.0 * sizeof(float) * codec.info().states;  // read and written
+  add("encode", result.encode, kept);
+  add("decode", result.decode, 0);
+  add("merge of 4", result.merge, kept);
   return speeds;
 }
 

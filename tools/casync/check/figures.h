@@ -14,10 +14,15 @@ struct Speeds {
   struct Operation {
     const char* name;
     double bytes_per_element = 0;  ///< that it has to read and write
-    double gb_s = 0;               ///< of these
+    double kept_bytes = 0;         ///< of these, for what the codec keeps from step to step
+    double gb_s = 0;               ///< of all of them
   };
   std::string where;
   double copy_gb_s = 0;
+
+  /// Of one element, whatever has to be moved for it: the term by which codecs that keep something and codecs that keep
+  /// nothing can be compared.
+  static double nanoseconds(const Operation& operation) { return operation.bytes_per_element / operation.gb_s; }
   std::vector<Operation> operations;  ///< none: nothing was measured
 };
 
@@ -40,6 +45,9 @@ struct RoundsFigures {
 /// One core, `seconds` for each measurement; 0 measures no speed.
 Figures measure_figures(const compll::Codec& codec, double seconds);
 RoundsFigures measure_rounds(const compll::RoundsCodec& codec, double seconds);
+
+/// One rank's turns of a step of a square matrix that is in no cache when its turn comes: the best pass in `seconds`.
+double turns_seconds(const compll::RoundsCodec& codec, Elements side, double seconds);
 
 /// What turns move of an element of a matrix: the gradient and the states are read, the result and the states are
 /// written; what is exchanged is written by one turn and read by the next.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "tools/casync/check/group.h"
 #include "tools/casync/check/samples.h"
 #include "tools/casync/check/suite.h"
 #include "tools/casync/check/trial.h"
@@ -49,15 +50,75 @@ std::string has_its_size(const Checked& checked, const Sample& sample) {
   return stayed_inside ? "" : "decode writes outside of its memory";
 }
 
-std::string is_as_interpreted(const Checked& checked, const Sample& sample) {
-  const Elements n = sample.values.size();
-  const Floats before = residual_of(sample);
-  const Trial is = encode(checked.codec, sample.values, before);
-  const Trial should = encode(*checked.meaning, sample.values, before);
+/// What one step leaves behind: on the rank that encodes, on the one that merges, and on each for its result.
+struct Kept {
+  Floats of_encode, of_merge, of_result;
+};
+
+/// Beyond that a merge is of infinities.
+bool can_be_added(std::span<const float> decoded) {
+  return std::all_of(decoded.begin(), decoded.end(), [](float value) { return std::fabs(value) < 1e38f; });
+}
+
+/// A step of a codec and of its meaning, from the same states; `kept` becomes what the meaning leaves.
+std::string step_differs(const Checked& checked, std::span<const float> x, const TrialOptions& at, Kept& kept) {
+  const Codec &codec = checked.codec, &meaning = *checked.meaning;
+  const Elements n = x.size();
+  const Trial is = encode(codec, x, kept.of_encode, at), should = encode(meaning, x, kept.of_encode, at);
   if (std::string found = difference("payload", is.payload, should.payload); !found.empty()) return found;
-  if (!is_finite(sample)) return "";
-  if (std::string found = difference("residual", is.residual, should.residual); !found.empty()) return found;
-  return difference("decoded element", decode(checked.codec, is, n), decode(*checked.meaning, should, n));
+  if (std::string found = difference("state", is.states, should.states, NanBits::kAny); !found.empty()) return found;
+  const Floats decoded = decode(meaning, should, n);
+  if (std::string found = difference("decoded element", decode(codec, is, n), decoded, NanBits::kAny); !found.empty()) {
+    return found;
+  }
+  kept.of_encode = should.states;
+  if (!can_be_added(decoded)) return "";
+  const std::vector<ConstView> codes = {should.view(), should.view()};
+  const Trial merged = merge(codec, codes, n, 0.75f, kept.of_merge, at);
+  const Trial expected = merge(meaning, codes, n, 0.75f, kept.of_merge, at);
+  if (std::string found = difference("merged payload", merged.payload, expected.payload); !found.empty()) return found;
+  if (std::string found = difference("state of merge", merged.states, expected.states, NanBits::kAny); !found.empty()) {
+    return found;
+  }
+  kept.of_merge = expected.states;
+  if (!codec.info().has_result) return "";
+  const ResultTrial made = make_result(codec, decoded, kept.of_result, at);
+  const ResultTrial wanted = make_result(meaning, decoded, kept.of_result, at);
+  if (std::string found = difference("result", made.gradient, wanted.gradient, NanBits::kAny); !found.empty()) {
+    return found;
+  }
+  if (std::string found = difference("state of result", made.states, wanted.states, NanBits::kAny); !found.empty()) {
+    return found;
+  }
+  kept.of_result = wanted.states;
+  return "";
+}
+
+/// NaN has many patterns, which are not promised: of a gradient with one only the decoded elements are compared.
+std::string differs_beside_nan(const Checked& checked, const Sample& sample) {
+  const Elements n = sample.values.size();
+  const Trial is = encode(checked.codec, sample.values), should = encode(*checked.meaning, sample.values);
+  if (is.encoded.finite != should.encoded.finite) return "only one of the two says that it is finite";
+  return difference("decoded element", decode(checked.codec, is, n), decode(*checked.meaning, should, n),
+                    NanBits::kAny);
+}
+
+bool all_finite(const Kept& kept) { return finite(kept.of_encode) && finite(kept.of_merge) && finite(kept.of_result); }
+
+/// Some steps of a codec that keeps anything. An interpreter is slow: long gradients take one step.
+std::string is_as_interpreted(const Checked& checked, const Sample& sample) {
+  if (!is_finite(sample)) return differs_beside_nan(checked, sample);
+  const Codec& codec = checked.codec;
+  const Elements n = sample.values.size();
+  const std::uint32_t steps = codec.info().states == 0 || n > 5000 ? 1 : 4;
+  Kept kept{states_from(codec, n, residual_of(sample)), states_from(codec, n), states_from(codec, n)};
+  Floats x = sample.values;
+  for (std::uint32_t step = 0; step < steps && all_finite(kept); ++step) {
+    const std::string found = step_differs(checked, x, {.seed = 7, .step = step}, kept);
+    if (!found.empty()) return step == 0 ? found : text_of("in step ", step + 1, " ", found);
+    std::reverse(x.begin(), x.end());
+  }
+  return "";
 }
 
 std::string is_repeatable(const Checked& checked, const Sample& sample) {
@@ -111,14 +172,28 @@ std::string merges_as_it_encodes(const Checked& checked, const Sample& sample) {
   return difference("merged payload", merged.taken(), encode(codec, sum, {}, {.sum_scale = scale}).payload);
 }
 
+/// Of two codes of one step. Sums of float32 may round, so it is what a second encoding of them changes that counts.
+std::string merges_exactly(const Checked& checked, const Sample& sample) {
+  if (!is_finite(sample)) return "";
+  const Codec& codec = checked.codec;
+  const Elements n = sample.values.size();
+  Floats reversed(sample.values.rbegin(), sample.values.rend());
+  const Trial one = encode(codec, sample.values), other = encode(codec, reversed);
+  Floats sum = decode(codec, one, n);
+  const Floats second = decode(codec, other, n);
+  for (Elements i = 0; i < n; ++i) sum[i] += second[i];
+  return difference("element of a sum that was encoded again",
+                    decode(codec, encode(codec, sum, {}, {.sum_scale = 1}), n), sum);
+}
+
 std::string conserves(const Checked& checked, const Sample& sample) {
   if (!is_finite(sample)) return "";
   const Floats before = residual_of(sample);
-  const Trial trial = encode(checked.codec, sample.values, before);
+  const Trial trial = encode(checked.codec, sample.values, states_from(checked.codec, before.size(), before));
   const Floats decoded = decode(checked.codec, trial, sample.values.size());
   for (std::size_t i = 0; i < decoded.size(); ++i) {
     const double p = static_cast<double>(sample.values[i] + before[i]);
-    const double given = static_cast<double>(decoded[i]) + trial.residual[i];
+    const double given = static_cast<double>(decoded[i]) + trial.states[i];
     const double rounding = 0x1p-22 * std::max(std::fabs(p), std::fabs(static_cast<double>(decoded[i])));
     if (std::fabs(given - p) <= rounding + 0x1p-148) continue;
     return text_of("element ", i, " with its residual is ", p, ", decoded and left over together are ", given);
@@ -203,6 +278,7 @@ std::string bears_tampering(const Checked& checked, const Sample& sample) {
   return "";
 }
 
+/// The rows of every codec, and of what it declares.
 std::vector<Row<Checked, Sample>> rows_for(const Checked& checked) {
   std::vector<Row<Checked, Sample>> rows = {
       {"a payload has its size and passes its own check", Reach::kEverywhere, has_its_size},
@@ -217,6 +293,9 @@ std::vector<Row<Checked, Sample>> rows_for(const Checked& checked) {
   }
   if (checked.codec.info().feedback) {
     rows.push_back({"feedback: decoded and residual are together the input", Reach::kOrdinary, conserves});
+  }
+  if (checked.codec.info().exact_merge) {
+    rows.push_back({"exact_merge: encoding a sum again changes nothing", Reach::kOrdinary, merges_exactly});
   }
   if (checked.contractive) {
     rows.push_back({"contractive: ||D(E(x)) - x|| < ||x||", Reach::kOrdinary, comes_nearer});
@@ -236,7 +315,22 @@ std::vector<Verdict> check_properties(const Checked& checked) {
       suite.ask(sample, sample.kind, text_of(sample.name, ", ", n, n == 1 ? " element" : " elements"));
     }
   }
-  return std::move(suite).verdicts();
+  std::vector<Verdict> verdicts = std::move(suite).verdicts();
+  verdicts.push_back(check_steps(checked.codec, checked.meaning == nullptr ? Length::kShort : Length::kLong));
+  return verdicts;
+}
+
+std::string broken_property(const Checked& checked) {
+  Suite suite(checked, rows_for({checked.codec, checked.meaning}));
+  for (const Elements n : {1, 33, 129, 1000, 4099}) {
+    for (const Sample& sample : samples(n)) {
+      suite.ask(sample, sample.kind, text_of(sample.name, ", ", n, n == 1 ? " element" : " elements"));
+    }
+  }
+  for (const Verdict& verdict : std::move(suite).verdicts()) {
+    if (verdict.state == Verdict::State::kFails) return verdict.property + ": " + verdict.detail;
+  }
+  return "";
 }
 
 bool all_hold(const std::vector<Verdict>& verdicts) {

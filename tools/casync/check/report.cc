@@ -41,13 +41,17 @@ void print(const std::vector<Verdict>& verdicts) {
 
 void print(const Speeds& speeds) {
   if (speeds.operations.empty()) return;
-  std::printf("\n  %-13s %12s %14s %8s %9s\n", speeds.where.c_str(), "bytes/el", "as a copy of", "GB/s", "of copy");
+  std::printf("\n  %-13s %8s %9s %9s %14s %8s %9s\n", speeds.where.c_str(), "ns/el", "bytes/el", "for kept",
+              "as a copy of", "GB/s", "of copy");
   for (const Speeds::Operation& each : speeds.operations) {
-    std::printf("  %-13s %12.2f %14.2f %8.2f %8.0f%%\n", each.name, each.bytes_per_element,
-                each.bytes_per_element * speeds.copy_gb_s / each.gb_s, each.gb_s, 100 * each.gb_s / speeds.copy_gb_s);
+    std::printf("  %-13s %8.3f %9.2f %9.2f %14.2f %8.2f %8.0f%%\n", each.name, Speeds::nanoseconds(each),
+                each.bytes_per_element, each.kept_bytes, each.bytes_per_element * speeds.copy_gb_s / each.gb_s,
+                each.gb_s, 100 * each.gb_s / speeds.copy_gb_s);
   }
-  std::printf("  bytes/el: what has to be read and written; as a copy of: what a copy moves meanwhile, at %.1f GB/s\n",
-              speeds.copy_gb_s);
+  std::printf(
+      "  ns/el: of one element, to compare codecs by; bytes/el: what has to be read and written, of which `for "
+      "kept`\n  is residual and states; as a copy of: what a copy moves meanwhile, at %.1f GB/s\n",
+      speeds.copy_gb_s);
 }
 
 void print(const Figures& figures, const compll::CodecInfo&) {
@@ -75,8 +79,11 @@ void put(Json& json, const Speeds& speeds) {
   if (speeds.operations.empty()) return;
   json["copy_gb_s"] = speeds.copy_gb_s;
   for (const Speeds::Operation& each : speeds.operations) {
-    json["speed"][each.name] = {
-        {"bytes_per_element", each.bytes_per_element}, {"gb_s", each.gb_s}, {"of_copy", each.gb_s / speeds.copy_gb_s}};
+    json["speed"][each.name] = {{"ns_per_element", Speeds::nanoseconds(each)},
+                                {"bytes_per_element", each.bytes_per_element},
+                                {"kept_bytes_per_element", each.kept_bytes},
+                                {"gb_s", each.gb_s},
+                                {"of_copy", each.gb_s / speeds.copy_gb_s}};
   }
 }
 

@@ -13,6 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr Elements kErrorRows = 256, kBenchRows = 1024, kMatrices = 16;
+constexpr Elements kColdElements = Elements{1} << 22;
 constexpr std::uint32_t kErrorSteps = 16;
 
 double relative_error(const std::vector<float>& given, const std::vector<float>& gradient, double steps) {
@@ -28,9 +29,10 @@ double relative_error(const std::vector<float>& given, const std::vector<float>&
 /// One rank's turns of one step, over matrices that are in no cache when their turn comes.
 class Bench {
  public:
-  explicit Bench(const compll::RoundsCodec& codec) : codec_(codec), shape_(codec.shape(kBenchRows, kBenchRows)) {
-    const std::vector<float> gradient = gaussian_sample(kBenchRows * kBenchRows, 3);
-    for (Elements i = 0; i < kMatrices; ++i) {
+  Bench(const compll::RoundsCodec& codec, Elements side, Elements matrices)
+      : codec_(codec), side_(side), matrices_(matrices), shape_(codec.shape(side, side)) {
+    const std::vector<float> gradient = gaussian_sample(side * side, 3);
+    for (Elements i = 0; i < matrices; ++i) {
       gradients_.push_back(gradient);
       states_.emplace_back(shape_.states);
       after_.emplace_back(shape_.states);
@@ -42,11 +44,11 @@ class Bench {
 
   double pass_seconds() {
     const auto begin = Clock::now();
-    for (Elements i = 0; i < kMatrices; ++i) step(i);
+    for (Elements i = 0; i < matrices_; ++i) step(i);
     ++number_;
     return std::chrono::duration<double>(Clock::now() - begin).count();
   }
-  double bytes_per_element() const { return bytes_of_turns(shape_, kBenchRows, kBenchRows); }
+  double bytes_per_element() const { return bytes_of_turns(shape_, side_, side_); }
 
  private:
   void step(Elements matrix) {
@@ -55,7 +57,7 @@ class Bench {
     for (std::uint32_t number = 0; number <= codec_.info().rounds; ++number) {
       compll::Turn turn;
       turn.number = number;
-      turn.rows = turn.columns = kBenchRows;
+      turn.rows = turn.columns = side_;
       turn.gradient = gradients_[matrix].data();
       turn.exchanged = exchanged;
       turn.states_in = states_[matrix].data();
@@ -68,11 +70,23 @@ class Bench {
   }
 
   const compll::RoundsCodec& codec_;
+  Elements side_, matrices_;
   compll::RoundsShape shape_;
   std::vector<std::vector<float>> gradients_, states_, after_, results_, exchanged_;
   std::vector<float> scratch_;
   std::uint32_t number_ = 0;
 };
+
+double best_pass(Bench& bench, double seconds) {
+  bench.pass_seconds();  // begins with zeros
+  double best = bench.pass_seconds(), spent = best;
+  while (spent < seconds) {
+    const double pass = bench.pass_seconds();
+    best = std::min(best, pass);
+    spent += pass;
+  }
+  return best;
+}
 
 Speeds speeds_of(const compll::RoundsCodec& codec, double seconds) {
   CodecBenchOptions options;
@@ -80,16 +94,12 @@ Speeds speeds_of(const compll::RoundsCodec& codec, double seconds) {
   options.total = kMatrices * options.partition;
   options.seconds = seconds;
   Speeds speeds{"on one core", gigabytes_per_second(measure_copy(options), options.total), {}};
-  Bench bench(codec);
-  bench.pass_seconds();
-  double best = bench.pass_seconds(), spent = best;
-  while (spent < seconds) {
-    const double pass = bench.pass_seconds();
-    best = std::min(best, pass);
-    spent += pass;
-  }
+  Bench bench(codec, kBenchRows, kMatrices);
+  const double best = best_pass(bench, seconds);
   const OperationTime step{best, bench.bytes_per_element()};
-  speeds.operations.push_back({"step", step.bytes_per_element, gigabytes_per_second(step, options.total)});
+  const auto states = static_cast<double>(codec.shape(kBenchRows, kBenchRows).states);
+  const double kept = 2.0 * sizeof(float) * states / static_cast<double>(kBenchRows * kBenchRows);
+  speeds.operations.push_back({"step", step.bytes_per_element, kept, gigabytes_per_second(step, options.total)});
   return speeds;
 }
 
@@ -110,6 +120,13 @@ RoundsFigures measure_rounds(const compll::RoundsCodec& codec, double seconds) {
   figures.steps16 = relative_error(given, gradient, kErrorSteps);
   if (seconds > 0) figures.speeds = speeds_of(codec, seconds);
   return figures;
+}
+
+double turns_seconds(const compll::RoundsCodec& codec, Elements side, double seconds) {
+  // Beyond any cache, and not more memory than that.
+  const Elements matrices = std::clamp<Elements>(kColdElements / (side * side), 1, 1024);
+  Bench bench(codec, side, matrices);
+  return best_pass(bench, seconds) / static_cast<double>(matrices);
 }
 
 double bytes_of_turns(const compll::RoundsShape& shape, Elements rows, Elements columns) {

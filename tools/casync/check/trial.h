@@ -39,10 +39,10 @@ class Guarded {
   std::vector<T> all_;
 };
 
-/// What an encoding gave.
+/// An encoding and what the codec keeps behind it.
 struct Trial {
   std::vector<std::byte> payload;
-  std::vector<float> residual;
+  std::vector<float> states;  ///< all that the codec keeps, one behind the other; without any, what is left over
   compll::Encoded encoded;
   bool stayed_inside = true;
 
@@ -51,26 +51,77 @@ struct Trial {
 
 struct TrialOptions {
   std::uint64_t seed = 7;
+  std::uint32_t step = 0;
   std::optional<float> sum_scale = std::nullopt;  ///< x is a sum of what was decoded, and this times x is encoded
 };
 
-/// `before`: the residual. States that a program keeps besides begin at zero with it, and anew without it.
-inline Trial encode(const compll::Codec& codec, std::span<const float> x, std::span<const float> before = {},
-                    const TrialOptions& options = {}) {
-  const std::size_t n = x.size(), states = std::max<std::size_t>(codec.info().states, 1);
+/// As many floats as a codec keeps of n elements.
+inline std::size_t kept_floats(const compll::Codec& codec, Elements n) {
+  return std::max<std::size_t>(codec.info().states, 1) * n;
+}
+
+/// All states as a codec begins with them, the first one being `first` where it is not empty.
+inline std::vector<float> states_from(const compll::Codec& codec, Elements n, std::span<const float> first = {}) {
+  std::vector<float> states(kept_floats(codec, n));
+  for (std::size_t i = 0; i < codec.info().states; ++i) {
+    std::fill_n(states.begin() + static_cast<std::ptrdiff_t>(i * n), n, codec.info().state_initial[i]);
+  }
+  std::copy(first.begin(), first.end(), states.begin());
+  return states;
+}
+
+/// run(states, payload) encodes n elements.
+template <class Run>
+Trial tried(const compll::Codec& codec, Elements n, std::span<const float> before, const Run& run) {
   Guarded<std::byte> payload(codec.encoded_bound(n));
-  Guarded<float> out(states * n);
-  std::vector<float> in(before.empty() ? 0 : states * n);
-  std::copy(before.begin(), before.end(), in.begin());
-  const compll::Residual kept{in.empty() ? nullptr : in.data(), out.data(), n};
+  Guarded<float> out(kept_floats(codec, n));
+  const compll::Residual kept{before.empty() ? nullptr : before.data(), out.data(), n};
+  Trial trial;
+  trial.encoded = run(kept, payload.data());
+  trial.payload = payload.taken();
+  trial.states = out.taken();
+  trial.stayed_inside = payload.whole() && out.whole();
+  return trial;
+}
+
+inline compll::EncodeContext context_of(const TrialOptions& options) {
   compll::EncodeContext context;
   context.seed = options.seed;
-  Trial trial;
-  trial.encoded = options.sum_scale ? codec.encode_sum(x.data(), *options.sum_scale, n, kept, context, payload.data())
-                                    : codec.encode(x.data(), n, kept, context, payload.data());
-  trial.payload = payload.taken();
-  trial.residual.assign(out.data(), out.data() + n);
-  trial.stayed_inside = payload.whole() && out.whole();
+  context.step = options.step;
+  return context;
+}
+
+/// `before`: all states, as states_from; none: the codec begins anew.
+inline Trial encode(const compll::Codec& codec, std::span<const float> x, std::span<const float> before = {},
+                    const TrialOptions& options = {}) {
+  return tried(codec, x.size(), before, [&](const compll::Residual& kept, std::byte* payload) {
+    const compll::EncodeContext context = context_of(options);
+    return options.sum_scale ? codec.encode_sum(x.data(), *options.sum_scale, x.size(), kept, context, payload)
+                             : codec.encode(x.data(), x.size(), kept, context, payload);
+  });
+}
+
+/// Of codes of n elements.
+inline Trial merge(const compll::Codec& codec, const std::vector<ConstView>& codes, Elements n, float scale,
+                   std::span<const float> before = {}, const TrialOptions& options = {}) {
+  std::vector<compll::Contribution> terms;
+  for (const ConstView& code : codes) terms.push_back({code, nullptr});
+  return tried(codec, n, before, [&](const compll::Residual& kept, std::byte* payload) {
+    return codec.merge(terms, n, scale, codec, kept, context_of(options), payload);
+  });
+}
+
+/// The gradient that a codec with `result` makes of what was decoded, and the states behind it.
+struct ResultTrial {
+  std::vector<float> gradient, states;
+};
+
+inline ResultTrial make_result(const compll::Codec& codec, std::span<const float> decoded,
+                               std::span<const float> before, const TrialOptions& options = {}) {
+  const Elements n = decoded.size();
+  ResultTrial trial{std::vector<float>(n), std::vector<float>(kept_floats(codec, n))};
+  const compll::Residual kept{before.empty() ? nullptr : before.data(), trial.states.data(), n};
+  codec.result(decoded.data(), n, kept, context_of(options), trial.gradient.data());
   return trial;
 }
 

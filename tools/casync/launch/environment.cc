@@ -36,6 +36,9 @@ constexpr std::array kOtherLaunchers = {"CASYNC_RANK",
                                         "MASTER_ADDR",
                                         "MASTER_PORT",
                                         "TORCHELASTIC_RUN_ID",
+                                        "TORCHELASTIC_RESTART_COUNT",
+                                        "TORCHELASTIC_MAX_RESTARTS",
+                                        "TORCHELASTIC_USE_AGENT_STORE",
                                         "OMPI_COMM_WORLD_RANK",
                                         "PMI_RANK",
                                         "OMPI_COMM_WORLD_SIZE",
@@ -67,19 +70,21 @@ std::vector<std::string> rank_environment(std::span<const std::string> inherited
   }
   const auto set = [&](const char* name, const std::string& value) { result.push_back(name + ("=" + value)); };
   const std::string self = std::to_string(rank), size = std::to_string(place.ranks);
+  const std::string local = place.local_rank ? std::to_string(*place.local_rank) : self;
+  const std::string local_size = place.local_rank ? std::to_string(place.local_ranks) : size;
   set("CASYNC_RANK", self);
   set("CASYNC_SIZE", size);
-  set("CASYNC_LOCAL_RANK", self);
-  set("CASYNC_LOCAL_SIZE", size);
+  set("CASYNC_LOCAL_RANK", local);
+  set("CASYNC_LOCAL_SIZE", local_size);
   set("CASYNC_RENDEZVOUS", place.rendezvous);
   set("CASYNC_TOKEN", place.token);
   if (place.torch_port != 0) {
-    set("MASTER_ADDR", "127.0.0.1");
+    set("MASTER_ADDR", place.torch_host);
     set("MASTER_PORT", std::to_string(place.torch_port));
     set("RANK", self);
     set("WORLD_SIZE", size);
-    set("LOCAL_RANK", self);
-    set("LOCAL_WORLD_SIZE", size);
+    set("LOCAL_RANK", local);
+    set("LOCAL_WORLD_SIZE", local_size);
   }
   // Pipes make Python hold its output back until it ends, and a killed rank's last words would be lost.
   if (!set_in(inherited, "PYTHONUNBUFFERED")) set("PYTHONUNBUFFERED", "1");

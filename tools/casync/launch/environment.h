@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,13 +11,16 @@
 
 namespace casync::tools {
 
-/// What every rank of a local job is told.
+/// The place of a job, as its ranks are told.
 struct JobPlace {
   int ranks = 1;
   std::string rendezvous;  ///< "file:DIRECTORY" or "host:port"
   std::string token;
-  int torch_port = 0;  ///< not 0: torch.distributed's env:// variables too, with this port on 127.0.0.1
-  int threads = 0;     ///< not 0: OMP_NUM_THREADS where nobody set it
+  int torch_port = 0;  ///< not 0: torch.distributed's env:// variables too, with this port on torch_host
+  std::string torch_host = "127.0.0.1";
+  std::optional<int> local_rank;  ///< unset: all ranks are on this machine, and the local rank is the rank
+  int local_ranks = 0;            ///< beside local_rank: ranks of this machine
+  int threads = 0;                ///< not 0: OMP_NUM_THREADS where nobody set it
 };
 
 /// The environment of one rank: `inherited` ("NAME=value" each) without the places that other launchers left in

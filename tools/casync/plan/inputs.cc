@@ -8,6 +8,7 @@
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_library.h"
 #include "casync/planner/profile_file.h"
+#include "casync/planner/search/measured.h"
 #include "compll/codec/codec.h"
 #include "tools/casync/plan/gradient_samples.h"
 #include "tools/casync/plan/losses.h"
@@ -55,6 +56,28 @@ Result<Losses> read_losses(const PlanInputs& inputs, ReadInputs& read) {
   if (!samples) return samples.status();
   read.remarks.insert(read.remarks.end(), samples->remarks.begin(), samples->remarks.end());
   return Losses(std::move(samples->values));
+}
+
+/// Codecs that are left out because nobody measured them, and those that are priced without having been.
+void remark_on_costs(const PlanInputs& inputs, ReadInputs& read) {
+  const Profile& profile = read.request.profile;
+  std::string assumed, left_out;
+  for (const CodecOffer& offer : read.request.codecs) {
+    if (!is_measured(profile, offer.choice)) assumed += (assumed.empty() ? "" : ", ") + text_of(offer.choice);
+  }
+  for (const std::string& name : compll::codec_names()) {
+    const bool open = inputs.codecs.empty() && measures_codecs(profile) && name != "none";
+    if (open && !is_measured(profile, {name, {}})) left_out += (left_out.empty() ? "" : ",") + name;
+  }
+  if (!assumed.empty()) {
+    read.remarks.push_back(inputs.profile + " has no costs of " + assumed +
+                           ": they are assumed to run at the memory's speed, which is the most that they could; "
+                           "`casync profile --codecs` measures them");
+  }
+  if (!left_out.empty()) {
+    read.remarks.push_back(inputs.profile + " has no costs of these codecs, which are left out: " + left_out +
+                           "; `casync profile --codecs` measures codecs, `--codecs` here plans with assumed costs");
+  }
 }
 
 }  // namespace
@@ -110,6 +133,7 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   Result<Losses> losses = read_losses(inputs, read);
   if (!losses) return losses.status();
   CASYNC_RETURN_IF_ERROR(take_limits(inputs, *losses, read));
+  remark_on_costs(inputs, read);
   return read;
 }
 

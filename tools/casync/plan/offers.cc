@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "casync/planner/search/measured.h"
 #include "compll/codec/codec.h"
 
 namespace casync::tools {
@@ -39,7 +40,10 @@ bool is_within(const CodecOffer& offer, double max_error, std::size_t gradients)
 Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanRequest& request, Losses& losses) {
   std::vector<CodecOffer> offers;
   std::map<std::string, std::vector<double>> costs;  // bits, then losses
+  const bool any_measured = measures_codecs(request.profile);
   for (const std::string& name : compll::codec_names()) {
+    // Beside measured codecs one at the memory's speed would win by not having been measured.
+    if (any_measured && !is_measured(request.profile, {name, {}})) continue;
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(name);
     if (!codec) return codec.status();
     const compll::CodecInfo& info = (*codec)->info();

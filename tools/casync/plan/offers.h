@@ -10,7 +10,8 @@
 namespace casync::tools {
 
 /// Those the library has whose every step stands for itself, that lose at most `max_error` of some gradient of
-/// `request`, and of which no other loses less of each in fewer bits, unless the profile has their costs.
+/// `request`, and of which no other loses less of each in fewer bits, unless the profile has their costs. Where the
+/// profile has the costs of any codec, only of those that it has.
 Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanRequest& request, Losses& losses);
 
 /// These, as command lines have them. Errors as parse_codec_choice, make_codec.

@@ -54,8 +54,30 @@ Result<Offers> offers_for(const PlanInputs& inputs, const PlanRequest& request, 
   offers.for_all = offers.codecs.size();
   for (const CodecLimits& one : limits) {
     for (const CodecChoice& choice : one.allowed) CASYNC_RETURN_IF_ERROR(add_offer(choice, offers.codecs, losses));
+    // A codec that is fixed may go over a ring or a tree where its loss allows that.
+    if (one.codec) CASYNC_RETURN_IF_ERROR(add_offer(*one.codec, offers.codecs, losses));
   }
   return offers;
+}
+
+/// Biases and what norms scale by: so small that a codec saves nothing, and of more weight than their size says.
+bool is_small_vector(const GradientSpec& spec) {
+  constexpr Elements kSmallVector = Elements{1} << 16;
+  return spec.shape.size() <= 1 && spec.elements() <= kSmallVector;
+}
+
+/// Small vectors stay as they are, unless a rule says something of their codec.
+void leave_small_vectors(const Plan& rules, PlanRequest& request) {
+  for (std::size_t g = 0; g < request.limits.size(); ++g) {
+    const GradientSpec& spec = request.training.gradients[g].spec;
+    const CodecLimits said = codec_limits(rules, spec.name);
+    if (is_small_vector(spec) && !said.codec && !said.is_open) request.limits[g].offers.clear();
+  }
+}
+
+bool has_small_vectors(const Training& training) {
+  return std::any_of(training.gradients.begin(), training.gradients.end(),
+                     [](const TrainedGradient& gradient) { return is_small_vector(gradient.spec); });
 }
 
 Status take_rules(const PlanInputs& inputs, const Plan& rules, Losses& losses, ReadInputs& read) {
@@ -74,20 +96,25 @@ Status take_rules(const PlanInputs& inputs, const Plan& rules, Losses& losses, R
   Result<Offers> offers = offers_for(inputs, request, limits, losses);
   if (!offers) return offers.status();
   request.limits = limits_of(rules, request.training, request.topology.ranks, *offers);
+  leave_small_vectors(rules, request);
   request.codecs = std::move(offers->codecs);
   request.seed = rules.seed;
   if (request.mode == SyncMode{}) request.mode = rules.mode;
   return Status::ok();
 }
 
-/// One budget or one list for all: limits only where a budget means something else for each gradient.
+/// One budget or one list for all: limits only where a budget means something else for each gradient, or where some are
+/// small vectors.
 Status take_options(const PlanInputs& inputs, Losses& losses, PlanRequest& request) {
   Result<Offers> offers = offers_for(inputs, request, {}, losses);
   if (!offers) return offers.status();
-  if (losses.recorded() && inputs.codecs.empty()) {
+  const bool vectors = has_small_vectors(request.training);
+  if (vectors || (losses.recorded() && inputs.codecs.empty())) {
     request.limits = limits_of({}, request.training, request.topology.ranks, *offers);
+    leave_small_vectors({}, request);
   }
   request.codecs = std::move(offers->codecs);
+  if (inputs.codecs.empty()) request.max_error = inputs.max_error;
   return Status::ok();
 }
 

@@ -8,6 +8,7 @@
 
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 #include "tools/bench_codec.h"
 #include "tools/casync/profile/processors.h"
 #include "tools/casync/profile/training_load.h"
@@ -56,6 +57,7 @@ class Measurement {
   Status codec(const std::string& name) {
     const Result<CodecChoice> choice = parse_codec_choice(name);
     if (!choice) return choice.status();
+    if (compll::has_rounds(choice->name)) return Status::ok();  // its turns are of another kind than the others
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
     if (!codec) return codec.status();
     if ((*codec)->info().identity) return Status::ok();

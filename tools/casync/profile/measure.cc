@@ -8,8 +8,10 @@
 
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 #include "tools/bench_codec.h"
 #include "tools/bench_transport.h"
+#include "tools/casync/check/figures.h"
 #include "tools/casync/profile/fit.h"
 #include "tools/casync/profile/terms.h"
 
@@ -207,6 +209,7 @@ class Measurement {
     options_.progress("codec " + name);
     const Result<CodecChoice> choice = parse_codec_choice(name);
     if (!choice) return choice.status();
+    if (compll::has_rounds(choice->name)) return rounds(name, *choice);
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
     if (!codec) return codec.status();
     std::vector<Curve::Point> encode, decode, merge, merge_base;
@@ -235,6 +238,19 @@ class Measurement {
     }
     curves.merge = fitted(name + " merge, each code", std::move(merge));
     curves.merge_base = fitted(name + " merge, beside its codes", std::move(merge_base));
+    return Status::ok();
+  }
+
+  /// A codec that exchanges within a step: `encode` is all of a step's turns, by the elements of a square matrix.
+  Status rounds(const std::string& name, const CodecChoice& choice) {
+    const Result<std::unique_ptr<compll::RoundsCodec>> codec =
+        compll::make_rounds_codec(choice.name, choice.parameters);
+    if (!codec) return codec.status();
+    std::vector<Curve::Point> turns;
+    for (Elements side = 32; side * side <= kLargest; side *= options_.quick ? 4 : 2) {
+      turns.push_back({static_cast<double>(side * side), turns_seconds(**codec, side, options_.quick ? 0.05 : 0.2)});
+    }
+    made_.profile.codecs[name].encode = fitted(name + " turns of a step", std::move(turns));
     return Status::ok();
   }
 

@@ -31,6 +31,15 @@ Result<Simulation> predict(const MeasuredRun& run, const Profile& profile, bool 
   return simulate(scenario, options);
 }
 
+/// The same steps with every gradient uncompressed, by the same strategies and partitions.
+Result<double> predict_plain_step(const MeasuredRun& run, const Profile& profile) {
+  MeasuredRun plain = run;
+  for (Decision& decision : plain.scenario.decisions) decision.codec = decision.second_hop = CodecChoice{"none", {}};
+  const Result<Simulation> simulation = predict(plain, profile);
+  CASYNC_RETURN_IF_ERROR(simulation.status());
+  return simulation->step_s;
+}
+
 /// Once more, with spans; the mean over ranks.
 Result<OnTheWay> predict_messages(const MeasuredRun& run, const Profile& profile) {
   const Result<Simulation> simulation = predict(run, profile, true);
@@ -170,6 +179,9 @@ Result<Comparison> compare(const MeasuredRun& run, const Profile& profile, std::
   std::stable_sort(comparison.gradients.begin(), comparison.gradients.end(),
                    [](const Term& a, const Term& b) { return off_s(a) > off_s(b); });
   blame(comparison);
+  const Result<double> plain = predict_plain_step(run, profile);
+  CASYNC_RETURN_IF_ERROR(plain.status());
+  comparison.plain_step_s = *plain;
   return comparison;
 }
 
@@ -218,6 +230,7 @@ std::string comparison_text(const Comparison& comparison) {
   for (const Term& term : comparison.terms) row(term);
   text += "gradients, submitted to done:\n";
   for (std::size_t i = 0; i < std::min(kShownGradients, comparison.gradients.size()); ++i) row(comparison.gradients[i]);
+  text += line("uncompressed, predicted: %.3f ms a step\n", comparison.plain_step_s * 1e3);
   return text + comparison.verdict + "\n";
 }
 
@@ -234,6 +247,7 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
   };
   return {{"terms", list(comparison.terms)},
           {"gradients", list(comparison.gradients)},
+          {"plain_step_ms", comparison.plain_step_s * 1e3},
           {"verdict", comparison.verdict},
           {"to_blame", comparison.to_blame}};
 }

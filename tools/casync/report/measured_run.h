@@ -40,6 +40,7 @@ struct Comparison {
   std::vector<Term> terms;
   std::vector<Term> gradients;  ///< those with the largest difference first
   std::string verdict;          ///< how far the step is off, and which term by most
+  double plain_step_s = 0;      ///< predicted length of the step with every gradient uncompressed
   std::string to_blame;         ///< that term, of encode to messages; "exposed" where none of them explains the step
 };
 /// Tasks of all ranks in a step: 2 million take 250 MB while they are looked at.

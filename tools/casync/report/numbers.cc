@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/dtype.h"
+#include "tools/casync/report/step_split.h"
 
 namespace casync::tools {
 namespace {
@@ -13,27 +14,37 @@ using Json = nlohmann::ordered_json;
 
 double per(double total, double count) { return count > 0 ? total / count : 0; }
 
-/// The steps that one rank's events belong to, and how long they took.
+/// The steps of one rank's events, and the split of their time. The first step agrees on declarations and connects,
+/// so medians leave it out where there is a second one.
 struct StepTimes {
   std::set<std::int32_t> steps;
-  double period_ms = 0;  ///< from the start of one step to the start of the next, mean
-  double sync_ms = 0;    ///< from a step's first submission to its end, mean
+  std::vector<StepSplit> splits;
+  bool waits_known = false;
 };
 
 StepTimes step_times(const RankTrace& trace) {
   StepTimes times;
-  double first = 0, last = 0, total = 0, count = 0;
   for (const TraceEvent& event : trace.events) {
     if (event.step >= 0) times.steps.insert(event.step);
-    if (event.kind != Kind::kStep) continue;
-    first = count == 0 ? event.start_us : std::min(first, event.start_us);
-    last = count == 0 ? event.start_us : std::max(last, event.start_us);
-    total += event.duration_us;
-    count += 1;
   }
-  times.sync_ms = per(total, count) / 1e3;
-  times.period_ms = count > 1 ? (last - first) / (count - 1) / 1e3 : times.sync_ms;
+  times.splits = step_split(trace);
+  times.waits_known = has_waits(trace);
   return times;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double median_of(const StepTimes& times, double StepSplit::*field) {
+  std::vector<double> values;
+  for (std::size_t i = times.splits.size() > 1 ? 1 : 0; i < times.splits.size(); ++i) {
+    values.push_back(times.splits[i].*field);
+  }
+  return median(std::move(values));
 }
 
 double steps_of(const RankTrace& trace, const StepTimes& times) {
@@ -43,11 +54,13 @@ double steps_of(const RankTrace& trace, const StepTimes& times) {
 Json task_numbers(const RankTrace& trace, std::size_t traced_steps) {
   std::array<double, kKindNames.size()> count{}, total_us{};
   for (const TraceEvent& event : trace.events) {
+    if (!is_task(event.kind)) continue;
     count[static_cast<std::size_t>(event.kind)] += 1;
     total_us[static_cast<std::size_t>(event.kind)] += event.duration_us;
   }
   Json tasks = Json::object();
-  for (std::size_t kind = 1; kind < kKindNames.size(); ++kind) {  // 0 is the step itself
+  for (std::size_t kind = 0; kind < kKindNames.size(); ++kind) {
+    if (!is_task(static_cast<Kind>(kind))) continue;
     tasks[kKindNames[kind]] = {{"count", count[kind]},
                                {"ms_per_step", per(total_us[kind] / 1e3, static_cast<double>(traced_steps))}};
   }
@@ -59,8 +72,10 @@ Json rank_numbers(const RankTrace& trace, const StepTimes& times) {
   return {{"rank", trace.rank},
           {"host", trace.host},
           {"steps", steps},
-          {"ms_per_step", times.period_ms},
-          {"sync_ms_per_step", times.sync_ms},
+          {"ms_per_step", median_of(times, &StepSplit::step_ms)},
+          {"first_step_ms", times.splits.empty() ? 0 : times.splits.front().step_ms},
+          {"exposed_ms_per_step", median_of(times, &StepSplit::exposed_ms)},
+          {"hidden_ms_per_step", median_of(times, &StepSplit::hidden_ms)},
           {"tasks", task_numbers(trace, times.steps.size())},
           {"payload_bytes_per_step", per(trace.stats.payload_bytes_sent, steps)},
           {"wire_bytes_per_step", per(trace.stats.wire_bytes_sent, steps)},
@@ -121,6 +136,25 @@ Json gradient_numbers(const TraceFolder& folder) {
   return all;
 }
 
+/// Each step with the slowest rank's length and wait: a curve over the job.
+Json series(const std::vector<StepTimes>& ranks) {
+  std::map<std::int32_t, StepSplit> slowest;
+  for (const StepTimes& times : ranks) {
+    for (const StepSplit& split : times.splits) {
+      StepSplit& most = slowest[split.step];
+      most.step_ms = std::max(most.step_ms, split.step_ms);
+      most.exposed_ms = std::max(most.exposed_ms, split.exposed_ms);
+    }
+  }
+  Json step = Json::array(), step_ms = step, exposed_ms = step;
+  for (const auto& [number, split] : slowest) {
+    step.push_back(number);
+    step_ms.push_back(split.step_ms);
+    exposed_ms.push_back(split.exposed_ms);
+  }
+  return {{"step", std::move(step)}, {"ms", std::move(step_ms)}, {"exposed_ms", std::move(exposed_ms)}};
+}
+
 double mean_over_ranks(const Json& by_rank, const char* field) {
   double total = 0;
   for (const Json& rank : by_rank) total += rank[field].get<double>();
@@ -141,14 +175,18 @@ double plain_bytes(const TraceFolder& folder, double steps) {
 nlohmann::ordered_json report_numbers(const TraceFolder& folder) {
   const RankTrace& first = folder.traces.front();
   std::set<std::int32_t> steps;
+  std::vector<StepTimes> all_times;
   Json by_rank = Json::array();
   for (const RankTrace& trace : folder.traces) {
     const StepTimes times = step_times(trace);
     steps.insert(times.steps.begin(), times.steps.end());
     by_rank.push_back(rank_numbers(trace, times));
+    all_times.push_back(times);
   }
   const double payload = mean_over_ranks(by_rank, "payload_bytes_per_step");
   const double plain = plain_bytes(folder, by_rank.front()["steps"].get<double>());
+  const bool waits_known =
+      std::any_of(all_times.begin(), all_times.end(), [](const auto& one) { return one.waits_known; });
   Json numbers{{"directory", folder.path},
                {"ranks", folder.ranks},
                {"missing_ranks", folder.missing},
@@ -159,12 +197,15 @@ nlohmann::ordered_json report_numbers(const TraceFolder& folder) {
                {"first_step", steps.empty() ? Json() : Json(*steps.begin())},
                {"last_step", steps.empty() ? Json() : Json(*steps.rbegin())},
                {"ms_per_step", mean_over_ranks(by_rank, "ms_per_step")},
-               {"sync_ms_per_step", mean_over_ranks(by_rank, "sync_ms_per_step")},
+               {"first_step_ms", mean_over_ranks(by_rank, "first_step_ms")},
+               {"exposed_ms_per_step", waits_known ? Json(mean_over_ranks(by_rank, "exposed_ms_per_step")) : Json()},
+               {"hidden_ms_per_step", waits_known ? Json(mean_over_ranks(by_rank, "hidden_ms_per_step")) : Json()},
                {"payload_bytes_per_rank_step", payload},
                {"wire_bytes_per_rank_step", mean_over_ranks(by_rank, "wire_bytes_per_step")},
                {"plain_bytes_per_rank_step", plain},
                {"ratio", per(plain, payload)}};
   numbers["by_rank"] = std::move(by_rank);
+  numbers["series"] = series(all_times);
   numbers["gradients"] = gradient_numbers(folder);
   return numbers;
 }

@@ -11,8 +11,53 @@ function card(label, value, unit, more) {
   if (unit) byId('cards').lastChild.children[1].append(element('small', {textContent: unit}));
 }
 
+const percent = (part) => digits(100 * part, 2) + ' %';
+const exposed_share = () => (numbers.ms_per_step > 0 ? numbers.exposed_ms_per_step / numbers.ms_per_step : 0);
+const plain_ms = () => (numbers.prediction ? numbers.prediction.plain_step_ms : 0);
+
+// One sentence: how much of a step synchronization costs, and how much it saved.
+function answer() {
+  if (numbers.exposed_ms_per_step === null || !(numbers.ms_per_step > 0)) return '';
+  const share = exposed_share();
+  const cost = share < 0.02 ? 'Synchronization is hidden: the program waits for ' + percent(share) + ' of a step.'
+    : percent(share) + ' of a step waits for synchronization: ' + digits(numbers.exposed_ms_per_step) + ' of ' + digits(numbers.ms_per_step) + ' ms.';
+  if (!(plain_ms() > 0)) return cost;
+  return cost + ' Uncompressed, a step is predicted to take ' + digits(plain_ms()) + ' ms: ' + digits(plain_ms() / numbers.ms_per_step) + '\u00d7 as long.';
+}
+
+// A curve of the length of all steps, of the slowest rank, above the time for which it waited.
+function draw_series() {
+  const {step, ms, exposed_ms} = numbers.series;
+  if (step.length < 2) return;
+  byId('series-section').hidden = false;
+  const {context, width} = prepare(byId('series'), 120);
+  const axis = 16, left = 60, height = 120 - axis;
+  // The first step connects; a scale that holds it would flatten all others.
+  const most = 1.1 * Math.max(...ms.slice(1), 1e-9);
+  const x_of = (at) => left + at / (step.length - 1) * (width - left - 8), y_of = (value) => height - Math.min(1, value / most) * (height - 4);
+  context.font = '11px system-ui, sans-serif';
+  context.textAlign = 'right';
+  context.fillStyle = color('soft');
+  for (const value of [0, most / 2, most]) context.fillText(digits(value) + ' ms', left - 6, y_of(value) + 4);
+  context.textAlign = 'left';
+  context.fillText('step ' + step[0], left, 118);
+  context.textAlign = 'right';
+  context.fillText('step ' + step[step.length - 1], width - 8, 118);
+  const curve = (values, name) => {
+    context.strokeStyle = color(name);
+    context.lineWidth = 1.5;
+    context.beginPath();
+    values.forEach((value, at) => context[at === 0 ? 'moveTo' : 'lineTo'](x_of(at), y_of(value)));
+    context.stroke();
+  };
+  curve(ms, 'accent');
+  curve(exposed_ms, 'wait');
+}
+
 function summarize() {
-  byId('subtitle').textContent = [numbers.directory, numbers.transport].filter(Boolean).join('  \u00b7  ');
+  byId('subtitle').textContent = numbers.directory;
+  byId('transport').textContent = numbers.transport;
+  byId('answer').textContent = answer();
   document.title = 'CaSync report: ' + numbers.directory;
   if (numbers.link) {
     banner('The network was slowed down on purpose: CASYNC_LINK=' + numbers.link + '.',
@@ -31,8 +76,13 @@ function summarize() {
   const hosts = new Set(numbers.by_rank.map((rank) => rank.host));
   card('Ranks', numbers.ranks, '', hosts.size + (hosts.size === 1 ? ' host' : ' hosts'));
   card('Steps', digits(numbers.steps, 9), '', numbers.traced_steps + ' of them traced');
-  card('Time per step', digits(numbers.ms_per_step), 'ms', 'from one step\u2019s start to the next');
-  card('Synchronization', digits(numbers.sync_ms_per_step), 'ms', 'per step, first submit to end');
+  card('Time per step', digits(numbers.ms_per_step), 'ms', 'median; the first step took ' + digits(numbers.first_step_ms) + ' ms');
+  if (numbers.exposed_ms_per_step !== null) {
+    card('Compute', digits(numbers.ms_per_step - numbers.exposed_ms_per_step), 'ms', 'the program did not wait');
+    card('Exposed', digits(numbers.exposed_ms_per_step), 'ms', 'the program waited for gradients: ' + percent(exposed_share()));
+    card('Hidden', digits(numbers.hidden_ms_per_step), 'ms', 'synchronization behind compute');
+  }
+  if (plain_ms() > 0) card('Speed-up', digits(plain_ms() / numbers.ms_per_step), '\u00d7', digits(plain_ms()) + ' ms uncompressed, predicted');
   card('Sent per rank and step', ...bytes(numbers.payload_bytes_per_rank_step), bytes(numbers.wire_bytes_per_rank_step).join(' ') + ' with headers');
   card('Compression', digits(numbers.ratio), '\u00d7', bytes(numbers.plain_bytes_per_rank_step).join(' ') + ' without codecs');
 }

@@ -26,7 +26,7 @@ const rank_index = new Map(ranks.map((rank, index) => [rank.rank, index]));
 for (let event = 0; event < count; ++event) {
   const rank = ranks[rank_index.get(columns.rank[event])];
   rank.lanes[columns.kind[event]].push(event);
-  if (columns.kind[event] !== 0) rank.all.push(event);
+  if (columns.kind[event] !== 0 && kinds[columns.kind[event]] !== 'wait') rank.all.push(event);
 }
 for (const rank of ranks) {
   rank.lanes = rank.lanes.map((lane, kind) => pack(lane, kind === 0 ? 1 : kMostRows));  // steps only touch
@@ -168,6 +168,7 @@ function draw() {
   for (const row of rows) draw_row(context, row, x_of, palette);
   draw_labels(context, width);
   draw_overview(palette);
+  draw_series();
 }
 
 // How busy each moment is, by kind, over everything; the part in view is framed.

@@ -87,8 +87,10 @@ Result<CodecFacts> facts_of(const CodecChoice& choice) {
   if (!codec) return codec.status();
   const compll::CodecInfo& info = (*codec)->info();
   // Each state is an array of floats, read and written.
-  return CodecFacts{
-      text_of(choice), {info.exact_merge, info.bits_per_element, info.coded_terms}, info.identity, 8.0 * info.states};
+  return CodecFacts{text_of(choice),
+                    {info.exact_merge, info.bits_per_element, info.coded_terms, info.votes},
+                    info.identity,
+                    8.0 * info.states};
 }
 
 Topology place(int ranks, int nodes) {

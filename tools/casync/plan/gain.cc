@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/plan/gain.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "casync/planner/search/options.h"
+#include "casync/planner/search/reasons.h"
+
+namespace casync::tools {
+
+Gain gain_of(const PlanReport& report) {
+  Gain gain;
+  gain.planned_s = gain.uncompressed_s = report.simulation.step_s;
+  const auto& decisions = report.step.decisions;
+  gain.compresses = std::any_of(decisions.begin(), decisions.end(), compresses);
+  bool first = true;
+  for (const PlanReport::Compared& other : report.compared) {
+    if (!other.name.starts_with("plain, ")) continue;
+    gain.uncompressed_s = first ? other.step_s : std::min(gain.uncompressed_s, other.step_s);
+    first = false;
+  }
+  return gain;
+}
+
+std::string text_of(const Gain& gain) {
+  char times[32];
+  std::snprintf(times, sizeof times, "%.2f x: ", gain.times());
+  const std::string steps = text_of_seconds(gain.uncompressed_s) + " a step uncompressed, " +
+                            text_of_seconds(gain.planned_s) + " with this plan";
+  return times + steps + (gain.compresses ? " (predicted)" : ", which compresses nothing (predicted)");
+}
+
+std::string text_of_assumed(const std::vector<std::string>& codecs) {
+  std::string names;
+  for (const std::string& name : codecs) names += (names.empty() ? "" : ", ") + name;
+  if (names.empty()) return "";
+  return "assumed, not measured: what " + names + (codecs.size() == 1 ? " costs" : " cost") +
+         "; the profile says nothing of it, and nothing is quicker than was assumed";
+}
+
+}  // namespace casync::tools

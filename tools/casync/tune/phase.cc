@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/casync/tune/phase.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "runtime/control/deadline.h"
+#include "tools/casync/launch/child.h"
+
+namespace casync::tools {
+namespace {
+
+constexpr int kPollMs = 200;
+constexpr std::size_t kShownLines = 8;
+
+std::vector<std::string> environment_of(const PhaseProcess& process, const JobPlace& place, Rank rank) {
+  std::vector<std::string> variables = rank_environment(own_environment(), place, rank);
+  const auto has_name = [](const std::string& variable, const std::string& name) {
+    return variable.starts_with(name + "=");
+  };
+  std::vector<std::string> names = process.unset;
+  for (const std::string& variable : process.set) names.push_back(variable.substr(0, variable.find('=')));
+  std::erase_if(variables, [&](const std::string& variable) {
+    return std::any_of(names.begin(), names.end(), [&](const auto& name) { return has_name(variable, name); });
+  });
+  variables.insert(variables.end(), process.set.begin(), process.set.end());
+  return variables;
+}
+
+/// Appends what has come to the log. Returns false at the end of the stream.
+bool pass_on(int descriptor, std::ofstream& log) {
+  char bytes[4096];
+  while (true) {
+    const ssize_t count = ::read(descriptor, bytes, sizeof bytes);
+    if (count > 0) {
+      log.write(bytes, count);
+    } else {
+      return count < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+  }
+}
+
+std::string last_lines(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty()) continue;
+    lines.push_back(line.substr(0, 300));
+    if (lines.size() > kShownLines) lines.erase(lines.begin());
+  }
+  std::string text;
+  for (const std::string& line : lines) text += "\n    " + line;
+  return text;
+}
+
+/// Waits for the child and copies its output. Kills it when another rank has given up, or at the deadline.
+Result<int> wait_for(const Child& child, TuneRanks& ranks, std::ofstream& log) {
+  const auto deadline = runtime::after(runtime::Seconds(ranks.patience_s()));
+  pollfd streams[2] = {{child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}};
+  bool late = false;
+  while (streams[0].fd >= 0 || streams[1].fd >= 0) {
+    ::poll(streams, 2, kPollMs);
+    for (pollfd& stream : streams) {
+      if (stream.fd >= 0 && !pass_on(stream.fd, log)) stream.fd = -1;
+    }
+    late = late || runtime::Clock::now() > deadline;
+    if (late || !ranks.failure()) ::kill(-child.pid, SIGKILL);
+  }
+  int status = 0;
+  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (late) return timeout_error("did not end within " + std::to_string(static_cast<int>(ranks.patience_s())) + " s");
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+Status give_up(TuneRanks& ranks, const Status& cause) {
+  ranks.give_up(cause);
+  const Status root = ranks.failure();
+  return root ? cause : root;
+}
+
+/// Runs it with these variables until it has ended well. On failure all ranks give up.
+Status run(TuneRanks& ranks, const PhaseProcess& process, const std::vector<std::string>& variables) {
+  std::ofstream log(process.log, std::ios::trunc);
+  if (!log) return give_up(ranks, unavailable(process.log + " cannot be written: " + std::strerror(errno)));
+  const Result<Child> child = start_child(process.program, variables);
+  if (!child) return give_up(ranks, child.status());
+  const Result<int> code = wait_for(*child, ranks, log);
+  log.close();
+  if (const Status failure = ranks.failure(); !failure) return failure;
+  if (code && *code == 0) return Status::ok();
+  const std::string end = code ? "ended with exit code " + std::to_string(*code) : code.status().message();
+  const std::string message = process.name + ": `" + process.program.front() + "` on rank " +
+                              std::to_string(ranks.rank()) + " " + end + "; its log " + process.log +
+                              " ends with:" + last_lines(process.log);
+  return give_up(ranks, code ? unavailable(message) : timeout_error(message));
+}
+
+}  // namespace
+
+Status run_phase(TuneRanks& ranks, const PhaseProcess& process) {
+  const Result<JobPlace> place = ranks.next_place();
+  CASYNC_RETURN_IF_ERROR(place.status());
+  CASYNC_RETURN_IF_ERROR(run(ranks, process, environment_of(process, *place, ranks.rank())));
+  return ranks.meet(process.name);
+}
+
+Status run_to_end(TuneRanks& ranks, const PhaseProcess& process) { return run(ranks, process, own_environment()); }
+
+}  // namespace casync::tools
