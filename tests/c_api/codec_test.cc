@@ -195,7 +195,12 @@ TEST_CASE("c codec: wrong arguments are refused by name") {
   CHECK(encode(values, 64, other, other, payload, 1024, &bytes) == "residual_in and residual_out overlap");
   CHECK(encode(values, 64, nullptr, nullptr, values, sizeof values, &bytes) == "in and payload overlap");
   CHECK(encode(values, 64, nullptr, nullptr, payload, 3, &bytes).starts_with("`capacity` is 3, int8 needs "));
-  CHECK(encode(values, SIZE_MAX, nullptr, nullptr, payload, 1024, &bytes).starts_with("`elements` is "));
+  for (const std::size_t many : {std::size_t{SIZE_MAX}, (std::size_t{1} << 31) + 1, std::size_t{1} << 32}) {
+    CHECK(encode(values, many, nullptr, nullptr, payload, 1024, &bytes).starts_with("`elements` is "));
+    CHECK(casync_codec_bound(codec.handle, many, &bytes) == CASYNC_INVALID_ARGUMENT);
+    CHECK(casync_codec_decode(codec.handle, payload, 8, values, many) == CASYNC_INVALID_ARGUMENT);
+  }
+  CHECK(codec.bound(std::size_t{1} << 31) > std::size_t{1} << 31);
   CHECK(casync_codec_encode(nullptr, values, 64, nullptr, nullptr, 0, 0, payload, 1024, &bytes) ==
         CASYNC_INVALID_ARGUMENT);
   CHECK(last_error() == "`codec` is NULL");

@@ -130,7 +130,9 @@ TEST_CASE("options: what cannot be is refused with the value seen") {
   CHECK(session_options(nullptr).status().text() == "InvalidArgument: `options` is NULL");
   auto options = zeroed();
   options.struct_size = 8;
-  CHECK(refusal(options).starts_with("InvalidArgument: casync_session_options.struct_size is 8, this library's is "));
+  CHECK(refusal(options).starts_with("InvalidArgument: casync_session_options.struct_size is 8, at least "));
+  options.struct_size = std::size_t{1} << 40;
+  CHECK(refusal(options).starts_with("InvalidArgument: casync_session_options.struct_size is 1099511627776"));
   options = zeroed();
   options.rank = -2;
   CHECK(refusal(options) == "InvalidArgument: rank is -2, expected -1 or more");
@@ -147,6 +149,21 @@ TEST_CASE("options: what cannot be is refused with the value seen") {
   }
   const ScopedVariable codec("CASYNC_CODEC", "int4:block");
   CHECK(refusal(zeroed()).starts_with("InvalidArgument: CASYNC_CODEC: \"int4:block\": `block` is no key=number"));
+}
+
+TEST_CASE("options: a program with a newer struct is understood as long as what is new is zero") {
+  const CleanEnvironment clean;
+  struct Newer {
+    casync_session_options known;
+    void* stream;
+  } newer;
+  std::memset(&newer, 0, sizeof newer);
+  newer.known = zeroed();
+  newer.known.struct_size = sizeof newer;
+  newer.known.timeout_s = 3;
+  CHECK(session_options(&newer.known)->timeout_s == 3);
+  newer.stream = &newer;
+  CHECK_THAT(refusal(newer.known), Catch::Contains("a field that this library does not know"));
 }
 
 TEST_CASE("options: a store is both functions, whose failures become ours") {

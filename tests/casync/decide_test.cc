@@ -156,6 +156,20 @@ TEST_CASE("choose_partitions: small gradients have one, then as many as are wort
   CHECK(choose_partitions(1_MiB, 4, 100_MiB) == 4);
 }
 
+TEST_CASE("choose_partitions: a large group has larger partitions, so that messages stay few") {
+  CHECK(choose_partitions(1_MiB, 256, 4_MiB) == 16);
+  CHECK(choose_partitions(1_MiB, 1024, 4_MiB) == 4);
+  // The matrices of BERT-large, on 1,024 ranks: a rank sends about two messages for each partition.
+  std::size_t partitions = 0;
+  for (int layer = 0; layer < 24; ++layer) {
+    for (const Bytes elements : {1024u * 1024, 1024u * 1024, 1024u * 1024, 1024u * 1024, 4096u * 1024, 4096u * 1024}) {
+      partitions += static_cast<std::size_t>(choose_partitions(4 * elements, 1024, 4_MiB));
+    }
+  }
+  partitions += static_cast<std::size_t>(choose_partitions(Bytes{4} * 30522 * 1024, 1024, 4_MiB));
+  CHECK(2 * partitions <= 11'000);
+}
+
 TEST_CASE("choose_partitions: partition_bytes below what is worth owning is taken at its word") {
   CHECK(choose_partitions(4_KiB, 4, 1_KiB) == 4);
   CHECK(choose_partitions(2_KiB, 4, 1_KiB) == 2);

@@ -25,6 +25,7 @@ class RandomPlans {
     if (maybe()) plan.world.profile_digest = text();
     if (maybe()) plan.predicted = Prediction{0.1 * below(1000), 1.0 / 3 * below(9), 1e-9, 0, 1e300};
     if (maybe()) plan.fusion_bytes = below(1u << 30);
+    plan.coordinated = maybe();
     if (local_) plan.mode = {.every = 1 + below(1'000'000'000), .from_step = below(1'000'000'001)};
     if (!plan.mode.is_local() && maybe()) plan.mode.staleness = 1;
     if (maybe()) plan.seed = (std::uint64_t{random_()} << 32) | random_();

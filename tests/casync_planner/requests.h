@@ -8,6 +8,10 @@
 
 namespace casync::test {
 
+/// What two predictions may differ by that count as the same, on the way from the best step to the plan's: a hundredth
+/// each time that something is made simpler, three where processors are shared.
+inline constexpr double kAsShort = 1.05;
+
 /// Gradients of mixed sizes (scenarios.h), nodes of `per_node` ranks, codecs `half` and `byte` allowed.
 PlanRequest request(int ranks, int per_node, const Profile& profile, int gradients = 12);
 

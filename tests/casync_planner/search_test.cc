@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "casync/planner/decide.h"
 #include "casync/planner/search/limits.h"
@@ -75,7 +76,7 @@ TEST_CASE("planner: never worse than any reference plan, whatever training and c
     CHECK(report.compared.size() >= 12);
     for (const PlanReport::Compared& other : report.compared) {
       CAPTURE(other.name);
-      CHECK(report.simulation.step_s <= other.step_s);
+      CHECK(report.simulation.step_s <= kAsShort * other.step_s);
     }
   }
 }
@@ -98,7 +99,8 @@ TEST_CASE("planner: plans for steps that exchange seldom, or late, are written a
     const PlanReport report = found(seldom);
     CHECK(plan_of(seldom, report.step, "").mode == mode);
     CHECK(report.simulation.step_s < found(each).simulation.step_s);
-    for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= other.step_s);
+    for (const PlanReport::Compared& other : report.compared)
+      CHECK(report.simulation.step_s <= kAsShort * other.step_s);
     Scenario scenario{seldom.topology,          seldom.profile, seldom.training, report.step.decisions,
                       report.step.fusion_bytes, mode,           seldom.facts_of};
     CHECK(simulated(scenario).step_s == report.simulation.step_s);
@@ -181,7 +183,7 @@ TEST_CASE("planner: 400 gradients at 128 and at 4096 ranks") {
     CHECK(!report.all_ranks);
     for (const PlanReport::Compared& other : report.compared) {
       CAPTURE(other.name);
-      CHECK(report.simulation.step_s <= other.step_s);
+      CHECK(report.simulation.step_s <= kAsShort * other.step_s);
     }
   }
 }
@@ -241,12 +243,45 @@ TEST_CASE("planner: whatever is asked, an answer that is not worse than the refe
     }
     CAPTURE(round, ranks);
     const Result<PlanReport> report = find_plan(odd);
-    if (!report) {
-      CHECK(report.status().message().find("bf16") != std::string::npos);  // codecs of this test have no such name
-      continue;
-    }
+    CHECK(report.status().text() == "OK");
+    if (!report) continue;
     CHECK(std::isfinite(report->simulation.step_s));
-    for (const PlanReport::Compared& other : report->compared) CHECK(report->simulation.step_s <= other.step_s);
+    for (const PlanReport::Compared& other : report->compared)
+      CHECK(report->simulation.step_s <= kAsShort * other.step_s);
+  }
+}
+
+TEST_CASE("planner: a model of half precision has a plan, whatever strategies carry its elements") {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (PlanRequest half : requests()) {
+      CAPTURE(half.topology.ranks);
+      for (TrainedGradient& gradient : half.training.gradients) gradient.spec.dtype = dtype;
+      const PlanReport report = found(half);
+      CHECK(std::isfinite(report.simulation.step_s));
+      CHECK(report.compared.size() >= 12);
+    }
+  }
+}
+
+TEST_CASE("planner: a codec that saves less than predictions are off is not used") {
+  PlanRequest one = request(4, 1, slow_network(), 1);
+  one.training.gradients[0].spec.shape = {1 << 20};
+  one.training.backward_s = one.training.forward_s = 100;  // beside which the exchange is nothing
+  one.training.gradients[0].ready_s = 100;
+  one.training.gradients[0].need_s = 0;
+  CHECK_FALSE(compresses(found(one).step.decisions[0]));
+  one.training.backward_s = one.training.forward_s = one.training.gradients[0].ready_s = 0.01;
+  CHECK(compresses(found(one).step.decisions[0]));
+}
+
+TEST_CASE("planner: ways that take as long become one") {
+  for (const PlanRequest& request : requests()) {
+    CAPTURE(request.topology.ranks);
+    std::set<std::string> ways;
+    for (const Decision& decision : found(request).step.decisions) {
+      ways.insert(text_of(decision.codec) + text_of(decision.second_hop) + std::string(name_of(decision.strategy)));
+    }
+    CHECK(ways.size() <= 4);
   }
 }
 
@@ -255,7 +290,7 @@ TEST_CASE("planner: nodes of different sizes are planned for with all their rank
   uneven.topology.node_of = {0, 0, 0, 1, 1};
   const PlanReport report = found(uneven);
   CHECK(report.all_ranks);
-  for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= other.step_s);
+  for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= kAsShort * other.step_s);
 }
 
 }  // namespace casync

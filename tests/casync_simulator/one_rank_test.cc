@@ -29,6 +29,7 @@ std::vector<Way> ways() {
           {{{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 1, 0}, "ps byte"},
           {{{"none", {}}, {"none", {}}, StrategyKind::kRing, 1, 0}, "ring none"},
           {{{"half", {}}, {"byte", {}}, StrategyKind::kRing, 1, 0}, "ring half byte"},
+          {{{"byte", {}}, {"byte", {}}, StrategyKind::kRing, 1, 0}, "ring byte"},
           {{{"byte", {}}, {"byte", {}}, StrategyKind::kAllGather, 1, 0}, "all_gather byte"},
           {{{"none", {}}, {"none", {}}, StrategyKind::kTree, 1, 0}, "tree none"},
           {{{"byte", {}}, {"half", {}}, StrategyKind::kHierarchical, 1, 0}, "hierarchical byte half"}};
@@ -224,8 +225,9 @@ TEST_CASE("one rank: what one cannot stand for is refused") {
   unknown.decisions[2].codec.name = "zip";
   CHECK(refused(unknown, {}).find("gradient layer2: no codec zip") == 0);
   Scenario mixed = compared(ways()[1], 4, 1, 4, 1);
-  mixed.decisions[1].strategy = StrategyKind::kRing;
-  CHECK(refused(mixed, {}).find("gradient layer1: strategy `ring` merges again at each hop") == 0);
+  mixed.decisions[1].strategy = StrategyKind::kAllGather;
+  mixed.decisions[1].second_hop.name = "half";
+  CHECK(refused(mixed, {}).find("gradient layer1: strategy `all_gather` has one hop only") == 0);
 }
 
 }  // namespace casync

@@ -16,6 +16,11 @@ std::vector<Decision> decisions() {
   return {{{"none", {}}, {"none", {}}, StrategyKind::kPs, 5, 0},
           {{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 4, 0},
           {{"half", {}}, {"byte", {}}, StrategyKind::kRing, 4, 0},
+          {{"byte", {}}, {"byte", {}}, StrategyKind::kRing, 4, 0},
+          {{"vote", {}}, {"vote", {}}, StrategyKind::kRing, 3, 0},
+          {{"state", {}}, {"byte", {}}, StrategyKind::kTree, 3, 0},
+          {{"state", {}}, {"state", {}}, StrategyKind::kHierarchical, 3, 0},
+          {{"vote", {}}, {"vote", {}}, StrategyKind::kAllGather, 2, 0},
           {{"byte", {}}, {"byte", {}}, StrategyKind::kAllGather, 3, 0},
           {{"half", {}}, {"byte", {}}, StrategyKind::kTree, 2, 0},
           {{"byte", {}}, {"half", {}}, StrategyKind::kHierarchical, 4, 0}};
@@ -337,10 +342,10 @@ TEST_CASE("simulator: what does not fit together is refused and named") {
         "InvalidArgument: model: gradient layer2: ready or needed outside of its pass");
   CHECK(refused([](Scenario& s, SimulationOptions&) { s.decisions[1].codec.name = "zip"; }) ==
         "InvalidArgument: gradient layer1: no codec zip");
-  const std::string ring = refused([](Scenario& s, SimulationOptions&) {
-    s.decisions[1] = {{"byte", {}}, {"byte", {}}, StrategyKind::kRing, 1, 0};
+  const std::string one_hop = refused([](Scenario& s, SimulationOptions&) {
+    s.decisions[1] = {{"byte", {}}, {"half", {}}, StrategyKind::kAllGather, 1, 0};
   });
-  CHECK(ring.starts_with("PlanError: gradient layer1: strategy `ring` merges again at each hop"));
+  CHECK(one_hop.starts_with("PlanError: gradient layer1: strategy `all_gather` has one hop only"));
   const std::string many = refused([](Scenario& s, SimulationOptions&) {
     for (Decision& decision : s.decisions) decision.partitions = 1 << 30;
     for (TrainedGradient& gradient : s.training.gradients) gradient.spec.shape = {1 << 30};

@@ -17,6 +17,14 @@ Result<CodecFacts> facts_of(const CodecChoice& choice) {
   if (choice.name == "none") return CodecFacts{"none", {.exact_merge = true}, true, 0};
   if (choice.name == "half") return CodecFacts{"half", {.exact_merge = true, .bits_per_element = 16}, false, 0};
   if (choice.name == "byte") return CodecFacts{"byte", {.bits_per_element = 8}, false, 8};
+  if (choice.name == "vote") {
+    return CodecFacts{"vote", {.bits_per_element = 1, .coded_terms = true, .votes = true}, false, 0};
+  }
+  if (choice.name == "state") return CodecFacts{"state", {.bits_per_element = 2, .coded_terms = true}, false, 16};
+  // Codecs that send elements in half precision.
+  if (choice.name == "fp16" || choice.name == "bf16") {
+    return CodecFacts{choice.name, {.bits_per_element = 16}, false, 0};
+  }
   return invalid_argument("no codec " + choice.name);
 }
 

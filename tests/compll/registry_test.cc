@@ -58,10 +58,10 @@ TEST_CASE("registry: an unknown parameter and values out of range are named") {
   CHECK(refusal("efsign", {{"blok", 64}}) ==
         "codec `efsign` has no parameter `blok` (did you mean `block`?); it takes block, feedback");
   CHECK(refusal("efsign", {{"block", 100}}) ==
-        "codec `efsign`: parameter `block` is 100, expected a power of two from 64 to 65536");
+        "codec `efsign`: parameter `block` is 100, expected a whole number from 64 to 65536 in steps of 16");
   CHECK(refusal("none", {{"block", 64}}) == "codec `none` has no parameter `block`; it takes none");
   CHECK(refusal("int8", {{"block", 100}}) ==
-        "codec `int8`: parameter `block` is 100, expected a power of two from 16 to 65536");
+        "codec `int8`: parameter `block` is 100, expected a whole number from 16 to 65536 in steps of 16");
   for (double block : {8.0, 131072.0, 64.5, -64.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     INFO(block);
     CHECK_THAT(refusal("int4", {{"block", block}}), Catch::Contains("from 16 to 65536"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scenarios about messages that arrive: sizes, orders, places, fusion, checksums.
+#include <array>
 #include <random>
 
 #include "tests/conformance/transport_probe.h"
@@ -139,6 +140,29 @@ void damaged_on_the_way(TransportRig& rig) {
   probe.transport().close(runtime::after(runtime::Seconds(5)));
 }
 
+// The third rank is sent nothing, and does not move before the end.
+void leaves_as_soon_as_it_is_settled(TransportRig& rig) {
+  constexpr std::array<Bytes, 5> kSizes = {3_MiB + 1, 200'000, 10, 0, 70'000};
+  TransportProbe probe(rig);
+  if (!probe.is_open()) return;
+  if (rig.rank == 0) {
+    rig.expect(rig.ranks == 3, "three ranks");
+    for (std::size_t i = 0; i < kSizes.size(); ++i) probe.send(1, static_cast<std::uint32_t>(i), kSizes[i]);
+    probe.until([&] { return probe.all_sent(); });
+    probe.transport().settle();
+    rig.expect(probe.until([&] { return probe.transport().settled(); }), "it is settled");
+    probe.transport().close(runtime::Clock::now());
+    probe.destroy();
+  } else if (rig.rank == 1) {
+    rig.expect(probe.until([&] { return probe.received_count() == kSizes.size(); }), "everything arrives");
+    probe.run_for(0.3);
+    probe.check_everything();
+    rig.expect(probe.failed_.empty(), "and that its sender left is no failure");
+  }
+  rig.all_gather("");
+  if (rig.rank != 0) probe.transport().close(runtime::after(runtime::Seconds(1)));
+}
+
 constexpr TransportScenario kScenarios[] = {
     {"payloads of every size arrive whole", 2, sizes},
     {"each side cuts payloads as it likes", 2, pieces_of_another_size},
@@ -146,6 +170,7 @@ constexpr TransportScenario kScenarios[] = {
     {"a message waits until it is wanted", 2, arrives_before_it_is_wanted},
     {"messages that wait let others pass", 2, waiting_messages_let_others_pass},
     {"small messages travel together", 2, fused},
+    {"who is settled may leave at once", 3, leaves_as_soon_as_it_is_settled},
     {"a payload damaged on the way is DataLoss", 2, damaged_on_the_way, true},
 };
 

@@ -117,7 +117,10 @@ TEST_CASE("faults: the reason a rank gives before it exits is what all others re
   auto ranks = start_ranks(3, directory.path());
   ranks[1]->tell("abort the data loader broke");
   ranks[1]->tell("exit");
-  for (auto& rank : ranks) CHECK(failure_of(*rank, Seconds(10)).text == "Aborted: the data loader broke");
+  for (auto& rank : ranks) {
+    CHECK_THAT(failure_of(*rank, Seconds(10)).text,
+               Catch::StartsWith("Aborted: rank 1 (") && Catch::EndsWith("): the data loader broke"));
+  }
 }
 
 TEST_CASE("faults: all ranks close cleanly") {

@@ -60,8 +60,8 @@ TEST_CASE("frame: another key, a replay, a gap and a length nobody may claim are
   CHECK_THAT(parser.push(first, &frames).message(), Contains("frame 0 came where 1 was due"));
   CHECK_THAT(FrameParser("key").push(second, &frames).message(), Contains("frame 1 came where 0 was due"));
   FrameSealer liar("key");
-  CHECK_THAT(FrameParser("key").push(sealed(liar, FrameType::kGoodbye, std::string(5, 'x')), &frames).message(),
-             Contains("has at most 4"));
+  CHECK_THAT(FrameParser("key").push(sealed(liar, FrameType::kBeat, std::string(5, 'x')), &frames).message(),
+             Contains("has at most 0"));
   FrameSealer unknown("key");
   CHECK_THAT(FrameParser("key").push(sealed(unknown, static_cast<FrameType>(99), ""), &frames).message(),
              Contains("type 99 is unknown"));
@@ -85,7 +85,7 @@ TEST_CASE("messages: 10,000 random payloads are decoded or refused, and a change
   const Clock::time_point now = Clock::now();
   const GatherCall call{"weights", std::make_shared<const std::string>("blob"), now + std::chrono::seconds(3)};
   const std::vector<std::string> seeds = {encode_abort({2, peer_failure("rank 2 died")}), encode_gather(call, now),
-                                          encode_gathered(1, "blob"), encode_rank(1),
+                                          encode_gathered(1, "blob"), encode_goodbye({1, "words"}),
                                           encode_roster({own_identity(0, 2), own_identity(1, 2)})};
   int refused = 0;
   for (int i = 0; i < 10000; ++i) {
@@ -93,7 +93,7 @@ TEST_CASE("messages: 10,000 random payloads are decoded or refused, and a change
     for (int change = 0; change < 3; ++change) bytes[random() % bytes.size()] = static_cast<char>(random());
     bytes.resize(random() % (bytes.size() + 2));
     const bool ok[] = {decode_abort(bytes).is_ok(), decode_gather(bytes, now).is_ok(),
-                       decode_gathered(bytes, 2).is_ok(), decode_rank(bytes, 2).is_ok(),
+                       decode_gathered(bytes, 2).is_ok(), decode_goodbye(bytes, 2).is_ok(),
                        decode_roster(bytes, 2).is_ok()};
     for (const bool each : ok) refused += each ? 0 : 1;
   }
@@ -104,5 +104,5 @@ TEST_CASE("messages: 10,000 random payloads are decoded or refused, and a change
   CHECK(*again.value().blob == "blob");
   CHECK(again.value().deadline == call.deadline);
   CHECK(!decode_roster(seeds[4], 3).is_ok());
-  CHECK(!decode_rank(encode_rank(2), 2).is_ok());
+  CHECK(!decode_goodbye(encode_goodbye({2, ""}), 2).is_ok());
 }

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "runtime/control/socket.h"
+#include "runtime/control/token.h"
 #include "tests/control/control_support.h"
 
 using namespace casync;
@@ -59,6 +60,44 @@ TEST_CASE("group: ranks join over a callback store, and over an address with and
   const auto joined = join_all(options);
   INFO(how);
   require_joined(joined);
+}
+
+TEST_CASE("group: a bare address without a token is refused unless that is accepted") {
+  GroupOptions options = quick_options(1, 2, nullptr);
+  options.address = "127.0.0.1:9";
+  options.insecure = false;
+  const Status refused = Group::join(options).status();
+  CHECK(refused.code() == StatusCode::kInvalidArgument);
+  CHECK_THAT(refused.message(), Contains("127.0.0.1:9") && Contains("CASYNC_TOKEN") && Contains("CASYNC_INSECURE=1"));
+}
+
+TEST_CASE("group: short tokens are stretched alike, and differ") {
+  CHECK(stretched("") == "");
+  CHECK(stretched("12345678").size() == 32);
+  CHECK(stretched("12345678") == stretched("12345678"));
+  CHECK(stretched("12345678") != stretched("12345679"));
+  const std::string strong(32, 'x');
+  CHECK(stretched(strong) == strong);
+}
+
+TEST_CASE("group: rank 0 passes by a port that is taken, and the others find it") {
+  const auto holder = listen_on(resolve({"127.0.0.1", 0})->front());
+  REQUIRE(holder.is_ok());
+  const std::string address = local_address(holder->get()).text();
+  std::vector<GroupOptions> options = {quick_options(0, 2, nullptr), quick_options(1, 2, nullptr)};
+  for (GroupOptions& each : options) {
+    each.address = address;
+    each.ports = 8;
+  }
+  require_joined(join_all(options));
+}
+
+TEST_CASE("group: a failure that one rank reports names the rank and its machine") {
+  Ranks group(2);
+  (*group.joined[1])->abort(unavailable("no more memory"));
+  for (const Joined& each : group.joined) {
+    CHECK_THAT((*each)->failure().text(), Contains("Unavailable: rank 1 (") && Contains("no more memory"));
+  }
 }
 
 TEST_CASE("group: a rank that comes late is waited for") {
@@ -184,7 +223,7 @@ TEST_CASE("group: what a dead job left in the store misleads nobody") {
   CHECK(other.status().text() == "OK");
 }
 
-TEST_CASE("group: a cause given to abort() reaches every rank as it is, once") {
+TEST_CASE("group: a cause given to abort() reaches every rank with the name of the one that gave it, once") {
   Ranks group(3);
   require_joined(group.joined);
   const Rank culprit = GENERATE(0, 2);
@@ -195,12 +234,19 @@ TEST_CASE("group: a cause given to abort() reaches every rank as it is, once") {
   group.each([&](Rank rank, Group& each) {
     seen[static_cast<std::size_t>(rank)] = each.all_gather("after", "", after(Seconds(5))).status();
   });
-  for (const Status& status : seen) CHECK(status.text() == "DataLoss: gradient fc1 is damaged");
+  const std::string who = "DataLoss: rank " + std::to_string(culprit) + " (";
+  const auto is_the_cause = [&](const std::string& text) {
+    return text.starts_with(who) && text.ends_with("): gradient fc1 is damaged");
+  };
+  for (const Status& status : seen) {
+    INFO(status.text());
+    CHECK(is_the_cause(status.text()));
+  }
   group.each([&](Rank, Group& each) { each.abort(aborted("too late")); });
   for (const Joined& each : group.joined) CHECK((*each)->failure().code() == StatusCode::kDataLoss);
   std::promise<std::string> late;
   (*group.joined[1])->watch([&](const Status& cause) { late.set_value(cause.text()); });
-  CHECK(late.get_future().get() == "DataLoss: gradient fc1 is damaged");
+  CHECK(is_the_cause(late.get_future().get()));
   group.joined.clear();  // ends the threads that count
   CHECK(calls == 3);
 }
@@ -221,11 +267,11 @@ TEST_CASE("group: leaving without waiting is a goodbye, which the others hear of
   Ranks group(3);
   require_joined(group.joined);
   std::promise<Rank> left;
-  (*group.joined[0])->watch_leavers([&](Rank rank) { left.set_value(rank); });
+  (*group.joined[0])->watch_leavers([&](Rank rank, const std::string&) { left.set_value(rank); });
   group.joined[2] = internal_error("gone");
   CHECK(left.get_future().get() == 2);
   std::promise<Rank> told_later;
-  (*group.joined[1])->watch_leavers([&](Rank rank) { told_later.set_value(rank); });
+  (*group.joined[1])->watch_leavers([&](Rank rank, const std::string&) { told_later.set_value(rank); });
   CHECK(told_later.get_future().get() == 2);
   CHECK((*group.joined[0])->failure().is_ok());
   const Status late = (*group.joined[1])->all_gather("weights", "", after(Seconds(5))).status();
@@ -233,12 +279,44 @@ TEST_CASE("group: leaving without waiting is a goodbye, which the others hear of
   CHECK_THAT(late.message(), Contains("rank 2") && Contains("closed its session") && Contains("weights"));
 }
 
+TEST_CASE("group: last words reach the others with the goodbye, whoever says it") {
+  Ranks group(3);
+  require_joined(group.joined);
+  for (const Rank leaver : {2, 0}) {
+    Group& waiting = **group.joined[1];
+    std::promise<std::string> heard;
+    waiting.watch_leavers([&, leaver](Rank rank, const std::string& last_words) {
+      if (rank == leaver) heard.set_value(last_words);
+    });
+    const std::string words = "rank " + std::to_string(leaver) + std::string(100'000, '.');
+    static_cast<void>((*group.joined[static_cast<std::size_t>(leaver)])->close(after(Seconds(0.1)), words));
+    CHECK(heard.get_future().get() == words);
+  }
+  CHECK((*group.joined[1])->close(after(Seconds(1)), std::string(2_MiB, 'x')).code() == StatusCode::kInvalidArgument);
+}
+
+TEST_CASE("group: once rank 0 has left, the others go on alone") {
+  Ranks group(3);
+  require_joined(group.joined);
+  CHECK((*group.joined[0])->close(after(Seconds(0.2))).code() == StatusCode::kTimeout);
+  group.joined[0] = internal_error("gone");
+  const Status asked = (*group.joined[1])->all_gather("weights", "", after(Seconds(5))).status();
+  CHECK(asked.code() == StatusCode::kPeerFailure);
+  CHECK_THAT(asked.message(), Contains("rank 0") && Contains("closed its session") && Contains("weights"));
+  CHECK((*group.joined[1])->failure().is_ok());
+  CHECK((*group.joined[2])->failure().is_ok());
+  CHECK((*group.joined[1])->close(after(Seconds(5))).is_ok());
+  (*group.joined[2])->abort(aborted("of its own"));  // which nobody else can hear
+  const std::string text = (*group.joined[2])->failure().text();
+  CHECK_THAT(text, Catch::StartsWith("Aborted: rank 2 (") && Catch::EndsWith("): of its own"));
+}
+
 TEST_CASE("group: what a watcher throws ends the group with an internal error everywhere, and not the process") {
   Ranks group(3);
   require_joined(group.joined);
   const Rank clumsy = GENERATE(0, 1);
   Group& broken = **group.joined[static_cast<std::size_t>(clumsy)];
-  broken.watch_leavers([](Rank) { throw std::runtime_error("boom"); });
+  broken.watch_leavers([](Rank, const std::string&) { throw std::runtime_error("boom"); });
   group.joined[2] = internal_error("gone");
   for (const Rank rank : {0, 1}) {
     std::promise<std::string> cause;

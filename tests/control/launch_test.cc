@@ -45,6 +45,7 @@ const Variables kMpirun = {{"OMPI_COMM_WORLD_RANK", "1"},
                            {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
                            {"PMIX_NAMESPACE", "prte-host@1"}};
+const Variables kPmix = {{"PMIX_NAMESPACE", "job.1"}, {"PMIX_RANK", "2"}};
 const Variables kSrun = {{"SLURM_PROCID", "2"},  {"SLURM_NTASKS", "4"},  {"SLURM_LOCALID", "0"},
                          {"SLURM_JOB_ID", "99"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NODELIST", "node[003-004]"}};
 const Variables kCasync = {{"CASYNC_RANK", "1"},
@@ -75,6 +76,7 @@ TEST_CASE("launch: each launcher's variables are understood") {
       {"srun", kSrun, 2, 4, 0, 1, "srun", "node003:2", "99.0"},
       {"srun of fewer tasks than the job", kSrun + Variables{{"SLURM_STEP_NUM_TASKS", "3"}}, 2, 3, 0, 1, "srun",
        "node003:2", "99.0"},
+      {"srun that serves PMIx", kSrun + kPmix, 2, 4, 0, 1, "srun", "pmix", "99.0"},
       {"a batch script is no task", {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}, 0, 1, 0, 1, "alone", "", ""},
       {"torchrun below srun", kTorchrun + kSrun, 3, 8, 1, 2, "torchrun", "torch", "abc.1"},
       {"mpirun below srun", kMpirun + kSrun, 1, 4, 1, 4, "mpirun", own.c_str(), "prte-host@1"},

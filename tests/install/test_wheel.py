@@ -69,6 +69,10 @@ def test_it_carries_every_part_and_the_licences_of_all(wheel):
         "casync/lib/libcasync_ucx.so", "casync/lib/libucp.so.0", "casync/lib/libuct.so.0", "casync/lib/libucs.so.0",
         "casync/lib/libucm.so.0", "casync/lib/ucx/libuct_cma.so.0", "casync/bin/casync", "casync/torch/__init__.py",
         "casync/lib/casync/include/compll/ops/generated.h", "casync/lib/casync/include/hwy/highway.h",
+        "casync/sources/plugins/tensorflow/ops.cc", "casync/sources/plugins/mxnet/engine.cc",
+        "casync/sources/plugins/native/flights.cc", "casync/sources/plugins/native/flights.h",
+        "casync/sources/plugins/native/plugin.map", "casync/sources/plugins/c_api/casync.h",
+        "casync/tensorflow/build.py", "casync/mxnet/build.py",
         "casync/lib/casync/include/compll/ops/cuda/launch.h", "casync/lib/casync/include/compll/ops/cuda/whole.cuh",
     ):  # fmt: skip
         assert part in names

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds and set-ups that cannot work end at once, with a sentence that says what to install."""
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_cuda_that_is_wanted_and_not_there_is_an_error(tmp_path):
 
 def test_a_missing_python_environment_is_an_error_when_it_is_wanted(tmp_path):
     text = configure(tmp_path, os.environ["PATH"], "-DCASYNC_WITH_FRAMEWORKS=ON", f"-DCASYNC_VENV_DIR={tmp_path}")
-    assert "CASYNC_WITH_FRAMEWORKS=ON, but" in text and "is not there: run tools/setup" in text
+    assert re.search(r"CASYNC_WITH_\w+ is ON, but", text) and "is not there: run tools/setup" in text
 
 
 @pytest.fixture

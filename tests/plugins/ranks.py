@@ -42,13 +42,18 @@ class Outcome:
 
 
 class Job:
-    """`size` ranks of function `name` in file `path`. `env` is added to each rank's environment; `envs` by rank."""
+    """`size` ranks of function `name` in file `path`. `env` is added to each rank's environment; `envs` by rank.
+    `before` holds, by rank, the command that starts the rank's: ["ip", "netns", "exec", "host1"].
+    `pythons`: an interpreter for each rank, instead of this one."""
 
-    def __init__(self, path, name, size, torch=False, env=None, envs=None, **kwargs):
+    def __init__(
+        self, path, name, size, torch=False, env=None, envs=None, before=None, pythons=None, **kwargs
+    ):
         self._folder = tempfile.TemporaryDirectory()
         self.processes = []
         try:
-            self._start(path, name, size, torch, env, envs, kwargs)
+            pythons = pythons or [sys.executable] * size
+            self._start(path, name, size, torch, env, envs, before or {}, pythons, kwargs)
         except BaseException:
             self.__exit__()
             raise
@@ -64,7 +69,7 @@ class Job:
             process.stderr.close()
         self._folder.cleanup()
 
-    def _start(self, path, name, size, torch, env, envs, kwargs):
+    def _start(self, path, name, size, torch, env, envs, before, pythons, kwargs):
         place = _torch_place() if torch else {"CASYNC_RENDEZVOUS": f"file:{self._folder.name}/meet"}
         os.makedirs(f"{self._folder.name}/meet", mode=0o700)
         for rank in range(size):
@@ -80,13 +85,23 @@ class Job:
                 **((envs or {}).get(rank, {})),
             }
             arguments = f"{str(path)!r}, {name!r}, {self._report(rank)!r}, {dict(rank=rank, **kwargs)!r}"
-            command = [sys.executable, "-c", _CHILD.format(here=str(HERE), arguments=arguments)]
+            program = [pythons[rank], "-c", _CHILD.format(here=str(HERE), arguments=arguments)]
+            command = [*before.get(rank, []), *program]
             self.processes.append(
                 subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=sys.stderr, text=True)
             )
 
     def _report(self, rank):
         return f"{self._folder.name}/rank{rank}"
+
+    def has_file(self, rank, name):
+        """The rank has called ranks.mark(name)."""
+        return os.path.exists(f"{self._report(rank)}.{name}")
+
+    def lines(self, rank):
+        """What the rank has given to ranks.note() so far."""
+        path = pathlib.Path(self._report(rank) + ".notes")
+        return path.read_text().splitlines() if path.exists() else []
 
     def wait_for_files(self, name, timeout=200):
         """Waits until every rank has called ranks.mark(name)."""
@@ -165,6 +180,12 @@ def child(path, name, report, kwargs):
 def mark(name):
     """In the rank's process: tells the test that it got here."""
     pathlib.Path(f"{_report_path}.{name}").touch()
+
+
+def note(line):
+    """In the rank's process: adds a line to what Job.lines() gives."""
+    with open(_report_path + ".notes", "a") as notes:
+        notes.write(line + "\n")
 
 
 def _save(**what):

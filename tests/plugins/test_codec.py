@@ -31,6 +31,20 @@ def test_what_is_decoded_is_close_to_what_was_encoded(name):
     assert error <= ERROR[name] * numpy.abs(GRADIENT).max()
 
 
+@pytest.mark.parametrize("n", [2**31 + 1, 2**32, 2**32 + 5, 2**40 + 1, 2**63, 2**64, 2**64 + 1, -1])
+@pytest.mark.parametrize("name", ["topk", "randomk", "int8"])
+def test_a_size_that_no_codec_has_is_refused(name, n):
+    codec = casync.Codec(name)
+    for call in (codec.bound, lambda n: codec.decode(b"", n), lambda n: codec.merge([b""], n)):
+        with pytest.raises(casync.InvalidArgument, match="elements"):
+            call(n)
+
+
+def test_the_largest_size_has_a_bound():
+    assert casync.Codec("topk").bound(2**31) > 8 * 2**31 // 100
+    assert casync.Codec("int8").bound(2**31) > 2**31
+
+
 @pytest.mark.parametrize("name", ["int8", "int4", "onebit"])
 def test_feedback_keeps_what_the_payload_leaves_out(name):
     codec, state = casync.Codec(name), casync.CodecState(GRADIENT.size)
@@ -114,7 +128,7 @@ def test_another_width_is_compiled_when_it_is_asked_for(cache):
     two, four = casync.Codec("minmax", bits=2), casync.Codec("minmax")
     assert len(two.encode(GRADIENT)) < 0.6 * len(four.encode(GRADIENT))
     assert numpy.abs(two.decode(two.encode(GRADIENT), GRADIENT.size) - GRADIENT).max() < 2.5
-    with pytest.raises(casync.InvalidArgument, match="expected 1 or 2 or 4 or 8"):
+    with pytest.raises(casync.InvalidArgument, match="expected a whole number: 1 or 2 or 4 or 8"):
         casync.Codec("minmax", bits=3)
 
 
@@ -144,3 +158,20 @@ def test_without_a_compiler_a_file_is_unavailable_and_says_why(cache, monkeypatc
     with pytest.raises(casync.Unavailable, match="CXX=no-such-compiler"):
         casync.Codec(EXAMPLE)
     assert casync.Codec("int8").info()["name"] == "int8"
+
+
+def test_two_files_are_one_codec(tmp_path):
+    text = EXAMPLE.read_text().replace("codec int3", "codec two")
+    encode, decode = tmp_path / "encode.pse", tmp_path / "decode.pse"
+    encode.write_text(text[: text.index("void decode")])
+    decode.write_text(text[text.index("void decode") :])
+    codec = casync.Codec([encode, decode], block=64)
+    assert codec.info()["block"] == 64
+    assert numpy.abs(codec.decode(codec.encode(GRADIENT), GRADIENT.size) - GRADIENT).max() < 1
+    assert casync.Codec(f"{encode}+{decode}", block=64).encode(GRADIENT) == codec.encode(GRADIENT)
+
+
+def test_a_name_ends_where_it_ends():
+    for name in ("int8\0x", f"{EXAMPLE}\0x"):
+        with pytest.raises(casync.InvalidArgument, match="which has a NUL"):
+            casync.Codec(name)

@@ -67,6 +67,34 @@ def test_a_frozen_rank_is_named_within_the_configured_time():
         ranks.assert_within(2.0, outcome.raised_at - stopped)
 
 
+def train_small(rank, steps):
+    """Steps of one small message; the longest step in seconds."""
+    session = casync.Session(codec="none", transport="ucx:tcp")
+    fc, array = session.declare("fc", 15_000), numpy.ones(15_000, numpy.float32)
+    longest = 0.0
+    for step in range(steps):
+        if step == 10:
+            ranks.mark("running")
+        begin = time.monotonic()
+        session.submit(fc, array)
+        session.step()
+        longest = max(longest, time.monotonic() - begin)
+        time.sleep(0.01)
+    return longest
+
+
+def test_a_rank_that_stands_still_for_less_than_it_may_fails_nobody():
+    env = {"CASYNC_DEAD_SEC": "30"}
+    with ranks.Job(__file__, "train_small", 2, env=env, steps=200) as job:
+        job.wait_for_files("running")
+        job.processes[1].send_signal(signal.SIGSTOP)
+        time.sleep(7.5)  # longer than the data plane waited when it did not know of CASYNC_DEAD_SEC
+        job.processes[1].send_signal(signal.SIGCONT)
+        outcomes = job.wait()
+    assert [outcome.error for outcome in outcomes] == [None, None], outcomes
+    assert outcomes[0].value > 7
+
+
 @pytest.mark.parametrize("how,said", [("exception", "the loss went up"), ("exit", "rank 0"), ("mid-step", "rank 0")])
 def test_a_rank_that_ends_ends_all(how, said):
     outcomes = ranks.outcomes(__file__, "train", 3, bad_rank=0, how=how)

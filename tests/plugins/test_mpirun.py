@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that Open MPI's mpirun starts, with nothing set for CaSync. As a program: one of these ranks."""
 
+import os
 import shutil
 import sys
 
@@ -29,5 +30,26 @@ def test_two_steps_under_mpirun():
         assert abs(value["average"] - 1.5) < 0.02
 
 
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun here (Debian: openmpi-bin)")
+def test_two_sessions_that_meet_by_pmix():
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "-x", "CASYNC_RENDEZVOUS=pmix", "-x", "TWICE=1"]
+    for value in launched.values(command + [sys.executable], __file__):
+        assert value["size"] == 3 and value["averages"] == [1.0, 2.0]
+
+
+def twice():
+    """A second session finds the second meeting, not what the first has left."""
+    averages = []
+    for turn in range(2):
+        with casync.Session(codec="none") as session:
+            fc = session.declare("fc", 1000)
+            array = numpy.full(1000, session.rank + turn, numpy.float32)
+            session.submit(fc, array)
+            assert session.step()
+            averages.append(float(array.mean()))
+            rank, size = session.rank, session.size
+    launched.report(rank, size=size, averages=averages)
+
+
 if __name__ == "__main__":
-    train()
+    twice() if "TWICE" in os.environ else train()

@@ -115,7 +115,7 @@ def declare_and_submit(rank, declarations, codecs=("none", "none"), dtypes=("flo
 
 
 MISMATCHES = {
-    "names": (dict(declarations=[("fc", 8), ("fd", 8)]), ("fc", "rank 1 has nothing")),
+    "names": (dict(declarations=[("fc", 8), ("fd", 8)]), ("gradient f", "has nothing")),
     "shapes": (dict(declarations=[("fc", 8), ("fc", 9)]), ("8", "9")),
     "codecs": (dict(declarations=[("fc", 8), ("fc", 8)], codecs=("int8", "int4")), ("int8", "int4")),
     "dtypes": (dict(declarations=[("fc", 8), ("fc", 8)], dtypes=("float32", "float16")), ("float32", "float16")),
@@ -249,3 +249,15 @@ def test_ranks_whose_codec_files_differ_are_refused_alike(tmp_path, remark):
     for outcome in outcomes:
         assert outcome.error == "InvalidArgument"
         assert "rank 0 has int3 (program " in outcome.message and "rank 1 has int3 (program " in outcome.message
+
+
+def test_a_state_that_is_none_or_damaged_is_refused_with_what_is_wrong():
+    with casync.Session(rank=0, size=1, codec="int8") as session:
+        session.submit(session.declare("fc", 6), numpy.ones(6, numpy.float32))
+        session.step()
+        state = session.state_dict()
+        with pytest.raises(casync.InvalidArgument, match="has no step, ranks, rank, gradients; take one by state_dict"):
+            session.load_state_dict({})
+        state["gradients"]["fc"]["residual"][4] = numpy.nan
+        with pytest.raises(casync.InvalidArgument, match="gradient fc: element 4 of its residual is nan"):
+            session.load_state_dict(state)

@@ -2,7 +2,9 @@
 """Ranks that torchrun starts: they meet through its store. As a program: one of these ranks."""
 
 import hashlib
+import json
 import pathlib
+import subprocess
 import sys
 
 import launched
@@ -50,6 +52,16 @@ def test_two_steps_under_torchrun():
     values = launched.values(launcher, __file__)
     assert [(value["total"], value["steps"]) for value in values] == [(3.0, 2)] * 2
     assert values[0]["replica"] == values[1]["replica"]
+
+
+@pytest.mark.skipif(not TORCHRUN.exists(), reason=f"{TORCHRUN} is not there")
+def test_the_command_finds_the_ranks_of_torchrun():
+    launcher = [TORCHRUN, "--nproc-per-node", "2", "--master-port", str(ranks.free_port())]
+    program = ["-m", "casync", "bench", "all_reduce", "-b", "4K", "-e", "4K", "--codec", "int8", "--json"]
+    done = subprocess.run([*launcher, *program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    about, rows = json.loads(done.stdout)["about"], json.loads(done.stdout)["rows"]
+    assert about[2].startswith("2 ranks") and rows[0]["wrong"] == 0
 
 
 if __name__ == "__main__":

@@ -135,6 +135,38 @@ Code Floats::merge(Rank rank, const Merge& merge, std::span<const Code* const> c
   return code_of(rank, merge.local, std::move(sum), to);
 }
 
+namespace {
+
+Code signs_of(std::vector<float> values, Hop hop) {
+  if (hop == Hop::kFirst || hop == Hop::kSecond) {
+    for (float& value : values) value = value < 0 ? -1.0F : 1.0F;
+  }
+  return bytes_of(values);
+}
+
+}  // namespace
+
+Code Votes::encode(Rank rank, const Slice& from, Hop hop) {
+  const float* own = gradients_[static_cast<std::size_t>(rank)].data() + from.first;
+  return signs_of({own, own + from.count}, hop);
+}
+
+Code Votes::merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) {
+  std::vector<float> sum(merge.local.count), part;
+  for (const Code* code : codes) {
+    if (code) part = values_of<float>(*code);
+    const float* terms = code ? part.data() : gradients_[static_cast<std::size_t>(rank)].data() + merge.local.first;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += terms[i];
+  }
+  return signs_of(std::move(sum), to);
+}
+
+void Votes::decode(Rank rank, const Code& code, const Slice& to, Hop) {
+  const std::vector<float> values = values_of<float>(code);
+  std::copy(values.begin(), values.end(),
+            gradients_[static_cast<std::size_t>(rank)].begin() + static_cast<std::ptrdiff_t>(to.first));
+}
+
 void Floats::decode(Rank rank, const Code& code, const Slice& to, Hop) {
   const std::vector<float> values = values_of<float>(code);
   std::copy(values.begin(), values.end(),

@@ -67,4 +67,19 @@ class Floats : public Meaning {
   float first_grain_, second_grain_, scale_;
 };
 
+/// Gradients whose codes are signs, and whose merge is the sign of most of them: a tie is 1. A merge that is given a
+/// rank's own elements counts them as they are.
+class Votes : public Meaning {
+ public:
+  explicit Votes(std::vector<std::vector<float>> gradients) : gradients_(std::move(gradients)) {}
+  Code encode(Rank rank, const Slice& from, Hop hop) override;
+  Code merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) override;
+  void decode(Rank rank, const Code& code, const Slice& to, Hop hop) override;
+
+  const std::vector<std::vector<float>>& gradients() const { return gradients_; }
+
+ private:
+  std::vector<std::vector<float>> gradients_;
+};
+
 }  // namespace casync::test

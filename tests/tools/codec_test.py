@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 from command import TOOL, casync, claim, ends_with, run_all, temporary_folder
@@ -49,6 +50,9 @@ class Place:
         found = list(self.cache.glob("*.so"))
         claim(len(found) == 1, "one entry in the cache", *self.cache.iterdir())
         return found[0]
+
+    def entry_count(self):
+        return len(list(self.cache.glob("*.so")))
 
     def comes_out_well(self, calls, what, **more):
         result = self.info(**more)
@@ -259,12 +263,84 @@ def test_check_of_a_codec_of_rounds():
         claim("FAILS  all ranks have the same result" in result.stdout, "the property is named", result.stdout)
 
 
+def test_check_tries_other_values_of_parameters():
+    with Place() as place:
+        result = casync("codec", "check", place.file, "--param", "block=64", "--seconds", "0", "--json",
+                        env=place.environment(), timeout=400)
+        ends_with(0, result, "codec check")
+        others = [p["property"] for p in json.loads(result.stdout)["properties"] if "other values" in p["property"]]
+        claim(len(others) == 1 and "block=16; block=48; " in others[0], "ends of the range, no power of two", others)
+
+
+def test_two_files_are_one_codec():
+    with Place() as place:
+        text = place.file.read_text()
+        encode, decode = text[: text.index("void decode")], text[text.index("void decode") :]
+        (place.path / "mineEncode.pse").write_text(encode)
+        (place.path / "mineDecode.pse").write_text(decode)
+        both = f"{place.path}/mineEncode.pse+{place.path}/mineDecode.pse"
+        result = casync("codec", "info", both, "block=32", "--json", env=place.environment(), timeout=120)
+        ends_with(0, result, "two files")
+        claim(json.loads(result.stdout)["block"] == 32, "its parameter", result.stdout)
+        alone = casync("codec", "info", place.path / "mineEncode.pse", env=place.environment(), timeout=120)
+        ends_with(3, alone, "one of two files")
+        claim("there is no `void decode(uint8* compressed, float* gradient)`" in alone.stderr, "it says so", alone.stderr)
+
+
+def test_what_a_killed_compilation_leaves_is_removed_an_hour_later():
+    with Place() as place:
+        place.comes_out_well(1, "a cold cache")
+        digest = place.entry().stem
+        left = [place.cache / f"{digest}.4711.0.cc", place.cache / f"{digest}.4711.0.so", place.cache / "0.lock"]
+        fresh, folder = place.cache / f"{digest}.4712.0.cc", place.temporary / "casync-codec-Abcdef"
+        folder.mkdir()
+        for path in [*left, fresh]:
+            path.write_text("half")
+        long_ago = time.time() - 30 * 3600
+        for path in [*left, folder]:
+            os.utime(path, (long_ago, long_ago))
+        place.file.write_text(place.file.read_text() + "// edited\n")
+        place.comes_out_well(2, "another compilation")
+        claim(not any(path.exists() for path in left), "what is old is gone", *place.cache.iterdir())
+        claim(fresh.exists() and place.entry_count() == 2, "what may be under way stays", *place.cache.iterdir())
+        (place.path / "shared").mkdir(mode=0o777)
+        (place.path / "shared").chmod(0o777)
+        place.comes_out_well(3, "no cache", CASYNC_CACHE_DIR=str(place.path / "shared"))
+        claim(not folder.exists(), "nor is the folder of a process that is gone", *place.temporary.iterdir())
+
+
+def test_a_full_disc_is_as_one_that_cannot_be_written():
+    with Place() as place:
+        full = place.compiler("full", f"""case "$*" in
+  *{place.cache}*) echo "ld: final link failed: No space left on device" >&2; exit 1;;
+  *) exec {os.environ.get("CXX", "c++")} "$@" -O0;;
+esac""")
+        result = place.info(**full)
+        ends_with(0, result, "a full cache")
+        claim("there is no room" in result.stderr and str(place.cache) in result.stderr, "it is said", result.stderr)
+        claim(not list(place.temporary.iterdir()), "nothing is left", *place.temporary.iterdir())
+
+
+def test_a_folder_above_the_cache_that_others_may_write_to():
+    with Place() as place:
+        above = place.path / "above"
+        (above / "mine").mkdir(parents=True)
+        above.chmod(0o777)
+        result = place.comes_out_well(1, "a cache below", CASYNC_CACHE_DIR=str(above / "mine/cache"))
+        claim(f"{above} can be written by others" in result.stderr, "it is named", result.stderr)
+        above.chmod(0o1777)
+        result = place.comes_out_well(2, "with the sticky bit", CASYNC_CACHE_DIR=str(above / "mine/cache"))
+        claim(result.stderr == "", "is taken", result.stderr)
+
+
 def test_check_names_what_breaks_a_promise():
     lies = {
         # q * s is farther away than zero is.
         "contractive": ("return q * s;", "return q * s * 3;"),
         # Nothing of what is below zero arrives.
         "unbiased": ("class contractive;\n  feedback;", "class unbiased;"),
+        # A sum of two codes has other scales.
+        "exact_merge": ("class contractive;", "class contractive;\n  exact_merge;"),
     }
     for word, (before, after) in lies.items():
         with Place() as place:

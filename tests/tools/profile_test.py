@@ -42,13 +42,15 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
     with temporary_folder() as folder:
         files = Files(folder)
         here = os.path.join(folder, "here.txtpb")
-        result = casync("profile", "--quick", "--codecs", "int8", "--between", "ucx:tcp", "--inside", "ucx:tcp", "-o", here,
-                        timeout=200)
+        result = casync("profile", "--quick", "--codecs", "int8,powersgd", "--between", "ucx:tcp", "--inside", "ucx:tcp",
+                        "-o", here, timeout=200)
         if result.returncode == 1 and "ucx" in result.stderr.lower() and "built without" in result.stderr:
             return
         ends_with(0, result, "profile")
         text = open(here).read()
         claim('codec { name: "int8"' in text and "# measured int8 encode" in text, "curves and points", text)
+        claim('codec { name: "powersgd" encode {' in text and "# measured powersgd turns of a step" in text,
+              "of a codec of rounds its turns", text)
         claim("task_seconds: " in text and "by tasks of a rank: off by" in text, "what tasks cost", text)
         claim("contend" in text and "# measured contended training" in text, "what training and codecs cost each other",
               text)
@@ -73,6 +75,18 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         ends_with(0, explained, "explain with it")
         claim(all(a["messages_ms"] > 0 for a in json.loads(explained.stdout)["alternatives"]), "of each alternative",
               explained.stdout)
+
+
+def test_a_codec_of_rounds_has_a_curve_of_its_turns():
+    with temporary_folder() as folder:
+        here = os.path.join(folder, "here.txtpb")
+        result = casync("profile", "--quick", "--codecs", "none,powersgd", "-o", here, "--json", timeout=200)
+        ends_with(0, result, "profile")
+        with open(here) as file:
+            text = file.read()
+        claim('codec { name: "powersgd" encode {' in text, "its turns", text)
+        turns = next(one for one in json.loads(result.stdout)["measured"] if one["what"] == "powersgd turns of a step")
+        claim(len(turns["points"]) >= 4 and all(seconds > 0 for _, seconds in turns["points"]), "points", turns)
 
 
 run_all(globals())

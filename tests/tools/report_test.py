@@ -30,7 +30,7 @@ def data(html, name):
 def test_the_numbers_are_those_of_the_traces():
     seen = numbers(trace(0), trace(1))
     expected = {"ranks": 2, "missing_ranks": [], "transport": "loopback", "link": "", "steps": 2, "traced_steps": 2,
-                "first_step": 0, "last_step": 1, "ms_per_step": 10.0, "sync_ms_per_step": 8.0,
+                "first_step": 0, "last_step": 1, "ms_per_step": 8.0, "first_step_ms": 8.0, "exposed_ms_per_step": 1.5,
                 "payload_bytes_per_rank_step": 8000, "wire_bytes_per_rank_step": 8200,
                 "plain_bytes_per_rank_step": 32000, "ratio": 4.0}
     claim({key: seen[key] for key in expected} == expected, "the job's numbers", seen)
@@ -42,6 +42,34 @@ def test_the_numbers_are_those_of_the_traces():
     claim((gradient["mean_ms"], gradient["exposed_ms"], gradient["ratio"], gradient["bytes"]) == (7.5, 0.25, 4.0,
                                                                                                   32000),
           "means over ranks", gradient)
+
+
+def test_the_first_step_and_outliers_do_not_move_the_headline():
+    slow = [trace(0), trace(1)]
+    for one in slow:
+        steps = [event for event in one["traceEvents"] if event.get("cat") == "step"]
+        steps[0]["dur"] = 422_000
+        one["traceEvents"] += [{**steps[1], "ts": 30_000 + 8_000 * at, "dur": 8_000 if at < 8 else 90_000,
+                                "args": {"step": 2 + at}} for at in range(9)]
+    seen = numbers(*slow)
+    claim((seen["ms_per_step"], seen["first_step_ms"]) == (8.0, 422.0), "the median without the first step", seen)
+    claim(seen["series"]["ms"][0] == 422.0 and len(seen["series"]["step"]) == 11, "the curve has all steps", seen["series"])
+
+
+def test_compute_exposed_and_hidden_split_a_step():
+    seen = numbers(trace(0), trace(1))
+    by_rank = [(rank["exposed_ms_per_step"], rank["hidden_ms_per_step"]) for rank in seen["by_rank"]]
+    # The decode runs while the program waits, so it is not hidden; sends and receives overlap and count once.
+    claim(all(near(a, b) for a, b in zip(sum(by_rank, ()), (1.5, 1.8, 1.5, 3.6))), "of each rank", by_rank)
+    claim(near(seen["hidden_ms_per_step"], 2.7), "mean over ranks", seen)
+
+
+def test_traces_without_waits_have_no_split():
+    older = [trace(0), trace(1)]
+    for one in older:
+        one["traceEvents"] = [event for event in one["traceEvents"] if event.get("cat") != "wait"]
+    seen = numbers(*older)
+    claim(seen["exposed_ms_per_step"] is None and seen["hidden_ms_per_step"] is None, "unknown, not zero", seen)
 
 
 def test_a_rank_without_a_trace_is_missing_not_an_error():
@@ -185,7 +213,7 @@ def test_the_merged_trace_is_a_chrome_trace():
         ends_with(0, casync("report", write(folder, trace(0), trace(1)), "--trace", target), "--trace")
         events = json.loads(target.read_text())["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]
-    claim(len(spans) == 24 and {event["pid"] for event in spans} == {0, 1}, "all spans of both ranks", len(spans))
+    claim(len(spans) == 28 and {event["pid"] for event in spans} == {0, 1}, "all spans of both ranks", len(spans))
     claim(min(event["ts"] for event in spans if event["pid"] == 1) == 500, "on one clock")
     names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
     claim(names == ["rank 0 node0", "rank 1 node1"], "ranks are processes", names)

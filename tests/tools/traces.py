@@ -30,6 +30,7 @@ def trace(rank, link=""):
             task(rank, "recv", start + 300, 1500 * scale, step, rank, hop=0, peer=peer),
             task(rank, "merge", start + 4000, 200 * scale, step, rank),
             task(rank, "decode", start + 7000, 50 * scale, step, rank),
+            span(rank, "wait", start + 6000, 1500, step, gradient="fc.weight"),
         ]
     gradient = {"name": "fc.weight", "elements": 8000, "dtype": "float32", "codec": "int8", "second_hop": "int8",
                 "strategy": "ps", "partitions": 2, "priority": 0, "payload_bytes": 8000, "steps": 2,

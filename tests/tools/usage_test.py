@@ -6,7 +6,7 @@ from command import casync, claim, ends_with, run_all
 
 COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "step"], ["bench", "codec"], ["bench", "transport"], ["report"],
             ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["codec", "check"], ["simulate"],
-            ["plan"], ["explain"], ["profile"]]
+            ["plan"], ["explain"], ["profile"], ["tune"]]
 
 
 def test_every_subcommand_has_help_on_stdout():
@@ -37,6 +37,14 @@ def test_what_is_not_understood_ends_with_2_and_empty_stdout():
         result = casync(*command)
         ends_with(2, result, f"casync {command}")
         claim(result.stdout == "" and result.stderr != "", "words go to stderr", result.stdout)
+
+
+def test_an_unknown_subcommand_is_named():
+    for command, told in ((["runn", "-n", "2"], "no subcommand `runn` (did you mean `run`?)"),
+                          (["bench", "allreduce"], "no subcommand `allreduce` (did you mean `all_reduce`?)"),
+                          (["dance"], "no subcommand `dance`"), ([], "Usage: casync"), (["bench"], "all_reduce")):
+        result = casync(*command)
+        claim(told in result.stderr, f"casync {command} says it", result.stderr)
 
 
 def test_codec_list_and_info_agree():

@@ -176,12 +176,12 @@ TEST_CASE_METHOD(Fixture, "inbox: what waits is counted for each peer alone, and
   inbox.retry();
   CHECK(inbox.empty());
   answer = Placement::Kind::kLater;
-  flood(1, 2, 50'000);
+  flood(1, 2, 1'000'000);
   CHECK(refusals.empty());
   flood(1, 3, 50'000);
   REQUIRE(refusals.size() == 1);
   CHECK_THAT(refusals[0].message(),
-             Catch::Contains("rank 1 has sent 65536 pieces of messages that nobody here waits for"));
+             Catch::Contains("rank 1 has sent 1048576 pieces of messages that nobody here waits for"));
 }
 
 TEST_CASE_METHOD(Fixture, "inbox: the memory that a peer's waiting messages take has a limit of its own") {

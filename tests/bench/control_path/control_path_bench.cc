@@ -3,6 +3,7 @@
 // What a step costs besides moving bytes and computing: two ranks in this process, a thread each.
 //
 //   control_path_bench [TRANSPORT]        ucx:tcp unless said otherwise; loopback and ucx:shm as well
+//   control_path_bench TRANSPORT small    only many small gradients beside one of their bytes, on four ranks
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -34,11 +35,12 @@ double cpu_seconds() {
 /// Gradients of float32 and their submissions.
 class Model {
  public:
-  std::string declare(Session& session, int gradients, Elements elements) {
+  std::string declare(Session& session, int gradients, Elements elements, const std::string& prefix = "g") {
+    submissions_.clear();
     data_.assign(static_cast<std::size_t>(gradients), std::vector<float>(elements, 1));
     for (int i = 0; i < gradients; ++i) {
       const Result<GradientId> id =
-          session.declare({"g" + std::to_string(i), DType::kFloat32, {static_cast<std::int64_t>(elements)}, 0});
+          session.declare({prefix + std::to_string(i), DType::kFloat32, {static_cast<std::int64_t>(elements)}, 0});
       if (!id) return id.status().text();
       auto& values = data_[static_cast<std::size_t>(i)];
       submissions_.push_back({*id, {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)}});
@@ -148,10 +150,66 @@ std::string cpu_while_waiting(const std::string& transport) {
       transport);
 }
 
+/// The least and the median of `steps` steps, in milliseconds.
+std::string time_steps(Session& session, Model& model, int steps, double& least, double& median) {
+  std::vector<double> times;
+  for (int i = 0; i < steps; ++i) {
+    const auto from = std::chrono::steady_clock::now();
+    if (std::string failed = model.step(session); !failed.empty()) return failed;
+    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count());
+  }
+  std::sort(times.begin(), times.end());
+  least = times.front();
+  median = times[times.size() / 2];
+  return "";
+}
+
+// 2,000 gradients of 1 KiB beside one gradient of the same bytes, in turns in the same session.
+std::string many_small_gradients(const std::string& transport, const std::string& codec) {
+  constexpr int kFour = 4, kGradients = 2000;
+  constexpr Elements kElements = 256;
+  return test::with_sessions(
+      kFour,
+      [&](SessionOptions& options) {
+        options.codec = CodecChoice{codec, {}};
+      },
+      [&](Session& session, RankContext& context) -> std::string {
+        Model small, large;
+        std::string failed = small.declare(session, kGradients, kElements, "small");
+        if (failed.empty()) failed = large.declare(session, 1, kGradients * kElements, "large");
+        double least_small = 1e9, least_large = 1e9;
+        std::vector<double> ratios;
+        for (int turn = 0; failed.empty() && turn < 8; ++turn) {
+          double least = 0, median_small = 0, median_large = 0;
+          failed = time_steps(session, small, 25, least, median_small);
+          least_small = turn == 0 ? least_small : std::min(least_small, least);
+          if (failed.empty()) failed = time_steps(session, large, 25, least, median_large);
+          least_large = turn == 0 ? least_large : std::min(least_large, least);
+          if (turn > 0) ratios.push_back(median_small / median_large);
+          if (context.rank == 0 && turn > 0) std::printf("  %.2f / %.2f ms\n", median_small, median_large);
+        }
+        if (!failed.empty() || context.rank != 0) return failed;
+        std::sort(ratios.begin(), ratios.end());
+        std::printf("%s: 2,000 gradients of 1 KiB: least %.2f ms; one of their bytes: least %.2f ms; medians: %.2f x\n",
+                    codec.c_str(), least_small, least_large, ratios[ratios.size() / 2]);
+        return "";
+      },
+      transport);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string transport = argc > 1 ? argv[1] : "ucx:tcp";
+  if (argc > 2) {
+    for (const char* codec : {"int8", "none"}) {
+      if (const std::string failure = many_small_gradients(transport, codec); !failure.empty()) {
+        std::fprintf(stderr, "control_path_bench: %s", failure.c_str());
+        return 1;
+      }
+    }
+    return 0;
+  }
   std::printf("# two ranks over %s\n", transport.c_str());
   for (const auto& measure : {submit_to_first_byte, time_per_task, cpu_while_waiting}) {
     if (const std::string failure = measure(transport); !failure.empty()) {

@@ -28,7 +28,6 @@ Promises promises_of(const std::string& name) {
     table["natural"].most = 65536;
     table["signsgd"].scales = table["signsgd"].keeps_zeros = false;
     table["tbq"].scales = table["twobit"].scales = table["threshold"].scales = false;
-    table["mstopk"].scales = false;      // it searches among the bits of floats
     table["adacomp"].repeats = false;    // a mean of what is compared is sent for what is compared
     table["adacomp"].anywhere = false;   // a bin's largest is what its neighbours have to reach
     table["graddrop"].anywhere = false;  // its sample is of places

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step of synchronization by the interface of codecs alone: each rank encodes, the owner merges, each rank decodes.
+// A step of synchronization by the interface of codecs alone, as sessions do it over strategy ps: the others encode,
+// the owner (rank 0) merges their codes with its own elements, or with its own code where only codes count, and all
+// decode.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +17,19 @@ namespace casync::compll {
 /// The states of one function of a codec, one array after the other; empty before the first step.
 using KeptStates = std::vector<float>;
 
-/// Whether all ranks and the owner draw the same random numbers, or each their own.
-enum class Numbers { kShared, kOwn };
+/// Who draws the same random numbers: as the codec declares it, all ranks and the owner, or nobody.
+enum class Numbers { kDeclared, kShared, kOwn };
 
 /// Ranks that synchronize one gradient of n elements. What they keep is committed where the result is finite.
 class Ranks {
  public:
-  Ranks(const Codec& codec, std::size_t count, Elements n, Numbers numbers = Numbers::kShared);
+  Ranks(const Codec& codec, std::size_t count, Elements n, Numbers numbers = Numbers::kDeclared);
 
   /// The mean of the ranks' gradients as each rank has it in the end.
   std::vector<std::vector<float>> step(const std::vector<std::vector<float>>& gradients, std::uint32_t number);
 
   /// What `encode` left on a rank, `merge` with the owner and `result` on a rank, of the codec's state number `index`;
-  /// zeros before the first step.
+  /// zeros before the first step, and of a rank that does not encode.
   std::vector<float> encoder(std::size_t rank, std::size_t index) const { return state(encoders_[rank], index); }
   std::vector<float> owner(std::size_t index) const { return state(owner_, index); }
   std::vector<float> receiver(std::size_t rank, std::size_t index) const { return state(receivers_[rank], index); }
@@ -40,6 +42,7 @@ class Ranks {
 
  private:
   std::vector<float> state(const KeptStates& states, std::size_t index) const;
+  EncodeContext context_of(std::size_t rank, std::uint64_t use, std::uint32_t step) const;
   KeptStates fresh() const { return KeptStates(codec_.info().states * n_); }
   Residual with(const KeptStates& in, KeptStates& out) const;
 

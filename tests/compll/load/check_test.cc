@@ -6,8 +6,11 @@
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/written.h"
+#include "compll/interpreter/program_codec.h"
+#include "compll/load/file_program.h"
 #include "tests/compll/support/programs.h"
 #include "tests/compll/support/run_codec.h"
+#include "tools/casync/check/other_values.h"
 #include "tools/casync/check/properties.h"
 
 namespace casync::tools {
@@ -27,6 +30,7 @@ enum class Fault {
   kResidual,     ///< half of the residual is lost
   kExpands,      ///< what is decoded is three times too large
   kDecodesPast,  ///< decode writes behind its output
+  kMergeState,   ///< half of what a merge leaves over is lost
 };
 
 /// int8, but for one fault.
@@ -68,7 +72,9 @@ class Faulty final : public Codec {
                         compll::Residual residual, const compll::EncodeContext& context,
                         std::byte* payload) const override {
     if (fault_ == Fault::kMerge) terms = terms.first(terms.size() - 1);
-    return inner_->merge(terms, n, scale, *inner_, residual, context, payload);
+    const compll::Encoded merged = inner_->merge(terms, n, scale, *inner_, residual, context, payload);
+    for (Elements i = 0; i < n && fault_ == Fault::kMergeState && residual.out != nullptr; ++i) residual.out[i] *= 0.5f;
+    return merged;
   }
 
  private:
@@ -119,11 +125,161 @@ TEST_CASE("codec check: each fault breaks a property, which is named with the gr
       {Fault::kResidual, "feedback: decoded and residual are together the input: "},
       {Fault::kExpands, "contractive: ||D(E(x)) - x|| < ||x||: equal elements, 1 element: "},
       {Fault::kDecodesPast, "writes outside of its memory"},
+      {Fault::kMergeState, "the bytes are the interpreter's: gaussian, 2 elements: in step 3 state of merge 0 is "},
   };
   for (const auto& [fault, text] : faults) {
     INFO(text);
     CHECK_THAT(failures(fault), Catch::Contains(text));
   }
+}
+
+namespace {
+
+/// The codec of one program held against the meaning of another.
+std::string differences(const std::string& is, const std::string& should) {
+  const compll::Written codec = compll::from_text("is", is), meaning = compll::from_text("should", should);
+  std::string all;
+  for (const Verdict& verdict : check_properties({.codec = *codec.codec, .meaning = meaning.codec.get()})) {
+    if (verdict.state == Verdict::State::kFails) all += verdict.property + ": " + verdict.detail + "\n";
+  }
+  return all;
+}
+
+/// What a rank has told the others is what it encodes the difference to. `merge` says what becomes of the sum.
+std::string differing(const std::string& merge) {
+  return R"(codec told { summary "the difference to what was told before"; }
+state float* told;
+state float* unsent;
+float* scales(float* x) {
+  return map(block_reduce(x, 128, magnitude), [&](float t) -> float { return level_scale(t, 7); });
+}
+int4* levels(float* x, float* scale) {
+  return map(x, spread(scale, 128), [&](float v, float s) -> int4 { return s > 0 ? round(v / s) : 0; });
+}
+float* values(int4* level, float* scale) {
+  return map(level, spread(scale, 128), [&](int4 q, float s) -> float { return q * s; });
+}
+void encode(float* gradient, uint8* compressed) {
+  float* rest = map(gradient, told, [&](float x, float t) -> float { return x - t; });
+  float* scale = scales(rest);
+  int4* level = levels(rest, scale);
+  told = map(told, values(level, scale), [&](float t, float v) -> float { return t + 0.5 * v; });
+  compressed = concat(scale, level);
+}
+void merge(float* sum, uint8* compressed) {
+)" + merge +
+         R"(
+  compressed = concat(scale, level);
+}
+void result(float* decoded, float* gradient) {
+  gradient = map(decoded, told, [&](float d, float t) -> float { return t + d; });
+  told = map(decoded, told, [&](float d, float t) -> float { return t + 0.5 * d; });
+}
+void decode(uint8* compressed, float* gradient) {
+  float* scale;
+  int4* level;
+  extract(compressed, scale, level);
+  gradient = values(level, scale);
+}
+)";
+}
+
+const char* const kForgets = "float* scale = scales(sum);\nint4* level = levels(sum, scale);";
+const char* const kRemembers =
+    "float* all = map(sum, unsent, [&](float x, float u) -> float { return x + u; });\n"
+    "float* scale = scales(all);\nint4* level = levels(all, scale);\n"
+    "unsent = map(all, values(level, scale), [&](float x, float v) -> float { return x - v; });";
+
+}  // namespace
+
+TEST_CASE("codec check: states beyond the first, those of merge, results and their states are the interpreter's") {
+  const std::string text = differing(kRemembers);
+  CHECK(differences(text, text) == "");
+  const std::pair<std::string, const char*> changes[] = {
+      {compll::changed(text, "t + 0.5 * v", "t + 0.25 * v"), "state 0 is "},
+      {compll::changed(text, "return x - v; });\n  compressed", "return x - 0.5 * v; });\n  compressed"),
+       "state of merge "},
+      {compll::changed(text, "return t + d;", "return t + d + 1;"), "result 0 is "},
+      {compll::changed(text, "t + 0.5 * d", "t + 0.25 * d"), "state of result "},
+  };
+  for (const auto& [other, said] : changes) {
+    INFO(said);
+    CHECK_THAT(differences(other, text), Catch::Contains("the bytes are the interpreter's: ") && Catch::Contains(said));
+  }
+}
+
+TEST_CASE("codec check: an error that stays in all later results is seen over the steps of 2 ranks") {
+  CHECK_THAT(differences(differing(kForgets), differing(kForgets)),
+             Catch::Contains("no error that grows: 2 ranks: after ") && Catch::Contains("stays in all later results"));
+  CHECK(differences(differing(kRemembers), differing(kRemembers)) == "");
+}
+
+TEST_CASE("codec check: the largest elements of momentum, of which what was sent is not taken out, grow") {
+  const char* const text = R"(codec heavy { summary "the largest elements of momentum"; }
+state float* velocity;
+state float* unsent;
+void encode(float* gradient, uint8* compressed) {
+  velocity = map(velocity, gradient, [&](float u, float x) -> float { return 0.9 * u + x; });
+  float* all = map(unsent, velocity, [&](float v, float u) -> float { return v + u; });
+  uint* place = largest(all, selected(0.05, all.size), absolute);
+  unsent = scatter(place, 0, all);
+  compressed = concat(place, gather(all, place));
+}
+void merge(float* sum, uint8* compressed) {
+  uint* place = largest(sum, selected(0.05, sum.size), absolute);
+  compressed = concat(place, gather(sum, place));
+}
+void decode(uint8* compressed, float* gradient) {
+  uint* place;
+  float* value;
+  extract(compressed, place, value);
+  gradient = scatter(place, value, gradient.size);
+}
+)";
+  CHECK(differences(text, text) == "");
+  const std::string kept = compll::changed(text, "unsent = scatter(place, 0, all);", "unsent = all;");
+  CHECK_THAT(differences(kept, kept), Catch::Contains("no error that grows"));
+}
+
+TEST_CASE("codec check: statistics of blocks that are used and not sent are no fault") {
+  for (const char* const block : {"128", "block"}) {
+    const std::string text = std::string("param { uint block = 128 in {64, 128}; }\n") +
+                             "void encode(float* g, uint8* c) {\n  float* top = block_reduce(g, " + block +
+                             ", max);\n  c = concat(map(g, spread(top, " + block +
+                             "), [&](float x, float t) -> float { return x - t; }));\n}\n"
+                             "void decode(uint8* c, float* g) { float* y; extract(c, y); g = y; }\n";
+    const compll::Written written = compll::from_text("relative", text);
+    const compll::Source source("relative.cll", text);
+    const auto read = compll::read_program(source, {});
+    REQUIRE(read.status().text() == "OK");
+    const auto made = compll::compiled(read->codec);
+    REQUIRE(made.status().text() == "OK");
+    const auto codec = compll::make_generated_codec(*made->codec, {}, read->program->declares.digest);
+    const auto meaning = compll::make_program_codec(read->program);
+    CHECK(failures({.codec = **codec, .meaning = meaning->get()}) == "");
+  }
+}
+
+TEST_CASE("codec check: values of parameters besides those that are given") {
+  const auto parameter = [](double least, double most, double step, bool real = false) {
+    compll::ProgramParameter made;
+    made.name = "p";
+    made.type = real ? compll::kFloatType : compll::kUintType;
+    made.least = least, made.most = most, made.step = step;
+    return made;
+  };
+  using Values = std::vector<double>;
+  CHECK(other_values(parameter(16, 65536, 16), 64) == Values{16, 48, 1024, 65536});
+  CHECK(other_values(parameter(0, 1, 0, true), 0.5) == Values{0, 1});
+  CHECK(other_values(parameter(0, 1, 0, true), 0.9) == Values{0, 0.5, 1});
+  CHECK(other_values(parameter(-3.4e38, 3.4e38, 0, true), 0.5) == Values{0.25, 1});
+  compll::ProgramParameter choice = parameter(3, 15, 0);
+  choice.choices = {3, 7, 15};
+  CHECK(other_values(choice, 7) == Values{3, 15});
+  CHECK(has_range(choice));
+  CHECK_FALSE(has_range(parameter(0, 4294967295.0, 0)));
+  CHECK(other_values(parameter(0, 4294967295.0, 0), 2) == Values{1, 4});
+  CHECK(difference_in_words({{"a", 1}, {"b", 2}}, {{"a", 1}, {"b", 3}}) == "b=3");
 }
 
 TEST_CASE("codec check: a bias is noticed, be it along the gradient or along one direction") {

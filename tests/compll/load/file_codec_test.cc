@@ -61,6 +61,39 @@ TEST_CASE("file codec: a name with a slash or of a .cll file is a path") {
   for (const std::string& name : codec_names()) CHECK_FALSE(is_codec_file(name));
 }
 
+TEST_CASE("file codec: words of C++ and of generated text are names like others") {
+  const FileCodecs files;
+  const std::string decode =
+      "void decode(uint8* compressed, float* template) {\n  float reduced;\n  int8* n;\n  float* new, class;\n"
+      "  extract(compressed, reduced, n, new, class);\n"
+      "  template = map(n, new, class, [&](int8 i, float rest, float tile) -> float {\n"
+      "    return i + reduced * rest - tile; });\n}\n";
+  const std::string by_elements =
+      "void encode(float* size, uint8* compressed) {\n  float reduced = reduce(size, magnitude);\n"
+      "  int8* n = map(size, [&](float random) -> int8 { return random * 9 / reduced + random<float>(0, 1); });\n"
+      "  float* new = map(size, [&](float parameter) -> float { return parameter * 0.5; });\n"
+      "  float* class = map(new, [&](float state) -> float { float v = state; return v * v; });\n"
+      "  compressed = concat(reduced, n, new, class);\n}\n";
+  const std::string by_vectors =
+      "void encode(float* size, uint8* compressed) {\n  uint* parameter = largest(size, size.size / 3, absolute);\n"
+      "  float* random = gather(size, parameter);\n  float reduced = reduce(random, magnitude);\n"
+      "  float* tile = scatter(parameter, random, size);\n"
+      "  int8* n = map(tile, [&](float at) -> int8 { return at * 9; });\n"
+      "  float* new = sort(size);\n"
+      "  float* class = map(new, [&](float state) -> float { return state * random<float>(0, 1); });\n"
+      "  compressed = concat(reduced, n, new, class);\n}\n";
+  for (const std::string& encode_text : {by_elements, by_vectors}) {
+    const std::string text = encode_text + decode;
+    const Result<std::unique_ptr<Codec>> codec = make_codec(files.write("register.cll", text));
+    REQUIRE(codec.status().text() == "OK");
+    const std::unique_ptr<Codec> meaning = from_text("register", text).codec;
+    const std::vector<float> values = gaussian(300, 3);
+    const Coded is = encode(**codec, values), should = encode(*meaning, values);
+    CHECK(std::equal(is.payload.begin() + kHeaderBytes, is.payload.end(), should.payload.begin() + kHeaderBytes,
+                     should.payload.end()));
+  }
+}
+
 TEST_CASE("file codec: what is compiled has the interpreter's bytes, on the sizes and inputs of all codecs") {
   const FileCodecs files;
   const std::string text = renamed("int4", "mine");
@@ -148,7 +181,7 @@ TEST_CASE("file codec: a payload of the built-in codec of the same name and numb
 
 TEST_CASE("file codec: a program that says nothing of itself is called as its file, and numbers are those of files") {
   const std::string whole = source_of("tbq"), text = whole.substr(whole.find("param"));
-  const Result<FileProgram> read = read_program("folder/a-b.c.cll", text, {});
+  const Result<FileProgram> read = read_program(Source("folder/a-b.c.cll", text), {});
   REQUIRE(read.status().text() == "OK");
   CHECK(read->program->declares.name == "a_b_c");
   CHECK(read->codec.function == "generated_a_b_c");
@@ -157,12 +190,12 @@ TEST_CASE("file codec: a program that says nothing of itself is called as its fi
 
 TEST_CASE("file codec: the number of a built-in codec is refused under another name") {
   const std::string text = changed(source_of("int4"), "codec int4", "codec mine");
-  const Result<FileProgram> read = read_program("mine.cll", text, {});
+  const Result<FileProgram> read = read_program(Source("mine.cll", text), {});
   REQUIRE_FALSE(read.is_ok());
   CHECK(read.status().code() == StatusCode::kCompileError);
   CHECK_THAT(read.status().message(), Catch::Contains("codec `mine` has number 5, which is that of the built-in codec "
                                                       "`int4`"));
-  CHECK(read_program("mine.cll", changed(text, "number 5", "number 199"), {}).is_ok());
+  CHECK(read_program(Source("mine.cll", changed(text, "number 5", "number 199")), {}).is_ok());
 }
 
 TEST_CASE("file codec: parameters that types are made of are compiled in, each value by itself") {
@@ -174,7 +207,8 @@ TEST_CASE("file codec: parameters that types are made of are compiled in, each v
   CHECK((*four)->info().bits_per_element == 4 + 32.0 / 128);
   CHECK((*two)->info().bits_per_element == 2 + 32.0 / 64);
   CHECK((*two)->check(encode(**two, gaussian(100, 1)).view(), 100).is_ok());
-  CHECK(refusal(path, {{"bits", 3}}) == "InvalidArgument: codec `mine`: parameter `bits` is 3, expected 2 or 4 or 8");
+  CHECK(refusal(path, {{"bits", 3}}) ==
+        "InvalidArgument: codec `mine`: parameter `bits` is 3, expected a whole number: 2 or 4 or 8");
   CHECK_THAT(refusal(path, {{"block", 17}}), Catch::Contains("parameter `block` is 17"));
   CHECK_THAT(refusal(path, {{"blok", 64}}), Catch::Contains("no parameter `blok`") && Catch::Contains("`block`?"));
 }

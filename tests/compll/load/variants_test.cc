@@ -55,7 +55,7 @@ TEST_CASE("variants: other parameters are taken as well, and the compiled width 
 
 TEST_CASE("variants: a value that is no choice is refused with the choices") {
   CHECK(make_codec("minmax", {{{"bits", 3.0}}}).status().text() ==
-        "InvalidArgument: codec `minmax`: parameter `bits` is 3, expected 1 or 2 or 4 or 8");
+        "InvalidArgument: codec `minmax`: parameter `bits` is 3, expected a whole number: 1 or 2 or 4 or 8");
   CHECK_THAT(make_codec("minmax", {{{"bit", 2.0}}}).status().text(),
              Catch::Matchers::Contains("has no parameter `bit` (did you mean `bits`?)"));
 }

@@ -170,7 +170,8 @@ TEST_CASE("bit merge: of programs whose code is a bit of its own element, beside
   // What is kept.
   CHECK_FALSE(merges_bits("state float* mean;\n" + changed(signs(top, "x < 0"), "float scale = " + top,
                                                            "gradient = map(gradient, mean, [&](float x, float m) -> "
-                                                           "float { return x - m; });\n  float scale = " +
+                                                           "float { return x - m; });\n  mean = gradient;\n"
+                                                           "  float scale = " +
                                                                top)));
 }
 

@@ -123,7 +123,7 @@ TEST_CASE("codegen: a bit is stored and counted as its condition, and the elemen
       "}\n");
   const std::string encode = text.substr(text.find("bool pass_0("));
   CHECK(count(encode, "to_uint<1>(") == 0);
-  CHECK(count(encode, "Count reduced_") == 1);
+  CHECK(count(encode, "Count reduced") == 1);
   CHECK(count(encode, "static_cast<uint32_t>(end - b)") == 1);
 }
 

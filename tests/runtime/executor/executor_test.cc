@@ -62,7 +62,7 @@ TEST_CASE("executor: after its end every question has an answer, and the transpo
     CHECK(executor.idle());
     CHECK(executor.wait(*alone.run, 0, Clock::now()).text() == wanted);
     CHECK(executor.wait_all(Clock::now()).text() == wanted);
-    executor.peer_left(peer_failure("too late"));
+    executor.peer_left({0, 0, {}, peer_failure("too late")});
     executor.fail(internal_error("too late"));
     CHECK(executor.failure().text() == wanted);
     executor.stop(Clock::now());

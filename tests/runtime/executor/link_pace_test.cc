@@ -141,3 +141,16 @@ TEST_CASE("link pace: a peer that waits for the last message gets it, at no less
   const double least = 100 * double(1_MiB) / rate;
   CHECK(Seconds(now - from).count() < 100 * LinkPace::kStall.count() + 3 * least);
 }
+
+TEST_CASE("link pace: when all links together have much under way, an idle one may still begin a message") {
+  LinkPace pace;
+  const Clock::time_point now = Clock::now();
+  CHECK(pace.is_open(now, true));
+  pace.handed_over(1_KiB, now);
+  CHECK(pace.is_open(now, false));
+  CHECK_FALSE(pace.is_open(now, true));
+  // Nothing has been reported for long: the peer may be waiting for what comes next.
+  CHECK(pace.is_open(now + std::chrono::seconds(1), true));
+  pace.sent(1_KiB, now);
+  CHECK(pace.is_open(now, true));
+}

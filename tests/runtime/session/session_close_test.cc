@@ -129,3 +129,36 @@ TEST_CASE("session fork: in the child every call is Unavailable at once, and not
   });
   CHECK(complaints == "");
 }
+
+TEST_CASE("session close: a submission while another thread ends the step is of that step or of the next") {
+  // The thread sanitizer looks on: a commit never meets a task of its own step.
+  const Threads two("2");
+  const std::string complaints = with_sessions(1, codec("int4"), [](Session& session, RankContext&) -> std::string {
+    constexpr std::size_t kElements = 40'000;  // large enough for a stream
+    const Result<GradientId> id = declare(session, "weight", kElements);
+    std::atomic<bool> over = false;
+    std::string wrong;
+    std::thread submitter([&] {
+      std::vector<float> values = contribution(0, kElements, 1);
+      for (int i = 0; i < 300 && wrong.empty(); ++i) {
+        const Submission one{*id, view_of(values)};
+        const Result<std::vector<Handle>> handles = session.submit({&one, 1});
+        if (handles) {
+          wrong = session.wait((*handles)[0], -1).is_ok() ? "" : "wait";
+        } else if (handles.status().code() != StatusCode::kInvalidArgument) {  // twice in one step
+          wrong = handles.status().text();
+        }
+      }
+      over = true;
+    });
+    std::uint32_t steps = 0;
+    while (!over) {
+      const Result<StepResult> done = session.step();
+      if (!done || done->step != steps++) break;
+    }
+    submitter.join();
+    if (!wrong.empty()) return wrong;
+    return steps == session.stats().steps ? "" : "steps were lost";
+  });
+  CHECK(complaints == "");
+}

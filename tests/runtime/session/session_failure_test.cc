@@ -5,9 +5,13 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
+#include <spdlog/sinks/ostream_sink.h>
+
+#include "base/log.h"
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/wrapped_transport.h"
@@ -62,7 +66,8 @@ TEST_CASE("session failure: a damaged payload that one rank sees is DataLoss on 
                            }});
     };
   });
-  CHECK_THAT(words[0], Catch::StartsWith("DataLoss: message from rank 1 (gradient weight, step 2"));
+  CHECK_THAT(words[0], Catch::StartsWith("DataLoss: rank 0 (") &&
+                           Catch::Contains("): message from rank 1 (gradient weight, step 2"));
   CHECK(words[1] == words[0]);
   CHECK(words[2] == words[0]);
 }
@@ -74,7 +79,8 @@ TEST_CASE("session failure: a payload that its codec did not make is DataLoss on
       if (message.key.step == 3) payload[0] ^= std::byte{0xff};
     }});
   });
-  CHECK_THAT(words[0], Catch::StartsWith("DataLoss: message from rank 1 (gradient weight, step 3"));
+  CHECK_THAT(words[0], Catch::StartsWith("DataLoss: rank 0 (") &&
+                           Catch::Contains("): message from rank 1 (gradient weight, step 3"));
   CHECK(words[1] == words[0]);
   CHECK(words[2] == words[0]);
 }
@@ -213,8 +219,29 @@ TEST_CASE("session failure: a rank that never submits is a Timeout that names it
     });
     INFO("slices of " << slice);
     CHECK(complaints == "");
-    CHECK_THAT(words[0], Catch::StartsWith("Timeout: gradient weight, step 1: not done ") &&
-                             Catch::Contains("nothing came from rank 1"));
+    CHECK_THAT(words[0],
+               Catch::Contains("): gradient weight, step 1: not done ") && Catch::Contains("nothing came from rank 1"));
     CHECK(words[1] == words[0]);
   }
+}
+
+TEST_CASE("session failure: a stall is logged with rank, gradient, partition and what is missing, again and again") {
+  std::ostringstream words;
+  log().sinks().push_back(std::make_shared<spdlog::sinks::ostream_sink_mt>(words));
+  const std::string complaints = run_ranks(2, [](RankContext& context) -> std::string {
+    context.options.timeout_s = 4;  // a stall is a tenth of it
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    std::vector<float> values(1000);
+    if (std::string bad = step(**session, *id, values); !bad.empty()) return bad;
+    if (context.rank == 1) std::this_thread::sleep_for(Seconds(2.5));
+    return step(**session, *id, values);
+  });
+  log().sinks().pop_back();
+  CHECK(complaints == "");
+  const std::string text = words.str();
+  CHECK_THAT(text, Catch::Contains("rank 0: nothing has moved for ") && Catch::Contains("gradient weight, step 1: ") &&
+                       Catch::Contains("nothing came from rank 1 for partition 0"));
+  CHECK(count_of(text, "rank 0: nothing has moved for ") >= 2);
 }

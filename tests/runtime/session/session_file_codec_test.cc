@@ -82,7 +82,7 @@ TEST_CASE("session: files that differ are refused at the start, on all ranks ali
   });
   REQUIRE(complaints == "");
   CHECK(messages[0] == messages[1]);
-  CHECK_THAT(messages[0], Catch::StartsWith("InvalidArgument: the ranks do not agree (settings): plan: default codec: "
+  CHECK_THAT(messages[0], Catch::StartsWith("InvalidArgument: the ranks do not agree: plan: default codec: "
                                             "rank 0 has int3 (program ") &&
                               Catch::Contains(":block=64, rank 1 has int3 (program "));
 }

@@ -238,6 +238,7 @@ class Interrupted final : public Session {
   int ranks() const override { return 1; }
   const Topology& topology() const override { return topology_; }
   Exchanged exchanged() const override { return Exchanged::kGradients; }
+  void end_submissions() override {}
   Result<GradientId> declare(const GradientSpec&) override { return GradientId(0); }
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override {
     for (std::size_t i = 0; i < submissions.size(); ++i) handles[i] = Handle(++handles_);
@@ -248,6 +249,10 @@ class Interrupted final : public Session {
     return Status::ok();
   }
   bool done(Handle) const override { return false; }
+  Status wait_any(std::span<const Handle>, const std::atomic<bool>&, std::vector<Handle>*) override {
+    return Status::ok();
+  }
+  void nudge() override {}
   Status note_exposed(Handle, double) override { return Status::ok(); }
   Result<StepResult> step() override { return StepResult{}; }
   SessionStats stats() const override { return {}; }

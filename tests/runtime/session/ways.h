@@ -26,24 +26,14 @@ inline std::vector<Way> ways_of(int ranks) {
   return ways;
 }
 
-inline bool needs_exact_merge(const Way& way) { return way.strategy == "RING" || way.strategy == "TREE"; }
-
-/// Whether a plan of this way with this codec is not refused: a node's sum is of elements that no rank has encoded.
-inline bool can_carry(const Way& way, const compll::CodecInfo& codec) {
-  return way.strategy != "HIERARCHICAL" || !codec.coded_terms;
-}
-
 /// Sessions that carry every gradient in this way. `codec` is as in a plan: name: "int4".
 inline std::string with_way(int ranks, const Way& way, const std::string& codec, const std::string& more, ReduceOp op,
                             const std::function<std::string(Session&, RankContext&)>& body,
                             const std::string& transport = "loopback") {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/plan.txtpb";
-  // A ring's first hop and a tree's merge again at each hop; what they send back may be any codec.
-  const std::string hops =
-      needs_exact_merge(way) ? "codec { name: \"none\" } second_hop { " + codec + " }" : "codec { " + codec + " }";
-  std::ofstream(path) << "version: 1 seed: 5 default { " << hops << " strategy: " << way.strategy << " " << more
-                      << " }\n";
+  std::ofstream(path) << "version: 1 seed: 5 default { codec { " << codec << " } strategy: " << way.strategy << " "
+                      << more << " }\n";
   return run_ranks(
       ranks,
       [&](RankContext& context) -> std::string {

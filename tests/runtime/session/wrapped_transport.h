@@ -55,6 +55,10 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
     const Inside inside(*this);
     inner_->retry_held();
   }
+  void retry_held(std::uint64_t gradient) override {
+    const Inside inside(*this);
+    inner_->retry_held(gradient);
+  }
   bool progress() override {
     const Inside inside(*this);
     if (tampering_.in_progress) tampering_.in_progress(*client_);
@@ -72,6 +76,8 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
     inner_->wake();
     if (stream) begin_own();
   }
+  void settle() override { inner_->settle(); }
+  bool settled() const override { return inner_->settled(); }
   void close(runtime::Clock::time_point deadline) override {
     note_late();
     inner_->close(deadline);

@@ -57,6 +57,16 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "emulated kernels of whole vectors: a merge has the statistics of blocks of any size, where decode scatters") {
+  for (const double block : {1, 7, 48, 64, 100, 333, 1000, 4096, 5000}) {
+    CHECK(difference(kernels_of("scattered_blocks"), {{"block", block}}, {{130}, {130, 5003}, {}}) == "");
+  }
+  for (const double bin : {48, 112, 1008}) {
+    CHECK(difference(kernels_of("adacomp"), {{"bin", bin}}, {{}, {130, 5003}, {}}) == "");
+  }
+}
+
 TEST_CASE("emulated kernels of whole vectors: the bytes are the interpreter's") {
   for (const cuda::WholeKernels* kernels : test::kernels_of_whole_codecs()) {
     INFO(kernels->name);

@@ -6,18 +6,18 @@ namespace codec = codec_int4;
 
 /// Where a payload's sections lie.
 struct Sections {
-  uint64_t scale, levels;
-  uint64_t scale_end, levels_end;
+  uint64_t scale_0, levels_1;
+  uint64_t scale_0_end, levels_1_end;
 
   COMPLL_BOTH Sections(uint64_t n, [[maybe_unused]] uint32_t log2_block) {
-    scale = kHeaderBytes;
-    scale_end = end_of_section(scale, entries_of_blocks(n, log2_block), 32);
-    levels = section_behind(scale_end);
-    levels_end = end_of_section(levels, n, 4);
+    scale_0 = kHeaderBytes;
+    scale_0_end = end_of_section(scale_0, entries_of_blocks(n, log2_block), 32);
+    levels_1 = section_behind(scale_0_end);
+    levels_1_end = end_of_section(levels_1, n, 4);
     static_cast<void>(n);
   }
   COMPLL_BOTH void clear_gaps([[maybe_unused]] unsigned char* payload) const {
-    clear_gap(payload, scale_end, levels);
+    clear_gap(payload, scale_0_end, levels_1);
   }
 };
 
@@ -28,15 +28,15 @@ struct Decoder {
   __device__ __forceinline__ Decoder(const Settings& of, const Sections& at, const unsigned char* payload,
                                    uint64_t elements)
       : settings(of), n(elements) {
-    scale_at = in_global(payload) + at.scale;
-    levels_at = in_global(payload) + at.levels;
+    scale_0_at = in_global(payload) + at.scale_0;
+    levels_1_at = in_global(payload) + at.levels_1;
   }
 
   /// The block of threads will read what the payload has of these elements.
   __device__ __forceinline__ static void ask_for([[maybe_unused]] const Sections& at,
     [[maybe_unused]] const unsigned char* payload, [[maybe_unused]] uint64_t first,
     [[maybe_unused]] uint64_t count) {
-    ask_for_section<4>(in_global(payload) + at.levels, first, count);
+    ask_for_section<4>(in_global(payload) + at.levels_1, first, count);
   }
 
   /// Those that begin so many elements ahead of `first`.
@@ -44,23 +44,23 @@ struct Decoder {
   __device__ __forceinline__ Quad<float> quad(uint64_t first, uint32_t ahead, uint32_t rest) const {
     [[maybe_unused]] const uint64_t i = first + ahead;
     const uint64_t entry = i >> settings.log2_block;
-    const float scale_0 = from_bits(load_one<32>(scale_at, entry));
-    const Quad<uint32_t> code_1 = load_quad<4>(levels_at, first, ahead, rest);
-    Quad<float> gradient;
+    const float scale_0 = from_bits(load_one<32>(scale_0_at, entry));
+    const Quad<uint32_t> code1 = load_quad<4>(levels_1_at, first, ahead, rest);
+    Quad<float> given;
     #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) {
-      const int32_t levels_1 = with_sign<4>(code_1[k]);
+      const int32_t levels_1 = with_sign<4>(code1[k]);
       // 22: gradient = map(levels, spread(scale, block), [&](int level, float s) -> float { return level * s; });
       const float result_5 = Numbers::multiply(float(levels_1), scale_0);
-      gradient[k] = result_5;
+      given[k] = result_5;
     }
-    return gradient;
+    return given;
   }
 
   const Settings& settings;
   uint64_t n;
-  const unsigned char* scale_at;
-  const unsigned char* levels_at;
+  const unsigned char* scale_0_at;
+  const unsigned char* levels_1_at;
 };
 
 struct Codec {
@@ -68,6 +68,7 @@ struct Codec {
   static constexpr uint32_t kOverflow = 0x7f800000u;
   static constexpr uint32_t kSlots = 1, kStates = 0;
   static constexpr bool kHasBlocks = true, kOrdered = false, kSecondForKept = false;
+  static constexpr bool kSendsBlocks = true;
   using Decoder = codec::Decoder;
 
   template <class Work, class Source>
@@ -75,13 +76,13 @@ struct Codec {
     [[maybe_unused]] const Settings& settings = work.launch.codec;
     [[maybe_unused]] const uint64_t n = work.segment.n;
     const Sections at(n, settings.log2_block);
-    unsigned char* const scale_at = in_global(work.segment.payload) + at.scale;
-    unsigned char* const levels_at = in_global(work.segment.payload) + at.levels;
+    unsigned char* const scale_0_at = in_global(work.segment.payload) + at.scale_0;
+    unsigned char* const levels_1_at = in_global(work.segment.payload) + at.levels_1;
     const float result_6 = from_bits(2143289344u);
     for (uint64_t first = work.begin; first < work.end; first = work.behind(first)) {
       const uint32_t size = work.size_at(first);
       [[maybe_unused]] const uint64_t entry = work.block_at(first);
-      Magnitude reduced_1;
+      Magnitude reduced1;
       for (uint32_t at_piece = 0; at_piece < size; at_piece += kPiece) {
         const Piece piece = work.load(source, first, at_piece, size);
         for (uint32_t row = 0; row < piece.size; row += kRow) {
@@ -91,12 +92,12 @@ struct Codec {
           #pragma unroll
           for (uint32_t k = 0; k < 4; ++k) {
             const float gradient_0 = x[k];
-            if (k < rest) reduced_1.take(gradient_0);
+            if (k < rest) reduced1.take(gradient_0);
           }
         }
       }
       // 13: float* scale = map(block_reduce(gradient, block, magnitude), scale_of);
-      const float x_1 = of_block(reduced_1, settings.block);
+      const float x_1 = of_block(reduced1, settings.block);
       const bool if_4 = !is_finite(x_1);
       const float scale_9 = divide(x_1, 7.0f);
       const float result_25 = (if_4 || (scale_9 < 7.52316384526264e-37f)) ? (if_4 ? result_6 : 0.0f) : divide(multiply(7.0f, (!is_finite(7.0f * scale_9)) ? from_bits(bits(scale_9) - 1u) : scale_9), 7.0f);
@@ -104,7 +105,7 @@ struct Codec {
       const bool v27 = 0.0f < result_25;
       const float v30 = 1.0f / result_25;
       if (work.begins_block(size)) {
-        store_one<32>(result_25, scale_at, entry);
+        store_one<32>(result_25, scale_0_at, entry);
       }
       for (uint32_t at_piece = 0; at_piece < size; at_piece += kPiece) {
         const Piece piece = work.again(source, first, at_piece, size);
@@ -112,19 +113,19 @@ struct Codec {
           const uint32_t j = row + 4 * work.lane, rest = work.rest(piece, j);
           [[maybe_unused]] const uint64_t i = piece.first + j;
           const Quad<float> x = work.quad(j);
-          Quad<uint32_t> levels_codes;
+          Quad<uint32_t> levels_1_codes;
           Quad<float> kept_back;
           const bool keeps_back = work.residual_out != nullptr;
           #pragma unroll
           for (uint32_t k = 0; k < 4; ++k) {
             const float gradient_0 = x[k];
             const int32_t result_35 = v27 ? round_to_int<4>(gradient_0 * v30) : 0;
-            levels_codes[k] = code_of(result_35);
+            levels_1_codes[k] = code_of(result_35);
             // 22: gradient = map(levels, spread(scale, block), [&](int level, float s) -> float { return level * s; });
             const float v39 = gradient_0 - (float(result_35) * result_25);
             kept_back[k] = v39;
           }
-          store_quad<4>(levels_codes, levels_at, i, rest);
+          store_quad<4>(levels_1_codes, levels_1_at, i, rest);
           if (keeps_back) work.keep_back(kept_back, i, rest);
         }
       }

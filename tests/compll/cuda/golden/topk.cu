@@ -8,10 +8,10 @@ namespace casync::compll::cuda::codec_topk {
 
 /// How many elements arrays have whose sizes the program computes.
 struct Lengths {
-  uint64_t size_0;  ///< selected(ratio, gradient.size)
+  uint64_t size0;  ///< selected(ratio, gradient.size)
 
   COMPLL_BOTH Lengths([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings) {
-    size_0 = opaque(least<uint64_t>(n, to_uint(min(double(static_cast<uint32_t>(n)), max(1.0, exact_ceil(multiply(static_cast<double>(settings.parameters[0]), double(static_cast<uint32_t>(n)))))))));
+    size0 = opaque(least<uint64_t>(n, wide::to_uint(wide::min(wide::to_double(wide::Uint(n)), wide::max(double(1), wide::ceil(wide::multiply(wide::to_double(settings.parameters[0]), wide::to_double(wide::Uint(n)))))))));
   }
 };
 
@@ -22,21 +22,21 @@ COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings) {
 
 /// Where a payload's sections lie.
 struct Sections {
-  uint64_t place, place_end;
-  uint64_t value, value_end;
+  uint64_t place_0, place_0_end;
+  uint64_t value_1, value_1_end;
 
   COMPLL_BOTH Sections([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings,
       [[maybe_unused]] const Lengths& lengths) {
-    const uint64_t size_0 = lengths.size_0;
-    place = kHeaderBytes;
-    place_end = end_of_section(place, size_0, 32);
-    value = section_behind(place_end);
-    value_end = end_of_section(value, size_0, 32);
+    const uint64_t size0 = lengths.size0;
+    place_0 = kHeaderBytes;
+    place_0_end = end_of_section(place_0, size0, 32);
+    value_1 = section_behind(place_0_end);
+    value_1_end = end_of_section(value_1, size0, 32);
   }
 };
 
 __device__ inline void clear_gaps([[maybe_unused]] const Sections& sections, [[maybe_unused]] unsigned char* payload) {
-  clear_gap(payload, sections.place_end, sections.value);
+  clear_gap(payload, sections.place_0_end, sections.value_1);
 }
 
 struct Encode {
@@ -55,7 +55,7 @@ struct Encode {
 
     COMPLL_BOTH Memory([[maybe_unused]] uint64_t n, [[maybe_unused]] const Settings& settings,
       [[maybe_unused]] const Lengths& lengths) {
-      const uint64_t size_0 = lengths.size_0;
+      const uint64_t size0 = lengths.size0;
       const uint64_t tiles = tiles_for(n, tile_elements(settings));
       Places places;
       places.take(sizeof(Control));
@@ -67,7 +67,7 @@ struct Encode {
       place_7_entries = places.take(8 * n);
       place_7_lengths = places.take(4 * kWarps * tiles);
       place_7_ties = places.take(8 * kMostTies);
-      place_7 = places.take(4 * size_0);
+      place_7 = places.take(4 * size0);
       all = places.end();
     }
   };
@@ -88,7 +88,7 @@ struct Encode {
   __device__ static void stage_0(Part& part) {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
-    const uint64_t size_0 = lengths.size_0;
+    const uint64_t size0 = lengths.size0;
     const Search place_7_search{part.at<Selection>(at.place_7_selection), {part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<uint32_t>(at.place_7)};
     {
       Held<float> gradient_0;
@@ -99,11 +99,11 @@ struct Encode {
         return result_6;
       };
       const auto place_7_key = [&](uint64_t i) { return key_of(map_t0(i)); };
-      list_largest(part, n, place_7_key, static_cast<uint32_t>(size_0), place_7_search, Input<>(part, at.input, gradient_0));
+      list_largest(part, n, place_7_key, static_cast<uint32_t>(size0), place_7_search, Input<>(part, at.input, gradient_0));
     }
     __syncthreads();
     if (!part.is_last()) return;
-    choose_digit<0>(part, place_7_search, static_cast<uint32_t>(size_0));
+    choose_digit<0>(part, place_7_search, static_cast<uint32_t>(size0));
     part.end_turn();
   }
 
@@ -130,9 +130,9 @@ struct Encode {
   __device__ static void stage_3(Part& part) {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
-    const uint64_t size_0 = lengths.size_0;
+    const uint64_t size0 = lengths.size0;
     const Search place_7_search{part.at<Selection>(at.place_7_selection), {part.at<uint64_t>(at.place_7_entries), part.at<uint32_t>(at.place_7_lengths), part.at<uint64_t>(at.place_7_told), part.at<uint64_t>(at.place_7_ties)}, part.at<uint32_t>(at.place_7)};
-    pick_largest(part, n, place_7_search, size_0);
+    pick_largest(part, n, place_7_search, size0);
     if (!part.is_last()) return;
     part.end_turn();
   }
@@ -140,19 +140,19 @@ struct Encode {
   __device__ static void stage_4(Part& part) {
     const uint64_t n = part.n;
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
-    const uint64_t size_0 = lengths.size_0;
+    const uint64_t size0 = lengths.size0;
     const Array<uint32_t> place_7{part.at<uint32_t>(at.place_7)};
-    store_section<32>(part.evenly(), size_0, place_7, in_global(part.segment.payload) + sections.place);
+    store_section<32>(part.evenly(), size0, place_7, in_global(part.segment.payload) + sections.place_0);
     const Array<float> gradient_0{part.input(at.input)};
     // 12: float* value = gather(gradient, place);
     const auto value_10 = [&](uint64_t i) -> float {
       const uint32_t place_9 = place_7(i);
       return element(n, gradient_0, place_9);
     };
-    store_section<32>(part.evenly(), size_0, value_10, in_global(part.segment.payload) + sections.value);
+    store_section<32>(part.evenly(), size0, value_10, in_global(part.segment.payload) + sections.value_1);
     __syncthreads();
     // The residual is what was encoded, which is there, less what decoding gives.
-    if (part.segment.residual_out != nullptr) add_at(part.evenly(), size_0, place_7, value_10, n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });
+    if (part.segment.residual_out != nullptr) add_at(part.evenly(), size0, place_7, value_10, n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });
     if (!part.is_last()) return;
     write_header<kNumber, kVersion>(part);
     if (threadIdx.x == 0) clear_gaps(sections, in_global(part.segment.payload));
@@ -207,11 +207,11 @@ struct Decode {
 
   __device__ static void stage_1(Part& part, [[maybe_unused]] const unsigned char* payload) {
     const auto& [lengths, at, sections] = part.geometry<Geometry>();
-    const uint64_t size_0 = lengths.size_0;
-    const auto place_11 = Section<uint32_t, 32>{payload + sections.place};
-    const auto value_12 = Section<float, 32>{payload + sections.value};
+    const uint64_t size0 = lengths.size0;
+    const auto place_11 = Section<uint32_t, 32>{payload + sections.place_0};
+    const auto value_12 = Section<float, 32>{payload + sections.value_1};
     // 20: gradient = scatter(place, value, gradient.size);
-    give_at(part.evenly(), size_0, place_11, value_12);
+    give_at(part.evenly(), size0, place_11, value_12);
     if (!part.is_last()) return;
     part.clear(at.cleared);
     part.end_turn();

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's plugin beside what it should cost: overlap with backward(), cost of a gradient, hook beside optimizer.
+
+    tests/bench/torch_plugin/run.py [BUILD] [overlap] [cost] [ways]
+
+overlap  eight layers whose gradients become ready 50 ms apart, 50 ms of wire each: a step beside the ideal pipeline of 450 ms
+cost     microseconds that Python adds to a gradient of 4 KiB: hook, submission and wait, beside one call of C for all
+ways     a step of an MLP over a paced link: DDP with the hook, DistributedOptimizer, and with model= (priorities pay)
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+LAYERS, LAYER_S = 8, 0.05
+ELEMENTS = 1_562_500  # 6.25 MB: 50 ms at 1 Gb/s, once to the owner or from it, half of it each way twice
+
+
+def launch(build, ranks, arguments, **environment):
+    """The JSON that rank 0 prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        variables = {**os.environ, "PYTHONPATH": os.environ.get("PYTHONPATH", f"{build}/python"), "OMP_NUM_THREADS": "1"}
+        processes = []
+        for rank in range(ranks):
+            place = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
+            place["MASTER_PORT"] = str(20000 + os.getpid() % 20000)
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, __file__, "--rank", str(rank), *arguments],
+                    env={**variables, **place, **environment}, stdout=subprocess.PIPE, text=True, cwd=folder,
+                )  # fmt: skip
+            )
+        outputs = [process.communicate()[0] for process in processes]
+        assert all(process.returncode == 0 for process in processes), outputs
+        return json.loads(outputs[0].splitlines()[-1])
+
+
+def sleeping_layers(torch):
+    class Sleep(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, weight):
+            ctx.elements = weight.numel()
+            return x + 0 * weight[0]
+
+        @staticmethod
+        def backward(ctx, gradient):
+            time.sleep(LAYER_S)
+            return gradient, torch.ones(ctx.elements)
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(ELEMENTS))
+
+        def forward(self, x):
+            return Sleep.apply(x, self.weight)
+
+    return torch.nn.Sequential(*[Layer() for _ in range(LAYERS)])
+
+
+def steps(way, net, batch, count, codec):
+    """Seconds of each step."""
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    import casync.torch
+
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-6)
+    run = net
+    if way == "hook":
+        run = DistributedDataParallel(net, bucket_cap_mb=1)
+        state = casync.torch.State(codec=codec)
+        run.register_comm_hook(state, casync.torch.comm_hook)
+    else:
+        model = net if way == "deferred" else None
+        optimizer = casync.torch.DistributedOptimizer(optimizer, net.named_parameters(), model=model, codec=codec)
+    seconds = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        optimizer.zero_grad()
+        run(batch).sum().backward()
+        optimizer.step()
+        seconds.append(time.perf_counter() - begin)
+    return seconds[2:]
+
+
+def rank_overlap(way):
+    import torch
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo")
+    seconds = steps(way, sleeping_layers(torch), torch.zeros(1, requires_grad=True), 7, "none")
+    return {"median": statistics.median(seconds), "least": min(seconds)}
+
+
+def rank_ways(way):
+    import torch
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo")
+    torch.manual_seed(0)
+    layers = [torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()) for _ in range(12)]
+    seconds = steps(way, torch.nn.Sequential(*layers), torch.randn(1024, 512), 22, "none")
+    return {"median": statistics.median(seconds), "least": min(seconds)}
+
+
+def rank_cost(_):
+    """One rank alone, so that nobody waits for a network."""
+    import torch
+
+    import casync.torch
+
+    count = 400
+    parameters = [torch.nn.Parameter(torch.zeros(1024)) for _ in range(count)]
+    optimizer = casync.torch.DistributedOptimizer(
+        torch.optim.SGD(parameters, lr=0.0), [(f"p{i}", p) for i, p in enumerate(parameters)], codec="none"
+    )
+    gradients = [torch.ones(1024) for _ in parameters]
+    hooked, plain = [], []
+    session = casync.Session(codec="none", rank=0, size=1)
+    ids = [session.declare(f"p{i}", 1024) for i in range(count)]
+    from casync import _library
+
+    numbers, handles = (ctypes.c_uint32 * count)(*ids), (ctypes.c_uint64 * count)()
+    addresses = (ctypes.c_void_p * count)(*[gradient.data_ptr() for gradient in gradients])
+    sizes = (ctypes.c_size_t * count)(*[4096] * count)
+    library, finite = _library.load(), ctypes.c_int32()
+    for _ in range(50):
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient
+        begin = time.perf_counter()
+        for parameter in parameters:
+            optimizer.casync._gradients._ready(parameter)
+        optimizer.synchronize()
+        hooked.append(time.perf_counter() - begin)
+        optimizer.casync._synchronized = False
+        begin = time.perf_counter()
+        library.casync_session_submit(session.address, count, numbers, addresses, sizes, handles)
+        library.casync_session_step(session.address, ctypes.byref(finite), None, 0)
+        plain.append(time.perf_counter() - begin)
+    micro = 1e6 / count
+    return {"plugin_us": min(hooked) * micro, "runtime_us": min(plain) * micro,
+            "plugin_median_us": statistics.median(hooked) * micro}  # fmt: skip
+
+
+def main():
+    if "--rank" in sys.argv:
+        kind, way = sys.argv[3], sys.argv[4]
+        print(json.dumps(globals()[f"rank_{kind}"](way)))
+        return
+    wanted = [argument for argument in sys.argv[1:] if argument in ("overlap", "cost", "ways")] or ["overlap", "cost", "ways"]
+    build = next((argument for argument in sys.argv[1:] if argument not in wanted), str(ROOT / "build/release"))
+    if "overlap" in wanted:
+        ideal = LAYERS * LAYER_S + LAYER_S
+        for way in ("hook", "optimizer", "deferred"):
+            result = launch(build, 2, ["overlap", way], CASYNC_LINK="1gbit")
+            print(f"overlap, {way}: median {result['median'] * 1e3:.0f} ms, least {result['least'] * 1e3:.0f} ms, "
+                  f"ideal {ideal * 1e3:.0f} ms: {result['median'] / ideal:.2f} x", flush=True)  # fmt: skip
+    if "cost" in wanted:
+        result = launch(build, 1, ["cost", "-"])
+        print(f"cost of a gradient of 4 KiB: plugin {result['plugin_us']:.1f} us (median {result['plugin_median_us']:.1f}), "
+              f"of that the runtime {result['runtime_us']:.1f} us", flush=True)  # fmt: skip
+    if "ways" in wanted:
+        for link in ("", "1gbit"):
+            for way in ("hook", "optimizer", "deferred"):
+                result = launch(build, 2, ["ways", way], **({"CASYNC_LINK": link} if link else {}))
+                print(f"{link or 'no pace'}, {way}: median {result['median'] * 1e3:.1f} ms, "
+                      f"least {result['least'] * 1e3:.1f} ms", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

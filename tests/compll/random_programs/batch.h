@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compll/ops/generated.h"
+
+namespace casync::compll::test {
+
+/// A way to compile generated C++: an instruction set, and how hard the compiler tries.
+struct CompilerSettings {
+  std::string instruction_set;  ///< `native`, `avx2`, `sse4` or `plain`
+  bool optimized = false;       ///< by the flags that codec files are compiled with, else by -O1
+};
+
+/// Compiles texts of compll::cpu_text, of codecs with different names, as one translation unit into a shared object,
+/// and loads it. Its files are in `folder`. The object stays loaded. The names of the codecs are those of the texts.
+/// CompileError: the compiler's message.
+Result<std::vector<const GeneratedCodec*>> compile_batch(const std::vector<std::string>& names,
+                                                         const std::vector<std::string>& texts,
+                                                         const CompilerSettings& settings, const std::string& folder);
+
+}  // namespace casync::compll::test

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A libpmix.so.2 of the tests: one process, a map, and answers from another thread. PMIX_DOUBLE_RANK is its rank.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace {
+
+struct Process {
+  char space[256];
+  std::uint32_t rank;
+};
+struct Value {
+  std::uint16_t type;
+  union {
+    char* text;
+    char room[64];
+  };
+};
+using GetCallback = void (*)(int, Value*, void*);
+
+constexpr int kNotFound = -46, kNoServer = -25;
+
+std::mutex mutex;
+std::map<std::string, std::string> waiting, committed;
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) int PMIx_Init(Process* self, void*, std::size_t) {
+  const char* const rank = std::getenv("PMIX_DOUBLE_RANK");
+  if (rank == nullptr) return kNoServer;
+  std::strcpy(self->space, "double");
+  self->rank = static_cast<std::uint32_t>(std::atoi(rank));
+  return 0;
+}
+
+__attribute__((visibility("default"))) int PMIx_Finalize(const void*, std::size_t) { return 0; }
+
+__attribute__((visibility("default"))) int PMIx_Put(std::uint8_t, const char* key, Value* value) {
+  const std::lock_guard lock(mutex);
+  waiting[key] = value->text;
+  return 0;
+}
+
+__attribute__((visibility("default"))) int PMIx_Commit() {
+  const std::lock_guard lock(mutex);
+  committed.insert(waiting.begin(), waiting.end());
+  return 0;
+}
+
+__attribute__((visibility("default"))) int PMIx_Get_nb(const Process* from, const char* name, const void*, std::size_t,
+                                                       GetCallback call, void* context) {
+  if (from->rank != 0) return kNotFound;
+  std::thread([key = std::string(name), call, context] {
+    std::string text;
+    bool known = false;
+    {
+      const std::lock_guard lock(mutex);
+      known = committed.count(key) != 0;
+      if (known) text = committed[key];
+    }
+    Value value{};
+    value.type = 3;
+    value.text = text.data();
+    call(known ? 0 : kNotFound, known ? &value : nullptr, context);
+  }).detach();
+  return 0;
+}
+
+__attribute__((visibility("default"))) const char* PMIx_Error_string(int status) {
+  return status == kNoServer ? "UNREACHABLE" : "ERROR";
+}
+}

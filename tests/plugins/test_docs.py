@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The code on docs/plugins.md, as it is printed there."""
+
+import pathlib
+import re
+
+import ranks
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/plugins.md"
+
+
+def train(rank):
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    names = {}
+    exec(compile(program, str(PAGE), "exec"), names)
+    parameters, loss = names["train"]()
+    return {name: value.tobytes() for name, value in parameters.items()}, loss.item(), parameters["bias"].item()
+
+
+def test_the_plugin_on_the_page_trains_and_leaves_the_same_parameters_on_every_rank():
+    first, second = ranks.values(__file__, "train", 2)
+    assert first == second
+    _, loss, bias = first
+    assert loss < 1e-2 and abs(bias - 3) < 0.1

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras 3: model.fit with DistributedOptimizer and the callbacks, checkpoints of residuals, and the answers to what cannot
+work."""
+
+import os
+
+import numpy
+import pytest
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+tensorflow = pytest.importorskip("tensorflow")
+keras = pytest.importorskip("keras")
+import ranks  # noqa: E402
+
+import casync.tensorflow  # noqa: E402
+
+SAMPLES, BATCH = 64, 8
+
+
+def data():
+    random = numpy.random.default_rng(7)
+    x = random.standard_normal((SAMPLES, 12)).astype(numpy.float32)
+    return x, (x @ random.standard_normal((12, 3)) > 0).astype(numpy.float32)
+
+
+def make(seed=0):
+    keras.utils.set_random_seed(seed)
+    # With names, because Keras numbers the models of one process.
+    layers = [keras.layers.Dense(40, activation="relu", name="first"), keras.layers.Dense(3, activation="sigmoid", name="last")]
+    return keras.Sequential([keras.layers.Input((12,)), *layers], name="net")
+
+
+def weights_of(model):
+    return [weight.tobytes() for weight in model.get_weights()]
+
+
+def fit(rank, size=2, optimizer=None, epochs=2, policy=None, seed=None, callbacks=(), **compile_options):
+    """Each rank takes its part of every global batch of 2 * BATCH samples. Returns (model, history)."""
+    if policy:
+        keras.mixed_precision.set_global_policy(policy)
+    model = make(rank if seed is None else seed)
+    optimizer = optimizer or keras.optimizers.SGD(0.1, momentum=0.9)
+    if size > 1:
+        optimizer = casync.tensorflow.DistributedOptimizer(optimizer)
+        callbacks = [casync.tensorflow.BroadcastCallback(), casync.tensorflow.MetricAverageCallback(), *callbacks]
+    model.compile(optimizer=optimizer, loss="mse", **compile_options)
+    x, y = data()
+    per_rank = 2 * BATCH // size
+    mine = numpy.concatenate([numpy.arange(i + rank * per_rank, i + (rank + 1) * per_rank) for i in range(0, SAMPLES, 2 * BATCH)])
+    history = model.fit(
+        x[mine], y[mine], batch_size=per_rank, epochs=epochs, shuffle=False, verbose=0, callbacks=list(callbacks)
+    )
+    return model, history.history
+
+
+def train(rank):
+    """Every variation in one job, because TensorFlow takes seconds to start."""
+    casync.tensorflow.init(codec="none")
+    result = {}
+    model, history = fit(rank)
+    result["plain"] = model.get_weights(), history["loss"]
+    result["loops in graphs"] = [w.tobytes() for w in fit(rank, steps_per_execution=4)[0].get_weights()]
+    result["plain again"] = weights_of(model)
+    result["eager"] = fit(rank, run_eagerly=True, epochs=1)[0].get_weights()
+    result["mixed_bfloat16"] = weights_of(fit(rank, policy="mixed_bfloat16")[0])
+    scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=2.0**40, dynamic_growth_steps=2)
+    result["mixed_float16"] = weights_of(fit(rank, policy="mixed_float16", optimizer=scaled, epochs=8)[0])
+    result["scale"] = float(scaled.dynamic_scale.numpy())  # began too large: steps were left out on both ranks
+    keras.mixed_precision.set_global_policy("float32")
+    accumulating = keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
+    result["accumulation"] = weights_of(fit(rank, optimizer=accumulating)[0])
+    clipped = keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 3, 0.5), clipnorm=0.5, weight_decay=1e-3)
+    result["clipping"] = weights_of(fit(rank, optimizer=clipped)[0])
+    return result
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return ranks.values(__file__, "train", 2, env={"CASYNC_TIMEOUT_SEC": "120"})
+
+
+def test_ranks_end_with_the_same_weights(trained):
+    first, second = trained
+    for way in ("loops in graphs", "plain again", "mixed_float16", "mixed_bfloat16", "accumulation", "clipping"):
+        assert first[way] == second[way], way
+
+
+def test_the_loss_scale_follows_the_gradients_of_all_ranks(trained):
+    assert trained[0]["scale"] == trained[1]["scale"] < 2.0**40
+
+
+def test_it_is_the_training_of_one_process_with_the_global_batch(trained):
+    model, history = fit(0, size=1)
+    weights, loss = trained[0]["plain"]
+    for ours, wanted in zip(weights, model.get_weights()):
+        numpy.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-6)
+    numpy.testing.assert_allclose(loss, history["loss"], rtol=1e-4)  # metrics are averaged, too
+
+
+def test_steps_in_one_execution_give_the_same(trained):
+    assert trained[0]["loops in graphs"] == trained[0]["plain again"]
+
+
+def test_eager_gives_the_same(trained):
+    for ours, wanted in zip(trained[0]["eager"], trained[1]["eager"]):
+        numpy.testing.assert_array_equal(ours, wanted)
+
+
+def resume(rank, folder):
+    """Six steps, then the same with a checkpoint after three, in both ways of keeping residuals."""
+    casync.tensorflow.init(codec="topk:ratio=0.1")
+    x, y = data()
+    x, y = x[rank::2], y[rank::2]
+
+    def build():
+        model = make(3)
+        model.compile(optimizer=casync.tensorflow.DistributedOptimizer(keras.optimizers.SGD(0.1, momentum=0.9)), loss="mse")
+        model.optimizer.build(model.trainable_variables)
+        return model
+
+    def steps(model, count):
+        for _ in range(count):
+            model.train_on_batch(x, y)
+
+    start = casync.tensorflow.Residuals()
+    none_yet = start.serialize()
+    model = build()
+    steps(model, 3)
+    checkpoint = tensorflow.train.Checkpoint(model=model, optimizer=model.optimizer, casync=casync.tensorflow.Residuals())
+    path = checkpoint.save(f"{folder}/rank{rank}")
+    callback = casync.tensorflow.ResidualsCallback(f"{folder}/residuals-{{rank}}")
+    callback.on_epoch_end(0)
+    steps(model, 3)
+    wanted = weights_of(model)
+
+    again = build()
+    checkpoint = tensorflow.train.Checkpoint(model=again, optimizer=again.optimizer, casync=casync.tensorflow.Residuals())
+    checkpoint.restore(path).assert_consumed()
+    steps(again, 3)
+    by_checkpoint = weights_of(again)
+
+    third = build()
+    tensorflow.train.Checkpoint(model=third, optimizer=third.optimizer).restore(path).expect_partial()
+    callback.on_train_begin()
+    steps(third, 3)
+    by_callback = weights_of(third)
+
+    forgetful = build()
+    tensorflow.train.Checkpoint(model=forgetful, optimizer=forgetful.optimizer).restore(path).expect_partial()
+    steps(forgetful, 3)
+    return wanted, by_checkpoint, by_callback, weights_of(forgetful), len(none_yet)
+
+
+def test_training_goes_on_byte_for_byte_from_checkpoints_of_residuals(tmp_path):
+    for wanted, by_checkpoint, by_callback, forgetful, _ in ranks.values(__file__, "resume", 2, folder=str(tmp_path)):
+        assert by_checkpoint == wanted
+        assert by_callback == wanted
+        assert forgetful != wanted, "residuals made no difference, so this test shows nothing"
+
+
+def refuse(rank):
+    """One rank: what cannot work is refused while the graph is made."""
+    casync.tensorflow.init(codec="none", rank=0, size=1, transport="loopback")
+    x, y = data()
+    answers = {}
+
+    def note(name, function):
+        try:
+            function()
+        except Exception as error:
+            answers[name] = type(error).__name__, str(error)
+
+    def fit_with(optimizer, **options):
+        model = make()
+        model.compile(optimizer=optimizer, loss="mse", **options)
+        model.fit(x, y, verbose=0)
+
+    wrap = casync.tensorflow.DistributedOptimizer
+    note("xla", lambda: fit_with(wrap(keras.optimizers.SGD()), jit_compile=True))
+    note("twice", lambda: wrap(wrap(keras.optimizers.SGD())))
+    note("inside", lambda: wrap(keras.optimizers.LossScaleOptimizer(wrap(keras.optimizers.SGD()))))
+    note("a branch", lambda: fit_with(keras.optimizers.LossScaleOptimizer(wrap(keras.optimizers.SGD()))))
+    weight = tensorflow.Variable([1.0, 2.0], name="weight")
+    double = tensorflow.Variable(numpy.ones(2), name="double")
+
+    def gradient(sources):
+        with tensorflow.GradientTape() as tape:
+            loss = tensorflow.reduce_sum(weight) + tensorflow.cast(tensorflow.reduce_sum(double), tensorflow.float32)
+        return casync.tensorflow.DistributedGradientTape(tape).gradient(loss, sources)
+
+    note("one twice", lambda: gradient([weight, weight]))
+    note("float64", lambda: gradient([double]))
+    with tensorflow.GradientTape() as tape:
+        constant = tensorflow.constant([1.0])
+        tape.watch(constant)
+        loss = constant * 2
+    note("no name", lambda: casync.tensorflow.DistributedGradientTape(tape).gradient(loss, [constant]))
+    return answers
+
+
+def test_what_cannot_work_is_refused_by_name():
+    (answers,) = ranks.values(__file__, "refuse", 1)
+    for name, words in {
+        "xla": ("Unavailable", "jit_compile=False"),
+        "twice": ("InvalidArgument", "reduced twice"),
+        "inside": ("InvalidArgument", "wrap the outer one"),
+        "a branch": ("InvalidArgument", "DistributedOptimizer(LossScaleOptimizer"),
+        "one twice": ("InvalidArgument", "weight is there twice"),
+        "float64": ("InvalidArgument", "double is float64"),
+        "no name": ("InvalidArgument", "source 0"),
+    }.items():
+        assert answers[name][0] == words[0] and words[1] in answers[name][1], (name, answers.get(name))
+
+
+def save_and_load(rank, folder):
+    casync.tensorflow.init(codec="none", rank=0, size=1, transport="loopback")
+    x, y = data()
+    model = make()
+    model.compile(optimizer=casync.tensorflow.DistributedOptimizer(keras.optimizers.Adam(0.01)), loss="mse")
+    model.fit(x, y, epochs=1, verbose=0)
+    model.save(f"{folder}/model.keras")
+    casync.tensorflow.shutdown()
+    loaded = keras.models.load_model(f"{folder}/model.keras")
+    assert type(loaded.optimizer) is keras.optimizers.Adam
+    loaded.fit(x, y, epochs=1, verbose=0)  # by itself, without a session
+    slots = [variable.numpy() for variable in loaded.optimizer.variables]
+    again = casync.tensorflow.DistributedOptimizer(loaded.optimizer)
+    for before, after in zip(slots, again.variables):
+        numpy.testing.assert_array_equal(before, after.numpy())
+    return True
+
+
+def test_a_saved_model_loads_without_casync_and_is_wrapped_again_with_its_state(tmp_path):
+    assert ranks.values(__file__, "save_and_load", 1, folder=str(tmp_path)) == [True]

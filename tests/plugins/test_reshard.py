@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Residuals that go from one number of ranks to another: nothing that was not sent is lost."""
+
+import pickle
+
+import numpy
+import pytest
+import ranks
+
+import casync
+from casync import errors, reshard
+
+ELEMENTS, STEPS = 5000, 4
+
+
+def gradient(rank, step):
+    return numpy.random.default_rng(100 * rank + step).standard_normal(ELEMENTS).astype(numpy.float32)
+
+
+def train(rank, folder, first, last, old=None):
+    """Applied sum of some steps, and this rank's state after them. `old`: goes on from the states of so many ranks."""
+    applied = numpy.zeros(ELEMENTS)
+    with casync.Session(plan=f"{folder}/plan.txtpb") as session:
+        identity = session.declare("w", ELEMENTS)
+        if old:
+            states = [pickle.load(open(f"{folder}/{one}.state", "rb")) for one in range(old)]
+            session.load_state_dict(reshard.reshard(states[::-1], rank, session.size))
+        for step in range(first, last):
+            array = gradient(rank, step)
+            session.submit(identity, array)
+            session.step()
+            applied += array
+        state = session.state_dict()
+        if not old:
+            pickle.dump(state, open(f"{folder}/{rank}.state", "wb"))
+    return applied, state
+
+
+def not_sent(states):
+    """Of the mean: a rank's own residual counts 1 / ranks, and wholly where it encodes the mean."""
+    total = numpy.zeros(ELEMENTS)
+    for state in states:
+        weight = numpy.ones(ELEMENTS)
+        for first, count in state["gradients"]["w"]["owned"]:
+            weight[first : first + count] = len(states)
+        total += weight * state["gradients"]["w"]["residual"]
+    return total / len(states)
+
+
+def mean(ranks_, first, last):
+    return sum(numpy.float64(gradient(rank, step)) for rank in range(ranks_) for step in range(first, last)) / ranks_
+
+
+@pytest.mark.parametrize("strategy, old, new", [
+    ("PS", 3, 2), ("PS", 2, 4), ("PS", 2, 1), ("PS", 1, 2), ("PS", 2, 2), ("ALL_GATHER", 3, 2),
+])  # fmt: skip
+def test_what_was_not_sent_is_sent_by_another_number_of_ranks(tmp_path, strategy, old, new):
+    (tmp_path / "plan.txtpb").write_text(
+        f'version: 1\ndefault {{ codec {{ name: "onebit" }} strategy: {strategy} partitions: 3 }}\n'
+    )
+    before = ranks.values(__file__, "train", old, first=0, last=4, folder=str(tmp_path))
+    left_out = mean(old, 0, 4) - before[0][0]
+    assert numpy.abs(left_out).max() > 0.05  # so there is something to lose
+    assert numpy.allclose(left_out, not_sent([state for _, state in before]), atol=1e-5)
+    after = ranks.values(__file__, "train", new, first=4, last=7, old=old, folder=str(tmp_path))
+    everything = mean(old, 0, 4) + mean(new, 4, 7)
+    applied = before[0][0] + after[0][0]
+    assert numpy.allclose(everything - applied, not_sent([state for _, state in after]), atol=2e-5)
+
+
+def state(rank, size=2, **options):
+    return {"step": 3, "ranks": size, "rank": rank, "gradients": {
+        "w": {"codec": "onebit", "residual": numpy.ones(4, numpy.float32), "owned": [[2 * rank, 2]]}}, **options}  # fmt: skip
+
+
+def test_states_that_do_not_belong_together_are_refused_by_rank_and_gradient():
+    def refused(states, size=3):
+        with pytest.raises(errors.InvalidArgument) as error:
+            reshard.reshard(states, 0, size)
+        return str(error.value)
+
+    assert refused([state(0)]) == "states of ranks [0], expected those of all 2 ranks, once each"
+    assert "rank 1 has step 4" in refused([state(0), state(1, step=4)])
+    assert "gradient w is not in the states of both" in refused([state(0), state(1, gradients={})])
+    momentum = [state(rank) for rank in range(2)]
+    del momentum[1]["gradients"]["w"]["owned"]
+    assert "gradient w: onebit keeps more than a residual" in refused(momentum)
+    assert reshard.reshard(momentum, 1, 2) is momentum[1]

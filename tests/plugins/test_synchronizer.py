@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The seam that all frameworks' plugins use: casync.synchronizer, casync.exchange and the public part of Session."""
+
+import ast
+import pathlib
+import threading
+
+import numpy
+import pytest
+import ranks
+
+from casync import errors, exchange
+from casync.synchronizer import Synchronizer
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "plugins/python/casync"
+
+
+def arrays_of(rank, step, names=("a", "b", "c")):
+    return {name: numpy.full(100, (rank + 1) * (at + 1) + step, numpy.float32) for at, name in enumerate(names)}
+
+
+def with_callbacks(rank, steps=20):
+    """Results by step, and how often each callback came with what."""
+    seam = Synchronizer(codec="none")
+    ids = {name: seam.declare(name, (100,)) for name in ("a", "b", "c")}
+    results, calls = [], []
+    for step in range(steps):
+        arrays = arrays_of(rank, step)
+        order = sorted(ids, reverse=rank == 1)  # ranks may differ in their order
+        addresses = [arrays[name].ctypes.data for name in order]
+        seam.submit([ids[name] for name in order], addresses, arrays, lambda id, error: calls.append((id, error)))
+        assert not seam.missing()
+        assert seam.end_step().finite
+        assert sorted(calls) == sorted((id, None) for id in ids.values())
+        calls.clear()
+        results.append({name: array[0].item() for name, array in arrays.items()})
+    seam.close()
+    return results
+
+
+def test_gradients_are_averaged_and_each_callback_comes_once_before_the_step_ends():
+    for results in ranks.values(__file__, "with_callbacks", 2):
+        for step, result in enumerate(results):
+            assert result == {"a": 1.5 + step, "b": 3 + step, "c": 4.5 + step}
+
+
+def declares_late(rank):
+    seam = Synchronizer(codec="none")
+    results = []
+    for step in range(3):
+        arrays = {f"g{i}": numpy.full(10 + i, rank + i, numpy.float32) for i in range(step + 1)}
+        for name in sorted(arrays, reverse=rank == 1):
+            identity = seam.declare(name, arrays[name].shape)
+            assert seam.declare(name, arrays[name].shape) == identity
+        for name, array in arrays.items():
+            seam.submit([seam.declare(name, array.shape)], [array.ctypes.data], array)
+        seam.end_step()
+        results.append([array[0].item() for array in arrays.values()])
+    with pytest.raises(errors.InvalidArgument, match="g0 was declared as"):
+        seam.declare("g0", (11,))
+    seam.close()
+    return results
+
+
+def test_gradients_may_be_declared_between_steps():
+    for results in ranks.values(__file__, "declares_late", 2):
+        assert results == [[0.5], [0.5, 1.5], [0.5, 1.5, 2.5]]
+
+
+def names_the_culprit(rank):
+    seam = Synchronizer(codec="none")
+    ids = [seam.declare(name, (4,)) for name in ("fc.weight", "fc.bias")]
+    first, second = numpy.ones(4, numpy.float32), numpy.ones(4, numpy.float32)
+    seam.submit(ids[:1], [first.ctypes.data], first)
+    assert [seam.name_of(id) for id in seam.missing()] == ["fc.bias"]
+    with pytest.raises(errors.InvalidArgument, match="gradient fc.weight is submitted twice in one step"):
+        seam.submit(ids, [first.ctypes.data, second.ctypes.data], first)
+    assert [seam.name_of(id) for id in seam.missing()] == ["fc.bias"]
+    second[1] = numpy.inf if rank == 1 else 1
+    seam.submit(ids[1:], [second.ctypes.data], second)
+    result = seam.end_step()
+    assert seam.last_step is result and not result
+    seam.submit_bucket(ids[:1], first.ctypes.data, first)
+    assert seam.end_step()
+    seam.close()
+    return result.first_non_finite
+
+
+def test_errors_and_answers_name_the_gradient_on_every_rank():
+    assert ranks.values(__file__, "names_the_culprit", 2) == ["fc.bias", "fc.bias"]
+
+
+def ends_while_waiting(rank):
+    seam = Synchronizer(codec="none")
+    identity = seam.declare("weight", (4,))
+    seam.submit_bucket([identity], numpy.ones(4, numpy.float32).ctypes.data)
+    seam.end_step()
+    if rank == 1:
+        raise ValueError("a rank that raises")
+    told, array = threading.Event(), numpy.ones(4, numpy.float32)
+    outcome = []
+
+    def done(id, error):
+        outcome.append((id, error))
+        told.set()
+
+    seam.submit([identity], [array.ctypes.data], array, done)
+    assert told.wait(60)
+    assert outcome[0][0] == identity
+    raise outcome[0][1]
+
+
+def test_a_rank_that_raises_is_told_to_the_callbacks_of_the_others():
+    waiting, raising = ranks.outcomes(__file__, "ends_while_waiting", 2)
+    assert raising.error == "ValueError"
+    assert waiting.error == "PeerFailure"
+    assert "rank 1 ended with ValueError: a rank that raises" in waiting.message
+
+
+def exchanges(rank):
+    arrays = {
+        "float": numpy.array([[-0.0, numpy.nan, 1e-45]] if rank == 2 else [[1, 2, 3]], numpy.float32),
+        "int": numpy.array([2**62 + rank, -1], numpy.int64),
+        "odd": numpy.full(3, rank, numpy.uint8),
+        "bool": numpy.array(rank == 2),
+        "none": numpy.zeros((0, 3), numpy.float64),
+    }
+    exchange.broadcast(arrays, root=2)
+    rows = exchange.gather(numpy.array([rank, 0.1 * rank]))
+    means = exchange.average({"loss": 0.1 * (rank + 1), "matrix": [[rank, 1], [2, 3]]})
+    with pytest.raises(errors.InvalidArgument, match="root is 3: the ranks are 0 to 2"):
+        exchange.broadcast(arrays, root=3)
+    return {name: array.tobytes() for name, array in arrays.items()}, rows, means
+
+
+def test_exchanges_are_exact():
+    outcomes = ranks.values(__file__, "exchanges", 3)
+    for arrays, rows, means in outcomes:
+        assert arrays == outcomes[2][0]
+        assert numpy.frombuffer(arrays["int"], numpy.int64).tolist() == [2**62 + 2, -1]
+        assert numpy.signbit(numpy.frombuffer(arrays["float"], numpy.float32)[0])
+        assert [row.tolist() for row in rows] == [[rank, 0.1 * rank] for rank in range(3)]
+        assert means["loss"] == (0.1 + 0.2 + 0.1 * 3) / 3 and means["loss"].shape == ()
+        assert means["matrix"].tolist() == [[1, 1], [2, 3]]
+
+
+def two_sessions(rank):
+    """Interleaved, as two optimizers have them; the exchange between them opens a third."""
+    first, second = Synchronizer(codec="none"), Synchronizer(codec="int8")
+    a, b = first.declare("weight", (8,)), second.declare("weight", (8,))
+    for step in range(5):
+        one, other = numpy.full(8, rank, numpy.float32), numpy.full(8, rank + 1, numpy.float32)
+        first.submit([a], [one.ctypes.data], one)
+        second.submit([b], [other.ctypes.data], other)
+        if step == 2:
+            exchange.average({"loss": rank})
+        second.end_step()
+        first.end_step()
+    second.close()
+    first.close()
+    return one[0].item(), round(other[0].item(), 2)
+
+
+def test_two_sessions_in_one_process_are_apart():
+    assert ranks.values(__file__, "two_sessions", 2) == [(0.5, 1.5), (0.5, 1.5)]
+
+
+def test_frameworks_use_only_public_parts_of_the_session():
+    """No folder of a framework reaches into another class: an underscore behind a dot is of `self` or of the framework."""
+    of_session = set()
+    for name in ("session", "synchronizer", "exchange", "_library", "_open", "_patience"):
+        for node in ast.walk(ast.parse((PACKAGE / f"{name}.py").read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("_") and not node.name.startswith("__"):
+                of_session.add(node.name)
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+                of_session.add(node.attr)
+    folders = [PACKAGE / name for name in ("torch", "tensorflow", "mxnet") if (PACKAGE / name).is_dir()]
+    for file in [file for folder in folders for file in folder.glob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("casync"):
+                private = [part for part in [*node.module.split("."), *(name.name for name in node.names)]
+                           if part.startswith("_")]  # fmt: skip
+                assert not private, f"{file.name}:{node.lineno} imports {private[0]}"
+            if isinstance(node, ast.Attribute) and node.attr in of_session:
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                assert owner == "self", f"{file.name}:{node.lineno} uses .{node.attr}"

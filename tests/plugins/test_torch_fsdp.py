@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FSDP2 on real meshes of two nodes by two shards, and the process group of the backend "casync"."""
+
+import hashlib
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import ranks  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh  # noqa: E402
+from torch.distributed.fsdp import fully_shard  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+
+import casync.torch  # noqa: E402
+from casync import errors  # noqa: E402
+
+NODES, SHARDS = 2, 2
+STEPS = 4
+
+
+def network():
+    torch.manual_seed(3)
+    return torch.nn.Sequential(
+        *[torch.nn.Sequential(torch.nn.Linear(24, 24), torch.nn.Tanh()) for _ in range(3)], torch.nn.Linear(24, 5)
+    )
+
+
+def loss_of(net, rank, step):
+    x = torch.randn(8, 24, generator=torch.Generator().manual_seed(100 * step + rank))
+    return net(x).square().mean()
+
+
+def alone(world, steps=STEPS):
+    """One process with the whole batch."""
+    net = network()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.2, momentum=0.9)
+    for step in range(steps):
+        optimizer.zero_grad()
+        (sum(loss_of(net, rank, step) for rank in range(world)) / world).backward()
+        optimizer.step()
+    return net.state_dict()
+
+
+def shard(net, mesh):
+    for layer in net:
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(net, mesh=mesh)
+
+
+def train(net, rank, steps=STEPS):
+    """Largest difference from one process, hash of the parameters."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.2, momentum=0.9)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss_of(net, rank, step).backward()
+        optimizer.step()
+    state = {name: getattr(value, "full_tensor", lambda: value)() for name, value in net.state_dict().items()}
+    wanted = alone(dist.get_world_size(), steps)
+    difference = max((state[name] - wanted[name]).abs().max().item() for name in wanted)
+    return difference, hashlib.sha256(b"".join(state[name].numpy().tobytes() for name in wanted)).hexdigest()
+
+
+def begin(backend="gloo"):
+    torch.set_num_threads(1)
+    dist.init_process_group(backend)
+
+
+def with_hook(rank, codec):
+    begin()
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    net = shard(network(), mesh["shards"])
+    state = casync.torch.State(codec=codec, process_group=mesh.get_group("nodes"))
+    casync.torch.fsdp_all_reduce_hook(state).install(net)
+    outcome = train(net, rank)
+    stats, names = state.stats(), sorted(state.state_dict()["gradients"])
+    assert state.last_step.finite and stats["steps"] == STEPS
+    state.close()
+    return outcome, names
+
+
+@pytest.mark.parametrize("codec, error", [("none", 1e-6), ("int8", 0.02)])
+def test_the_hook_averages_shards_between_nodes(codec, error):
+    outcomes = ranks.values(__file__, "with_hook", NODES * SHARDS, torch=True, codec=codec)
+    (_, digest), names = outcomes[0]
+    assert names == ["0", "1", "2", "3"]
+    for (difference, other), _ in outcomes:
+        assert difference <= error and other == digest
+
+
+def native(rank):
+    """FSDP's own two dimensions: refused with the hook, averaged through our process group without it."""
+    begin()
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    net = shard(network(), mesh)
+    state = casync.torch.State(codec="none", process_group=mesh.get_group("nodes"))
+    with pytest.raises(errors.InvalidArgument, match="module .* is on a two-dimensional mesh") as refused:
+        casync.torch.fsdp_all_reduce_hook(state).install(net)
+    net[0].set_all_reduce_hook(casync.torch.fsdp_all_reduce_hook(state))
+    with pytest.raises(errors.InvalidArgument, match="module 0 is on a two-dimensional mesh"):
+        loss_of(net, rank, 0).backward()
+    return str(refused.value)
+
+
+def test_the_hook_beside_fsdps_own_reduction_is_refused():
+    assert len(set(ranks.values(__file__, "native", NODES * SHARDS, torch=True))) == 1
+
+
+def with_process_group(rank, codec):
+    begin()
+    casync.torch.register_backend("casync_nodes", codec=codec)
+    between = [dist.new_group([0, 2], backend="casync_nodes"), dist.new_group([1, 3], backend="casync_nodes")]
+    within = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    groups = [between[rank % 2], within[rank // 2]]
+    mesh = DeviceMesh.from_group(groups, "cpu", mesh=[[0, 1], [2, 3]], mesh_dim_names=("nodes", "shards"))
+    outcome = train(shard(network(), mesh), rank)
+    assert between[rank % 2].stats()["steps"] == STEPS
+    between[rank % 2].shutdown()
+    return outcome
+
+
+@pytest.mark.parametrize("codec, error", [("none", 1e-6), ("int8", 0.02)])
+def test_a_process_group_of_ours_averages_between_the_nodes_of_a_two_dimensional_mesh(codec, error):
+    outcomes = ranks.values(__file__, "with_process_group", NODES * SHARDS, torch=True, codec=codec)
+    for difference, digest in outcomes:
+        assert difference <= error and digest == outcomes[0][1]
+
+
+def with_reduce_scatter(rank, codec):
+    begin()
+    net = shard(network(), init_device_mesh("cpu", (dist.get_world_size(),)))
+    state = casync.torch.State(codec=codec)
+    casync.torch.CompressedReduceScatter(state).install(net)
+    outcome = train(net, rank)
+    state.close()
+    return outcome
+
+
+@pytest.mark.parametrize("codec, error", [("none", 1e-6), ("int8", 0.02)])
+def test_plain_fsdp_reduces_and_scatters_compressed(codec, error):
+    for difference, _ in ranks.values(__file__, "with_reduce_scatter", 3, torch=True, codec=codec):
+        assert difference <= error
+
+
+def as_backend(rank):
+    """DDP, collectives and plain FSDP over a job of our backend alone."""
+    begin("cpu:casync,cuda:casync")
+    size = dist.get_world_size()
+    numbers = torch.tensor([rank, 2**40], dtype=torch.int64)
+    dist.all_reduce(numbers)
+    assert numbers.tolist() == [size * (size - 1) // 2, size * 2**40]
+    exact = torch.tensor([0.1 * (rank + 1)])
+    dist.all_reduce(exact, op=dist.ReduceOp.MAX)
+    parts = [torch.empty(1) for _ in range(size)]
+    dist.all_gather(parts, torch.tensor([float(rank)]))
+    assert [part.item() for part in parts] == list(range(size))
+    value = torch.tensor([rank])
+    dist.broadcast(value, src=1)
+    assert value.item() == 1
+    dist.barrier()
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank})
+    assert objects[1] == {"rank": 1}
+    ddp = DistributedDataParallel(network(), bucket_cap_mb=0.002)
+    of_ddp = train_ddp(ddp, rank)
+    sharded = train(shard(network(), init_device_mesh("cpu", (size,))), rank)
+    assert dist.group.WORLD.stats()["steps"] == 2 * STEPS
+    return of_ddp, sharded
+
+
+def train_ddp(ddp, rank):
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=0.2, momentum=0.9)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(ddp, rank, step).backward()
+        optimizer.step()
+    wanted = alone(dist.get_world_size())
+    return max((value - wanted[name]).abs().max().item() for name, value in ddp.module.state_dict().items())
+
+
+def test_a_job_of_our_backend_trains_with_ddp_and_with_fsdp():
+    for of_ddp, (of_fsdp, _) in ranks.values(__file__, "as_backend", 2, torch=True, env={"CASYNC_CODEC": "none"}):
+        assert of_ddp <= 1e-6 and of_fsdp <= 1e-6

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Submissions that tell the program when they are done.
+#include "runtime/session/completions.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <future>
+
+#include "tests/runtime/session/gradients.h"
+#include "tests/support/ranks.h"
+
+using namespace casync;        // NOLINT(google-build-using-namespace)
+using namespace casync::test;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+/// Submits one gradient; the future holds what its completion was given.
+std::future<Status> start(Session& session, Completions& completions, GradientId id, std::vector<float>& values) {
+  auto told = std::make_shared<std::promise<Status>>();
+  if (const Status status = completions.prepare(1); !status) {
+    told->set_value(status);
+    return told->get_future();
+  }
+  const Submission one{id, view_of(values)};
+  const Result<std::vector<Handle>> handles = session.submit({&one, 1});
+  if (handles) {
+    completions.add((*handles)[0], [told](Handle, const Status& status) { told->set_value(status); });
+  } else {
+    told->set_value(handles.status());
+  }
+  return told->get_future();
+}
+
+}  // namespace
+
+TEST_CASE("completions: one that is done is told while another, submitted earlier, is under way") {
+  std::promise<void> second_done;
+  std::shared_future<void> go_on = second_done.get_future().share();
+  const std::string complaints = with_sessions(2, codec("none"), [&](Session& session, RankContext& context) {
+    Completions completions(session);
+    const Result<GradientId> a = declare(session, "a", 100), b = declare(session, "b", 100);
+    std::vector<float> first = contribution(context.rank, 100, 1), second = contribution(context.rank, 100, 2);
+    std::future<Status> of_first, of_second;
+    if (context.rank == 0) {
+      of_first = start(session, completions, *a, first);
+      of_second = start(session, completions, *b, second);
+      if (!of_second.get()) return std::string("the second failed");
+      if (of_first.wait_for(std::chrono::seconds(0)) == std::future_status::ready) return std::string("too early");
+      second_done.set_value();
+    } else {
+      of_second = start(session, completions, *b, second);
+      go_on.wait();  // rank 0 has been told of the second one
+      of_first = start(session, completions, *a, first);
+      if (!of_second.get()) return std::string("the second failed");
+    }
+    if (!of_first.get()) return std::string("the first failed");
+    if (first != average(2, 100, 1) || second != average(2, 100, 2)) return std::string("wrong averages");
+    return session.step() ? std::string() : std::string("no end of the step");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("completions: each is called once a step, on many steps, and drain() waits for them") {
+  const std::string complaints = with_sessions(2, codec("int8"), [&](Session& session, RankContext& context) {
+    constexpr std::size_t kGradients = 20;
+    Completions completions(session);
+    std::vector<GradientId> ids;
+    for (std::size_t i = 0; i < kGradients; ++i) ids.push_back(*declare(session, "g" + std::to_string(i), 64));
+    std::atomic<int> calls{0}, failures{0};
+    for (int step = 0; step < 50; ++step) {
+      std::vector<std::vector<float>> values(kGradients, contribution(context.rank, 64, 5));
+      std::vector<Submission> submissions;
+      for (std::size_t i = 0; i < kGradients; ++i) submissions.push_back({ids[i], view_of(values[i])});
+      if (!completions.prepare(kGradients)) return std::string("no room");
+      const Result<std::vector<Handle>> handles = session.submit(submissions);
+      if (!handles) return handles.status().text();
+      for (const Handle handle : *handles) {
+        completions.add(handle, [&](Handle, const Status& status) {
+          ++calls;
+          if (!status) ++failures;
+        });
+      }
+      if (const auto ended = session.step(); !ended) return ended.status().text();
+      completions.drain();
+      if (calls != static_cast<int>(kGradients) * (step + 1)) return "calls: " + std::to_string(calls);
+    }
+    return failures == 0 ? std::string() : std::string("some failed");
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("completions: a job that ends tells each of them why") {
+  const std::string complaints = with_sessions(2, codec("none"), [&](Session& session, RankContext& context) {
+    Completions completions(session);
+    const Result<GradientId> id = declare(session, "weight", 100);
+    std::vector<float> values(100, 1.0f);
+    if (context.rank == 1) {
+      if (!session.submit({}, {})) return std::string("no comparison");
+      session.abort("enough");
+      return std::string();
+    }
+    const Status status = start(session, completions, *id, values).get();
+    const bool named = status.message().find("rank 1 aborted the job: enough") != std::string::npos;
+    return named ? std::string() : "told: " + status.text();
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("completions: one that is late ends the job in the session's time, and says who is missing") {
+  const std::string complaints = run_ranks(2, [&](RankContext& context) -> std::string {
+    context.options.codec = CodecChoice{"none", {}};
+    context.options.timeout_s = 1;
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 100);
+    std::vector<float> values(100, 1.0f);
+    if (context.rank == 1) {
+      if (!(*session)->submit({}, {})) return "no comparison";
+      while ((*session)->submit({}, {})) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      return "";
+    }
+    Completions completions(**session);
+    const Status status = start(**session, completions, *id, values).get();
+    const bool named = status.code() == StatusCode::kTimeout && status.message().find("weight") != std::string::npos;
+    return named ? "" : "told: " + status.text();
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("completions: a delayed session tells at once what it has, and later what it reduces") {
+  TemporaryDirectory folder;
+  const std::string plan = folder.path() + "/plan.txtpb";
+  std::ofstream(plan) << "version: 1\nstaleness: 1\ndefault { codec { name: \"none\" } }\n";
+  const std::string complaints = with_sessions(
+      2, [&](SessionOptions& options) { options.plan_file = plan; },
+      [&](Session& session, RankContext& context) -> std::string {
+        Completions completions(session);
+        const Result<GradientId> id = declare(session, "weight", 100);
+        std::vector<float> before(100, 0.0f);
+        for (std::uint32_t step = 1; step < 5; ++step) {
+          std::vector<float> values = contribution(context.rank, 100, step);
+          if (const Status status = start(session, completions, *id, values).get(); !status) return status.text();
+          if (values != before) return "step " + std::to_string(step) + " got another result";
+          before = average(2, 100, step);
+          if (const auto ended = session.step(); !ended) return ended.status().text();
+        }
+        return "";
+      });
+  CHECK(complaints == "");
+}

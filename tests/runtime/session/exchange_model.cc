@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/runtime/session/exchange_model.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace casync::test {
+namespace {
+
+Vector plus(Vector a, const Vector& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+}  // namespace
+
+ExchangeModel::ExchangeModel(const ToldCodec& codec, std::string strategy, std::string node_of, int ranks,
+                             std::size_t elements, std::size_t partitions)
+    : codec_(codec), strategy_(std::move(strategy)), ranks_(ranks), elements_(elements), partitions_(partitions) {
+  if (node_of.empty()) node_of.assign(static_cast<std::size_t>(ranks), 'a');
+  std::string names;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const char name = node_of[static_cast<std::size_t>(rank)];
+    if (names.find(name) == std::string::npos) names += name, nodes_.emplace_back();
+    nodes_[names.find(name)].push_back(rank);
+  }
+}
+
+Vector ExchangeModel::told(const std::string& who, Vector x) {
+  if (!codec_.feedback) return codec_.told(x);
+  Vector& left = left_[who + " " + std::to_string(partition_)];
+  left.resize(x.size(), 0.0);
+  x = plus(std::move(x), left);
+  const Vector arrived = codec_.told(x);
+  for (std::size_t i = 0; i < x.size(); ++i) left[i] = x[i] - arrived[i];
+  return arrived;
+}
+
+Vector ExchangeModel::own(int rank) const {
+  const std::size_t size = elements_ / partitions_;
+  const auto first = (*gradients_)[static_cast<std::size_t>(rank)].begin() + static_cast<long>(partition_ * size);
+  return {first, first + static_cast<long>(size)};
+}
+
+Vector ExchangeModel::sum_of_codes(const std::string& role) {
+  Vector sum(elements_ / partitions_, 0.0);
+  for (int rank = 0; rank < ranks_; ++rank) sum = plus(sum, told(role + std::to_string(rank), own(rank)));
+  return sum;
+}
+
+Vector ExchangeModel::over_ps(int owner) {
+  Vector sum(elements_ / partitions_, 0.0);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    sum = plus(sum, rank == owner ? own(rank) : told("rank " + std::to_string(rank), own(rank)));
+  }
+  return sum;
+}
+
+// From the rank behind the owner on, each adds its own elements to what arrives, and encodes that.
+Vector ExchangeModel::over_ring(int owner) {
+  Vector so_far(elements_ / partitions_, 0.0);
+  for (int k = 1; k < ranks_; ++k) {
+    const int rank = (owner + k) % ranks_;
+    so_far = told("rank " + std::to_string(rank), plus(so_far, own(rank)));
+  }
+  return plus(so_far, own(owner));
+}
+
+// What the place at `place` has when all that hang from it have sent.
+Vector ExchangeModel::over_tree(int root, int place) {
+  Vector sum = own((root + place) % ranks_);
+  for (int bit = 1; place + bit < ranks_ && (place & bit) == 0; bit *= 2) {
+    const int child = place + bit;
+    sum = plus(sum, told("rank " + std::to_string((root + child) % ranks_), over_tree(root, child)));
+  }
+  return sum;
+}
+
+Vector ExchangeModel::sum_of_node(const std::vector<int>& node) const {
+  Vector sum(elements_ / partitions_, 0.0);
+  for (const int rank : node) sum = plus(sum, own(rank));
+  return sum;
+}
+
+// The nodes' sums are encoded, but for that of the owner's node.
+Vector ExchangeModel::over_nodes() {
+  std::size_t largest = 1;
+  for (const std::vector<int>& node : nodes_) largest = std::max(largest, node.size());
+  const std::size_t owning = (partition_ % largest + partition_ / largest) % nodes_.size();
+  Vector sum(elements_ / partitions_, 0.0);
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    const Vector whole = sum_of_node(nodes_[node]);
+    sum = plus(sum, node == owning ? whole : told("node " + std::to_string(node), whole));
+  }
+  return sum;
+}
+
+Vector ExchangeModel::result_of(int owner) {
+  const double share = 1.0 / ranks_;
+  Vector sum = codec_.votes                  ? sum_of_codes("rank ")
+               : strategy_ == "PS"           ? over_ps(owner)
+               : strategy_ == "RING"         ? over_ring(owner)
+               : strategy_ == "TREE"         ? over_tree(owner, 0)
+               : strategy_ == "HIERARCHICAL" ? over_nodes()
+                                             : sum_of_codes("rank ");
+  for (double& each : sum) each *= share;
+  return strategy_ == "ALL_GATHER" && !codec_.votes ? sum : told("owner", sum);
+}
+
+Vector ExchangeModel::step(const std::vector<Vector>& gradients) {
+  gradients_ = &gradients;
+  Vector result;
+  for (partition_ = 0; partition_ < partitions_; ++partition_) {
+    const Vector part = result_of(static_cast<int>(partition_) % ranks_);
+    result.insert(result.end(), part.begin(), part.end());
+  }
+  return result;
+}
+
+}  // namespace casync::test

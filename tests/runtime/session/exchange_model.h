@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strategies once more, from docs/strategies.md: who adds what to what, with what is left over of each encoding. No
+// task graphs, no messages, nothing of casync/ or runtime/.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/runtime/session/told.h"
+
+namespace casync::test {
+
+/// One gradient, cut into partitions of equal size, over several steps.
+class ExchangeModel {
+ public:
+  /// `strategy` as plans name it; `node_of` one letter for each rank, "" for one node.
+  ExchangeModel(const ToldCodec& codec, std::string strategy, std::string node_of, int ranks, std::size_t elements,
+                std::size_t partitions);
+
+  /// The mean of the ranks' gradients as all ranks have it in the end.
+  Vector step(const std::vector<Vector>& gradients);
+
+ private:
+  /// What arrives of x and of what `who` had left over of this partition.
+  Vector told(const std::string& who, Vector x);
+  Vector own(int rank) const;
+  Vector result_of(int owner);
+  Vector sum_of_codes(const std::string& role);
+  Vector over_ps(int owner);
+  Vector over_ring(int owner);
+  Vector over_tree(int root, int place);
+  Vector over_nodes();
+  Vector sum_of_node(const std::vector<int>& node) const;
+
+  ToldCodec codec_;
+  std::string strategy_;
+  int ranks_;
+  std::size_t elements_, partitions_;
+  std::vector<std::vector<int>> nodes_;
+  std::map<std::string, Vector> left_;  ///< by who encodes, and partition
+  const std::vector<Vector>* gradients_ = nullptr;
+  std::size_t partition_ = 0;
+};
+
+}  // namespace casync::test

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small messages over a real transport: how many wire messages they make.
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "runtime/session/session.h"
+#include "tests/runtime/session/gradients.h"
+#include "tests/support/ranks.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace casync;           // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
+using namespace casync::test;     // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr int kGradients = 256;
+constexpr Elements kElements = 2048;  // 8 KiB
+
+/// Two ranks, some steps. Returns the fewest messages that rank 0 sent in one of them.
+std::string fewest_messages(Bytes fusion_bytes, std::uint64_t& fewest) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/plan.txtpb";
+  std::ofstream(path) << "version: 1\nfusion_bytes: " << fusion_bytes << "\ndefault { codec { name: \"none\" } }\n";
+  return with_sessions(
+      2, [&](SessionOptions& options) { options.plan_file = path; },
+      [&](Session& session, RankContext& context) -> std::string {
+        std::vector<std::vector<float>> values(kGradients, std::vector<float>(kElements));
+        std::vector<Submission> submissions;
+        for (int i = 0; i < kGradients; ++i) {
+          const Result<GradientId> id = declare(session, "g" + std::to_string(i), kElements);
+          if (!id) return id.status().text();
+          submissions.push_back({*id, view_of(values[static_cast<std::size_t>(i)])});
+        }
+        std::uint64_t before = 0;
+        for (int step = 0; step < 20; ++step) {
+          for (std::vector<float>& one : values) std::fill(one.begin(), one.end(), static_cast<float>(context.rank));
+          if (auto handles = session.submit(submissions); !handles) return handles.status().text();
+          if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+          for (const std::vector<float>& one : values) {
+            if (one.front() != 0.5f || one.back() != 0.5f) return "step " + std::to_string(step) + " is not the mean";
+          }
+          const std::uint64_t now = session.stats().messages_sent;
+          if (context.rank == 0 && (step == 0 || now - before < fewest)) fewest = now - before;
+          before = now;
+        }
+        return "";
+      },
+      "ucx:tcp");
+}
+
+/// Four ranks, gradients small and large, over UCX. What rank 0 holds at the end.
+std::string train(bool coordinated, std::vector<float>& last) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/plan.txtpb";
+  std::ofstream(path) << "version: 1\ncoordinated: " << (coordinated ? "true" : "false")
+                      << "\ndefault { codec { name: \"int8\" } partition_bytes: 65536 }\n";
+  return with_sessions(
+      4, [&](SessionOptions& options) { options.plan_file = path; },
+      [&](Session& session, RankContext& context) -> std::string {
+        std::vector<std::vector<float>> values(40);
+        std::vector<GradientId> ids;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          values[i].resize(i % 10 == 0 ? 100'000 : 500 + i);
+          const Result<GradientId> id = declare(session, "g" + std::to_string(i), values[i].size());
+          if (!id) return id.status().text();
+          ids.push_back(*id);
+        }
+        for (unsigned step = 0; step < 5; ++step) {
+          std::vector<Submission> submissions;
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            values[i] = contribution(context.rank, values[i].size(), step * 100 + static_cast<unsigned>(i));
+            submissions.push_back({ids[i], view_of(values[i])});
+          }
+          if (auto handles = session.submit(submissions); !handles) return handles.status().text();
+          if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+        }
+        if (context.rank != 0) return "";
+        last.clear();
+        for (const std::vector<float>& one : values) last.insert(last.end(), one.begin(), one.end());
+        return "";
+      },
+      "ucx:tcp");
+}
+
+}  // namespace
+
+TEST_CASE("session: with a coordinator of links the same bytes arrive") {
+  std::vector<float> without, with;
+  const std::string complaints = train(false, without);
+  if (complaints.find("Unimplemented") != std::string::npos) {
+    WARN("[SKIP] " << complaints);
+    return;
+  }
+  REQUIRE(complaints == "");
+  REQUIRE(train(true, with) == "");
+  CHECK(with == without);
+}
+
+TEST_CASE("session: 256 gradients of 8 KiB travel in wire messages as large as the plan lets them be") {
+  // Each rank sends half of them to their owner and the merged other half back: 1 MiB in each direction and hop.
+  struct Row {
+    Bytes fusion_bytes;
+    std::uint64_t least, most;  // the second hop leaves as it is merged, in a few parts
+  };
+  for (const Row& row : {Row{0, 256, 256}, {64_KiB, 32, 64}, {1_MiB, 2, 24}, {4_MiB, 2, 24}}) {
+    std::uint64_t fewest = 0;
+    const std::string complaints = fewest_messages(row.fusion_bytes, fewest);
+    if (complaints.find("Unimplemented") != std::string::npos) {
+      WARN("[SKIP] " << complaints);
+      return;
+    }
+    INFO("fusion_bytes " << row.fusion_bytes);
+    REQUIRE(complaints == "");
+    CHECK(fewest >= row.least);
+    CHECK(fewest <= row.most);
+  }
+}

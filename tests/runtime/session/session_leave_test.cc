@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Healthy jobs end well: whoever leaves first, however long the others take, however slow the link is.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "runtime/session/farewell.h"
+#include "runtime/session/session.h"
+#include "runtime/transport/paced.h"
+#include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/wrapped_transport.h"
+#include "tests/support/ranks.h"
+
+using namespace casync;        // NOLINT(google-build-using-namespace)
+using namespace casync::test;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+void pause(double seconds) { std::this_thread::sleep_for(Seconds(seconds)); }
+
+std::function<Result<std::unique_ptr<Transport>>(const TransportOptions&)> paced_to(const std::string& link) {
+  return [=](const TransportOptions& options) -> Result<std::unique_ptr<Transport>> {
+    Result<std::unique_ptr<Transport>> inner = make_loopback(options);
+    if (!inner) return inner.status();
+    return make_paced(std::move(*inner), *parse_link(link), options.ranks);
+  };
+}
+
+std::string end_step(Session& session, std::uint32_t step) {
+  const Result<StepResult> done = session.step();
+  if (!done) return "step: " + done.status().text();
+  return done->step == step ? "" : "it was step " + std::to_string(done->step);
+}
+
+std::string close(Session& session) {
+  const Status closed = session.close();
+  return closed.is_ok() ? "" : "close: " + closed.text();
+}
+
+}  // namespace
+
+TEST_CASE("session leave: the last result may take as long as its link does once others have left") {
+  // One partition: its owner sends the result to one rank after the other, 2.4 s each, in which no message is complete.
+  const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
+    context.options.timeout_s = 100;
+    context.options.open_transport = paced_to("200kbit");
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 15'000);
+    std::vector<float> values(15'000, static_cast<float>(context.rank));
+    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    if (std::string bad = end_step(**session, 0); !bad.empty()) return bad;
+    if (values.back() != 1.0f) return "wrong average";
+    return close(**session);
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session leave: a step whose gradients have arrived ends long after the others, rank 0 included, have left") {
+  const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
+    context.options.codec = CodecChoice{"int4", {}};
+    if (context.rank == 0) context.options.timeout_s = 1;  // so long it waits for the others' goodbyes
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    std::vector<float> values = contribution(context.rank, 1000, 0);
+    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    if (context.rank != 2) {
+      if (std::string bad = end_step(**session, 0); !bad.empty()) return bad;
+      return close(**session);
+    }
+    pause(7);
+    if (std::string bad = end_step(**session, 0); !bad.empty()) return bad;
+    const Result<SessionState> state = (*session)->state();
+    if (!state) return state.status().text();
+    const std::vector<float>& residual = state->gradients.at("weight").residual;
+    if (residual == std::vector<float>(residual.size(), 0.0f)) return "the residual was not committed";
+    return close(**session);
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session leave: whoever needs more of a rank that left is told at once, by rank and gradient") {
+  const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
+    context.options.timeout_s = 1000;  // what is not told at once takes longer than this test may
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> one = declare(**session, "one", 1000), two = declare(**session, "two", 1000);
+    std::vector<float> values(1000), others(1000);
+    const Submission submission{*two, view_of(others)};
+    if (context.rank != 1) {
+      const Result<std::vector<Handle>> early = (*session)->submit({&submission, 1});
+      if (!early) return early.status().text();
+    }
+    if (std::string bad = reduce(**session, *one, values); !bad.empty()) return bad;
+    if (context.rank == 1) {
+      static_cast<void>((*session)->close());  // it may hear of the others' failure
+      return "";
+    }
+    const std::string text = (*session)->step().status().text();
+    return text.find("PeerFailure: rank 1 (") == 0 && text.find("gradient two, step 0, needs more of it") != text.npos
+               ? ""
+               : "wrong words: " + text;
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session leave: a step that was complete when the job failed is committed, and the next call fails") {
+  std::atomic<int> complete = 0, failed = 0;
+  const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
+    context.options.codec = CodecChoice{"int4", {}};
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    const Result<GradientId> id = declare(**session, "weight", 1000);
+    std::vector<float> values = contribution(context.rank, 1000, 0);
+    if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+    ++complete;
+    while (complete < 3) pause(0.001);
+    if (context.rank == 1) {
+      (*session)->abort("enough");
+      ++failed;
+      return (*session)->step() ? "it goes on after its own abort" : "";
+    }
+    while (failed == 0) pause(0.001);
+    pause(0.2);  // until the reason is here
+    if (std::string bad = end_step(**session, 0); !bad.empty()) return bad;
+    return reduce(**session, *id, values).find("rank 1 aborted the job: enough") != std::string::npos ? ""
+                                                                                                      : "no failure";
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session leave: endings in any order over slow and fast links are good ones") {
+  struct Ending {
+    int ranks;
+    const char* link;
+    std::vector<double> before_step, before_close;  // by rank
+  };
+  const Ending endings[] = {
+      {2, "8mbit", {0, 0.7}, {0, 0}},
+      {3, "20mbit,5ms", {0, 0, 1.2}, {0.8, 0, 0}},
+      {4, "1gbit", {0.9, 0, 0.3, 0}, {0, 0.9, 0, 0.2}},
+  };
+  for (const Ending& ending : endings) {
+    const std::string complaints = run_ranks(ending.ranks, [&](RankContext& context) -> std::string {
+      const auto rank = static_cast<std::size_t>(context.rank);
+      context.options.codec = CodecChoice{"int8", {}};
+      context.options.open_transport = paced_to(ending.link);
+      Result<std::unique_ptr<Session>> session = Session::open(context.options);
+      if (!session) return session.status().text();
+      const Result<GradientId> id = declare(**session, "weight", 200'000);
+      for (std::uint32_t step = 0; step < 2; ++step) {
+        std::vector<float> values = contribution(context.rank, 200'000, step);
+        if (std::string bad = reduce(**session, *id, values); !bad.empty()) return bad;
+        if (step == 1) pause(ending.before_step[rank]);
+        if (std::string bad = end_step(**session, step); !bad.empty()) return bad;
+      }
+      pause(ending.before_close[rank]);
+      return close(**session);
+    });
+    INFO(ending.ranks << " ranks, " << ending.link);
+    CHECK(complaints == "");
+  }
+}
+
+TEST_CASE("farewell: it comes out as it went in, and what is none is refused") {
+  const Farewell farewell{7, {1, ~std::uint64_t{0}, 3}};
+  const Result<Farewell> again = decode_farewell(encode_farewell(farewell));
+  REQUIRE(again.is_ok());
+  CHECK(again->steps == 7);
+  CHECK(again->gradients == farewell.gradients);
+  CHECK(decode_farewell("")->steps == 0);
+  for (const std::size_t bytes : {1, 3, 5, 8, 11}) {
+    CHECK(decode_farewell(std::string(bytes, 'x')).status().code() == StatusCode::kDataLoss);
+  }
+  const Farewell huge{1, std::vector<std::uint64_t>(1'000'000)};
+  CHECK(encode_farewell(huge).size() <= 1_MiB);
+}
