@@ -169,7 +169,7 @@ std::string CudaExpression::operation(ValueId id) const {
       if (const std::string easy = division(id); !easy.empty()) return easy;
       break;
     case Op::kNegate:
-      if (from.is_float() && !is_seen) return "-" + operand(0);
+      if (from.is_float() && !is_seen) return negation_text(operand(0));
       break;
     default: break;
   }

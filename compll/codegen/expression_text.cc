@@ -83,7 +83,7 @@ std::string ExpressionText::operation(ValueId id) const {
   const auto operand = [&](std::size_t i) { return use(value.arguments[i], group); };
   const ScalarType from = value.arguments.empty() ? value.type : graph_[value.arguments.back()].type;
   switch (value.op) {
-    case Op::kNegate: return "-" + operand(0);
+    case Op::kNegate: return negation_text(operand(0));
     case Op::kNot: return "!" + operand(0);
     case Op::kComplement: return "~" + operand(0);
     case Op::kConvert: return conversion(value, operand(0));

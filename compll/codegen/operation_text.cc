@@ -110,6 +110,10 @@ std::string conversion_text(ScalarType from, ScalarType to, const std::string& o
   return convert + width + "(" + operand + ")";
 }
 
+std::string negation_text(const std::string& operand) {
+  return operand.starts_with('-') ? "-(" + operand + ")" : "-" + operand;
+}
+
 std::string operation_text(Op op, ScalarType from, const std::vector<std::string>& operands) {
   const std::string sign(operands.size() == 2 ? sign_of(op, from) : "");
   if (!sign.empty()) return "(" + operands[0] + " " + sign + " " + operands[1] + ")";

@@ -35,6 +35,9 @@ std::string literal_text(ScalarType type, double number);
 /// magnitude of them.
 std::string finite_text(const Program& program, const std::string& top);
 
+/// The negative of an operand. An operand that begins with a sign stands in parentheses: `--x` is another operator.
+std::string negation_text(const std::string& operand);
+
 /// Op::kConvert of one element, or an operation with operands of type `from`, by the names of compll/ops/scalar.h.
 std::string conversion_text(ScalarType from, ScalarType to, const std::string& operand);
 std::string operation_text(Op op, ScalarType from, const std::vector<std::string>& operands);
