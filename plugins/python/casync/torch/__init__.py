@@ -27,16 +27,22 @@ __all__ = [
     "broadcast_parameters",
     "comm_hook",
     "fsdp_all_reduce_hook",
+    "load_residuals",
     "register_backend",
+    "residuals",
 ]
 
 register_backend()
 
 
 def __getattr__(name):
-    # FSDP takes a second to import, which programs without it don't need.
+    # FSDP and checkpoints take a second to import, which programs without them don't need.
     if name in ("CompressedReduceScatter", "fsdp_all_reduce_hook"):
         from casync.torch import fsdp
 
         return getattr(fsdp, name)
+    if name in ("load_residuals", "residuals"):
+        from casync.torch import checkpoint
+
+        return getattr(checkpoint, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
