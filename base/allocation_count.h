@@ -5,7 +5,7 @@
 
 namespace casync {
 
-/// How often the calling thread has asked operator new for memory. Counts where base/counting_new.cc is linked
+/// The number of times that the calling thread has called operator new. Counts where base/counting_new.cc is linked
 /// in (libcasync, the command, tests); elsewhere it stays 0.
 std::uint64_t allocations_of_this_thread();
 

@@ -7,14 +7,14 @@
 
 namespace casync {
 
-/// Whether a codec's name is the path of its program: it has a slash or ends in ".cll" or ".pse". No built-in codec
-/// does.
+/// Returns true if a codec's name is the path of its program: it has a slash or ends in ".cll" or ".pse". No built-in
+/// codec's name does.
 inline bool is_codec_file(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".cll") || name.ends_with(".pse");
 }
 
-/// The paths that a codec's name joins: "encode.pse+decode.pse" are two files of one program. A plus sign parts paths
-/// only behind ".cll" or ".pse".
+/// The paths that a codec's name joins: "encode.pse+decode.pse" are two files of one program. A plus sign separates
+/// paths only after ".cll" or ".pse".
 inline std::vector<std::string> codec_files(std::string_view name) {
   std::vector<std::string> files;
   for (std::size_t from = 0; from < name.size();) {

@@ -15,7 +15,7 @@
 
 namespace {
 
-/// The process's function called `symbol`; in a program that links this file, the one behind ours.
+/// The process's function called `symbol`; in a program that links this file, the next one after ours.
 template <class Function>
 Function* process_function(const char* symbol, Function* ours) {
   auto* found = reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, symbol));

@@ -16,7 +16,7 @@ inline std::optional<double> number_from(std::string_view text) {
   return value;
 }
 
-/// Whether `value` is `least` and a whole number of steps, but for the rounding of their product; a step of 0 is any.
+/// Returns true if `value` is `least` plus a whole number of steps, except for rounding; a step of 0 accepts any value.
 inline bool is_on_step(double value, double least, double step) {
   if (step == 0) return true;
   const double steps = (value - least) / step;

@@ -9,7 +9,7 @@
 
 namespace casync {
 
-/// Whose fault it is and what the caller can do, as one word. The numbers go over the wire and into C: they stay.
+/// The kind of an error: its origin, and so the caller's options. The numbers go over the wire and into C: they stay.
 enum class StatusCode : unsigned char {
   kOk,
   kInvalidArgument,  ///< the caller's arguments; nothing was started
@@ -24,7 +24,7 @@ enum class StatusCode : unsigned char {
   kCompileError,     ///< a codec's source that does not compile
 };
 
-/// The last of them: what arrives as a larger number is none.
+/// The last code: a larger number that arrives is no code.
 inline constexpr StatusCode kLastStatusCode = StatusCode::kCompileError;
 
 /// "PeerFailure" and so on: the name of the Python exception.

@@ -39,7 +39,7 @@ class ThreadClock {
  public:
   /// `thread` runs.
   explicit ThreadClock(std::thread& thread);
-  /// That it has taken so far; 0 once it has ended. Any thread.
+  /// Processor seconds that the thread has taken so far; 0 once it has ended. Any thread.
   double seconds() const;
 
  private:

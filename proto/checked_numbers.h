@@ -32,7 +32,7 @@ double required(const Placed<Message>& from, int number, bool set, double value,
   return least;
 }
 
-/// Whether the text is of this version of its format; anything else is a mistake.
+/// Returns true if the text is of this version of its format; records a mistake if not.
 template <class Message>
 bool version_is(const Placed<Message>& from, int version) {
   const std::string expected = ", expected version: " + std::to_string(version);

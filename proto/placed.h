@@ -15,8 +15,8 @@
 
 namespace casync::proto {
 
-/// A message that read_text has read: what it says, where it says so, and where mistakes in it go. Fields are
-/// named by number (Message::kNameFieldNumber). Borrows everything.
+/// A message that read_text has read, with the places of its fields and the diagnostics for mistakes in it. Fields
+/// are named by number (Message::kNameFieldNumber). Borrows everything.
 template <class Message>
 class Placed {
  public:
@@ -25,7 +25,7 @@ class Placed {
 
   const Message* operator->() const { return &message_; }
 
-  /// Where the message stands, and where a field of it does (its index-th value when it is repeated).
+  /// The place of the message, and of a field of it (its index-th value when it is repeated).
   Place place() const { return own_; }
   Place place(int number, int index = -1) const { return range(number, index).first; }
   int line(int number, int index = -1) const {
@@ -43,7 +43,7 @@ class Placed {
   void refuse(std::string what) const { diagnostics_.add(own_, std::move(what)); }
   void refuse(int number, std::string what) const { diagnostics_.add(place(number), std::move(what)); }
 
-  /// Whether there are so many mistakes that reading on is of no use.
+  /// Returns true if there are so many mistakes that reading on is of no use.
   bool hopeless() const { return diagnostics_.full(); }
 
   /// A field's value when it is set and from `least` to `most`; outside it is a mistake.
@@ -57,7 +57,7 @@ class Placed {
     return std::nullopt;
   }
 
-  /// Whether a field's value was written as a number: its text ends in a digit.
+  /// Returns true if a field's value was written as a number: its text ends in a digit.
   bool written_as_number(int number) const {
     const std::size_t end = diagnostics_.offset_of(range(number, -1).second);
     return end > 0 && std::isdigit(static_cast<unsigned char>(diagnostics_.text()[end - 1])) != 0;

@@ -40,7 +40,7 @@ class TextDiagnostics {
   /// columns in bytes), one a line, then how many more were found.
   Status status() const;
 
-  /// The position in the text of a place; the text's length when it lies behind it. Cheap for places that are
+  /// The position in the text of a place; the text's length when it lies after its end. Cheap for places that are
   /// asked for in the order of the text.
   std::size_t offset_of(Place place) const;
   /// The line of a position, from 1.

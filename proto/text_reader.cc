@@ -19,7 +19,7 @@ namespace pb = google::protobuf;
 // Plans need four levels. Without a limit 200,000 of them end the process: the parser recurses.
 constexpr int kMostLevels = 64;
 
-// What to do about it, by what the parser says it expected.
+// Hints for the user, by the token that the parser says it expected.
 constexpr std::pair<std::string_view, std::string_view> kHints[] = {
     {"string", "put text in double quotes"},
     {"integer", "a whole number without quotes"},
@@ -46,7 +46,7 @@ std::string_view between(std::string_view message, std::string_view before, std:
   return rest.substr(0, rest.rfind(after));
 }
 
-/// Says the parser's messages our way: what was seen, what was expected, what to do.
+/// Rewords the parser's messages: the text seen, the text expected, and a hint.
 class Collector : public pb::io::ErrorCollector {
  public:
   Collector(const pb::Descriptor* root, TextDiagnostics* diagnostics) : root_(root), diagnostics_(diagnostics) {}
@@ -58,7 +58,7 @@ class Collector : public pb::io::ErrorCollector {
       return;
     failed_ = true;
     const std::size_t after = diagnostics_->offset_of({line, column});
-    // These two are noticed when the parser is already behind them.
+    // The parser notices these two only after it has passed them.
     std::string_view behind = between(message, "Unknown enumeration value of \"", "\" for field");
     if (behind.empty()) behind = between(message, "Non-repeated field \"", "\" is specified");
     diagnostics_->add_at(start_of(behind, after), wording(message));
@@ -74,7 +74,7 @@ class Collector : public pb::io::ErrorCollector {
   }
 
  private:
-  /// Where the last `word` up to `after` begins; `after` when there is no word.
+  /// The offset of the last `word` up to `after`; `after` when there is no word.
   std::size_t start_of(std::string_view word, std::size_t after) const {
     return word.empty() ? after : std::min(diagnostics_->text().rfind(word, after), after);
   }

@@ -12,13 +12,13 @@ namespace casync::proto {
 /// The largest text that is read.
 constexpr Bytes kMostTextBytes = 16_MiB;
 
-/// Where each field of a message stands in its text.
+/// The place of each field of a message in its text.
 using Places = google::protobuf::TextFormat::ParseInfoTree;
 
 /// Reads the text of `diagnostics` into `message` and records the place of each field in `places`.
 /// Every unknown field is a mistake, with the field that was probably meant; the first mistake of the syntax is
-/// the last one found, because what follows it has no sure meaning. Nesting beyond 64 levels and texts over
-/// kMostTextBytes are refused. Returns true when there was no mistake; `message` holds what was read before.
+/// the last one found, because the text after it has no sure meaning. Nesting beyond 64 levels and texts over
+/// kMostTextBytes are refused. Returns true when there was no mistake; else `message` has the fields read until then.
 bool read_text(google::protobuf::Message* message, Places* places, TextDiagnostics* diagnostics);
 
 }  // namespace casync::proto

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of this thread alone: where others share the core, the time in which they run is theirs.
+// Processor seconds of this thread alone: time of others that share the core does not count.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -12,7 +12,7 @@
 
 namespace casync::tools {
 
-/// How codecs are measured: over `total` elements that lie in memory as partitions of a model do, so that a
+/// Options of a measurement: over `total` elements that lie in memory as partitions of a model do, so that a
 /// partition's memory is in no cache when its turn comes, unless the whole model is.
 struct CodecBenchOptions {
   Elements partition = Elements{1} << 24;
@@ -45,8 +45,8 @@ double gigabytes_per_second(const OperationTime& operation, Elements total);
 /// calling thread, like all of these.
 OperationTime measure_copy(const CodecBenchOptions& options);
 
-/// Adding a vector to another one, into a third, past the caches: what an encoder with feedback moves, and nothing
-/// else.
+/// Adding a vector to another one, into a third, past the caches: the memory traffic of an encoder with feedback, and
+/// nothing else.
 OperationTime measure_sum(const CodecBenchOptions& options);
 
 /// One codec on one core.
@@ -54,7 +54,7 @@ CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptio
 /// Its merge alone.
 OperationTime measure_merge(const compll::Codec& codec, const CodecBenchOptions& options);
 
-/// The same operations one pass at a time, for whoever has a clock of his own.
+/// The same operations one pass at a time, for callers that have a clock of their own.
 class CodecPasses {
  public:
   /// Borrows the codec.

@@ -40,10 +40,10 @@ constexpr std::uint32_t kMaxRounds = 100'000;
 
 enum Hop : std::uint32_t { kPing, kStream, kStreamDone, kScatter, kGather, kCount };
 
-// One side of the measurement: buffers, and what has arrived.
+// One side of the measurement: buffers, and counts of the messages that have arrived.
 class Side final : public runtime::TransportClient {
  public:
-  /// Messages of a stream lie behind each other where buffers have room for more than the largest.
+  /// Messages of a stream lie one after the other if the buffers have room for more than the largest.
   Side(Rank rank, Bytes room) : rank_(rank), out_(room, std::byte{1}), in_(room) {}
 
   Status open(const TransportBenchOptions& bench, const TransportBenchSide& side);
@@ -64,7 +64,7 @@ class Side final : public runtime::TransportClient {
   void keep(Status status) {
     if (status_.is_ok() && !status.is_ok()) status_ = std::move(status);
   }
-  /// Where a stream's message lies on both sides.
+  /// The offset of a stream's message on both sides.
   Bytes of_stream(std::uint32_t round, Bytes bytes) const { return round % (in_.size() / bytes) * bytes; }
   void send(Hop hop, std::uint32_t partition, ConstView payload);
   Status until(const std::function<bool()>& done);
@@ -108,7 +108,7 @@ Status Side::open(const TransportBenchOptions& bench, const TransportBenchSide& 
   return transport_->connect(addresses, *this);
 }
 
-// Half of a vector lies in `in_`, by partition, whether it comes to be reduced or reduced.
+// Half of a vector lies in `in_`, by partition, both when it arrives to be reduced and when it arrives reduced.
 Placement Side::place(Rank, const Message& message) {
   const bool exchange = message.key.hop == kScatter || message.key.hop == kGather;
   Bytes offset = 0;
@@ -163,7 +163,7 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-// Rank 0 says how often, in the number of a partition.
+// Rank 0 tells the number of rounds, as the number of a partition.
 Status Side::both_agree_on(std::uint32_t& rounds, double least_s, double seconds) {
   const auto wanted =
       static_cast<std::uint32_t>(std::clamp(seconds / std::max(least_s, 1e-7), 5.0, double{kMaxRounds}));
@@ -211,14 +211,14 @@ Status Side::ping(Bytes bytes, double& us, double& least_us, double seconds) {
   return Status::ok();
 }
 
-/// Of all threads of this process, what the kernel does for them included.
+/// Processor seconds of all threads of this process, including the kernel's work for them.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// How many messages take so many seconds, by one that goes there and back.
+/// Chooses the number of messages that take so many seconds, by one that goes there and back.
 Status Side::agree_on_stream(std::uint32_t& rounds, Bytes bytes, double seconds) {
   const Clock::time_point trial = Clock::now();
   CASYNC_RETURN_IF_ERROR(ping_once({out_.data(), bytes}));
@@ -305,7 +305,7 @@ Status Side::exchange(Bytes bytes, double& ms, double& least_ms, double seconds)
   return Status::ok();
 }
 
-/// Through a socket between parent and child.
+/// Swaps two texts through a socket between parent and child.
 Result<std::string> swap_through(int socket, const std::string& mine) {
   // An empty packet would be the end of the stream.
   const std::string packet = mine + '\n';

@@ -18,7 +18,7 @@ struct TransportBenchOptions {
   bool checksum = true;
   Bytes piece_bytes = 1_MiB;
   double seconds_per_size = 0.5;  ///< of each of the three measurements
-  /// Only the stream, one way and both ways, and what they take of processors: nobody polls while waiting, so that
+  /// Only the stream, one way and both ways, and their processor time: neither side polls while waiting, so that
   /// waiting costs nothing but going to sleep and waking up.
   bool processor_time = false;
 };
@@ -31,7 +31,7 @@ struct TransportBenchRow {
   double bandwidth_gib_s = 0;  ///< one way, several messages under way
   double exchange_ms = 0;      ///< the messages of a bare two-rank all-reduce of `bytes`, median: see below
   double exchange_least_ms = 0;
-  // Of one message of the stream, where processor time was asked for: of all threads of each process.
+  // Processor seconds of one message of the stream, if asked for: of all threads of each process.
   double send_processor_s = 0;
   double receive_processor_s = 0;
   double both_processor_s = 0;  ///< of one sent and one received, at one process, while both stream

@@ -52,7 +52,7 @@ class Layers:
 
 
 def problem_with(root, layers, path, included):
-    """What is wrong with `path` including `included`, or None."""
+    """The fault of `path` including `included`, or None."""
     top = included.split("/")[0]
     if "/" not in included or top.startswith("."):
         return f'`#include "{included}"` is not a path from the repository root'

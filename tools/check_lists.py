@@ -33,7 +33,7 @@ def build_files(root):
 
 
 def names_it(text, path):
-    """Whether a build file in whose folder `path` lies names it."""
+    """Returns True if the text of a build file names `path`, which is relative to the file's folder."""
     word = r"(?<![\w./-]){}(?![\w./-])"
     if re.search(word.format(re.escape(str(path))), text):
         return True

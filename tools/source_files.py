@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files are sources of this project: what the lint tools look at."""
+"""Lists the sources of this project, for the lint tools."""
 import os
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo shows: a progress bar while it runs, a table and a verdict at the end."""
+"""The demo's output: a progress bar while it runs, a table and a verdict at the end."""
 
 import statistics
 import sys
@@ -17,7 +17,7 @@ ONEBIT = (
 
 
 class Bar:
-    """How far all runs together are, on stderr: one line that moves on a terminal, one line per run elsewhere."""
+    """The progress of all runs together, on stderr: one line that moves on a terminal, one line per run elsewhere."""
 
     def __init__(self, total):
         self._total, self._done, self._live = total, 0, sys.stderr.isatty()
@@ -51,7 +51,7 @@ def identical(of_seeds):
 
 
 def worse(of_seeds, none):
-    """How much higher its loss is, in percent, by seed."""
+    """The excess of its loss over that of none, in percent, by seed."""
     return [100 * (result["loss"] / plain["loss"] - 1) for result, plain in zip(of_seeds, none)]
 
 
@@ -96,7 +96,7 @@ def row(name, of_seeds, compute, none):
         return statistics.mean(result[field] for result in of_seeds)
 
     step = mean("step_ms")
-    # What the step takes beyond compute was waited for; the rest of synchronizing was hidden behind compute.
+    # The step's time beyond compute is exposed; the rest of the synchronizing time overlapped with compute.
     exposed = max(0.0, step - compute)
     hidden = max(0.0, mean("synchronizing_ms") - exposed)
     against = spread(worse(of_seeds, none)) if none else ""

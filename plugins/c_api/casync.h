@@ -181,7 +181,7 @@ casync_status casync_codec_open(const char* name, const casync_parameter* parame
                                 casync_codec** codec);
 casync_status casync_codec_bound(const casync_codec* codec, size_t elements, size_t* bytes);
 /* `capacity` is at least casync_codec_bound. residual_in and residual_out: `elements` floats each, or both NULL; where
- * `states` of casync_codec_info has several entries, so many for each of them, one behind the other. When an input is
+ * `states` of casync_codec_info has several entries, so many for each of them, one after the other. When an input is
  * NaN or infinite, the payload decodes to NaN there and residual_out becomes a copy of residual_in. No two of the
  * arrays may overlap. */
 casync_status casync_codec_encode(const casync_codec* codec, const float* in, size_t elements, const float* residual_in,

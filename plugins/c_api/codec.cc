@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A codec in C, without a session: what the Python class and tests of other languages use.
+// A codec in C, without a session: for the Python class and for tests of other languages.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@
 using namespace casync;         // NOLINT: this file is the seam
 using namespace casync::c_api;  // NOLINT
 
-/// One of the two.
+/// A codec of either kind: one of the two pointers is set.
 struct casync_codec {
   std::unique_ptr<compll::Codec> codec;
   std::unique_ptr<compll::RoundsCodec> rounds;
@@ -46,7 +46,7 @@ Status check_capacity(const casync_codec* codec, std::size_t elements, const voi
                           " elements (casync_codec_bound)");
 }
 
-/// An encoder reads here what it has written there: wrong results without a trace.
+/// Refuses buffers that overlap: an encoder would read its own output, and give wrong results without a trace.
 Status apart(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes, const char* names) {
   const auto* first = static_cast<const std::byte*>(a);
   const auto* second = static_cast<const std::byte*>(b);
@@ -59,7 +59,7 @@ Status check_payload(const compll::Codec& codec, const void* payload, std::size_
   return codec.check({static_cast<const std::byte*>(payload), bytes}, elements);
 }
 
-/// The floats of what a codec keeps for so many elements; a residual may be given to any.
+/// The floats of a codec's state for so many elements; a residual may be given to any codec.
 std::size_t kept_floats(const casync_codec* codec, std::size_t elements) {
   return std::max<std::size_t>(codec->codec->info().states, 1) * elements;
 }
@@ -95,7 +95,7 @@ Status encode(const casync_codec* codec, const EncodeArguments& a, const compll:
   CASYNC_RETURN_IF_ERROR(need(bytes, "bytes"));
   const compll::Encoded encoded = codec->codec->encode(a.in, a.elements, {a.residual_in, a.residual_out, a.elements},
                                                        context, static_cast<std::byte*>(a.payload));
-  // What is left over of NaN is NaN, and would stay in the residual for ever: the old one stays instead.
+  // The residual of a NaN is NaN, and would stay in the residual for ever: the old residual stays instead.
   if (!encoded.finite && a.residual_out != nullptr) {
     std::copy_n(a.residual_in, kept_floats(codec, a.elements), a.residual_out);
   }

@@ -5,7 +5,7 @@ namespace casync::c_api {
 namespace {
 
 thread_local std::string message;
-// What casync_last_error gives: the message, or a text that needed no memory.
+// The result of casync_last_error: the message, or a text that needed no memory.
 thread_local const char* last_error = "";
 
 constexpr casync_status number_of(StatusCode code) { return static_cast<casync_status>(code); }

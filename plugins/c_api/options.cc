@@ -69,7 +69,7 @@ Status fill_plan(const casync_session_options& options, runtime::SessionOptions*
   if (codec.empty()) {
     return options.parameter_count == 0 ? Status::ok() : invalid_argument("parameters are set without a codec");
   }
-  // Parameters belong to the codec that was written beside them, not to the environment's.
+  // Parameters belong to the codec of the same options, not to the environment's.
   if (!argument && options.parameter_count != 0) return invalid_argument("parameters are set without a codec");
   Result<CodecChoice> choice = codec_choice(codec, options.parameters, options.parameter_count);
   if (!choice && !argument) return invalid_argument("CASYNC_CODEC: " + choice.status().message());

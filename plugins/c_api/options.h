@@ -10,7 +10,7 @@
 
 namespace casync::c_api {
 
-/// A codec as C names it: "int4" or "int4:block=64", and parameters beside it.
+/// A codec as C names it: "int4" or "int4:block=64", and parameters in addition.
 /// InvalidArgument: as parse_codec_choice; a parameter without a name, twice or not finite.
 Result<CodecChoice> codec_choice(std::string_view text, const casync_parameter* parameters, std::size_t count);
 

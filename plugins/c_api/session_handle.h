@@ -15,7 +15,7 @@
 #include "runtime/session/completions.h"
 #include "runtime/session/session.h"
 
-/// What a casync_session* points to.
+/// The object that a casync_session* points to.
 struct casync_session {
   ~casync_session() {
     // Completions that are still pending are called with the closed session's failure.

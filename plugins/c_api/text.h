@@ -15,7 +15,7 @@ void copy_text(std::string_view text, char* out, std::size_t capacity);
 /// InvalidArgument: `length` is NULL, or `out` is while `capacity` is not 0.
 Status give_text(std::string_view text, char* out, std::size_t capacity, std::size_t* length);
 
-/// Whether this can be the content of a JSON string.
+/// Returns true if this can be the content of a JSON string.
 bool is_utf8(std::string_view text);
 
 }  // namespace casync::c_api

@@ -95,7 +95,7 @@ std::shared_ptr<Flights> find(int number) {
 
 }  // namespace casync::native
 
-// What Python calls through ctypes.
+// The functions that Python calls through ctypes.
 extern "C" {
 #pragma GCC visibility push(default)
 std::uint32_t casync_plugin_abi_version() { return CASYNC_ABI_VERSION; }

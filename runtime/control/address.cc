@@ -47,7 +47,7 @@ std::vector<Interface> all_interfaces() {
   return found;
 }
 
-/// Which of our addresses a packet to `target` would carry; connecting a datagram socket sends nothing.
+/// Adds this machine's address that a packet to `target` would carry. Connecting a datagram socket sends nothing.
 void add_route_source(const char* target, std::vector<SocketAddress>* found) {
   auto addresses = resolve({target, 9});
   if (!addresses) return;
@@ -158,7 +158,7 @@ Result<std::vector<SocketAddress>> resolve(const HostPort& where, Clock::time_po
   return resolve_with([](const HostPort& name) { return ask_resolver(name, 0); }, where, deadline);
 }
 
-/// getaddrinfo(3) cannot be interrupted, so it runs on a thread that is left behind when it takes too long.
+/// Runs getaddrinfo(3), which cannot be interrupted, on a thread of its own, and abandons it when it takes too long.
 Result<std::vector<SocketAddress>> resolve_with(const Resolver& resolver, const HostPort& where,
                                                 Clock::time_point deadline) {
   const auto question = std::make_shared<Question>();

@@ -52,7 +52,7 @@ Result<std::vector<SocketAddress>> resolve(const HostPort& where, Clock::time_po
 /// The same with 10 s.
 Result<std::vector<SocketAddress>> resolve(const HostPort& where);
 
-/// How resolve() asks for a name; tests give their own. Runs on a thread that may outlive the call.
+/// The function by which resolve() looks a name up; tests pass their own. Runs on a thread that may outlive the call.
 using Resolver = std::function<Result<std::vector<SocketAddress>>(const HostPort&)>;
 Result<std::vector<SocketAddress>> resolve_with(const Resolver& resolver, const HostPort& where,
                                                 Clock::time_point deadline);

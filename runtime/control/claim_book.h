@@ -34,7 +34,7 @@ struct Dispute {
   bool other_has_nothing = false;  ///< `other` has not claimed the name and never will
 };
 
-/// Which ranks have claimed what. Ranks claim in any order and any grouping; a name is agreed once all have claimed it.
+/// The claims of all ranks. Ranks claim in any order and any grouping; a name is agreed once all have claimed it.
 /// Plain data, kept by rank 0.
 class ClaimBook {
  public:

@@ -51,7 +51,7 @@ void Door::accept_some(int listener) {
   }
 }
 
-/// All ranks may come at once, and as many strangers find room beside them.
+/// The most callers at a time: all ranks at once, and kFewestCallers strangers as well.
 std::size_t Door::most_callers() const { return kFewestCallers + static_cast<std::size_t>(self_.ranks); }
 
 /// In a crowd the oldest caller makes room. It may be an honest rank on a busy machine, which comes back.

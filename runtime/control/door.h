@@ -27,11 +27,11 @@ class Door {
       : listeners_(std::move(listeners)), self_(std::move(self)), token_(std::move(token)), dead_(dead) {}
 
   void watch(PollSet& set, const Judge& judge, const Admit& admit);
-  /// Sends away who takes too long; returns when to be called next.
+  /// Sends away callers that take too long; returns when to be called next.
   Clock::time_point tend(Clock::time_point now);
   /// No more callers; those half in are sent away.
   void close();
-  /// Where it listens.
+  /// The addresses it listens on.
   std::vector<std::string> addresses() const;
   std::string refused_summary() const { return strangers_.summary(); }
 

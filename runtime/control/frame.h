@@ -13,7 +13,7 @@
 
 namespace casync::runtime {
 
-/// What two ranks that know each other say. The numbers are on the wire.
+/// The messages of two ranks that have authenticated each other. The numbers are on the wire.
 enum class FrameType : std::uint8_t {
   kBeat = 1,          ///< I am alive
   kReady = 2,         ///< hub to members: all are here, and who they are
@@ -79,7 +79,7 @@ class FrameSealer {
   std::uint64_t sequence_ = 0;
 };
 
-/// Takes one direction of one connection apart. The first error is final.
+/// Splits one direction of one connection into frames. The first error is final.
 class FrameParser {
  public:
   explicit FrameParser(std::string key) : key_(std::move(key)) {}

@@ -23,19 +23,19 @@ struct GatherCall {
   Clock::time_point deadline;
 };
 
-/// How a collective call ended, for these ranks.
+/// The result of a collective call, for these ranks.
 struct GatherAnswer {
   std::vector<Rank> to;
   Result<std::vector<BlobRef>> blobs;  ///< by rank
 };
 
-/// Which ranks have made which collective call: the n-th call of each belongs together. Plain data, kept by rank 0.
+/// The collective calls of all ranks: the n-th calls of all ranks are one collective call. Plain data, kept by rank 0.
 class GatherBook {
  public:
   explicit GatherBook(int ranks) : next_(static_cast<std::size_t>(ranks), 0) {}
 
-  /// Enters the next call of `rank`. An answer when that decides it: all are there, or (InvalidArgument) it goes
-  /// by another name than the first rank's call, or it was decided before.
+  /// Enters the next call of `rank`. Returns an answer when that decides the call: all ranks have made it, or
+  /// (InvalidArgument) its name differs from that of the first rank's call, or it was decided earlier.
   std::optional<GatherAnswer> call(Rank rank, GatherCall call);
 
   /// The calls whose time is up: Timeout, naming the ranks that did not come.
@@ -51,9 +51,9 @@ class GatherBook {
   struct Entry {
     std::string what;
     Rank first = 0;
-    std::map<Rank, BlobRef> blobs;  ///< of those that wait
+    std::map<Rank, BlobRef> blobs;  ///< of the ranks that wait
     Clock::time_point deadline;
-    std::optional<Status> failure;  ///< decided: what the others will hear
+    std::optional<Status> failure;  ///< the call's decided failure, which the other ranks will hear
     int called = 0;
   };
 

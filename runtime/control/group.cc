@@ -21,11 +21,11 @@
 namespace casync::runtime {
 namespace {
 
-/// How long after a deadline rank 0's answer, which names the culprits, may still arrive.
+/// Time after a deadline in which rank 0's answer, which names the culprits, may still arrive.
 constexpr Seconds kAnswerGrace{5};
 constexpr Seconds kAbortTime{1.5};
 constexpr int kHubBeside = 16;  // descriptors: listeners, callers, events
-/// How often rank 0, while it waits, looks whether a second rank 0 took its place in the store.
+/// Interval at which rank 0, while it waits, checks that no second rank 0 took its place in the store.
 constexpr Seconds kRivalPause{0.5};
 
 Clock::time_point with_grace(Clock::time_point deadline) {
@@ -103,7 +103,7 @@ Status check(const GroupOptions& options) {
   return Status::ok();
 }
 
-/// Of rank 0: one connection for each other rank, and its process where it runs on this machine.
+/// The descriptors that rank 0 needs: one connection to each child, and a process descriptor if it is on this machine.
 DescriptorNeed hub_need(int ranks) {
   const int children = ranks > kStarRanks ? 2 * kFan : ranks - 1;
   const int callers = std::min(ranks, kStarRanks);

@@ -48,7 +48,7 @@ class Group {
   virtual std::uint64_t epoch() const = 0;
   virtual const std::string& host_of(Rank rank) const = 0;
   virtual int pid_of(Rank rank) const = 0;
-  /// How many of the ranks, this one included, run on this rank's machine, whatever the launcher said: same boot and
+  /// The number of ranks, this one included, on this rank's machine, whatever the launcher said: the same boot and the
   /// same PID namespace, so that each container counts as a machine.
   virtual int local_ranks() const = 0;
 
@@ -97,7 +97,7 @@ class Group {
   virtual void watch(std::function<void(const Status&)> on_failure) = 0;
 
   /// `on_leave` runs on the group's thread once for each other rank that said goodbye (close()), with its last words,
-  /// also for those that already have: whoever needs more of that rank must not go on waiting. It does not block.
+  /// also for those that already have: a caller that needs more of that rank must not go on waiting. It does not block.
   virtual void watch_leavers(std::function<void(Rank, const std::string& last_words)> on_leave) = 0;
 
   /// The root cause, OK while there is none.

@@ -13,7 +13,7 @@
 
 namespace casync::runtime {
 
-/// What the group's thread tells and the program's threads wait for. Any thread.
+/// The events that the group's thread reports and the program's threads wait for. Any thread.
 class GroupState final : public RoleEvents {
  public:
   explicit GroupState(Rank self) : self_(self) {}
@@ -46,7 +46,7 @@ class GroupState final : public RoleEvents {
   void set_need_watcher(std::function<void(const std::string&, std::uint32_t)> watcher);
   /// By rank; unchanged once joined.
   const std::vector<Identity>& roster() const { return roster_; }
-  /// How many of them are on this rank's machine.
+  /// The number of ranks on this rank's machine.
   int local_ranks() const;
 
  private:

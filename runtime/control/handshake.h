@@ -12,8 +12,8 @@
 
 namespace casync::runtime {
 
-/// How a member and the hub (rank 0) prove to each other that they hold the job's token, before either believes
-/// a word. Pure functions of bytes; sockets are elsewhere.
+/// The handshake by which a member and the hub (rank 0) prove to each other that they hold the job's token. Neither
+/// trusts the other earlier. Pure functions of bytes; sockets are elsewhere.
 ///
 ///   member -> hub   hello      who I am, how long I can wait, 32 random bytes
 ///   hub -> member   challenge  who I am, 32 random bytes
@@ -25,13 +25,13 @@ namespace casync::runtime {
 inline constexpr Bytes kMostPacket = 4_KiB;
 inline constexpr Seconds kHandshakeTime{5};
 
-/// Cuts packets out of a stream; bytes behind the packet stay for what comes next.
+/// Cuts packets out of a stream; bytes after the packet are kept for the next reader.
 class PacketReader {
  public:
   void push(std::string_view bytes) { bytes_ += bytes; }
   /// The next packet's body; nullopt: not all here. InvalidArgument: this is not our protocol.
   Result<std::optional<std::string>> next();
-  /// What followed the last packet.
+  /// The bytes after the last packet.
   std::string rest() { return std::move(bytes_); }
 
  private:

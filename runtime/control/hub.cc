@@ -9,8 +9,8 @@
 namespace casync::runtime {
 namespace {
 
-/// How long a job that cannot come together waits for ranks that do not know it yet. One that ran into its time limit
-/// has waited enough.
+/// Time for which a job that failed while joining waits for ranks that do not know of it yet. A job that failed by
+/// its time limit does not wait.
 constexpr Seconds kFarewellTime{2};
 
 Bytes size_of(const std::vector<BlobRef>& blobs) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 0 while the ranks come together: who may sit down, and what it says when they do not all come.
+// Rank 0 while the ranks join: which callers it admits, and what it reports when ranks are missing.
 #include <fmt/format.h>
 
 #include "runtime/control/faults.h"
@@ -35,7 +35,7 @@ Verdict Hub::judge(const Hello& hello) {
     fail({-1, refusal});
     return {Verdict::Kind::kRefused, 0, refusal};
   }
-  // Whoever started first gives up first; from then on nobody needs to wait.
+  // The rank that started first gives up first; from then on no rank needs to wait.
   const Verdict verdict = place(hello.who);
   const auto patience = std::chrono::milliseconds(std::min<std::uint64_t>(hello.patience_ms, 1ull << 40));
   options_.join_deadline = std::min(options_.join_deadline, Clock::now() + patience);

@@ -23,7 +23,7 @@ Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctio
 /// The network interface that CASYNC_INTERFACE names; else the machine's own for a job that is on one, else "".
 std::string interface_for(const Launch& launch, int local_ranks);
 
-/// What ranks of one node have in common. A machine without a name is nobody's neighbour.
+/// The name that all ranks of a node share. A rank on a machine without a name is a node of its own.
 std::string node_name(const Launch& launch);
 
 }  // namespace casync::runtime

@@ -41,7 +41,7 @@ void complete_from(LaunchSource& chosen, const LaunchSource& next) {
   };
   fill(chosen.rank, next.rank);
   fill(chosen.ranks, next.ranks);
-  // Where this process is on its machine is known to whoever counts the same ranks.
+  // A source that counts the same ranks also knows this process's place on its machine.
   fill(chosen.local_rank, next.local_rank);
   fill(chosen.local_ranks, next.local_ranks);
   if (chosen.rendezvous.empty()) {

@@ -16,17 +16,17 @@ struct Launch {
   int ranks = 1;
   int local_rank = 0;
   int local_ranks = 1;
-  std::string source;      ///< who said so: "arguments", "CASYNC_*", "torchrun", "torch" (its variables set by hand),
+  std::string source;      ///< the source: "arguments", "CASYNC_*", "torchrun", "torch" (its variables set by hand),
                            ///< "mpirun", "mpiexec", "srun", "alone"
   std::string rendezvous;  ///< "host:port" (rank 0 listens there), "file:DIRECTORY", "torch" (torch's own store),
                            ///< "pmix" (the launcher's), ""
   int ports = 1;           ///< rank 0 takes the first free one of so many, from that of a "host:port" on
-  std::string token;       ///< the job token; "" where nobody set one
+  std::string token;       ///< the job token; "": none was set
   std::string node;        ///< the name of this process's node; "": the machine it runs on
   std::string job;         ///< the launcher's id of this job and attempt; "" where there is none
 };
 
-/// What the program itself said; unset fields come from the environment.
+/// The program's own arguments; unset fields come from the environment.
 struct LaunchArguments {
   std::optional<Rank> rank;
   std::optional<int> ranks;

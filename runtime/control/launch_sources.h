@@ -20,7 +20,7 @@ struct Said {
   std::string text() const { return variable + "=" + std::to_string(value); }
 };
 
-/// What one launcher says about this process.
+/// One launcher's settings for this process.
 struct LaunchSource {
   std::string name;
   std::optional<Said> rank, ranks, local_rank, local_ranks;

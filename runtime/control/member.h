@@ -17,7 +17,7 @@ namespace casync::runtime {
 /// Every rank but 0: one connection, to the hub.
 class Member final : public Role {
  public:
-  /// `early`: bytes that came right behind the handshake. `events` outlives the member.
+  /// `early`: bytes that came right after the handshake. `events` outlives the member.
   Member(const Identity& self, const Identity& hub, const Pulse& pulse, Connection connection, std::string early,
          RoleEvents& events);
   /// In a large job, before anything else: children come in by this door.

@@ -81,7 +81,7 @@ Result<Passed> decode_passed(std::string_view bytes, int ranks);
 /// A rank of a tree, when it has come in.
 struct Here {
   Identity who;
-  std::vector<std::string> addresses;  ///< where children find it
+  std::vector<std::string> addresses;  ///< at which children reach it
 };
 std::string encode_here(const Here& here);
 Result<Here> decode_here(std::string_view bytes);

@@ -11,10 +11,10 @@
 
 namespace casync::runtime {
 
-/// What one sleep waits for, filled anew before each. One thread.
+/// The descriptors that one sleep waits for; the owner fills it again for each sleep. One thread.
 class PollSet {
  public:
-  /// What to do when the descriptor is ready (readable, writable or broken). It may close descriptors and destroy
+  /// Called when the descriptor is ready (readable, writable or broken). It may close descriptors and destroy
   /// connections, its own as well: the owner looks things up by rank, not by address.
   using Handler = std::function<void()>;
 
@@ -22,7 +22,7 @@ class PollSet {
   void add(int fd, bool output, Handler handler);
   /// Sleeps until something is ready or the deadline.
   void sleep(Clock::time_point deadline);
-  /// Runs the handlers of what was ready at the end of the last sleep.
+  /// Runs the handlers of the descriptors that were ready at the end of the last sleep.
   void run_handlers();
 
  private:

@@ -5,7 +5,7 @@
 
 namespace casync::runtime {
 
-/// How often a rank says something, and how long it may be quiet until it counts as dead. Every limit on a peer's
+/// The interval of a rank's heartbeats, and the silence after which a rank counts as dead. Every limit on a peer's
 /// silence, in the control plane and in the transports, is `dead`.
 struct Pulse {
   Seconds beat{0.5};

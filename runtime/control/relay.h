@@ -25,7 +25,7 @@ class Relay {
   };
   Relay(const Identity& self, Door door, std::uint64_t epoch, Seconds beat, Seconds dead, Ways ways);
 
-  /// Where children find this rank.
+  /// The addresses at which children reach this rank.
   std::vector<std::string> addresses() const { return door_.addresses(); }
   void watch(PollSet& set);
   Clock::time_point tend(Clock::time_point now);

@@ -20,7 +20,7 @@ constexpr Bytes kTokenBytes = 32;
 constexpr Seconds kBindTime{5};
 constexpr Seconds kRivalTime{1};
 
-/// What a program that restarts at once finds still bound is free a moment later.
+/// Listens, and retries while the address is in use: a program that restarts at once finds its old port still bound.
 Result<Fd> listen_patiently(const SocketAddress& address) {
   const Clock::time_point deadline = after(kBindTime);
   for (;;) {

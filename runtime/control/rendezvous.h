@@ -12,7 +12,7 @@
 
 namespace casync::runtime {
 
-/// Where rank 0 listens, and the token where nobody set one: what it leaves in the store.
+/// Rank 0's entry in the store: the addresses it listens on, and a token if none was set.
 struct Meeting {
   std::vector<SocketAddress> addresses;
   std::string token;  ///< any bytes
@@ -37,21 +37,21 @@ Result<std::vector<Fd>> open_side_door(const GroupOptions& options);
 /// The address with its port raised by `i`; port 0, any free one, stays.
 SocketAddress nth_port(const SocketAddress& address, int i);
 
-/// Whether somebody else has published in our place: a second process with rank 0. It is told so, as a rank that
-/// joins would be, and its refusal (InvalidArgument, naming both) is the answer; OK when there is none.
+/// Checks that no second process with rank 0 has published in this one's place. Greets it as a joining rank would,
+/// and returns its refusal (InvalidArgument, naming both); OK when there is none.
 Status find_rival(const GroupOptions& options, const Identity& self, const std::vector<SocketAddress>& own);
 
 /// For a bare address without a token: keeps out other jobs and scans, not an attacker. The log says so: once a join.
 std::string accident_token(const GroupOptions& options);
 
-/// How a member got in.
+/// The connection and keys with which a member was admitted.
 struct Entrance {
   Fd fd;
   Identity hub;
   std::uint64_t epoch = 0;
   std::string key_in, key_out;
   std::string token;  ///< that both sides hold
-  std::string early;  ///< bytes that came behind the handshake
+  std::string early;  ///< bytes that came after the handshake
 };
 
 /// Finds rank 0 and proves itself, again and again until the deadline: rank 0 may come late, and what the store

@@ -14,7 +14,7 @@
 
 namespace casync::runtime {
 
-/// What a role tells its group. Every call comes on the group's thread.
+/// The events that a role reports to its group. Every call comes on the group's thread.
 class RoleEvents {
  public:
   virtual ~RoleEvents() = default;
@@ -34,7 +34,7 @@ class RoleEvents {
   virtual void alone() = 0;
 };
 
-/// What this rank does in the star: the hub, or a member. All on the group's thread; nothing here blocks.
+/// This rank's part in the star: the hub, or a member. All on the group's thread; nothing here blocks.
 class Role {
  public:
   virtual ~Role() = default;

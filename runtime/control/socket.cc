@@ -75,7 +75,7 @@ Result<Fd> connect_to(const SocketAddress& address, Clock::time_point deadline) 
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) return failed(error_text(error));
   }
-  // Where nobody listens on a local port of the ephemeral range, the kernel may connect the socket to itself.
+  // The kernel may connect a socket to itself if a local port of the ephemeral range has no listener.
   if (local_address(fd.get()) == address) return failed(error_text(ECONNREFUSED));
   return fd;
 }

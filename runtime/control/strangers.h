@@ -8,8 +8,8 @@
 
 namespace casync::runtime {
 
-/// Who knocked and was refused: one log line per source and minute, and a summary for the error of a rank that
-/// did not come. Bounded: a scan from many sources counts as one.
+/// Counts callers that were refused: one log line per source and minute, and a summary for the error that names
+/// missing ranks. Bounded: a scan from many sources counts as one.
 class Strangers {
  public:
   void refused(const std::string& source, const std::string& why, Clock::time_point now);

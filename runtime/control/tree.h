@@ -14,7 +14,7 @@ inline constexpr int kStarRanks = 64;
 /// A rank has at most so many children on its own machine, and as many on others.
 inline constexpr int kFan = 32;
 
-/// Which rank each rank connects to, as rank 0 decides when it comes: one rank of each machine speaks for the others
+/// The parent of each rank, which rank 0 chooses when the rank joins: one rank of each machine connects for the others
 /// there. Plain data.
 class Tree {
  public:
@@ -27,7 +27,7 @@ class Tree {
 
   /// `who` listens there for children.
   void listens(const Identity& who, std::vector<std::string> addresses);
-  /// Where a parent listens.
+  /// The addresses that a parent listens on.
   const std::vector<std::string>& addresses_of(Rank rank) const;
 
  private:

@@ -18,13 +18,13 @@ struct Work {
   std::uint64_t argument = 0;
 };
 
-/// Work in order, beside the caller. On the host a stream is a thread with a queue.
+/// Runs work in order, concurrently with the caller. On the host a stream is a thread with a queue.
 ///
 /// Threads: any thread enqueues; `run` is called on the stream and lets no exception out. The context lives until
 /// the work has run. The stream's thread takes no signals.
 class Stream {
  public:
-  virtual ~Stream() = default;  ///< runs what is queued, then ends
+  virtual ~Stream() = default;  ///< runs the queued work, then ends
   /// False: the queue is full (kStreamDepth pieces wait); nothing was queued.
   virtual bool enqueue(Work work) = 0;
   /// Processor seconds that the stream's thread has taken so far; 0 where it has none. Any thread.
@@ -43,7 +43,7 @@ class DeviceBuffer {
   View view_;
 };
 
-/// Where codecs run and gradients lie.
+/// The device that holds the gradients and runs the codecs.
 class Device {
  public:
   virtual ~Device() = default;

@@ -51,7 +51,7 @@ struct Bundle {
   std::uint32_t alone_until = 0;  ///< 1 + the last step in which members began one by one
 
   std::size_t sends_begun = 0;  ///< handed over to the transport in this step
-  std::size_t sends_out = 0;    ///< of those, not reported as sent
+  std::size_t sends_out = 0;    ///< sends begun and not yet reported as sent
 
   View part(View buffer, Hop hop, std::size_t member) const;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What other threads call. The progress thread's round is in executor_loop.cc, its tasks in executor_tasks.cc, its
+// The calls of other threads. The progress thread's round is in executor_loop.cc, its tasks in executor_tasks.cc, its
 // messages in executor_messages.cc.
 #include "runtime/executor/executor.h"
 
@@ -18,10 +18,10 @@
 namespace casync::runtime {
 namespace {
 
-// How long a waiter whose time is over waits for the progress thread to say what is missing.
+// Time for which another thread waits for the progress thread to say what is missing.
 constexpr Seconds kAnswerTime{0.5};
 
-// How long taking gradients in may keep the progress thread.
+// Time for which adopt() waits for the progress thread to take gradients in.
 constexpr Seconds kAdoptTime{60};
 
 }  // namespace
@@ -202,7 +202,7 @@ Status Executor::settle(Clock::time_point deadline) {
 
 void Executor::want_comparison(std::uint32_t steps) {
   if (comparison_wanted_.exchange(true)) return;
-  // Before the first one nobody goes on without it.
+  // The first comparison needs no notice: no rank goes on without it.
   const std::uint64_t next = comparisons() + 1;
   if (next > 1) static_cast<void>(post([this, next, steps] { send_notices(next, steps); }));
 }

@@ -33,8 +33,8 @@ struct ExecutorOptions {
   Bytes fusion_bytes = 64_KiB;
   bool coordinated = false;  ///< send by leave of the coordinator, which is on rank 0
   std::uint64_t seed = 0;
-  Seconds stall{30};  ///< nothing moved for so long although gradients are under way: it is logged what is missing
-  int streams = 0;    ///< threads beside the progress thread that run large tasks; 0: it runs them itself
+  Seconds stall{30};  ///< time without progress, with gradients under way, until a warning names what is missing
+  int streams = 0;    ///< threads other than the progress thread that run large tasks; 0: it runs them itself
   Timeline* timeline = nullptr;
 };
 
@@ -46,8 +46,8 @@ struct Leaver {
   Status why;                            ///< the failure of whoever needs more of it
 };
 
-/// What the executor tells its owner, on the progress thread. The owner decides what the whole job's failure is, and
-/// calls fail() with that.
+/// Callbacks of the executor's owner, on the progress thread. The owner decides what the whole job's failure is, and
+/// calls fail() with it.
 struct ExecutorEvents {
   /// A peer's endpoint broke, with what the transport knows; nothing may be under way that needs it.
   std::function<void(Rank, const Status&)> peer_broke;
@@ -122,15 +122,15 @@ class Executor final : private TransportClient {
                   const std::function<bool()>& interrupted);
   /// Lets every wait_any() look at its `interrupted` again. Any thread.
   void nudge();
-  /// Whether what `run` lacks is another rank's contribution, rather than what a third rank makes of several: who is
-  /// late is known where a contribution is missing. Any thread.
+  /// Returns true if `run` waits for another rank's contribution, and not only for a result that a third rank makes of
+  /// several: a missing contribution shows which rank is late. Any thread.
   bool knows_who_is_late(const GradientRun& run);
   /// Waits until `ready` returns true; it is asked after each round of the progress thread that finished a gradient or
   /// took one in. Timeout; the failure. Any thread.
   Status wait_until(const std::function<bool()>& ready, Clock::time_point deadline) const;
   /// Waits until nothing is under way.
   Status wait_all(Clock::time_point deadline);
-  /// How many gradients are under way.
+  /// The number of gradients under way.
   int active() const { return active_.load(); }
   bool idle() const { return active() == 0; }
 
@@ -140,7 +140,7 @@ class Executor final : private TransportClient {
   void want_comparison(std::uint32_t steps);
   /// All ranks have compared their declarations and steps.
   void end_comparison();
-  /// How often they have.
+  /// The number of comparisons so far.
   std::uint64_t comparisons() const { return comparisons_.load(); }
 
   /// A peer said goodbye. What it has completed still arrives, however slowly. A gradient that it has not completed is
@@ -292,7 +292,7 @@ class Executor final : private TransportClient {
   std::vector<Leaver> leavers_;
   Rank comparing_ = -1;               ///< the last peer to wait for a comparison,
   std::uint64_t comparing_for_ = 0;   ///< which: over once comparisons() is as many,
-  std::uint32_t comparing_from_ = 0;  ///< and how many steps it had completed
+  std::uint32_t comparing_from_ = 0;  ///< and the number of steps it had completed
   bool settling_ = false;
   std::uint64_t moved_ = 0;                    ///< bytes and tasks when they last had changed, and
   Clock::time_point moved_at_ = Clock::now();  ///< when that was
@@ -318,7 +318,7 @@ class Executor final : private TransportClient {
   std::atomic<bool> comparison_wanted_{false};  ///< by this rank
   std::atomic<std::uint64_t> comparisons_{0};
 
-  // What waiters see.
+  // State that waiters read.
   mutable std::mutex wait_mutex_;
   mutable std::condition_variable changed_;
   std::atomic<int> active_{0};

@@ -68,7 +68,7 @@ void Executor::begin_bundle(GradientRun& bundle, std::uint32_t step) {
     if (bundle.waits_for[i] == 0) make_ready(bundle, TaskId(i));
   }
   if (waiting_bundles_.empty()) return;
-  // What came before this rank knew the gradients. A part alone dissolves the bundle.
+  // Hands out messages that came before this rank knew the gradients. A part alone dissolves the bundle.
   for (std::size_t i = 0; i < waiting_bundles_.size();) {
     const std::size_t before = waiting_bundles_.size();
     WaitingBundle& waiting = *waiting_bundles_[i];
@@ -132,7 +132,7 @@ Executor::WaitingBundle& Executor::new_waiting(Rank from, const Message& message
   return waiting;
 }
 
-/// Once it has arrived.
+/// Splits a bundle that has arrived.
 void Executor::open(WaitingBundle& waiting) {
   waiting.arrived = true;
   waiting.entries = read_bundle(waiting.view);
@@ -206,7 +206,7 @@ bool Executor::hand_over(const WaitingBundle& waiting, const Message& message, C
   return true;
 }
 
-/// Gives `run`, which has begun, what bundles that wait have for it.
+/// Gives `run`, which has begun, its parts of the bundles that wait.
 void Executor::hand_out_to(const GradientRun& run) {
   for (std::size_t i = 0; i < waiting_bundles_.size();) {
     WaitingBundle& waiting = *waiting_bundles_[i];
@@ -247,7 +247,7 @@ void Executor::dissolve(GradientRun& bundle) {
   }
 }
 
-/// What has come for the bundle, or is coming, is taken apart like any other. Its memory goes with it.
+/// Splits a message that has come for the bundle, or is coming, like any other. Its memory goes with it.
 void Executor::keep_arrival(GradientRun& bundle, const GradientRun::Arrival& arrival) {
   const BufferId buffer = std::get<Recv>(bundle.graph.tasks()[TaskGraph::index(arrival.task)]).to;
   GradientRun::BufferState& state = bundle.state(buffer);
@@ -276,7 +276,7 @@ void Executor::resume(GradientRun& run, const Start& start, bool has_sent) {
   }
 }
 
-/// As if the task had been done, but for what it sets free.
+/// Marks the task as done, but makes no task ready and releases no buffer.
 void Executor::skip(GradientRun& run, TaskId task) {
   run.waits_for[TaskGraph::index(task)] = GradientRun::kTaskDone;
   for (const TaskId next : run.graph.successors(task)) {

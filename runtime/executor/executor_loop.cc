@@ -13,13 +13,13 @@
 namespace casync::runtime {
 namespace {
 
-// How long a broken transport may take to let go of the callers' memory.
+// Time that a broken transport may take to release the callers' memory.
 constexpr Seconds kLetGo{0.3};
 
 // Wakes now and then although nothing happened: a bound on what a lost wake-up could cost, too rare to see.
 constexpr Seconds kLongestSleep{0.5};
 
-// How often streams that come to rest are looked at.
+// Interval at which streams that come to rest are polled.
 constexpr Seconds kRestPause{0.001};
 
 }  // namespace
@@ -205,7 +205,7 @@ void Executor::watch_for_stalls() {
   say_stall(stalled);
 }
 
-/// Of a gradient that lacks a contribution, if there is one: only there it is known who is late.
+/// Logs a stall. Prefers a gradient that lacks a contribution: only that shows which rank is late.
 void Executor::say_stall(Seconds stalled) {
   const GradientRun* worst = nullptr;
   for (const std::unique_ptr<GradientRun>& run : runs_) {
@@ -221,7 +221,7 @@ void Executor::say_stall(Seconds stalled) {
              options_.rank, stalled.count(), active_.load(), worst->spec.name, worst->step, missing(*worst));
 }
 
-/// After it nothing can be posted, so that nobody waits for an answer that does not come.
+/// Answers the last questions. Nothing can be posted afterwards, so no thread waits for an answer that never comes.
 void Executor::answer_the_last() {
   std::vector<std::function<void()>> calls;
   {

@@ -129,7 +129,7 @@ Placement Executor::place(Rank from, const Message& message) {
   return place_whole(*run, from, message, {message.key.partition, message.key.hop});
 }
 
-/// In a step that is under way.
+/// Places a message of a step that is under way.
 Placement Executor::place_whole(GradientRun& run, Rank from, const Message& message, MessageId id) {
   GradientRun::Arrival* const arrival = run.arrival(id, from);
   const auto refuse = [&](const std::string& why) { return refusal(run, message, why); };
@@ -209,7 +209,7 @@ void Executor::failed(Rank peer, Status status) {
   if (!failing_.load()) events_.peer_broke(peer, status);
 }
 
-/// Whether this rank waits for another's contribution, and not only for what an owner makes of all of them.
+/// Returns true if this rank waits for another's contribution, and not only for a result that an owner makes of them.
 bool Executor::lacks_contribution(const GradientRun& run) const {
   if (!run.active) return false;
   if (const GradientRun& inner = run.under_way(); &inner != &run) return lacks_contribution(inner);

@@ -192,7 +192,7 @@ Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome ou
   return now;
 }
 
-/// What a task made goes into the books; returns the payload that it made or decoded.
+/// Records the outcome of a task; returns the payload that it made or decoded.
 BufferId Executor::take_over(GradientRun& run, TaskId task, const TaskOutcome& outcome) {
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
@@ -251,7 +251,7 @@ void Executor::finish_inner(const GradientRun& run) {
   make_turn_ready(outer);
 }
 
-/// Further along than whatever the gradient did before.
+/// Queues the next turn as further along than all that the gradient did earlier.
 void Executor::make_turn_ready(GradientRun& run) {
   compute_.push({&run, TaskId{}, run.decision.priority, 2 * run.rounds->turn, arrivals_++});
 }

@@ -20,7 +20,7 @@
 
 namespace casync::runtime {
 
-/// What encodes the buffers of a graph, by their hop.
+/// The codecs of a graph's buffers, by hop.
 struct HopCodecs {
   std::unique_ptr<compll::Codec> first, second;  ///< the decision's
   std::unique_ptr<compll::Codec> raw;            ///< the gradient's own type
@@ -55,7 +55,7 @@ struct GradientRun {
   enum class KeptBy : std::uint8_t { kEncode, kMerge, kResult };
 
   struct TaskTraits {
-    std::uint32_t hop = 0;  ///< how far along its partition's way it stands
+    std::uint32_t hop = 0;  ///< position on its partition's way
     bool instant = false;   ///< moves no byte: an identity codec's payload that is the gradient's own memory
   };
 
@@ -64,7 +64,7 @@ struct GradientRun {
     std::unique_ptr<GradientRun> run;
   };
 
-  struct Arrival {  ///< a Recv by what arrives, sorted: how place() finds it
+  struct Arrival {  ///< a Recv by its message, sorted, so that place() finds it
     MessageId id;
     Rank from = 0;
     TaskId task{};
@@ -75,14 +75,14 @@ struct GradientRun {
   /// A bundle of runs that outlive it: what group_small() puts together.
   explicit GradientRun(std::span<GradientRun* const> members);
 
-  /// Memory of what codecs keep from step to step, twice: as the last step left it, and for the one under way. And of
-  /// what a codec of rounds takes beside. Unavailable: no memory.
+  /// Allocates the codecs' state twice: as the last step left it, and for the step under way. Also allocates the memory
+  /// that only a codec of rounds needs. Unavailable: no memory.
   Status allocate_kept(Device& device);
   /// As it is before the first step.
   void reset_kept();
-  /// Whether another run of this gradient can go on with what this one keeps.
+  /// Returns true if another run of this gradient can go on with the state that this one keeps.
   bool keeps_like(const GradientRun& other) const;
-  /// What is done in step `asked` instead of this; null: nothing.
+  /// The warm-up run that replaces this one in step `asked`; null: none.
   GradientRun* warm_up_in(std::uint32_t asked) const;
   /// The next step is `step`: the session's, while none is under way.
   void set_step(std::uint32_t next);
@@ -91,7 +91,7 @@ struct GradientRun {
   Hop hop_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].hop; }
   const compll::Codec& codec_of(BufferId buffer) const { return codec(hop_of(buffer)); }
   Slice slice_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].slice; }
-  /// Of one part of a bundle, of all others the whole.
+  /// The parts: each member of a bundle; the run itself if it is no bundle.
   std::size_t part_count() const { return parts ? parts->members.size() : 1; }
   GradientRun& part(std::size_t at) { return parts ? *parts->members[at].run : *this; }
   Slice part_slice(std::size_t at, Slice slice) const {
@@ -107,18 +107,18 @@ struct GradientRun {
   bool is_float32() const { return spec.dtype == DType::kFloat32; }
   /// The gradient's own memory of `slice`.
   View memory(Slice slice) const;
-  /// Whether the buffer lies in the gradient's own memory: the identity codec's payload is the elements, so
-  /// nothing is copied. Not what arrives to be merged: this rank's own elements are there.
+  /// Returns true if the buffer lies in the gradient's own memory: the identity codec's payload is the elements, so
+  /// nothing is copied. False for payloads that arrive to be merged: this rank's own elements are there.
   bool in_place(BufferId buffer) const { return lies_in_gradient[TaskGraph::index(buffer)]; }
   std::uint32_t partition_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].partition; }
-  /// What `codec` keeps for `slice` where it encodes gradients, encodes sums or makes the result; empty where it keeps
-  /// nothing.
+  /// The state that `codec` keeps for `slice` when it encodes gradients, encodes sums or makes the result; empty if it
+  /// keeps none.
   compll::Residual kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
   /// All of it, as the last committed step left it: kept_floats() of them. Null where there are none.
   float* committed_kept() const;
   Elements kept_floats() const { return rounds ? rounds->shape.states : kept_initial.size() * elements; }
   Arrival* arrival(MessageId id, Rank from);
-  /// What this gradient waits for: itself, its warm-up, or the exchange between two turns.
+  /// The run that this gradient waits for: itself, its bundle, its warm-up, or the exchange between two turns.
   const GradientRun& under_way() const;
   /// Calls visit(GradientRun&) for this one and all that belong to it.
   template <class Visit>
@@ -128,7 +128,7 @@ struct GradientRun {
     if (!rounds) return;
     for (const std::unique_ptr<GradientRun>& one : rounds->exchanges) visit(*one);
   }
-  /// Who sent what is in `buffer`; -1: it was made here.
+  /// The rank that sent the payload in `buffer`; -1: it was made here.
   Rank sender_of(BufferId buffer) const;
   /// Sets all counters for a new step over `data`.
   void begin(std::uint32_t new_step, View new_data);
@@ -143,24 +143,24 @@ struct GradientRun {
   std::uint32_t index = 0;                 ///< the executor's
   Rank self = 0;
   Elements elements = 0;
-  std::vector<float> kept_initial;       ///< of each array of `elements` floats: what its elements begin with
+  std::vector<float> kept_initial;       ///< first value of the floats of each array of `elements`
   std::array<std::size_t, 3> kept_at{};  ///< the first array of each KeptBy
   std::vector<bool> lies_in_gradient;    ///< per buffer
   std::vector<TaskTraits> traits;        ///< per task
   std::unique_ptr<RoundsRun> rounds;     ///< null but for a codec of rounds
-  std::vector<WarmUp> warm_up;           ///< what is done instead in the first steps, in their order
+  std::vector<WarmUp> warm_up;           ///< the runs that replace this one in the first steps, in order
   std::unique_ptr<Bundle> parts;         ///< null but for a bundle
-  GradientRun* bundle = nullptr;         ///< not null: what this gradient may travel in
+  GradientRun* bundle = nullptr;         ///< not null: the bundle that this gradient may travel in
   std::uint32_t bundle_place = 0;        ///< among its members
   GradientRun* outer = nullptr;          ///< not null: this is an exchange or a warm-up of that gradient
-  bool shares_kept = false;              ///< what codecs keep is the outer one's: the same codecs with other parameters
+  bool shares_kept = false;              ///< uses the outer one's codec state: same codecs, other parameters
 
   // The step under way.
   View data;
   std::uint32_t step = 0;
   bool active = false;
   bool finite = true;
-  bool keeps = true;  ///< what codecs keep has been written anew
+  bool keeps = true;  ///< the codecs have written new state
   int tasks_left = 0;
   std::vector<int> waits_for;            ///< per task: predecessors not done; kTaskDone afterwards
   std::vector<Clock::time_point> since;  ///< per task: when its message began to move

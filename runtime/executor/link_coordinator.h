@@ -26,10 +26,10 @@ class LinkCoordinator {
 
   /// `from` has `bytes` (more than 0) for `to`. Once until the grant.
   void want(Rank from, Rank to, Bytes bytes, Clock::time_point now);
-  /// What was granted has left.
+  /// The granted bytes have left.
   void done(Rank from, Rank to);
 
-  /// Appends to `grants` who may send now: the longest waiting first.
+  /// Appends to `grants` the links that may send now: the longest waiting first.
   void grant(Clock::time_point now, std::vector<Grant>& grants);
   /// When the next small bulk becomes old enough to be granted; max: none waits for that.
   Clock::time_point next_due() const;

@@ -10,15 +10,15 @@ namespace casync::runtime {
 /// idle link may still begin a message.
 inline constexpr Bytes kMostUnderWay = 16 * LinkPace::kWindow;
 
-/// What waits to be sent to one peer, and when the next of it may be handed to the transport.
+/// The sends that wait for one peer, and the pace at which they may be handed to the transport.
 struct PeerLink {
   ReadyQueue ready;
   LinkPace pace;
   bool busy = false;  ///< listed as having something ready
   // With a coordinator.
-  bool wanted = false;    ///< it has been asked
-  bool granted = false;   ///< it has said yes
-  bool in_grant = false;  ///< what it let go has not all left
+  bool wanted = false;    ///< the coordinator has been asked
+  bool granted = false;   ///< the coordinator has said yes
+  bool in_grant = false;  ///< some of the granted bytes have not left
   Clock::time_point wanted_since{};
 };
 

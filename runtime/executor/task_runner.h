@@ -15,7 +15,7 @@ struct Scratch {
   std::vector<compll::Contribution> contributions;
 };
 
-/// What became of an encode, merge or decode.
+/// The outcome of an encode, merge or decode.
 struct TaskOutcome {
   Status status;
   Bytes bytes = 0;  ///< of the payload made

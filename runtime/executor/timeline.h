@@ -30,17 +30,17 @@ struct Span {
   Bytes bytes = 0;
   std::uint32_t lane = 0;  ///< of a task: 0 the progress thread, 1... the streams
   Clock::time_point from, to;
-  double processor_s = 0;  ///< of a step: what the session's threads took of processors, codecs apart
+  double processor_s = 0;  ///< of a step: processor time of the session's threads without codecs
 };
 
-/// What ran when, kept in memory that is taken once (the first kTimelineSpans spans; the rest are counted) and
-/// written at the end. Recording is one atomic add and a store; where there is no timeline it is one branch.
+/// The spans of a run, kept in memory that is allocated once (the first kTimelineSpans spans; the rest are counted)
+/// and written at the end. Recording is one atomic add and a store; without a timeline it is one branch.
 class Timeline {
  public:
   explicit Timeline(std::size_t capacity);
 
   void record(const Span& span);  ///< any thread
-  /// Unix time of the timeline's zero, in microseconds: what puts several ranks' files beside each other.
+  /// Unix time of the timeline's zero, in microseconds: aligns the files of several ranks.
   std::int64_t epoch_us() const { return epoch_us_; }
   std::size_t size() const;
   std::size_t dropped() const;

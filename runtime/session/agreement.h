@@ -16,10 +16,10 @@ std::string identity_of(const CodecChoice& choice);
 /// A decision, "int4:block=64 / bf16, ps, 4 partitions, priority 3".
 std::string text_of(const Decision& decision);
 
-/// What a plan says, line by line, as facts.
+/// The lines of a plan as facts.
 Facts facts_of(const Plan& plan);
 
-/// What a declared gradient is and what will happen to it.
+/// A declared gradient's specification and decision as text.
 std::string text_of(const GradientSpec& gradient, const Decision& decision);
 
 }  // namespace casync::runtime

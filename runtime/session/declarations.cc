@@ -46,8 +46,8 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   Result<Decision> decision = with_rounds_where_they_pay(decide(plan, gradient, topology.ranks), gradient);
   if (!decision) return named(decision.status());
   Declared declared{gradient, std::move(*decision), XXH3_64bits(gradient.name.data(), gradient.name.size())};
-  // Whether a strategy can carry a codec is asked of the codec the plan names: `none` in half precision still
-  // merges without a further error at each hop only as float32, so a ring of it is refused like any other cast.
+  // In half precision `none` is a cast to the gradient's type. make_run() checks the decision with these codecs: it
+  // refuses a strategy of one hop if the codecs of the two hops differ.
   declared.decision.codec = for_dtype(declared.decision.codec, gradient.dtype);
   declared.decision.second_hop = for_dtype(declared.decision.second_hop, gradient.dtype);
   Result<std::unique_ptr<GradientRun>> run = make_run(declared, topology, 0, 0);

@@ -27,7 +27,7 @@ struct Declared {
 /// cannot be carried out.
 Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology);
 
-/// Whether `memory` may hold this gradient. InvalidArgument: its size or where it begins.
+/// Checks that `memory` can hold this gradient. InvalidArgument: its size or its alignment.
 Status check_memory(const GradientSpec& gradient, View memory);
 Status submitted_twice(const GradientSpec& gradient, std::uint32_t step);
 
@@ -35,8 +35,8 @@ Status submitted_twice(const GradientSpec& gradient, std::uint32_t step);
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner);
 
-/// What a residual belongs to: "int4:block=128 / int4:block=128, ps, 2 partitions", and the nodes where they say which
-/// rank encodes what. State of another one is refused.
+/// The label of a residual's owner: "int4:block=128 / int4:block=128, ps, 2 partitions", and with a hierarchical
+/// strategy the nodes, which say which rank encodes what. State with another label is refused.
 std::string state_label(const Decision& decision, const Topology& topology);
 
 }  // namespace casync::runtime

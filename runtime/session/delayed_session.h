@@ -18,9 +18,9 @@ namespace casync::runtime {
 /// one computes, and its memory gets the result of the submission before it; of a first one, zeros. The same on every
 /// rank, so replicas stay identical.
 ///
-/// It stands before a session that knows nothing of it and is one step behind: step() ends the reductions of the step
-/// before, hands their results over and begins its own. Each gradient has memory of its own for that. A state has those
-/// results in it, as gradients "NAME (late)".
+/// It wraps a session that knows nothing of it and is one step late: step() ends the reductions of the previous step,
+/// hands their results over and begins its own. Each gradient has memory of its own for that. A state contains those
+/// results, as gradients "NAME (late)".
 class DelayedSession final : public Session {
  public:
   explicit DelayedSession(std::unique_ptr<Session> session) : session_(std::move(session)) {}
@@ -49,8 +49,8 @@ class DelayedSession final : public Session {
  private:
   struct Gradient {
     GradientSpec spec;
-    std::vector<std::byte> memory;    ///< what is reduced, then its result until that is handed over
-    std::optional<Handle> reduction;  ///< of the step before, or before that; none: memory is what there is
+    std::vector<std::byte> memory;    ///< the elements to reduce, then their result until it is handed over
+    std::optional<Handle> reduction;  ///< of one of the last two steps; none: memory has the result
     View destination;                 ///< of the last submission
     std::uint32_t steps = 0;          ///< 1 + the step of the last submission; 0: none
     std::uint64_t call = 0;           ///< the submit() that named it last, valid or not
@@ -69,14 +69,14 @@ class DelayedSession final : public Session {
   Status check_late(const SessionState& state) const;
   void adopt(const SessionState& state);
   Status tell(Status status) const;
-  /// The end of the step before: its reductions are done and committed, once. Under step_mutex_.
+  /// Ends the previous step: its reductions are done and committed, once. Under step_mutex_.
   Status settle() const;
 
   const unsigned generation_ = fork_generation();
   const std::unique_ptr<Session> session_;
   mutable std::atomic<bool> told_{false};         ///< the job's failure, to the program
   mutable std::mutex step_mutex_;                 ///< one at a time ends a step
-  mutable std::mutex mutex_;                      ///< what follows; taken after step_mutex_
+  mutable std::mutex mutex_;                      ///< guards the members below; taken after step_mutex_
   mutable std::vector<Gradient> gradients_;       ///< by GradientId; done() hands over, too
   std::map<std::string, GradientState> waiting_;  ///< results that were loaded before their gradient was declared
   std::vector<Submission> starts_;                ///< of one step; keeps its memory, as does:
@@ -84,7 +84,7 @@ class DelayedSession final : public Session {
   std::uint64_t submit_calls_ = 0;
   std::uint32_t step_ = 0;
   bool begun_ = false;                         ///< session_ has a step to end
-  mutable std::optional<StepResult> settled_;  ///< how it ended, where somebody asked before step() did
+  mutable std::optional<StepResult> settled_;  ///< the previous step's result, if it was settled earlier than step()
   bool closed_ = false;
 };
 

@@ -10,7 +10,7 @@
 
 namespace casync::runtime {
 
-/// What a rank says with its goodbye: how far it came. It serves nobody beyond that.
+/// A rank's progress, sent with its goodbye. The rank serves no peer beyond it.
 struct Farewell {
   std::uint32_t steps = 0;               ///< it has completed all steps below this one,
   std::vector<std::uint64_t> gradients;  ///< and of this one the gradients with these keys

@@ -9,10 +9,10 @@
 
 namespace casync::runtime {
 
-/// What `choice` means for gradients of this type: in half precision `none` is a cast to it.
+/// The codec that `choice` means for gradients of this type: in half precision `none` is a cast to it.
 CodecChoice for_dtype(CodecChoice choice, DType dtype);
 
-/// What encodes the buffers of a graph that carries out `decision`. InvalidArgument and others: as make_codec.
+/// Makes the codecs of a graph that carries out `decision`. InvalidArgument and others: as make_codec.
 Result<HopCodecs> make_codecs(const Decision& decision, DType dtype);
 
 /// Codec traits from the codecs themselves.

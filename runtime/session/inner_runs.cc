@@ -17,8 +17,8 @@
 namespace casync::runtime {
 namespace {
 
-// Names of what belongs to a gradient in messages: itself is 0, then its warm-up, then each of its rounds; stages of a
-// warm-up far behind them.
+// Numbers of a gradient's parts in messages: the gradient itself is 0, then its warm-up, then each of its rounds; the
+// stages of a warm-up begin far above them.
 constexpr std::uint64_t kWarmUpPart = 1, kFirstStagePart = 1u << 16;
 
 // As Lin et al. 2018, Deep Gradient Compression: ratios of 0.25, 0.0625, 0.0156 and 0.004 before 0.001.
@@ -35,7 +35,7 @@ std::pair<Elements, Elements> matrix_of(const GradientSpec& gradient) {
   return {rows, gradient.elements() / rows};
 }
 
-/// Whether exchanging `shape` is worth its turns: it has less than half of the elements.
+/// Returns true if exchanging `shape` is worth its turns: it has less than half of the elements.
 bool pays(const compll::RoundsShape& shape, Elements elements) {
   Elements sum = 0;
   for (const Elements count : shape.exchanged) sum += count;

@@ -10,7 +10,7 @@
 namespace casync::runtime {
 
 /// `decision` for `gradient`, where its codec works in rounds: none of it where the gradient is no matrix or where the
-/// exchanges would have half of its elements or more. PlanError: a codec of rounds beside another one.
+/// exchanges would have half of its elements or more. PlanError: a codec of rounds together with another one.
 Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpec& gradient);
 
 /// make_run() for a codec of rounds.

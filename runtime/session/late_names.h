@@ -26,7 +26,7 @@ class LateNames {
   std::mutex mutex_;
   std::set<std::string> claimed_;
   std::map<std::string, std::uint32_t> needed_;  ///< the step of each
-  std::uint32_t ended_ = 0;                      ///< how many steps this rank has ended
+  std::uint32_t ended_ = 0;                      ///< number of steps this rank has ended
 };
 
 }  // namespace casync::runtime

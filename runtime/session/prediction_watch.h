@@ -10,7 +10,7 @@
 
 namespace casync::runtime {
 
-/// What a run has spent so far, in seconds; only differences count.
+/// Codec time of a run so far, in seconds; only differences count.
 struct Spent {
   double encode_s = 0, merge_s = 0, decode_s = 0;
 };
@@ -27,8 +27,8 @@ class PredictionWatch {
     training_s_.reserve(kSteps);
   }
 
-  /// After each step: how long it took from the end of the one before it, of which the program computed, and what had
-  /// been spent by then. The sentence, after kSteps (times `every`) steps, when there is one to say.
+  /// Takes after each step its seconds since the end of the last step, those of them that the program computed, and the
+  /// codec time so far. Returns the sentence, after kSteps (times `every`) steps, when there is one to say.
   std::optional<std::string> step_ended(std::uint32_t step, double seconds, double training_s, const Spent& spent);
 
   /// Nothing that it is told matters any more.
@@ -43,7 +43,7 @@ class PredictionWatch {
   const std::uint32_t first_step_, every_;
   int seen_ = 0;
   std::vector<double> seconds_, training_s_;  ///< means of `every_` steps each
-  double sum_s_ = 0, training_sum_s_ = 0;     ///< of the steps since the last of those
+  double sum_s_ = 0, training_sum_s_ = 0;     ///< of the steps since the last mean
   std::uint32_t summed_ = 0;
   Spent begin_;
   bool over_;

@@ -15,7 +15,7 @@ class ProgramClock {
   /// Never goes back. Calls come one at a time; what passed since another thread's call is taken as it is.
   Clock::time_point now();
 
-  /// What a thread has lost of the time in which it was held up for `delayed_s` while others' threads took `taken_s`.
+  /// Seconds that a thread lost to the session's threads: it was ready but delayed for `delayed_s`, they ran `taken_s`.
   static double lost_s(double delayed_s, double taken_s);
 
  private:

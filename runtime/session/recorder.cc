@@ -11,7 +11,7 @@ namespace {
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-/// Of those that are numbers; 0 without any.
+/// The median of the values that are not NaN; 0 if there is none.
 double median(std::span<const double> values) {
   std::vector<double> known;
   std::copy_if(values.begin(), values.end(), std::back_inserter(known),
@@ -41,7 +41,7 @@ void Recorder::submitted(std::size_t gradient, Clock::time_point now) {
 
 void Recorder::needs(std::size_t gradient, Clock::time_point now) {
   Moments& own = moments(gradient);
-  // What is not of this step is not needed in it.
+  // A gradient that was not submitted in this step is not needed in it.
   if (!std::isnan(own.ready) && std::isnan(own.need)) own.need = program_seconds(now);
 }
 

@@ -17,7 +17,7 @@
 namespace casync::runtime {
 namespace {
 
-// How long a rank that has left may take to end its threads.
+// Time that a rank that has left may take to end its threads.
 constexpr Seconds kLetGo{1};
 
 void add_exposed(GradientRun& run, double seconds) { run.exposed_s.fetch_add(seconds); }
@@ -65,7 +65,7 @@ Status SessionImpl::check(const Submission& one) const {
   return Status::ok();
 }
 
-/// In one pass: what this call has named carries its number.
+/// Checks all in one pass: a gradient that this call has named carries the call's number.
 Status SessionImpl::check(std::span<const Submission> submissions) {
   if (!submissions.empty() && exchanged_in(plan_.mode, step_) == Exchanged::kNothing) {
     return invalid_argument(

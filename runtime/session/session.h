@@ -38,10 +38,10 @@ struct SessionOptions {
   std::string record_directory;  ///< rank 0 writes model.txtpb and gradients.safetensors there, for the planner
 };
 
-/// Who waits: time that a helper's thread spends is not the program's standing still.
+/// The thread that waits: time that a helper's thread spends does not count as the program standing still.
 enum class Waiter : std::uint8_t { kProgram, kHelper };
 
-/// What all ranks learn alike at the end of a step.
+/// The result of a step, the same on all ranks.
 struct StepResult {
   std::uint32_t step = 0;
   bool finite = true;            ///< false: some rank's gradient was NaN or infinite; no residual has changed
@@ -73,11 +73,11 @@ struct GradientState {
   struct Range {
     Elements first = 0, count = 0;
   };
-  std::string codec;            ///< what the residual belongs to: names and parameters
+  std::string codec;            ///< the residual's owner: codec names and parameters
   std::vector<float> residual;  ///< as many as the gradient has elements; empty without feedback
   /// Elements whose mean this rank encodes: their residual counts once for each rank. Only in states that are taken.
   std::vector<Range> owned = {};
-  bool is_residual = false;  ///< `residual` is what was not sent, one float for each element, and nothing else
+  bool is_residual = false;  ///< `residual` is only the values not sent, one float for each element
 };
 struct SessionState {
   std::uint32_t step = 0;
@@ -108,8 +108,8 @@ class Session {
   virtual int ranks() const = 0;
   /// All ranks and the nodes they run on, the same on every rank.
   virtual const Topology& topology() const = 0;
-  /// What the step under way exchanges, by the plan: gradients, or in local SGD nothing or the differences of
-  /// parameters (what they were when they last were the same, minus what they are), which are submitted like gradients.
+  /// The values that this step exchanges, by the plan: gradients, or in local SGD nothing or the differences of
+  /// parameters (their values when they last were the same, minus their values now), submitted like gradients.
   virtual Exchanged exchanged() const = 0;
 
   /// Makes a gradient known. Every rank declares it, in any order, at the latest before the step() of the first step in
@@ -144,7 +144,7 @@ class Session {
   virtual Status note_exposed(Handle handle, double seconds) = 0;
 
   /// Says that this rank submits nothing more in the step under way, as step() does. For programs that wait for handles
-  /// ahead of step(): ranks whose gradients differ in name then learn it at once, and not by a timeout. Any thread.
+  /// earlier than step(): ranks whose gradients differ in name then learn it at once, and not by a timeout. Any thread.
   virtual void end_submissions() = 0;
 
   /// Ends the step: waits for all submitted, then commits residuals (or, not finite, keeps the old). The submissions of

@@ -11,7 +11,7 @@
 namespace casync::runtime {
 namespace {
 
-// How long a rank that lacks only results leaves the word to those who lack a contribution, and know whose.
+// Time for which a rank that lacks only results waits for the report of a rank that lacks a contribution.
 constexpr Seconds kTheirWord{0.5};
 
 }  // namespace
@@ -85,10 +85,10 @@ void SessionImpl::peer_compares(std::uint64_t comparisons) {
   }
 }
 
-/// False: nobody has to hear of it.
+/// Returns false if no other rank has to hear of it.
 bool SessionImpl::note_gone(Rank peer, const Status& why) {
   std::lock_guard lock(gone_mutex_);
-  // Who said goodbye has been confirmed everything, and its connections may end.
+  // A peer that said goodbye has had everything confirmed, and its connections may end.
   if (closed_ || (left_.contains(peer) && why.code() == StatusCode::kPeerFailure)) return false;
   if (gone_.is_ok()) gone_ = why;  // the first explains the others
   return true;

@@ -134,14 +134,14 @@ class SessionImpl final : public Session {
   void write_samples();
   std::vector<GradientSpec> declared_specs() const;
   bool records() const { return !options_.record_directory.empty() && plan_.mode == SyncMode{}; }
-  /// What the step under way exchanges is what the plan's codecs encode. Under mutex_.
+  /// Returns true if the step under way exchanges the values that the plan's codecs encode. Under mutex_.
   bool samples() const {
     return sampler_ &&
            exchanged_in(plan_.mode, step_) == (plan_.mode.is_local() ? Exchanged::kDifferences : Exchanged::kGradients);
   }
   void watch(double step_s);
-  /// For the recorder, under mutex_. Once nobody asks how long the program computed, by the wall's clock, which costs
-  /// nothing.
+  /// The time for the recorder, under mutex_: program_clock_'s while the program's own time is used, else the wall
+  /// clock's, which costs nothing.
   Clock::time_point program_now() const;
   Clock::time_point deadline() const { return after(Seconds(options_.timeout_s)); }
 
@@ -150,7 +150,7 @@ class SessionImpl final : public Session {
   const unsigned generation_ = fork_generation();
   const Plan plan_;
   Topology topology_;  ///< written before open() returns, as is
-  Seconds dead_{};     ///< how long a rank may be silent
+  Seconds dead_{};     ///< time that a rank may be silent
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Executor> executor_;  // before group_: the group's callbacks use it until the group is gone
@@ -158,19 +158,19 @@ class SessionImpl final : public Session {
 
   LateNames late_names_;
   std::optional<Owners> owners_;            ///< written before open() returns, then the progress thread's
-  std::atomic<std::uint64_t> openings_{0};  ///< how often runs_ or held_ have changed by an agreement
+  std::atomic<std::uint64_t> openings_{0};  ///< changes of runs_ or held_ by an agreement
   std::mutex comparison_mutex_;             ///< one at a time compares steps
-  mutable std::mutex mutex_;                ///< what follows
+  mutable std::mutex mutex_;                ///< guards the members below
   std::vector<Declared> declared_;          ///< by GradientId
   std::map<std::string, GradientId> ids_;
   std::vector<GradientRun*> runs_;  ///< by GradientId; the executor owns them; null: not agreed yet
-  std::size_t claimed_ = 0;         ///< how many of declared_ have been claimed
+  std::size_t claimed_ = 0;         ///< number of declared_ that have been claimed
   std::vector<Held> held_;
   std::vector<Submitted> submitted_;     ///< by GradientId
   std::vector<Executor::Start> starts_;  ///< of one submit(); keeps its memory
   std::uint64_t submit_calls_ = 0;
   std::map<std::string, GradientState> waiting_state_;  ///< loaded before its gradient was sealed
-  bool strangers_unsaid_ = false;                       ///< what never was declared has not been warned of
+  bool strangers_unsaid_ = false;                       ///< the warning of gradients that were never declared is due
   bool loaded_ = false;                                 ///< a state, since the last comparison
   std::uint32_t step_ = 0;
   std::uint32_t steps_here_ = 0;  ///< ended in this session, loaded ones apart
@@ -187,7 +187,7 @@ class SessionImpl final : public Session {
   std::atomic<bool> aborted_{false};               ///< by this rank's program
   std::mutex gone_mutex_;  ///< taken last, for moments: the group's thread waits for it, which keeps the heartbeat
   Status gone_;            ///< why the first rank to go can no longer take part
-  std::set<Rank> left_;    ///< who said goodbye
+  std::set<Rank> left_;    ///< the ranks that said goodbye
 };
 
 }  // namespace casync::runtime

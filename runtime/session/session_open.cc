@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a session comes to be: where this process stands in its job, who else is there, whether all want the same.
+// Opening a session: finds this process's place in its job and the other ranks, and checks that all want the same.
 #include <sched.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ int usable_cores() {
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
 }
 
-/// Threads beside the progress thread: what is left of the cores this rank can call its own, at most 4, because
-/// memory bandwidth is the limit then. With one core per rank the progress thread computes too.
+/// The number of threads besides the progress thread: the rest of this rank's own cores, at most 4, because memory
+/// bandwidth is the limit then. With one core per rank the progress thread computes too.
 Result<int> stream_count(int local_ranks) {
   const Result<std::optional<double>> wanted = env_number("CASYNC_THREADS");
   if (!wanted) return wanted.status();
@@ -83,7 +83,7 @@ Status check_codecs(const Plan& plan, const std::optional<CodecChoice>& codec) {
   return Status::ok();
 }
 
-/// How many peers this rank may connect to: with a strategy that the plan leaves open, all.
+/// The most peers that this rank may connect to: with a strategy that the plan leaves open, all.
 int most_peers(const Plan& plan, int ranks) {
   const auto is_sparse = [](const std::optional<StrategyKind>& kind) {
     return kind == StrategyKind::kRing || kind == StrategyKind::kTree || kind == StrategyKind::kHierarchical;

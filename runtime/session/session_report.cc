@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session tells of itself: counters, the timeline's file, and what it recorded.
+// Reports of a session: counters, the timeline's file, and its records.
 #include <unistd.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ double seconds_of(const ExecutorCounters& counters, SpanKind kind) {
   return counters.seconds[static_cast<int>(kind)].load();
 }
 
-/// What one rank sends of a gradient in a step.
+/// The most payload bytes that one rank sends of a gradient in a step.
 Bytes payload_bytes(const GradientRun& run) {
   Bytes sum = 0;
   for (const Primitive& primitive : run.graph.tasks()) {

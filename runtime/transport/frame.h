@@ -11,7 +11,7 @@
 
 namespace casync::runtime {
 
-/// What a wire message is for.
+/// The purpose of a wire message.
 enum class FrameKind : std::uint8_t {
   kData = 1,
   kGoodbye = 2,  ///< the sender will send nothing more
@@ -30,8 +30,8 @@ struct FrameHeader {
   Message message;
   std::uint64_t epoch = 0;
   Rank source = 0;
-  Bytes piece_offset = 0;  ///< where in the payload this piece begins: a multiple of piece_stride
-  Bytes piece_bytes = 0;   ///< min(piece_stride, what is left of the payload)
+  Bytes piece_offset = 0;  ///< offset of this piece in the payload: a multiple of piece_stride
+  Bytes piece_bytes = 0;   ///< min(piece_stride, rest of the payload)
   Bytes piece_stride = 0;  ///< length of every piece of this payload but the last
   bool checksummed = false;
   std::uint64_t piece_checksum = 0;  ///< XXH3-64 of the piece, when checksummed
@@ -40,11 +40,11 @@ struct FrameHeader {
 /// On the wire: little-endian, fixed size, its own checksum last.
 constexpr Bytes kFrameHeaderBytes = 104;
 
-/// A payload in several pieces has none shorter than this but its last, so that what a receiver must remember
-/// of a message stays small beside the message.
+/// A payload in several pieces has none shorter than this but its last, so that a receiver's record of a message
+/// stays small compared with the message.
 constexpr Bytes kMinPieceBytes = 4_KiB;
 
-/// What is wrong with a header.
+/// The fault of a header.
 enum class FrameFault : std::uint8_t { kNone, kShort, kMagic, kVersion, kChecksum, kField, kPiece };
 const char* name_of(FrameFault fault);
 

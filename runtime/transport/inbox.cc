@@ -109,7 +109,7 @@ Inbox::Arrival Inbox::drop() {
   return {};
 }
 
-// What else of this peer is on its way is dropped from now on, without asking the client.
+// Fails the peer: everything else from it is dropped from now on, without asking the client.
 void Inbox::refuse(Rank from, Status reason) {
   Status& failure = failed_[static_cast<std::size_t>(from)];
   if (failure.is_ok()) failure = reason;
@@ -283,7 +283,7 @@ void Inbox::retry(std::uint64_t gradient) {
 // `records` is scratch_, which this gives back: the client may send, and messages may end, while it is read.
 void Inbox::ask_again(std::vector<InboxRecord*>& records) {
   for (InboxRecord* record : records) {
-    // What a failed peer has put off is not asked about: fail() is about to drop it.
+    // The client is not asked about a failed peer's message: fail() is about to drop it.
     if (!has_failed(record->from) && ask(*record) && record->placed) take_held(*record);
   }
   scratch_ = std::move(records);

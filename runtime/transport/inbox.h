@@ -19,7 +19,7 @@ struct InboxRecord;
 /// A piece that waits in the transport's own memory or network until its message has a place.
 using HeldPiece = void*;
 
-/// What a transport does with pieces when the inbox has decided.
+/// A transport's actions on pieces that the inbox has decided about.
 class PieceSource {
  public:
   virtual ~PieceSource() = default;
@@ -56,7 +56,7 @@ class Inbox {
 
   void set_client(TransportClient& client) { client_ = &client; }
 
-  /// Of this job and from another of its ranks; anything else is to be dropped.
+  /// Returns true if the frame is of this job and from another of its ranks; the caller drops any other.
   bool accepts(const FrameHeader& header) const;
 
   /// A piece is there. `held` names it in case the answer is kHold.
@@ -72,7 +72,7 @@ class Inbox {
 
   /// Asks place() again for each message put off.
   void retry();
-  /// The same for the messages of one gradient: what waits of others takes no time.
+  /// The same for the messages of one gradient: waiting messages of others take no time.
   void retry(std::uint64_t gradient);
   bool any_put_off() const { return !put_off_.empty(); }
 
@@ -83,7 +83,7 @@ class Inbox {
     waiting(from).bytes -= bytes;
     held_bytes_ -= bytes;
   }
-  /// Of all peers together.
+  /// Bytes that held pieces of all peers together occupy.
   Bytes held_bytes() const { return held_bytes_; }
 
   /// The peer failed: messages of it that were put off are dropped, placed ones end with `status` as soon as no
@@ -108,7 +108,7 @@ class Inbox {
     std::size_t operator()(const Key& key) const;
   };
 
-  /// What a peer has sent that waits here.
+  /// The pieces of one peer that wait here.
   struct Waiting {
     std::size_t pieces = 0;
     Bytes bytes = 0;

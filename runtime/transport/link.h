@@ -15,7 +15,7 @@ struct Link {
   Clock::duration latency{};
   std::string text;  ///< as it was given
 
-  /// How long `bytes` occupy it.
+  /// The time for which `bytes` occupy the link.
   Clock::duration time_of(Bytes bytes) const;
 };
 

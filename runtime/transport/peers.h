@@ -11,8 +11,8 @@
 
 namespace casync::runtime {
 
-/// Who of the others is there, and the reports to the client that must wait for the next progress(): the half
-/// of a transport that is about failures, shared by all of them.
+/// The state of each peer, and the reports to the client that must wait for the next progress(): the part of a
+/// transport that handles failures, shared by all of them.
 class Peers {
  public:
   Peers(int ranks, Inbox& inbox);
@@ -58,7 +58,7 @@ class Peers {
   /// The end: operations complete with `status` from now on, which is no failure to report.
   void end_all(const Status& status);
 
-  /// How many peers have failed so far: who cleans up after them compares it with the last time.
+  /// The number of peers that have failed so far. A transport compares it with the last value to clean up after them.
   std::uint64_t failures() const { return failures_; }
 
   /// Makes the reports that wait; true when there were any.

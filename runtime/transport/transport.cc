@@ -22,7 +22,7 @@ Result<std::unique_ptr<Transport>> open_bare(const std::string& name, const Tran
       fmt::format("there is no transport \"{}\"; there are ucx, ucx:rdma, ucx:tcp, ucx:shm and loopback", name));
 }
 
-// What the program left open, the environment says.
+// Fills the options that the program left open from the environment.
 Result<TransportOptions> with_environment(TransportOptions options) {
   if (options.interface_name.empty()) options.interface_name = env_text("CASYNC_INTERFACE").value_or("");
   const Result<bool> checksum = env_flag("CASYNC_CHECKSUM", options.checksum);

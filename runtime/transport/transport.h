@@ -15,7 +15,7 @@
 
 namespace casync::runtime {
 
-/// What names a message: no order between messages or ranks is assumed anywhere.
+/// The name of a message: no order between messages or ranks is assumed anywhere.
 struct MessageKey {
   std::uint64_t gradient = 0;  ///< the gradient's key: the same on all ranks
   std::uint32_t step = 0;
@@ -24,7 +24,7 @@ struct MessageKey {
   bool operator==(const MessageKey&) const = default;
 };
 
-/// What travels beside a payload.
+/// The header fields that travel with a payload.
 struct Message {
   MessageKey key;
   std::uint8_t codec = 0;  ///< the codec's number
@@ -40,7 +40,7 @@ struct Outgoing {
   std::uint64_t cookie = 0;
 };
 
-/// Where an arriving payload goes.
+/// The client's answer to an arriving payload, with the memory that it goes to.
 struct Placement {
   enum class Kind { kHere, kLater, kRefuse } kind = Kind::kLater;
   View view;      ///< kHere: exactly message.payload_bytes bytes, the transport's until received()

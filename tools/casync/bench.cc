@@ -21,7 +21,7 @@
 namespace casync::tools {
 namespace {
 
-/// What both tables take from the command line as text.
+/// The options of both tables that the command line gives as text.
 struct SizeFlags {
   std::string first, last;
   int factor = 4;

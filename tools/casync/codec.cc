@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// casync codec: the codecs known here, what each declares about itself, and whether a file's codec keeps it.
+// casync codec: lists the codecs known here with their declarations, and checks a file's codec against its own.
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -51,7 +51,7 @@ void print(const CodecInfo& info) {
   }
 }
 
-/// What a codec of either kind declares.
+/// The declaration of a codec of either kind.
 Result<CodecInfo> info_of(const std::string& name, std::span<const std::pair<std::string, double>> parameters = {}) {
   if (compll::has_rounds(name)) {
     const auto codec = compll::make_rounds_codec(name, parameters);

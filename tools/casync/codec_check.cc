@@ -110,7 +110,7 @@ Result<Part> check_on_cpu(const CodecCheck& check, const compll::Source& source,
   return part;
 }
 
-/// Where there is no GPU, the report says why, unless it was asked for one.
+/// Adds the part on a GPU. Without a GPU the report says why, unless one was asked for: then this fails.
 template <class Kind>
 Status add_cuda(const CodecCheck& check, const compll::Source& source, const FileProgram& read, const Kind& meaning,
                 Report& report) {

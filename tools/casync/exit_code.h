@@ -5,7 +5,7 @@
 
 namespace casync::tools {
 
-/// What the command's exit code says, alike in every subcommand; scripts rely on the numbers. `run` alone passes
+/// The command's exit codes, the same in every subcommand; scripts rely on the numbers. `run` alone passes
 /// on the code of the program it ran.
 enum ExitCode : int {
   kExitOk = 0,

@@ -33,7 +33,7 @@ struct ExplainOptions {
   bool json = false;
 };
 
-/// For how many ranks: as asked, else what the plan was made for.
+/// Sets the number of ranks and nodes: as asked, else the plan's own.
 Status settle_world(ExplainOptions& options, const Plan& plan) {
   PlanInputs& inputs = options.inputs;
   if (inputs.ranks == 0) {
@@ -46,7 +46,7 @@ Status settle_world(ExplainOptions& options, const Plan& plan) {
   return invalid_argument(std::to_string(inputs.nodes) + " nodes for " + std::to_string(inputs.ranks) + " ranks");
 }
 
-/// What the plan has is judged by its loss, not by whether the planner would look at it.
+/// Adds the plan's codecs to those judged by their loss, even if the planner would not consider them.
 void judge_planned(const Plan& plan, ExplainOptions& options) {
   const Decision decision = decide(plan, {options.gradient, DType::kFloat32, {}, 0}, options.inputs.ranks);
   options.inputs.judged = {decision.codec, decision.second_hop};
@@ -102,14 +102,14 @@ Status explain_gradient(const ExplainOptions& options, const PlanRequest& reques
   return Status::ok();
 }
 
-/// At the bandwidth at which it just pays, what pays.
+/// The cell at the bandwidth at which compression just pays.
 const Crossover::Cell& cell_at(const Crossover& crossover, double bandwidth, std::size_t size) {
   std::size_t row = 0;
   while (crossover.bytes_per_second[row] < bandwidth) ++row;
   return crossover.cells[row * crossover.bytes.size() + size];
 }
 
-/// For the whole step, as `casync plan` says it.
+/// Explains the whole step, as `casync plan` does.
 Status explain_step(const ExplainOptions& options, const PlanRequest& request, Json& json) {
   if (request.training.gradients.empty()) return Status::ok();
   const Result<PlanReport> report = find_plan(request);

@@ -14,7 +14,7 @@
 namespace casync::tools {
 namespace {
 
-/// Words behind the first "--" belong to another program and never reach the parser.
+/// Words after the first "--" belong to another program and never reach the parser.
 Invocation split_command_line(int argc, char** argv) {
   Invocation invocation;
   std::vector<std::string> all(argv + 1, argv + argc);

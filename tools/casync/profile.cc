@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// casync profile: what links and codecs cost on this machine, as a file that plan, explain and simulate read.
+// casync profile: measures the costs of links and codecs on this machine, for plan, explain and simulate.
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -33,7 +33,7 @@ std::string machine() {
   return text;
 }
 
-/// What was measured, behind the profile: as comments, so that one can fit again.
+/// The measurements, as comments at the end of the profile, so that one can fit again.
 std::string raw_comments(const MeasuredProfile& measured) {
   std::string text = "\n";
   char line[200];

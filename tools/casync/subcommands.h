@@ -7,10 +7,10 @@
 
 namespace casync::tools {
 
-/// What subcommands share with main(): what came after "--", and the exit code they leave.
+/// The data that subcommands share with main(): the arguments, and the exit code they leave.
 struct Invocation {
   std::vector<std::string> arguments;  ///< the whole command line without the program's name
-  std::vector<std::string> program;    ///< what came after the first "--"
+  std::vector<std::string> program;    ///< the arguments after the first "--"
   bool separated = false;              ///< there was a "--"
   int exit_code = 0;
 };

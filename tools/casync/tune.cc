@@ -31,7 +31,7 @@ struct TuneOptions {
 
 std::string own_path() { return fs::read_symlink("/proc/self/exe").string(); }
 
-/// What earlier phases in the folder belong to: another program or another number of ranks starts anew.
+/// The identity of the phases in the folder: another program, number of steps or of ranks starts anew.
 std::string identity_of(const TuneOptions& options, int ranks) {
   nlohmann::ordered_json json{{"ranks", ranks}, {"steps", options.steps}, {"program", options.program}};
   return json.dump();
@@ -158,7 +158,7 @@ class Tuning {
                  log_of("plan")});
   }
 
-  /// With the prediction beside it where this machine has the traces of all ranks.
+  /// Writes the report, with the prediction next to it if this machine has the traces of all ranks.
   Status make_report() {
     std::vector<std::string> program = {own_path(), "report", path("plan"), "-o", path("report.html")};
     bool all = true;

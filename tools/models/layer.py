@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tables of layers are made of."""
+"""The building blocks of the tables of layers."""
 from typing import Callable, NamedTuple
 
 

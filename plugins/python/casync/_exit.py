@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to open sessions when the program ends: no rank may leave another waiting."""
+"""Ends open sessions when the program ends: no rank may leave another waiting."""
 
 import atexit
 import os
@@ -15,7 +15,7 @@ def remember(session):
 
 @atexit.register
 def _end_all():
-    """An exception, or a step that was never ended, is told to the other ranks; otherwise a goodbye."""
+    """Tells the other ranks of an exception, or of a step that was never ended; otherwise says goodbye."""
     for session in list(_sessions):
         if session._closed or session._pid != os.getpid():
             continue

@@ -35,7 +35,7 @@ def open_session(request):
     try:
         return _patience.in_thread(lambda: _open(_options(request, store, calls)), abandoned=_drop)
     except Exception:
-        # What the store raised is the cause of what C then reported.
+        # The store's exception is the cause of the error that C then reported.
         if calls.error is not None:
             raise calls.error
         raise

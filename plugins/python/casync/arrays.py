@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a gradient's memory must look like to be handed to C."""
+"""The requirements on a gradient's memory that is handed to C."""
 
 import math
 

@@ -16,9 +16,9 @@ def codecs():
 
 
 class CodecState:
-    """What a codec keeps of n elements from one encoding to the next: with error feedback what earlier encodings left
-    out, which is added to the next. Codecs with several such arrays make them with their first encoding: `residual` then
-    has a row for each."""
+    """The state that a codec keeps of n elements from one encoding to the next: with error feedback the residual of
+    earlier encodings, which is added to the next. Codecs with several such arrays make them with their first encoding:
+    `residual` then has a row for each."""
 
     def __init__(self, elements):
         self.residual = numpy.zeros(elements, numpy.float32)
@@ -117,11 +117,11 @@ class Codec:
         return merged.raw[: size.value]
 
     def info(self):
-        """What the codec declares about itself, as a dict."""
+        """The codec's own declaration, as a dict."""
         return json.loads(_library.text("casync_codec_info", self._handle))
 
     def _residuals(self, x, state):
-        """What is kept, and where the next of it is written: the codec reads one while it writes the other."""
+        """The kept state, and the array for the next one: the codec reads one while it writes the other."""
         if state is None:
             return None, None
         initial = self.info()["states"]

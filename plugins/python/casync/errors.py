@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong, as exceptions: one class per kind of fault, so that a program can tell them apart."""
+"""The exceptions: one class per kind of fault, so that a program can tell them apart."""
 
 
 class Error(RuntimeError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a session finds the other ranks when the program was started by torchrun: through torch's own store."""
+"""Finds the other ranks of a program that torchrun started: through torch's own store."""
 
 import collections
 import datetime
@@ -54,7 +54,7 @@ def find_store(timeout=None, process_group=None):
 
 
 def environment_says(rank, size):
-    """Whether the launcher's variables give this rank and size: then they also tell which ranks share this machine."""
+    """Returns True if the launcher's variables give this rank and size: then they also tell which ranks are local."""
     for names in (("CASYNC_RANK", "CASYNC_SIZE"), ("RANK", "WORLD_SIZE")):
         if all(name in os.environ for name in names):
             return [os.environ[name] for name in names] == [str(rank), str(size)]

@@ -23,7 +23,7 @@ _FLAGS = ("-std=c++17", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hid
 
 
 class Plugin:
-    """How one framework's library is made. `sources` are relative to SOURCES; `version` is the framework's;
+    """The build of one framework's library. `sources` are relative to SOURCES; `version` is the framework's;
     `includes` are folders; `flags` go to the compiler and `link` to the linker."""
 
     def __init__(self, name, version, sources, includes, flags, link):
@@ -115,7 +115,7 @@ def _compiler():
 
 
 def cache_folder():
-    """Where compiled codecs are kept, too. Unavailable: others may write there."""
+    """The folder for the libraries, the same as for compiled codecs. Unavailable: others may write there."""
     folder = os.environ.get("CASYNC_CACHE_DIR")
     if not folder:
         cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")

@@ -18,7 +18,7 @@ _EXCHANGED = ("gradients", "nothing", "differences")  # by casync_exchanged
 
 @dataclasses.dataclass(frozen=True)
 class StepResult:
-    """What all ranks learn alike at the end of a step. True in a condition when every gradient was finite."""
+    """The result of a step, the same on all ranks. True in a condition when every gradient was finite."""
 
     finite: bool
     first_non_finite: "str | None"
@@ -206,16 +206,16 @@ class Session:
 
     @property
     def exchanged(self):
-        """What the step under way exchanges, by the plan: "gradients", or with `local_sgd` "nothing" or "differences"
-        (parameters as they were when they last were the same on all ranks, minus what they are)."""
+        """The values that the step under way exchanges, by the plan: "gradients", or with `local_sgd` "nothing" or
+        "differences" (parameters as they were when they last were the same on all ranks, minus their values now)."""
         self._check()
         exchanged = ctypes.c_int32()
         _library.call("casync_session_exchanged", self._pointer, ctypes.byref(exchanged))
         return _EXCHANGED[exchanged.value]
 
     def step(self):
-        """Ends the step: waits for all that was submitted and keeps, or on a non-finite gradient drops, what error
-        feedback remembers."""
+        """Ends the step: waits for all submissions and keeps, or on a non-finite gradient drops, the new state of error
+        feedback."""
         self._check()
         _library.call("casync_session_end_submissions", self._pointer)
         for handle in list(self._in_flight):

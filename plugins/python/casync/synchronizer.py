@@ -80,7 +80,7 @@ class Synchronizer:
         return self.session.stats()
 
     def state_dict(self):
-        """What error feedback remembers on this rank: numpy arrays, ints and strings, by gradient name."""
+        """The state of error feedback on this rank: numpy arrays, ints and strings, by gradient name."""
         return self.session.state_dict()
 
     def load_state_dict(self, state):

@@ -10,7 +10,7 @@
 
 namespace casync::runtime {
 
-/// What a test can do to a wire message between two ranks.
+/// A fault that a test can inject into a wire message between two ranks.
 enum class WireFault : std::uint8_t {
   kNone,
   kDrop,            ///< it never arrives
@@ -20,7 +20,7 @@ enum class WireFault : std::uint8_t {
   kDuplicate,       ///< it arrives twice
 };
 
-/// What the loopback transport does beyond delivering; the defaults do nothing.
+/// Reordering and faults of the loopback transport. Default: none.
 struct LoopbackOptions {
   /// Not 0: this rank takes what arrived in a random order, and leaves some of it for later.
   std::uint64_t shuffle_seed = 0;

@@ -32,7 +32,7 @@ class ParcelPool {
   std::map<unsigned, std::vector<std::vector<std::byte>>> free_;  // by log2 of the capacity
 };
 
-/// What has arrived for one rank. Threads: any may put; the rank's own takes.
+/// The parcels that have arrived for one rank. Threads: any may put; the rank's own takes.
 class Mailbox {
  public:
   void put(Parcel parcel);
@@ -46,7 +46,7 @@ class Mailbox {
   Doorbell bell_;
 };
 
-/// Where the loopback ranks of one epoch meet.
+/// The meeting point of the loopback ranks of one epoch.
 class LoopbackHub {
  public:
   /// The hub of an epoch; made when the first rank asks, gone with the last.
@@ -57,7 +57,7 @@ class LoopbackHub {
   /// `said_goodbye` false: the others are told that the rank is gone.
   void leave(Rank rank, bool said_goodbye);
 
-  /// The rank's mailbox. It outlives the rank: what is sent to one that left is lost.
+  /// The rank's mailbox. It outlives the rank: parcels sent to a rank that left are lost.
   Mailbox& mailbox(Rank rank);
   ParcelPool& pool() { return pool_; }
 

@@ -24,7 +24,7 @@ fs::path folder_of_this_code() {
   return fs::canonical(info.dli_fname, ignored).parent_path();
 }
 
-// Where the module may be: where the user says, beside us (a wheel), in lib beside bin, in the build tree.
+// The folders that have the module: the user's, this library's own (a wheel), lib next to bin, and the build tree's.
 std::vector<fs::path> candidates() {
   std::vector<fs::path> found;
   const auto consider = [&](const fs::path& folder) {

@@ -9,8 +9,8 @@
 
 namespace casync::runtime {
 
-/// What libcasync_ucx.so exports, under kUcxModuleSymbol. The module and who loads it are built from the same
-/// sources, so they pass C++ types; the version in the symbol keeps an old module from being taken for ours.
+/// The function that libcasync_ucx.so exports, under kUcxModuleSymbol. The module and its loader are built from the
+/// same sources, so they pass C++ types; the version in the symbol keeps an old module from being taken for ours.
 using UcxModuleOpen = void (*)(const std::string& name, const TransportOptions& options,
                                Result<std::unique_ptr<Transport>>& result);
 

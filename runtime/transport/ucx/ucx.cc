@@ -54,7 +54,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   std::string description() const override;
 
  private:
-  // How long ending what is broken or abandoned may take.
+  // Time that ending broken or abandoned operations may take.
   static constexpr std::chrono::milliseconds kLastMoments{200};
   static constexpr int kRefusalsToYield = 16;
 
@@ -162,7 +162,7 @@ bool Ucx::progress() {
   return handle_failures() || moved;
 }
 
-// Behind all that went to each peer: what it fetches has ended, and what went without asking stands in order.
+// Sends kSettle to each peer after everything else: its fetches have ended, and eager messages arrive in order.
 void Ucx::ask_to_settle() {
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     const auto at = static_cast<std::size_t>(peer);
@@ -208,7 +208,7 @@ void Ucx::wait(Clock::time_point deadline) {
   spin_.slept(Clock::now() - start);
 }
 
-// Of those that there is a connection to.
+// Returns true if every peer that this rank has a connection to has left or failed.
 bool Ucx::everybody_left() const {
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     if (worker_->reached(peer) && peers_.alive(peer)) return false;
@@ -216,7 +216,7 @@ bool Ucx::everybody_left() const {
   return true;
 }
 
-// To everybody that there is a connection to, once: also to those whose first message comes while we wait.
+// Says goodbye once to each peer that there is a connection to, also to one whose first message comes while we wait.
 void Ucx::say_goodbye() {
   for (Rank peer = 0; peer < options_.ranks; ++peer) {
     const auto at = static_cast<std::size_t>(peer);

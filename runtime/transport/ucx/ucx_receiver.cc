@@ -11,7 +11,7 @@ namespace {
 // Announced fused messages that are fetched at a time, of all peers together: enough for any network's round trip, and
 // a bound on the memory that they arrive in.
 constexpr Bytes kFusedUnderWay = 16_MiB;
-// Headers beside the payload of an announced fused message. More is no message of a correct peer.
+// The most bytes of headers in an announced fused message. More is no message of a correct peer.
 constexpr Bytes kMostFusedHeaders = 4096 * kFrameHeaderBytes;
 
 ConstView view_of(const void* data, std::size_t size) { return {static_cast<const std::byte*>(data), size}; }
@@ -211,7 +211,7 @@ void UcxReceiver::drop_waiting_fused() {
 }
 
 void UcxReceiver::deliver(const FrameHeader& header, ConstView eager, Incoming& incoming) {
-  // Whatever may find no memory does so before the inbox knows of the piece.
+  // Everything that may run out of memory is allocated before the inbox knows of the piece.
   held_.make_ready();
   descriptors_.make_ready();
   fetches_.make_ready();

@@ -30,8 +30,8 @@ inline constexpr Bytes kMostFusedAtOnce = 128_KiB;
 /// The sending half: cuts payloads into pieces, keeps a few bytes under way per peer, reports each message once.
 ///
 /// Pieces are prepared (checksummed) shortly before they leave, while they are in the cache. A small message does
-/// not wait behind a large one, and none behind one that the peer has put off: it might be what the peer needs
-/// before it can take that one.
+/// not wait for a large one, and none waits for one that the peer has put off: the peer might need it
+/// first to take that one.
 class UcxSender {
  public:
   UcxSender(const TransportOptions& options, UcxWorker& worker, Peers& peers, TransportStats& stats);

@@ -14,7 +14,7 @@
 
 namespace casync::runtime {
 
-/// Who is told that an endpoint broke, from inside UcxWorker::progress().
+/// The observer that hears of a broken endpoint, from inside UcxWorker::progress().
 class UcxEndpointObserver {
  public:
   virtual ~UcxEndpointObserver() = default;
@@ -40,7 +40,7 @@ class UcxWorker {
   /// answer.
   Bytes announced_bytes(Rank to) const { return asks_first(to) ? announced_bytes_ : 0; }
 
-  /// What connect() of another rank takes: checked before UCX sees it.
+  /// The address that connect() of another rank takes: it is checked before UCX sees it.
   std::string address() const;
   /// Remembers where the peer is. InvalidArgument: not an address of a transport of this kind and version (says which
   /// it is).

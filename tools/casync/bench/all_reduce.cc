@@ -24,7 +24,7 @@ namespace {
 using runtime::Session;
 using Clock = std::chrono::steady_clock;
 
-/// What one size gave.
+/// The measurements of one size.
 struct Row {
   std::vector<double> seconds;
   double wire_bytes = 0, payload_bytes = 0;  // sent by this rank, per iteration
@@ -116,7 +116,7 @@ class Worker {
     row.wrong = count_different(data_, exact);
     const bool plain = decision.codec.name == "none" && decision.second_hop.name == "none";
     if (plain && decision.strategy == StrategyKind::kPs) return Status::ok();
-    // Who owns the first partition depends on the gradients that were declared before.
+    // The owner of the first partition depends on the gradients that were declared earlier.
     const auto ranks = static_cast<std::size_t>(session_.ranks());
     for (std::size_t owner = 0; owner < ranks; ++owner) {
       Result<std::vector<float>> expected = replay_first_step(decision, session_.topology(), data_.size(), owner);

@@ -8,15 +8,15 @@
 
 namespace casync::tools {
 
-/// What `rank` contributes: nearly normal numbers, a function of (rank, position), so that every rank knows every
-/// other's without being told.
+/// The contribution of `rank`: nearly normal numbers, a function of (rank, position), so that every rank can compute
+/// every other's.
 std::vector<float> make_input(Rank rank, Elements count);
 
-/// The average in the order in which owners merge: ranks 0, 1, ... added one by one, then scaled. Bit for bit
-/// what strategy ps leaves with codec none.
+/// The average in the order in which owners merge: ranks 0, 1, ... added one by one, then scaled. Bit for bit the
+/// result of strategy ps with codec none.
 std::vector<float> plain_average(int ranks, Elements count);
 
-/// How many elements differ in any bit.
+/// The number of elements that differ in any bit.
 Elements count_different(std::span<const float> got, std::span<const float> expected);
 
 /// Sum of squared differences over the sum of squares of `exact`.

@@ -43,7 +43,7 @@ double processor_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// What one plan gave.
+/// The measurements of one plan.
 struct StepRow {
   std::vector<double> seconds;  ///< of a step, or of one of `every` in the mean
   int every = 1;
@@ -192,7 +192,7 @@ class Trainer {
     return order;
   }
 
-  /// How many steps fit in the time, by rank 0's clock: the others learn it as the sum of one number and zeros.
+  /// The number of steps that fit in the time, by rank 0's clock: others learn it as the sum of one number and zeros.
   Result<int> count(const StepBenchOptions& options) {
     StepRow trial;
     CASYNC_RETURN_IF_ERROR(step(&trial));

@@ -14,7 +14,7 @@ struct Column {
   std::string key;    ///< in JSON and CSV, with the unit as its ending
   std::string title;  ///< above the column
   int width = 10;
-  int precision = 2;  ///< digits behind the point of numbers that are no integers
+  int precision = 2;  ///< digits after the point of numbers that are no integers
 };
 
 /// Rows on stdout, each as soon as it is known (JSON: at the end, one object with `about` and `rows`). Text and
@@ -32,7 +32,7 @@ class Table {
   nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
 };
 
-/// What figures depend on, a line each: version, host, processor, cores, load.
+/// The conditions of a measurement, a line each: version, host, processor, cores, load.
 std::vector<std::string> about_this_machine();
 /// And of the job: `what` runs on so many ranks, over which network.
 std::vector<std::string> about_this_job(const std::string& what, const std::string& transport);

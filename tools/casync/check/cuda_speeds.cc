@@ -58,7 +58,7 @@ class DeviceMemory final : public compll::LaunchMemory {
     if (!is_full_) all_.push_back(at);
     return at;
   }
-  /// Whether something had no room: then nothing may be launched.
+  /// Returns true if an allocation failed: then nothing may be launched.
   bool is_full() const { return is_full_; }
 
  private:
@@ -96,7 +96,7 @@ double copy_speed(CudaDevice& device, DeviceMemory& memory, Elements n, double s
   return gb_s(2 * sizeof(float), n, median_seconds(device, seconds, copy));
 }
 
-/// Nothing where there is too little memory for n elements.
+/// Returns an empty result if there is too little memory for n elements.
 Speeds measure(const compll::CudaCodec& codec, CudaDevice& device, Elements n, double seconds) {
   DeviceMemory memory(device);
   const compll::CodecInfo& info = codec.info();

@@ -8,7 +8,7 @@
 
 namespace casync::tools {
 
-/// Far more than caches hold.
+/// Elements of a measured vector: far more than caches hold.
 inline constexpr Elements kMeasured = Elements{1} << 26;
 inline constexpr Elements kMeasuredSide = 4096;
 
@@ -16,7 +16,7 @@ inline constexpr Elements kMeasuredSide = 4096;
 /// Nothing where the device fails, or has no memory for a sixteenth of `n`.
 Speeds measure_on_cuda(const compll::CudaCodec& codec, compll::CudaDevice& device, double seconds,
                        Elements n = kMeasured);
-/// Of a matrix of side x side.
+/// The same with a matrix of side x side.
 Speeds measure_on_cuda(const compll::CudaRoundsCodec& codec, compll::CudaDevice& device, double seconds,
                        Elements side = kMeasuredSide);
 

@@ -9,24 +9,24 @@
 
 namespace casync::tools {
 
-/// How fast a codec is beside a copy that was measured in the same run.
+/// Speeds of a codec, with that of a copy that was measured in the same run.
 struct Speeds {
   struct Operation {
     const char* name;
     double bytes_per_element = 0;  ///< that it has to read and write
-    double kept_bytes = 0;         ///< of these, for what the codec keeps from step to step
+    double kept_bytes = 0;         ///< of these, for the codec's state
     double gb_s = 0;               ///< of all of them
   };
   std::string where;
   double copy_gb_s = 0;
 
-  /// Of one element, whatever has to be moved for it: the term by which codecs that keep something and codecs that keep
-  /// nothing can be compared.
+  /// Time of one element, whatever bytes have to be moved for it: comparable between codecs that keep state and codecs
+  /// that keep none.
   static double nanoseconds(const Operation& operation) { return operation.bytes_per_element / operation.gb_s; }
   std::vector<Operation> operations;  ///< none: nothing was measured
 };
 
-/// What a codec costs and what is lost.
+/// A codec's costs and losses.
 struct Figures {
   double bits = 0;         ///< an element, of a large gradient
   double gaussian = 0;     ///< ||D(E(x)) - x||^2 / ||x||^2
@@ -49,8 +49,8 @@ RoundsFigures measure_rounds(const compll::RoundsCodec& codec, double seconds);
 /// One rank's turns of a step of a square matrix that is in no cache when its turn comes: the best pass in `seconds`.
 double turns_seconds(const compll::RoundsCodec& codec, Elements side, double seconds);
 
-/// What turns move of an element of a matrix: the gradient and the states are read, the result and the states are
-/// written; what is exchanged is written by one turn and read by the next.
+/// Bytes that the turns move for an element of a matrix: the gradient and the states are read, the result and the
+/// states are written; the exchanged values are written by one turn and read by the next.
 double bytes_of_turns(const compll::RoundsShape& shape, Elements rows, Elements columns);
 
 }  // namespace casync::tools

@@ -26,15 +26,15 @@ class CodecGroup {
   std::vector<float> of_merge_;
 };
 
-/// For how many steps a codec is watched whose error may grow: an interpreter is slow.
+/// The number of steps for which a codec whose error may grow is watched: an interpreter is slow.
 enum class Length { kShort, kLong };
 
-/// Whether 2 and 3 ranks have the same results in every step, and whether the sum of all results stays as near to the
-/// sum of all means. Of a codec that keeps nothing the second is left out.
+/// Checks that 2 and 3 ranks have the same results in every step, and that the sum of all results stays as near to the
+/// sum of all means. Leaves out the second check for a codec that keeps nothing.
 ///
 /// The gradients are random and independent, so an error that comes and goes adds up to no more than a constant times
-/// the gradients' own sum, and an error of one sign to a share that doubles as the steps do. What one rank subtracts
-/// and another does not add, or what is sent twice, stays in all later results: its share becomes four times as large.
+/// the gradients' own sum, and an error of one sign to a share that doubles as the steps do. A value that one rank
+/// subtracts and no other adds, or that is sent twice, stays in all later results: its share quadruples.
 Verdict check_steps(const compll::Codec& codec, Length length);
 
 }  // namespace casync::tools

@@ -50,7 +50,7 @@ Result<Loaded> load(const compll::Program& program, const compll::Source& source
   return Loaded{std::move(*device), std::move(*text), std::move(*modules), making};
 }
 
-/// What only kernels can break.
+/// Adds the verdicts on properties that only kernels can break.
 void add_verdicts(const compll::OnDevice& codec, const compll::CudaDevice& device, std::vector<Verdict>& verdicts) {
   using State = Verdict::State;
   verdicts.push_back({"kernels write to their own memory only, and leave their workspace as it was",

@@ -10,7 +10,7 @@
 
 namespace casync::tools {
 
-/// A program on the first GPU of this machine: compiled, tried beside its meaning as on the CPU, and measured for so
+/// A program on the first GPU of this machine: compiled, compared with its meaning as on the CPU, and measured for so
 /// many seconds each. Unavailable: there is no driver, device, NVRTC or header. Unimplemented: no kernels can be
 /// written of it. CompileError: NVRTC refuses the kernels.
 Result<Part> check_on_cuda(const compll::Program& program, const compll::Source& source, const compll::Codec& meaning,

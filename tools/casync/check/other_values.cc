@@ -31,7 +31,7 @@ std::vector<double> other_values(const compll::ProgramParameter& parameter, doub
   std::vector<double> wanted = parameter.choices;
   if (wanted.empty() && has_range(parameter)) {
     const double least = parameter.least, most = parameter.most;
-    // Of ranges over several powers of ten the middle is that of the powers; 48 is no power of two.
+    // The middle of a positive range is the geometric mean, as it may span powers of ten; 48 is no power of two.
     const double middle = least > 0 ? std::sqrt(least) * std::sqrt(most) : (least + most) / 2;
     wanted = {least, middle, most};
     if (parameter.type.is_integer())

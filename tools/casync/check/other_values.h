@@ -15,13 +15,13 @@ using ParameterValues = std::vector<std::pair<std::string, double>>;
 /// blocks one that is no power of two; of a range without ends half and twice. At most four.
 std::vector<double> other_values(const compll::ProgramParameter& parameter, double value);
 
-/// Whether a parameter's declaration says more of its values than their type.
+/// Returns true if a parameter's declaration restricts its values more than their type does.
 bool has_range(const compll::ProgramParameter& parameter);
 
 /// The parameters of a program as they are given, each in turn with another value. `given` names some of them.
 std::vector<ParameterValues> other_parameters(const compll::Program& program, const ParameterValues& given);
 
-/// `block=48`: what the second has that the first has not.
+/// The parameters of the second that the first lacks: `block=48`.
 std::string difference_in_words(const ParameterValues& given, const ParameterValues& other);
 
 }  // namespace casync::tools

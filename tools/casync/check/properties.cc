@@ -30,7 +30,7 @@ double distance_squared(std::span<const float> a, std::span<const float> b) {
   return sum;
 }
 
-/// A residual for the sample: small beside it.
+/// A residual for the sample: small compared with it.
 Floats residual_of(const Sample& sample) {
   Floats residual = sample.values;
   for (float& value : residual) value = std::fabs(value) < 1e38f ? value * 0.125f : 0.0f;
@@ -50,17 +50,17 @@ std::string has_its_size(const Checked& checked, const Sample& sample) {
   return stayed_inside ? "" : "decode writes outside of its memory";
 }
 
-/// What one step leaves behind: on the rank that encodes, on the one that merges, and on each for its result.
+/// The state after a step: on the rank that encodes, on the one that merges, and on each for its result.
 struct Kept {
   Floats of_encode, of_merge, of_result;
 };
 
-/// Beyond that a merge is of infinities.
+/// Returns true if a sum of such elements is finite.
 bool can_be_added(std::span<const float> decoded) {
   return std::all_of(decoded.begin(), decoded.end(), [](float value) { return std::fabs(value) < 1e38f; });
 }
 
-/// A step of a codec and of its meaning, from the same states; `kept` becomes what the meaning leaves.
+/// Compares a step of a codec and of its meaning, from the same states; `kept` becomes the meaning's new state.
 std::string step_differs(const Checked& checked, std::span<const float> x, const TrialOptions& at, Kept& kept) {
   const Codec &codec = checked.codec, &meaning = *checked.meaning;
   const Elements n = x.size();
@@ -94,7 +94,7 @@ std::string step_differs(const Checked& checked, std::span<const float> x, const
   return "";
 }
 
-/// NaN has many patterns, which are not promised: of a gradient with one only the decoded elements are compared.
+/// NaN has many bit patterns, which are not promised: for a gradient with a NaN only decoded elements are compared.
 std::string differs_beside_nan(const Checked& checked, const Sample& sample) {
   const Elements n = sample.values.size();
   const Trial is = encode(checked.codec, sample.values), should = encode(*checked.meaning, sample.values);
@@ -172,7 +172,7 @@ std::string merges_as_it_encodes(const Checked& checked, const Sample& sample) {
   return difference("merged payload", merged.taken(), encode(codec, sum, {}, {.sum_scale = scale}).payload);
 }
 
-/// Of two codes of one step. Sums of float32 may round, so it is what a second encoding of them changes that counts.
+/// Checks a merge of two codes of one step. Sums of float32 may round: a second encoding of them must change nothing.
 std::string merges_exactly(const Checked& checked, const Sample& sample) {
   if (!is_finite(sample)) return "";
   const Codec& codec = checked.codec;
@@ -215,9 +215,9 @@ std::string comes_nearer(const Checked& checked, const Sample& sample) {
   return text_of("||D(E(x)) - x||^2 is ", sum / kSeeds, ", ||x||^2 only ", norm);
 }
 
-/// The mean error of many encodings, summed up with signs: those of the gradient, which show what shrinks or grows, and
-/// others at random. Where elements are rounded independently of each other every such sum has the variance that all
-/// errors have together, which is known well even where single elements are rarely sent.
+/// The mean error of many encodings, summed up with signs: those of the gradient, which show that it shrinks or grows,
+/// and others at random. If elements are rounded independently of each other, every such sum has the variance that all
+/// errors have together, which is known well even if single elements are rarely sent.
 std::string is_right_on_average(const Checked& checked, const Sample& sample) {
   constexpr std::size_t kSeeds = 512, kSums = 16;
   const Elements n = sample.values.size();
@@ -278,7 +278,7 @@ std::string bears_tampering(const Checked& checked, const Sample& sample) {
   return "";
 }
 
-/// The rows of every codec, and of what it declares.
+/// The rows of every codec, and of its declarations.
 std::vector<Row<Checked, Sample>> rows_for(const Checked& checked) {
   std::vector<Row<Checked, Sample>> rows = {
       {"a payload has its size and passes its own check", Reach::kEverywhere, has_its_size},

@@ -8,7 +8,7 @@
 
 namespace casync::tools {
 
-/// A codec, and what it is held to beyond what holds for all.
+/// A codec, and its own properties to check in addition to those of all codecs.
 struct Checked {
   const compll::Codec& codec;
   const compll::Codec* meaning = nullptr;  ///< the same, interpreted; null: nothing to compare with
@@ -16,7 +16,7 @@ struct Checked {
   bool unbiased = false;
 };
 
-/// What became of one property.
+/// The result for one property.
 struct Verdict {
   enum class State {
     kHolds,
@@ -36,7 +36,7 @@ std::vector<Verdict> check_properties(const Checked& checked);
 /// hold.
 std::string broken_property(const Checked& checked);
 
-/// Whether none fails.
+/// Returns true if no property fails.
 bool all_hold(const std::vector<Verdict>& verdicts);
 
 }  // namespace casync::tools

@@ -13,7 +13,7 @@
 
 namespace casync::tools {
 
-/// How the codec came to be.
+/// The compilation of the codec.
 struct Making {
   std::string device;           ///< a GPU's name; "": this machine's processors
   std::string compiler;         ///< with a GPU's architecture: `NVRTC 13.0 for sm_90`
@@ -23,21 +23,21 @@ struct Making {
   std::string why_interpreted;  ///< "" where it was compiled
 };
 
-/// What was found on one device.
+/// The findings on one device.
 struct Part {
   Making making;
   std::vector<Verdict> verdicts;
   std::variant<Figures, RoundsFigures> figures;
 };
 
-/// What was found of a codec. Where there is no part on a GPU, why.
+/// The findings about a codec. Without a part on a GPU: the reason.
 struct Report {
   compll::CodecInfo info;
   std::optional<Part> cpu, cuda;
   std::string why_not_cuda;  ///< "" also where it was not asked for
 };
 
-/// Whether it keeps everything, wherever it was tried.
+/// Returns true if the codec keeps all its properties on every device tried.
 bool holds(const Report& report);
 
 /// All of it in words, or as one JSON object.

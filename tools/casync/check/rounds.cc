@@ -18,7 +18,7 @@ constexpr std::size_t kRanks = 3;
 constexpr std::uint32_t kSteps = 12;
 constexpr Elements kMostInterpreted = 2048;
 
-/// What three ranks are given in each step.
+/// The gradients of three ranks in each step.
 struct Matrices {
   std::string name;
   Sample::Kind kind = Sample::Kind::kOrdinary;
@@ -50,7 +50,7 @@ double error_of(std::span<const double> given, std::span<const double> mean, dou
   return norm == 0 ? 0 : norm_squared(missing) / norm;
 }
 
-/// After the first step, and after all of them.
+/// The errors after the first step, and after all of them.
 std::pair<double, double> errors_over(const compll::RoundsCodec& codec, const std::vector<Floats>& gradients,
                                       Elements rows, Elements columns, std::uint32_t steps) {
   RoundsGroup group(codec, gradients.size(), rows, columns);
@@ -72,7 +72,7 @@ RoundsGroup after_steps(const compll::RoundsCodec& codec, const Matrices& of, st
   return group;
 }
 
-/// Where two groups differ in what a step made.
+/// The first difference of two groups after a step, in words.
 std::string difference_of_groups(const CheckedRounds& checked, const RoundsGroup& is, const RoundsGroup& should) {
   for (std::uint32_t round = 0; round < checked.codec.info().rounds; ++round) {
     const std::string what = text_of("of exchange ", round, ", element");
@@ -154,7 +154,7 @@ std::string conserves(const RoundsGroup& group, const Matrices& of, std::size_t 
       after += static_cast<double>(group.states(rank)[first + i]) / kRanks;
       size = std::max({size, std::fabs(had), std::fabs(static_cast<double>(group.states(rank)[first + i]))});
     }
-    // Of the factors' products each rank's and the mean's are rounded by themselves.
+    // Each rank's product of factors and the mean's product are rounded separately.
     if (std::fabs(after - before) <= 1e-5 * size + 1e-5 * std::sqrt(norm_squared(mean_of(of.gradients)))) continue;
     return text_of("element ", i, " with what was left is ", before, ", result and what is left now are ", after);
   }
@@ -221,7 +221,7 @@ std::vector<Matrices> matrices() {
     for (const Sample& sample : samples(n)) {
       Floats reversed(sample.values.rbegin(), sample.values.rend()), turned = sample.values;
       std::rotate(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(n / 3), turned.end());
-      // Of one rank's alone the others have to be told.
+      // Only one rank has values that are not finite: the others have to be told.
       if (sample.kind == Sample::Kind::kNotFinite) reversed = gaussian_sample(n, 5), turned = gaussian_sample(n, 6);
       all.push_back({sample.name, sample.kind, rows, columns, {reversed, sample.values, turned}});
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of a codec of rounds with guards around what it writes: each rank takes its turn, what they exchange is added
-// up.
+// Steps of a codec of rounds with guards around the memory it writes: each rank takes its turn, and the exchanged
+// values are added up.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class RoundsGroup {
     for (std::size_t i = 0; i < ranks; ++i) ranks_.emplace_back(shape_, rows * columns);
   }
 
-  /// The mean over the ranks. What they keep is committed, but of a step whose result is not finite.
+  /// The mean over the ranks. Commits each rank's states if its result is finite.
   void step(const std::vector<std::vector<float>>& gradients, std::uint32_t number, bool anew = false) {
     for (std::uint32_t turn = 0; turn <= codec_.info().rounds; ++turn) {
       for (std::size_t i = 0; i < ranks_.size(); ++i) take_turn(ranks_[i], gradients[i], turn, number, anew);
@@ -36,7 +36,7 @@ class RoundsGroup {
 
   std::vector<float> result(std::size_t rank) const { return ranks_[rank].out.taken(); }
   std::vector<float> exchanged(std::size_t round) const { return ranks_.front().exchanged[round].taken(); }
-  /// What a rank keeps, and what it kept before the last step.
+  /// A rank's states, now and earlier than the last step.
   const std::vector<float>& states(std::size_t rank) const { return ranks_[rank].states; }
   const std::vector<float>& states_before(std::size_t rank) const { return ranks_[rank].before; }
   bool stayed_inside() const {

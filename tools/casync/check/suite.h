@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Properties as rows, and what becomes of each over many samples.
+// Properties as rows, and the verdict on each over many samples.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ inline bool finite(std::span<const float> x) {
   return std::all_of(x.begin(), x.end(), [](float value) { return std::isfinite(value); });
 }
 
-/// Whether a NaN has to have the bits of another: those of matrices' products are not promised (docs/language.md).
+/// The comparison of two NaNs: by bits, or as equal, as the bits of NaNs of matrix products vary (docs/language.md).
 enum class NanBits { kSame, kAny };
 
 /// The first place where two arrays are not the same bytes, in words.
@@ -53,11 +53,11 @@ inline std::string difference(const std::string& what, const std::vector<std::by
                  ", expected ", std::to_integer<int>(*at.second));
 }
 
-/// Where a property has to hold: everywhere; not at the ends of float's range, where it is a remark; or nowhere: it is
-/// a remark wherever it does not, and is not asked at the ends.
+/// The samples on which a property has to hold: all; all but those at the ends of float's range, where a violation is
+/// a remark; or none: a violation is a remark, and the ends are not tried.
 enum class Reach { kEverywhere, kOrdinary, kRemark };
 
-/// `broken`: how a sample breaks it, "" if it does not.
+/// `broken`: describes how a sample breaks it, "" if it does not.
 template <class Checked, class Of>
 struct Row {
   const char* name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One codec called on one gradient, with guards around what it writes.
+// One codec called on one gradient, with guards around the memory it writes.
 #pragma once
 
 #include <algorithm>
@@ -39,10 +39,10 @@ class Guarded {
   std::vector<T> all_;
 };
 
-/// An encoding and what the codec keeps behind it.
+/// An encoding and the codec's states after it.
 struct Trial {
   std::vector<std::byte> payload;
-  std::vector<float> states;  ///< all that the codec keeps, one behind the other; without any, what is left over
+  std::vector<float> states;  ///< all states, one after the other; without any, the residual
   compll::Encoded encoded;
   bool stayed_inside = true;
 
@@ -52,7 +52,7 @@ struct Trial {
 struct TrialOptions {
   std::uint64_t seed = 7;
   std::uint32_t step = 0;
-  std::optional<float> sum_scale = std::nullopt;  ///< x is a sum of what was decoded, and this times x is encoded
+  std::optional<float> sum_scale = std::nullopt;  ///< x is a sum of decoded elements, and this times x is encoded
 };
 
 /// As many floats as a codec keeps of n elements.
@@ -101,7 +101,7 @@ inline Trial encode(const compll::Codec& codec, std::span<const float> x, std::s
   });
 }
 
-/// Of codes of n elements.
+/// Merges codes of n elements.
 inline Trial merge(const compll::Codec& codec, const std::vector<ConstView>& codes, Elements n, float scale,
                    std::span<const float> before = {}, const TrialOptions& options = {}) {
   std::vector<compll::Contribution> terms;
@@ -111,7 +111,7 @@ inline Trial merge(const compll::Codec& codec, const std::vector<ConstView>& cod
   });
 }
 
-/// The gradient that a codec with `result` makes of what was decoded, and the states behind it.
+/// The gradient that a codec with `result` makes of the decoded elements, and the states after it.
 struct ResultTrial {
   std::vector<float> gradient, states;
 };

@@ -13,7 +13,7 @@ namespace {
 
 bool is_secret(std::string_view name) { return name == "CASYNC_TOKEN"; }
 
-/// What is read at all is checked against its type: a number that is none would stop every session at its start.
+/// Checks a variable that is set against its type: a wrong value would stop every session at its start.
 void look_at_variable(Findings& findings, const EnvironmentVariable& variable) {
   const std::optional<std::string> text = env_text(variable.name);
   if (!text) return;

@@ -7,7 +7,7 @@
 
 namespace casync::tools {
 
-/// How good what was found is. kNote needs no attention; kBroken is something CaSync needs.
+/// The severity of a finding. kNote needs no attention; kBroken is something CaSync needs.
 enum class State { kOk, kNote, kWarn, kBroken };
 const char* name_of(State state);
 
@@ -16,7 +16,7 @@ struct Finding {
   std::string section;  ///< "versions", "parts", "machine", ...
   std::string name;
   State state = State::kOk;
-  std::string value;  ///< what was found
+  std::string value;  ///< the value found
   std::string hint;   ///< what to do; empty unless kWarn or kBroken
 };
 using Findings = std::vector<Finding>;
@@ -25,7 +25,7 @@ using Findings = std::vector<Finding>;
 void look_at_versions(Findings& findings);
 void look_at_parts(Findings& findings);        ///< the modules, transports and codecs of this installation
 void look_at_machine(Findings& findings);      ///< processor, memory, limits
-void look_at_network(Findings& findings);      ///< interfaces, socket buffers, whether one can listen
+void look_at_network(Findings& findings);      ///< interfaces, socket buffers, a trial listen
 void look_at_environment(Findings& findings);  ///< the CASYNC_* and UCX_* variables set here
 
 /// Lines for people, by section; and the same as a JSON array.

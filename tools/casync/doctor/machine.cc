@@ -28,7 +28,7 @@ std::string cpuinfo(const std::string& key) {
   return "";
 }
 
-/// Those instruction sets that decide which kernels run.
+/// The instruction sets that decide which kernels run.
 std::string instruction_sets() {
   const std::string x86 = cpuinfo("flags"), arm = cpuinfo("Features");
   std::istringstream words(x86.empty() ? arm : x86);

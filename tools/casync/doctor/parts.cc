@@ -54,7 +54,7 @@ void look_at_codecs(Findings& findings) {
   findings.push_back({"parts", "codecs", names.empty() ? State::kBroken : State::kOk, names, ""});
 }
 
-/// What codecs from files need. Built-in ones need neither.
+/// Looks for the compiler and headers that codecs from files need. Built-in ones need neither.
 void look_at_codec_files(Findings& findings) {
   const Result<compll::SystemCompiler> compiler = compll::find_compiler();
   const Result<compll::Headers> headers = compll::find_headers();

@@ -19,7 +19,7 @@ struct JobPlace {
   int torch_port = 0;  ///< not 0: torch.distributed's env:// variables too, with this port on torch_host
   std::string torch_host = "127.0.0.1";
   std::optional<int> local_rank;  ///< unset: all ranks are on this machine, and the local rank is the rank
-  int local_ranks = 0;            ///< beside local_rank: ranks of this machine
+  int local_ranks = 0;            ///< with local_rank: ranks of this machine
   int threads = 0;                ///< not 0: OMP_NUM_THREADS where nobody set it
 };
 

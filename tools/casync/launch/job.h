@@ -22,7 +22,7 @@ struct JobOptions {
   bool all_to_stderr = false;        ///< the ranks' stdout too
 };
 
-/// How one rank ended.
+/// The end of one rank.
 struct RankEnd {
   Rank rank = 0;
   int pid = 0;

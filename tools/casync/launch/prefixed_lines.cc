@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestLine = 64 << 10;
 
-/// Whoever reads us may be gone (EPIPE): the ranks' work is worth more than their words, so that is no failure.
+/// Writes all of `text`. A reader that is gone (EPIPE) is no failure: the ranks' work is worth more than their output.
 void write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());

@@ -6,7 +6,7 @@
 
 namespace casync::tools {
 
-/// Passes on what a rank writes, line by line and each behind its prefix, so that lines of several ranks never
+/// Passes on a rank's output, line by line and each after its prefix, so that lines of several ranks never
 /// mix. '\r' ends a line too: progress bars stay alive.
 class PrefixedLines {
  public:

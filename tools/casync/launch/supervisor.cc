@@ -109,7 +109,7 @@ void Supervisor::account(Process& process, int code, int status) {
   process.end.stopped = process.end.exit_code != 0 && phase_ >= Phase::kTerminating;
 }
 
-/// Of ranks that ended between two looks, the one that a signal ended was first: the others exit because of it.
+/// Finds the rank to blame: of several that ended between two polls, one that a signal ended, as it made others exit.
 void Supervisor::judge(const std::vector<Process*>& ended) {
   if (phase_ != Phase::kRunning) return;
   const Process* culprit = nullptr;

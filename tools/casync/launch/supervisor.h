@@ -26,7 +26,7 @@ class Supervisor {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// How far the stopping has come; each phase has a deadline after which the next one begins.
+  /// The phase of stopping; each has a deadline after which the next one begins.
   enum class Phase { kRunning, kGrace, kTerminating, kKilling };
 
   struct Process {

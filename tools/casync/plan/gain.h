@@ -13,17 +13,17 @@ namespace casync::tools {
 struct Gain {
   double uncompressed_s = 0;  ///< of the best uncompressed plan that was compared
   double planned_s = 0;
-  bool compresses = false;  ///< whether the plan does
+  bool compresses = false;  ///< the plan compresses a gradient
 
   double times() const { return uncompressed_s / planned_s; }
 };
 Gain gain_of(const PlanReport& report);
 
-/// "1.75 x: 488 ms a step uncompressed, 279 ms with this plan (predicted)". What `casync plan` and `casync explain` say
-/// first.
+/// "1.75 x: 488 ms a step uncompressed, 279 ms with this plan (predicted)". The first line of `casync plan` and
+/// `casync explain`.
 std::string text_of(const Gain& gain);
 
-/// What of the plan rests on no measurement, as sentences; "" where nothing does.
+/// A sentence that names the codecs whose costs are assumed and not measured; "" without any.
 std::string text_of_assumed(const std::vector<std::string>& codecs);
 
 }  // namespace casync::tools

@@ -42,7 +42,7 @@ std::optional<DType> dtype_of(const json& tensor) {
   return std::nullopt;
 }
 
-/// Nothing: not an array of so many integers from 0 on; `count` empty: of any number.
+/// Returns nullopt if it is not an array of `count` integers from 0 on; `count` empty: of any number.
 std::optional<std::vector<std::uint64_t>> integers_of(const json& tensor, const char* field,
                                                       std::optional<std::size_t> count) {
   const auto found = tensor.find(field);
@@ -55,7 +55,7 @@ std::optional<std::vector<std::uint64_t>> integers_of(const json& tensor, const 
   return integers;
 }
 
-/// Nothing: more than a file has room for.
+/// Returns nullopt if the product is more than a file has room for.
 std::optional<Elements> product(const std::vector<std::uint64_t>& shape) {
   Elements elements = 1;
   for (const std::uint64_t extent : shape) {
@@ -95,7 +95,7 @@ Result<Tensor> tensor_of(const json& entry, std::uint64_t data_bytes) {
   return Tensor{*dtype, *elements, (*offsets)[0]};
 }
 
-/// A file that is open, and what its header says. Errors do not name the path.
+/// An open file and its header. Errors do not name the path.
 class SamplesFile {
  public:
   Status open(const std::string& path) {
@@ -181,7 +181,7 @@ std::string counted(std::size_t count, const char* one, const char* several) {
   return std::to_string(count) + " " + (count == 1 ? one : several);
 }
 
-/// What belongs to no gradient, and what has no sample.
+/// Remarks on samples that belong to no gradient, and on gradients without a sample.
 std::vector<std::string> remarks_on(const SamplesFile& file, const Training& training, const GradientSamples& samples) {
   std::vector<std::string_view> names;
   for (const TrainedGradient& gradient : training.gradients) names.emplace_back(gradient.spec.name);

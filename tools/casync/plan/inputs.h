@@ -9,7 +9,7 @@
 
 namespace casync::tools {
 
-/// What `casync plan` and `casync explain` ask for.
+/// The arguments of `casync plan` and `casync explain`.
 struct PlanInputs {
   std::string profile, model;
   std::string run;  ///< a folder of traces and a model: instead of model, ranks and nodes, and to correct the profile
@@ -18,7 +18,7 @@ struct PlanInputs {
   double max_error = 0.03;
   std::string rules;      ///< a plan to stay within; "": none
   std::string gradients;  ///< samples of gradients to measure codecs on; "": the run's, if it left any
-  /// Beside max_error: may be used where they are within a budget, even if another one is better.
+  /// Codecs in addition to those within max_error: usable if within a budget, even if another one is better.
   std::vector<CodecChoice> judged;
   std::uint32_t warm_up_steps = 0;
   SyncMode mode;
@@ -29,14 +29,14 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs);
 struct ReadInputs {
   PlanRequest request;
   std::string profile_digest;
-  std::vector<std::string> remarks;  ///< what a run has changed in the profile, what is odd about rules and samples
+  std::vector<std::string> remarks;  ///< a run's changes to the profile, oddities of rules and samples
 };
 
 /// Reads the files and finds the codecs. Errors as read_profile_file, read_model_file, read_gradient_samples and
 /// take_limits.
 Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs);
 
-/// Of a file's bytes: 16 hexadecimal digits.
+/// The digest of a file's bytes: 16 hexadecimal digits.
 std::string digest_of_file(const std::string& text);
 
 }  // namespace casync::tools

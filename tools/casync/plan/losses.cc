@@ -27,7 +27,7 @@ double error_of(const compll::Codec& codec, const std::vector<float>& values) {
     error += difference * difference;
     norm += value * value;
   }
-  // What is too large for a codec becomes infinite, and a difference of infinities is none.
+  // A value too large for a codec decodes to infinity, and a difference of infinities is NaN.
   return std::isfinite(error) ? error / norm : std::numeric_limits<double>::infinity();
 }
 

@@ -10,8 +10,8 @@
 
 namespace casync::tools {
 
-/// What codecs lose: squared error over squared values of D(E(x)), each codec measured once. What feedback keeps is
-/// lost, and a codec that draws random numbers draws the same for all.
+/// Losses of codecs: squared error over squared values of D(E(x)), each codec measured once. Residuals of error
+/// feedback count as lost, and a codec that draws random numbers draws the same for all.
 class Losses {
  public:
   /// `samples` by position in the training's gradients; empty ones are of gradients of which nothing is known.

@@ -42,7 +42,7 @@ Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanReques
   std::map<std::string, std::vector<double>> costs;  // bits, then losses
   const bool any_measured = measures_codecs(request.profile);
   for (const std::string& name : compll::codec_names()) {
-    // Beside measured codecs one at the memory's speed would win by not having been measured.
+    // An unmeasured codec counts as fast as the memory, so it would win over measured ones for no other reason.
     if (any_measured && !is_measured(request.profile, {name, {}})) continue;
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(name);
     if (!codec) return codec.status();

@@ -9,12 +9,12 @@
 
 namespace casync::tools {
 
-/// Those the library has whose every step stands for itself, that lose at most `max_error` of some gradient of
-/// `request`, and of which no other loses less of each in fewer bits, unless the profile has their costs. Where the
-/// profile has the costs of any codec, only of those that it has.
+/// The library's codecs whose every step stands for itself, that lose at most `max_error` of some gradient of
+/// `request`, and that no other one beats in every loss and in bits, unless the profile has their costs. If the
+/// profile has the costs of any codec: only codecs whose costs it has.
 Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanRequest& request, Losses& losses);
 
-/// These, as command lines have them. Errors as parse_codec_choice, make_codec.
+/// The codecs of these names, as command lines have them. Errors as parse_codec_choice, make_codec.
 Result<std::vector<CodecOffer>> offers_of(const std::vector<std::string>& names, Losses& losses);
 
 /// Adds one that is not there yet; `none` is allowed always. Errors as make_codec.

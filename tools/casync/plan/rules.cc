@@ -13,7 +13,7 @@
 namespace casync::tools {
 namespace {
 
-/// What rules fix for gradient `at` is within what the same rules allow.
+/// Checks that the codec that rules fix for gradient `at` is within the same rules' max_error.
 Status check_fixed(const CodecLimits& limits, std::size_t at, Losses& losses) {
   if (!limits.codec || !limits.max_error) return Status::ok();
   for (const CodecChoice& choice : {*limits.codec, limits.second_hop.value_or(*limits.codec)}) {
@@ -29,7 +29,7 @@ Status check_fixed(const CodecLimits& limits, std::size_t at, Losses& losses) {
   return Status::ok();
 }
 
-/// Of all gradients that any codec may have which is within it.
+/// The largest max_error of the gradients that may have any codec within it.
 double largest_budget(const PlanInputs& inputs, const std::vector<CodecLimits>& limits) {
   double largest = inputs.max_error;
   for (const CodecLimits& one : limits) {
@@ -38,7 +38,7 @@ double largest_budget(const PlanInputs& inputs, const std::vector<CodecLimits>& 
   return largest;
 }
 
-/// All that is within the largest budget, and what is named.
+/// All codecs within the largest budget, and those that are named.
 Result<Offers> offers_for(const PlanInputs& inputs, const PlanRequest& request, const std::vector<CodecLimits>& limits,
                           Losses& losses) {
   const double budget = largest_budget(inputs, limits);
@@ -60,7 +60,7 @@ Result<Offers> offers_for(const PlanInputs& inputs, const PlanRequest& request, 
   return offers;
 }
 
-/// Biases and what norms scale by: so small that a codec saves nothing, and of more weight than their size says.
+/// Biases and the scales of norms: so small that a codec saves nothing, and of more weight than their size says.
 bool is_small_vector(const GradientSpec& spec) {
   constexpr Elements kSmallVector = Elements{1} << 16;
   return spec.shape.size() <= 1 && spec.elements() <= kSmallVector;

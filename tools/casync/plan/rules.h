@@ -7,10 +7,10 @@
 
 namespace casync::tools {
 
-/// What each gradient has to stay within, and all codecs that any of them may have, go into the request.
+/// Adds to the request each gradient's limits, and all codecs that any gradient may have.
 ///
-/// With inputs.rules: what those say; what is odd about them goes into the remarks. Where they say nothing of a codec,
-/// and without them, inputs.codecs or inputs.max_error hold. Errors as read_plan_file and make_codec; PlanError: a
+/// With inputs.rules: their limits; oddities of them go into the remarks. Where they say nothing of a codec, and
+/// without rules, inputs.codecs or inputs.max_error hold. Errors as read_plan_file and make_codec; PlanError: a
 /// codec that is fixed loses more than max_error, with file and gradient.
 Status take_limits(const PlanInputs& inputs, Losses& losses, ReadInputs& read);
 

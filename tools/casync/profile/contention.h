@@ -19,17 +19,17 @@ struct ContentionOptions {
   std::function<void(const std::string&)> progress;
 };
 
-/// Seconds of one thing alone, and beside the other.
+/// Seconds of one activity alone, and together with the other.
 struct Beside {
   double alone_s = 0, beside_s = 0;
 };
 
-/// How many times as long it takes beside the other, never below 1.
+/// The slowdown of one activity together with the other, never below 1.
 struct Slowdown {
   std::string what;                         ///< "encode", "training"
-  std::vector<std::vector<Beside>> rounds;  ///< of each codec, or of each operation that ran beside it
+  std::vector<std::vector<Beside>> rounds;  ///< of each codec, or of each operation that ran with it
   double times = 1;
-  double worst = 0, mean = 0;  ///< how far single codecs or operations are off, as Fit
+  double worst = 0, mean = 0;  ///< errors of single codecs or operations, as Fit
 };
 
 struct MeasuredContention {
@@ -38,12 +38,12 @@ struct MeasuredContention {
 };
 
 /// Runs each codec's operations alone, a training-like load alone, and both together on `processors`, by the clock on
-/// the wall: what shares a processor, a cache or the memory is all in it. Leaves out codecs that encode nothing.
+/// the wall: it includes sharing a processor, a cache or the memory. Leaves out codecs that encode nothing.
 /// Errors as make_codec.
 Result<MeasuredContention> measure_contention(const ContentionOptions& options);
 
-/// The median, over codecs or operations, of the least seconds beside the other over the least alone: who else is on
-/// the machine only ever adds time.
+/// The median, over codecs or operations, of the least seconds together with the other over the least alone: other
+/// programs on the machine only ever add time.
 Slowdown slowdown_of(std::string what, std::vector<std::vector<Beside>> rounds);
 
 }  // namespace casync::tools

@@ -29,13 +29,13 @@ constexpr double kFewest = 4, kMost = 1024;  // of each peer in a round
 
 enum Hop : std::uint32_t { kGo, kData, kDone, kHops };
 
-/// Of a run, on the rank that leads it.
+/// The state of a run, on the rank that leads it.
 struct Led {
   std::uint32_t count = 0;                                 ///< messages of each peer in the next round
   double least = std::numeric_limits<double>::infinity();  ///< seconds of a message
 };
 
-/// This rank's part in all runs. Every round begins with the root's word how many messages each peer sends, or gets.
+/// This rank's part in all runs. The root begins every round with the number of messages that each peer sends or gets.
 class FanEnd final : public runtime::TransportClient {
  public:
   FanEnd(const FanOptions& options, const FanSide& side)
@@ -64,7 +64,7 @@ class FanEnd final : public runtime::TransportClient {
     return transport_->connect(*addresses, *this);
   }
 
-  /// One round of a run; before the first one a trial. Of what this rank leads, `led` gets better.
+  /// One round of a run; the first one follows a trial. On the rank that leads the run, updates `led`.
   Status run(const FanRun& run, bool first, Led& led) {
     if (side_.rank == run.root) return lead(run, first, led);
     if (std::find(run.peers.begin(), run.peers.end(), side_.rank) == run.peers.end()) return Status::ok();
@@ -120,7 +120,7 @@ class FanEnd final : public runtime::TransportClient {
     return until([&] { return std::all_of(under_way_.begin(), under_way_.end(), [](auto n) { return n == 0; }); });
   }
 
-  /// One after the other to each of `peers`, so many under way to each.
+  /// Sends to each of `peers` in turn, with at most kUnderWay messages under way to each.
   Status send_data(const std::vector<Rank>& peers, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
       for (const Rank peer : peers) {

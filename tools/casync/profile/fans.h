@@ -20,7 +20,7 @@ struct FanOptions {
   int rounds = 5;         ///< of all runs, in turns, so that what others do on the machine meets each; the least counts
 };
 
-/// Between one rank and others at the same time.
+/// Messages between one rank and others at the same time.
 struct FanRun {
   enum class Kind : std::uint8_t { kIncast, kOutcast };
   Kind kind{};  ///< the peers send to the root, or the root to the peers
@@ -43,14 +43,14 @@ struct FanSide {
 Result<std::vector<double>> measure_fans(const FanOptions& options, const FanSide& side,
                                          const std::vector<FanRun>& runs);
 
-/// The runs that show what several of `peers` do to `root`, both ways: each alone, then 3 of them, 7 of them, or all
-/// that there are if those are fewer. Fewer than two peers: none.
+/// The runs that show the effect of several of `peers` on `root`, both ways: each alone, then 3 of them, 7 of them, or
+/// all that there are if those are fewer. Fewer than two peers: none.
 std::vector<FanRun> fan_runs(Rank root, std::vector<Rank> peers);
 
-/// How many times as long several peers take as the same peers one after the other; never below 1 in `fan`.
+/// The slowdown of several peers, compared with the same peers one after the other; never below 1 in `fan`.
 struct MeasuredFan {
   Fan fan;
-  std::vector<Fan::Point> seen;  ///< with what was below 1
+  std::vector<Fan::Point> seen;  ///< including slowdowns below 1
 };
 MeasuredFan fan_of(FanRun::Kind kind, const std::vector<FanRun>& runs, const std::vector<double>& seconds);
 

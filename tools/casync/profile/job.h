@@ -35,11 +35,11 @@ class ProfileJob {
 
   /// The ranks that are on the node of `root`, or on others: those of different nodes in turn.
   std::vector<Rank> peers_of(Rank root, bool same_node) const;
-  /// Of each run, what its root measured. Errors as measure_fans.
+  /// The measurement of each run, by its root. Errors as measure_fans.
   Result<std::vector<double>> measure(FanOptions options, const std::vector<FanRun>& runs);
 
-  /// Those that this rank does not share with others of its node: its part of what it may run on, where several ranks
-  /// may run on the same.
+  /// The processors that this rank does not share with others of its node: its share, if several ranks may run on the
+  /// same ones.
   Result<std::vector<int>> own_processors();
 
   /// Says goodbye, when all are through.

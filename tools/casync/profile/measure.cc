@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kPoints = 8;      ///< of a curve: a file that people can read
 constexpr std::size_t kWorkPoints = 4;  ///< of a curve of processor time
 constexpr double kNear = 0.02;
-constexpr int kFewMerged = 1, kManyMerged = 4;  ///< codes beside a rank's own elements
+constexpr int kFewMerged = 1, kManyMerged = 4;  ///< codes merged with a rank's own elements
 constexpr int kLinkRounds = 3;
 constexpr Bytes kPairedBytes = 1_MiB;
 constexpr double kMuchSlower = 1.25;              ///< of links between nodes: not by chance
@@ -35,7 +35,7 @@ std::string formatted(const char* format, auto... arguments) {
   return text;
 }
 
-/// Others on the machine only ever make it slower.
+/// Keeps the best of each: other programs on the machine only ever add time.
 void keep_best(const std::vector<TransportBenchRow>& rows, std::vector<TransportBenchRow>& best) {
   if (best.empty()) best = rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -98,7 +98,7 @@ class Measurement {
     return Status::ok();
   }
 
-  /// Of nodes the two whose link carries least, which everybody waits for; the first ones where none is much slower.
+  /// The pair of nodes with the slowest link, for which all ranks wait; the first pair if none is much slower.
   Result<std::pair<Rank, Rank>> slowest_of(const std::vector<std::pair<Rank, Rank>>& pairs, ProfileJob& job) {
     std::pair<Rank, Rank> slowest = pairs.front();
     if (pairs.size() == 1) return slowest;
@@ -129,8 +129,8 @@ class Measurement {
     return fit.curve;
   }
 
-  /// A port is busy with a message as long as messages follow each other when many are under way; the latency is what
-  /// half a round trip of the smallest takes beyond that.
+  /// A port is busy with a message for the time between messages when many are under way; the latency is the rest of
+  /// half a round trip of the smallest.
   template <class Bench>
   Status link(const std::string& name, const std::string& transport, const Bench& measure, Link& link) {
     options_.progress(name + ": " + transport);
@@ -163,7 +163,7 @@ class Measurement {
     return work(name, bench, measure, link);
   }
 
-  /// What the same messages take of both sides' processors when they follow each other.
+  /// The processor time of the same messages on both sides when they follow each other.
   template <class Bench>
   Status work(const std::string& name, TransportBenchOptions bench, const Bench& measure, Link& link) {
     bench.processor_time = true;

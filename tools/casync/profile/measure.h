@@ -19,7 +19,7 @@ struct ProfileOptions {
   bool quick = false;
   /// Over either transport, measured before this process started threads; empty: tasks cost nothing.
   TinySteps tiny_inside, tiny_between;
-  std::vector<int> processors;  ///< of this rank, for training beside codecs; a job knows its own
+  std::vector<int> processors;  ///< of this rank, for training together with codecs; a job knows its own
   ProfileJob* job = nullptr;    ///< set: links are those between its ranks, and only its first rank measures the rest
   std::function<void(const std::string&)> progress;
 };
@@ -34,10 +34,10 @@ struct Measured {
 struct MeasuredProfile {
   Profile profile;
   std::vector<Measured> raw;
-  std::vector<std::string> notes;  ///< what was seen and has no place in a profile
+  std::vector<std::string> notes;  ///< observations that have no place in a profile
 };
 
-/// Links first, then memory and codecs on one core, then codecs beside training. Without a job links are between this
+/// Links first, then memory and codecs on one core, then codecs with training. Without a job links are between this
 /// process and one that it forks: call before any thread is started. With one, all ranks call, and the first one's
 /// profile is whole; a link that no two of them have is the other one's. Errors as bench_transport, make_codec.
 Result<MeasuredProfile> measure_profile(const ProfileOptions& options);

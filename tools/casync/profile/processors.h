@@ -8,7 +8,7 @@
 
 namespace casync::tools {
 
-/// Those that this thread may run on, ascending; empty: the system does not say.
+/// The processors that this thread may run on, ascending; empty: the system does not say.
 std::vector<int> usable_processors();
 
 /// The part of `processors` that the index-th of `ranks` ranks, which all may run on them, can call its own; at least

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The terms of a profile beside links, memory and codecs. Each puts what it found into the profile, the measured points
-// into `raw` with how far the term is off them, and a sentence into `notes`.
+// The terms of a profile besides links, memory and codecs. Each puts its term into the profile, the measured points
+// into `raw` with the term's errors at them, and a sentence into `notes`.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ namespace casync::tools {
 /// alone, beyond what the bare link takes for it. No steps: nothing.
 void add_task_costs(const ProfileOptions& options, MeasuredProfile& made);
 
-/// Codecs beside training on `processors`, those of this rank. Errors as measure_contention.
+/// Codecs together with training on `processors`, those of this rank. Errors as measure_contention.
 Status add_contention(const ProfileOptions& options, std::vector<int> processors, MeasuredProfile& made);
 
 /// Several ranks of the job at one port, inside a node and between nodes, where the job has as many. Collective. Errors

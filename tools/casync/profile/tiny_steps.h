@@ -24,8 +24,8 @@ struct TinySteps {
   std::vector<TinyStep> single;  ///< each alone
 };
 
-/// Real sessions in this process and in one that it forks: whatever a step costs beside codecs, for its gradients are
-/// not encoded, and beside bytes, for they have 256. Call before this process has started threads. Errors as Session.
+/// Real sessions in this process and in one that it forks: the costs of a step without codecs, as its gradients are not
+/// encoded, and without bytes, as they have 256. Call before this process has started threads. Errors as Session.
 Result<TinySteps> measure_tiny_steps(const TinyStepOptions& options);
 
 }  // namespace casync::tools

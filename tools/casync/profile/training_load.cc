@@ -28,7 +28,7 @@ void multiply(const float* a, const float* b, float* c) {
 }  // namespace
 
 struct TrainingLoad::State {
-  /// What all do between two layers, once.
+  /// Runs once between two layers, when all threads have met.
   struct NextLayer {
     State* state;
     void operator()() noexcept {

@@ -5,9 +5,9 @@
 
 namespace casync::tools {
 
-/// What training does to processors: threads that each multiply their share of a layer's matrices, out of memory that
-/// no cache near a processor holds, and meet before the next layer, as those of a framework do. A thread that has lost
-/// its processor to somebody else therefore holds up all of them.
+/// The processor load of training: threads that each multiply their share of a layer's matrices, out of memory that
+/// no cache near a processor holds, and meet between layers, as those of a framework do. A thread that has lost
+/// its processor to another program therefore holds up all of them.
 ///
 /// Runs from construction to destruction, on the processors of the thread that made it.
 class TrainingLoad {
@@ -17,7 +17,7 @@ class TrainingLoad {
   TrainingLoad(const TrainingLoad&) = delete;
   TrainingLoad& operator=(const TrainingLoad&) = delete;
 
-  /// How many layers have been computed so far. Any thread.
+  /// The number of layers computed so far. Any thread.
   double layers() const;
 
  private:

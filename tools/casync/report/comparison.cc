@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prediction beside measurement, and what a measurement makes of a profile.
+// Compares prediction and measurement, and corrects a profile by a measurement.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -40,7 +40,7 @@ Result<double> predict_plain_step(const MeasuredRun& run, const Profile& profile
   return simulation->step_s;
 }
 
-/// Once more, with spans; the mean over ranks.
+/// Simulates once more, with spans; returns the mean over ranks.
 Result<OnTheWay> predict_messages(const MeasuredRun& run, const Profile& profile) {
   const Result<Simulation> simulation = predict(run, profile, true);
   CASYNC_RETURN_IF_ERROR(simulation.status());
@@ -80,7 +80,7 @@ void scale_work(Link& link, double factor) {
   scale(link.receive_work, factor);
 }
 
-/// 1 where nothing was measured or predicted.
+/// The ratio, within bounds; 1 if nothing was measured or predicted.
 double ratio(double measured, double predicted) {
   if (!(measured > 0) || !(predicted > 0)) return 1;
   return std::clamp(measured / predicted, kLeastFactor, kMostFactor);
@@ -121,7 +121,7 @@ void blame(Comparison& comparison) {
                                     "or training that is not alone");
 }
 
-/// Where the links' messages are known by their processor time, a factor is of everything else.
+/// Scales the links' times. If the processor time of messages is known, it is not scaled.
 void scale_links(Profile& profile, double factor, bool messages_known) {
   for (Link* link : {&profile.between, &profile.inside}) {
     scale_network(*link, factor);
@@ -129,7 +129,7 @@ void scale_links(Profile& profile, double factor, bool messages_known) {
   }
 }
 
-/// What the links' times are multiplied by.
+/// The factor for the links' times.
 struct LinksFactor {
   double factor = 1;
   bool explains = true;  ///< the step is then as long as measured

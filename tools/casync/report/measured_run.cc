@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From traces to what the simulator asks for.
+// Makes the simulator's inputs of traces.
 #include "tools/casync/report/measured_run.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names) {
   return times;
 }
 
-/// Of all ranks and steps, on one clock; the seconds count from the job's begin.
+/// The messages of all ranks and steps, on one clock; the seconds count from the job's begin.
 std::vector<MessageSpan> messages_of(const TraceFolder& folder) {
   std::vector<MessageSpan> messages;
   NameList names;  // each trace has its own
@@ -84,7 +84,7 @@ std::vector<MessageSpan> messages_of(const TraceFolder& folder) {
   return messages;
 }
 
-/// Of a rank in one of these steps, the median.
+/// The median over these steps of a rank.
 OnTheWay median_of(const OnTheWayOf& all, Rank rank, const std::set<std::int32_t>& steps) {
   std::vector<double> out, in;
   for (const std::int32_t step : steps) {

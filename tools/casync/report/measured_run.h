@@ -21,7 +21,7 @@ struct MeasuredRun {
   std::vector<double> sync_s;        ///< by position in the training's gradients: submitted to done
 };
 
-/// InvalidArgument: no model.txtpb beside the traces, a gradient of it that no trace has, no whole step of them, a rank
+/// InvalidArgument: no model.txtpb with the traces, a gradient of it that no trace has, no whole step of them, a rank
 /// without a trace, a codec that cannot be named. Errors as read_model_file.
 Result<MeasuredRun> measured_run(const TraceFolder& folder);
 
@@ -32,7 +32,7 @@ struct Term {
   std::optional<double> predicted_s;  ///< unset: not predicted
 };
 
-/// A prediction beside its measurement.
+/// A prediction compared with its measurement.
 struct Comparison {
   /// step, encode, merge, decode, send, recv, messages, exposed. Without messages where they were not measured; they
   /// are not predicted from a profile without their processor time, nor are send and recv of more tasks than are

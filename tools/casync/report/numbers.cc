@@ -91,7 +91,7 @@ double bytes_in_memory(const TracedGradient& gradient) {
   return gradient.elements * static_cast<double>(bytes_of(dtype_from(gradient.dtype).value_or(DType::kFloat32)));
 }
 
-/// What a rank would send of this per step if it went uncompressed through the best all-reduce.
+/// Bytes that a rank would send of this per step if it went uncompressed through the best all-reduce.
 double plain_bytes(const TracedGradient& gradient, int ranks) {
   return bytes_in_memory(gradient) * 2 * (ranks - 1) / ranks;
 }
@@ -161,7 +161,7 @@ double mean_over_ranks(const Json& by_rank, const char* field) {
   return per(total, static_cast<double>(by_rank.size()));
 }
 
-/// Of an average step: a gradient need not take part in every one.
+/// Uncompressed bytes of an average step: a gradient need not take part in every one.
 double plain_bytes(const TraceFolder& folder, double steps) {
   double total = 0;
   for (const TracedGradient& gradient : folder.traces.front().gradients) {

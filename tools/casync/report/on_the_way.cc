@@ -10,8 +10,8 @@ namespace {
 using Interval = std::pair<double, double>;
 using Intervals = std::map<std::pair<Rank, std::int32_t>, std::vector<Interval>>;
 
-/// What both ends of a message have in common. A codec of rounds may have it for several messages of a step, one after
-/// the other.
+/// The name that both ends of a message share. A codec of rounds may give several messages of a step the same name,
+/// one after the other.
 auto name_of(const MessageSpan& span) {
   return std::tuple(span.sender(), span.receiver(), span.step, span.gradient, span.partition, span.hop);
 }
@@ -44,7 +44,7 @@ void for_each_message(const std::vector<MessageSpan>& spans, const See& see) {
   }
 }
 
-/// By how much each receiver's clock is ahead of each sender's.
+/// The lead of each receiver's clock over each sender's.
 class Clocks {
  public:
   Clocks(const std::vector<MessageSpan>& spans, const std::vector<std::string>& hosts) : hosts_(hosts) {

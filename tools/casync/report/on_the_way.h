@@ -26,7 +26,7 @@ struct MessageSpan {
 };
 
 /// Seconds of one step of one rank in which at least one of its messages was on its way out, and in: from the moment
-/// its sender began to hand it over until its receiver had all of it. What either end sees between that depends on the
+/// its sender began to hand it over until its receiver had all of it. The times that either end sees depend on the
 /// network: a sender is through when the kernel's buffers have taken a message, a receiver sees a small one only when
 /// it is there. Messages that overlap count once.
 struct OnTheWay {
@@ -39,7 +39,7 @@ using OnTheWayOf = std::map<std::pair<Rank, std::int32_t>, OnTheWay>;  ///< of r
 /// way as long as the one end says.
 OnTheWayOf on_the_way(std::vector<MessageSpan> spans, const std::vector<std::string>& hosts);
 
-/// Of simulated spans; what is no message is left out.
+/// The same for simulated spans; leaves out those that are no messages.
 OnTheWayOf on_the_way(const std::vector<SimulatedSpan>& spans);
 
 }  // namespace casync::tools

@@ -22,7 +22,7 @@ Result<StepRange> parse_step_range(const std::string& text);
 /// The steps from the middle of the job whose events a page can hold; unset: all of them.
 std::optional<StepRange> choose_steps(const TraceFolder& folder, std::size_t most_events);
 
-/// Whether an event is shown: events outside any step belong to the whole job.
+/// Returns true if an event is shown: it is of a step in `range`. Without a range all are shown.
 inline bool shows(const std::optional<StepRange>& range, const TraceEvent& event) {
   return !range || (event.step >= range->first && event.step <= range->last);
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMostMicroseconds = 1e15;  // 30 years; above it a double no longer holds tenths
 
-/// What was seen, short enough for an error message whatever the file holds.
+/// The start of a value, short enough for an error message whatever the file holds.
 std::string excerpt(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   if (text.size() > 60) text = text.substr(0, 60) + "...";

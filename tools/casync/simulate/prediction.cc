@@ -56,7 +56,7 @@ int nodes_of(const Topology& topology) {
   return 1 + *std::max_element(topology.node_of.begin(), topology.node_of.end());
 }
 
-/// Those that are waited for longest, first.
+/// The gradients by waiting time, longest first.
 std::vector<std::size_t> by_waiting(const Simulation& simulation) {
   std::vector<std::size_t> order(simulation.gradients.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -73,7 +73,7 @@ Result<CodecFacts> facts_of(const CodecChoice& choice) {
     Result<std::unique_ptr<compll::RoundsCodec>> made = compll::make_rounds_codec(choice.name, choice.parameters);
     if (!made) return made.status();
     const std::shared_ptr<const compll::RoundsCodec> rounds = std::move(*made);
-    // What is exchanged are sums.
+    // The exchanges are sums.
     return CodecFacts{text_of(choice),
                       {true, rounds->info().bits_per_element, false},
                       false,

@@ -8,7 +8,7 @@
 
 namespace casync::tools {
 
-/// What the simulator needs to know of a codec, from its own declaration. Errors as make_codec.
+/// The simulator's facts of a codec, from its own declaration. Errors as make_codec.
 Result<CodecFacts> facts_of(const CodecChoice& choice);
 
 /// Ranks fill nodes one after the other, as launchers place them.

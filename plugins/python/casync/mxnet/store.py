@@ -90,17 +90,17 @@ class CaSync(mxnet.kvstore.KVStoreBase):
 
     @property
     def finite(self):
-        """Of the last step: no rank's gradient was NaN or infinite. The same on all ranks. Waits for the step."""
+        """True if all ranks' gradients were finite in the last step. The same on all ranks. Waits for the step."""
         self._gate.wait_to_read()
         return bool(self._finite[0])
 
     def state_dict(self):
-        """What error feedback remembers on this rank, after the last step: each rank saves its own."""
+        """The state of error feedback on this rank, after the last step: each rank saves its own."""
         self._gate.wait_to_read()
         return self.session.state_dict()
 
     def load_state_dict(self, state):
-        """Takes what state_dict() gave on this rank. On every rank, or on none."""
+        """Takes the state that state_dict() gave on this rank. On every rank, or on none."""
         self._gate.wait_to_read()
         self.session.load_state_dict(state)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What error feedback remembers, as bytes and in TensorFlow's checkpoints."""
+"""The state of error feedback, as bytes and in TensorFlow's checkpoints."""
 
 import io
 import json

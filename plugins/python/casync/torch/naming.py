@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which name a bucket's parameter has: plans and saved state speak of names, DDP's buckets hold tensors."""
+"""Names of a bucket's parameters: plans and saved state use names, DDP's buckets hold tensors."""
 
 import gc
 

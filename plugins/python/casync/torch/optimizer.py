@@ -197,7 +197,7 @@ class Engine:
         return self._synchronizer.stats()
 
     def state_dict(self):
-        """What error feedback remembers on this rank: tensors, ints and strings. Each rank saves its own."""
+        """The state of error feedback on this rank: tensors, ints and strings. Each rank saves its own."""
         self.finish()
         state = saved.to_tensors(self._synchronizer.state_dict())
         if self._gradients.has_local:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the communication hook keeps between calls: the session, the gradients' ids, and what is on its way."""
+"""The communication hook's state between calls: the session, the gradients' ids, and the gradients on their way."""
 
 import time
 
@@ -87,18 +87,18 @@ class State:
 
     def stats(self):
         """The session's counters, with synchronizing_s (first gradient submitted to last averaged, summed over steps)
-        and waiting_s (of that, what backward() waited for at its end)."""
+        and waiting_s (the part of it for which backward() waited at its end)."""
         return {**(self._synchronizer.stats() if self._synchronizer else {}), **self._seconds}
 
     def state_dict(self):
-        """What error feedback remembers on this rank: tensors, ints and strings. Each rank saves its own."""
+        """The state of error feedback on this rank: tensors, ints and strings. Each rank saves its own."""
         if self._synchronizer is None:
             return self._to_load or {}
         state = saved.to_tensors(self._synchronizer.state_dict())
         return state if self._local is None else {**state, "local_sgd": self._local.state_dict()}
 
     def load_state_dict(self, state_dict):
-        """Takes what state_dict() gave on this rank; before the first backward pass, or between two."""
+        """Takes the state that state_dict() gave on this rank; before the first backward pass, or between two."""
         if self._synchronizer is None:
             self._to_load = state_dict
         elif state_dict:
