@@ -16,7 +16,7 @@ namespace {
 
 struct Death {
   int signal = 0;     // 0: it lived
-  std::string words;  // what it wrote to stderr
+  std::string words;  // its output on stderr
 };
 
 // Runs `body` in a child process: what is tested ends the process.

@@ -15,7 +15,7 @@ Result<int> half_of(int n) {
   return n / 2;
 }
 
-// How far it came, so that the test sees where the macro left.
+// Counts the steps that it made, so that the test sees where the macro returned.
 Status three_steps(const Status& second, int& steps) {
   steps = 1;
   CASYNC_RETURN_IF_ERROR(Status::ok());

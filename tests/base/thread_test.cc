@@ -43,7 +43,7 @@ TEST_CASE("thread: what started threads take of processors is counted while they
   CHECK(clock.seconds() == 0);  // it has ended
   const double after = seconds_of_started_threads();
   CHECK(after - before >= 0.02);
-  compute_for(seconds_of_this_thread() + 0.03);  // of a thread that is not ours
+  compute_for(seconds_of_this_thread() + 0.03);  // this thread is not one of ours
   CHECK(seconds_of_started_threads() == after);
 }
 

@@ -23,8 +23,8 @@ Plan plan_of(Choice defaults, Choice rule, Choice entry) {
   return plan;
 }
 
-// What the three sources decide for `field`: of one that only the weakest says, that the rule says too, that all
-// say.
+// Checks the three sources' decision for `field`: one that only the weakest sets, one that the rule sets, too, and one
+// that all set.
 template <class T, class Field>
 void check_strength(std::optional<T> Choice::*choice, Field decided_field, T weak, T middle, T strong) {
   const auto saying = [&](std::optional<T> value) {
@@ -115,7 +115,7 @@ TEST_CASE("decide: limits are those of the strongest that sets them, each alone"
   const CodecLimits bound =
       codec_limits(plan_of({.codec = codec("c")}, {.codec = codec("d"), .max_error = 0.2}, {}), "x");
   CHECK_FALSE(bound.is_open);
-  CHECK(bound.max_error == 0.2);  // of who fixes it
+  CHECK(bound.max_error == 0.2);  // that of the source that fixes the codec
 }
 
 TEST_CASE("decide: a gradient whose codec nobody has chosen is refused, with who left it open and what to do") {

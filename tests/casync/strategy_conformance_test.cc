@@ -9,20 +9,20 @@
 #include "casync/strategies/strategy.h"
 #include "tests/support/meanings.h"
 
-// What every strategy must be, proven by running the graphs of all ranks. A new strategy joins with its name.
+// Properties of every strategy, checked by running the graphs of all ranks. A new strategy joins with its name.
 namespace casync::test {
 namespace {
 
 constexpr int kMostRanks = 16;
 constexpr int kMostPartitions = 9;
 
-// Where the ranks run.
+// The placement of ranks on nodes.
 enum class Nodes : std::uint8_t { kOne, kOfOneRank, kOfFour, kUneven, kScattered };
 
 struct Case {
   StrategyKind strategy;
   Nodes nodes = Nodes::kOne;
-  bool coded_terms = false;  ///< of the first hop's codec
+  bool coded_terms = false;  ///< set by the first hop's codec
   bool votes = false;
 };
 
@@ -66,7 +66,7 @@ Topology topology_of(Nodes nodes, int ranks) {
   return topology;
 }
 
-// Of the random orders: another in each run, printed with each failure; CASYNC_TEST_SEED repeats one.
+// The seed of the random orders: another in each run, printed with each failure; CASYNC_TEST_SEED repeats one.
 std::uint64_t seed() {
   static const std::uint64_t chosen = [] {
     const char* wanted = std::getenv("CASYNC_TEST_SEED");
@@ -124,7 +124,7 @@ std::vector<float> sum_of(const std::vector<std::vector<float>>& vectors) {
   return sum;
 }
 
-// Elements of the gradient that a rank encodes, or merges, with a codec that may keep a residual.
+// Number of elements of the gradient that a rank encodes, or merges, with a codec that may keep a residual.
 Elements encoded_elements(const TaskGraph& graph) {
   Elements count = 0;
   for (const Primitive& task : graph.tasks()) {

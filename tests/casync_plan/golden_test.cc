@@ -10,7 +10,7 @@ namespace {
 const std::filesystem::path kFolder = CASYNC_PLAN_TESTS;
 const std::string kExpect = "# expect: ";
 
-/// What the comments at the head of a refused plan say it is refused with.
+/// Returns the error message that the comments at the head of a refused plan expect.
 std::string expected_message(const std::string& text, const std::string& source) {
   std::istringstream lines(text);
   std::string message, line;

@@ -73,7 +73,7 @@ class RandomPlans {
   }
 
   std::mt19937 random_;
-  bool local_ = false;  ///< what may not stand beside local SGD is left out
+  bool local_ = false;  ///< settings that may not stand next to local SGD are left out
 };
 
 }  // namespace casync

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a plan's rules allow, and that the planner stays within it.
+// A plan's rules limit what is allowed, and the planner stays within it.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -35,7 +35,7 @@ TEST_CASE("planner: every gradient stays within its own limits, and so does ever
     coarse.second_hop = CodecChoice{"half", {}};
     ring.offers = {0, 1};
     ring.strategy = StrategyKind::kRing;
-    ring.max_error = 0.9e-4;  // of one encoding by `byte` it is 1e-4
+    ring.max_error = 0.9e-4;  // one encoding by `byte` has an error of 1e-4
     whole.offers = {1};
     whole.partitions = 3;
     whole.priority = -7;
@@ -55,7 +55,7 @@ TEST_CASE("planner: every gradient stays within its own limits, and so does ever
           break;
         case 2:
           CHECK(decision.strategy == StrategyKind::kRing);
-          // Of more ranks it loses more on its way there than the budget.
+          // A ring of more ranks loses more at its hops than the budget.
           CHECK((decision.codec.name != "byte" || request.topology.ranks <= 3));
           break;
         default:
@@ -91,7 +91,7 @@ TEST_CASE("planner: a ring and a tree merge again at each hop what loses no more
   CHECK(may(0.5, std::nullopt, StrategyKind::kRing, true));
   CHECK_FALSE(may(0.5, 0.5, StrategyKind::kRing, true));
   request.codecs[1].recorded = {1e-5};
-  CHECK(may(5e-3, std::nullopt, StrategyKind::kRing));  // what was recorded of it counts
+  CHECK(may(5e-3, std::nullopt, StrategyKind::kRing));  // its recorded error counts
   request.topology = Topology::flat(3);
   request.codecs[1].recorded.clear();
   CHECK(may(0.5, 0.5, StrategyKind::kRing));  // one encoding in the mean, as with ps
@@ -182,7 +182,7 @@ TEST_CASE("planner: a recorded gradient's own loss decides whether a codec is wi
   const std::vector<Limits> limits = limits_of(rules, request.training, 4, offers);
   using Offered = std::vector<std::size_t>;
   CHECK(limits[0].offers == Offered{0});
-  CHECK(limits[1].offers == Offered{1});  // of typical values `byte` would lose too much, and `half` would not
+  CHECK(limits[1].offers == Offered{1});  // with typical values `byte` would lose too much, and `half` would not
   CHECK(limits[2].offers == Offered{0});  // not recorded: by typical values
   CHECK(limits[3].offers == Offered{1});  // named without a budget: whatever it loses
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a profile's terms are made of, with numbers instead of measurements.
+// The terms of a profile, computed from made-up numbers instead of measurements.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -13,7 +13,7 @@ namespace casync::tools {
 TEST_CASE("profile: a slowdown is the median of what the least times say, so that disturbed rounds do not count") {
   const Slowdown slowdown = slowdown_of("encode", {{{1, 2}, {5, 9}, {9, 2.5}}, {{2, 3}}, {{1, 4}, {1, 40}}});
   CHECK(slowdown.what == "encode");
-  CHECK(slowdown.times == 2);  // of 2, 1.5 and 4
+  CHECK(slowdown.times == 2);  // median of 2, 1.5 and 4
   CHECK(slowdown.worst == Approx(0.5));
   CHECK(slowdown.mean == Approx((0 + 1.0 / 3 + 0.5) / 3));
   CHECK(slowdown_of("x", {{{1, 2}}, {{1, 3}}}).times == 2.5);

@@ -8,8 +8,8 @@
 
 namespace casync::test {
 
-/// What two predictions may differ by that count as the same, on the way from the best step to the plan's: a hundredth
-/// each time that something is made simpler, three where processors are shared.
+/// Largest ratio of predictions that count as the same, from the best step to the plan's: each simplification may cost
+/// a hundredth, or three where processors are shared.
 inline constexpr double kAsShort = 1.05;
 
 /// Gradients of mixed sizes (scenarios.h), nodes of `per_node` ranks, codecs `half` and `byte` allowed.
@@ -21,13 +21,13 @@ PlanRequest transformer(int ranks, int per_node, const Profile& profile, int gra
 /// Links between nodes that carry 125 MB/s.
 Profile slow_network();
 
-/// Small ones of different kinds, on fast and on slow links.
+/// Small requests of different kinds, on fast and on slow links.
 std::vector<PlanRequest> requests();
 
 /// Limits of one kind for all gradients.
 std::vector<Limits> all_alike(const PlanRequest& request, const Limits& limits);
 
-/// What the planner finds, whole; the test fails without it.
+/// Returns the planner's whole report; the test fails without it.
 PlanReport found(const PlanRequest& request);
 
 }  // namespace casync::test

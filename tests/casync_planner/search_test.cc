@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds for whatever the planner finds.
+// Properties of every plan that the planner finds.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -150,7 +150,7 @@ TEST_CASE("planner: nothing is compressed where the link is fast, and nearly all
   for (std::size_t g = 0; g < coded.step.decisions.size(); ++g) {
     if (!compresses(coded.step.decisions[g])) bytes += static_cast<double>(all.training.gradients[g].spec.bytes());
   }
-  CHECK(bytes < 20000);  // of 3 MB
+  CHECK(bytes < 20000);  // all gradients have 3 MB
 }
 
 TEST_CASE("planner: no codec is used that is not allowed") {
@@ -266,7 +266,7 @@ TEST_CASE("planner: a model of half precision has a plan, whatever strategies ca
 TEST_CASE("planner: a codec that saves less than predictions are off is not used") {
   PlanRequest one = request(4, 1, slow_network(), 1);
   one.training.gradients[0].spec.shape = {1 << 20};
-  one.training.backward_s = one.training.forward_s = 100;  // beside which the exchange is nothing
+  one.training.backward_s = one.training.forward_s = 100;  // so long that the exchange is nothing
   one.training.gradients[0].ready_s = 100;
   one.training.gradients[0].need_s = 0;
   CHECK_FALSE(compresses(found(one).step.decisions[0]));

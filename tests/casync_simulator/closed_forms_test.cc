@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be computed by hand.
+// Scenarios that can be computed by hand.
 #include <catch2/catch.hpp>
 
 #include "casync/simulator/one_rank.h"
@@ -118,7 +118,7 @@ TEST_CASE("simulator: contention stretches training and codec alike, while both 
   profile.contention = Contention::of_all(2);
   profile.codecs["byte"].encode = Curve::affine(1, 0);
   Scenario scenario = one_gradient(1, 10, decision(StrategyKind::kPs, 1), profile);
-  // A merge of one second on a single rank, beside a forward pass of three.
+  // A merge of one second on a single rank, during a forward pass of three.
   scenario.decisions[0] = decision(StrategyKind::kPs, 1, "byte");
   scenario.profile.codecs["byte"].merge = Curve::affine(1, 0);
   scenario.training.forward_s = 3;
@@ -182,7 +182,7 @@ TEST_CASE("simulator: a message is through when its port and both ranks' process
   // There and back. While the wire takes longest, processors do their part meanwhile.
   const Simulation within = step_with(0.5, 1);
   CHECK(near(within.step_s, 2 * wire));
-  CHECK(near(within.parts.messages_s, 1.5 * wire));  // of each rank: it sends one and receives one
+  CHECK(near(within.parts.messages_s, 1.5 * wire));  // each rank sends one and receives one
   CHECK(near(step_with(3, 1).step_s, 2 * 3 * wire));
   CHECK(near(step_with(1, 5).step_s, 2 * 5 * wire));
   // The first byte comes a latency after it left, and the last one a latency after the sender is through.
@@ -216,12 +216,12 @@ TEST_CASE("simulator: what messages take of a rank's one processor, training and
   // Four seconds of messages and two of merges: with one processor, whatever the order, six.
   CHECK(near(simulated(scenario).step_s, 6));
   scenario.profile.processors = 2;
-  CHECK(near(simulated(scenario).step_s, 5));  // the first merge goes on beside the other's messages
+  CHECK(near(simulated(scenario).step_s, 5));  // the first merge goes on during the other's messages
 }
 
 TEST_CASE("simulator: with one processor messages wait for the task that runs, and announced ones for both ranks'") {
-  // Both encode h for ten seconds. A message, of h or of the 40 bytes of g, is a second of either side's processor. Who
-  // asks for room for g is answered after these ten seconds, and has by then the message of h to send and to receive.
+  // Both encode h for ten seconds. A message, of h or of the 40 bytes of g, is a second of either side's processor. The
+  // request for room for g is answered after these ten seconds; then h's message has to be sent and received, too.
   Profile profile = ideal(0);
   profile.inside.send_work = profile.inside.receive_work = Curve::affine(1, 0);
   profile.codecs["byte"].encode = Curve::affine(10, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever a file says: it is refused, or simulated to an end.
+// A hostile file is refused, or simulated to an end.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <random>

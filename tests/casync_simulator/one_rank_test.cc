@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank for all, beside the simulation of all ranks.
+// One rank for all, compared with the simulation of all ranks.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
@@ -76,7 +76,7 @@ TEST_CASE("one rank: what tasks cost, contention and fans are those of all ranks
     for (const int ranks : {2, 4, 8, 16}) {
       for (const double slow : {1.0, 10.0}) {
         Scenario scenario = compared(way, ranks, 1, ranks, slow, crowded());
-        scenario.profile.processors = 0;  // what tasks take does not depend on what runs beside them
+        scenario.profile.processors = 0;  // tasks take as long whatever runs at the same time
         const Simulation all = simulated(scenario);
         const Result<Simulation> one = simulate_one_rank(scenario, {});
         REQUIRE(one.status().text() == "OK");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds for any scenario.
+// Properties of any scenario.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -131,7 +131,7 @@ TEST_CASE("simulator: training loses as much as the messages of its one processo
     scenario.profile.contention = Contention::of_all(2);
     scenario.profile.between.receive_work = Curve::affine(1e-6, 1e-10);
     const double without = simulated(several(4, 1, decision, scenario.profile)).step_s;
-    // Needed at the very end of a long forward pass, everything goes on beside training.
+    // Results are needed at the very end of a long forward pass, so everything goes on during training.
     scenario.training.forward_s = 1;
     for (TrainedGradient& gradient : scenario.training.gradients) gradient.need_s = 1;
     const Simulation beside = simulated(scenario);

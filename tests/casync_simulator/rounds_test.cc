@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codecs that exchange within a step, beside closed forms.
+// Codecs that exchange within a step, compared with closed forms.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -15,7 +15,7 @@ using namespace test;
 
 constexpr Elements kRank = 2;
 
-/// `low`: two vectors of rows, then two of columns; what is left and the vectors of columns are kept.
+/// `low` sends two vectors of rows, then two of columns, and keeps a residual and the vectors of columns.
 Result<CodecFacts> with_low(const CodecChoice& choice) {
   if (choice.name != "low") return facts_of(choice);
   return CodecFacts{"low", {.exact_merge = true, .bits_per_element = 1}, false, 0, [](Elements rows, Elements columns) {
@@ -31,7 +31,7 @@ Scenario matrix(int ranks, Elements rows, Elements columns, StrategyKind strateg
   return scenario;
 }
 
-/// What all turns read and write, over the memory's bandwidth.
+/// Seconds of all turns: their launches, and the bytes that they read and write over the memory's bandwidth.
 double turn_seconds(double rows, double columns, const Profile& profile) {
   const double n = rows * columns, exchanged = kRank * (rows + columns), states = n + kRank * columns;
   return 3 * profile.launch_s + 4 * (3 * n + 2 * exchanged + 2 * states + n) / profile.memory_bytes_per_second;
@@ -87,7 +87,7 @@ TEST_CASE("rounds: measured turns instead of the memory's bandwidth") {
   Profile profile = awkward();
   profile.codecs["low"].encode = Curve::affine(3e-5, 1e-9);
   const Simulation alone = simulated(matrix(1, 100, 300, StrategyKind::kPs, 1, profile));
-  double sums = 0;  // of one rank's elements: moved once
+  double sums = 0;  // sums of one rank's elements, moved once
   for (const Elements elements : {kRank * 100, kRank * 300}) {
     sums += simulated(one_gradient(1, elements, {{}, {}, StrategyKind::kPs, 1, 0, 0}, profile)).step_s;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that are symmetric, a few of which stand for all: beside the simulation of each of them.
+// Symmetric ranks, a few of which stand for all: compared with the simulation of each of them.
 #include <catch2/catch.hpp>
 #include <utility>
 #include <vector>
@@ -18,7 +18,7 @@ const SimulationOptions kEveryRank{.every_rank = true};
 
 struct Way {
   Decision decision;
-  int rounds;  ///< of partitions that ranks own in turns; 0: three partitions, whoever owns them
+  int rounds;  ///< partitions owned by each rank, in turns; 0: three partitions, whoever owns them
   const char* name;
 };
 
@@ -31,7 +31,7 @@ std::vector<Way> ways() {
           {{{"half", {}}, {"byte", {}}, StrategyKind::kRing, 1, 0}, 3, "ring half byte"}};
 }
 
-/// Beside those of scenarios.h one with parts of a bit, so that sums depend on their order.
+/// The codecs of scenarios.h and one with parts of a bit, so that sums depend on their order.
 Result<CodecFacts> facts_with_odd(const CodecChoice& choice) {
   if (choice.name != "odd") return facts_of(choice);
   return CodecFacts{.name = "odd", .traits = {.bits_per_element = 4.3}};
@@ -51,7 +51,7 @@ Scenario equal(const Way& way, int ranks, int per_node, const Profile& profile, 
   return scenario;
 }
 
-/// One processor that has codecs and messages to do; codecs so many times as slow.
+/// A profile with processors that work on codecs and messages; codecs take `slow` times as long.
 Profile busy(int processors, double slow, double announced_bytes) {
   Profile profile = awkward();
   profile.processors = processors;
@@ -201,7 +201,7 @@ TEST_CASE("symmetry: which ranks are alike") {
     CHECK(period(scattered) == 8);
     if (way.rounds == 0) continue;  // partitions that nobody owns may be as they like
     Scenario uneven = scenario;
-    // Of large partitions each has a multiple of 64 elements, of small ones one is the least that some have more.
+    // Large partitions have a multiple of 64 elements; small ones differ by as little as one element.
     std::int64_t& large = uneven.training.gradients[4].spec.shape[0];
     for (const auto& [more, alike] : {std::pair{-1, 8}, {1, 8}, {8, 8}, {64, 8}, {64 * 7, 8}, {64 * 8, 1}}) {
       large = 4096 * uneven.decisions[4].partitions + more;

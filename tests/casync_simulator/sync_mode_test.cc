@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-constexpr double kTraining = 0.03;  // of scenarios.h: backward and forward pass
+constexpr double kTraining = 0.03;  // backward and forward pass of scenarios.h
 
 Scenario with_network(double seconds_per_byte) {
   Scenario scenario = several(4, 1, {{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 4, 0}, awkward());
@@ -25,7 +25,7 @@ Simulation in_mode(Scenario scenario, const SyncMode& mode, const SimulationOpti
   return simulated(scenario, options);
 }
 
-/// What it takes when nothing is hidden: all gradients at the end of the backward pass, all needed at once.
+/// The exchange with nothing hidden: all gradients at the end of the backward pass, all needed at once.
 Simulation alone(Scenario scenario) {
   scenario.training.backward_s = scenario.training.forward_s = 0;
   for (TrainedGradient& gradient : scenario.training.gradients) gradient.ready_s = gradient.need_s = 0;

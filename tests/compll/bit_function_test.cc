@@ -13,7 +13,7 @@ namespace {
 
 using Bits = std::vector<std::byte>;
 
-/// Of (argument, place); what is behind the last bit is noise.
+/// The arguments as bits, from bit(argument, place); bits after the last are noise.
 template <class Bit>
 std::vector<Bits> arguments_of(std::size_t size, Elements count, const Bit& bit) {
   std::vector<Bits> all(size, Bits((count + 7) / 8, std::byte{0}));
@@ -44,7 +44,7 @@ Applied bit_by_bit(std::uint64_t values, const std::vector<Bits>& arguments, Ele
   return all;
 }
 
-/// At odd addresses; nothing behind the end is written.
+/// Applies the function at odd addresses, and checks that nothing is written next to the output.
 Applied apply(std::uint64_t values, const std::vector<Bits>& arguments, Elements count) {
   std::vector<Bits> moved;
   std::vector<const std::byte*> from;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kCodes = 1 << 16;
 
-// Every code as a float32, every midpoint between neighbours, and what is one step beside each: where rounding errs.
+// Every code as a float32, every midpoint between neighbours, and the values one step from each: where rounding errs.
 std::vector<float> delicate(DType dtype) {
   std::vector<float> values;
   for (std::size_t code = 0; code < kCodes; ++code) {

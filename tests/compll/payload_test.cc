@@ -16,7 +16,7 @@ Status check(const Codec& codec, std::span<const std::byte> payload, Elements n)
   return codec.check({exact.data(), exact.size()}, n);
 }
 
-// Where the codes start, as docs/payloads.md has it.
+// Offset of the codes, as docs/payloads.md has it.
 Bytes codes_start(const Codec& codec, Elements n) {
   const CodecInfo& info = codec.info();
   const int sections = info.name == "onebit" ? 2 : (info.block == 1 ? 0 : 1);
@@ -55,7 +55,7 @@ TEST_CASE("payload: a flipped bit before the codes, or behind the last one, is d
   for (const auto& codec : all_codecs()) {
     if (is_identity(codec)) continue;
     const Coded coded = encode(*codec, gaussian(n, 1));
-    const bool flag_is_free = codec->info().block == 1;  // of half formats: whether a code is infinite is not looked at
+    const bool flag_is_free = codec->info().block == 1;  // half formats do not check for infinite codes
     for (Bytes bit = 0; bit < codes_start(*codec, n) * 8; ++bit) {
       const Bytes byte = bit / 8;
       const bool in_statistics = byte >= 16;
@@ -134,7 +134,7 @@ TEST_CASE("payload: random bytes are refused, and what passes decodes within its
       std::vector<std::byte> bytes(good.payload.size());
       for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
       if (!codec->info().identity) CHECK_FALSE(check(*codec, bytes, n));
-      // Hostile codes behind an honest frame.
+      // Hostile codes after an honest frame.
       std::copy_n(good.payload.begin(), codes_start(*codec, n) * (codec->info().identity ? 0 : 1), bytes.begin());
       if (!check(*codec, bytes, n)) continue;
       std::vector<float> out(n);

@@ -107,7 +107,7 @@ TEST_CASE("properties: a residual that is infinite or overflows is reported too"
     CHECK_FALSE(encode(*codec, x, residual).finite);
   }
   const Coded beyond = encode(*codec_of("fp16"), std::vector<float>(3, 70000.0f));
-  CHECK_FALSE(beyond.finite);  // what is decoded is infinite, so the residual is of no use
+  CHECK_FALSE(beyond.finite);  // decoded elements are infinite, so the residual is of no use
 }
 
 TEST_CASE("properties: zeros stay zeros, and blocks too small to scale are left to the feedback") {

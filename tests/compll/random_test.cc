@@ -16,7 +16,7 @@ double uniform(std::uint64_t element, std::uint32_t step) {
   return uniform_from(random_bits({.seed = 3, .gradient = 5, .step = step, .first = 0}, element, 1));
 }
 
-/// Of the upper three bits of two elements, over many steps: 63 on average where they are independent.
+/// Chi-squared of the upper three bits of two elements, over many steps: 63 on average if they are independent.
 double chi_squared(std::uint64_t first, std::uint64_t second) {
   std::array<double, 64> met{};
   for (std::uint32_t step = 0; step < kSteps; ++step) {

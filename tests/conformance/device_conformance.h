@@ -12,7 +12,7 @@
 
 namespace casync::test {
 
-/// What every device must do; a device joins with one call.
+/// Checks what every device must do; a device joins with one call.
 inline void check_device(runtime::Device& device) {
   SECTION("a stream runs its work in order, each piece once, on one other thread") {
     struct Log {

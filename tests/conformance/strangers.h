@@ -12,7 +12,7 @@ struct Listener {
   std::uint16_t port = 0;
 };
 
-/// Where this process accepts TCP connections over IPv4.
+/// The addresses on which this process accepts TCP connections over IPv4.
 std::vector<Listener> tcp_listeners_of_this_process();
 
 /// Connects and says something that is not ours: by `kind`, random bytes, HTTP, TLS, UCX's own greeting with a

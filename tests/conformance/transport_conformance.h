@@ -14,7 +14,7 @@ namespace casync::test {
 using OpenTransport =
     std::function<Result<std::unique_ptr<runtime::Transport>>(const runtime::TransportOptions& options)>;
 
-/// What one rank of a scenario has to work with.
+/// A rank's place in a scenario, its means, and the failures that it finds.
 struct TransportRig {
   Rank rank = 0;
   int ranks = 2;
@@ -22,7 +22,7 @@ struct TransportRig {
   /// A barrier that carries text; "" from ranks that have ended.
   std::function<std::vector<std::string>(const std::string&)> all_gather;
   bool own_process = false;           ///< else a thread among the others
-  std::vector<std::string> failures;  ///< what did not hold
+  std::vector<std::string> failures;  ///< claims that did not hold
 
   void expect(bool holds, const std::string& claim) {
     if (!holds) failures.push_back("rank " + std::to_string(rank) + ": " + claim);
@@ -50,7 +50,7 @@ void check_transport_in_threads(const OpenTransport& open);
 /// Runs every scenario with a process for each rank. The program needs a hidden test "[.rank]" that calls
 /// run_scenario_in_this_process(); `transport` is for make_transport.
 void check_transport_in_processes(const std::string& transport);
-/// What the processes run: which scenario and transport, the environment says. The failures.
+/// Runs the scenario and transport that the environment names, in a rank's process. Returns the failures.
 std::vector<std::string> run_scenario_in_this_process();
 
 }  // namespace casync::test

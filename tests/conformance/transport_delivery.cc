@@ -79,7 +79,7 @@ void arrives_before_it_is_wanted(TransportRig& rig) {
   finish(rig, probe);
 }
 
-// What a peer has put off must not stand in the way of what it waits for: that would be a deadlock.
+// A message that a peer has put off must not block those that it waits for: that would be a deadlock.
 void waiting_messages_let_others_pass(TransportRig& rig) {
   TransportProbe probe(rig);
   if (!probe.is_open()) return;

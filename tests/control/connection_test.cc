@@ -51,7 +51,7 @@ TEST_CASE("connection: frames of any size arrive whole, however the socket cuts 
 
 TEST_CASE("connection: a write that fails is seen at once, although the peer is there and silent") {
   Ends ends;
-  shutdown(ends.near->fd(), SHUT_WR);  // what the next write meets; nothing to read, and nothing will come
+  shutdown(ends.near->fd(), SHUT_WR);  // the next write fails; nothing to read, and nothing will come
   std::vector<Frame> frames;
   REQUIRE(ends.near->read(&frames).is_ok());
   REQUIRE_FALSE(ends.is_readable());

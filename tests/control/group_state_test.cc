@@ -21,7 +21,7 @@ std::vector<Identity> roster_on(const std::vector<std::string>& machines) {
 
 TEST_CASE("group state: a rank counts those on its own machine") {
   const std::vector<std::string> machines = {"a", "b", "a", "", "a", ""};
-  const std::vector<int> expected = {3, 1, 3, 1, 3, 1};  // what has no name is nobody's neighbour
+  const std::vector<int> expected = {3, 1, 3, 1, 3, 1};  // a machine without a name is nobody's neighbour
   for (Rank rank = 0; rank < static_cast<Rank>(machines.size()); ++rank) {
     GroupState state(rank);
     state.joined(roster_on(machines));

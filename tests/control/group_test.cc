@@ -306,7 +306,7 @@ TEST_CASE("group: once rank 0 has left, the others go on alone") {
   CHECK((*group.joined[1])->failure().is_ok());
   CHECK((*group.joined[2])->failure().is_ok());
   CHECK((*group.joined[1])->close(after(Seconds(5))).is_ok());
-  (*group.joined[2])->abort(aborted("of its own"));  // which nobody else can hear
+  (*group.joined[2])->abort(aborted("of its own"));  // nobody else can hear it
   const std::string text = (*group.joined[2])->failure().text();
   CHECK_THAT(text, Catch::StartsWith("Aborted: rank 2 (") && Catch::EndsWith("): of its own"));
 }

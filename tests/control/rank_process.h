@@ -32,7 +32,7 @@ class RankProcess {
   std::string buffer_;
 };
 
-/// What a rank said when its group failed.
+/// A rank's report that its group failed.
 struct Failure {
   Clock::time_point when;
   std::string text;  ///< "" when it said nothing

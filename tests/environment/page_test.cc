@@ -54,7 +54,7 @@ TEST_CASE("environment: docs/environment.md is what the table says") {
 
 TEST_CASE("environment: sources read the variables of the table and no others") {
   const std::set<std::string> used = names_in_sources(), documented = names_in_table();
-  // What only the build of the wheel sets, for itself.
+  // Variables that only the build of the wheel sets, for itself.
   const std::set<std::string> of_the_build = {"CASYNC_BUILD_DIR", "CASYNC_DIST_DIR"};
   for (const std::string& name : used) {
     INFO(name << " is read somewhere: add it to base/env_table.cc");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libFuzzer calls with every text it thinks of. tools/fuzz builds and runs it.
+// The function that libFuzzer calls with every text it thinks of. tools/fuzz builds and runs it.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tools/fuzz looks for during hours, in seconds and with any compiler: texts near to real programs, the same in
+// A search of seconds, with any compiler, for what tools/fuzz seeks in hours: texts near to real programs, the same in
 // every run.
 #include <catch2/catch.hpp>
 #include <filesystem>

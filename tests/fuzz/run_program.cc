@@ -19,7 +19,7 @@
 namespace casync::compll {
 namespace {
 
-// A program costs what it says, and the interpreter is slow by design. What is large is compiled only.
+// A program costs what it says, and the interpreter is slow by design. Large programs are compiled only.
 constexpr std::size_t kMostVariables = 2000;
 constexpr std::size_t kMostElements = std::size_t{1} << 20;
 

@@ -140,7 +140,7 @@ class Chaos:
         return (1.0 if self.fault == "kill" else DEAD_S) + ranks.MARGIN_S
 
     def _judge(self, job, network):
-        deadline = self.struck + self._limit() + 30  # who has no answer by then hangs
+        deadline = self.struck + self._limit() + 30  # a rank without an answer by then hangs
         for rank, process in enumerate(job.processes):
             if rank == self.victim and self.fault == "stop":
                 continue

@@ -22,7 +22,7 @@ STEPS = 3
 
 
 def ending(seed, longest_pause=10.0, longest_transfer=4.0):
-    """What one job does, drawn from `seed`: as keyword arguments of `job`, and its environment."""
+    """Draws one job from `seed`: keyword arguments of `job`, and its environment."""
     draw = random.Random(seed)
     size = draw.randint(2, 6)
     link = draw.choice(list(LINKS))

@@ -9,7 +9,7 @@ import tempfile
 
 
 def values(launcher, program, timeout=120):
-    """What each rank of `launcher... program` gave to report(), by rank; all have to end well."""
+    """Runs `launcher... program` and returns what each rank gave to report(), by rank; all have to end well."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("CASYNC_")}
         environment.update(CASYNC_TIMEOUT_SEC="60", OMP_NUM_THREADS="1", REPORT_FOLDER=folder)

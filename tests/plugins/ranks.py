@@ -24,17 +24,17 @@ import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 _CHILD = "import sys; sys.path.insert(0, {here!r}); import ranks; ranks.child({arguments})"
-# What a loaded machine may add to "within so many seconds". With the second promised for a rank that dies it stays
+# Seconds that a loaded machine may add to a promised time. With the second promised for a rank that dies it stays
 # under the 5 s after which its silence would be noticed anyway (CASYNC_DEAD_SEC), so how it was noticed is tested too.
 MARGIN_S = 3.0
 
 
 @dataclasses.dataclass
 class Outcome:
-    """How one rank ended."""
+    """The end of one rank."""
 
     code: int
-    value: object = None  # what the function returned
+    value: object = None  # the function's return value
     error: "str | None" = None  # the exception's class, when it raised
     message: str = ""
     raised_at: float = 0.0  # time.time()
@@ -95,11 +95,11 @@ class Job:
         return f"{self._folder.name}/rank{rank}"
 
     def has_file(self, rank, name):
-        """The rank has called ranks.mark(name)."""
+        """Returns true if the rank has called ranks.mark(name)."""
         return os.path.exists(f"{self._report(rank)}.{name}")
 
     def lines(self, rank):
-        """What the rank has given to ranks.note() so far."""
+        """Returns the lines that the rank has given to ranks.note() so far."""
         path = pathlib.Path(self._report(rank) + ".notes")
         return path.read_text().splitlines() if path.exists() else []
 
@@ -133,7 +133,7 @@ class Job:
 
 
 def outcomes(path, name, size, **options):
-    """How the ranks of a job ended."""
+    """Runs a job and returns the outcomes of its ranks."""
     with Job(path, name, size, **options) as job:
         return job.wait()
 
@@ -145,7 +145,7 @@ def assert_within(promised_s, seconds):
 
 
 def values(path, name, size, **options):
-    """Runs a job in which no rank may fail; what the ranks returned."""
+    """Runs a job in which no rank may fail. Returns the values of its ranks."""
     ended = outcomes(path, name, size, **options)
     for rank, outcome in enumerate(ended):
         failed = f"rank {rank}, exit code {outcome.code}: {outcome.stderr[-3000:]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the other ranks see when one dies, freezes, fails, leaves or never comes; and Ctrl-C."""
+"""Failures as the other ranks see them: one dies, freezes, fails, leaves or never comes; and Ctrl-C."""
 
 import concurrent.futures
 import os

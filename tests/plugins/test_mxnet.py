@@ -241,7 +241,7 @@ def test_what_cannot_work_is_refused_by_name():
 
 
 def test_the_library_exports_its_own_functions_only():
-    """What it has inside of MXNet must not meet another copy in the process."""
+    """The parts of MXNet inside the library must not meet another copy in the process."""
     import casync.mxnet.build
 
     path = casync.mxnet.build.plugin().path()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program of MXNet is told when a rank dies, raises, leaves or differs: an MXNetError with the rank and the
-gradient where it waits for an array, and never a hang."""
+"""Failures as a program of MXNet sees them when a rank dies, raises, leaves or differs: an MXNetError with the rank and
+the gradient where it waits for an array, and never a hang."""
 
 import signal
 import sys

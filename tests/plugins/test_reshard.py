@@ -37,7 +37,7 @@ def train(rank, folder, first, last, old=None):
 
 
 def not_sent(states):
-    """Of the mean: a rank's own residual counts 1 / ranks, and wholly where it encodes the mean."""
+    """The unsent part of the mean: a rank's own residual counts 1 / ranks, and wholly where it encodes the mean."""
     total = numpy.zeros(ELEMENTS)
     for state in states:
         weight = numpy.ones(ELEMENTS)

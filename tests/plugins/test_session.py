@@ -243,7 +243,7 @@ def test_ranks_whose_codec_files_differ_are_refused_alike(tmp_path, remark):
     (tmp_path / "1.cll").write_text(example.read_text() + remark)
     env = {"CASYNC_CACHE_DIR": str(tmp_path / "cache")}
     outcomes = ranks.outcomes(__file__, "open_with_a_file", 2, env=env, folder=str(tmp_path))
-    if not remark:  # where the files lie does not matter
+    if not remark:  # the files' place does not matter
         assert all(numpy.abs(outcome.value - 1.5).max() < 1e-5 for outcome in outcomes)
         return
     for outcome in outcomes:

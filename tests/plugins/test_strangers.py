@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who does not belong to a job - wrong tokens, bytes that are not ours - stays out, and the job goes on."""
+"""Strangers to a job - wrong tokens, bytes that are not ours - stay out, and the job goes on."""
 
 import contextlib
 import glob

@@ -166,7 +166,7 @@ def test_two_sessions_in_one_process_are_apart():
 
 
 def test_frameworks_use_only_public_parts_of_the_session():
-    """No folder of a framework reaches into another class: an underscore behind a dot is of `self` or of the framework."""
+    """No folder of a framework reaches into another class: an underscore after a dot is of `self` or the framework."""
     of_session = set()
     for name in ("session", "synchronizer", "exchange", "_library", "_open", "_patience"):
         for node in ast.walk(ast.parse((PACKAGE / f"{name}.py").read_text())):

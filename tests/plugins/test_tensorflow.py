@@ -131,7 +131,7 @@ def test_steps_of_one_graph_run_in_the_same_order_on_all_ranks():
 
 
 def broadcast_everything(rank):
-    casync.tensorflow.init(codec="onebit")  # which must not touch them
+    casync.tensorflow.init(codec="onebit")  # the codec must not touch these values
     values = {
         "float": numpy.array([-0.0, numpy.nan, numpy.inf, 2e-38], numpy.float32),
         "double": numpy.array([numpy.pi, -0.0]),
@@ -216,7 +216,7 @@ def test_a_loop_inside_a_graph_is_a_step_each_time():
 
 
 def test_the_library_exports_its_own_functions_only():
-    """What it has inside of Protocol Buffers and Abseil must not meet another copy in the process."""
+    """The Protocol Buffers and Abseil inside the library must not meet another copy in the process."""
     import casync.tensorflow.build
 
     path = casync.tensorflow.build.plugin().path()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training step raises in TensorFlow when a rank dies, raises, leaves or differs: tf.errors with the rank and the
+"""Failures of a step in TensorFlow when a rank dies, raises, leaves or differs: tf.errors with the rank and the
 gradient, and never a hang."""
 
 import os
@@ -73,7 +73,7 @@ def test_an_exception_between_steps_ends_the_other_ranks():
 
 
 def fail_inside_the_step(rank):
-    """Of two gradients, one cannot be computed on rank 1: the other is on its way, and rank 0 has sent both."""
+    """Rank 1 cannot compute one of two gradients: the other is on its way, and rank 0 has sent both."""
     casync.tensorflow.init(codec="none")
     a, b = tensorflow.Variable(tensorflow.ones(10), name="a"), tensorflow.Variable(tensorflow.ones(10), name="b")
 

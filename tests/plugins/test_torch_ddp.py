@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DDP hook beside DDP's own averaging, in every way people combine it."""
+"""The DDP hook compared with DDP's own averaging, in every way people combine it."""
 
 import contextlib
 import hashlib

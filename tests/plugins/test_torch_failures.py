@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What backward() raises when a rank dies, is interrupted, or cannot be synchronized."""
+"""Errors of backward() when a rank dies, is interrupted, or cannot be synchronized."""
 
 import signal
 import time

@@ -183,7 +183,7 @@ def test_a_training_that_is_resumed_in_the_middle_of_a_round_goes_on_as_it_would
 
 
 def runs_away(rank, plan):
-    """Whether each step was finite, and the parameters' hash after it; rank 1 has an infinite one in the third."""
+    """For each step, whether it was finite, and the parameters' hash; rank 1 has an infinite one in the third."""
     ddp, state, optimizer = small_net.make(None, plan=plan)
     state.follow(optimizer)
     steps = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""casync.torch.DistributedOptimizer beside plain torch on the whole batch, in every way people combine it."""
+"""casync.torch.DistributedOptimizer compared with plain torch on the whole batch, in every way people combine it."""
 
 import contextlib
 
@@ -159,7 +159,7 @@ def test_training_on_parts_of_a_batch_is_training_on_all_of_it(differences, name
 
 
 def answers(rank, deferred):
-    """What differs between ranks or is out of order, and the answer of each."""
+    """Lets ranks differ or call out of order, and returns the answer to each case."""
     torch.set_num_threads(1)
     said = {}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program with DistributedOptimizer sees when something goes wrong on another rank, or in its own order."""
+"""Errors of a program with DistributedOptimizer when something goes wrong on another rank, or in its own order."""
 
 import os
 import signal

@@ -14,7 +14,7 @@ namespace casync::test {
 /// An encoded partition, whatever a Meaning takes it to be.
 using Code = std::vector<std::byte>;
 
-/// What encode, merge and decode do to the gradients of all ranks. The interpreter does the rest: it holds the
+/// The effect of encode, merge and decode on the gradients of all ranks. The interpreter does the rest: it holds the
 /// buffers, carries the messages and decides the order.
 class Meaning {
  public:
@@ -25,7 +25,7 @@ class Meaning {
   virtual void decode(Rank rank, const Code& code, const Slice& to, Hop hop) = 0;
 };
 
-/// Which of the tasks that could run does.
+/// The choice among the tasks that can run.
 enum class Order : std::uint8_t {
   kRandom,
   kEarliest,  ///< lowest rank, then lowest task
@@ -41,14 +41,14 @@ enum class Delivery : std::uint8_t {
 struct Schedule {
   Order order = Order::kRandom;
   Delivery delivery = Delivery::kBuffered;
-  std::uint64_t seed = 0;  ///< of kRandom
+  std::uint64_t seed = 0;  ///< seed of kRandom
 };
 
 /// Runs the graphs of ranks 0, 1, ... to their end in this thread. Internal: no task can run although some
 /// have not (says which), or a task reads what is not there.
 Status interpret(std::span<const TaskGraph> ranks, Meaning& meaning, const Schedule& schedule);
 
-/// Whether every send of these ranks has exactly one recv that expects the same slice in the same hop's codec,
+/// Checks that every send of these ranks has exactly one recv that expects the same slice in the same hop's codec,
 /// and the reverse. Internal: names the first that does not.
 Status check_messages(std::span<const TaskGraph> ranks);
 

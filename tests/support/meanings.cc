@@ -44,7 +44,7 @@ Code Contributions::encode(Rank rank, const Slice&, Hop) {
   return code_of(std::move(own));
 }
 
-// Whoever adds the same codes in the same order has the same sum. This rank's own elements are nobody else's.
+// The same codes added in the same order have the same sum. This rank's own elements differ from all others'.
 Code Contributions::sum_of(Rank rank, const Merge& merge, std::span<const Code* const> codes, Set set) {
   std::vector<std::int64_t> added{merge.last};
   for (const Code* code : codes) added.push_back(code ? values_of<std::uint32_t>(*code)[0] : -1 - rank);

@@ -20,7 +20,7 @@ class Contributions : public Meaning {
   Code merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) override;
   void decode(Rank rank, const Code& code, const Slice& to, Hop hop) override;
 
-  /// Whether each rank ended with every contribution once, scaled once, in elements decoded once, and with the
+  /// Checks that each rank ended with every contribution once, scaled once, in elements decoded once, and with the
   /// same encoding as rank 0. Internal: names the first rank and element that did not.
   Status complete() const;
 

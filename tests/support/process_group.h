@@ -12,7 +12,7 @@
 
 namespace casync::test {
 
-/// How a rank of a ProcessGroup ended.
+/// The end of one rank of a ProcessGroup.
 struct EndedProcess {
   int exit_code = -1;  ///< -1: a signal ended it
   int signal = 0;
@@ -39,7 +39,7 @@ class ProcessGroup {
  private:
   struct Process {
     pid_t pid = -1;
-    int socket = -1;  // for all_gather
+    int socket = -1;  // connection for all_gather
     int output = -1;  // read end of its stdout and stderr
     bool ended = false;
     bool has_blob = false;
@@ -68,7 +68,7 @@ class RankProcess {
   Rank rank() const { return rank_; }
   int ranks() const { return ranks_; }
 
-  /// Everybody's blob, by rank; "" of ranks that have ended. Each rank's n-th call belongs together. Up to 32 KiB.
+  /// Returns every rank's blob, by rank; "" of ended ranks. Each rank's n-th call belongs together. Up to 32 KiB.
   std::vector<std::string> all_gather(const std::string& blob);
 
  private:

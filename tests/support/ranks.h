@@ -13,7 +13,7 @@
 
 namespace casync::test {
 
-/// What one rank's body gets.
+/// The argument of one rank's body.
 struct RankContext {
   int rank = 0;
   int ranks = 1;

@@ -99,7 +99,7 @@ def test_steps_that_exchange_seldom_or_late():
         each, local, late = json.loads(result.stdout)["rows"]
         claim(local["steps"] >= 20 and local["steps"] % 4 == 0, "five rounds", local)
         claim(abs(4 * local["payload_bytes"] - each["payload_bytes"]) < 100, "a fourth of the bytes", [each, local])
-        # What is exchanged late may be under way when measuring begins, and when it ends.
+        # A late exchange may be under way when measuring begins, and when it ends.
         margin = each["payload_bytes"] / late["steps"] + 100
         claim(abs(late["payload_bytes"] - each["payload_bytes"]) < margin, "all of the bytes", [each, late])
         claim(all(row["predicted_ms"] >= 6 and row["step_median_ms"] >= 5.9 for row in (local, late)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the command share: running it, and claims that end the test with what was seen."""
+"""Helpers of the command's tests: they run it, and make claims that end the test with what was seen."""
 import os
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predictions beside runs that are made up: what the simulator says of one profile, compared with another.
+// Predictions and made-up runs: the simulator's result for one profile, compared with another.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

@@ -48,7 +48,7 @@ class Folder {
     std::ofstream(path_, std::ios::binary) << content;
     return read_gradient_samples(path_, training());
   }
-  /// What is said of the file, without its path.
+  /// Returns the message about the file, without its path.
   std::string refusal(const std::string& content) {
     const Status status = read(content).status();
     if (status.is_ok()) return "taken";
@@ -161,7 +161,7 @@ TEST_CASE("gradient samples: a file beyond 4 GiB is refused before anything of i
   test::TemporaryDirectory folder;
   const std::string path = folder.path() + "/large";
   std::ofstream(path) << "x";
-  std::filesystem::resize_file(path, (std::uintmax_t{4} << 30) + 1);  // of holes
+  std::filesystem::resize_file(path, (std::uintmax_t{4} << 30) + 1);  // made of holes
   CHECK(read_gradient_samples(path, training()).status().message() ==
         path + ": 4294967297 bytes, expected at most 4 GiB");
 }
@@ -185,7 +185,7 @@ TEST_CASE("losses: of typical values without a sample, of the sample where there
   CHECK(onebit->error_of(2) > 0.1);
   CHECK(recorded.of({"none", {}})->error_of(2) == 0);
   CHECK_FALSE(recorded.of({"no such", {}}).is_ok());
-  // What does not fit into float16 at all.
+  // Elements that do not fit into float16 at all.
   Losses large({std::vector<float>(10, 1e6f)});
   CHECK(std::isinf(large.of({"fp16", {}})->error_of(0)));
 }

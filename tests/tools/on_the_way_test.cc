@@ -40,7 +40,7 @@ TEST_CASE("report: a message is on its way from its sender's begin until it is t
   const OnTheWayOf made = on_the_way({send(0, 1, 0, 1, 2), recv(1, 0, 0, 6, 6)}, {});
   CHECK(made.at({0, 5}).out_s == 5);
   CHECK(made.at({1, 5}).in_s == 5);
-  // Where the other end is missing, or is another message's, as long as the one end says.
+  // If the other end is missing or belongs to another message, a message takes as long as the one end says.
   CHECK(on_the_way({send(0, 1, 0, 1, 2)}, {}).at({0, 5}).out_s == 1);
   CHECK(on_the_way({recv(1, 0, 0, 6, 7)}, {}).at({1, 5}).in_s == 1);
   CHECK(on_the_way({send(0, 1, 1, 1, 2), recv(1, 0, 0, 6, 7)}, {}).at({1, 5}).in_s == 1);

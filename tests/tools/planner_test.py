@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""casync plan and explain, and plan --from-run beside report."""
+"""casync plan and explain, and plan --from-run compared with report."""
 import json
 import os
 import re
@@ -293,7 +293,7 @@ def test_explain_stays_within_rules_and_marks_a_plan_that_does_not():
         claim({one["with"].split(",")[0] for one in crossing} <= {"", "bf16", "none"} and "bf16" in str(crossing),
               "the table has what they allow", crossing)
 
-        # A budget allows what loses no more, also what the planner would not look at beside better ones.
+        # A budget allows all that loses no more, also codecs that the planner would not look at next to better ones.
         with open(rules, "w") as file:
             file.write('version: 1\ndefault { max_error: 0.03 strategy: PS }\n')
         with open(files.plan, "w") as file:

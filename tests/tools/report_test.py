@@ -139,7 +139,7 @@ WORK = "send_work { point { size: 1 seconds: 1e-4 } } receive_work { point { siz
 
 
 def predicted(*traces, work=""):
-    """The terms of these traces beside a profile, by name, and all that was printed."""
+    """The terms of these traces and of a profile, by name, and all that was printed."""
     with temporary_folder() as folder:
         profile = Path(folder) / "profile.txtpb"
         profile.write_text(PROFILE % work)
@@ -175,8 +175,8 @@ def test_messages_on_their_way_are_measured_and_predicted_alike():
     terms, text = predicted(one_host(0), one_host(1))
     claim(list(terms) == ["step", "encode", "merge", "decode", "send", "recv", "exposed"],
           "an older trace does not say what processors did", terms)
-    # On the clock of both, rank 0 sends at 11.3 ms what rank 1 has at 14.8, and beside it until 12.8 ms what nobody has.
-    # Rank 1 sends at 11.8 ms what rank 0 has at 12.8.
+    # On both clocks, rank 0 sends at 11.3 ms a message that rank 1 has at 14.8, and until 12.8 ms one that nobody has.
+    # Rank 1 sends at 11.8 ms a message that rank 0 has at 12.8.
     claim(near(terms["send"]["measured_ms"], (3.5 + 1) / 2), "time in which something leaves, mean over ranks", terms)
     claim(near(terms["recv"]["measured_ms"], (1 + 3.5) / 2), "and comes in", terms)
     # Each rank sends 4000 elements of int8 to the other's partition, and the result back.

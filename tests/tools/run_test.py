@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""casync run: what ranks are told, how they are stopped, what is left behind (nothing)."""
+"""casync run: the ranks' environment, how they are stopped, and what is left afterwards (nothing)."""
 import json
 import os
 import signal

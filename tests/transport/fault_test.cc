@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the network can do to a message, on the loopback transport, which can do it on purpose.
+// Faults of the network in a message, on the loopback transport, which can make them on purpose.
 #include <catch2/catch.hpp>
 
 #include "runtime/transport/loopback/factory.h"
@@ -12,7 +12,7 @@ namespace {
 using runtime::TransportOptions;
 using runtime::WireFault;
 
-// Two ranks in this thread; what rank 0 sends first suffers `fault`.
+// Two ranks in this thread; rank 0's first message suffers `fault`.
 struct Pair {
   explicit Pair(WireFault fault) {
     for (Rank rank : {0, 1}) {

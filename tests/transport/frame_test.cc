@@ -42,7 +42,7 @@ FrameFault read(const HeaderBytes& bytes, FrameHeader& header) {
   return read_frame_header({bytes.data(), bytes.size()}, header);
 }
 
-// What a hostile peer does: fields as it likes, and a checksum that fits them.
+// Reads a header that a hostile peer made: fields as it likes, and a checksum that fits them.
 FrameFault read_forged(const FrameHeader& header) {
   FrameHeader out;
   return read(bytes_of_header(header), out);
@@ -134,7 +134,7 @@ TEST_CASE("frame: a piece outside its payload is refused, whatever the numbers")
 
   header = example(8192);
   header.piece_stride = 4096;
-  header.piece_offset = 8192;  // an empty piece behind the last
+  header.piece_offset = 8192;  // an empty piece after the last
   header.piece_bytes = 0;
   CHECK(read_forged(header) == FrameFault::kPiece);
 

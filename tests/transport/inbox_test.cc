@@ -22,7 +22,7 @@ struct Fixture : PieceSource, TransportClient {
   int asked = 0, dropped_pieces = 0;
   std::vector<std::pair<InboxRecord*, FrameHeader>> taken;
   std::vector<Status> received_statuses, refusals;
-  bool finishes_at_once = false;  // what is taken is there, as an eager piece is
+  bool finishes_at_once = false;  // an accepted message is there at once, as an eager piece is
   int refused_question = 0;       // the n-th call of place()
 
   Fixture() { inbox.set_client(*this); }

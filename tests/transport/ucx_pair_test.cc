@@ -23,7 +23,7 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// Takes what comes; throws where it is told to.
+// A client that takes what comes and throws where it is told to.
 struct Client : TransportClient {
   std::vector<std::byte> memory = std::vector<std::byte>(4_MiB);
   Bytes used = 0;
@@ -45,7 +45,7 @@ struct Client : TransportClient {
     if (throws_when_told) throw std::bad_alloc();
   }
   void sent(std::uint64_t, Status) override { ++sent_count; }
-  // What was received has the bytes of Pair::payload.
+  // Returns true if the received bytes are those of Pair::payload.
   bool memory_is_whole() const {
     return used != 0 && std::all_of(memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(used),
                                     [](std::byte byte) { return byte == std::byte{0x5a}; });
@@ -73,7 +73,7 @@ struct Pair {
     for (std::size_t i : {0u, 1u}) REQUIRE(transports[i]->connect(addresses, clients[i]).text() == "OK");
   }
 
-  // From rank 0 to rank 1, in one call.
+  // Sends from rank 0 to rank 1, in one call.
   void send(const std::vector<Bytes>& sizes) {
     std::vector<Outgoing> outgoing;
     for (Bytes size : sizes) {
@@ -164,7 +164,7 @@ TEST_CASE("ucx: what nobody waits for yet fills memory up to a limit, and waits 
     }
     REQUIRE(pair.until([&] { return pair.clients[1].asked == 6 * (i + 1); }));
   }
-  // Together 3.5 MiB. What came while the notice was on its way is a message or a few.
+  // Together 3.5 MiB. A message or a few came while the notice was on its way.
   CHECK(pair.transports[1]->stats().held_bytes > 256_KiB);
   CHECK(pair.transports[1]->stats().held_bytes < 512_KiB);
   pair.clients[1].puts_off = false;

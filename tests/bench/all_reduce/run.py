@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduce of one float32 gradient between two ranks on one machine: ours, uncompressed, beside Gloo and Open MPI.
+"""All-reduce of one float32 gradient between two ranks on one machine: ours, uncompressed, Gloo and Open MPI.
 
     python tests/bench/all_reduce/run.py --command build/release/bin/casync
 
-The ways take turns, round after round, so that what else the machine does meets all of them; every way is in place,
-from the call to the result on rank 0. Needs torch, and peer_mpi beside the command (built where Open MPI is there).
+The ways take turns, round after round, so that other load on the machine affects all of them; every way is in place,
+from the call to the result on rank 0. Needs torch, and peer_mpi next to the command (built where Open MPI is there).
 """
 
 import argparse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// codecs_bench [codec...]: how near each codec is to the time that its bytes take to be copied, on one core.
-// codecs_bench --pairs [codec...]: how fast what is generated is beside loops that are written by hand, where there are
+// codecs_bench [codec...]: compares each codec's time with a copy of as many bytes, on one core.
+// codecs_bench --pairs [codec...]: compares generated codecs with loops that are written by hand, where there are
 // any. Both print a table in Markdown. Pin it: taskset -c 1 codecs_bench.
 #include <cstdio>
 #include <fstream>
@@ -27,7 +27,7 @@ void print_cell(const OperationTime& operation, double copy, Elements total) {
 }
 
 int print_table(const std::vector<std::string>& names, const CodecBenchOptions& options) {
-  // Before and after, the better counts: the machine is shared, and the copy is what all is compared with.
+  // The faster of two copies counts, one first and one last: others share the machine, and the copy is the unit of all.
   const OperationTime before = measure_copy(options);
   std::vector<CodecBenchResult> results;
   for (const std::string& name : names) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How fast each codec encodes beside the same algorithm as PyTorch expressions, on one core, by turns.
+"""Compares each codec's time to encode with that of the same algorithm in PyTorch expressions, on one core, by turns.
 
     PYTHONPATH=build/release/python taskset -c 1 .venv/torch/bin/python tests/bench/codecs/eager.py
 """
@@ -18,7 +18,7 @@ from casync import _library
 
 
 class Ours:
-    """A codec with memory that is taken once, as a session has it."""
+    """A codec whose memory is allocated once, as in a session."""
 
     def __init__(self, name, x):
         self._codec = casync.Codec(name)

@@ -29,7 +29,7 @@ struct Free {
   void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{4096}); }
 };
 
-/// Touched before anything is measured.
+/// Memory whose pages are touched when it is allocated, ahead of any measurement.
 class Memory {
  public:
   explicit Memory(Bytes size) : bytes_(static_cast<std::byte*>(::operator new (size, std::align_val_t{4096}))) {
@@ -42,15 +42,15 @@ class Memory {
   std::unique_ptr<std::byte, Free> bytes_;
 };
 
-// Of this thread alone: where others share the core, the time in which they run is theirs.
+// Processor time of this thread: excludes the time in which other threads have the core.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// The memory of a model in partitions. Both codecs of a pair work in the same: which pages a codec was given makes a
-/// difference of a few percent.
+/// The memory of a model in partitions. Both codecs of a pair use the same pages: other pages change the time by a few
+/// percent.
 class Model {
  public:
   explicit Model(const compll::Codec& any)
@@ -74,7 +74,7 @@ class Model {
     return {encoded - begin, decoded - encoded, thread_seconds() - decoded};
   }
 
-  /// Whether both write the same payloads and decode them to the same.
+  /// Returns true if both write the same payloads and decode them to the same elements.
   bool is_same(const compll::Codec& a, const compll::Codec& b) { return bytes_of(a) == bytes_of(b); }
 
  private:
@@ -118,7 +118,7 @@ class Model {
   Bytes slot_, code_size_;
   Memory values_{kTotal * sizeof(float)}, before_{kTotal * sizeof(float)}, after_{kTotal * sizeof(float)},
       decoded_{kTotal * sizeof(float)};
-  std::vector<Memory> codes_;  ///< of the terms, and of what is merged
+  std::vector<Memory> codes_;  ///< payloads of the terms, and of their merge
 };
 
 double median(std::vector<double> values) {
@@ -126,7 +126,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// One after the other in each round, because others share the machine; what disturbs a round disturbs both.
+// Measures both by turns in each round: others share the machine, and a disturbance then affects both.
 void print_pair(const compll::Codec& generated, const compll::Codec& yardstick) {
   Model model(generated);
   CASYNC_CHECK(model.is_same(generated, yardstick));

@@ -6,8 +6,8 @@
 
 namespace casync::tools {
 
-/// How fast generated codecs are beside the yardsticks, whose loops are written by hand, as a table in Markdown. All
-/// that have one, or those named. Returns the program's exit code.
+/// Prints a Markdown table that compares generated codecs with the yardsticks, whose loops are written by hand: all
+/// that have a yardstick, or those named. Returns the program's exit code.
 int print_pairs(const std::vector<std::string>& names);
 
 }  // namespace casync::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is measured beside something else has to do the same.
+// A yardstick gives the same bytes as the codec that is compared with it.
 #include <catch2/catch.hpp>
 
 #include "tests/bench/codecs/yardsticks/yardstick.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step costs besides moving bytes and computing: two ranks in this process, a thread each.
+// Measures what a step costs besides moving bytes and computing: two ranks in this process, a thread each.
 //
 //   control_path_bench [TRANSPORT]        ucx:tcp unless said otherwise; loopback and ucx:shm as well
-//   control_path_bench TRANSPORT small    only many small gradients beside one of their bytes, on four ranks
+//   control_path_bench TRANSPORT small    only many small gradients next to one of their bytes, on four ranks
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -164,7 +164,7 @@ std::string time_steps(Session& session, Model& model, int steps, double& least,
   return "";
 }
 
-// 2,000 gradients of 1 KiB beside one gradient of the same bytes, in turns in the same session.
+// Compares 2,000 gradients of 1 KiB with one gradient of the same bytes, by turns in the same session.
 std::string many_small_gradients(const std::string& transport, const std::string& codec) {
   constexpr int kFour = 4, kGradients = 2000;
   constexpr Elements kElements = 256;

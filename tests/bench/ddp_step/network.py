@@ -29,7 +29,7 @@ def two_hosts():
     if os.geteuid() != 0:
         raise SystemExit("network namespaces need root: run this as root or with sudo")
     for name in NAMES:
-        subprocess.run(["ip", "netns", "delete", name], stderr=subprocess.DEVNULL)  # of a run that was killed
+        subprocess.run(["ip", "netns", "delete", name], stderr=subprocess.DEVNULL)  # left by a run that was killed
     try:
         for name in NAMES:
             _run(f"ip netns add {name}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether `casync plan` finds what is best here: its plan beside plain and each codec alone, on links of several speeds.
+"""Checks that `casync plan` finds the fastest way: its plan against plain and each codec alone, on several links.
 
     python tests/bench/ddp_step/planned.py build/release --links unshaped 1gbit 100mbit
 
@@ -21,8 +21,8 @@ import run
 
 CODECS = ["int8", "int4", "onebit"]
 BOUND = 1.03
-# Gradients are freed after each step. Whether glibc then gives their 100 MB back to the kernel, and the next step pays up
-# to 50 ms for as many fresh pages, depends on what else lies on the heap: here nobody does.
+# Gradients are freed after each step. Depending on the rest of the heap, glibc may give their 100 MB to the kernel, and
+# the next step then pays up to 50 ms for fresh pages. These settings make glibc keep the memory.
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a DDP step takes with different ways of synchronizing, on links of different speed.
+"""Measures the time of a DDP step with different ways of synchronizing, on links of different speed.
 
     python tests/bench/ddp_step/run.py --links unshaped 1gbit --ways no-op plain fp16 powersgd1 casync-int8
 
 Half of the ranks live in each of two network namespaces, joined by a veth pair that tbf shapes; needs root, and the
 package on PYTHONPATH. `mlp24` is 24 x Linear(1024, 1024) at batch 1, 100.8 MB of gradients; `gpt` has 10.9 M
-parameters. `link` is what the interface counted per step beside what should have crossed it.
+parameters. `link`: megabytes that the interface counted per step, next to those expected to cross it.
 """
 
 import argparse

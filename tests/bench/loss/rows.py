@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the table of losses compares: a codec as it is, and again with the aids that its authors prescribe."""
+"""The rows of the table of losses: each codec as it is, and again with the aids that its authors prescribe."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ class Row:
     warm_up: float = 0.0  # not compressed, or
     warm_up_ratio: float = 0.0  # with `ratio` going from here to its own
     frozen: bool = False  # AdamW's second moment stays as it is after the warm-up, as in 1-bit Adam
-    momentum: float = 0.9  # of SGD; 0 where the codec has it
+    momentum: float = 0.9  # of SGD; 0 if the codec has its own
     rate: float = 1.0  # times the usual learning rate
     only: str = ""  # this optimizer
     fails: bool = False  # a negative control: has to end clearly above the uncompressed loss
@@ -42,7 +42,7 @@ AS_THEY_ARE = [
     Row("signsgd", rate=0.05),
 ]
 
-# Where the code is short of 4 bits, or its steps are coarse for them.
+# Codecs with fewer than 4 bits, or with steps that are coarse for their bits, and their aids.
 WITH_AIDS = [
     Row("qsgd:block=16"),
     Row("qsgd:feedback=1"),
@@ -67,7 +67,7 @@ WITH_AIDS = [
     Row("powersgd:rank=4", warm_up=0.1),
 ]
 
-# What sends a code of each element may do without it; what picks a few loses the others, and has to be seen to.
+# A codec that sends a code of each element may do without feedback. One that picks a few must show what it loses.
 WITHOUT_FEEDBACK = [
     Row("topk:feedback=0", fails=True),
     Row("onebit:feedback=0"),

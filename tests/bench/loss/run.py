@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each codec costs in loss: trains the demo's model with each, several seeds and two optimizers, and prints a table.
+"""Measures each codec's cost in loss: trains the demo's model with each, several seeds and two optimizers; a table.
 
     python tests/bench/loss/run.py build/release --seeds 3
 
-A training takes a minute on two cores. What has been trained before is in results.jsonl beside this file and is not
-trained again: take its line out to repeat it. --table prints what is there and trains nothing. Exit code 1: a codec of four
+A training takes a minute on two cores. Finished trainings are in results.jsonl next to this file and are not
+repeated: take a line out to repeat it. --table prints what is there and trains nothing. Exit code 1: a codec of four
 bits or more is over the bound, or a negative control is not.
 """
 

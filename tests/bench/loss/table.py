@@ -11,13 +11,13 @@ def by_seed(results, row, optimizer):
 
 
 def percents(results, row, optimizer):
-    """How much higher the loss is than without compression, in percent, for each seed that both have."""
+    """Increase of the loss over that without compression, in percent, for each seed that both have."""
     plain, own = by_seed(results, rows.ROWS[0], optimizer), by_seed(results, row, optimizer)
     return [100 * (own[seed] / plain[seed] - 1) for seed in sorted(own) if seed in plain]
 
 
 def cell(results, row, optimizer):
-    """Mean, its standard deviation over the seeds, and how many these are."""
+    """Mean, its standard deviation over the seeds, and their number."""
     values = percents(results, row, optimizer)
     if not values:
         return ""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the plugins for TensorFlow and MXNet cost and hide: two ranks on this machine, each in its framework's environment.
+"""Cost and overlap of the plugins for TensorFlow and MXNet: two ranks here, each in its framework's environment.
 
   overlap   8 gradients become ready 50 ms apart, and each needs 50 ms of a 1 Gb/s link: ms of a step; ideal is 450
   cost      512 gradients of 4 KiB, one rank: us per gradient beyond what the session itself takes

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predicted beside measured steps: codecs, strategies, models, ranks and links, on two hosts of one processor each.
+"""Predicted and measured steps: codecs, strategies, models, ranks and links, on two hosts of one processor each.
 
     sudo python3 tests/bench/prediction/run.py build/release --measure     half an hour on an idle machine
     python3 tests/bench/prediction/run.py build/release                    predicts again, and compares
 
 Each host is a network namespace whose ranks share one processor; tbf shapes the link between them. `casync profile` runs
-among the same ranks, `casync bench step` measures, `casync simulate` predicts. What was measured is in data/ beside this
+among the same ranks, `casync bench step` measures, `casync simulate` predicts. Measurements are in data/ next to this
 file, so that predicting again needs neither root nor time. Exit code 1: a bound of score.py is not kept.
 """
 

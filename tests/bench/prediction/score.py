@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How right predictions are: errors of steps, and whether plans come out in the measured order."""
+"""The accuracy of predictions: errors of steps, and whether plans come out in the measured order."""
 
 import collections
 import itertools
@@ -7,7 +7,7 @@ import statistics
 
 MEDIAN_BOUND = 10.0  # percent
 WITHIN, SHARE = 20.0, 0.9  # so many percent for this share of all settings
-APART, ORDERED = 1.15, 0.9  # of the pairs that differ so much when measured, this share is predicted in that order
+APART, ORDERED = 1.15, 0.9  # this share of the pairs that differ so much when measured is predicted in that order
 
 
 def error(row):
@@ -23,7 +23,7 @@ def median_error(rows):
 
 
 def order(rows):
-    """How many pairs of plans for one model on one cluster differ, and how many of them are in the right order."""
+    """Counts the pairs of plans for one model on one cluster that differ, and those of them in the right order."""
     pairs = right = 0
     groups = collections.defaultdict(list)
     for row in rows:

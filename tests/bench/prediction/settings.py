@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured and predicted: models, plans, and which of them meet on which links."""
+"""The measured and predicted settings: models, plans, and those combined on each link."""
 
 from typing import NamedTuple
 
@@ -83,7 +83,7 @@ def plan_text(name):
 
 
 def plans_of(link, ranks):
-    """What takes seconds a step is left out, and what is the same as another."""
+    """Leaves out plans that take seconds a step, and plans that equal another."""
     names = {"100mbit": SLOW, "1gbit": list(PLANS)}.get(link, FAST)
     return [name for name in names if ranks > 2 or "hierarchical" not in name and "tree" not in name]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was published about HiPress: the figures to be reproduced, and the constants to do it with.
+"""Published data of HiPress: the figures to be reproduced, and the constants to do it with.
 
 Figures: the authors' plotting scripts (github YouhuiBai/SOSP21-scripts, ee6035d) of Bai et al., SOSP 2021. Constants:
 src/SeCoPa/SeCoPa.py in github mark14wu/hipress, aa1b594, fitted by its authors on their local cluster, 16 nodes.
@@ -15,17 +15,17 @@ DECODE = (6.2041e-12, 1.3956e-4)  # by floats of the code, of which there are RA
 SEND = (8.5005e-10, 2.0337e-4)  # one hop of a ring
 GATHER = (1.2937e-8, 1.4406e-3)  # from 15 nodes to one
 BROADCAST = (1.2915e-8, 4.5538e-4)
-RATIO = 1 / 16  # of every codec's code to its gradient
+RATIO = 1 / 16  # size of every codec's code over its gradient
 
-LOCAL_BITS = 56  # of the local cluster's links, Gb/s: where the constants were measured
+LOCAL_BITS = 56  # Gb/s of the local cluster's links, on which the constants were measured
 
 
 class Testbed(NamedTuple):
     name: str
-    gpus: int  # of a node
-    gigabits: float  # of a node's port
+    gpus: int  # per node
+    gigabits: float  # Gb/s of a node's port
     inside: float  # bytes a second between GPUs of a node
-    hop: float  # of NCCL's ring, there
+    hop: float  # seconds, a hop of NCCL's ring inside a node
 
 
 # NCCL's own model of its latencies: src/graph/tuning.cc of 2.8.3, ring, protocol Simple. Seconds.
@@ -38,7 +38,7 @@ TESTBEDS = {
     "1080Ti": Testbed("16 nodes of 2 GTX 1080 Ti, 56 Gb/s", 2, 56, 1.2e10, 5.7e-6),
 }
 
-# Of a port's bits, what NCCL moves over TCP: 4 to 6 GB/s between nodes of 8 V100 at 100 Gb/s (github NVIDIA/nccl, issue
+# Share of a port's bits that NCCL moves over TCP: 4 to 6 GB/s between nodes of 8 V100 at 100 Gb/s (NVIDIA/nccl, issue
 # 450, January 2021). BytePS says that over TCP it is no faster (its docs/best-practice.md).
 TCP_SHARE = 0.4
 
@@ -56,8 +56,8 @@ HIPRESS_HOROVOD = Horovod(5e-3, 64 << 20)  # 0.16.1, which HiPress is built on
 
 class Case(NamedTuple):
     testbed: str
-    model: str  # of tools/models
-    batch: int  # of a GPU, in the unit of the throughput
+    model: str  # a model of tools/models
+    batch: int  # batch of a GPU, in the unit of the throughput
     linear: float  # throughput of all GPUs, if synchronization took no time
     measured: dict  # throughput by system
 
@@ -82,14 +82,14 @@ CASES = [
     case("1080Ti", "ugatit_light", 1, 37.34, 21.31, 28.16, None, 31.91),
     case("1080Ti", "lstm", 80, 6392, 3381, 4033, None, 5597),
 ]
-BOUND = 0.10  # of a throughput
+BOUND = 0.10  # error of a throughput
 
 # Batches that no source at hand gives, or two in two ways: what else they might be.
 OTHER_BATCHES = {"resnet50": (64,), "transformer": (1024, 4096), "ugatit": (1,), "ugatit_light": (2,)}
 
 # Fig. 11, local cluster: seconds of an iteration before synchronization begins, and of synchronization.
 FORWARD = {"vgg19": 0.114 / 0.273, "bert_base": 0.234 / 0.456}  # over the figure's "linear"
-SLOWED = 276 / 273  # VGG19's computation beside all of HiPress, over the same alone
+SLOWED = 276 / 273  # VGG19's computation together with all of HiPress, over the same alone
 BREAKDOWN = {
     "vgg19": [("uncompressed, BytePS", 0.590), ("+ compression on CPUs", 0.774), ("+ on GPUs", 0.346),
               ("+ pipelining", 0.319), ("+ bulk synchronization", 0.236), ("+ SeCoPa", 0.189)],

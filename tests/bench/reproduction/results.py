@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published figures beside simulated ones."""
+"""Published figures next to simulated ones."""
 
 import contextlib
 from typing import NamedTuple

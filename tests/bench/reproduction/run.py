@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HiPress's published figures, and what `casync simulate` makes of its published constants.
+"""HiPress's published figures, and the results of `casync simulate` with its published constants.
 
     python3 tests/bench/reproduction/run.py BUILD                print the tables
     python3 tests/bench/reproduction/run.py BUILD --write docs   and put them, with pictures, into docs/reproduction.md

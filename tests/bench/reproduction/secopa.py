@@ -9,7 +9,7 @@ def seconds_of(line, floats):
 
 
 def sum_of_stages(floats, topology, wire, compress):
-    """Of one partition. `wire`: by how much a byte takes longer than where the constants are from."""
+    """Seconds of one partition. `wire`: factor by which a byte takes longer than where the constants are from."""
     moved = wire * floats * (RATIO if compress else 1)
     if topology == "ps":
         return seconds_of(GATHER, moved) + seconds_of(BROADCAST, moved)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each measured system as inputs of `casync simulate`. A rank is a node: what its GPUs do inside it comes before."""
+"""Each measured system as inputs of `casync simulate`. A rank is a node: the work of its GPUs inside it comes first."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from published import DECODE, ENCODE, GATHER, NODES, SEND
 BYTEPS_PARTITION = 4096000  # BYTEPS_PARTITION_BYTES' default
 BYTEPS_MESSAGE = GATHER[1] / (NODES - 1)  # seconds
 BULK = 64 << 20  # bytes that HiPress's coordinator lets travel together
-CODEC = "terngrad"  # whose code is RATIO of a gradient: it stands for every codec, with SeCoPa's costs
-SECOND = "bf16"  # of a compressed ring, see ring_of_codes
+CODEC = "terngrad"  # its code is RATIO of a gradient: it stands for every codec, with SeCoPa's costs
+SECOND = "bf16"  # codec of a compressed ring's second hop, see ring_of_codes
 
 
 class Scenario(NamedTuple):
@@ -59,7 +59,7 @@ def tcp_rate(case):
 
 
 def nccl_hop(testbed):
-    """What an all-reduce takes besides its bytes, for each of the hops between nodes."""
+    """Seconds that an all-reduce takes besides its bytes, for each of the hops between nodes."""
     between, all_hops = 2 * (NODES - 1), 2 * (NODES * testbed.gpus - 1)
     latency = published.NCCL_BASE + between * published.NCCL_NETWORK_HOP + (all_hops - between) * testbed.hop
     return latency / between
@@ -78,7 +78,7 @@ def ring(case, training):
 
 
 def byteps_keys(elements):
-    """How many elements each of a gradient's keys has."""
+    """Number of elements of each of a gradient's keys."""
     count = -(-4 * elements // BYTEPS_PARTITION)
     return [elements * (k + 1) // count - elements * k // count for k in range(count)]
 
@@ -92,7 +92,7 @@ def byteps_server(tensor, key):
 
 
 def busiest_server(model):
-    """How many times as much as the mean the server owns that owns most."""
+    """Elements of the server that owns most, over the mean of all servers."""
     owned = [0] * NODES
     gradients = [gradient for layer in trainings.describe.MODELS[model].layers() for gradient in layer.gradients]
     for tensor, (_, shape) in enumerate(gradients):
@@ -102,8 +102,8 @@ def busiest_server(model):
 
 
 def byteps(case, training):
-    """Servers on the same nodes. The node with the busiest one is what all wait for: its port carries its worker's
-    bytes and that server's, which is written as a rate for all by so much lower."""
+    """Servers on the same nodes. All wait for the node with the busiest one: its port carries its worker's bytes
+    and that server's, so the rate of all is lowered by as much."""
     training = trainings.summed_inside(training, published.TESTBEDS[case.testbed])
     keys = []
     for gradient in training.gradients:

@@ -66,7 +66,7 @@ def phases_of(model):
 
 
 def forward_part(model):
-    """Of a step's computation: published for VGG19 and BERT-base, and their mean for the others."""
+    """Forward pass as a share of a step's computation: published for VGG19 and BERT-base, their mean for the others."""
     known = published.FORWARD
     return known.get("bert_base" if model.startswith("bert") else model, statistics.mean(known.values()))
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's plugin beside what it should cost: overlap with backward(), cost of a gradient, hook beside optimizer.
+"""PyTorch's plugin against what it should cost: overlap with backward(), cost of a gradient, hook and optimizer.
 
     tests/bench/torch_plugin/run.py [BUILD] [overlap] [cost] [ways]
 
-overlap  eight layers whose gradients become ready 50 ms apart, 50 ms of wire each: a step beside the ideal pipeline of 450 ms
-cost     microseconds that Python adds to a gradient of 4 KiB: hook, submission and wait, beside one call of C for all
+overlap  eight layers whose gradients become ready 50 ms apart, 50 ms of wire each: a step; the ideal pipeline is 450 ms
+cost     microseconds that Python adds to a gradient of 4 KiB: hook, submission and wait, against one call of C for all
 ways     a step of an MLP over a paced link: DDP with the hook, DistributedOptimizer, and with model= (priorities pay)
 """
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// vote_bench [elements [ranks]]: how fast the merge of a vote is in a session, beside a copy of as many bytes.
+// vote_bench [elements [ranks]]: compares the merge of a vote in a session with a copy of as many bytes.
 //
 // Ranks are threads of this process, over loopback, with one gradient of `signsgd` in one partition: its owner, rank 0,
 // merges the codes of all, its own among them. Each step's merge is measured by the session's own counter; the best of
@@ -26,7 +26,7 @@ namespace {
 constexpr int kSteps = 40;
 constexpr std::size_t kCopied = std::size_t{1} << 28;
 
-/// Of the next part of two large arrays each time: nothing of it is in a cache.
+/// Seconds of the fastest copy. Each copies the next part of two large arrays: no cache holds any of it.
 double seconds_of_copy(std::size_t bytes) {
   std::vector<std::byte> from(std::max(bytes, kCopied), std::byte{1}), to(from.size());
   double best = 1e9;
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
       [&](Session& session, RankContext& context) {
         double own = 1e9;
         std::string complaint = vote(session, context, elements, own);
-        if (own < 1e9) best = own;  // of one rank, the owner
+        if (own < 1e9) best = own;  // set on one rank, the owner
         return complaint;
       });
   if (!complaints.empty()) {

@@ -10,7 +10,7 @@
 namespace casync::compll {
 namespace {
 
-/// How many inputs are nearer to zero than to what is decoded from them.
+/// Number of inputs that are nearer to zero than to the elements decoded from them.
 int expansions(const Written& written, const Promises& promises) {
   int found = 0;
   for (const Elements n : {1, 2, 3, 7, 8, 9, 31, 32, 33, 127, 128, 129, 1000, 4099}) {
@@ -131,7 +131,7 @@ TEST_CASE("codecs: mxfp4 cuts nothing off, which the published choice of its sca
   const std::string published = changed(source_of("mxfp4"), "> 0x400000 ? 1 : 0", "> 0x7fffff ? 1 : 0");
   const auto lost_at_top = [&](const Written& written) {
     const std::vector<float> decoded = round_trip(*written.codec, x);
-    double worst = 0;  // what the largest element of a block loses, as a part of it
+    double worst = 0;  // loss of the largest element of a block, as a part of it
     for (Elements begin = 0; begin < x.size(); begin += 32) {
       const auto* top =
           std::max_element(&x[begin], &x[begin] + 32, [](float a, float b) { return std::fabs(a) < std::fabs(b); });

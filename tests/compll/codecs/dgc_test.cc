@@ -114,7 +114,7 @@ TEST_CASE("dgc: gradients whose norm exceeds the limit are scaled down to it, ot
 }
 
 TEST_CASE("dgc: an element that waits is sent with all that momentum would have made of it meanwhile") {
-  // Of two elements the first is always larger, until the second has gathered more.
+  // The first of two elements is larger in every step, until the second has gathered more.
   const Written written = from_source("dgc", {{"ratio", 0.5}, {"momentum", 0.5}});
   std::vector<float> states(4, 0.0f);
   std::vector<std::vector<float>> sent;

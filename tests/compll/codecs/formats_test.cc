@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-/// The numbers of a format with `fraction` bits behind the point and exponents from 1 - bias on, by their codes.
+/// The numbers of a format with `fraction` bits after the point and exponents from 1 - bias on, by their codes.
 std::vector<float> numbers(int fraction, int bias, int count) {
   std::vector<float> all;
   for (int code = 0; code < count; ++code) {
@@ -25,7 +25,7 @@ std::vector<float> numbers(int fraction, int bias, int count) {
   return all;
 }
 
-/// The nearest of them, of two equally near ones the one with the even code.
+/// Returns the nearest of the numbers, of two equally near ones the one with the even code.
 float nearest_of(const std::vector<float>& all, float x) {
   std::size_t best = 0;
   for (std::size_t code = 1; code < all.size(); ++code) {
@@ -36,7 +36,7 @@ float nearest_of(const std::vector<float>& all, float x) {
   return all[best];
 }
 
-/// Every number, every midpoint between neighbours and what is one step beside each; all with both signs.
+/// Every number, every midpoint between neighbours and the value one step from each on both sides; all with both signs.
 std::vector<float> delicate(const std::vector<float>& all) {
   std::vector<float> values;
   for (std::size_t code = 0; code + 1 < all.size(); ++code) {
@@ -50,8 +50,8 @@ std::vector<float> delicate(const std::vector<float>& all) {
   return values;
 }
 
-/// How many of these a codec does not round to the nearest number, in blocks that begin with the largest number, for
-/// which their scale is 1.
+/// Number of these values that a codec does not round to the nearest number, in blocks that begin with the largest
+/// number, so that their scale is 1.
 std::size_t rounded_wrongly(const Codec& codec, const std::vector<float>& all, Elements block) {
   const std::vector<float> values = delicate(all);
   std::size_t wrong = 0;

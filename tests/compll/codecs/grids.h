@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between which two values an element is rounded at random, by the formulas of the algorithms rather than by programs.
+// The two values to which an element is rounded at random, by the formulas of the algorithms rather than by programs.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct Rounding {
   std::string name;
   Parameters parameters;
   std::function<std::vector<Cell>(std::span<const float>)> cells;
-  /// What the variance of the whole is at most.
+  /// Upper bound of the variance, summed over all elements.
   std::function<double(std::span<const float>)> bound;
 };
 

@@ -55,8 +55,8 @@ struct Guarded {
   }
 };
 
-/// Decodes, adds and merges a payload that `check` accepts, the latter as by decoding and adding. Whether nothing
-/// beside the outputs was written.
+/// Decodes, adds and merges a payload that `check` accepts, the latter as by decoding and adding. Returns true if
+/// nothing next to the outputs was written.
 bool stays_inside(const Codec& codec, const std::vector<std::byte>& bytes, std::vector<float>* given = nullptr) {
   const std::vector<std::byte> payload(bytes);  // of exactly its size, for the sanitizers
   const ConstView view(payload.data(), payload.size());
@@ -225,7 +225,7 @@ TEST_CASE("hostile: sections of noise decode inside, whatever they say") {
       for (const Section& section : written.program->sections) {
         const SectionPlace place = section_of(written, section.name, kElements);
         for (Bytes at = place.begin; at < place.end(); ++at) noise[at] = static_cast<std::byte>(random());
-        const unsigned used = place.count * place.bits % 8;  // of the last byte
+        const unsigned used = place.count * place.bits % 8;  // bits of the last byte
         if (used != 0) noise[place.end() - 1] &= static_cast<std::byte>((1u << used) - 1);
       }
       accepted += written.codec->check({noise.data(), noise.size()}, kElements).is_ok();

@@ -18,7 +18,7 @@ double mean_at(std::span<const std::uint32_t> places, std::span<const float> x) 
   return sum / std::max<double>(1, static_cast<double>(count_of(places)));
 }
 
-/// What sbc decodes to: the mean of the most positive elements or of the most negative ones, whichever is farther out.
+/// The elements that sbc decodes: the mean of the most positive or of the most negative ones, whichever is farther out.
 std::vector<float> by_sbc(const std::vector<float>& x, Elements count) {
   const std::vector<std::uint32_t> up = places_of_largest(x, count), down = places_of_largest(scaled(x, -1), count);
   const double rise = mean_at(up, x), fall = mean_at(down, x);
@@ -29,7 +29,7 @@ std::vector<float> by_sbc(const std::vector<float>& x, Elements count) {
   return given;
 }
 
-/// What stc decodes to: the mean magnitude of the largest, with their signs.
+/// The elements that stc decodes: the mean magnitude of the largest, with their signs.
 std::vector<float> by_stc(const std::vector<float>& x, Elements count) {
   const std::vector<float> sizes = magnitudes(x);
   const std::vector<std::uint32_t> places = places_of_largest(sizes, count);
@@ -60,7 +60,7 @@ void check_decodes_to(const char* name, const Expected& expected) {
         CHECK(wrong == 0);
         const double norm = norm_squared(input.values);
         if (norm == 0) continue;
-        // Of k elements with the mean m, what is lost is the norm without k m^2.
+        // If k elements become their mean m, the norm of the error is the input's norm less k m^2.
         const double mean = std::sqrt(norm_squared(wanted) / std::max<double>(1, static_cast<double>(sent)));
         CHECK(relative_error(input.values, decoded) * norm ==
               Approx(norm - static_cast<double>(sent) * mean * mean).epsilon(1e-5).margin(1e-6 * norm));

@@ -14,7 +14,7 @@
 namespace casync::compll {
 namespace {
 
-/// Where the search ends: `sure` elements have magnitudes of at least `high`, fewer than wanted, and at least as many
+/// The end of the search: `sure` elements have magnitudes of at least `high`, fewer than wanted, and at least as many
 /// as wanted have `low`, or it is zero.
 struct Found {
   std::size_t sure = 0;
@@ -33,7 +33,7 @@ Found searched(const std::vector<float>& x, Elements wanted, int steps) {
     const std::uint32_t middle = low + (high - low) / 2;
     (reaching(middle) < wanted ? high : low) = middle;
   }
-  std::uint32_t top = 0;  // what no element exceeds
+  std::uint32_t top = 0;  // bits of the largest magnitude
   for (const float value : x) top = std::max(top, bits_of(value));
   return {reaching(high), std::bit_cast<float>(std::min(high, top)), std::bit_cast<float>(low)};
 }

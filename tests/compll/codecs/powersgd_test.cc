@@ -61,7 +61,7 @@ std::vector<float> mean_of(const Gradients& all) {
   return mean;
 }
 
-/// The first n floats of what a rank keeps: the error.
+/// The first n floats of a rank's states: the error.
 std::vector<float> error_of(const RoundRanks& ranks, std::size_t rank, Elements n) {
   return {ranks.states(rank).begin(), ranks.states(rank).begin() + static_cast<std::ptrdiff_t>(n)};
 }
@@ -222,7 +222,7 @@ double error_after(const RoundsCodec& codec, std::uint32_t steps) {
 TEST_CASE("powersgd: what a rank keeps stays small, however long it runs") {
   const auto local = powersgd(1);
   CHECK(error_after(*local, 1000) < 1.5 * error_after(*local, 100));
-  // What public implementations keep is another walk away each step.
+  // The error that public implementations keep is a random walk, which goes on in each step.
   const auto aggregate = rounds_from_text(
       "aggregate", changed(source_of("powersgd"), "map(m, matmul(left, own)", "map(m, matmul(left, right)"),
       {{"rank", 1}});
@@ -236,7 +236,7 @@ TEST_CASE("powersgd: zeros give zeros, and what comes behind them arrives") {
   RoundRanks ranks(*codec, 2, rows, columns);
   for (std::uint32_t step = 0; step < 3; ++step) CHECK(same_bytes(ranks.mean({zeros, zeros}, step), zeros));
   CHECK(std::sqrt(relative_error(m, ranks.mean({m, m}, 3))) < 1e-5);
-  // Of two vectors one is too many here; the next matrix needs both, and the lost one is drawn anew.
+  // A matrix of rank 1 needs one of the two vectors. The next one needs both, and the lost vector is drawn anew.
   const std::vector<float> more = of_rank(2, rows, columns, 1, 40);
   ranks.mean({zeros, zeros}, 4);
   CHECK(std::sqrt(relative_error(more, ranks.mean({more, more}, 5))) < 1e-3);

@@ -18,7 +18,7 @@ std::vector<float> away_from_zero(Elements n) {
   return x;
 }
 
-/// How many elements do not scale with the input.
+/// Number of elements that do not scale with the input.
 std::size_t scaling_faults(const Codec& codec, const Promises& promises) {
   const std::vector<float> x = away_from_zero(1000), decoded = round_trip(codec, x);
   std::size_t faults = 0;
@@ -38,7 +38,7 @@ std::size_t sign_faults(const Codec& codec, const std::vector<float>& x) {
   return faults;
 }
 
-/// How many elements decode to something else when they, or the blocks that they share a scale with, change places.
+/// Number of elements that decode to other values when they, or the blocks that share a scale, change places.
 std::size_t order_faults(const Written& written, const std::vector<float>& x) {
   const Elements shared = sharing(written, x.size()), block = shared == x.size() ? 1 : shared;
   std::vector<Elements> from(x.size());
@@ -55,7 +55,7 @@ std::size_t order_faults(const Written& written, const std::vector<float>& x) {
   return faults;
 }
 
-/// How many elements of what is decoded decode to something else when they are sent once more.
+/// Number of decoded elements that change when they are encoded and decoded once more.
 std::size_t drift_faults(const Codec& codec, const std::vector<float>& x) {
   const std::vector<float> once = round_trip(codec, x), twice = round_trip(codec, once);
   std::size_t faults = 0;

@@ -20,7 +20,7 @@ std::vector<float> no_zeros(Elements n, float first) {
   return x;
 }
 
-/// Which elements of n arrive.
+/// Returns for each of n elements whether it arrives.
 std::vector<bool> chosen(const Codec& codec, Elements n, const EncodeContext& context, float first = 1) {
   const std::vector<float> x = no_zeros(n, first), decoded = decode(codec, encode(codec, x, {}, context), n);
   std::vector<bool> arrived(n);
@@ -31,7 +31,7 @@ std::vector<bool> chosen(const Codec& codec, Elements n, const EncodeContext& co
   return arrived;
 }
 
-/// How often each of `runs` runs, and each pair of neighbours, is chosen in so many draws.
+/// Number of draws in which each of `runs` runs, and each pair of neighbours, is chosen.
 struct Frequencies {
   std::vector<double> of_run, of_pair;
 };

@@ -17,10 +17,10 @@ namespace casync::compll {
 /// The states of one function of a codec, one array after the other; empty before the first step.
 using KeptStates = std::vector<float>;
 
-/// Who draws the same random numbers: as the codec declares it, all ranks and the owner, or nobody.
+/// Ranks that draw the same random numbers: those that the codec declares, all ranks and the owner, or none.
 enum class Numbers { kDeclared, kShared, kOwn };
 
-/// Ranks that synchronize one gradient of n elements. What they keep is committed where the result is finite.
+/// Ranks that synchronize one gradient of n elements. They commit their states if the result is finite.
 class Ranks {
  public:
   Ranks(const Codec& codec, std::size_t count, Elements n, Numbers numbers = Numbers::kDeclared);
@@ -28,8 +28,8 @@ class Ranks {
   /// The mean of the ranks' gradients as each rank has it in the end.
   std::vector<std::vector<float>> step(const std::vector<std::vector<float>>& gradients, std::uint32_t number);
 
-  /// What `encode` left on a rank, `merge` with the owner and `result` on a rank, of the codec's state number `index`;
-  /// zeros before the first step, and of a rank that does not encode.
+  /// The codec's state number `index`, as `encode` left it on a rank, `merge` on the owner and `result` on a rank;
+  /// zeros until the first step, and on a rank that does not encode.
   std::vector<float> encoder(std::size_t rank, std::size_t index) const { return state(encoders_[rank], index); }
   std::vector<float> owner(std::size_t index) const { return state(owner_, index); }
   std::vector<float> receiver(std::size_t rank, std::size_t index) const { return state(receivers_[rank], index); }
@@ -37,7 +37,7 @@ class Ranks {
   void forget_encoders() { encoders_.assign(encoders_.size(), {}); }
   void forget_owner() { owner_.clear(); }
 
-  /// Whether all payloads were what the codec's own check accepts.
+  /// Returns true if the codec's own check accepted all payloads.
   bool all_checked() const { return all_checked_; }
 
  private:

@@ -67,7 +67,7 @@ TEST_CASE("rht4: an element that stands alone has one magnitude all over its blo
     for (Elements i = 0; i < n; ++i) REQUIRE(std::fabs(y[i]) == (i < 64 ? 3.0f / 8 : 0));
     negative += y[0] < 0;  // the matrix has a one there: what is left are the flipped signs
   }
-  CHECK(std::abs(negative - 32) <= 24);  // of 64 coins, 6 standard deviations
+  CHECK(std::abs(negative - 32) <= 24);  // 64 coins, 6 standard deviations
 }
 
 TEST_CASE("rht4: without the flipped signs a constant gradient would be a single element") {

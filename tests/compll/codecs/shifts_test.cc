@@ -67,7 +67,7 @@ TEST_CASE("ecqsgd: the codes are of the gradient and a part of what is left over
     CHECK(coded.payload == encode(*written.codec, p, std::vector<float>(kElements, 0.0f)).payload);
     const std::vector<float> q = decode(*written.codec, coded, kElements);
     for (Elements i = 0; i < kElements; ++i) REQUIRE(coded.residual[i] == beta * left[i] + (gradient[i] - q[i]));
-    for (Elements begin = 0; begin < kElements; begin += 128) {  // beside p, in steps of a seventh of the largest
+    for (Elements begin = 0; begin < kElements; begin += 128) {  // q is near p, in steps of a seventh of the largest
       float top = 0;
       for (Elements i = begin; i < std::min<Elements>(begin + 128, kElements); ++i)
         top = std::max(top, std::fabs(p[i]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What codecs that pick elements send: what their payloads hold, and which elements have to be picked.
+// Payloads of codecs that pick elements: their contents, and the elements that have to be picked.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace casync::compll {
 /// The place that stands for none.
 inline constexpr std::uint32_t kNoPlace = 0xffffffff;
 
-/// Where the section that the program calls `name` lies in a payload of n elements. The program has it.
+/// Returns the place of the section that the program calls `name` in a payload of n elements. The program has it.
 SectionPlace section_of(const Written& written, const std::string& name, Elements n);
 
-/// What is in it.
+/// The elements of that section.
 std::vector<std::uint32_t> integers_in(const Written& written, const Coded& coded, const std::string& name, Elements n);
 std::vector<float> floats_in(const Written& written, const Coded& coded, const std::string& name, Elements n);
 
 /// A share of n elements, rounded up and at least one: what the codecs' `ratio` means.
 Elements share_of(double ratio, Elements n);
 
-/// The places of the `count` largest keys above zero in ascending order, of equal ones the first; kNoPlace behind them.
+/// The places of the `count` largest keys above zero in ascending order, of equal ones the first; then kNoPlace.
 std::vector<std::uint32_t> places_of_largest(std::span<const float> keys, Elements count);
 
 std::vector<float> magnitudes(std::span<const float> x);
@@ -34,7 +34,7 @@ std::vector<float> magnitudes(std::span<const float> x);
 /// x at these places, zero elsewhere.
 std::vector<float> only_at(std::span<const std::uint32_t> places, std::span<const float> x);
 
-/// How many of them are places.
+/// Number of entries that are not kNoPlace.
 std::size_t count_of(std::span<const std::uint32_t> places);
 
 }  // namespace casync::compll

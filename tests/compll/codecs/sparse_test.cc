@@ -22,7 +22,7 @@ std::vector<Elements> small_sizes() {
   return all;
 }
 
-/// That a codec with the sections `place` and `value` sends exactly these places, with their elements.
+/// Checks that a codec with the sections `place` and `value` sends exactly these places, with their elements.
 void check_sent(const Written& written, const std::vector<float>& x, const std::vector<std::uint32_t>& expected) {
   const Coded coded = encode(*written.codec, x);
   CHECK(integers_in(written, coded, "place", x.size()) == expected);
@@ -45,7 +45,7 @@ std::vector<float> above(const std::vector<float>& x, float tau) {
   return keys;
 }
 
-/// graddrop's candidates: what reaches the threshold, which is the first magnitude of a sample beyond the share of it.
+/// graddrop's candidates: elements that reach the threshold, the first magnitude of a sample beyond the share of it.
 std::vector<float> candidates(const std::vector<float>& x, double ratio, double sample) {
   const Elements taken = std::min<Elements>(x.size(), std::max<Elements>(256, share_of(sample, x.size())));
   std::vector<float> some;
@@ -164,7 +164,7 @@ TEST_CASE("graddrop: of a whole sample its choice is that of topk, and of a part
   const Written part = from_source("graddrop", {{"ratio", 0.05}, {"sample", 0.05}});
   const std::size_t sent = count_of(integers_in(part, encode(*part.codec, many), "place", many.size()));
   CHECK(sent <= 2000);
-  CHECK(sent > 2000 - 6 * 196);  // of 2000 samples 100 are above it, give or take 9.8 for each standard deviation
+  CHECK(sent > 2000 - 6 * 196);  // 100 of 2000 samples are above it, give or take 9.8 for each standard deviation
 }
 
 TEST_CASE("graddrop: it sends nothing of zeros, and something of all else, however small the share") {

@@ -72,7 +72,7 @@ struct Sums {
 
 enum class Forgets { kNothing, kEncoders, kOwner };
 
-/// How far gradients are from results and what is kept, together, after 60 steps.
+/// Relative difference between all gradients and the results plus what is kept, after 60 steps.
 double lost(const Codec& codec, std::size_t state, std::size_t count, Forgets forgets) {
   Ranks ranks(codec, count, kElements);
   Sums sums;
@@ -92,7 +92,7 @@ double lost(const Codec& codec, std::size_t state, std::size_t count, Forgets fo
   return sums.apart();
 }
 
-/// How far the mean result of many steps is from the mean gradient.
+/// Relative difference between the mean result of many steps and the mean gradient.
 double off(const Codec& codec, Numbers numbers, int steps, bool forget = false) {
   Ranks ranks(codec, 3, kElements, numbers);
   Sums sums;
@@ -171,7 +171,7 @@ TEST_CASE("step: what results have and what ranks and owner keep is together wha
     }
     INFO(name << ", forgetting");
     CHECK(lost(*written.codec, kept->state, 3, Forgets::kEncoders) > 1e-4);
-    // What ranks choose alike, all of it arrives.
+    // With randomk all ranks choose the same elements, and all of these arrive: the owner loses nothing.
     if (name != "randomk") CHECK(lost(*written.codec, kept->state, 3, Forgets::kOwner) > 1e-4);
   }
   CHECK(tried > 15);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training in small: four ranks whose data differ, a problem whose answer is known. What feedback is for is to come to
-// where uncompressed training ends, and without it, as a negative control, a coarse codec must not.
+// Training in small: four ranks whose data differ, a problem whose answer is known. With feedback a codec has to come
+// to where uncompressed training ends, and without it, as a negative control, a coarse codec must not.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -107,7 +107,7 @@ Problem logistic() {
 
 enum class Forgets { kNothing, kAll };
 
-/// The mean loss of the last quarter. Behind the first half steps are a tenth as large.
+/// The mean loss of the last quarter. After the first half steps are a tenth as large.
 double trained(const Problem& problem, const Codec* codec, Forgets forgets = Forgets::kNothing) {
   Vector x(kElements, 0.0f);
   std::optional<Ranks> ranks;
@@ -132,8 +132,8 @@ double trained(const Problem& problem, const Codec* codec, Forgets forgets = For
   return late;
 }
 
-/// With shares and thresholds that suit 64 elements, and without momentum, which the others have not either. What EF21
-/// tells has to keep up with noise.
+/// The codec with shares and thresholds that suit 64 elements, and without momentum, as the others have none. EF21
+/// has to keep up with noise.
 Written for_training(const std::string& name) {
   static const std::map<std::string, Parameters> kTable = {{"dgc", {{"ratio", 0.1}, {"momentum", 0}}},
                                                            {"ef21", {{"ratio", 0.3}}},
@@ -150,7 +150,7 @@ Written for_training(const std::string& name) {
   return from_source(name);
 }
 
-/// Whether most of what is not sent at once would be missed: more than a tenth of a Gaussian's square.
+/// Returns true if one encoding loses more than a tenth of a Gaussian's square, so that feedback is needed.
 bool is_coarse(const Codec& codec) {
   const Vector x = gaussian(kElements, 1);
   return norm_squared(difference(x, round_trip(codec, x))) > 0.1 * norm_squared(x);
@@ -183,7 +183,7 @@ TEST_CASE(
     ++controls;
   }
   CHECK(controls > 12);
-  CHECK(late["diana"] < 0.75 * late["terngrad"]);  // what ranks' gradients differ by all the time is learnt
+  CHECK(late["diana"] < 0.75 * late["terngrad"]);  // it learns the constant difference of the ranks' gradients
 }
 
 TEST_CASE("training: the loss of a logistic regression is within a hundredth of that of uncompressed steps") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Right on average, by statistics of fixed seeds with the exact variance of each element; limits are at 6 standard
+// Codecs are right on average, by statistics of fixed seeds with the exact variance of each element; limits: 6 standard
 // deviations and more.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -17,10 +17,10 @@ namespace {
 constexpr int kTrials = 256;
 constexpr double kDeviations = 6;
 
-/// What many encodings of one input, each with random numbers of its own, come to.
+/// Statistics of many encodings of one input, each with random numbers of its own.
 struct Trials {
   std::vector<double> mean;
-  double mean_error = 0, error_of_mean_error = 0;  ///< of ||Q(x) - x||^2
+  double mean_error = 0, error_of_mean_error = 0;  ///< mean of ||Q(x) - x||^2, and its error
   std::size_t off_grid = 0;
 };
 
@@ -49,7 +49,7 @@ Trials tried(const Codec& codec, std::span<const float> x, std::span<const Cell>
   return trials;
 }
 
-/// By how many standard deviations the means are off: of the worst element; of <Q, x>, where all add up; and of the
+/// Standard deviations by which the means are off: of the worst element; of <Q, x>, where all add up; and of the
 /// mean square of all elements' deviations, which is 1.
 struct Bias {
   double worst = 0, along_x = 0, spread = 0;
@@ -136,7 +136,7 @@ TEST_CASE("codecs: rounding that favours one side by a twentieth, and rounding t
 TEST_CASE("codecs: the same step draws the same numbers, another step, seed or gradient draws others") {
   std::vector<float> x = gaussian(129, 1);
   for (float& value : x) value = std::clamp(value, -2.0f, 2.0f);
-  std::fill(x.begin() + 64, x.end(), 2.5f);  // where some of many have to be chosen
+  std::fill(x.begin() + 64, x.end(), 2.5f);  // so that some of many have to be chosen
   for (const std::string& name : written_names()) {
     const Written written = from_source(name);
     const auto payload = [&](const EncodeContext& context) { return encode(*written.codec, x, {}, context).payload; };

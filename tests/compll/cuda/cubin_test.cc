@@ -59,7 +59,7 @@ std::string file_in_tests(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// That all of its kernels are there, each by itself.
+/// Checks that all of its kernels are compiled, each by itself.
 void check_compiled(const std::string& name, const std::string& program_text) {
   INFO(name);
   const CudaCodecText text = text_of_program(name, program_text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels are made of, on this host, against what the interpreter is made of.
+// The operations of kernels, on this host, compared with those of the interpreter.
 #include "tests/compll/cuda/emulated/emulated.h"
 // After it.
 #include <catch2/catch.hpp>
@@ -259,7 +259,7 @@ TEST_CASE("cuda operations: a NaN has the bits that it has here") {
     const volatile float a = all[i];
     const volatile float b = all[(7 * i + 1) % all.size()];
     const float x = a, y = b;
-    if (x != x && y != y) continue;  // which of the two stays is a compiler's choice
+    if (x != x && y != y) continue;  // the compiler chooses which of the two stays
     INFO(x << " and " << y);
     CHECK(cuda::bits(cuda::add(x, y)) == cuda::bits(x + y));
     CHECK(cuda::bits(cuda::subtract(x, y)) == cuda::bits(x - y));

@@ -50,7 +50,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-/// How many words follow from a segment's size.
+/// Number of words that follow from a segment's size.
 std::size_t words_of_geometry(const std::string& text) {
   std::size_t words = 0;
   for (const char* name : {"struct Lengths", "struct Sections", "struct Memory"}) {
@@ -133,11 +133,11 @@ TEST_CASE(
   CHECK(copies("  float* own = map(value, [&](float x) -> float { return x * 2; });\n"
                "  compressed = concat(place, own, 1.0);\n",
                largest) == 0);
-  // A threshold is known before any place is.
+  // A threshold is known earlier than any place.
   CHECK(copies("  compressed = concat(place, value, tau);\n",
                "  float tau = kth_largest(all, 9, absolute);\n"
                "  uint* place = where(all, 9, [&](float x) -> bool { return abs(x) >= tau; });\n") == 0);
-  // Sums of chunks are shared in another way than places, and these are after the change, or beside the places.
+  // Sums of chunks are shared in another way than places, and these come after the change, or next to the places.
   CHECK(copies("  compressed = concat(place, value, float(reduce(value, sum)));\n", largest) == 1);
   CHECK(copies("  compressed = concat(place, value, float(reduce(all, sum)));\n", largest) == 1);
   CHECK(copies("  float* next = map(place, [&](uint p) -> float { return all[p + 1]; });\n"
@@ -261,7 +261,7 @@ TEST_CASE("cuda text: a function takes one launch, and two only where codes depe
 }
 
 TEST_CASE("cuda text: a turn takes one launch, and a stage for whatever needs what all tiles have made") {
-  // What is kept of each vector, the guess and its orthonormal vectors, products; the sum's, products, their copy.
+  // Turn 0: magnitudes of the kept vectors, the orthonormal guess, products. Turn 1: orthonormal sum, products, copy.
   const std::string path = "powersgd.cll";
   const Source source(path, source_of("powersgd"));
   const Result<Program> program = compile(source);

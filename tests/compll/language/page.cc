@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kFence = "```";
 
 struct Fenced {
-  std::vector<std::string> words;  ///< behind the fence
+  std::vector<std::string> words;  ///< text after the fence
   std::string text;
   std::size_t line = 0;
 };

@@ -86,7 +86,7 @@ void check_some(const Example& example, std::span<const Claim> claims) {
 
 /// Checks the claims of an example, as many at a time as a payload has sections, and returns their number.
 std::size_t check_claims(const Example& example) {
-  constexpr std::size_t kAtOnce = 15;  // beside the gradient
+  constexpr std::size_t kAtOnce = 15;  // next to the gradient
   const std::vector<Claim> claims = claims_of(example.text);
   for (std::size_t first = 0; first < claims.size(); first += kAtOnce) {
     check_some(example, std::span(claims).subspan(first, std::min(kAtOnce, claims.size() - first)));

@@ -21,15 +21,15 @@ using compll::Codec;
 enum class Fault {
   kNone,
   kByte,         ///< one byte of larger payloads is not the interpreter's
-  kOutside,      ///< a byte behind the payload
+  kOutside,      ///< writes a byte after the payload
   kUnlike,       ///< each encoding has other bytes
   kHidesNaN,     ///< everything is said to be finite
   kAddsTwice,    ///< decode_add
   kMerge,        ///< the last term is left out
   kTakesAll,     ///< check refuses nothing
   kResidual,     ///< half of the residual is lost
-  kExpands,      ///< what is decoded is three times too large
-  kDecodesPast,  ///< decode writes behind its output
+  kExpands,      ///< decoded elements are three times too large
+  kDecodesPast,  ///< decode writes after its output
   kMergeState,   ///< half of what a merge leaves over is lost
 };
 
@@ -145,7 +145,7 @@ std::string differences(const std::string& is, const std::string& should) {
   return all;
 }
 
-/// What a rank has told the others is what it encodes the difference to. `merge` says what becomes of the sum.
+/// A program that encodes the difference to what a rank has told the others. `merge` has statements about the sum.
 std::string differing(const std::string& merge) {
   return R"(codec told { summary "the difference to what was told before"; }
 state float* told;

@@ -71,7 +71,7 @@ Pair pair_of(const GeneratedCodec* codec) {
 
 using Payload = std::vector<std::byte>;
 
-/// Contributions of n elements each; elements in all of them are what `element` says of (contribution, place).
+/// Contributions of n elements each; element(contribution, place) gives the elements of all of them.
 using Element = std::function<float(std::size_t, Elements)>;
 std::vector<Payload> payloads_of(const Codec& codec, std::size_t count, Elements n, const Element& element) {
   std::vector<Payload> all;
@@ -101,21 +101,21 @@ struct Merged {
 
 Merged merge(const Codec& first, const std::vector<Payload>& payloads, Elements n, float scale, const Codec& second,
              Residual residual = {}) {
-  // What nobody writes shows.
+  // Bytes that nobody writes show up as 0xa5.
   Merged merged{Payload(second.encoded_bound(n), std::byte{0xa5}), true};
   merged.finite =
       first.merge(terms_of(payloads), n, scale, second, residual, {5, 6, 7, 0}, merged.payload.data()).finite;
   return merged;
 }
 
-/// Where something is kept a merge goes element by element.
+/// A merge that keeps something goes element by element.
 Merged merge_elements(const Codec& first, const std::vector<Payload>& payloads, Elements n, float scale,
                       const Codec& second) {
   std::vector<float> residual(n);
   return merge(first, payloads, n, scale, second, {nullptr, residual.data(), n});
 }
 
-/// Whether the merge goes by words.
+/// Returns true if the merge goes by words.
 bool by_words(const Pair& first, const std::vector<Payload>& payloads, Elements n, float scale, const Pair& second) {
   Payload payload(second.generated->encoded_bound(n));
   return merge_bits(first.tiles(), terms_of(payloads), n, scale, second.tiles(), {}, {}, payload.data()).has_value();
@@ -146,20 +146,20 @@ TEST_CASE("bit merge: of programs whose code is a bit of its own element, beside
   CHECK(merges_bits(signs("reduce(map(gradient, [&](float x) -> int { return x * 9; }), min)", "x < 0")));
   CHECK(merges_bits(signs("reduce(map(gradient, [&](float x) -> float { return x * 0; }), max)", "x < 0")));
 
-  // How often an element is there.
+  // The scale depends on how often an element is there.
   CHECK_FALSE(merges_bits(signs("reduce(gradient, sum)", "x < 0")));
   CHECK_FALSE(merges_bits(signs("reduce(gradient, count)", "x < 0")));
   CHECK_FALSE(merges_bits(signs(top + " / gradient.size", "x < 0")));
   CHECK_FALSE(merges_bits(signs("reduce(gradient, 0.0, [&](float a, float b) -> float { return a + b; })", "x < 0")));
-  // A code that waits for others.
+  // A code depends on the scale.
   CHECK_FALSE(merges_bits(signs(top, "x < scale")));
-  // A place, a random number.
+  // A code or a value depends on a place or a random number.
   CHECK_FALSE(merges_bits(signs(top, "i % 2 == 0 ? x < 0 : x < 1")));
   CHECK_FALSE(merges_bits(signs(top, "x < 0", "i % 2 == 0 && b == 1 ? scale : -scale")));
   CHECK_FALSE(merges_bits(signs(top, "x < random<float>(0, 1)")));
   CHECK_FALSE(merges_bits(
       signs("reduce(map(gradient, [&](float x) -> float { return x * random<float>(0, 1); }), magnitude)", "x < 0")));
-  // Wider codes, several of them, blocks.
+  // Codes are wider, there are several of them, or blocks.
   CHECK_FALSE(merges_bits(changed(signs(top, "x < 0"), "uint1", "uint2")));
   CHECK_FALSE(merges_bits(changed(signs(top, "x < 0"), "uint1", "trit")));
   CHECK_FALSE(merges_bits(changed(changed(signs(top, "x < 0"), "concat(scale, code)", "concat(scale, code, code)"),
@@ -167,7 +167,7 @@ TEST_CASE("bit merge: of programs whose code is a bit of its own element, beside
                                   "uint1* code, other;\n  extract(compressed, scale, code, other)")));
   CHECK_FALSE(merges_bits(source_of("efsign")));
   CHECK_FALSE(merges_bits(source_of("onebit")));
-  // What is kept.
+  // The program keeps something.
   CHECK_FALSE(merges_bits("state float* mean;\n" + changed(signs(top, "x < 0"), "float scale = " + top,
                                                            "gradient = map(gradient, mean, [&](float x, float m) -> "
                                                            "float { return x - m; });\n  mean = gradient;\n"

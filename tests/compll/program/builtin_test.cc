@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formats of 16 bits as programs round as the plain loops do. That they are compiled to the same is tested
-// elsewhere.
+// The formats of 16 bits as programs round as the plain loops do. Other tests check that they are compiled to the same
+// ones.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace casync::compll {
 TEST_CASE("program: bf16 and fp16 round what lies between two numbers to the nearest, ties to even") {
   for (const auto& [name, rest] : {std::pair<const char*, unsigned>{"bf16", 16}, {"fp16", 13}}) {
     std::vector<float> values;
-    // The bits that are cut off at, below and above the half, behind an even and an odd code, for each exponent.
+    // The bits that are cut off at, below and above the half, after an even and an odd code, for each exponent.
     for (std::uint32_t upper = 0; upper < 1u << (32 - rest); upper += (1u << (23 - rest)) - 1) {
       for (const std::uint32_t cut : {0u, 1u, (1u << (rest - 1)) - 1, 1u << (rest - 1), (1u << (rest - 1)) + 1}) {
         values.push_back(std::bit_cast<float>(upper << rest | cut));

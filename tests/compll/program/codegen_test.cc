@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text that is generated: what it may not contain, and what the back end says it cannot write.
+// Generated text: what it may not contain, and what the back end says it cannot write.
 #include <catch2/catch.hpp>
 #include <utility>
 
@@ -143,7 +143,7 @@ TEST_CASE("codegen: a conversion of what fits is nothing") {
   CHECK(line("(bits(x) & 0x7f) + (bits(x) & 0x7f)") == 0);
   CHECK(line("200 - (bits(x) & 0x7f)") == 0);
   CHECK(line("min(max(int(bits(x)), 3), 255)") == 0);
-  // Of floats what is NaN comes out of min and max where it stands first, and only there.
+  // For floats, min and max return NaN if their first operand is NaN, and only then.
   CHECK(line("min(255, abs(x))") == 0);
   CHECK(line("max(0, min(255, x))") == 0);
   CHECK(line("max(3, min(x > 0 ? 7 : 200, x))") == 0);
@@ -173,7 +173,7 @@ TEST_CASE("codegen: a reduction that some parameters ask for is fed for these on
   };
   CHECK(follows(qsgd, "v", ".take(result_"));
   CHECK(count(terngrad, "if (v") == 2);  // the sum and the sum of squares
-  // Whether all is finite has to be known in any case: by the largest magnitude, with no condition.
+  // The check that all is finite has no condition: it uses the largest magnitude.
   CHECK_FALSE(follows(qsgd, "!v", ".take("));
   for (const std::string* text : {&qsgd, &terngrad}) {
     CHECK(count(*text, "Magnitude") == (text == &qsgd ? 1 : 2));  // there, and where the tensor's is declared
@@ -223,7 +223,7 @@ TEST_CASE("codegen: what cannot be done tile by tile is done for the whole vecto
     return made->find("whole-inl.h") != made->npos;
   };
   CHECK_FALSE(works_on_whole("void encode(float* g, uint8* compressed) { compressed = concat(g); }\n" + kDecode));
-  // Sixteen elements are worked on at a time.
+  // The loops work on sixteen elements at a time.
   for (const char* block : {"8", "24", "48"}) {
     const std::string blocks = "float* t = spread(block_reduce(g, " + std::string(block) + ", max), " + block + ");\n";
     CHECK(works_on_whole("void encode(float* g, uint8* compressed) {\n" + blocks + "compressed = concat(t);\n}\n" +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often a codec's functions go through memory: what --explain says of each codec of compll/codecs.
+// Passes of a codec's functions over memory: the answer of --explain for each codec of compll/codecs.
 #include <catch2/catch.hpp>
 #include <map>
 #include <sstream>

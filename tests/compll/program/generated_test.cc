@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is generated from a program gives the bytes of the interpreter, on every instruction set.
+// Code generated from a program gives the bytes of the interpreter, on every instruction set.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -26,7 +26,7 @@ extern "C" const GeneratedCodec* generated_turned_steps();
 
 namespace {
 
-/// What a codec makes of these values: by encode, by merge of that, and of what it then decodes.
+/// A codec's results for one input: of encode, of merging that payload, of decoding it, and of `result`.
 struct Made {
   Coded coded, merged;
   std::vector<float> decoded, summed, result;
@@ -55,7 +55,7 @@ Made made_by(const Codec& codec, const std::vector<float>& values) {
   return made;
 }
 
-/// Where nothing is added to -0 it may have become 0.
+/// Returns true if all elements are equal or both NaN. -0 equals 0: it may become 0 where nothing is added to it.
 bool same_numbers(std::span<const float> a, std::span<const float> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
@@ -209,7 +209,7 @@ TEST_CASE("generated: blocks that are turned, beside statistics of smaller and o
         REQUIRE(generated.status().text() == "OK");
         for (const Elements n : {1, 2, 15, 17, 63, 127, 129, 1000, 5003}) {
           for (const Input& input : inputs(n)) {
-            // Which one of two NaN an addition gives is the compiler's choice, and `turned` turns them again.
+            // The compiler chooses which of two NaNs an addition keeps, and `turned` turns them again.
             if (by_tiles ? input.name == std::string("largest") : n > 200 && input.name != std::string("gaussian"))
               continue;
             const Made expected = made_by(*meaning, input.values);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The k-th largest element: in generated text it is the interpreter's, on every instruction set, and what it is not of
-// is refused.
+// The k-th largest element: in generated text it is the interpreter's, on every instruction set; other uses of it are
+// refused.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>

@@ -14,7 +14,7 @@
 namespace casync::compll {
 namespace {
 
-/// A program with `comment` behind a statement, and `summary`.
+/// A program with `comment` after a statement, and `summary`.
 std::string program_with(const std::string& comment, const std::string& summary) {
   return "codec mine { summary \"" + summary + "\"; source \"" + summary +
          "\"; }\n"

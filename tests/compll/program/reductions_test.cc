@@ -25,7 +25,7 @@ extern "C" const GeneratedCodec* generated_whole_reductions();
 
 namespace {
 
-/// By what docs/language.md says, of something that is not empty. The lanes of a chunk begin with their first element.
+/// Reduces as docs/language.md says; `values` is not empty. The lanes of a chunk begin with their first element.
 template <class T>
 T in_order(std::vector<T> values, const std::function<T(T, T)>& combine) {
   while (values.size() != 1) {
@@ -53,7 +53,7 @@ float mixed(float a, float b) { return a - b * 0.5f; }
 float lesser(float a, float b) { return b < a ? b : a; }
 float greater(float a, float b) { return a < b ? b : a; }
 
-/// What the program's sections hold.
+/// The contents of the program's sections.
 struct Reduced {
   float total, folded, least, most;
 };
@@ -72,7 +72,7 @@ std::vector<std::uint32_t> words_of(const std::vector<std::byte>& payload, std::
   return words;
 }
 
-/// The program's payload, as it has to be.
+/// The payload that the program has to give.
 std::vector<std::uint32_t> expected_words(const std::vector<float>& values, std::size_t block) {
   std::vector<std::uint32_t> words;
   const auto put = [&](float x) { words.push_back(std::bit_cast<std::uint32_t>(x)); };
@@ -94,7 +94,7 @@ std::vector<std::uint32_t> expected_words(const std::vector<float>& values, std:
   return words;
 }
 
-/// Of many sizes, and zeros of both signs.
+/// Elements of very different magnitudes, and zeros of both signs.
 std::vector<std::vector<float>> values_of(std::size_t n) {
   std::mt19937 random(static_cast<std::uint32_t>(n));
   std::vector<float> zeros(n), wide = laplace(n, 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is generated from a program that exchanges in rounds gives the interpreter's bytes, on every instruction set.
+// Code generated from a program that exchanges in rounds gives the interpreter's bytes, on every instruction set.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>

@@ -23,7 +23,7 @@ std::string in_synchronize(const std::string& text) {
   return kShape + "void synchronize(float* g, float* result) {\n" + text + "\nresult = exchange(g);\n}\n";
 }
 
-/// What one rank has after a step of a program whose statements these are.
+/// Returns one rank's gradient after a step of a program with these statements.
 std::vector<float> given(const std::string& text, const std::vector<float>& gradient, Elements rows, Elements columns) {
   const auto codec =
       rounds_from_text("given", kShape + "void synchronize(float* g, float* result) {\n" + text + "\n}\n");

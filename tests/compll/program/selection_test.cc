@@ -63,7 +63,7 @@ std::vector<std::uint32_t> one_by_one(std::vector<float> keys, Elements count) {
   return places;
 }
 
-/// What a program gives whose decode is `gradient = VALUE;`, from the gradient as it was, called `x`.
+/// Runs a program whose decode is `gradient = VALUE;`, where `x` is the encoded gradient, and returns the result.
 std::vector<float> given(const std::string& value, const std::vector<float>& x) {
   const std::string text =
       "void encode(float* gradient, uint8* compressed) { compressed = concat(gradient); }\n"

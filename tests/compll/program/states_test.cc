@@ -40,7 +40,7 @@ Pair pair_of(const GeneratedCodec& codec, const Parameters& parameters = {}) {
   return pair;
 }
 
-/// What is given besides the elements.
+/// The states that a call is given, and their place in memory.
 struct Given {
   bool states = true, keeps = true;
   Elements gap = 0;       ///< floats between one array and the next

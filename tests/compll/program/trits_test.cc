@@ -48,7 +48,7 @@ Pair pair_of(const std::string& name, const GeneratedCodec& generated, const Par
   return {from_text(name, text, parameters).codec, std::move(*made)};
 }
 
-/// Everything a codec makes of these values, one behind the other.
+/// All results of a codec for these values, one after the other.
 std::vector<std::byte> made_of(const Codec& codec, const std::vector<float>& values) {
   const Elements n = values.size();
   const std::vector<float> before = laplace(n, 7);
@@ -68,7 +68,7 @@ std::vector<std::byte> made_of(const Codec& codec, const std::vector<float>& val
   return all;
 }
 
-/// All five elements of -1, 0 and 1 there are, one behind the other, and the byte of each five.
+/// All five elements of -1, 0 and 1 there are, one after the other, and the byte of each five.
 std::vector<float> all_patterns() {
   std::vector<float> values;
   for (unsigned byte = 0; byte < 243; ++byte) {
@@ -86,7 +86,7 @@ TEST_CASE("trits: every five elements are the byte that the documentation says, 
   const std::vector<float> values = all_patterns();
   const Pair pair = pair_of("trits", *generated_trits());
   const Coded coded = encode(*pair.meaning, values);
-  constexpr std::size_t kSign = 112;  // behind the header, 19 scales and one trit
+  constexpr std::size_t kSign = 112;  // after the header, 19 scales and one trit
   for (unsigned byte = 0; byte < 243; ++byte) {
     REQUIRE(std::to_integer<unsigned>(coded.payload[kSign + byte]) == byte);
   }
@@ -139,7 +139,7 @@ TEST_CASE("trits: bytes that are no five trits, and trits behind the last one, a
     const auto said = [&](std::size_t at, unsigned byte) {
       Coded changed = coded;
       changed.payload[at] = static_cast<std::byte>(byte);
-      decode(*codec, changed, n);  // whatever the bytes are, nothing but the gradient is touched
+      decode(*codec, changed, n);  // any bytes change nothing but the gradient
       return codec->check(changed.view(), n).text();
     };
     for (std::size_t at = sign; at < last; ++at) {

@@ -10,7 +10,7 @@
 
 namespace casync::compll::test {
 
-/// Runs a compiled codec beside the interpreter: encode in two steps with residual and states, decode, decode onto
+/// Compares a compiled codec with the interpreter: encode in two steps with residual and states, decode, decode onto
 /// elements, merge, and what `result` makes, over several sizes and inputs that depend on `seed`. `most` is the largest
 /// size. Returns what differed first and where; "" if nothing did. Any NaN equals any other one, in sections of floats,
 /// states and results.

@@ -27,7 +27,7 @@ class Choices {
   std::mt19937_64 engine_;
 };
 
-/// What arithmetic takes a value for. Integers of fewer than 32 bits, and trits, count as int.
+/// The types of arithmetic. Integers of fewer than 32 bits, and trits, count as int.
 enum class Kind { kFloat, kDouble, kInt, kUint, kBool };
 
 /// A type as the language writes it.
@@ -49,7 +49,7 @@ struct ArrayName {
   bool finite = false;  ///< no element is NaN
 };
 
-/// What an expression may be made of.
+/// The names and functions that an expression may use.
 struct Scope {
   std::vector<Scalar> scalars;
   std::vector<ArrayName> arrays;  ///< with elements to be picked
@@ -65,14 +65,14 @@ class Expressions {
 
   TypeWord any_type();
   TypeWord number_type();
-  /// Of a type that a section may have.
+  /// Returns a type that a section may have.
   TypeWord section_type();
 
   Scalar any(const Scope& scope, int depth);
   Scalar number(const Scope& scope, int depth);
   std::string condition(const Scope& scope, int depth);
   std::string integer(const Scope& scope, int depth);
-  /// Of type float and never NaN or infinite.
+  /// Returns a float expression that is never NaN or infinite.
   std::string tame(const Scope& scope, int depth) { return "tame(" + number(scope, depth).text + ")"; }
 
  private:

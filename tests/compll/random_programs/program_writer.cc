@@ -51,7 +51,7 @@ class ProgramWriter {
   }
 
  private:
-  // What stands outside of functions.
+  // Declarations outside of functions.
 
   std::string codec() {
     std::string text = "codec random_program {\n";
@@ -218,7 +218,7 @@ class ProgramWriter {
     return made;
   }
 
-  /// One whose elements are floats that are never NaN.
+  /// An array of this extent whose elements are floats that are never NaN.
   Array finite_array(const std::string& extent) {
     const Array from = array_of(extent);
     if (from.finite && from.kind == Kind::kFloat) return from;
@@ -262,7 +262,7 @@ class ProgramWriter {
     return arrays_.empty() ? kAll : choices_.of(arrays_).extent;
   }
 
-  /// Of scalars, outside of functions.
+  /// The scope of scalars outside of functions.
   Scope outside() const {
     Scope scope = scope_;
     if (!for_tiles_) {
@@ -323,7 +323,7 @@ class ProgramWriter {
     return "[&](" + list + ") -> " + result.text + " {\n" + body + "  }";
   }
 
-  /// What a `return` converts by itself.
+  /// An expression that `return` converts by itself.
   std::string converted(const TypeWord& result, const Scope& scope, int depth) {
     if (result.kind == Kind::kBool) return expressions_.condition(scope, depth);
     if (choices_.one_in(10)) return expressions_.number({scope_.scalars, {}, false}, 1).text;  // the same for all
@@ -386,7 +386,7 @@ class ProgramWriter {
     return named;
   }
 
-  /// One whose elements are numbers.
+  /// An array of this extent whose elements are numbers.
   Array numbers_of(const std::string& extent) {
     const Array found = array_of(extent);
     const bool narrow = found.type != "float" && found.type != "int" && found.type != "uint";
@@ -493,7 +493,7 @@ class ProgramWriter {
     add_array(made);
   }
 
-  /// Of floats over all elements.
+  /// An array of floats for all elements.
   std::string scattered() {
     const Array at = arrays_of_places();
     const Array values = finite_array(at.extent);

@@ -36,7 +36,7 @@ struct Options {
   bool print = false;
 };
 
-/// What has been found so far, in memory that the children share.
+/// Counts of the comparisons so far, in memory that the children share.
 struct Tally {
   std::uint64_t compared, tiles, interpreted, differences, now;
 };
@@ -95,7 +95,7 @@ void compare_batch(const Options& options, const std::vector<Candidate>& candida
   }
 }
 
-/// In a process of its own: generated code that crashes or hangs is a difference like another.
+/// Compares in a process of its own: generated code that crashes or hangs is a difference like another.
 void compare_apart(const Options& options, const std::vector<Candidate>& candidates,
                    const std::vector<const GeneratedCodec*>& codecs, Tally& tally) {
   const pid_t child = ::fork();

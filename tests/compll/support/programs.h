@@ -24,10 +24,10 @@ struct Written {
 std::vector<std::string> written_names();
 std::vector<std::string> written_round_names();
 
-/// What compll/codecs/NAME.cll says.
+/// The text of compll/codecs/NAME.cll.
 std::string source_of(const std::string& name);
 
-/// The same behind the text of the prelude, whose functions are then the program's own and can be changed.
+/// The same after the text of the prelude, whose functions are then the program's own and can be changed.
 std::string whole_source_of(const std::string& name);
 
 /// A program's codec with these parameters. Throws what the compiler says where it refuses.

@@ -11,20 +11,20 @@
 
 namespace casync::compll {
 
-/// Ranks that synchronize one matrix. What they keep is committed after each step.
+/// Ranks that synchronize one matrix. They commit their states after each step.
 class RoundRanks {
  public:
   RoundRanks(const RoundsCodec& codec, std::size_t count, Elements rows, Elements columns);
 
-  /// What each rank has in the end. Sums are taken in the order of the ranks and multiplied by `scale`.
+  /// Returns each rank's result. Sums are taken in the order of the ranks and multiplied by `scale`.
   std::vector<std::vector<float>> step(const std::vector<std::vector<float>>& gradients, std::uint32_t number,
                                        float scale);
   /// The mean over the ranks; all have to have the same bytes.
   std::vector<float> mean(const std::vector<std::vector<float>>& gradients, std::uint32_t number);
 
-  /// What a rank keeps, zeros before the first step.
+  /// A rank's states, zeros until the first step.
   const std::vector<float>& states(std::size_t rank) const { return ranks_[rank].states; }
-  /// What came out of the exchanges of the last step.
+  /// Results of the exchanges of the last step.
   const std::vector<std::vector<float>>& exchanged() const { return ranks_.front().exchanged; }
 
  private:

@@ -35,7 +35,7 @@ struct Coded {
   ConstView view() const { return {payload.data(), payload.size()}; }
 };
 
-/// Encodes in + residual_in (none when empty). Of codecs with states of their own it has those, one after the other.
+/// Encodes in + residual_in (none when empty). A codec with states of its own gets them there, one after the other.
 Coded encode(const Codec& codec, std::span<const float> in, std::span<const float> residual_in = {},
              const EncodeContext& context = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an executor that has ended still answers.
+// An executor that has ended still answers.
 #include "runtime/executor/executor.h"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A codec of rounds as the executor sees it: turns in order, each with what all ranks added up before it.
+// A codec of rounds as the executor sees it: turns in order, each with the ranks' sums of earlier exchanges.
 #include <array>
 #include <catch2/catch.hpp>
 
@@ -60,7 +60,7 @@ std::unique_ptr<GradientRun> plain(const std::string& name, std::vector<std::int
   return std::move(make_run(*declared, Topology::flat(ranks), self, 0)).value();
 }
 
-/// What one rank has: an executor, and a gradient in rounds.
+/// One rank: an executor, and a gradient in rounds.
 struct Member {
   Member(Rank rank, int ranks, int streams) : self(rank) {
     TransportOptions transport;

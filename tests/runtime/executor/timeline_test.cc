@@ -44,7 +44,7 @@ TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients
     CHECK(count["encode"] > 0);
     CHECK(count["merge"] > 0);
     CHECK(count["send"] == count["recv"]);
-    CHECK(count["decode"] == count["encode"] + count["merge"]);  // what others encode for, and what this rank owns
+    CHECK(count["decode"] == count["encode"] + count["merge"]);  // others' partitions, and those that this rank owns
     const nlohmann::json& header = trace["casync"];
     CHECK(header["ranks"] == 2);
     CHECK(header["stats"]["steps"] == 2);

@@ -56,7 +56,7 @@ Vector ExchangeModel::over_ps(int owner) {
   return sum;
 }
 
-// From the rank behind the owner on, each adds its own elements to what arrives, and encodes that.
+// Starting at the rank after the owner, each adds its own elements to what arrives, and encodes the sum.
 Vector ExchangeModel::over_ring(int owner) {
   Vector so_far(elements_ / partitions_, 0.0);
   for (int k = 1; k < ranks_; ++k) {
@@ -66,7 +66,7 @@ Vector ExchangeModel::over_ring(int owner) {
   return plus(so_far, own(owner));
 }
 
-// What the place at `place` has when all that hang from it have sent.
+// The sum at `place` after all places that hang from it have sent.
 Vector ExchangeModel::over_tree(int root, int place) {
   Vector sum = own((root + place) % ranks_);
   for (int bit = 1; place + bit < ranks_ && (place & bit) == 0; bit *= 2) {

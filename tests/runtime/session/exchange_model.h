@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strategies once more, from docs/strategies.md: who adds what to what, with what is left over of each encoding. No
+// Strategies once more, from docs/strategies.md: each rank's sums, and the residual of each encoding. No
 // task graphs, no messages, nothing of casync/ or runtime/.
 #pragma once
 
@@ -23,7 +23,7 @@ class ExchangeModel {
   Vector step(const std::vector<Vector>& gradients);
 
  private:
-  /// What arrives of x and of what `who` had left over of this partition.
+  /// Encodes x plus what `who` had left over of this partition, and returns what arrives.
   Vector told(const std::string& who, Vector x);
   Vector own(int rank) const;
   Vector result_of(int owner);
@@ -39,7 +39,7 @@ class ExchangeModel {
   int ranks_;
   std::size_t elements_, partitions_;
   std::vector<std::vector<int>> nodes_;
-  std::map<std::string, Vector> left_;  ///< by who encodes, and partition
+  std::map<std::string, Vector> left_;  ///< by encoder and partition
   const std::vector<Vector>* gradients_ = nullptr;
   std::size_t partition_ = 0;
 };

@@ -34,7 +34,7 @@ std::vector<float> sample_of(const GradientSampler& sampler, std::size_t gradien
   return {sample.begin(), sample.end()};
 }
 
-/// What `values` have where the sample is taken.
+/// The elements of `values` at the places of a sample.
 std::vector<float> sampled(const std::vector<float>& values) {
   std::vector<float> sample;
   for_each_sampled(values.size(), [&](Elements first, Elements count, Elements) {
@@ -49,7 +49,7 @@ struct File {
   std::map<std::string, std::vector<float>> samples;
 };
 
-/// Read as the format is described, and by nothing of ours. Empty: there is none.
+/// Reads the file as the format is described, with none of our code. Empty: there is no file.
 File read(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
@@ -171,7 +171,7 @@ TEST_CASE("gradient sampler: a file that says which step, and how large the grad
 
 namespace {
 
-/// What rank 0 of two has recorded after `steps` steps of one gradient under this plan: contribution(rank, 5000, step).
+/// Rank 0's record of two ranks that train one gradient for `steps` steps: contribution(rank, 5000, step).
 File recorded(const std::string& plan, int steps, bool record = true) {
   TemporaryDirectory folder;
   std::ofstream(folder.path() + "/plan.txtpb") << "version: 1\n" << plan;

@@ -17,7 +17,7 @@ inline View view_of(std::vector<float>& values) {
   return {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(float)};
 }
 
-/// What rank `rank` contributes: the same on every run, different for each rank, gradient and step.
+/// The gradient of rank `rank`: the same on every run, different for each rank, gradient and step.
 inline std::vector<float> contribution(int rank, std::size_t elements, std::uint32_t salt) {
   std::mt19937 generator(1000u * salt + static_cast<unsigned>(rank));
   std::normal_distribution<float> normal;
@@ -46,7 +46,7 @@ inline std::string reduce(Session& session, GradientId id, std::vector<float>& v
   return status.is_ok() ? "" : status.text();
 }
 
-/// One step: submits, waits, ends it. "" or what went wrong.
+/// Runs one step: submits, waits, ends it. Returns "" or what went wrong.
 inline std::string step(Session& session, GradientId id, std::vector<float>& values) {
   if (std::string bad = reduce(session, id, values); !bad.empty()) return bad;
   const Result<StepResult> done = session.step();

@@ -9,8 +9,8 @@ namespace {
 constexpr Prediction kPrediction{
     .step_s = 0.1, .training_s = 0.08, .encode_s = 0.004, .merge_s = 0.002, .decode_s = 0.002};
 
-/// What is said in 200 steps, each of which takes so long. `from`: where a session begins that goes on from a
-/// checkpoint.
+/// Returns the sentences of 200 steps, each of which takes so long. `from`: the first step of a session that goes on
+/// from a checkpoint.
 std::vector<std::string> said(double step_s, double training_s, double encode_s, std::uint32_t first_step = 0,
                               std::uint32_t from = 0) {
   PredictionWatch watch(kPrediction, first_step);

@@ -62,7 +62,7 @@ TEST_CASE("program clock: it stands still while a thread of ours has the program
     }
   });
   REQUIRE(thread.status().text() == "OK");
-  compute_for(0.1);  // beside one that wants as much
+  compute_for(0.1);  // while another thread wants as much
   const Clock::time_point end = clock.now(), wall_end = Clock::now();
   const double taken = seconds_of_started_threads() - taken_begin;
   stop = true;

@@ -27,7 +27,7 @@ constexpr std::uint32_t kSteps = 4;
 
 std::size_t elements_of(std::size_t gradient) { return gradient % 7 == 0 ? 1 : 37 * gradient % 600 + 1; }
 
-/// How a rank submits: all in one call; or one after the other, the first one's result awaited in between.
+/// The way in which a rank submits: all in one call; one by one; or so, with a wait for the first one's result.
 enum class Way { kTogether, kInParts, kWaiting };
 
 Way way_of(int rank, std::uint32_t step, bool mixed) {
@@ -95,7 +95,7 @@ std::string train(const std::string& codec, Bytes fusion_bytes, bool mixed, cons
       transport);
 }
 
-/// NaN is as good as NaN.
+/// Returns true if all elements are equal or both NaN.
 bool alike(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](float x, float y) {
            return x == y || (std::isnan(x) && std::isnan(y));

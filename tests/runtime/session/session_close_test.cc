@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How sessions end: closing early, late, in the middle, and in a process that they were not opened in.
+// Ends of sessions: closing early, late, in the middle, and in a process that they were not opened in.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ using namespace casync::test;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-/// CASYNC_THREADS while it lives.
+/// Sets CASYNC_THREADS while it lives.
 struct Threads {
   explicit Threads(const char* count) { setenv("CASYNC_THREADS", count, 1); }
   ~Threads() { unsetenv("CASYNC_THREADS"); }
@@ -47,7 +47,7 @@ TEST_CASE("session close: in the middle of a step nothing touches the gradient o
       if (!handles) return handles.status().text();
       std::thread waiter([&] {
         waited = (*session)->wait((*handles)[0], -1).text();
-        munmap(memory, kElements * 4);  // who touches it now ends the process
+        munmap(memory, kElements * 4);  // any use of it now ends the process
       });
       std::this_thread::sleep_for(std::chrono::milliseconds(round));
       const Status closed = (*session)->close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every codec through real sessions over every strategy, beside a computation that shares no code with them.
+// Every codec through real sessions over every strategy, compared with a computation that shares no code with them.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -159,7 +159,7 @@ TEST_CASE("session codecs: the mean of many results comes to the mean gradient, 
       }
       const double error = relative_error(mean, wanted);
       UNSCOPED_INFO("relative error " << error);
-      CHECK(error < (name == "terngrad" ? 0.5 : 0.25));  // which rounds to the largest magnitude or to zero
+      CHECK(error < (name == "terngrad" ? 0.5 : 0.25));  // terngrad rounds to the largest magnitude or to zero
     }
   }
   CHECK(tried > 25);

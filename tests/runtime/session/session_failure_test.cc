@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one rank sees ends the job on all of them, in the same words.
+// A failure that one rank sees ends the job on all of them, in the same words.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>

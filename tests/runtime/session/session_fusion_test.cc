@@ -53,7 +53,7 @@ std::string fewest_messages(Bytes fusion_bytes, std::uint64_t& fewest) {
       "ucx:tcp");
 }
 
-/// Four ranks, gradients small and large, over UCX. What rank 0 holds at the end.
+/// Trains four ranks over UCX, with gradients small and large. `last`: rank 0's gradients at the end.
 std::string train(bool coordinated, std::vector<float>& last) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/plan.txtpb";

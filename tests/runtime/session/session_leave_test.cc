@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Healthy jobs end well: whoever leaves first, however long the others take, however slow the link is.
+// Healthy jobs end well, with any rank leaving first, with others that take long, and with slow links.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -84,7 +84,7 @@ TEST_CASE("session leave: a step whose gradients have arrived ends long after th
 
 TEST_CASE("session leave: whoever needs more of a rank that left is told at once, by rank and gradient") {
   const std::string complaints = run_ranks(3, [](RankContext& context) -> std::string {
-    context.options.timeout_s = 1000;  // what is not told at once takes longer than this test may
+    context.options.timeout_s = 1000;  // an answer that is not given at once takes longer than this test may
     Result<std::unique_ptr<Session>> session = Session::open(context.options);
     if (!session) return session.status().text();
     const Result<GradientId> one = declare(**session, "one", 1000), two = declare(**session, "two", 1000);

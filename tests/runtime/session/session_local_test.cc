@@ -64,7 +64,7 @@ TEST_CASE("local SGD: a session says what its step exchanges, and refuses gradie
                     } else if (!bad.empty()) {
                       return bad;
                     }
-                    // Before differences begin, nothing is compressed: no residual of gradients may meet them.
+                    // Gradients are not compressed until differences begin: no residual of gradients may meet them.
                     const double error = relative_error(values, average(kRanks, kElements, i));
                     if (expected[i] == Exchanged::kGradients && error > 1e-6)
                       return std::string("a gradient was compressed");
@@ -114,5 +114,5 @@ TEST_CASE("local SGD: what is applied and what is kept is what the ranks have do
     norm += done[e] * done[e];
   }
   CHECK(std::sqrt(error / norm) < 1e-5);
-  CHECK(std::sqrt(without / norm) > 1e-3);  // what would be missed
+  CHECK(std::sqrt(without / norm) > 1e-3);  // the kept part would be missed
 }

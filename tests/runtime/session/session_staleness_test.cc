@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `staleness: 1`: each step gets what the step before it submitted, and nothing else changes.
+// `staleness: 1`: each step gets the submissions of the last step, and nothing else changes.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -41,7 +41,7 @@ struct Results {
   std::vector<float> of[kRanks][kSteps];
 };
 
-/// What each rank has after each step; steps [from, to). With state: goes on from it, and leaves it.
+/// Runs steps [from, to) and keeps each rank's results. `states`: loaded unless `from` is 0, and stored at the end.
 std::string train(int staleness, const std::string& codec, const std::string& strategy, Results& results,
                   std::uint32_t from = 0, std::uint32_t to = kSteps, SessionState* states = nullptr) {
   return with_staleness(staleness, codec, strategy, [&](Session& session, RankContext& context) -> std::string {
@@ -288,7 +288,7 @@ TEST_CASE("staleness: who waits while others go on to the next step leaves that 
   };
   REQUIRE(session.wait(handle, -1).is_ok());
   CHECK(second == std::vector<float>{1, 1});
-  CHECK(third == std::vector<float>{3, 3});  // what is reduced meanwhile is not its result
+  CHECK(third == std::vector<float>{3, 3});  // reductions in the meantime are not its result
 }
 
 TEST_CASE("staleness: mistakes are named where they are made") {

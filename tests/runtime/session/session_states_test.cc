@@ -19,7 +19,7 @@ namespace {
 constexpr int kRanks = 3;
 constexpr std::size_t kElements = 1001;
 
-/// What the ranks have after so many steps of gradients that stay the same.
+/// The ranks' result after so many steps of gradients that stay the same.
 std::vector<float> settled(const CodecChoice& choice, std::uint32_t steps) {
   std::vector<float> results[kRanks];
   const std::string complaints = with_sessions(kRanks, choose(choice), [&](Session& session, RankContext& context) {
@@ -93,7 +93,7 @@ TEST_CASE("session states: what is sent late is sent, by ranks and by the owner"
       norm += sum * sum;
     }
     CHECK(std::sqrt(error / norm) < 1e-4);
-    CHECK(std::sqrt(without_owner / norm) > 1e-2);  // what would be missed
+    CHECK(std::sqrt(without_owner / norm) > 1e-2);  // the owner's part would be missed
   }
 }
 

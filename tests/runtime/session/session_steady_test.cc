@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step costs once everything has been laid out: no allocation, two locks, few messages.
+// The cost of a step once everything has been laid out: no allocation, three locks, few messages.
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -26,7 +26,7 @@ thread_local std::uint64_t locks_of_this_thread = 0;
 using Lock = int (*)(pthread_mutex_t*);
 Lock next_lock() { return reinterpret_cast<Lock>(dlsym(RTLD_NEXT, "pthread_mutex_lock")); }
 
-/// So many streams beside the progress thread while it lives.
+/// Sets the number of streams next to the progress thread while it lives.
 struct Streams {
   explicit Streams(const char* threads) { setenv("CASYNC_THREADS", threads, 1); }
   ~Streams() { unsetenv("CASYNC_THREADS"); }
@@ -52,7 +52,7 @@ struct Model {
 
 }  // namespace
 
-// Before libc's: counts what std::mutex does.
+// Called instead of libc's function: counts the locks of std::mutex.
 extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
   static const Lock next = next_lock();
   ++locks_of_this_thread;
@@ -119,7 +119,7 @@ TEST_CASE("session steady: a submit takes three locks and does not wait for the 
         if (Status status = session.submit(model.submissions, model.handles); !status) return status.text();
         const std::uint64_t locks = locks_of_this_thread - before;
         hold = false;
-        // Of the session, of the list of peers that left, and of the executor.
+        // The session's lock, that of the list of peers that left, and the executor's.
         if (locks != 3) return std::to_string(locks) + " locks in one submit";
         if (const Result<StepResult> done = session.step(); !done) return done.status().text();
         return "";

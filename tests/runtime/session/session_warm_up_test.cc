@@ -18,7 +18,7 @@ constexpr std::uint32_t kWarmUp = 3, kSteps = 6, kMostSteps = 12;
 const std::string kPlain = "warm_up_steps: 3";
 
 struct Training {
-  std::vector<float> results[kRanks][kMostSteps];  ///< of each step
+  std::vector<float> results[kRanks][kMostSteps];  ///< results of each step
   std::vector<float> kept[kRanks][kMostSteps];     ///< after each step
   std::string complaints;
 };

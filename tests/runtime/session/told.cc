@@ -32,7 +32,7 @@ Told levels(std::size_t block, double most) {
   };
 }
 
-/// Floating point with so many bits behind the point, and exponents from `least` on; the nearest, ties to even.
+/// Floating point with so many bits after the point, and exponents from `least` on; the nearest, ties to even.
 double small_float(double x, int fraction, int least) {
   if (x == 0) return 0;
   int exponent = 0;

@@ -17,7 +17,7 @@
 
 namespace casync::test {
 
-/// What a test does to a rank's transport, and learns from it. Empty functions do nothing, null pointers count nothing.
+/// A test's changes to a rank's transport, and its counters. Empty functions do nothing, null pointers count nothing.
 struct Tampering {
   /// Runs in each progress(), on the progress thread, before the transport's own; may call the client or throw.
   std::function<void(runtime::TransportClient&)> in_progress = nullptr;
@@ -25,8 +25,8 @@ struct Tampering {
   std::function<void(runtime::Message&, std::vector<std::byte>&)> on_message = nullptr;
   /// Calls that come after close(): there may be none.
   std::atomic<int>* late_calls = nullptr;
-  /// What the progress thread and the streams allocate outside of loopback, whose pools grow with how far one rank is
-  /// ahead of another.
+  /// Counts allocations of the progress thread and the streams outside of loopback, whose pools grow with how far one
+  /// rank is ahead of another.
   std::atomic<std::uint64_t>* allocations = nullptr;
 };
 

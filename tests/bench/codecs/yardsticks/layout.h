@@ -8,11 +8,11 @@
 
 namespace casync::compll {
 
-/// Where the sections of a payload begin: `floats` floats for each block, each in a section of its own, and the codes.
+/// Offsets of the sections of a payload: `floats` sections with a float for each block, and the codes.
 struct Layout {
   static constexpr std::size_t kMost = 2;
   Bytes statistics[kMost] = {};
-  Bytes statistics_size = 0;  ///< of one section
+  Bytes statistics_size = 0;  ///< bytes of one section
   Bytes codes = kHeaderBytes;
   Bytes size = kHeaderBytes;
 
@@ -28,7 +28,7 @@ struct Layout {
   }
 };
 
-/// What the yardsticks share: nobody sends them a payload, so they check no more than its size.
+/// The base of the yardsticks. They receive no payload from a peer, so they check no more than its size.
 class Yardstick : public TileCodec {
  public:
   Yardstick(const CodecInfo& info, std::size_t floats, unsigned bits) : info_(info), floats_(floats), bits_(bits) {}
@@ -55,7 +55,7 @@ class Yardstick : public TileCodec {
 
  protected:
   Layout layout(Elements n) const { return Layout::of(n, info_.block, floats_, bits_); }
-  /// Of the tile's own codes.
+  /// Offset of the tile's own codes.
   Bytes codes_of(const Tile& tile) const { return layout(tile.n).codes + tile.first * bits_ / 8; }
   Bytes statistics_of(const Tile& tile, std::size_t i = 0) const {
     return layout(tile.n).statistics[i] + tile.first / info_.block * sizeof(float);

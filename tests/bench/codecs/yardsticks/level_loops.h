@@ -11,7 +11,7 @@ namespace casync::compll {
 /// Bits of a code: two's complement, the low nibble first.
 enum class LevelBits : unsigned char { k4 = 4, k8 = 8 };
 
-/// Where the codes of a tile go. The tile starts at a block.
+/// The scales and codes of a tile. The tile starts at a block.
 struct LevelTile {
   Elements count = 0;
   Elements block = 0;  ///< a power of two, at least 16
@@ -20,7 +20,7 @@ struct LevelTile {
 };
 
 /// Per block: scale = largest magnitude / (127 or 7), codes = p / scale rounded to nearest even; residual_out, when
-/// not null, is p - code * scale. Says whether all of p is finite: a block that is not has scale NaN and codes 0.
+/// null, is p - code * scale. Returns true if all of p is finite: a block that is not has scale NaN and codes 0.
 /// `scratch` holds the tile rounded up to 16 elements, aligned to 64 bytes; it may be source.values.
 /// Meaning: ops/reference/levels.h. Moves 12 + bits / 8 bytes per element.
 bool encode_levels(LevelBits bits, const LevelTile& tile, const Scaled& source, float* scratch, float* residual_out,

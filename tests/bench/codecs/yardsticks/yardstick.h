@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codecs of the library once more, with loops written by hand: what the generated ones are measured beside. Their
+// Codecs of the library once more, with loops written by hand, to measure the generated ones against. Their
 // payloads are the same bytes.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast kernels are beside a copy on the same GPU. usage: kernels_bench [--tiles|--stages] [ROOT [CODEC ...]];
+// Compares kernels with a copy on the same GPU. usage: kernels_bench [--tiles|--stages] [ROOT [CODEC ...]];
 // prints tables in Markdown. Bytes are the least that the codec can move (compllc --explain), feedback included where
-// it has it. Of kernels of whole vectors instead: --tiles, how fast they are by the size of their tiles; --stages, what
-// time each stage of an encoding takes. Exit code 77: no GPU.
+// it has it. Other tables for kernels of whole vectors: --tiles, their time by the size of their tiles; --stages, the
+// time of each stage of an encoding. Exit code 77: no GPU.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -136,7 +136,7 @@ double copy_speed(CudaDevice& device, Elements n) {
   return 2.0 * static_cast<double>(n) * sizeof(float) / seconds;
 }
 
-/// Whether a table has it: the codecs that are wanted, or all but what only tests have.
+/// Returns true if a table has this codec: one of those wanted, or any but those that only tests have.
 bool is_wanted(const std::string& root, const std::string& name, const std::vector<std::string>& wanted) {
   if (wanted.empty()) return std::filesystem::exists(root + "/compll/codecs/" + name + ".cll");
   return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
@@ -178,7 +178,7 @@ void print_table(CudaDevice& device, const std::string& root, const std::vector<
   }
 }
 
-/// What cuda::whole_tile_of should choose.
+/// Prints times by the size of a tile, from which cuda::whole_tile_of should choose.
 void print_tiles(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted, Elements n) {
   std::printf("\n## Tiles of %llu elements\n\n", static_cast<unsigned long long>(n));
   std::printf("| codec | a tile has at most | encode, us | decode, us | merge of %u, us |\n", kMerged);
@@ -195,7 +195,7 @@ void print_tiles(CudaDevice& device, const std::string& root, const std::vector<
   }
 }
 
-/// What an encoding spends its time on.
+/// Prints the time of each stage of an encoding.
 void print_stages(CudaDevice& device, const std::string& root, const std::vector<std::string>& wanted, Elements n) {
   std::printf("\n## Stages of %llu elements\n\n", static_cast<unsigned long long>(n));
   std::printf("A copy takes %.1f us.\n\n", 8e6 * static_cast<double>(n) / copy_speed(device, n));

@@ -9,13 +9,13 @@
 namespace casync::compll::test {
 
 /// A matrix in the device's memory, with all that the turns of a program take that exchanges. Nothing is exchanged:
-/// each turn finds what the one before has made.
+/// each turn finds the elements that the last one has made.
 class TurnBatch {
  public:
   TurnBatch(CudaDevice& device, const cuda::RoundsKernels& kernels, const RoundsCodec& meaning, Elements rows,
             Elements columns);
 
-  /// Of each turn, by itself.
+  /// Seconds of each turn, each launched by itself.
   std::vector<double> seconds();
 
  private:

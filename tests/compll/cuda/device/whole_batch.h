@@ -20,7 +20,7 @@ class WholeBatch {
   double merge();
   double decode();
 
-  /// What a launch spends its time on: microseconds of each of its stages, the median of several times. Of one vector.
+  /// The time of a launch for one vector: microseconds of each of its stages, the median of several times.
   struct Stages {
     std::string launch;
     std::vector<double> times;

@@ -45,7 +45,7 @@ Coded merge(const Codec& codec, const std::vector<Coded>& codes, const std::vect
   return coded;
 }
 
-/// What is not the interpreter's.
+/// Names what differs from the interpreter, or what else went wrong; "" if nothing.
 std::string difference(const CodecOnDevice& both, Elements n) {
   const Codec &kernel = *both.codec, &meaning = *both.meaning;
   const std::vector<float> x = gaussian(n, 1), y = laplace(n, 2), before = gaussian(kernel.info().states * n, 3);

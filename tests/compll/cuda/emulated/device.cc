@@ -9,7 +9,7 @@ namespace casync::compll::test {
 
 namespace {
 
-/// What the program of this name says: one of compll/codecs, or of the tests.
+/// Returns the text of the program of this name: one of compll/codecs, or of the tests.
 std::string text_of_program(const std::string& name) {
   for (const std::vector<std::string>& built_in : {written_names(), written_round_names()}) {
     if (std::find(built_in.begin(), built_in.end(), name) != built_in.end()) return source_of(name);

@@ -9,12 +9,12 @@ namespace casync::compll::emulated {
 /// their names, whatever its machine code says.
 const DriverApi& driver();
 
-/// The next call of a function that launches or copies fails, as after an illegal access of a kernel: those behind it,
-/// too.
+/// Lets the next call of a function that launches or copies fail, and those after it, as after an illegal access of a
+/// kernel.
 void break_device();
-/// It is well again.
+/// Undoes break_device.
 void mend_device();
-/// How many devices the driver shows.
+/// Sets the number of devices that the driver shows.
 void set_device_count(int count);
 
 }  // namespace casync::compll::emulated

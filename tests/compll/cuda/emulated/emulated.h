@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What generated kernels take from CUDA, for a host's compiler: included before them. A thread is a fibre; it runs
-// until it waits for its warp or its block, and whoever it waits for is run. That is slow and shows what a kernel
+// The parts of CUDA that generated kernels use, for a host's compiler: included first. A thread is a fibre; it runs
+// until it waits for its warp or its block, and then those that it waits for run. That is slow and shows what a kernel
 // computes.
 #pragma once
 
@@ -25,12 +25,12 @@ struct Index {
   unsigned x = 0;
 };
 
-/// Waits until all lanes of the warp are here with the same operation; then what each of them brought.
+/// Waits until all lanes of the warp are here with the same operation, and returns the words of all.
 const std::uint64_t* exchange(const char* operation, std::uint64_t own);
 void wait_for_block();
-/// Whether any thread of the block says so.
+/// Waits for the block, and returns true if any of its threads passed true.
 bool any_of_block(bool own);
-/// Lets others run: whoever asks for what they do has to.
+/// Lets other threads run. A thread that polls for their work has to call it.
 void wait_for_others();
 
 template <class T>
@@ -57,7 +57,7 @@ struct alignas(16) uint4 {
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
-/// Of the fibre that runs.
+/// The built-in variables of the fibre that runs.
 extern casync::compll::emulated::Index threadIdx, blockIdx, gridDim;
 
 inline unsigned emulated_lane() { return threadIdx.x % 32; }

@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "tests/compll/cuda/emulated/emulated.h"
-// After it.
+// Needs emulated.h first.
 #include "compll/ops/cuda/types.cuh"
 
 casync::compll::emulated::Index threadIdx, blockIdx, gridDim;
 
 namespace casync::compll::cuda {
-/// What a launch asks for: as much as a multiprocessor has.
+/// Shared memory of the block that runs. A launch may ask for as much as a multiprocessor has.
 Quad<float> shared_quads[227 * 1024 / sizeof(Quad<float>)];
 }  // namespace casync::compll::cuda
 
@@ -30,15 +30,15 @@ constexpr std::size_t kStackBytes = 128 * 1024;
 /// Blocks that run at a time: the others begin as these end.
 constexpr unsigned kTogether = 7;
 
-/// Where the lanes of a warp meet. A lane is at most one meeting ahead of another, so two sets of words are enough.
+/// The meeting of a warp's lanes. A lane is at most one meeting ahead of another, so two sets of words are enough.
 struct Warp {
   std::array<std::array<std::uint64_t, kLanes>, 2> words{};
   std::array<const char*, 2> operation{};
   std::uint64_t arrived = 0;
 };
 
-/// The context is where it begins. From then on it goes on at `place`: jumping there asks nothing of the kernel, which
-/// swapcontext does twice.
+/// A thread begins at its context and then goes on at `place`: a jump makes no system call, which swapcontext makes
+/// twice.
 struct Fibre {
   ucontext_t context{};
   jmp_buf place{};
@@ -70,7 +70,7 @@ struct Machine {
 };
 Machine machine;
 
-/// Until the fibre waits or ends.
+/// Runs the fibre until it waits or ends.
 [[gnu::noinline]] void resume(Fibre& fibre) {
   if (_setjmp(machine.scheduler) != 0) return;
   if (fibre.has_begun) _longjmp(fibre.place, 1);
@@ -78,7 +78,7 @@ Machine machine;
   setcontext(&fibre.context);
 }
 
-/// Until it has its turn again.
+/// Lets others run until the fibre has its turn again.
 [[gnu::noinline]] void leave(Fibre& fibre) {
   if (_setjmp(fibre.place) == 0) _longjmp(machine.scheduler, 1);
 }
@@ -119,7 +119,7 @@ void start(Block& block, unsigned index) {
   for (unsigned t = 0; t < machine.grid.threads; ++t) start(block.fibres[t]);
 }
 
-/// Each of the block's threads until it waits.
+/// Runs each of the block's threads until it waits.
 void give_turn(Block& block) {
   blockIdx.x = block.index;
   machine.running = &block;

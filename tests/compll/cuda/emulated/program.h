@@ -46,7 +46,7 @@ struct ProgramOnDevice {
   std::unique_ptr<CudaDevice> device;
 };
 
-/// Of a codec that encodes: what the program means, and its kernels.
+/// A codec that encodes: the program's meaning, and its kernels.
 struct CodecOnDevice : ProgramOnDevice {
   explicit CodecOnDevice(const std::string& name, const Parameters& parameters = {}) : ProgramOnDevice(name) {
     Result<std::unique_ptr<Codec>> interpreted = make_program_codec(program, parameters);
@@ -57,7 +57,7 @@ struct CodecOnDevice : ProgramOnDevice {
     codec = std::move(*made);
   }
   ~CodecOnDevice() {
-    codec.reset();  // before its device
+    codec.reset();  // the device has to outlive it
   }
 
   std::unique_ptr<Codec> meaning;

@@ -46,7 +46,7 @@ std::string codes_differ(const Coded& meaning, const Coded& kernel, bool keeps_r
   return residual.empty() ? "" : "residual" + residual;
 }
 
-/// What a decoded NaN's bits are is not compared: which of two NaNs a sum keeps is a compiler's choice.
+/// Compares decoded elements. NaN equals NaN of any bits: the compiler chooses which of two NaNs a sum keeps.
 std::string decoded_differ(std::vector<float> meaning, std::vector<float> kernel) {
   for (std::vector<float>* values : {&meaning, &kernel}) {
     for (float& value : *values) value = value != value ? 0.5f : value;
@@ -56,7 +56,7 @@ std::string decoded_differ(std::vector<float> meaning, std::vector<float> kernel
 
 EncodeContext context_of(std::size_t index) { return {kSeed, 0x9876543210 + index, kStep, 1000003 * index}; }
 
-/// Large ones that cancel each other in another lane: what is left of a sum says in which order it was taken.
+/// Large values that cancel each other in another lane: the rest of a sum shows the order in which it was taken.
 std::vector<float> cancelling(Elements n) {
   std::vector<float> values = gaussian(n, 5);
   const std::vector<float> exponents = gaussian(n, 6);

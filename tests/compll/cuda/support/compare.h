@@ -8,17 +8,17 @@
 
 namespace casync::compll::test {
 
-/// What to compare at how many sizes.
+/// The sizes at which kernels are compared.
 struct Comparison {
   std::vector<Elements> sizes;         ///< each with all kinds of inputs
-  std::vector<Elements> merged_sizes;  ///< of merges: several codes, and raw elements
+  std::vector<Elements> merged_sizes;  ///< merges: several codes, and raw elements
   std::vector<Elements> large;         ///< two inputs
-  std::vector<Elements> batch = {};    ///< of all these sizes at once
+  std::vector<Elements> batch = {};    ///< one launch of all these sizes
 };
 
-/// Runs a codec's kernels beside its meaning: encode with and without feedback, decode into and onto, merge, batches of
-/// several sizes, memory off a multiple of 16 bytes. What differed first, and where: the names of codec and input, the
-/// index of the byte or element. Nothing: "".
+/// Compares a codec's kernels with its meaning: encode with and without feedback, decode into and onto, merge, batches
+/// of several sizes, memory off a multiple of 16 bytes. Returns the first difference: the names of codec and input, the
+/// index of the byte or element; "" if there is none.
 std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison);
 /// The same of a program that needs the whole vector, with its states and with what it makes of what was decoded.

@@ -37,7 +37,7 @@ std::string floats_differ(const std::string& what, const std::vector<float>& mea
   return "";
 }
 
-/// Of each rank; one that is not finite in the last step, where the gradient has room for it.
+/// One gradient for each rank; in the last step one of them is not finite, if it has more than 100 elements.
 std::vector<std::vector<float>> gradients_of(Elements n, std::uint32_t step) {
   std::vector<std::vector<float>> all = {gaussian(n, step + 1), laplace(n, step + 11)};
   if (step + 1 == kSteps && n > 100) all[0][n / 2] = std::numeric_limits<float>::infinity();
@@ -65,8 +65,8 @@ std::string step_differs(const RoundsCodec& meaning, const RoundsCodec& kernel, 
   return "";
 }
 
-/// One rank's step of a matrix: the result replaces the gradient, and no states are kept. What is handed to an exchange
-/// lies where something else was.
+/// One rank's step of a matrix: the result replaces the gradient, and no states are kept. An exchange gets its elements
+/// in memory that had other ones.
 struct Alone {
   Elements rows, columns;
   std::vector<float> gradient;

@@ -8,7 +8,7 @@
 
 namespace casync::compll::test {
 
-/// Where kernels run: a GPU, or this host that emulates one.
+/// A device that runs kernels: a GPU, or this host that emulates one.
 class KernelDevice {
  public:
   virtual ~KernelDevice() = default;
@@ -19,7 +19,7 @@ class KernelDevice {
   virtual void upload(std::byte* to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void fill(std::byte* at, unsigned char value, std::size_t bytes) = 0;
-  /// How many blocks of threads are worth starting where blocks take their work as it comes.
+  /// Number of thread blocks worth starting if blocks take their work as it comes.
   virtual std::uint32_t blocks_at_once(cuda::Kernel kernel) = 0;
   virtual void launch(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch) = 0;
 };

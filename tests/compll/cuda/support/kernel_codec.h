@@ -15,14 +15,14 @@ namespace casync::compll::test {
 /// One vector of a batch.
 struct Job {
   Elements n = 0;
-  std::vector<float> values;    ///< what is encoded; of a merge nothing
-  std::vector<float> residual;  ///< what is added; none when empty
-  std::vector<Coded> codes;     ///< merge and decode: what is summed
+  std::vector<float> values;    ///< elements to encode; none for a merge
+  std::vector<float> residual;  ///< added to values; none when empty
+  std::vector<Coded> codes;     ///< merge and decode: payloads to sum
   std::vector<float> raw;       ///< merge: added, too, when not empty
-  std::size_t raw_behind = 5;   ///< so many codes, or all
+  std::size_t raw_behind = 5;   ///< raw comes after so many codes, or all
   std::vector<float> before;    ///< decode: added to when not empty
-  float scale = 1;              ///< of a merge
-  bool keeps_residual = true;   ///< whether what was not sent is wanted
+  float scale = 1;              ///< factor of a merge
+  bool keeps_residual = true;   ///< true if the part not sent is to be stored
   std::size_t shift = 0;        ///< floats by which memory is off a multiple of 16 bytes
   EncodeContext context;
 };
@@ -37,22 +37,22 @@ class KernelRunner : public KernelMemory {
   virtual std::vector<Coded> encode(std::span<const Job> jobs) = 0;
   virtual std::vector<Coded> merge(std::span<const Job> jobs) = 0;
   virtual std::vector<std::vector<float>> decode(std::span<const Job> jobs, bool add) = 0;
-  /// Of what was decoded: the gradient, then the states.
+  /// Runs `result` on decoded elements. Returns the gradient, then the states.
   virtual std::vector<std::vector<float>> result(std::span<const Job> jobs) = 0;
 
  protected:
-  /// What a segment keeps.
+  /// Arrays that a segment keeps.
   struct Kept {
     Guarded residual, states;
   };
 
-  /// Without anything of the codec's own kind.
+  /// A segment without anything of the codec's own kind.
   cuda::Segment segment_of(const Job& job);
   std::uint32_t own_states() const { return meaning_.info().states - (meaning_.info().feedback ? 1 : 0); }
   bool adds_residual() const { return meaning_.info().feedback || own_states() == 0; }
   Kept keep(const Job& job, cuda::Segment& segment);
   std::vector<Coded> fetch_codes(const std::vector<Guarded>& payloads, const std::vector<Kept>& kept);
-  /// Segments of what becomes the gradient where it lies, as on the CPU.
+  /// Segments whose elements become the gradient in place, as on the CPU.
   struct Results {
     std::vector<cuda::Segment> segments;
     std::vector<Guarded> outs;
@@ -68,10 +68,10 @@ class KernelRunner : public KernelMemory {
 class KernelCodec final : public KernelRunner {
  public:
   KernelCodec(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device);
-  /// The codec whose codes are merged, where it is another one.
+  /// Sets the codec whose codes are merged, if it is another one.
   void set_contributed(const cuda::Kernels& kernels, const Codec& meaning);
 
-  /// One launch for all of them, or two where the codec has statistics of the whole tensor.
+  /// Starts one launch for all of them, or two where the codec has statistics of the whole tensor.
   std::vector<Coded> encode(std::span<const Job> jobs) override;
   std::vector<Coded> merge(std::span<const Job> jobs) override;
   std::vector<std::vector<float>> decode(std::span<const Job> jobs, bool add) override;

@@ -8,14 +8,14 @@
 
 namespace casync::compll::test {
 
-/// Memory of kernels that run. Around each piece there is more, which nobody may write.
+/// Memory of kernels that run. Each piece has bytes around it that nobody may write.
 class KernelMemory {
  public:
   explicit KernelMemory(KernelDevice& device) : device_(device) {}
 
-  /// How many launches there were.
+  /// Number of launches.
   int launches() const { return launches_; }
-  /// Whether a kernel wrote where it may not, or left the workspace changed.
+  /// Returns true if a kernel wrote where it may not, or left the workspace changed.
   bool wrote_outside() const { return wrote_outside_; }
 
  protected:
@@ -28,7 +28,7 @@ class KernelMemory {
   std::vector<float> fetch_floats(const Guarded& memory);
   const float* place_floats(const std::vector<float>& values, std::size_t shift);
   void start(cuda::Kernel kernel, const cuda::Grid& grid, const cuda::Launch& launch);
-  /// That a kernel left zeros where it has to.
+  /// Checks that a kernel left zeros where it has to.
   void check_zeros(const Guarded& memory, std::size_t bytes);
 
   KernelDevice& device_;

@@ -11,7 +11,7 @@ namespace casync::compll::test {
 /// Kernels of a program that exchanges within a step, as a codec whose memory is the host's: each turn is a launch.
 class RoundsKernelCodec final : public RoundsCodec, private KernelMemory {
  public:
-  /// `meaning` has the parameters' values. Floats lie so many floats behind a multiple of 16 bytes.
+  /// `meaning` has the parameters' values. Floats lie `shift` floats after a multiple of 16 bytes.
   RoundsKernelCodec(const cuda::RoundsKernels& kernels, const RoundsCodec& meaning, KernelDevice& device,
                     std::size_t shift = 0);
 
