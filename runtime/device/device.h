@@ -25,7 +25,7 @@ struct Work {
 class Stream {
  public:
   virtual ~Stream() = default;  ///< runs the queued work, then ends
-  /// False: the queue is full (kStreamDepth pieces wait); nothing was queued.
+  /// Returns false if the queue is full (kStreamDepth pieces wait): nothing was queued.
   virtual bool enqueue(Work work) = 0;
   /// Processor seconds that the stream's thread has taken so far; 0 where it has none. Any thread.
   virtual double processor_seconds() const = 0;

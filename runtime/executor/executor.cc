@@ -72,7 +72,7 @@ bool Executor::post(std::function<void()> call) {
   return true;
 }
 
-/// Under post_mutex_, like all others: once ended_ the transport is being closed, and nobody may touch it.
+/// Wakes the transport under post_mutex_, like all other threads: once ended_, the transport must not be touched.
 void Executor::wake() {
   std::lock_guard lock(post_mutex_);
   if (!ended_) transport_->wake();

@@ -154,7 +154,7 @@ void Executor::report(Status cause) {
   fail(std::move(cause));
 }
 
-/// Nobody may be left waiting, whatever is thrown on the way.
+/// Ends everything. No thread may be left waiting, whatever is thrown on the way.
 void Executor::shut_down() {
   const auto attempt = [](auto step) {
     try {

@@ -87,7 +87,7 @@ void Executor::prepare(GradientRun& run, TaskId task) {
   if (const auto* merge = std::get_if<Merge>(&primitive)) give_memory(run, merge->to);
 }
 
-/// On any thread. Asking for its processor time twice costs half a microsecond, so only timelines have it.
+/// Runs a task, on any thread. Reading processor time twice costs half a microsecond, so only timelines have it.
 TaskOutcome Executor::compute(GradientRun& run, TaskId task, Scratch& scratch) {
   if (options_.timeline == nullptr) return run_task(run, task, options_.seed, options_.scale, scratch);
   const double before = seconds_of_this_thread();

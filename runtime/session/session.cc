@@ -143,7 +143,7 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
   executor_->submit(starts_);
 }
 
-/// Null: not every rank has declared the gradient.
+/// The run of a handle's gradient; null if not every rank has declared it.
 Result<GradientRun*> SessionImpl::run_of(Handle handle) const {
   const std::uint32_t index = index_of(handle);
   if (index < runs_.size() && submitted_[index].steps > step_of(handle)) return runs_[index];
@@ -271,7 +271,7 @@ Result<StepResult> SessionImpl::step() {
   }
 }
 
-/// Nothing of the step is under way. Under mutex_.
+/// Returns true if nothing of the step is under way. Under mutex_.
 bool SessionImpl::is_complete() const {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     if (submitted_[i].steps != step_ + 1) continue;

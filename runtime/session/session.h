@@ -167,8 +167,8 @@ class Session {
   virtual void abort(const std::string& reason) = 0;
 
   /// Waits until everything that this rank has sent has arrived, says goodbye and ends the session's threads. Ranks may
-  /// close in any order, and long after one another: whoever needs nothing more of a rank that has left goes on, and
-  /// whoever does learns it at once. Rank 0 serves the others until they have left, too, for timeout_s at most; they
+  /// close in any order, and long after one another: a rank that needs nothing more of one that has left goes on, and
+  /// one that does learns it at once. Rank 0 serves the others until they have left, too, for timeout_s at most; they
   /// wait for each other's goodbyes as long as a rank may be silent. Nothing but the destructor may follow.
   /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile.
   virtual Status close() = 0;

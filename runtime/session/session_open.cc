@@ -183,7 +183,7 @@ Status SessionImpl::connect() {
   return Status::ok();
 }
 
-/// On the group's thread, which must not wait: the progress thread does the work.
+/// Runs on the group's thread, which must not wait: the progress thread does the work.
 void SessionImpl::agreed(const Agreement& agreement) {
   executor_->call([this, agreement] {
     if (const Status status = open_gradients(agreement); !status) end_here(status);

@@ -33,7 +33,7 @@ Status SessionImpl::compare_steps() {
   return Status::ok();
 }
 
-/// Under mutex_. Together in one claim, so that ranks which declare alike agree in turn.
+/// Claims all new declarations together, so that ranks which declare alike agree in turn. Under mutex_.
 void SessionImpl::claim_declared() {
   if (claimed_ == declared_.size()) return;
   std::vector<Claim> claims;
@@ -175,7 +175,7 @@ Result<GradientRun*> SessionImpl::wait_for_run(Handle handle, Clock::time_point 
   return runs_[index];
 }
 
-/// Once for each state that was loaded, after a step has used what is declared.
+/// Warns once for each state that was loaded, after a step has used the declared gradients.
 void SessionImpl::warn_of_strangers() {
   if (waiting_state_.empty() || !strangers_unsaid_) return;
   strangers_unsaid_ = false;
