@@ -74,7 +74,7 @@ constexpr bool to_bool(T a) {
   return a != 0;
 }
 
-/// To an integer of so many bits: towards zero, what does not fit becomes the nearest end, NaN becomes 0.
+/// Converts to an integer of kBits bits, towards zero. Out of range it is the nearest end, for NaN 0.
 template <int kBits = 32, class T>
 constexpr std::int32_t to_int(T a) {
   constexpr double kMost = static_cast<double>((std::int64_t{1} << (kBits - 1)) - 1), kLeast = -kMost - 1;
