@@ -63,7 +63,7 @@ class CudaLoops : protected CudaRoutine {
   void write_tensor_results(const Pass& pass);
 
   std::set<ValueId> several_;  ///< values written ahead of several loops of the pass
-  std::set<ValueId> kept_;     ///< those of them that an earlier loop has made
+  std::set<ValueId> kept_;     ///< the values among these that an earlier loop has made
 };
 
 }  // namespace casync::compll

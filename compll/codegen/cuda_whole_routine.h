@@ -212,7 +212,7 @@ class CudaWholeRoutine {
   std::set<VariableId> made_at_place_;
   std::vector<const Step*> changed_;     ///< scatters
   std::string input_, input_arguments_;  ///< empty once a step takes the input while it reads it
-  bool is_input_searched_ = false;       ///< that step looks for the largest elements
+  bool is_input_searched_ = false;       ///< true if that step searches for the largest elements
   /// An array of the same elements that a reducer takes in that step.
   struct WithInput {
     const Term* of;

@@ -12,7 +12,7 @@ namespace casync::compll {
 
 /// The inputs of one encoding's random numbers, besides element and purpose.
 struct RandomStream {
-  std::uint64_t seed = 0;      ///< of the run
+  std::uint64_t seed = 0;      ///< the run's seed
   std::uint64_t gradient = 0;  ///< the gradient's key
   std::uint32_t step = 0;
   std::uint64_t first = 0;  ///< position of element 0 in the gradient

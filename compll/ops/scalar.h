@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations of generated codecs on one element: what is computed once for a block or for the tensor, under the
-// names that sixteen elements have (ops/cpu/lanes-inl.h). Their meaning is compll/lang/arithmetic.h.
+// The operations of generated codecs on one element, for values of a block or of the tensor, under the names of the
+// operations on sixteen elements (ops/cpu/lanes-inl.h). Their meaning is compll/lang/arithmetic.h.
 #pragma once
 
 #include <bit>

@@ -52,7 +52,7 @@ HWY_INLINE void find_combinations(const VecU* arguments, VecU* found) {
   }
 }
 
-/// The combinations of vectors, where `seen` has not all of them yet.
+/// The combinations that vectors have, collected until `seen` has all of them.
 template <size_t kArguments>
 class Seen {
  public:

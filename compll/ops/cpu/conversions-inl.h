@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one type to another, sixteen elements at a time, and what doubles can do. The meaning of every conversion is
+// Conversions of sixteen elements at a time, and the operations of doubles. The meaning of every conversion is
 // compll/lang/arithmetic.h. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_CONVERSIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_CONVERSIONS_INL_H_

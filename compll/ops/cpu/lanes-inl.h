@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixteen elements at a time, whatever the width of the machine's vectors: what generated codecs compute with. The
+// Sixteen elements at a time, at any width of the machine's vectors: the types that generated codecs compute with. The
 // meaning of every operation is compll/lang/arithmetic.h. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_LANES_INL_H_
@@ -129,7 +129,7 @@ struct Double {
     return a;                                     \
   }
 
-// Highway's Ne is false where one is NaN.
+// Highway's Ne is false if an operand is NaN.
 #if COMPLL_IS_X86
 HWY_INLINE __m128 unequal_raw(__m128 a, __m128 b) { return _mm_cmpneq_ps(a, b); }
 #if HWY_TARGET <= HWY_AVX2

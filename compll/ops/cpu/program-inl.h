@@ -100,7 +100,7 @@ class Input {
   Scaled source_;
 };
 
-/// Calls run(Input) with what this source needs.
+/// Calls run(Input) with the input that this source needs.
 template <class Run>
 HWY_INLINE bool with_input(const Scaled& source, const Run& run) {
   if (source.is_plain()) return run(Input<false, false>(source));

@@ -80,8 +80,8 @@ inline uint32_t kth_largest(const uint32_t* keys, size_t count, size_t k, uint32
   return most;
 }
 
-/// Collects keys above zero, the `wanted` largest and hardly more: a loop over all keys takes those that reach what a
-/// sample of them suggests.
+/// Collects keys above zero, the `wanted` largest and hardly more: a loop over all keys takes those that are at least
+/// as large as a sample of them suggests.
 template <bool kWithPlaces>
 class Collected {
  public:
@@ -181,8 +181,8 @@ class Collected {
   uint32_t least_ = 1;
 };
 
-/// Finds the places of the `wanted` largest keys above zero, of equal ones the first, in ascending order; kNoPlace
-/// stands behind them.
+/// Finds the places of the `wanted` largest keys above zero, of equal ones the first, in ascending order; fills up with
+/// kNoPlace.
 class Largest : public Collected<true> {
  public:
   HWY_INLINE Largest(size_t n, size_t wanted, Workspace& memory) : Collected(n, wanted, memory) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixteen elements of a section of trits (compll/ops/trits.h) at a time. From whatever element on they begin, they lie
-// in four bytes. Included after hwy/foreach_target.h only.
+// Sixteen elements of a section of trits (compll/ops/trits.h) at a time. They lie in four bytes, whichever element they
+// begin with. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_TRITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_TRITS_INL_H_
 #undef COMPLL_OPS_CPU_TRITS_INL_H_

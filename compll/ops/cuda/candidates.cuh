@@ -20,7 +20,7 @@ struct Selection {
   uint32_t equal;  ///< and so many that equal it: the first ones
   uint32_t is_done;
   uint32_t floor;  ///< an element whose first digit is below it is not chosen
-  uint32_t noted;  ///< how often bins have been added to
+  uint32_t noted;  ///< the number of times that bins have been added to
   uint32_t ties;   ///< the number of ties that have been told
   uint32_t unused[2];
   uint32_t bins[kBins];
@@ -44,7 +44,7 @@ struct Candidates {
   uint64_t* ties;     ///< tiles' values of the last digit, and the count of each
 };
 
-/// A search for the largest: what is known so far, and the elements that it looks at.
+/// A search for the largest: its state, and the elements that it looks at.
 struct Search {
   Selection* selection;
   Candidates found;
@@ -93,7 +93,7 @@ __device__ inline void raise_floor(Selection* selection, uint32_t wanted) {
     for (uint32_t k = 0; k < kAhead; ++k) counts[k] = load_others(selection->bins + top - (k + 1) * kLanes + lane);
 #pragma unroll 1
     for (uint32_t k = 0; k < kAhead; ++k) {
-      uint32_t from_here = one_of(counts, k);  // and, soon, what is above in this row
+      uint32_t from_here = one_of(counts, k);  // and, soon, the sum of this bin and those above in the row
       const uint32_t sum = __reduce_add_sync(kWholeWarp, from_here);
       if (above + sum < wanted) {
         above += sum;

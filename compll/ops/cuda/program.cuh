@@ -6,11 +6,11 @@
 // A warp takes a unit at a time: a block, or the blocks of 128 elements. It loads a unit once, into shared memory that
 // is its own, adds the residual there, and works on it in loops that the program's reductions divide; small units are
 // loaded a stretch of 512 elements at a time. Four warps work on a tile; a launch has the tiles of many segments. The
-// last tile of a segment to be done writes what is one for the segment, so no launch waits for another and no host for
-// a launch.
+// last tile of a segment to be done writes the segment's own entries, so no launch waits for another one, and no host
+// waits for a launch.
 //
-// Almost all tiles are whole: for them the same text is compiled without questions about ends and alignment. Sums are
-// made without asking for NaN after each addition: one in the result means that they are made again, exactly.
+// Almost all tiles are whole: for them the same text is compiled without checks of ends and alignment. Sums are made
+// without checks for NaN after each addition: if the result is one, they are computed again, exactly.
 #pragma once
 
 #include "compll/ops/cuda/work.cuh"
