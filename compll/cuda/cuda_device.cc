@@ -65,7 +65,7 @@ void CudaDevice::fail(const std::string& what) {
   if (status_) status_ = unavailable(name_ + ": " + what);
 }
 
-/// The context belongs to a thread.
+/// A context is current in one thread, so each call sets it.
 bool CudaDevice::is_usable() { return status_.is_ok() && went_well(api_.use_context(context_), "its context"); }
 
 std::byte* CudaDevice::allocate(std::size_t bytes) {
