@@ -23,7 +23,7 @@ struct ReadyLaunch {
   cuda::Launch launch;
 };
 
-/// How an error of the driver reads: its text and its number.
+/// Formats an error of the driver: its text and its number.
 std::string text_of(const DriverApi& api, DriverApi::Code code);
 
 /// Queues a launch on a stream of the current context.

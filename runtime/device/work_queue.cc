@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/device/host_device.h"
-
-#include <sys/mman.h>
+#include "runtime/device/work_queue.h"
 
 #include <array>
-#include <cerrno>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -17,15 +13,7 @@
 namespace casync::runtime {
 namespace {
 
-class HostBuffer final : public DeviceBuffer {
- public:
-  HostBuffer(void* memory, Bytes bytes) { view_ = {static_cast<std::byte*>(memory), bytes}; }
-  ~HostBuffer() override {
-    if (view_.size > 0) munmap(view_.data, view_.size);
-  }
-};
-
-class HostStream final : public Stream {
+class ThreadQueue final : public WorkQueue {
  public:
   /// Once, before anything else.
   Status start(const std::string& name) {
@@ -36,7 +24,7 @@ class HostStream final : public Stream {
     return Status::ok();
   }
 
-  ~HostStream() override {
+  ~ThreadQueue() override {
     if (!thread_.joinable()) return;
     {
       std::lock_guard lock(mutex_);
@@ -49,8 +37,8 @@ class HostStream final : public Stream {
   bool enqueue(Work work) override {
     {
       std::lock_guard lock(mutex_);
-      if (count_ == kStreamDepth) return false;
-      queue_[(first_ + count_++) % kStreamDepth] = work;
+      if (count_ == kQueueDepth) return false;
+      queue_[(first_ + count_++) % kQueueDepth] = work;
     }
     filled_.notify_one();
     return true;
@@ -65,7 +53,7 @@ class HostStream final : public Stream {
       filled_.wait(lock, [this] { return count_ > 0 || ending_; });
       if (count_ == 0) return;
       const Work work = queue_[first_];
-      first_ = (first_ + 1) % kStreamDepth;
+      first_ = (first_ + 1) % kQueueDepth;
       --count_;
       lock.unlock();
       work.run(work.context, work.argument);
@@ -75,37 +63,19 @@ class HostStream final : public Stream {
 
   std::mutex mutex_;
   std::condition_variable filled_;
-  std::array<Work, kStreamDepth> queue_;
+  std::array<Work, kQueueDepth> queue_;
   std::size_t first_ = 0, count_ = 0;
   bool ending_ = false;
   std::thread thread_;
   std::optional<ThreadClock> clock_;  ///< of thread_
 };
 
-class HostDevice final : public Device {
- public:
-  std::string name() const override { return "host"; }
-
-  Result<std::unique_ptr<Stream>> make_stream(const std::string& name) override {
-    auto stream = std::make_unique<HostStream>();
-    CASYNC_RETURN_IF_ERROR(stream->start(name));
-    return std::unique_ptr<Stream>(std::move(stream));
-  }
-
-  Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes) override {
-    if (bytes == 0) return std::unique_ptr<DeviceBuffer>(new HostBuffer(nullptr, 0));
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-      return unavailable("no host memory: asked for " + std::to_string(bytes) + " bytes: " + std::strerror(errno));
-    }
-    // A first touch of 4 KiB pages one by one would cost more than the reduction that touches them.
-    if (bytes >= 2_MiB) madvise(memory, bytes, MADV_HUGEPAGE);
-    return std::unique_ptr<DeviceBuffer>(new HostBuffer(memory, bytes));
-  }
-};
-
 }  // namespace
 
-std::unique_ptr<Device> make_host_device() { return std::make_unique<HostDevice>(); }
+Result<std::unique_ptr<WorkQueue>> make_work_queue(const std::string& name) {
+  auto queue = std::make_unique<ThreadQueue>();
+  CASYNC_RETURN_IF_ERROR(queue->start(name));
+  return std::unique_ptr<WorkQueue>(std::move(queue));
+}
 
 }  // namespace casync::runtime

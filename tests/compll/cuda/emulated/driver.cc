@@ -65,7 +65,7 @@ std::map<std::string, Function> all_functions() {
 int devices = 1;
 std::atomic<int> kernels_left{-1};  ///< until one faults; below 0: none does
 
-/// How often each function was called.
+/// Calls of each function so far.
 std::map<std::string, std::uint64_t, std::less<>>& counts() {
   static auto& all = *new std::map<std::string, std::uint64_t, std::less<>>;
   return all;

@@ -20,12 +20,12 @@ void break_device();
 void break_after_kernels(int kernels);
 /// It is well again.
 void mend_device();
-/// How many devices the driver shows.
+/// Sets the number of devices that the driver shows.
 void set_device_count(int count);
-/// How many bytes of device memory there are; more is "out of memory".
+/// Sets the bytes of device memory that are left; more is "out of memory".
 void set_device_memory(std::size_t bytes);
 
-/// How often a function was called since the process began, by the name that the driver exports it by;
+/// Calls of a function since the process began, by the name that the driver exports it by;
 /// "pageable copy": copies from or to host memory that is not pinned, for which a true driver waits.
 std::uint64_t calls(std::string_view function);
 
