@@ -41,22 +41,22 @@ class Launches {
   std::size_t count_ = 0;
 };
 
-/// The kernels of a codec that encodes. Each function gives the launches, in their order, that do it to one segment,
-/// whose vectors are in the device's memory; of what is kept a segment names that which is wanted.
+/// The kernels of a codec that encodes. Each function returns the launches, in order, that process one segment, whose
+/// vectors are in the device's memory. The segment's pointers to kept arrays are null for those that are not wanted.
 class CodecKernels {
  public:
   virtual ~CodecKernels() = default;
 
-  /// `in` becomes `payload`.
+  /// Encodes `in` into `payload`.
   virtual Launches encode(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
-  /// `scale` times `in`, which is a sum of what was decoded.
+  /// Encodes `scale` times `in`, which is a sum of decoded vectors.
   virtual Launches encode_sum(const cuda::Segment& segment, const EncodeContext& context,
                               LaunchMemory& memory) const = 0;
-  /// `scale` times the sum of `contributions`. `out` has room for n floats.
+  /// Encodes `scale` times the sum of `contributions`. `out` has room for n floats.
   virtual Launches merge(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
-  /// The sum of `contributions` into `out`, or to what it has.
+  /// Writes the sum of `contributions` to `out`, or adds it.
   virtual Launches decode(const cuda::Segment& segment, bool add, LaunchMemory& memory) const = 0;
-  /// `in` becomes `out`, which may be the same.
+  /// Computes `out` from `in`; the two may be the same.
   virtual Launches result(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
 };
 
@@ -69,8 +69,8 @@ class TurnKernels {
                         LaunchMemory& memory) const = 0;
 };
 
-/// From the text and the modules that it was compiled to. `info` has the parameters' values.
-/// Unavailable: the modules lack a kernel.
+/// Kernels of the compiled modules of a text. `info` has the parameters' values. Unavailable: the modules lack a
+/// kernel.
 Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, const CudaModules& modules,
                                                         const CudaText& text, const CodecInfo& info);
 Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, const CudaModules& modules,

@@ -70,7 +70,7 @@ class VectorCodec final : public CudaCodec {
  private:
   using Encoder = Launches (CodecKernels::*)(const cuda::Segment&, const EncodeContext&, LaunchMemory&) const;
 
-  /// What is encoded: a vector, or contributions.
+  /// The operand of an encoding: a vector or contributions.
   struct Input {
     const float* in = nullptr;
     std::span<const Contribution> contributions;
@@ -78,7 +78,7 @@ class VectorCodec final : public CudaCodec {
     Elements n = 0;
   };
 
-  /// What is kept from step to step, as it becomes.
+  /// The new residual and states, which are kept from step to step.
   struct Kept {
     Piece residual, states;
   };
@@ -190,7 +190,7 @@ class VectorCodec final : public CudaCodec {
   const Codec& meaning_;
   CodecInfo info_;
   std::unique_ptr<CodecKernels> kernels_;
-  mutable std::mutex mutex_;  ///< of all below
+  mutable std::mutex mutex_;  ///< guards all members below
   mutable StagedMemory memory_;
 };
 

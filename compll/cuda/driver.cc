@@ -64,7 +64,7 @@ Result<DriverApi> load() {
 }  // namespace
 
 Result<const DriverApi*> find_driver() {
-  static const auto* const found = new Result<DriverApi>(load());  // outlives every static
+  static const auto* const found = new Result<DriverApi>(load());  // outlives all other statics
   if (!*found) return found->status();
   return &**found;
 }

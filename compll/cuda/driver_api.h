@@ -6,14 +6,14 @@
 
 namespace casync::compll {
 
-/// The functions of CUDA's driver that are used here. Nothing of a CUDA toolkit is needed to build: handles are
-/// pointers, devices and error codes are ints, and device memory is a number of 64 bits. driver.cc has the names that
-/// the driver's library exports them by. Every copy and launch names its stream: nothing runs on the default stream,
+/// The functions of CUDA's driver that this library calls. The build needs no CUDA toolkit: handles are pointers,
+/// devices and error codes are ints, and addresses of device memory are 64-bit numbers. driver.cc has the names under
+/// which the driver's library exports them. Every copy and launch names its stream: nothing runs on the default stream,
 /// which would wait for streams of others.
 struct DriverApi {
-  using Code = int;  ///< 0: it went well
+  using Code = int;  ///< 0: success
   using DeviceId = int;
-  using Handle = void*;  ///< of a context, a module, a function, a stream or an event
+  using Handle = void*;  ///< a context, a module, a function, a stream or an event
   using Memory = std::uint64_t;
   using HostFunction = void (*)(void* user);
 
@@ -59,7 +59,7 @@ struct DriverApi {
   Code (*query_event)(Handle event) = nullptr;  ///< kNotReady while what is before the event is under way
   Code (*milliseconds_between)(float* milliseconds, Handle begin, Handle end) = nullptr;
 
-  // Attributes of a device, and the one of a function that allows it more than 48 KiB of shared memory.
+  // Attributes of a device, and the attribute of a function that allows it more than 48 KiB of shared memory.
   static constexpr int kProcessors = 16, kMajor = 75, kMinor = 76, kMostShared = 8;
   static constexpr unsigned kNonBlocking = 1;    ///< of a stream: it does not wait for the default stream
   static constexpr unsigned kWithoutTiming = 2;  ///< of an event
