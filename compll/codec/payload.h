@@ -38,6 +38,9 @@ struct PayloadFlags {
   bool finite = true;
 };
 
+/// The same of a payload that was made here.
+bool says_finite(const std::byte* header);
+
 /// DataLoss unless the size and the header are those of `layout`. Reads nothing beyond the payload.
 Result<PayloadFlags> check_header(const PayloadLayout& layout, ConstView payload);
 
