@@ -26,6 +26,7 @@ struct GroupOptions {
   bool insecure = false;       ///< without token and store: accept a key that anybody can compute
   Store* store = nullptr;      ///< may be null when `address` is set; used before join() returns only
   std::string job;             ///< the launcher's id of this job: without a token it helps to keep out other jobs
+  std::string machine;         ///< ranks with the same are neighbours; "": what the system says. For measurements
   Seconds timeout{300};        ///< of joining: the rank that started first gives up first, and all with it
   Seconds beat{0.5};           ///< a heartbeat is sent this often
   Seconds dead{5};             ///< a rank silent this long has failed
