@@ -112,7 +112,7 @@ Status check(const GroupOptions& options) {
 DescriptorNeed hub_need(int ranks) {
   const int children = ranks > kStarRanks ? 2 * kFan : ranks - 1;
   const int callers = std::min(ranks, kStarRanks);
-  return {2 * children + callers + kHubBeside, children + ranks + callers + kHubBeside,
+  return {2 * children + callers + kHubBeside, 2 * children + static_cast<int>(kMostCallers) + kHubBeside,
           fmt::format("{} control connections and their processes", children)};
 }
 
