@@ -32,9 +32,9 @@ struct GroupOptions {
   Seconds dead{5};             ///< a rank silent this long has failed
 };
 
-/// The ranks of a job, joined over TCP in a star around rank 0: who is there, who died, and small exchanges.
-/// A thread of its own keeps the heartbeats: it takes no lock of Python's and waits on no data.
-/// In a forked child every call returns Unavailable: the connections and the thread are the parent's.
+/// The ranks of a job, joined over TCP around rank 0, many of them as a tree: who is there, who died, and small
+/// exchanges. A thread of its own keeps the heartbeats: it takes no lock of Python's and waits on no data. In a forked
+/// child every call returns Unavailable: the connections and the thread are the parent's.
 class Group {
  public:
   virtual ~Group() = default;  ///< as close() with no time to spare

@@ -9,16 +9,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <mutex>
 #include <thread>
-#include <vector>
 
 #include "tests/bench/control_scale/data_peers.h"
 #include "tests/bench/control_scale/job.h"
+#include "tests/bench/control_scale/others.h"
+#include "tests/bench/control_scale/process_figures.h"
 #include "tests/bench/control_scale/session_memory.h"
 #include "tests/support/temporary_directory.h"
 
@@ -30,73 +29,6 @@ namespace {
 
 constexpr int kDescriptorsOfRank = 8;  // both ends of a connection, a door, two processes, three events
 constexpr Seconds kSettle{2}, kIdle{10};
-
-/// The second process tells this to the first.
-struct Others {
-  Clock::time_point joined, asked = Clock::time_point::max(), agreed;
-  int failures = 0;
-  char failure[400] = {};
-
-  void add(const Moments& one, const Status& status) {
-    joined = std::max(joined, one.joined);
-    asked = std::min(asked, one.asked);
-    agreed = std::max(agreed, one.agreed);
-    if (!status && failures++ == 0) std::snprintf(failure, sizeof(failure), "%s", status.text().c_str());
-  }
-};
-
-void run_others(const Job& job, int report_to) {
-  Others all;
-  std::mutex mutex;
-  std::vector<std::thread> threads;
-  for (Rank rank = 1; rank < job.ranks; ++rank) {
-    threads.emplace_back([&, rank] {
-      Moments moments;
-      const Status status = run_rank(job, rank, moments, nullptr);
-      const std::lock_guard lock(mutex);
-      all.add(moments, status);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  if (write(report_to, &all, sizeof(all)) != sizeof(all)) std::perror("control_scale_bench: report");
-}
-
-int open_descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return static_cast<int>(std::distance(begin(all), end(all))) - 1;  // but for the one that lists them
-}
-
-double cpu_seconds() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-/// The most descriptors of this process while it lives.
-class DescriptorPeak {
- public:
-  DescriptorPeak() : thread_([this] { watch(); }) {}
-  ~DescriptorPeak() { end(); }
-  int end() {
-    ended_ = true;
-    if (thread_.joinable()) thread_.join();
-    return peak_;
-  }
-
- private:
-  void watch() {
-    while (!ended_) {
-      peak_ = std::max(peak_, open_descriptors());
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-  }
-  std::atomic<bool> ended_ = false;
-  int peak_ = 0;
-  std::thread thread_;  // last: it uses the others
-};
 
 /// Rank 0 sees this of the job.
 struct Seen {
@@ -156,14 +88,14 @@ std::string measure_job(Job job) {
   job.directory = directory.path();
   const auto peers = data_peers(job);
   if (!peers) return peers.status().text();
-  int report[2] = {};
-  if (pipe(report) != 0) return "no pipe";
+  std::array<int, 2> report{};
+  if (pipe(report.data()) != 0) return "no pipe";
   const Clock::time_point start = Clock::now();
   const pid_t child = fork();
   if (child < 0) return "no second process";
   if (child == 0) {
-    run_others(job, report[1]);
-    std::_Exit(0);
+    const Others others = run_others(job);
+    std::_Exit(write(report[1], &others, sizeof(others)) == sizeof(others) ? 0 : 1);
   }
   close(report[1]);
   Seen seen;
@@ -174,7 +106,7 @@ std::string measure_job(Job job) {
   waitpid(child, nullptr, 0);
   if (!status) return "rank 0: " + status.text();
   if (!told) return "the second process ended early";
-  if (others.failures > 0) return std::to_string(others.failures) + " ranks failed: " + others.failure;
+  if (others.failures > 0) return std::to_string(others.failures) + " ranks failed: " + others.failure.data();
   print(job, seen, others, start, *peers);
   return "";
 }
