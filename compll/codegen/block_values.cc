@@ -24,7 +24,7 @@ BlockValues::BlockValues(const Graph& graph, const ExpressionText& text, const P
   }
 }
 
-/// A value of a block counts where it has a name; else what it is made of is named there.
+/// Records a use of a block's value if that has a name; else uses of the values that it is made of.
 void BlockValues::use(ValueId id, std::size_t loop) {
   const Value& value = graph_[id];
   if (value.domain == Domain::kBlock && text_.has_line(id)) {
@@ -34,7 +34,7 @@ void BlockValues::use(ValueId id, std::size_t loop) {
   }
 }
 
-/// What a reduction was fed with is over when its result is asked for; the value it begins with is not.
+/// Records uses of a value's operands. A block reduction took its elements earlier; it uses its initial value here.
 void BlockValues::use_arguments(ValueId id, std::size_t loop) {
   const Value& value = graph_[id];
   for (std::size_t i = value.kind == Value::Kind::kBlockReduce ? 1 : 0; i < value.arguments.size(); ++i) {

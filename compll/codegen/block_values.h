@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which values of a block are computed behind one of its loops and used in another. The loops over the elements of all
-// blocks that are worked on together come one after the other, so between them such values are kept in memory.
+// The values of a block that are computed after one of its loops and used in another. The loops over the elements of
+// all blocks that are worked on together come one after the other, so between them such values are kept in memory.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace casync::compll {
 
-/// Of one pass. Loop i is that of phase i; the values of phase i + 1 are computed behind it, those of phase 0 before
-/// it.
+/// The block's values of one pass. Loop i is that of phase i; the values of phase i + 1 are computed after it, and
+/// those of phase 0 ahead of it.
 class BlockValues {
  public:
   BlockValues(const Graph& graph, const ExpressionText& text, const Pass& pass);
 
-  /// Those that a loop needs which they are not computed behind.
+  /// The values that a loop needs and that are computed after another one.
   const std::set<ValueId>& handed_on() const { return handed_on_; }
   bool is_computed_in(ValueId id, std::size_t loop) const { return computed_in_[id] == loop; }
   bool is_used_in(ValueId id, std::size_t loop) const { return used_in_.contains({id, loop}); }

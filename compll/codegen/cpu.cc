@@ -96,7 +96,7 @@ std::string choices_of(const ProgramParameter& parameter) {
   return ", " + std::to_string(parameter.choices.size()) + ", {" + all + "}";
 }
 
-/// What the program says about its codec, as the declaration's fields.
+/// Writes the program's declarations of its codec, as the fields of GeneratedDeclaration.
 void write_declaration(Writer& out, const Program& program, const std::optional<Constant>& shared) {
   const Declarations& says = program.declares;
   const std::string block = shared && !shared->parameter ? std::to_string(shared->value) : "0";
@@ -141,7 +141,7 @@ void begin_text(Writer& out, const Program& program, const std::string& include,
   out.line("");
 }
 
-/// The functions of every instruction set end here; what follows exists once.
+/// Closes the part of the text that is compiled for every instruction set; the rest exists once.
 void end_targets(Writer& out, const std::vector<std::string>& functions) {
   out.line("");
   out.line("}  // namespace");
@@ -166,7 +166,7 @@ std::string entry(const std::string& function) {
   return "[](auto... all) { return HWY_DYNAMIC_DISPATCH(" + function + ")(all...); }";
 }
 
-/// A GeneratedEncoder.
+/// Writes a GeneratedEncoder.
 void write_encoder_entry(Writer& out, const std::vector<WrittenPass>& passes, const EncoderNames& names) {
   std::size_t without_kept = passes.size(), arrays = 0;
   while (passes[without_kept - 1].for_kept) --without_kept;
@@ -184,15 +184,15 @@ void end_codec(Writer& out) {
   out.line("#endif  // HWY_ONCE");
 }
 
-/// Whether a block has a power of two of elements, from 16 on. A parameter's other values are compiled for themselves,
-/// as loops over the whole vector (load/file_program.cc).
+/// Returns true if a block has a power of two of elements, from 16 on. Other values of a parameter have a text of their
+/// own, with loops over the whole vector (load/file_program.cc).
 bool is_whole_groups(const Program& program, const Constant& block) {
   const auto size =
       block.parameter ? static_cast<std::uint32_t>(program.parameters[*block.parameter].initial) : block.value;
   return size >= 16 && std::has_single_bit(size);
 }
 
-/// What encodes a sum, by the same names in a namespace of its own.
+/// Writes the functions that encode a sum, by the same names in a namespace of its own.
 std::vector<WrittenPass> write_merge(const Program& program, const Lowered& lowered, Writer& out,
                                      Diagnostics& diagnostics) {
   out.line("namespace of_sums {");
@@ -207,7 +207,7 @@ std::vector<WrittenPass> write_merge(const Program& program, const Lowered& lowe
   return passes;
 }
 
-/// For programs whose every loop can be one over the elements of a tile.
+/// The text of programs whose every loop can be one over the elements of a tile.
 Result<std::string> tile_text(const Program& program, const Lowered& lowered, const Source& source,
                               const std::string& include) {
   if (const auto why = why_not_tiles(program, lowered)) return unimplemented(source.name() + ": " + *why);
@@ -252,7 +252,7 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   return out.take();
 }
 
-/// The size of blocks that sections are made of; InvalidArgument: there are two.
+/// The size of blocks that sections have; InvalidArgument: there are two.
 Result<std::optional<Constant>> shared_block(const Program& program, const Source& source) {
   std::optional<Constant> shared;
   for (const Section& section : program.sections) {
@@ -274,7 +274,7 @@ bool draws(const Program& program) {
   return any;
 }
 
-/// For all others.
+/// The text of all other programs that do not exchange.
 Result<std::string> whole_text(const Program& program, const Source& source, const std::string& include) {
   const Result<std::optional<Constant>> block = shared_block(program, source);
   if (!block) return block.status();
@@ -305,7 +305,7 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   return out.take();
 }
 
-/// For those that exchange.
+/// The text of programs that exchange.
 Result<std::string> rounds_text(const Program& program, const Source& source, const std::string& include) {
   Diagnostics diagnostics(source);
   Writer out(source);

@@ -11,17 +11,17 @@
 
 namespace casync::compll {
 
-/// The name of the function that hands over what a program's text defines: generated_int4.
+/// The name of the function that returns the codec that a program's text defines: generated_int4.
 std::string generated_name(const std::string& codec);
 
 /// C++ that computes the codec, for every instruction set the library is built for. `include` is the path by which the
 /// text includes itself, once for each. Programs whose every loop is one over the elements of a block or of a tile work
-/// on tiles, sixteen elements at a time; the others on whole vectors. Unimplemented: what neither can say; with its
-/// place.
+/// on tiles, sixteen elements at a time; the others on whole vectors. Unimplemented, with the place: the program fits
+/// neither.
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include);
 
-/// Why a program that was lowered cannot be loops over the elements of a tile, which are the quick ones; nothing where
-/// it can.
+/// The reason why a lowered program cannot be loops over the elements of a tile, which are the fast ones; empty if it
+/// can.
 std::optional<std::string> why_not_tiles(const Program& program, const Lowered& lowered);
 
 }  // namespace casync::compll

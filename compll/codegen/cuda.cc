@@ -21,7 +21,7 @@ std::string entries(const Section& section) {
   return !section.type.extent ? "1" : is_of_blocks(section) ? "entries_of_blocks(n, log2_block)" : "n";
 }
 
-/// Where each section begins, and the zeros between them.
+/// Writes a struct with the sections' offsets, and a function that clears the bytes between them.
 void write_sections(Writer& out, const Program& program) {
   std::string names, ends;
   for (std::uint32_t i = 0; i < program.sections.size(); ++i) {
@@ -77,11 +77,11 @@ std::vector<KernelText> kernels_of(const CudaText& text) {
   return all;
 }
 
-/// Blocks of threads for which a multiprocessor has to have registers: as many as there are, as long as few of them
-/// have to be put aside. Sums in an order and merges keep more.
+/// Blocks of threads for which a multiprocessor needs registers: as many as possible while few registers have to be
+/// spilled. Sums in an order and merges keep more registers.
 int blocks_at_once(bool ordered, bool merges) { return 6 - (ordered ? 1 : 0) - (merges ? 1 : 0); }
 
-/// One kernel, and its name among those that are there.
+/// Returns one kernel's text, and adds its name to the text's kernels.
 std::string kernel_text(CudaText& made, const std::string& name, const KernelText& kernel) {
   made.kernels.push_back(name + "_" + kernel.operation);
   const bool merges = kernel.operation.starts_with("merge");

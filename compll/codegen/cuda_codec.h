@@ -14,15 +14,15 @@
 
 namespace casync::compll {
 
-/// A program's kernels as text: by turns, by blocks and elements, or else of the whole vector.
+/// A program's kernels as text: by turns, by blocks and elements, or for the whole vector.
 using CudaCodecText = std::variant<CudaRounds, CudaText, CudaWhole>;
 
-/// Unimplemented: there is no such text; why, with its place.
+/// Returns the text. Unimplemented, with the reason and its place: there is none.
 Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& source);
 
 const std::string& text_of(const CudaCodecText& codec);
 
-/// The names of all its kernels, also of the one that tells sizes.
+/// The names of all its kernels, also of the one that computes sizes.
 std::vector<std::string> kernels_of(const CudaCodecText& codec);
 
 }  // namespace casync::compll

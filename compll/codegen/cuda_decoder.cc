@@ -61,7 +61,7 @@ class CudaDecoderText : CudaRoutine {
   }
 
  private:
-  /// Payloads are asked for before they are read: one after the other would wait for memory each.
+  /// Writes prefetches of the payloads: without them, each would wait for memory in turn.
   void write_asks() {
     out_.line("/// The block of threads will read what the payload has of these elements.");
     out_.open(
@@ -141,9 +141,9 @@ class CudaDecoderText : CudaRoutine {
       define(id, text_.definition(id));
   }
 
-  /// From where sections are read.
+  /// The index from which sections are read.
   std::string place() const { return turns_ ? "at" : "i"; }
-  /// The same of sections of elements, from the first row's place on.
+  /// The index for sections of elements, from the first row's place on.
   std::string elements_place() const { return turns_ ? "at, 0" : "first, ahead"; }
 
   ValueId result_;

@@ -7,7 +7,7 @@
 
 namespace casync::compll {
 
-/// struct Decoder: from the sections of one payload to four neighbours. Throws CannotWriteCuda.
+/// Writes struct Decoder: from the sections of one payload to four neighbours. Throws CannotWriteCuda.
 void write_cuda_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

@@ -23,10 +23,10 @@ class CudaEncoderText : CudaLoops {
 
   const cuda::Shape& shape() const { return shape_; }
 
-  /// As a struct of this name. The codec's shape has room for all of its encoders.
+  /// Writes a struct of this name. The codec's shape has room for all of its encoders.
   void write(const std::string& name, const cuda::Shape& shape) {
     shape_ = shape;
-    // A unit would be a block, and what is turned together may be more.
+    // A unit would be a block, and a transform may take more elements.
     if (shape.ordered && graph_.has_transforms()) {
       refuse(program_.variables[program_.encode.gradient].at, "`hadamard` beside sums of blocks, by tiles,");
     }
@@ -41,7 +41,7 @@ class CudaEncoderText : CudaLoops {
   }
 
  private:
-  /// Which passes come before the last launch, and which words of the workspace their results go to.
+  /// Finds the passes ahead of the last launch, and the workspace's words for their results.
   void survey() {
     for (std::size_t pass = 0; pass < plan_.passes.size(); ++pass) {
       for (const Phase& phase : plan_.passes[pass].phases) {
@@ -60,7 +60,7 @@ class CudaEncoderText : CudaLoops {
     statistics_ = plan_.passes.size() - 1;
     shape_.statistics = statistics_ != 0;
     shape_.second_for_kept = statistics_ == 1 && is_for_kept(plan_.passes.back());
-    // A second pass would begin when the first one is over everywhere.
+    // A second pass could not begin until the first one is over everywhere.
     if (statistics_ > 1)
       refuse(program_.variables[program_.encode.gradient].at, "what takes more than two passes, by tiles,");
     if (!lowered_.block) return;
@@ -129,7 +129,7 @@ class CudaEncoderText : CudaLoops {
     out_.line("");
   }
 
-  /// What is one for the tensor.
+  /// Writes the function that stores the tensor's entries.
   void write_end() {
     out_.line("template <class Work>");
     out_.open("__device__ __forceinline__ static void end(const Work& work)");

@@ -8,8 +8,8 @@
 
 namespace casync::compll {
 
-/// struct Codec, whose members encode: statistics, encode, end; and where a sum is encoded otherwise struct
-/// CodecOfSums. How they are to be launched. Throws CannotWriteCuda.
+/// Writes struct Codec, whose members encode: statistics, encode, end; and struct CodecOfSums if sums are encoded
+/// otherwise. Returns their launch parameters. Throws CannotWriteCuda.
 cuda::Shape write_cuda_encoders(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

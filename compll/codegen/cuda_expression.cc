@@ -15,7 +15,7 @@ std::string_view cuda_sign(Op op, ScalarType type) {
   return may_wrap && type.kind == ScalarType::Kind::kInt ? "" : sign_of(op, type);
 }
 
-/// Whether it binds as a name does: one word, or one call.
+/// Returns true if the text binds as a name does: one word, or one call.
 bool is_closed(const std::string& text) {
   if (text.find_first_of(" -!~") == text.npos) return true;
   const std::size_t open = text.find('(');
@@ -51,13 +51,13 @@ CudaExpression::CudaExpression(const Graph& graph, const std::vector<ValueId>& s
   for (const Value& value : graph.values()) {
     for (const ValueId id : value.arguments) {
       ++uses_[id];
-      if (graph[id].domain != value.domain) kept_[id] = true;  // computed outside of the loop it is used in
+      if (graph[id].domain != value.domain) kept_[id] = true;  // computed outside of the loop that uses it
     }
   }
   mark_seen(seen);
 }
 
-/// A NaN's bits are seen where they are stored or asked for, and so are those of what that was made of.
+/// Marks floats whose NaN's bits are seen: those that are stored or asked for their bits, and all their operands.
 void CudaExpression::mark_seen(const std::vector<ValueId>& seen) {
   seen_.assign(graph_.values().size(), false);
   asked_ = seen_;
@@ -73,7 +73,7 @@ void CudaExpression::mark_seen(const std::vector<ValueId>& seen) {
   }
 }
 
-/// Whether it asks for a float's bits, and not only for a magnitude up to infinity's: `min(bits(x) & 0x7fffffff, c)`.
+/// Returns true if it asks for all of a float's bits; `min(bits(x) & 0x7fffffff, c)`, c up to infinity's, does not.
 bool CudaExpression::tells_nans_apart(ValueId id) const {
   if (!is_compute(id, Op::kBits)) return false;
   return !all_uses(id, [&](ValueId magnitude) {
@@ -82,7 +82,7 @@ bool CudaExpression::tells_nans_apart(ValueId id) const {
   });
 }
 
-/// Whether it is never NaN, and not negative: what the bits of a magnitude make, and sums of such.
+/// Returns true if it is never NaN, and not negative: a float made of the bits of a magnitude, or a sum of such.
 bool CudaExpression::is_number(ValueId id) const {
   const Value& value = graph_[id];
   if (value.kind == Value::Kind::kConstant) return value.number >= 0;
@@ -94,7 +94,7 @@ bool CudaExpression::is_compute(ValueId id, Op op) const {
   return graph_[id].kind == Value::Kind::kCompute && graph_[id].op == op;
 }
 
-/// Whether it is this operation of something and a constant between these.
+/// Returns true if it is this operation, and an operand is a constant between these.
 bool CudaExpression::has_constant(ValueId id, Op op, double least, double most) const {
   const auto fits = [&](ValueId argument) {
     const Value& value = graph_[argument];
@@ -184,7 +184,7 @@ std::string CudaExpression::operation(ValueId id) const {
                                           : call;
 }
 
-/// Whether a least or greatest float takes one instruction: of two zeros, or with NaN first, it would be another one.
+/// Returns true if the min or max of floats takes one instruction, which is wrong for two zeros or a NaN in front.
 bool CudaExpression::is_of_numbers(ValueId id) const {
   const Value& value = graph_[id];
   if ((value.op != Op::kMin && value.op != Op::kMax) || value.type != kFloatType) return false;
@@ -195,7 +195,7 @@ bool CudaExpression::is_of_numbers(ValueId id) const {
          (is_constant(value.arguments[0]) || is_constant(value.arguments[1]));
 }
 
-/// Division by a constant that needs no question about sizes; empty where it is not known.
+/// Division by a constant that needs no check of magnitudes; "" if that is not certain.
 std::string CudaExpression::division(ValueId id) const {
   const Value& value = graph_[id];
   const ValueId upper = value.arguments[0];
@@ -214,7 +214,7 @@ std::string CudaExpression::division(ValueId id) const {
   return is_small ? call("divide_whole") : "";
 }
 
-/// Whether a double is of floats and integers: sums, and products of so many.
+/// Returns true if the value is made of floats and integers by sums and products of at most so many factors.
 bool CudaExpression::is_mild(ValueId id, int factors) const {
   const Value& value = graph_[id];
   if (value.kind == Value::Kind::kSpread) return is_mild(value.arguments.front(), factors);
@@ -234,7 +234,7 @@ bool CudaExpression::is_mild(ValueId id, int factors) const {
   }
 }
 
-/// Integers of fewer bits lie in 32: where the range fits, nothing has to be done.
+/// Integers of fewer bits are kept in 32: if the range fits, no conversion is needed.
 std::string CudaExpression::conversion(ValueId id) const {
   const Value& value = graph_[id];
   const std::string operand = bare(value.arguments.front());
@@ -257,7 +257,7 @@ std::string CudaExpression::conversion(ValueId id) const {
   const Value& made = graph_[value.arguments.front()];
   if (from == kFloatType && !has_line(value.arguments.front())) {
     if (is_rounded(value.arguments.front())) return "round_" + word + "(" + bare(made.arguments.front()) + ")";
-    // A choice between that and zero.
+    // A choice between such a value and zero.
     if (made.kind == Value::Kind::kCompute && made.op == Op::kSelect && is_rounded(made.arguments[1]) &&
         !has_line(made.arguments[1]) && graph_[made.arguments[2]].kind == Value::Kind::kConstant &&
         graph_[made.arguments[2]].number == 0) {

@@ -10,11 +10,11 @@
 
 namespace casync::compll {
 
-/// The function of compll/ops/cuda that does the operation, for operands of this type.
+/// The function of compll/ops/cuda that computes the operation, for operands of this type.
 std::string_view cuda_function(Op op, ScalarType type);
 
-/// How values are written for CUDA: all of them are single elements. Operators are those of C++ where they mean the
-/// same; the functions are those of compll/ops/cuda/scalar.cuh, and of nan.cuh where a NaN's bits can be seen.
+/// Writes values in CUDA, each as a single element. Operators are those of C++ if they mean the same; functions are
+/// those of compll/ops/cuda/scalar.cuh, and of nan.cuh if a NaN's bits can be seen.
 class CudaExpression {
  public:
   /// The bits of `seen` leave the kernel, if they are floats.
@@ -23,23 +23,23 @@ class CudaExpression {
   /// A constant: `number` as its type's literal.
   static std::string literal(const Value& value);
 
-  /// The program's own word with the value's number, `scale_27`, or `v27`.
+  /// The program's name for it with the value's number, `scale_27`, or `v27`.
   std::string name(ValueId id) const;
 
-  /// What the value is where it is used: its name, a literal, or, for what is used once, its operation.
+  /// The text of a value where it is used: its name, a literal, or, if it is used once, its operation.
   std::string use(ValueId id) const;
 
-  /// The same where nothing binds stronger: between parentheses, behind `=`.
+  /// The same where nothing binds stronger: between parentheses, or after `=`.
   std::string bare(ValueId id) const;
 
   /// The operation itself, for the right side of its definition.
   std::string definition(ValueId id) const { return operation(id); }
 
-  /// Whether the value gets a line of its own.
+  /// Returns true if the value gets a line of its own.
   bool has_line(ValueId id) const;
 
-  /// Arithmetic whose NaN's bits can be seen is written with this before it: `Numbers::add`. What the program asks for
-  /// its bits itself stays as it is.
+  /// Sets a prefix for arithmetic whose NaN's bits can be seen: `Numbers::add`. Values whose bits the program itself
+  /// asks for have no prefix.
   void write_seen_as(const std::string& numbers);
 
   /// Marks a value as one that has a name although it is used once.
@@ -66,8 +66,8 @@ class CudaExpression {
   std::vector<int> uses_;
   std::vector<bool> kept_;
   std::vector<bool> seen_;   ///< floats whose bits can be seen
-  std::vector<bool> asked_;  ///< floats whose bits the program itself asks for, or those of what they become
-  std::string of_seen_;      ///< before the names of functions that make them
+  std::vector<bool> asked_;  ///< floats whose bits the program itself asks for, and their operands
+  std::string of_seen_;      ///< the prefix of functions that compute them
 };
 
 }  // namespace casync::compll

@@ -8,8 +8,8 @@
 
 namespace casync::compll {
 
-/// How many kernels are launched for a batch of gradients, and in how many stages one of them works that needs the
-/// whole vector: `on a GPU: encode 1 launch of 5 stages, decode 1 of 2`. "" where there is no CUDA text.
+/// The number of kernels launched for a batch of gradients, and the stages of those that need the whole vector: `on a
+/// GPU: encode 1 launch of 5 stages, decode 1 of 2`. "" if there is no CUDA text.
 std::string cuda_launches(const Program& program, const Source& source);
 
 }  // namespace casync::compll

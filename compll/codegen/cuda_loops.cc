@@ -9,7 +9,7 @@
 namespace casync::compll {
 namespace {
 
-/// What has to have a NaN's bits. Of finite elements only a transform and a state make one, which is then kept.
+/// The values that need a NaN's bits. With finite elements only transforms and states make a NaN, which is then kept.
 std::vector<ValueId> seen_of(const EncodeGraph& encode) {
   const bool keeps = encode.graph.has_transforms() || !encode.states.empty();
   return keeps ? values_of(outputs_of(encode)) : encode.sections;
@@ -51,7 +51,7 @@ void CudaLoops::write_pass(const Pass& pass) {
   write_tensor_results(pass);
 }
 
-/// What a pass computes and stores, for which the tensor's values have to be there.
+/// The values that a pass computes and stores, which the tensor's values have to precede.
 std::vector<ValueId> CudaLoops::targets_of(const Pass& pass) const {
   std::vector<ValueId> targets;
   for (const Phase& phase : pass.phases) {
@@ -78,7 +78,7 @@ std::vector<Output> CudaLoops::stores_of(const Pass& pass) const {
   return all;
 }
 
-/// Of the tensor, and not below what it has reduced: that is over. But the value that a reduction begins with is here.
+/// The tensor's values that these need: of a reduction the initial value, not the elements, which are over.
 ValueFlags CudaLoops::tensor_values(const std::vector<ValueId>& needed) const {
   ValueFlags in(graph_.values().size(), false);
   for (const ValueId id : needed) in[id] = true;
@@ -95,7 +95,7 @@ ValueFlags CudaLoops::tensor_values(const std::vector<ValueId>& needed) const {
   return in;
 }
 
-/// Where random numbers come from.
+/// Writes the sources of random numbers.
 void CudaLoops::write_random(const Pass& pass) {
   std::vector<ValueId> of_elements;
   bool any = false;
@@ -159,7 +159,7 @@ std::string CudaLoops::holds(const Condition& condition) const {
   return (condition.holds ? "" : "!") + text_.use(condition.value);
 }
 
-/// `.result()`, or with the value that a reduction by a function begins with.
+/// A reduction's result: `.result()`, with the initial value of a reduction by a function.
 std::string CudaLoops::result_of(ValueId id) const {
   const Value& value = graph_[id];
   if (!is_ordered(graph_, value)) return "of_block(" + reducer(id) + ", settings.block)";
@@ -199,7 +199,7 @@ void CudaLoops::write_draws(const Phase& phase, const ValueFlags& here) {
   }
 }
 
-/// A value of the loop's element.
+/// Writes a value of the loop's element.
 void CudaLoops::write_element(ValueId id, Loop loop) {
   const Value& value = graph_[id];
   if (!text_.has_line(id)) return;
@@ -245,7 +245,7 @@ void CudaLoops::write_lanes(const Phase& phase, const std::vector<ValueId>& redu
   if (is_for_one_choice) out_.close();
 }
 
-/// Sums without asking for NaN after each addition; where one comes out they are made again, exactly.
+/// Writes sums that do not check for NaN after each addition; if the result is NaN, they are computed again, exactly.
 void CudaLoops::write_lane_sums(const Phase& phase, const std::vector<ValueId>& reductions, const ValueFlags& here) {
   std::string any;
   for (const ValueId id : reductions) {
@@ -277,7 +277,7 @@ void CudaLoops::write_lane_loop(const Phase& phase, const std::vector<ValueId>& 
   out_.close();
 }
 
-/// Behind a pass: what it has reduced goes to the workspace.
+/// Writes the end of a pass: the results of its reductions go to the workspace.
 void CudaLoops::write_tensor_results(const Pass& pass) {
   for (const Phase& phase : pass.phases) {
     for (const ValueId id : phase.reductions) {

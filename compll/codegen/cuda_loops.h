@@ -22,16 +22,16 @@ class CudaLoops : protected CudaRoutine {
   /// Everything of one pass.
   void write_pass(const Pass& pass);
 
-  /// At a function's begin: what these need of the tensor, and pointers to the sections that are stored.
+  /// Writes a function's begin: the tensor's values that these need, and pointers to the sections that are stored.
   void write_preamble(const std::vector<ValueId>& needed, const std::vector<Output>& stores);
 
   const EncodeGraph& encode_;
-  std::vector<std::optional<Condition>> conditions_;  ///< without which a reduction is not needed
+  std::vector<std::optional<Condition>> conditions_;  ///< the conditions without which reductions are not needed
   cuda::Shape shape_;
-  std::map<ValueId, std::uint32_t> slots_;  ///< of reductions to one for the tensor
+  std::map<ValueId, std::uint32_t> slots_;  ///< the reductions to one value for the tensor
 
  private:
-  /// Whose text a loop's body is: four neighbours, or one element of a lane.
+  /// The elements that a loop's body works on: four neighbours, or one element of a lane.
   enum class Loop { kQuads, kLanes };
 
   std::vector<ValueId> targets_of(const Pass& pass) const;
@@ -62,8 +62,8 @@ class CudaLoops : protected CudaRoutine {
   void write_draws(const Phase& phase, const ValueFlags& here);
   void write_tensor_results(const Pass& pass);
 
-  std::set<ValueId> several_;  ///< what is written ahead of several loops of the pass
-  std::set<ValueId> kept_;     ///< those of them that a loop before has made
+  std::set<ValueId> several_;  ///< values written ahead of several loops of the pass
+  std::set<ValueId> kept_;     ///< the values among these that an earlier loop has made
 };
 
 }  // namespace casync::compll

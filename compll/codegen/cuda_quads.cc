@@ -85,7 +85,7 @@ Turned CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>
     out_.line("if (k < rest) " + reducer(id) + ".take(" + text_.bare(graph_[id].arguments.front()) + ");");
   }
   if (residual && !graph_.has_transforms()) {
-    // Where it is the rule that a residual is kept, the question costs more than what nobody keeps.
+    // If residuals are kept as a rule, the check costs more than computing a residual in vain.
     const bool asks = !program_.declares.feedback;
     if (asks) out_.open("if (keeps_back)");
     for (const ValueId id : phase.elements) {
@@ -98,7 +98,7 @@ Turned CudaLoops::write_quad_body(const Phase& phase, const std::vector<ValueId>
   return turned;
 }
 
-/// Elements that a loop needs whether a residual is kept or not: states are, as a rule.
+/// The elements that a loop needs even if no residual is kept: states are kept as a rule.
 std::vector<ValueId> CudaLoops::targets_of(const Phase& phase, const std::vector<ValueId>& reductions) const {
   std::vector<ValueId> targets;
   for (const ValueId id : reductions) targets.push_back(graph_[id].arguments.front());
@@ -108,8 +108,8 @@ std::vector<ValueId> CudaLoops::targets_of(const Phase& phase, const std::vector
   return targets;
 }
 
-/// What is made of the element's place alone, by several operations, and used with others: signs of a rotation. Where
-/// blocks are turned it is written ahead as they are.
+/// Finds values made of the element's place alone, by several operations, and used with others: signs of a rotation. In
+/// programs with transforms they are written ahead as those are.
 std::set<ValueId> CudaLoops::find_of_places() const {
   constexpr int kMany = 4;
   std::set<ValueId> found;
@@ -141,7 +141,7 @@ std::set<ValueId> CudaLoops::ahead_of_several(const Pass& pass) const {
   return several;
 }
 
-/// Of a unit that is one row what a loop before has made is still there.
+/// Writes values ahead of a loop. If the unit is one row, values that an earlier loop has kept are still there.
 Turned CudaLoops::write_own_ahead(const std::vector<ValueId>& targets) {
   Turned written;
   for (const ValueId id : ahead_of(targets)) {
@@ -159,7 +159,7 @@ Turned CudaLoops::write_own_ahead(const std::vector<ValueId>& targets) {
   return written;
 }
 
-/// With the GPU's own NaN first: one in the result means that it is made again, exactly.
+/// Writes the residual with the GPU's own NaN first: if the result has one, it is computed again, exactly.
 void CudaLoops::write_turned_residual(const Phase& phase, ValueId residual, Turned turned) {
   const bool asks = !program_.declares.feedback;
   if (asks) out_.open("if (keeps_back)");

@@ -8,10 +8,10 @@
 
 namespace casync::compll {
 
-/// Whether the order in which elements are taken can be seen in the result.
+/// Returns true if the order in which elements are taken can be seen in the result.
 bool is_ordered(const Graph& graph, const Value& reduction);
 
-/// The class of compll/ops/cuda/reducers.cuh that does it. Nothing: there is none.
+/// The class of compll/ops/cuda/reducers.cuh that reduces so; empty if there is none.
 std::optional<std::string> cuda_reducer(const Graph& graph, const Value& reduction);
 
 }  // namespace casync::compll

@@ -7,7 +7,7 @@
 
 namespace casync::compll {
 
-/// struct Result: four neighbours of what was decoded become those of the gradient, and states what they become. Throws
+/// Writes struct Result: it computes four neighbours of the gradient from decoded ones, and the new states. Throws
 /// CannotWriteCuda.
 void write_cuda_result(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
 

@@ -48,7 +48,7 @@ class CudaRoundsText {
     return "part.scratch<" + type + ">(layout." + word("stored", index) + ")";
   }
 
-  /// How many floats are exchanged, and where in theirs states lie and what turns keep for later ones.
+  /// Writes the numbers of floats exchanged, and the offsets of states and of values that turns keep for later ones.
   void write_layout() {
     out_.line("/// What is exchanged, and where states and what turns keep for later ones begin: in floats.");
     std::string names;
@@ -76,7 +76,7 @@ class CudaRoundsText {
     out_.line("stored = places.end() / 4;");
   }
 
-  /// How many stages it takes.
+  /// Returns the number of stages.
   std::uint32_t write_turn(std::size_t turn) {
     std::vector<VariableId> kept;
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
@@ -111,7 +111,7 @@ class CudaRoundsText {
     }
   }
 
-  /// Of several places that a variable is wanted at the first is where it is made.
+  /// Announces the addresses at which variables are wanted; the first one of a variable is where it is made.
   void want(CudaWholeRoutine& text, std::size_t turn) {
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
       if (plan_.stored_in[i] == turn) text.want_at(plan_.stored[i], stored_at(i));
@@ -123,7 +123,7 @@ class CudaRoundsText {
     }
   }
 
-  /// What is at no place it was wanted at is copied there.
+  /// Copies a variable to an address unless it was made there.
   void put(CudaWholeRoutine& text, VariableId id, const std::string& address) {
     const Type& type = type_of(id);
     if (text.is_at_place(id, address)) return;
@@ -150,7 +150,7 @@ class CudaRoundsText {
 
   void put_result(CudaWholeRoutine& text, const Term& given) {
     for (std::size_t i = 0; i < routine_.states_then.size(); ++i) put_state(text, i);
-    // The result may lie where the gradient does: while somebody reads that, it is put elsewhere.
+    // The result may be in the gradient's memory: if a step reads the gradient, it is made elsewhere.
     const bool waits = text.uses(routine_.gradient);
     const std::string made = waits ? text.memory("float", "made", "4 * n") : "in_global(part.segment.out)";
     text.add(text.ready_to_share(given), [&, made] {
@@ -201,7 +201,7 @@ class CudaRoundsText {
     write_sizes_kernel(program_.declares.name, members, out_);
   }
 
-  /// What the host has to know.
+  /// Writes the table that the host needs.
   void write_table(const std::vector<std::string>& kernels) {
     const std::string layout = layout_on_host();
     const std::string lambda = "[](const Matrix& n, const Settings& settings) -> uint64_t { return ";

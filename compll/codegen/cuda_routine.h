@@ -15,14 +15,14 @@
 
 namespace casync::compll {
 
-/// Thrown and caught inside the back end only, after the reason has been noted.
+/// Thrown and caught inside the back end only, after the reason was added to the diagnostics.
 struct CannotWriteCuda {};
 
 using ValueFlags = std::vector<bool>;
-/// Values of a thread's four neighbours that have been written before the loop over these.
+/// Values of a thread's four neighbours that are written ahead of the loop over these.
 using Turned = std::set<ValueId>;
 
-/// What the texts of encode and decode share.
+/// The part that the texts of encode and decode share.
 class CudaRoutine {
  protected:
   CudaRoutine(const Program& program, const Graph& graph, const std::vector<ValueId>& seen, Writer& out,
@@ -41,7 +41,7 @@ class CudaRoutine {
     out_.line("const " + type_text(value.type) + " " + text_.name(id) + " = " + right + ";");
   }
 
-  /// All of `domain` that these are made of.
+  /// All values of `domain` that these are made of.
   ValueFlags below(const std::vector<ValueId>& targets, Domain domain) const {
     ValueFlags in(graph_.values().size(), false);
     const auto want = [&](ValueId id) { in[id] = in[id] || graph_[id].domain == domain; };
@@ -53,10 +53,10 @@ class CudaRoutine {
     return in;
   }
 
-  /// Whether a value is written for all four neighbours before a loop that needs it.
+  /// Returns true if a value is written for all four neighbours ahead of a loop that needs it.
   bool is_ahead(ValueId id) const { return graph_[id].kind == Value::Kind::kTransform || of_places_.contains(id); }
 
-  /// The elements that these are made of, and no further than to those that are written ahead.
+  /// The elements that these are made of, down to those that are written ahead.
   ValueFlags up_to_ahead(const std::vector<ValueId>& targets) const {
     ValueFlags in(graph_.values().size(), false);
     const auto want = [&](ValueId id) { in[id] = in[id] || graph_[id].domain == Domain::kElement; };
@@ -69,7 +69,7 @@ class CudaRoutine {
     return in;
   }
 
-  /// What turns blocks of the sizes that transforms have.
+  /// Writes the objects that transform blocks, one for each size.
   void write_hadamards() {
     std::set<std::string> known;
     for (const Value& value : graph_.values()) {
@@ -89,8 +89,8 @@ class CudaRoutine {
     }
   }
 
-  /// What these are made of that is written ahead, but for what is there: for each a loop, for a transform one that
-  /// makes what it takes, then the transform with numbers of this kind. `element` writes a value of such a loop.
+  /// Writes the operands of these that are written ahead and not in `there`, each by a loop. For a transform the loop
+  /// computes its operand; the transform with numbers of this kind follows. `element` writes a loop's value.
   void write_ahead(const std::vector<ValueId>& targets, const std::string& numbers, Turned& there,
                    const std::function<void(ValueId)>& element) {
     for (const ValueId id : ahead_of(targets)) {
@@ -124,7 +124,7 @@ class CudaRoutine {
     return ahead;
   }
   std::string quad_type(ValueId id) const { return "Quad<" + type_text(graph_[id].type) + "> "; }
-  /// A thread's four neighbours of a state, and what they become.
+  /// A thread's four neighbours of a state, and their new values.
   static std::string state(std::uint32_t index) { return "state" + std::to_string(index); }
   static std::string state_then(std::uint32_t index) { return state(index) + "_then"; }
   /// No name of a program's value ends like this.
@@ -142,7 +142,7 @@ class CudaRoutine {
   std::string section(std::uint32_t index) const { return section_word(program_, index) + "_at"; }
 
  public:
-  /// The section's name and its number: neither a keyword nor one of the text's own names, whatever the program says.
+  /// The section's name and its number: neither a keyword nor one of the text's own names, in any program.
   static std::string section_word(const Program& program, std::uint32_t index) {
     return program.sections[index].name + "_" + std::to_string(index);
   }
@@ -158,7 +158,7 @@ class CudaRoutine {
     if (value.type == kDoubleType) return "load_double" + at;
     return from_code(value.type, "load_one<" + bits + ">" + at);
   }
-  /// An element from the bits it is stored in.
+  /// An element, from the bits that store it.
   static std::string from_code(ScalarType type, const std::string& code) {
     switch (type.kind) {
       case ScalarType::Kind::kFloat: return "from_bits(" + code + ")";
@@ -176,8 +176,8 @@ class CudaRoutine {
   Writer& out_;
   Diagnostics& diagnostics_;
   CudaExpression text_;
-  std::set<ValueId> of_places_;  ///< written ahead, because an element's place is all that they are made of
-  std::string all_there_ = "Work::kIsAllThere";  ///< whether all of a row is there
+  std::set<ValueId> of_places_;                  ///< values written ahead: made of the element's place alone
+  std::string all_there_ = "Work::kIsAllThere";  ///< true if all of a row exists
 };
 
 }  // namespace casync::compll

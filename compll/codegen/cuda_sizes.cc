@@ -11,7 +11,7 @@
 namespace casync::compll {
 namespace {
 
-/// Blocks of elements, as text. Vectors are no blocks: they end where they end.
+/// Blocks of elements, as text. Vectors are no blocks: their ends need not be those of a tile.
 std::set<std::string> blocks_of(const Program& program, const CudaWholeRoutine& text) {
   std::set<std::string> all;
   const auto note_type = [&](const Type& type) {

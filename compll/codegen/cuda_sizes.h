@@ -11,11 +11,11 @@
 
 namespace casync::compll {
 
-/// Text for the sizes that a program computes, members size_0 and so on of Lengths, and for how many elements a tile
-/// has: whole blocks of all sizes, at least `tile`, of which the five trits of a byte are one.
+/// Writes the sizes that a program computes, members size0 and so on of Lengths, and the number of elements in a tile:
+/// whole blocks of all sizes, at least `tile`. The five trits of a byte count as a block.
 void write_cuda_sizes(const Program& program, const std::string& tile, Writer& out, Diagnostics& diagnostics);
 
-/// The kernel casync_NAME_sizes: which members of Sizes it sets, and to what.
+/// Writes the kernel casync_NAME_sizes: `members` are the members of Sizes that it sets, and their values.
 void write_sizes_kernel(const std::string& codec, const std::vector<std::pair<std::string, std::string>>& members,
                         Writer& out);
 

@@ -10,7 +10,7 @@
 namespace casync::compll {
 namespace {
 
-/// Operators of int may not wrap, and a compiler may contract those of floats.
+/// Operators of int must not wrap, and a compiler may contract those of floats.
 std::string_view term_sign(Op op, ScalarType type) {
   const bool computes = op == Op::kAdd || op == Op::kSubtract || op == Op::kMultiply || op == Op::kDivide;
   return computes && type.kind != ScalarType::Kind::kUint ? "" : sign_of(op, type);
@@ -26,7 +26,7 @@ std::string_view term_function(Op op, ScalarType type) {
   }
 }
 
-/// One word, or one call.
+/// Text that is one word or one call, in parentheses otherwise.
 std::string closed(const std::string& text) {
   if (text.find_first_of(" !~") == text.npos) return text;
   const std::size_t open = text.find('(');

@@ -8,19 +8,19 @@
 
 namespace casync::compll {
 
-// How a term's operation is written for CUDA, of operands that are text. The functions are those of
-// compll/ops/cuda/scalar.cuh and nan.cuh: whatever is computed may be stored, so a NaN has the bits of the CPU's.
+// Writes a term's operation in CUDA; operands are text. The functions are those of compll/ops/cuda/scalar.cuh and
+// nan.cuh: as any result may be stored, a NaN has the bits of the CPU's.
 
-/// So many elements' bytes: `4 * n`.
+/// The bytes of so many elements: `4 * n`.
 std::string cuda_bytes(const std::string& count, ScalarType type);
-/// What a section's functions are told of its elements: their bits, or `kTrits`.
+/// The width of a section's elements in calls of its functions: their bits, or `kTrits`.
 std::string cuda_width(ScalarType type);
 std::string cuda_literal(ScalarType type, double number);
 std::string cuda_conversion(ScalarType from, ScalarType to, const std::string& operand);
-/// Of an arithmetic operation on one value, `from` being its last operand's type.
+/// An arithmetic operation on single values; `from` is its last operand's type.
 std::string cuda_operation(Op op, ScalarType from, const std::vector<std::string>& operands);
 
-/// Bits of the least magnitude that the program calls not finite.
+/// Bits of the least magnitude that is not finite in the program.
 std::string overflow_bits_text(const Program& program);
 
 }  // namespace casync::compll

@@ -160,7 +160,7 @@ class CudaWholeText {
     return text.stages();
   }
 
-  /// Whether elements of other tiles may be read.
+  /// Returns true if the routine may read elements of other tiles.
   static bool reads_elsewhere(const Routine& routine) {
     bool any = false;
     for_each_term(routine, [&](const Term& each) {
@@ -183,7 +183,7 @@ class CudaWholeText {
       out_.line("fill(part, n, " + array + ", " + made + ");");
     });
     keep_states(text, routine);
-    // Last, as it may be what was read: by the tile itself, or by others, which then have to be done with it.
+    // Comes last, as it may overwrite the operand, which the tile itself reads, or others, which then have to be done.
     text.add_own(text.stages() - (reads_elsewhere(routine) ? 0 : 1), [&, made] {
       out_.line("__syncthreads();");
       out_.line("fill(part, n, Array<float>{" + made +
@@ -196,7 +196,7 @@ class CudaWholeText {
   const Program& program_;
   Writer& out_;
   Diagnostics& diagnostics_;
-  bool keeps_residual_ = true;  ///< each of its encoders
+  bool keeps_residual_ = true;  ///< true if each of its encoders does
 };
 
 std::string kernel_name(const Program& program, const std::string& function) {
@@ -219,7 +219,7 @@ void write_kernel(Writer& out, const std::string& name, const std::string& funct
   out.line("");
 }
 
-/// What the host has to know of a kernel.
+/// Writes the entry of a kernel in the table that the host needs.
 std::string table_entry(const Program& program, const std::string& function) {
   const std::string type = capitalized(function);
   const auto bytes = [&](const std::string& which) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// States that are an array changed at some places, as `unsent = scatter(place, 0, all)`: the array is made where the
-// state will be, and changed there when nobody looks at it any more. Nothing is copied. So it is with a residual that
-// differs from what was encoded at the places that are sent.
+// States that are an array changed at some places, as `unsent = scatter(place, 0, all)`: the array is made in the
+// state's memory, and changed there when no step reads it any more. Nothing is copied. The same holds for a residual
+// that differs from the encoded vector at the places that are sent.
 #include <algorithm>
 
 #include "compll/codegen/cuda_whole_routine.h"
@@ -13,12 +13,12 @@ namespace {
 
 using Steps = std::vector<const Step*>;
 
-/// The steps of a routine, which a variable may be known to by several names.
+/// The steps of a routine, in which a variable may have several names.
 class Reads {
  public:
   explicit Reads(const Steps& steps) : steps_(steps) {}
 
-  /// The step that makes the variable; null: it is given.
+  /// The step that makes the variable; null: a parameter of the routine.
   const Step* step_of(VariableId id) const {
     for (const Step* step : steps_) {
       if (std::find(step->variables.begin(), step->variables.end(), id) != step->variables.end()) return step;
@@ -27,7 +27,7 @@ class Reads {
   }
   bool is(const Term& term, VariableId id) const { return term.op == Op::kVariable && first_name(term.variable) == id; }
 
-  /// visit(term) for all that is read of variables: their sizes are no part of that.
+  /// Calls visit(term) for all terms that are read; a variable's size is not.
   template <class Visit>
   void for_each(const Term& term, const Visit& visit) const {
     if (term.op == Op::kSize) return;
@@ -47,7 +47,7 @@ class Reads {
     return found;
   }
 
-  /// The variables that it is made of, and itself.
+  /// The variable itself, and all variables that it is made of.
   std::set<VariableId> made_of(VariableId id) const {
     std::set<VariableId> all;
     Steps::size_type done = 0;
@@ -71,10 +71,10 @@ class Reads {
   const Steps& steps_;
 };
 
-/// How a routine uses an array that is to be changed at `places`, and the step that does it, if it is one.
+/// The uses of an array that is to be changed at `places` by a step, or by none.
 class UsesOfChanged {
  public:
-  /// `kept`: variables whose arrays a `map` puts into memory.
+  /// `kept`: variables whose arrays a `map` stores in memory.
   UsesOfChanged(const Steps& steps, const Routine& routine, VariableId array, VariableId places,
                 const std::set<VariableId>& kept)
       : steps_(steps),
@@ -85,7 +85,7 @@ class UsesOfChanged {
         kept_(kept),
         before_(reads_.made_of(places)) {}
 
-  /// Whether all of them are over before `change` can begin, or look at the places that are changed and nothing else.
+  /// Returns true if all uses are over when `change` can begin, or read nothing but the places that are changed.
   bool allow(const Step* change) const {
     for (const TermPtr& section : routine_.sections) {
       if (!looks_at_places(*section)) return false;
@@ -101,7 +101,7 @@ class UsesOfChanged {
   }
 
  private:
-  /// Whether the places are made of what the step puts into memory, or of what others make of it and put there.
+  /// Returns true if the places depend on what the step stores in memory, or on values made of it and stored.
   bool is_over(const Step& step) const {
     const VariableId made = step.variables.front();
     const Op op = step.value->op;
@@ -116,7 +116,7 @@ class UsesOfChanged {
            std::all_of(term.arguments.begin(), term.arguments.end(),
                        [&](const TermPtr& each) { return reads_by_reducing(*each); });
   }
-  /// Whether all who look at what is computed where it is used are over.
+  /// Returns true if all steps that read this value, computed where it is used, are over.
   bool is_over_for_all(VariableId id) const {
     const auto reads = [&](const Term& term) { return reads_.any(term, id); };
     return std::none_of(routine_.sections.begin(), routine_.sections.end(),
@@ -127,7 +127,7 @@ class UsesOfChanged {
            });
   }
 
-  /// Whether the array is looked at by nothing but `array[place]` for each of the places, if at all.
+  /// Returns true if the term reads the array only as `array[place]` for each of the places, if at all.
   bool looks_at_places(const Term& term) const {
     if (!reads_.any(term, array_)) return true;
     if (term.op != Op::kMap) return false;
@@ -150,7 +150,7 @@ class UsesOfChanged {
     return reads == at_place;
   }
 
-  /// Whether what the step makes of the places' elements goes to sections and to the change, element by element.
+  /// Returns true if the step's result for the places goes to sections and to the change, element by element.
   bool goes_out(const Step& step, const Step* change) const {
     if (step.variables.size() != 1) return false;
     const VariableId id = step.variables.front();
@@ -180,7 +180,7 @@ class UsesOfChanged {
 
 }  // namespace
 
-/// From the last one on: what is made of an array may be wanted in memory itself, and then is over with it.
+/// Goes from the last step to the first: an array that is stored for its own change ends uses of earlier arrays.
 void CudaWholeRoutine::find_changed() {
   std::set<VariableId> kept;
   for (auto at = steps_of_program_.rbegin(); at != steps_of_program_.rend(); ++at) {
@@ -200,7 +200,7 @@ void CudaWholeRoutine::find_changed() {
   }
 }
 
-/// Whether a `map` makes it that several look at.
+/// Returns true if a `map` makes it and several steps read it.
 bool CudaWholeRoutine::is_made_in_memory(VariableId id) const {
   return uses_[id] > 1 && std::any_of(steps_of_program_.begin(), steps_of_program_.end(), [&](const Step* step) {
            return step->variables.size() == 1 && step->variables.front() == id && step->value->op == Op::kMap;
@@ -219,7 +219,7 @@ void CudaWholeRoutine::plan_changes() {
     const std::string address =
         places_.at(step->variables.front()) + " at." + values_.at(made_as(term.arguments[2]->variable)).name + ")";
     const std::uint32_t stage = std::max({stages_ - 1, ready_to_share(places), ready_to_share(values)});
-    // Who has looked at the places' elements in this stage has the same share of them.
+    // Steps of this stage that read the places' elements have the same share of them.
     add(stage, [=, this, &term] {
       out_.line("__syncthreads();");
       write_change(term, address);
@@ -227,7 +227,7 @@ void CudaWholeRoutine::plan_changes() {
   }
 }
 
-/// Of a codec that sends places and what is there: only there decoding leaves something else than all.
+/// The places and values that a codec sends, if it does: elsewhere its residual is the encoded vector.
 std::optional<CudaWholeRoutine::Sent> CudaWholeRoutine::places_of_residual() const {
   const Routine& decode = program_.decode;
   const Term& given = *decode.result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of what programs that exchange do with their gradient as a matrix. A product reads rows and columns that
-// other tiles have made, and so does whoever reads the product.
+// The plan of steps that use the gradient as a matrix, in programs that exchange. A product reads rows and columns that
+// other tiles have made, and so do steps that read the product.
 #include <algorithm>
 
 #include "compll/codegen/cuda_terms.h"
@@ -12,7 +12,7 @@
 namespace casync::compll {
 namespace {
 
-constexpr std::size_t kOuterCost = 20;  // operations for an element of a few vectors' product
+constexpr std::size_t kOuterCost = 20;  // operations for an element of a product of a few vectors
 
 bool is_n_floats(const Type& type) {
   return type.extent && type.extent->kind == Extent::Kind::kElements && type.element == kFloatType;
@@ -28,7 +28,7 @@ void CudaWholeRoutine::define(const Planned& planned) {
   if (defined_.insert(planned.name).second) planned.define();
 }
 
-/// What is computed where it is used is computed once, into memory.
+/// Computes an array once, into memory, instead of where it is used.
 void CudaWholeRoutine::keep(const Type& type, Planned& planned, std::optional<VariableId> id) {
   const Planned each = planned;
   const std::string name = each.name + "_kept", element = type_text(type.element);
@@ -43,13 +43,13 @@ void CudaWholeRoutine::keep(const Type& type, Planned& planned, std::optional<Va
   if (is_of_blocks(type)) planned.ready.own = stage + 1;
 }
 
-/// Of an array that is read many times.
+/// Stores an array that is read many times.
 void CudaWholeRoutine::keep_computed(const Term& term) {
   Planned& planned = planned_of(term);
   if (planned.computed) keep(term.type(), planned, {});
 }
 
-/// Whether the first that looks at a matrix is a product with it: it puts elements there as it computes them.
+/// Returns true if the first use of a matrix is a product with it, which stores its elements as it computes them.
 bool CudaWholeRoutine::is_filled_by_product(VariableId id) const {
   if (!is_n_floats(program_.variables[id].type)) return false;
   bool is_made = false;
@@ -113,7 +113,7 @@ void CudaWholeRoutine::plan_outer_product(const Term& term, Planned& planned, co
   if (id && uses_[*id] > 1) keep(term.type(), planned, id);
 }
 
-/// The last tile to have copied its elements does all of it: each vector needs those before it.
+/// Plans `orthonormalize`: the last tile to have copied its elements does all of it, as each vector needs earlier ones.
 void CudaWholeRoutine::plan_orthonormalize(const Term& term, Planned& planned, const std::string& name,
                                            std::optional<VariableId> id) {
   const Term& of = *term.arguments[0];
@@ -143,7 +143,7 @@ void CudaWholeRoutine::plan_vector_reduction(const Term& term, Planned& planned,
   const std::string address = memory(type, name, cuda_bytes(vectors, element));
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::uint32_t stage = std::max(ready(of).all, initial != nullptr ? ready_of_scalar(*initial) : 0);
-  // Of a vector that is not there the end of 32 bits' range becomes that of the own one.
+  // For an empty vector converts the end of 32 bits' range to that of the element's type.
   const std::string narrow =
       !is_narrowed(term) ? ""
                          : ", [](" + type + " x) { return " + cuda_conversion({element.kind, 32}, element, "x") + "; }";

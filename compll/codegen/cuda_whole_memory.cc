@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a whole-vector function's arrays lie, and which stage makes them.
+// The memory of a whole-vector function's arrays, and the stages that make them.
 #include "compll/codegen/cuda_whole_routine.h"
 
 #include "compll/codegen/cuda_terms.h"
@@ -50,8 +50,8 @@ void CudaWholeRoutine::plan_input(const std::string& kind, const std::string& ar
   });
 }
 
-/// A step before all others of the first stage, which has the input's elements at hand as it takes them: `write` gets
-/// what takes them. Behind it they are in memory.
+/// Adds a first step to the first stage, which has the input's elements at hand as it takes them: `write` gets the text
+/// that takes them. After the step they are in memory.
 void CudaWholeRoutine::take_input_with(const std::function<void(const std::string&)>& write,
                                        std::function<void()> finish) {
   const std::string input = input_ + "(" + input_arguments_ + ", " + values_.at(routine_.gradient).name + ")";

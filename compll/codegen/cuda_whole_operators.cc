@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan of operators that make arrays in memory, and of reductions: which stages they take, and what lies where.
+// The plan of operators that make arrays in memory, and of reductions: their stages, and the layout of their memory.
 #include <algorithm>
 
 #include "compll/codegen/cuda_terms.h"
@@ -10,7 +10,7 @@
 
 namespace casync::compll {
 
-/// The class that reduces so, and whether the order can be seen.
+/// The class that reduces so; sets `ordered` if the order can be seen.
 std::string CudaWholeRoutine::reducer(const Term& term, bool& ordered) {
   const ScalarType type = term.arguments.front()->type().element;
   const std::string of = "<" + type_text(type) + ">";
@@ -32,7 +32,7 @@ std::string CudaWholeRoutine::reducer(const Term& term, bool& ordered) {
   refuse(term.at, "this reduction");
 }
 
-/// A function to reduce by is a struct before the stages: it sees nothing but its arguments.
+/// Names a function to reduce by: a struct ahead of the stages, which sees nothing but its arguments.
 std::string CudaWholeRoutine::function(const Term& term) {
   std::string& name = functions_[&term];
   if (!name.empty()) return name;
@@ -57,13 +57,13 @@ void CudaWholeRoutine::write_function(const Term& term) {
   out_.forget_line();
 }
 
-/// Whether what reduces 32 bits may give what the type does not have: of nothing the end of their range.
+/// Returns true if a reduction of nothing gives an end of 32 bits' range, which the element's type does not have.
 bool CudaWholeRoutine::is_narrowed(const Term& term) {
   const ScalarType element = term.type().element;
   return (term.reducer == Reducer::kMin || term.reducer == Reducer::kMax) && element.is_integer() && element.bits != 32;
 }
 
-/// What a call begins with that not all parameters ask for.
+/// The condition in front of a call that not all parameters need.
 std::string CudaWholeRoutine::only_if_needed(const Term& term) {
   const auto found = needed_if_.find(&term);
   if (found == needed_if_.end()) return "";
@@ -79,7 +79,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
   const std::string slot = memory("uint64_t", name, "8", ordered ? Zeros::kNone : Zeros::kCleared);
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
   const std::string count = size(of.type()), part = part_of(of.type());
-  // Chunks are shared in another way than elements.
+  // Chunks are shared otherwise than elements.
   const std::uint32_t shared = ordered && part != "part" ? ready(of).all : ready_to_share(of);
   const std::uint32_t stage = std::max(shared, initial != nullptr ? ready_of_scalar(*initial) : 0);
   if (!ordered && is_reduced_with_input(term, stage)) {
@@ -115,7 +115,7 @@ void CudaWholeRoutine::plan_reduction(const Term& term) {
                         [=, this] {
                           std::string value =
                               (ordered ? "out_of_slot<" + type + ">" : by + "::value_of") + "(load_slot(" + slot + "))";
-                          // Of nothing it is an end of 32 bits' range, which becomes that of the own one.
+                          // Converts the result of nothing, an end of 32 bits' range, to that of the own type.
                           if (narrowed) value = cuda_conversion({element.kind, 32}, element, value);
                           out_.line("const " + type + " " + name + " = " + value + ";");
                         },
@@ -140,7 +140,7 @@ void CudaWholeRoutine::plan_block_reduction(const Term& term, Planned& planned, 
   planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
 }
 
-/// Whether two numbers are compared by what they are: `a < b`, or `a > b`.
+/// Returns true if the function compares the two numbers themselves: `a < b`, or `a > b`.
 bool CudaWholeRoutine::compares_numbers(const Term& term) {
   const ScalarType element = term.type().element;
   if (element == kDoubleType || element == kBoolType) return false;
@@ -205,7 +205,7 @@ void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::
   planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
 }
 
-/// Whether none of these places is there twice: an operator has made them so, here or before they were sent.
+/// Returns true if no place occurs twice: an operator has made them so, here or in the routine that sent them.
 bool CudaWholeRoutine::is_distinct(const Term& places) const {
   const auto picks = [](const auto& self, const Routine& routine, const Term& term) -> bool {
     if (term.op == Op::kLargest || term.op == Op::kWhere) return true;
@@ -230,7 +230,7 @@ std::string CudaWholeRoutine::array_of_values(const Term& values) {
   return values.type().is_array() ? array(values) : "[&](uint64_t) { return " + scalar(values) + "; }";
 }
 
-/// What `scatter` does to the array at this address, at places of which none is there twice.
+/// Writes the change of `scatter` to the array at this address; no place occurs twice.
 void CudaWholeRoutine::write_change(const Term& term, const std::string& address) {
   const Term& places = *term.arguments[0];
   const ScalarType element = term.type().element;

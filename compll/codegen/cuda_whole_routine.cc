@@ -11,9 +11,9 @@
 namespace casync::compll {
 namespace {
 
-// What takes more operations than this, or is made of more than one array, is computed once where it is used again.
+// An array that costs more operations than this, or reads more than one array, is computed once if it is used again.
 constexpr std::size_t kCheap = 8;
-constexpr std::size_t kArray = 6;  // operations that reading another array counts as
+constexpr std::size_t kArray = 6;  // operations that count for reading another array
 
 std::vector<const Step*> all_of(const std::vector<Step>& steps) {
   std::vector<const Step*> all;
@@ -22,7 +22,7 @@ std::vector<const Step*> all_of(const std::vector<Step>& steps) {
   return all;
 }
 
-/// Whether an element takes random numbers.
+/// Returns true if an element takes random numbers.
 bool draws(const Body& body) {
   bool any = false;
   for_each_term(body, [&](const Term& each) { any |= is_random(each); });
@@ -79,7 +79,7 @@ void CudaWholeRoutine::count_uses(const Body& body) {
   for (const TermPtr& result : body.results) count_uses(*result);
   count_uses(all_of(body.steps));
 }
-/// From the last one on: what nobody uses uses nothing.
+/// Goes from the last step to the first: a variable without uses uses nothing.
 void CudaWholeRoutine::count_uses(const std::vector<const Step*>& steps) {
   for (std::size_t i = steps.size(); i-- > 0;) {
     std::size_t uses = 0;
@@ -88,7 +88,7 @@ void CudaWholeRoutine::count_uses(const std::vector<const Step*>& steps) {
   }
 }
 
-/// The variable whose value this one is by another name.
+/// The variable that this one is another name of.
 VariableId CudaWholeRoutine::made_as(VariableId id) const {
   for (const Step* step : steps_of_program_) {
     if (step->variables.front() == id && step->value->op == Op::kVariable) return made_as(step->value->variable);
@@ -96,7 +96,7 @@ VariableId CudaWholeRoutine::made_as(VariableId id) const {
   return id;
 }
 
-/// Roughly how many operations an element takes.
+/// The rough number of operations for an element.
 std::size_t CudaWholeRoutine::cost(const Term& term) const {
   if (term.op == Op::kVariable) {
     const auto found = values_.find(term.variable);
@@ -155,12 +155,12 @@ bool CudaWholeRoutine::is_of_blocks(const Type& type) {
   return type.extent && type.extent->kind == Extent::Kind::kBlocks;
 }
 
-/// Who has how much of an array: one that is shorter than the vector all tiles alike.
+/// The share of an array that a tile has: equal shares if the array's size is computed.
 std::string CudaWholeRoutine::part_of(const Type& type) {
   return type.extent && type.extent->kind == Extent::Kind::kSized ? "part.evenly()" : "part";
 }
 
-/// When tiles can share an array's elements among them. What there is for each block its own tile has first.
+/// The stage in which tiles can share an array's elements. An array with one for each block is first its own tile's.
 std::uint32_t CudaWholeRoutine::ready_to_share(const Term& term) const {
   return is_of_blocks(term.type()) ? ready(term).all : ready(term).own;
 }
@@ -263,7 +263,7 @@ void CudaWholeRoutine::plan_map(const Term& term, std::size_t result, Planned& p
              name, cost(term), true};
 }
 
-/// Where an array is made: at the place it is wanted at, or in memory of its own.
+/// The address at which an array is made: the one it is wanted at, or memory of its own.
 std::string CudaWholeRoutine::address_for(std::optional<VariableId> id, const std::string& word, const Type& type) {
   const bool is_wanted = id && places_.count(*id) != 0;
   if (is_wanted) made_at_place_.insert(*id);
@@ -272,7 +272,7 @@ std::string CudaWholeRoutine::address_for(std::optional<VariableId> id, const st
   return is_wanted ? places_.at(*id) + " " + own + ")" : "part.at<" + type_text(type.element) + ">(" + own + ")";
 }
 
-/// The array is computed once, into memory.
+/// Plans an array that is computed once, into memory.
 void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::string& name,
                                  std::optional<VariableId> id) {
   const std::string type = type_text(term.type().element), count = size(term.type());

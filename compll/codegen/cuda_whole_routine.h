@@ -16,62 +16,62 @@
 
 namespace casync::compll {
 
-/// The stage in which an array can be read first: its own tile's elements, and anyone's.
+/// The first stage in which an array can be read: its own tile's elements, and anyone's.
 struct Ready {
   std::uint32_t own = 0, all = 0;
 };
 
-/// One routine of a program as a struct whose functions are its stages. First a plan is made: what each
-/// value is, which stage a step belongs to, where in memory its result lies. Then each stage is written with what it
-/// refers to.
+/// One routine of a program as a struct whose functions are its stages. First a plan is made: each value's definition,
+/// each step's stage, and the place in memory of its result. Then each stage is written with the names that it refers
+/// to.
 class CudaWholeRoutine {
  public:
   CudaWholeRoutine(const Program& program, const Routine& routine, Writer& out, Diagnostics& diagnostics);
-  /// One turn of a routine that exchanges; `kept` are variables that are wanted besides what the turn hands out.
+  /// One turn of a routine that exchanges; `kept`: variables that are wanted besides the turn's result.
   CudaWholeRoutine(const Program& program, const TurnPlan& turn, const std::vector<VariableId>& kept, Writer& out,
                    Diagnostics& diagnostics);
   virtual ~CudaWholeRoutine() = default;
 
   // The plan, in the order of the program.
 
-  /// The variable is memory whose address is this expression, from a stage on; one that is no array is what is there.
+  /// Binds the variable to memory at this address, from a stage on; one that is no array is the value there.
   void plan_memory(VariableId id, const std::string& address, Ready ready = {});
   void plan_section(VariableId id, const Type& type, const std::string& address);
-  /// The variable's array is wanted at this address, should it be made in memory. An address that ends in a comma is a
-  /// call without its last argument, which is memory for whoever does not want it.
+  /// Wants the variable's array at this address, if it is made in memory. An address that ends in a comma is a call
+  /// without its last argument, which is memory for use if the caller does not want the array.
   void want_at(VariableId id, const std::string& address);
-  /// What is encoded is taken first of all, by itself or by the step that looks at it first.
+  /// Plans taking the input: ahead of all steps, by itself or by the step that reads the input first.
   void plan_input(const std::string& kind, const std::string& arguments);
   bool is_distinct(const Term& places) const;
-  /// Whether it has been made there: of several addresses it was wanted at, it is at the first.
+  /// Returns true if the array was made at this address; of several wanted addresses it is made at the first.
   bool is_at_place(VariableId id, const std::string& address) const {
     return made_at_place_.count(made_as(id)) != 0 && places_.at(made_as(id)) == address;
   }
-  /// Before the steps: which of what is wanted is another array that is changed at some places. It is made where it is
-  /// wanted, and changed behind all else, by `plan_changes`.
+  /// Called ahead of the steps: finds wanted arrays that are another array changed at some places. That array is made
+  /// at the wanted address, and `plan_changes` changes it after all steps.
   void find_changed();
   void plan_changes();
-  /// Behind all else: the residual, if it is kept; false: decoding does not tell it in time.
+  /// Called after all steps: plans the residual, if it is kept; returns false if decoding has to subtract.
   bool plan_residual();
   void plan_steps();
   Ready ready(const Term& term) const;
   Ready ready(VariableId id) const { return values_.at(id).ready; }
-  /// A step: its lines in that stage, and what the last tile then does.
+  /// Adds a step: its lines in that stage, and the part that the last tile then runs.
   void add(std::uint32_t stage, std::function<void()> write, std::function<void()> finish = {});
-  /// One that looks at nothing but the tile's own elements: at one piece of them after the other, too. `chunks`: all
-  /// warps have something to do with so many of tile_elements.
+  /// Adds a step that reads only the tile's own elements: it may go through them in pieces. `chunks`: all warps have
+  /// work with so many times tile_elements.
   void add_own(std::uint32_t stage, std::function<void()> write, std::function<void()> finish = {},
                std::uint32_t chunks = 1);
-  /// What is zero before has to be so afterwards: the last tile sees to it, or a step does.
+  /// Zeros of memory that is zero at first and has to be so afterwards: the last tile clears it, or a step does.
   enum class Zeros { kNone, kCleared, kByStep };
-  /// Memory of the segment: so many bytes.
+  /// Takes so many bytes of the segment's memory.
   std::string place(const std::string& word, const std::string& bytes, Zeros zeros = Zeros::kNone);
-  /// And as what it is.
+  /// Takes memory as an array of this type.
   std::string memory(const std::string& type, const std::string& word, const std::string& bytes,
                      Zeros zeros = Zeros::kNone) {
     return "part.at<" + type + ">(" + place(word, bytes, zeros) + ")";
   }
-  /// What the last tile does behind all steps.
+  /// Writes the last tile's work after all steps.
   void clear_memory() { out_.line("part.clear(at.cleared);"); }
   std::uint32_t stages() const { return stages_; }
 
@@ -86,20 +86,20 @@ class CudaWholeRoutine {
   static std::string part_of(const Type& type);
   std::string block_size(const Constant& constant) const;
   static std::string size(const Type& type);
-  /// How text declares n, of which a program that exchanges knows rows and columns, too.
+  /// The declaration of n, which in a program that exchanges has rows and columns, too.
   static std::string declared_n(const Program& program);
-  /// A struct whose members follow from n, settings and Lengths: `members` are lines that declare them, `body` sets
-  /// them.
+  /// Writes a struct whose members follow from n, settings and Lengths: `members` are lines that declare them, `body`
+  /// sets them.
   static void write_measures(const Program& program, const std::string& name, const std::vector<std::string>& members,
                              Writer& out, const std::function<void()>& body);
   Writer& out() { return out_; }
-  /// struct NAME { ... }, with constants beside kStages; `end` is written where the last tile is done with everything.
+  /// Writes struct NAME { ... }, with constants next to kStages; `end` writes the last tile's work after all stages.
   void write(const std::string& name, const std::string& constants, const std::function<void()>& end);
 
-  /// Whether a text refers to this name.
+  /// Returns true if the text refers to this name.
   static bool has_word(const std::string& text, const std::string& word);
 
-  /// Plans what the term needs that is no name of its own.
+  /// Plans the parts of the term that are no variables.
   void plan_term(const Term& term);
 
   [[noreturn]] void refuse(Span at, const std::string& what);
@@ -108,16 +108,16 @@ class CudaWholeRoutine {
   struct StageStep {
     std::uint32_t stage;
     std::function<void()> write, finish;
-    std::uint32_t piece = 0;  ///< of how many times tile_elements it can be done at a time; 0: of the tile
+    std::uint32_t piece = 0;  ///< the multiple of tile_elements that it can be run for at a time; 0: the tile
   };
-  /// What a variable is: how its name is defined in a stage that refers to it.
+  /// A variable's name, and the code that defines it in a stage that refers to it.
   struct Planned {
     Ready ready;
     std::function<void()> define;
     std::string name;
-    std::size_t cost = 0;    ///< of an element that is computed where it is used
-    bool computed = false;   ///< an array whose elements are: it is not in memory
-    std::string fills = {};  ///< where the product that is the first to look at it puts its elements
+    std::size_t cost = 0;    ///< operations for an element that is computed where it is used
+    bool computed = false;   ///< an array that is not in memory: its elements are computed where it is used
+    std::string fills = {};  ///< the memory that the first use, a product, fills with its elements
   };
   struct Place {
     std::string word, bytes;
@@ -152,7 +152,7 @@ class CudaWholeRoutine {
   bool is_reduced_with_input(const Term& term, std::uint32_t stage) const;
   std::string begin_reductions_with_input(const std::string& key);
   void end_reductions_with_input();
-  /// A search for the largest elements: what the stages that look at it refer to, and the first one behind it.
+  /// A search for the largest elements: the names that its stages refer to, and the first stage after it.
   struct Search {
     std::string part, count, name, places = "nullptr";
     std::uint32_t found = 0;
@@ -167,7 +167,7 @@ class CudaWholeRoutine {
   static bool compares_numbers(const Term& term);
   void plan_sort(const Term& term, Planned& planned, const std::string& name);
   void plan_scatter(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
-  /// What a payload has of chosen elements.
+  /// The chosen elements in a payload.
   struct Sent {
     const Term *places, *values;
   };
@@ -200,31 +200,31 @@ class CudaWholeRoutine {
 
   const Program& program_;
   const Routine& routine_;
-  const std::vector<const Step*> steps_of_program_;  ///< those of the routine, or of the turn
+  const std::vector<const Step*> steps_of_program_;  ///< the steps of the routine, or of the turn
   Writer& out_;
   Diagnostics& diagnostics_;
   std::vector<std::size_t> uses_;
-  std::map<const Term*, ParameterCondition> needed_if_;  ///< reductions that not all parameters ask for
+  std::map<const Term*, ParameterCondition> needed_if_;  ///< reductions that not all parameters need
   std::map<VariableId, Planned> values_;
   std::map<const Term*, Planned> terms_;       ///< arrays without a name
   std::map<const Term*, Planned> reductions_;  ///< scalars
   std::map<VariableId, std::string> places_;
   std::set<VariableId> made_at_place_;
   std::vector<const Step*> changed_;     ///< scatters
-  std::string input_, input_arguments_;  ///< until a step takes the input while it looks at it
-  bool is_input_searched_ = false;       ///< that step looks for the largest elements
-  /// What else it does with the elements: a reducer takes those of an array.
+  std::string input_, input_arguments_;  ///< empty once a step takes the input while it reads it
+  bool is_input_searched_ = false;       ///< true if that step searches for the largest elements
+  /// An array of the same elements that a reducer takes in that step.
   struct WithInput {
     const Term* of;
     std::string reducer, name, slot;
   };
   std::vector<WithInput> with_input_;
-  std::map<std::string, std::string> searches_;  ///< by their names, what they are made of
+  std::map<std::string, std::string> searches_;  ///< by name: their initializers
   std::map<std::pair<std::uint32_t, std::string>, std::vector<std::string>> called_for_;  ///< by stage and call
   std::map<VariableId, std::string> in_body_;  ///< names within the function that is being written
   std::vector<StageStep> steps_;
   std::vector<Place> memory_;
-  std::set<std::string> defined_;  ///< in the stage that is being written
+  std::set<std::string> defined_;  ///< the names in the stage that is being written
   std::map<const Term*, std::string> functions_;
   std::vector<std::function<void()>> function_texts_;
   std::uint32_t stages_ = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The plan of operators that find elements. A search for the largest takes three stages, one for each digit of the key;
-// then the least of them is known, and a fourth one writes places.
+// then the least of them is known, and a fourth stage writes places.
 #include <algorithm>
 
 #include "compll/codegen/cuda_terms.h"
@@ -11,7 +11,7 @@
 
 namespace casync::compll {
 
-/// Whether an element is made of the input's element of the same place, and of nothing else that lies in memory.
+/// Returns true if an element is made of the input's element of the same place, and of no other array in memory.
 bool CudaWholeRoutine::is_made_of_input(const Term& term) const {
   if (term.op == Op::kVariable) {
     if (term.variable == routine_.gradient) return true;
@@ -30,14 +30,14 @@ bool CudaWholeRoutine::is_made_of_input(const Term& term) const {
                                          [&](const TermPtr& each) { return is_made_of_input(*each); });
 }
 
-/// Whether the search that takes the input can feed the reducer, too: it has each element at hand once.
+/// Returns true if the search that takes the input can feed the reducer, too: it has each element at hand once.
 bool CudaWholeRoutine::is_reduced_with_input(const Term& term, std::uint32_t stage) const {
   const Term& of = *term.arguments[0];
   return is_input_searched_ && stage == 0 && size(of.type()) == "n" && is_made_of_input(of) &&
          needed_if_.count(&term) == 0;
 }
 
-/// Gives the name of what is the key and feeds the reducers.
+/// Returns the name of a function that computes the key and feeds the reducers.
 std::string CudaWholeRoutine::begin_reductions_with_input(const std::string& key) {
   if (with_input_.empty()) return key;
   std::vector<std::string> arrays;
@@ -58,8 +58,8 @@ void CudaWholeRoutine::end_reductions_with_input() {
   for (const WithInput& each : with_input_) out_.line("join_tensor(" + each.name + ", " + each.slot + ");");
 }
 
-/// The stages that find the least key that `largest` chooses, or `kth_largest`. Only who wants places asks how many
-/// each tile has of them.
+/// Plans the stages that find the least key that `largest` or `kth_largest` chooses. Only `largest`, which needs
+/// places, asks for the number in each tile.
 CudaWholeRoutine::Search CudaWholeRoutine::plan_search(const Term& term, const std::string& name) {
   const Term& of = *term.arguments[0];
   const Term* k = term.op == Op::kKthLargest ? term.arguments[1].get() : nullptr;
@@ -109,14 +109,14 @@ CudaWholeRoutine::Search CudaWholeRoutine::plan_search(const Term& term, const s
   return search;
 }
 
-/// A later digit. Behind the first one it is known how many are wanted of those that are left.
+/// Plans a later digit. After the first one the search knows how many are wanted of the keys that are left.
 void CudaWholeRoutine::plan_digit(const Search& search, std::uint32_t stage, std::uint32_t digit) {
   const std::string number = "<" + std::to_string(digit) + ">(";
   add(stage, together(search, stage, "count_digit" + number + search.part + ", " + search.count + ", ", ");"),
       together(search, stage, "choose_digit" + number + "part, ", ", 0);"));
 }
 
-/// A call for a search. What several of them ask for in one stage they do in a loop: its instructions are there once.
+/// A call for a search. Searches with the same call in one stage share a loop, so that its instructions exist once.
 std::function<void()> CudaWholeRoutine::together(const Search& search, std::uint32_t stage, const std::string& begin,
                                                  const std::string& end) {
   std::vector<std::string>& names = called_for_[{stage, begin + end}];

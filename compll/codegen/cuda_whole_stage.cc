@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a routine's stages: how names and values are written where a step refers to them.
+// The text of a routine's stages: names and values, where a step refers to them.
 #include <algorithm>
 #include <cctype>
 
@@ -45,7 +45,7 @@ std::string CudaWholeRoutine::scalar(const Term& term) {
   return expression(term);
 }
 
-/// Defines whatever a value refers to: lines that cannot stand within it.
+/// Defines the names that a value refers to: lines that cannot stand within it.
 void CudaWholeRoutine::prepare(const Term& term) {
   if (term.op == Op::kSize) return;
   if (term.op == Op::kVariable) {
@@ -74,7 +74,7 @@ void CudaWholeRoutine::define_in_body(VariableId id, const std::string& value) {
 
 void CudaWholeRoutine::write_body(const Body& body, const std::vector<std::string>& arguments, std::size_t result) {
   const std::map<VariableId, std::string> outside = in_body_;
-  // What the other results are made of is left out.
+  // Leaves out steps that only other results need.
   std::set<VariableId> needed;
   const auto need = [&](const Term& term) {
     for_each_term(term, [&](const Term& each) {
@@ -128,7 +128,7 @@ std::string CudaWholeRoutine::expression(const Term& term) {
   return cuda_operation(term.op, term.arguments.back()->type().element, operands);
 }
 
-/// Where in a segment's memory things lie. What has to be zero comes first: of that, what the last tile clears.
+/// Writes the layout of a segment's memory: first the memory that the last tile clears, then the rest of the zeros.
 void CudaWholeRoutine::write_memory() {
   out_.line("/// The memory of a segment: what has to be zero before and is so afterwards comes first.");
   std::vector<std::string> members = {"uint64_t cleared, zeroed, all;"};
@@ -167,7 +167,7 @@ void CudaWholeRoutine::write_measures(const Program& program, const std::string&
   out.close(";");
 }
 
-/// Those that a text refers to, by their names.
+/// Writes definitions of the lengths that a text refers to.
 void CudaWholeRoutine::write_lengths(const Program& program, const std::string& text, Writer& out) {
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {
     const std::string name = "size" + std::to_string(i);
@@ -175,7 +175,7 @@ void CudaWholeRoutine::write_lengths(const Program& program, const std::string& 
   }
 }
 
-/// What stages look up again and again.
+/// Writes a struct of values that stages read again and again.
 void CudaWholeRoutine::write_geometry() {
   const std::string other = program_.synchronize ? "Layout layout" : "Sections sections";
   const std::string name = other.substr(other.find(' ') + 1);
@@ -238,8 +238,8 @@ void CudaWholeRoutine::write(const std::string& name, const std::string& constan
   out_.close(";");
 }
 
-/// The steps of a stage. What goes through the tile several times at its beginning does so with a piece after the
-/// other.
+/// Writes the steps of a stage. If several steps at its beginning go through the tile, they do so piece by piece, one
+/// piece after the other.
 void CudaWholeRoutine::write_steps(std::uint32_t stage) {
   std::vector<const StageStep*> steps;
   for (const StageStep& step : steps_) {
@@ -261,7 +261,7 @@ void CudaWholeRoutine::write_steps(std::uint32_t stage) {
   for (auto step = in_pieces ? whole : steps.begin(); step != steps.end(); ++step) (*step)->write();
 }
 
-/// What the lines of a stage refer to.
+/// Writes the definitions that the lines of a stage refer to.
 void CudaWholeRoutine::write_preamble(const std::string& lines) {
   const std::size_t begin = out_.size();
   for (const auto& [name, made_of] : searches_) {

@@ -11,7 +11,7 @@
 namespace casync::compll {
 namespace {
 
-/// struct Decoder: from the sections of one payload to sixteen elements.
+/// Writes struct Decoder: from the sections of one payload to sixteen elements.
 class DecoderText : RoutineText {
  public:
   DecoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
@@ -57,8 +57,8 @@ class DecoderText : RoutineText {
                        [](const Phase& phase) { return !phase.reductions.empty(); });
   }
 
-  /// The code that an element is made of, where it is made of nothing else of its own and a vector could hold what all
-  /// codes stand for.
+  /// The code that an element is made of, if the element has no other input of its own and a vector can hold the values
+  /// of all codes.
   std::optional<ValueId> code_of(const Phase& phase) const {
     std::optional<ValueId> code;
     for (const ValueId id : phase.elements) {
@@ -125,7 +125,7 @@ class DecoderText : RoutineText {
     out_.line("");
   }
 
-  /// The element from its code alone.
+  /// Writes the function that computes an element from its code only.
   void write_value(const Phase& phase) {
     const Value& code = graph_[*table_];
     out_.line("/// What a code stands for in this block.");
@@ -170,7 +170,7 @@ class DecoderText : RoutineText {
       define(id, text_.definition(id));
   }
 
-  /// Loops with transforms between them.
+  /// Writes loops with transforms between them.
   void write_decode(const Pass& pass) {
     const TransformArrays arrays(pass);
     out_.line("/// give(sixteen elements, i, how many there are) for the part [first, last) of the tile.");
@@ -217,7 +217,7 @@ class DecoderText : RoutineText {
     out_.line("CodeTable<" + std::to_string(type.bits) + ", " + ExpressionText::type(type, true) + "> table;");
   }
 
-  std::optional<ValueId> table_;  ///< the code, where elements are picked from a table
+  std::optional<ValueId> table_;  ///< the code, if elements are looked up in a table
 };
 
 }  // namespace

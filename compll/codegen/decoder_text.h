@@ -7,8 +7,8 @@
 
 namespace casync::compll {
 
-/// struct Decoder: from the sections of one payload to sixteen elements. Returns true if it turns blocks, so that it
-/// gives a part of a tile at a time. Throws CannotWrite.
+/// Writes struct Decoder: from the sections of one payload to sixteen elements. Returns true if it transforms blocks,
+/// so that it returns a part of a tile at a time. Throws CannotWrite.
 bool write_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

@@ -13,7 +13,7 @@
 
 namespace casync::compll {
 
-/// The loops over elements of encode or merge: what each computes, stores and keeps.
+/// The loops over elements of encode or merge: the values that each computes, stores and keeps.
 class EncoderLoops : protected ReductionText {
  public:
   EncoderLoops(const Program& program, const EncodeGraph& encode, const Lowered& lowered, Writer& out,
@@ -24,15 +24,15 @@ class EncoderLoops : protected ReductionText {
         always_(always_needed()) {}
 
  protected:
-  /// A loop over elements: from where to where, how one gets sixteen of the input, what is fetched beside, and
-  /// states from how far ahead.
+  /// A loop over elements: begin and end, the text that loads sixteen of the input, a line that fetches ahead, and the
+  /// distance at which states are fetched.
   struct Loop {
     std::string begin, end, input, fetch, states_ahead;
-    bool top = false;  ///< takes the largest magnitude of everything
+    bool top = false;  ///< takes the largest magnitude of all elements
   };
 
-  /// The first loop of a pass goes through every element of the input, whether it computes with it or not: all have to
-  /// be finite.
+  /// Writes a loop. The first loop of a pass goes through every element of the input, used or not: all have to be
+  /// finite.
   void write_loop(const Phase& phase, const Loop& loop) {
     const ValueId input = encode_.input;
     out_.open("for_fours(" + loop.begin + ", " + loop.end + ", [&](size_t i, auto rest) COMPLL_INLINE");
@@ -64,7 +64,7 @@ class EncoderLoops : protected ReductionText {
     }
     write_residual(phase, always);
     write_states(phase, always);
-    // What a transform takes may go where another one was read from: behind all else.
+    // Transforms' operands are stored last: their memory may be that of a transform which this loop reads.
     for (const ValueId id : phase.transforms) {
       if (always_[id]) write_taken(id);
     }
@@ -72,7 +72,7 @@ class EncoderLoops : protected ReductionText {
     out_.close(");");
   }
 
-  /// What a loop does only where a residual is kept.
+  /// Writes the part of a loop that runs only if a residual is kept.
   void write_residual(const Phase& phase, const std::vector<bool>& always) {
     const auto is_residual = [](const Output& output) { return output.kind == Output::Kind::kResidual; };
     const auto stored = std::find_if(phase.stores.begin(), phase.stores.end(), is_residual);
@@ -93,7 +93,7 @@ class EncoderLoops : protected ReductionText {
     out_.close();
   }
 
-  /// What states become, where that is wanted.
+  /// Writes the stores of the new states, if they are wanted.
   void write_states(const Phase& phase, const std::vector<bool>& always) {
     std::vector<bool> needed(graph_.values().size(), false);
     std::vector<Output> stored;
@@ -109,7 +109,7 @@ class EncoderLoops : protected ReductionText {
     out_.close();
   }
 
-  /// Of a loop's elements what these are made of, but for those that are there.
+  /// Defines the elements of a loop that these need, except for those in `there`.
   void define_elements(const Phase& phase, std::vector<bool> needed, const std::vector<bool>& there) {
     needed = below(std::move(needed));
     for (const ValueId id : phase.elements) {
@@ -117,7 +117,7 @@ class EncoderLoops : protected ReductionText {
     }
   }
 
-  /// What a transform takes.
+  /// Stores a transform's operand.
   void write_taken(ValueId id) {
     out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + arrays_->of(id) + " + i);");
   }
@@ -138,7 +138,7 @@ class EncoderLoops : protected ReductionText {
       define(id, text_.definition(id));
   }
 
-  /// What a loop computes whether anything is kept or not.
+  /// The values that a loop computes even if nothing is kept.
   std::vector<bool> needed_without_kept(const Phase& phase) const {
     std::vector<bool> needed(graph_.values().size(), false);
     for (const ValueId id : phase.reductions) needed[graph_[id].arguments.front()] = true;
@@ -153,7 +153,7 @@ class EncoderLoops : protected ReductionText {
 
   ScalarType element(const Output& output) const { return program_.sections[output.index].type.element; }
 
-  /// A single bit is stored as the condition it comes from.
+  /// The value that is stored: for a single bit the condition it comes from.
   ValueId written_as(const Output& output) const {
     const bool bit = output.kind == Output::Kind::kSection && graph_[output.value].domain == Domain::kElement &&
                      program_.sections[output.index].type.element.bits == 1;
@@ -162,11 +162,11 @@ class EncoderLoops : protected ReductionText {
 
   const EncodeGraph& encode_;
   Schedule plan_;
-  std::optional<TransformArrays> arrays_;  ///< of the pass with blocks that is being written
-  const std::vector<bool> always_;         ///< what is needed whether a residual is kept or not
+  std::optional<TransformArrays> arrays_;  ///< arrays of the pass with blocks that is being written
+  const std::vector<bool> always_;         ///< values needed even if no residual is kept
 
  private:
-  /// What sections, states and reductions are made of.
+  /// The values that sections, states and reductions are made of.
   std::vector<bool> always_needed() const {
     std::vector<bool> needed(graph_.values().size(), false);
     for (const ValueId id : encode_.sections) needed[id] = true;

@@ -11,7 +11,7 @@
 namespace casync::compll {
 namespace {
 
-/// struct Tensor, and a function for each pass of encode or merge.
+/// Writes struct Tensor, and a function for each pass of encode or merge.
 class EncoderText : EncoderLoops {
  public:
   using EncoderLoops::EncoderLoops;
@@ -39,7 +39,7 @@ class EncoderText : EncoderLoops {
   }
 
  private:
-  /// The first one looks at all elements, whoever wants them.
+  /// Returns true for a pass that runs only if anything is kept. The first pass always runs: it checks all elements.
   bool waits_for_kept(std::size_t pass) const { return pass != 0 && is_for_kept(plan_.passes[pass]); }
   void define_sections() {
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
@@ -124,8 +124,8 @@ class EncoderText : EncoderLoops {
     return all;
   }
 
-  /// The largest magnitude of the input, or of each of its blocks, where the program itself asks for it: that says,
-  /// too, whether all is finite.
+  /// The reduction to the largest magnitude of the input, or of each of its blocks, if the program has one: it also
+  /// says whether all elements are finite.
   std::optional<ValueId> top_of_input(const Pass& pass) const {
     for (const ValueId id : pass.phases.front().reductions) {
       const Value& value = graph_[id];
@@ -134,8 +134,8 @@ class EncoderText : EncoderLoops {
     }
     return std::nullopt;
   }
-  // Values of a block are computed behind the loop that reduces them: the loops over the elements of all blocks that
-  // are worked on together come one after the other.
+  // Values of a block are computed after the loop that reduces them: the loops over the elements of all blocks that are
+  // worked on together come one after the other.
 
   void write_block_struct(std::size_t pass, const BlockValues& values) {
     out_.line("/// What is known of a block when its elements are gone through again.");
@@ -200,7 +200,7 @@ class EncoderText : EncoderLoops {
     out_.close();
   }
 
-  /// Whether a phase does something where a residual or states are kept only.
+  /// Returns true if a phase has work only if a residual or states are kept.
   bool only_for_kept(const Phase& phase) const {
     return phase.reductions.empty() &&
            std::none_of(phase.transforms.begin(), phase.transforms.end(), [&](ValueId id) { return always_[id]; }) &&
@@ -211,7 +211,7 @@ class EncoderText : EncoderLoops {
     return encode_.states.empty() ? "residual != nullptr" : "residual != nullptr || keeps_states";
   }
 
-  /// What transforms take is there of all blocks that are worked on together: the matrix times that.
+  /// Writes the transforms, once the operands of all blocks that are worked on together are there.
   void write_turns(const Phase& phase) {
     for (const ValueId id : phase.transforms) {
       if (!always_[id]) out_.open("if (residual != nullptr)");
@@ -241,7 +241,7 @@ class EncoderText : EncoderLoops {
     }
   }
 
-  /// Behind the last pass: sections with one entry for the tensor.
+  /// Writes the end of the last pass: sections with one entry for the tensor.
   void write_end() {
     out_.open("HWY_INLINE void end(const GeneratedTile& tile, Tensor& tensor, std::byte* const* sections)");
     std::vector<bool> needed(graph_.values().size(), false);

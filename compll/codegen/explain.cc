@@ -49,7 +49,7 @@ std::string list_of(const std::vector<std::string>& words) {
   return all;
 }
 
-/// Encode or merge of a program that works on tiles: each pass brings all elements in once.
+/// Encode or merge of a program that works on tiles: each pass loads all elements once.
 class EncoderExplanation {
  public:
   EncoderExplanation(const Program& program, const EncodeGraph& encode, const Source& source, double payload)
@@ -62,7 +62,7 @@ class EncoderExplanation {
     arrays_ = static_cast<double>(program.states.size()) + (program.declares.feedback ? 1 : 0);
   }
 
-  /// What each pass reads: so many bytes of what is encoded, and what is kept. The last one writes.
+  /// The passes: each reads `input` bytes of the vector and the kept arrays for each element; the last one writes.
   std::vector<Loop> passes(double input) const {
     std::vector<std::string> last = {"sections"};
     if (program_.declares.feedback) last.push_back("residual");
@@ -73,7 +73,7 @@ class EncoderExplanation {
     return loops;
   }
 
-  /// What waits for a reduction reads its input once more.
+  /// The least bytes: codes that wait for a reduction read the input once more.
   double least(double input) const { return input + 8 * arrays_ + payload_ + (waits() ? input + 4 * arrays_ : 0); }
 
   std::string reason() const {
@@ -92,7 +92,7 @@ class EncoderExplanation {
     return value.name.empty() ? "what is reduced in " + line : "`" + value.name + "` (" + line + ")";
   }
 
-  /// What the pass reduces over the whole tensor.
+  /// The values that the pass reduces over the whole tensor.
   std::string names(std::size_t pass) const {
     std::string all;
     for (const Phase& phase : plan_.passes[pass].phases) {
@@ -103,7 +103,7 @@ class EncoderExplanation {
     return all;
   }
 
-  /// Whether codes have to wait for what is reduced over the whole tensor.
+  /// Returns true if codes have to wait for a reduction over the whole tensor.
   bool waits() const {
     for (const ValueId id : encode_.sections) {
       if (graph_[id].domain != Domain::kTensor && depends(id)) return true;
@@ -123,11 +123,11 @@ class EncoderExplanation {
   const Graph& graph_;
   const Source& source_;
   double payload_;
-  double arrays_ = 0;  ///< that are kept
+  double arrays_ = 0;  ///< arrays that are kept
   Schedule plan_;
 };
 
-/// Functions that work on tiles.
+/// The functions that work on tiles.
 class TileExplanation {
  public:
   TileExplanation(const Program& program, const Lowered& lowered, const Source& source, double payload)
@@ -167,7 +167,7 @@ class TileExplanation {
   double payload_;
 };
 
-/// Of programs that need the whole vector: to read the gradient and what is kept, and to write what is kept.
+/// The least bytes of programs for whole vectors: they read the gradient and kept arrays, and write the latter.
 LeastBytes least_of_whole(const Program& program, double payload) {
   const double kept = 8.0 * static_cast<double>(program.states.size()) + (program.declares.feedback ? 8 : 0);
   return {.encode = 4 + kept + payload, .decode = 4 + payload, .merge = (kMerged + 1) * payload + kept};
@@ -205,7 +205,7 @@ Result<std::string> whole_explanation(const Program& program, const Source& sour
   return all;
 }
 
-/// Of a step with exchanges: what each turn moves for each element of a large matrix, and all of them.
+/// The explanation of a step with exchanges: the bytes of each turn for each element of a large matrix, and their sum.
 Result<std::string> rounds_explanation(const Program& program, const Source& source) {
   Diagnostics diagnostics(source);
   Writer text(source);
@@ -230,7 +230,7 @@ Result<std::string> rounds_explanation(const Program& program, const Source& sou
   return all + cuda_launches(program, source);
 }
 
-/// Things that take longer than their bytes say.
+/// The parts that take longer than their bytes suggest.
 std::string cliffs(const Program& program, const std::string& why_whole) {
   std::string all;
   if (!why_whole.empty()) {

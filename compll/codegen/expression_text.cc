@@ -10,7 +10,7 @@
 namespace casync::compll {
 namespace {
 
-/// Whether floats of this range become integers of the type with nothing to look at, and an int can hold them.
+/// Returns true if floats of this range convert to the type without a check, and an int can hold them.
 bool fits_int(const Range& known, ScalarType to) {
   return !known.may_be_nan && known.least >= static_cast<double>(least_of(to)) &&
          known.most <= static_cast<double>(std::min(most_of(to), most_of(kIntType)));
@@ -30,7 +30,7 @@ ExpressionText::ExpressionText(const Graph& graph, Idioms idioms)
     const auto idiom = idioms_.values.find(user);
     for (const ValueId id : idiom != idioms_.values.end() ? std::vector{idiom->second.argument} : value.arguments) {
       ++uses_[id];
-      if (graph[id].domain != value.domain) kept_[id] = true;  // computed outside of the loop it is used in
+      if (graph[id].domain != value.domain) kept_[id] = true;  // computed outside of the loop that uses it
     }
   }
 }
@@ -102,7 +102,7 @@ std::string ExpressionText::operation(ValueId id) const {
   return call + ")";
 }
 
-/// Integers of fewer bits lie in 32: where the range fits, nothing has to be done.
+/// Integers of fewer bits are kept in 32: if the range fits, no conversion is needed.
 std::string ExpressionText::conversion(const Value& value, const std::string& operand) const {
   const ScalarType from = graph_[value.arguments.front()].type, to = value.type;
   const bool group = value.domain == Domain::kElement;

@@ -10,8 +10,8 @@
 
 namespace casync::compll {
 
-/// How values are written: names, literals, operations. The same text serves one element and sixteen; only the names
-/// of types differ.
+/// Writes values: names, literals, operations. The same text serves one element and sixteen; only the names of types
+/// differ.
 class ExpressionText {
  public:
   explicit ExpressionText(const Graph& graph, Idioms idioms = {});
@@ -19,28 +19,28 @@ class ExpressionText {
   /// The type's name: of one element (`float`), or of sixteen (`Float`).
   static std::string type(ScalarType type, bool group);
 
-  /// The program's own word with the value's number, `scale_27`, or `v27`.
+  /// The program's name for it with the value's number, `scale_27`, or `v27`.
   std::string name(ValueId id) const;
 
-  /// What the value is where it is used: its name, a literal, or, for what is used once, its operation.
+  /// The text of a value where it is used: its name, a literal, or, if it is used once, its operation.
   std::string use(ValueId id, bool group) const;
 
   /// The operation itself, for the right side of its definition.
   std::string definition(ValueId id) const;
 
-  /// Whether the value gets a line of its own.
+  /// Returns true if the value gets a line of its own.
   bool has_line(ValueId id) const;
 
-  /// How many operations are made of the value.
+  /// The number of operations that use the value.
   int uses(ValueId id) const { return uses_[id]; }
 
-  /// Says that one of them is made of `other` in its place.
+  /// Moves one of these uses to `other`.
   void use_instead(ValueId id, ValueId other) {
     --uses_[id];
     ++uses_[other];
   }
 
-  /// Marks a value as one that has a name although it is used once: what is loaded, stored or reduced.
+  /// Marks a value that gets a name although it is used once: it is loaded, stored or reduced.
   void keep(ValueId id) { kept_[id] = true; }
 
  private:

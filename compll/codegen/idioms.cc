@@ -13,7 +13,7 @@
 namespace casync::compll {
 namespace {
 
-// The words of the codec fp16.
+// The program text of the codec fp16.
 constexpr const char* kHalf = R"(
 void encode(float* gradient, uint8* compressed) {
   uint16* halves = map(gradient, [&](float x) -> uint16 {
@@ -36,7 +36,7 @@ void decode(uint8* compressed, float* gradient) {
 }
 )";
 
-/// A value as it is made of `argument`.
+/// A value that is computed from `argument`.
 struct Pattern {
   std::string_view function;
   const Graph& graph;
@@ -55,7 +55,7 @@ const Lowered& half() {
   return lowered;
 }
 
-/// What the codes of a payload become before anything is computed with them.
+/// The codes of a payload, converted to the type that the program computes with.
 ValueId widened_section(const Graph& graph) {
   const auto& values = graph.values();
   const auto widened = std::find_if(values.begin(), values.end(), [&](const Value& value) {
@@ -72,8 +72,8 @@ std::vector<Pattern> patterns() {
           {"from_half", known.decode.graph, known.decode.result, widened_section(known.decode.graph)}};
 }
 
-/// Compares two graphs from their results down. Equal values of a graph are one value, so each of the pattern's has one
-/// that it stands for.
+/// Compares two graphs from their results down. Equal values of a graph are one value, so each value of the pattern
+/// matches one value.
 class Match {
  public:
   Match(const Graph& graph, const Pattern& pattern) : graph_(graph), pattern_(pattern) {}
@@ -101,7 +101,7 @@ class Match {
   std::map<ValueId, ValueId> matched_;
 };
 
-/// The values of elements that these are made of only where they are not computed by idioms.
+/// The values of elements that these need only where no idiom computes them.
 std::set<ValueId> replaced_by(const std::map<ValueId, Idiom>& idioms, const Graph& graph,
                               const std::vector<ValueId>& results) {
   std::vector<bool> before(graph.values().size(), false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What programs say in many operations and a machine does in one.
+// Computations that take a program many operations and a machine one.
 #pragma once
 
 #include <map>
@@ -13,18 +13,18 @@
 namespace casync::compll {
 
 struct Idiom {
-  std::string_view function;  ///< of compll/ops/cpu that gives the value
-  ValueId argument = 0;       ///< of this one
+  std::string_view function;  ///< the function of compll/ops/cpu that computes the value
+  ValueId argument = 0;       ///< its argument
 };
 
 /// The idioms of a graph.
 struct Idioms {
   std::map<ValueId, Idiom> values;
-  std::set<ValueId> replaced;  ///< what nothing else is made of any more
+  std::set<ValueId> replaced;  ///< values that nothing else uses any more
 };
 
-/// Finds them among the values of elements that `results` are made of. They are compared operation by operation: a
-/// program that says the same in other words computes it in its own.
+/// Finds idioms among the values of elements that `results` need. Compares operation by operation: a program that says
+/// the same in other words computes it by its own operations.
 Idioms idioms_of(const Graph& graph, const std::vector<ValueId>& results);
 
 }  // namespace casync::compll

@@ -94,7 +94,7 @@ std::string finite_text(const Program& program, const std::string& top) {
   return std::isinf(overflow) ? "is_finite(" + top + ")" : top + " < " + literal_text(kFloatType, overflow);
 }
 
-/// Integers of fewer bits lie in 32: where the range fits, nothing has to be done.
+/// Integers of fewer bits are kept in 32: if the range fits, no conversion is needed.
 std::string conversion_text(ScalarType from, ScalarType to, const std::string& operand) {
   if (to == kBoolType) return "to_bool(" + operand + ")";
   if (to == kDoubleType) return "to_double(" + operand + ")";
@@ -105,7 +105,7 @@ std::string conversion_text(ScalarType from, ScalarType to, const std::string& o
   if (to == kTritType) return "to_trit(" + operand + ")";
   const std::string width = to.bits == 32 ? "" : "<" + std::to_string(to.bits) + ">";
   const std::string convert = to.kind == ScalarType::Kind::kInt ? "to_int" : "to_uint";
-  // The ends of wider ones are no floats.
+  // Wider integers have ends that are no floats.
   if (from.is_float() && to.bits >= 24 && to.bits < 32) return convert + width + "(" + convert + "(" + operand + "))";
   return convert + width + "(" + operand + ")";
 }

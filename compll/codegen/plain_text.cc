@@ -8,7 +8,7 @@ namespace {
 
 bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
-/// Three digits, so that a digit behind them is one of its own.
+/// Writes three digits, so that a digit after them is one of its own.
 std::string octal(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),

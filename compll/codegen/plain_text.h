@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text of a program's author inside of generated text: printable ASCII that no compiler takes for anything else.
+// Text by a program's author within generated text: printable ASCII that no compiler misreads.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ class Needs {
  private:
   using If = std::optional<ParameterCondition>;
 
-  /// What is needed for two reasons is needed whatever either says.
+  /// Records a use under a condition. A second use under another condition means that the value is always needed.
   template <class Key>
   static void note(std::map<Key, If>& all, const Key& key, const If& condition) {
     const auto [at, is_new] = all.emplace(key, condition);
@@ -51,7 +51,7 @@ class Needs {
                                    [&](const TermPtr& each) { return is_of_parameters(*each); });
   }
 
-  /// Both have to hold: the first of them that is of parameters.
+  /// The condition's first part that is made of parameters: all parts of an `and` have to hold.
   const Term* condition_in(const Term& term) const {
     if (is_of_parameters(term)) return &term;
     if (term.op != Op::kAnd) return nullptr;

@@ -8,17 +8,17 @@
 
 namespace casync::compll {
 
-/// A bool that is made of parameters and constants alone.
+/// A bool that is made of parameters and constants only.
 struct ParameterCondition {
   const Term* value = nullptr;
-  bool holds = true;  ///< whether it has to be true, or false
+  bool holds = true;  ///< true: the value has to be true; false: it has to be false
 
   bool operator==(const ParameterCondition&) const = default;
 };
 
-/// The reductions to one element that nothing asks for unless a condition is as said: they are needed for one branch of
-/// a choice only. A choice within a branch of another counts as one of the outer one. `terms` and `variables`: what is
-/// wanted of the steps.
+/// The reductions to one element that are not needed unless a condition holds, as only one branch of a choice needs
+/// them. A choice within a branch of another one counts as part of the outer one. `terms` and `variables`: the wanted
+/// results of the steps.
 std::map<const Term*, ParameterCondition> reductions_needed_if(const std::vector<const Step*>& steps,
                                                                const std::vector<const Term*>& terms,
                                                                const std::vector<VariableId>& variables);

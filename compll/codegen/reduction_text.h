@@ -11,7 +11,7 @@
 
 namespace casync::compll {
 
-/// How a loop over elements feeds reductions, and what they have found.
+/// Writes how a loop over elements feeds reductions, and their results.
 class ReductionText : protected RoutineText {
  protected:
   ReductionText(const Program& program, const Graph& graph, const std::vector<ValueId>& results, const Lowered& lowered,
@@ -27,8 +27,8 @@ class ReductionText : protected RoutineText {
     define(id, conditions_[id] ? holds(*conditions_[id]) + " ? " + result + " : " + type + "()" : result);
     if (is_in_chunks(graph_[id])) out_.line(reduced + "_chunks.clear();");
   }
-  /// A reduction that only some parameters ask for is not made for others; nor is what it alone is made of, which the
-  /// compiler moves to where it is used.
+  /// Feeds a reduction. One that only some parameters need is skipped for others; so are its operands, as the compiler
+  /// moves them to their use.
   void write_take(ValueId id) {
     const std::optional<Condition>& condition = conditions_[id];
     if (condition) out_.open("if (" + holds(*condition) + ")");
@@ -68,7 +68,7 @@ class ReductionText : protected RoutineText {
     out_.line("");
   }
 
-  /// By what they have at most. Programs with more reductions are compiled as loops over the whole vector.
+  /// Checks the largest size it may have. Programs with more reductions are compiled as loops over the whole vector.
   void check_size_of_tensor(const Schedule& plan) {
     constexpr std::size_t kInChunksBytes = 1024, kOtherBytes = 128;
     std::size_t bytes = 0;
@@ -93,14 +93,14 @@ class ReductionText : protected RoutineText {
     const bool reduces = value.kind == Value::Kind::kReduce || value.kind == Value::Kind::kBlockReduce;
     return reduces && value.reducer == Reducer::kCount;
   }
-  /// How many elements a block has: nothing to be counted.
+  /// Returns true if the reduction counts all elements of a block, so that there is nothing to count.
   bool is_count_of_all(ValueId id) const {
     const Value& value = graph_[id];
     const Value& counted = graph_[value.arguments.front()];
     return is_count(value) && counted.kind == Value::Kind::kConstant && counted.number != 0;
   }
 
-  std::vector<std::optional<Condition>> conditions_;  ///< without which a reduction is not needed
+  std::vector<std::optional<Condition>> conditions_;  ///< the conditions without which reductions are not needed
 };
 
 }  // namespace casync::compll

@@ -7,7 +7,7 @@
 
 namespace casync::compll {
 
-/// The function that makes a tile of the gradient from what was decoded and the states. Throws CannotWrite.
+/// Writes the function that computes a tile of the gradient from the decoded one and the states. Throws CannotWrite.
 void write_result(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

@@ -96,7 +96,7 @@ RoundsRoutine::Array RoundsRoutine::define_map(const Term& term, const std::stri
     map.outers.insert(from.outers.begin(), from.outers.end());
     map.reads.insert(from.reads.begin(), from.reads.end());
   }
-  // What stands outside of the elements is computed before them.
+  // Values outside of the elements are computed ahead of them.
   for (const Step& step : term.function->steps) hoist(*step.value);
   for (const TermPtr& result : term.function->results) hoist(*result);
   const std::string type = type_text(term.type().element);
@@ -126,7 +126,7 @@ std::string RoundsRoutine::reduction(const Term& term, const std::string& count,
   return reduction_text(term, count, from, [&] { return scalar(*term.arguments[1]) + ", " + function(term); });
 }
 
-/// A function of two elements has a name of its own: its lines stand before what it is given to.
+/// Names a function of two elements: its lines stand ahead of the call that takes it.
 std::string RoundsRoutine::function(const Term& term) {
   const Body& body = *term.function;
   const std::string type = type_text(term.arguments.front()->type().element);
@@ -138,7 +138,7 @@ std::string RoundsRoutine::function(const Term& term) {
   return to;
 }
 
-/// Gives names to the reductions in a value, which are loops of their own, and to arrays that elements are picked of.
+/// Names the reductions in a value, which are loops of their own, and arrays of which it reads single elements.
 void RoundsRoutine::hoist(const Term& term) {
   if (term.op == Op::kSize) return;
   if (term.op == Op::kElement) {
@@ -180,7 +180,7 @@ std::string RoundsRoutine::expression(const Term& term) {
              ", static_cast<uint32_t>(" + expression(*term.arguments[1]) + "))";
     case Op::kConvert:
       return conversion_text(term.arguments[0]->type().element, term.type().element, expression(*term.arguments[0]));
-    case Op::kSelect:  // only the one that is chosen: random numbers are dear
+    case Op::kSelect:  // evaluates only the chosen one: random numbers are expensive
       return "(" + expression(*term.arguments[0]) + " ? " + expression(*term.arguments[1]) + " : " +
              expression(*term.arguments[2]) + ")";
     default: break;

@@ -29,7 +29,7 @@ class Planner {
 
   RoundsPlan run() {
     plan_.turns.resize(rounds_ + 1);
-    // What a turn wants of one before it is wanted there.
+    // Plans turns from the last to the first: a turn's needs of earlier turns have to be known there.
     for (std::size_t turn = rounds_ + 1; turn-- > 0;) plan_turn(turn);
     for (const VariableId id : stored_) {
       plan_.stored.push_back(id);
@@ -74,7 +74,7 @@ class Planner {
     });
   }
 
-  /// Whether computing it again costs no more than to keep it.
+  /// Returns true if computing it again costs no more than keeping it.
   bool is_cheap(const Term& term) const {
     if (term.op == Op::kVariable || term.op == Op::kRange) return true;
     if (term.op == Op::kMatmul) return term.form == MatmulForm::kOuter;
@@ -92,9 +92,9 @@ class Planner {
   const Routine& routine_;
   std::size_t rounds_;
   RoundsPlan plan_;
-  std::vector<const Term*> given_;             ///< to each exchange
+  std::vector<const Term*> given_;             ///< the operand of each exchange
   std::map<VariableId, std::size_t> made_by_;  ///< the step that makes a variable
-  std::vector<std::size_t> turn_of_;           ///< the turn each step is in
+  std::vector<std::size_t> turn_of_;           ///< the turn of each step
   std::set<VariableId> stored_;
 };
 

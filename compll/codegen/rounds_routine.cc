@@ -77,7 +77,7 @@ void RoundsRoutine::bind(VariableId id, const std::string& place) {
   if (has_n_elements(variable.type)) arrays_[id].reads[name] = 4;
 }
 
-/// The variable whose value this one is by another name.
+/// The variable that this one is another name of.
 VariableId RoundsRoutine::made_as(VariableId id) const {
   for (const Step* step : plan_.steps) {
     if (step->variables.front() == id && step->value->op == Op::kVariable) return made_as(step->value->variable);
@@ -141,7 +141,7 @@ void RoundsRoutine::write_step(std::size_t index) {
   arrays_[id] = std::move(array);
 }
 
-/// Whether the first that looks at a matrix is a product with it.
+/// Returns true if the first use of a matrix is a product with it.
 bool RoundsRoutine::is_filled_by_product(std::size_t index) const {
   const Step& step = *plan_.steps[index];
   const VariableId id = step.variables.front();
@@ -163,7 +163,7 @@ RoundsRoutine::Array RoundsRoutine::array_of(const Term& term) {
   return define(term, temporary(std::string(name_of(term.op))), "");
 }
 
-/// The array in memory, at this place or at any.
+/// Stores the array in memory, at this place or at any.
 RoundsRoutine::Array RoundsRoutine::in_memory(Array array, const Type& type, const std::string& place,
                                               const std::string& what) {
   if (!array.memory.empty() && place.empty()) return array;
@@ -177,7 +177,7 @@ RoundsRoutine::Array RoundsRoutine::in_memory(Array array, const Type& type, con
   return kept;
 }
 
-/// An array that may be asked for any element at any time.
+/// An array whose elements may be read in any order.
 RoundsRoutine::Array RoundsRoutine::settled(const Term& term) {
   Array array = array_of(term);
   if (array.outers.empty()) return array;
@@ -204,7 +204,7 @@ void RoundsRoutine::fill(const Array& array, const Type& type, const std::string
   out_.close(");");
 }
 
-/// The function that gives pieces of a matrix.
+/// The function that returns pieces of a matrix.
 std::string RoundsRoutine::piece(const Array& array) {
   if (!array.memory.empty())
     return "[&](size_t, size_t first, size_t) HWY_ATTR { return " + array.memory + " + first; }";

@@ -15,24 +15,24 @@
 namespace casync::compll {
 
 /// One turn as C++. An array is a name that is called with an index: memory, or a function that computes the element
-/// where it is used. What has n elements and is used once lies nowhere; a product of vectors is computed by pieces of a
-/// row, and the loop that makes a matrix does what the first product with it wants.
+/// where it is used. A value of n elements that is used once is not stored; a product of vectors is computed by pieces
+/// of a row, and the loop that makes a matrix also does the work of the first product with it.
 class RoundsRoutine {
  public:
-  /// `kept` are variables that somebody wants besides what the turn hands out.
+  /// `kept` are variables that are wanted besides the turn's result.
   RoundsRoutine(const Program& program, const TurnPlan& plan, const std::vector<VariableId>& kept, Writer& out,
                 Diagnostics& diagnostics);
 
-  /// How many elements a value has.
+  /// The number of elements of a value.
   static std::string size(const Type& type);
   /// `const size_t size_0 = ...;` for each size of the program.
   void define_sizes();
-  /// The variable is at a place in memory, so many floats behind a pointer.
+  /// Binds the variable to a place in memory, so many floats after a pointer.
   void bind(VariableId id, const std::string& place);
-  /// The variable is wanted there: if it is made in memory, it is made there.
+  /// Wants the variable at this place: if it is made in memory, it is made there.
   void want_at(VariableId id, const std::string& place);
   void write_steps();
-  /// Puts what a variable, or a term, is to this place, where it is not there already.
+  /// Stores the value of a variable, or of a term, at this place, unless it is there already.
   void put(const Term& term, const std::string& place, const std::string& what);
   void put(VariableId id, const std::string& place, const std::string& what);
 
@@ -40,12 +40,12 @@ class RoundsRoutine {
   const std::vector<Loop>& loops() const { return loops_; }
 
  private:
-  /// What an array's text is.
+  /// The text of an array.
   struct Array {
     std::string name;
-    std::string memory;                   ///< where it is in memory, else ""
-    std::string place;                    ///< the place it was wanted at, if it is there
-    std::set<std::string> outers;         ///< products that have to be prepared before it is asked for elements
+    std::string memory;                   ///< its place in memory, or ""
+    std::string place;                    ///< the place where it is wanted, if it is there
+    std::set<std::string> outers;         ///< products that have to be prepared when its elements are read
     std::map<std::string, double> reads;  ///< bytes of memory for each of n elements
     std::string fills;                    ///< memory that its first use has to fill, by the function `name`
   };
@@ -81,10 +81,10 @@ class RoundsRoutine {
   const TurnPlan& plan_;
   Writer& out_;
   Diagnostics& diagnostics_;
-  std::vector<std::size_t> uses_;  ///< of each variable
+  std::vector<std::size_t> uses_;  ///< for each variable
   std::map<VariableId, Array> arrays_;
   std::map<VariableId, std::string> values_;  ///< the names of single values
-  std::map<VariableId, std::string> places_;  ///< where an array is wanted
+  std::map<VariableId, std::string> places_;  ///< the places where arrays are wanted
   std::map<const Term*, std::string> hoisted_;
   std::vector<Loop> loops_;
   std::size_t temporaries_ = 0;

@@ -33,7 +33,7 @@ class RoundsText {
   std::size_t last() const { return plan_.turns.size() - 1; }
   const Type& type_of(VariableId id) const { return program_.variables[id].type; }
 
-  /// Floats that so many elements take, up to where the next may begin.
+  /// Floats that so many elements take, up to the begin of the next array.
   static std::string floats(const Type& type) {
     return "scratch_floats<" + type_text(type.element) + ">(" + RoundsRoutine::size(type) + ")";
   }
@@ -126,7 +126,7 @@ class RoundsText {
                "state `" + program_.states[i].name + "`");
     }
     if (!text.uses(routine_.gradient)) return text.put(given, "t.out", "the result");
-    // What is read may be where the result goes.
+    // The result may be in the memory that is read.
     out_.line("float* const made = taken<float>(v.n, memory);");
     text.put(given, "made", "the result");
     out_.line("copy(made, v.n, t.out);");

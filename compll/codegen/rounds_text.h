@@ -12,7 +12,7 @@
 
 namespace casync::compll {
 
-/// The functions of GeneratedRounds; returns the loops over all elements of each turn. Throws CannotWrite.
+/// Writes the functions of GeneratedRounds; returns the loops over all elements of each turn. Throws CannotWrite.
 std::vector<FunctionLoops> write_rounds(const Program& program, Writer& out, Diagnostics& diagnostics);
 
 }  // namespace casync::compll

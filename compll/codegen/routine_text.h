@@ -14,13 +14,13 @@
 
 namespace casync::compll {
 
-/// Thrown and caught inside the back end only, after the reason has been noted.
+/// Thrown and caught inside the back end only, after the reason was added to the diagnostics.
 struct CannotWrite {};
 
-/// What the texts of encode and decode share.
+/// The part that the texts of encode and decode share.
 class RoutineText {
  protected:
-  /// Of what `results` are made of.
+  /// Writes the values that `results` need.
   RoutineText(const Program& program, const Graph& graph, const std::vector<ValueId>& results, const Lowered& lowered,
               Writer& out, Diagnostics& diagnostics)
       : program_(program),
@@ -44,7 +44,7 @@ class RoutineText {
                            : "size_t{" + std::to_string(block.value) + "}";
   }
 
-  /// How many elements a transform turns together.
+  /// The number of elements that a transform takes together.
   std::string turned_size(const Value& transform) const { return size_text(transform.turned); }
 
   /// A value's line: `const float scale_27 = ...;`.
@@ -99,8 +99,8 @@ class RoutineText {
     refuse(value.at, "this reduction");
   }
 
-  /// Whether a result depends on the order of elements: beyond a chunk of them it is then put together from chunks.
-  /// Blocks that are smaller than a chunk have no need of that.
+  /// Returns true if a result depends on the order of elements: with more than a chunk of them it is then combined from
+  /// chunks. Blocks that are smaller than a chunk do not need that.
   bool is_in_chunks(const Value& value) const {
     const ScalarType type = graph_[value.arguments.front()].type;
     if (value.kind == Value::Kind::kBlockReduce && !lowered_.block->parameter && lowered_.block->value <= 4096)
@@ -112,14 +112,14 @@ class RoutineText {
     }
   }
 
-  /// What `reducer` has found; a reduction by a function begins with a value.
+  /// The result of `reducer`; a reduction by a function has an initial value.
   std::string result_of(const Value& value, const std::string& reducer) const {
     const std::string initial = value.arguments.size() > 1 ? text_.use(value.arguments[1], false) : "";
     if (!is_in_chunks(value)) return reducer + ".result(" + initial + ")";
     return reducer + "_chunks.result(" + reducer + (initial.empty() ? "" : ", " + initial) + ")";
   }
 
-  /// The values of the tensor that `needed` are made of, in their order, whatever pass has made them.
+  /// Defines the tensor's values that `needed` are made of, in order, whatever pass has computed them.
   void define_tensor_values(const std::vector<bool>& needed) {
     for (ValueId id = 0; id < graph_.values().size(); ++id) {
       const Value& value = graph_[id];
@@ -134,7 +134,7 @@ class RoutineText {
     }
   }
 
-  /// All that these are made of.
+  /// These values, and all that they are made of.
   std::vector<bool> below(std::vector<bool> needed) const {
     for (std::size_t id = needed.size(); id-- > 0;) {
       if (!needed[id]) continue;
@@ -143,14 +143,14 @@ class RoutineText {
     return needed;
   }
 
-  /// What a reduction was fed with is over when its result is asked for; the value it begins with is not.
+  /// Marks the operands that a value still needs: of a reduction the initial value, not the elements, which are over.
   static void need_arguments(const Value& value, std::vector<bool>& needed) {
     for (std::size_t i = value.kind == Value::Kind::kReduce ? 1 : 0; i < value.arguments.size(); ++i) {
       needed[value.arguments[i]] = true;
     }
   }
 
-  /// What a pass needs of the tensor.
+  /// The tensor's values that a pass needs.
   std::vector<bool> needed_of_tensor(const Pass& pass) const {
     std::vector<bool> needed(graph_.values().size(), false);
     for (const Phase& phase : pass.phases) {
@@ -160,7 +160,7 @@ class RoutineText {
       for (const ValueId id : phase.transforms) needed[graph_[id].arguments.front()] = true;
       for (const Output& output : phase.stores) needed[output.value] = true;
     }
-    for (ValueId id = 0; id < needed.size(); ++id) {  // not below what the tensor has reduced: that is over
+    for (ValueId id = 0; id < needed.size(); ++id) {  // skips operands of the tensor's reductions: those are over
       if (needed[id] && graph_[id].domain != Domain::kTensor) {
         for (const ValueId argument : graph_[id].arguments) needed[argument] = true;
       }
@@ -182,7 +182,7 @@ class RoutineText {
   }
   /// The pointer to a section; `concat` may name one thing twice.
   std::string section(std::uint32_t index) const { return section_word(index, "_at"); }
-  /// What packs its codes.
+  /// The object that packs the section's codes.
   std::string packed(std::uint32_t index) const { return section_word(index, "_packed"); }
   std::string section_word(std::uint32_t index, const std::string& what) const {
     const std::string& name = program_.sections[index].name;
@@ -213,13 +213,13 @@ class RoutineText {
     const std::string function = type == kTritType ? "store_one_trit" : "store_one<" + std::to_string(type.bits) + ">";
     return function + "(" + value + ", " + at + ");";
   }
-  /// Trits go on in the byte that the tile before has begun.
+  /// Stores sixteen elements. Trits continue in the byte that the previous tile has begun.
   std::string store_group(ScalarType type, const std::string& value, std::uint32_t index) const {
     if (is_packed(type)) return packed(index) + ".store(" + value + ", i, rest);";
     if (type == kTritType) return "store_trits(" + value + ", " + section(index) + ", tile.first % 5 + i, rest);";
     return "store_section<" + std::to_string(type.bits) + ">(" + value + ", " + section(index) + ", i, rest);";
   }
-  /// The numbers of one place in the program.
+  /// The random numbers of one place in the program.
   std::string random_stream(const Value& value) const {
     return "(tile.random, tile.first, " + std::to_string(value.purpose) + ")";
   }
@@ -229,7 +229,7 @@ class RoutineText {
   static bool is_random(const Value& value) {
     return value.kind == Value::Kind::kCompute && value.domain == Domain::kElement && value.arguments.empty();
   }
-  /// A state is state0, and where it goes state0_then: no name of a value is like these.
+  /// A state's name is state0, and that of its new elements state0_then: no value has such a name.
   static std::string state(std::uint32_t index) { return "state" + std::to_string(index); }
   void define_states(std::size_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -250,7 +250,7 @@ class RoutineText {
     return "index_group<" + ExpressionText::type(value.type, true) + ">(tile.first + i)";
   }
 
-  /// The condition that this is 1 for and else 0, or the value itself.
+  /// The condition for which this value is 1 and else 0, or the value itself.
   ValueId as_bool(ValueId id) const {
     const Value& value = graph_[id];
     const bool of_bool = value.kind == Value::Kind::kCompute && value.op == Op::kConvert &&

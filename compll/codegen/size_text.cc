@@ -27,7 +27,7 @@ std::string constant_text(ScalarType type, double number) {
   return (is_int(type) ? "wide::Int(" : "wide::Uint(") + std::to_string(static_cast<std::int64_t>(number)) + ")";
 }
 
-/// Integers of 32 bits have 64 here; those of fewer keep their ends.
+/// Integers of 32 bits have 64 here; narrower ones keep the ends of their range.
 std::string converted_text(ScalarType to, const std::string& value) {
   if (to == kFloatType) return "wide::to_float(" + value + ")";
   if (to == kDoubleType) return "wide::to_double(" + value + ")";

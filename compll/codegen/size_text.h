@@ -8,10 +8,10 @@
 
 namespace casync::compll {
 
-/// How a text names what a size is made of.
+/// The names that a size's formula is written with.
 struct SizeNames {
   std::function<std::string(ParameterId)> parameter;  ///< the value of a parameter, a double
-  std::function<std::string(const Type&)> size;       ///< how many elements an array of this type has
+  std::function<std::string(const Type&)> size;       ///< the number of elements of an array of this type
   std::string rows, columns;
 };
 

@@ -13,7 +13,7 @@ std::string WholeRoutine::values(const Term& scatter) {
   return "[&](size_t) HWY_ATTR { return " + scalar(values) + "; }";
 }
 
-/// Gives names to the reductions in a value, which are loops of their own.
+/// Names the reductions in a value, which are loops of their own.
 void WholeRoutine::hoist(const Term& term) {
   if (term.op == Op::kSize) return;
   if (term.op == Op::kElement) {
@@ -32,7 +32,7 @@ std::string WholeRoutine::scalar(const Term& term) {
   return expression(term);
 }
 
-/// What is the same for all elements, in a function of one.
+/// Wraps a value that is the same for all elements, in a function of one.
 std::string WholeRoutine::leaf(const Term& term, const std::string& text) const {
   return of_elements_ && !term.type().is_array() ? "constant(i, " + text + ")" : text;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops over all elements, put off until something needs the whole of what they make.
+// Loops over all elements, put off until a step needs the whole of a result.
 #include <algorithm>
 
 #include "compll/codegen/operation_text.h"
@@ -18,7 +18,7 @@ WholeRoutine::Phase& WholeRoutine::phase(std::size_t level) {
   return phases_[level];
 }
 
-/// What the loop does and moves, for `compllc --explain`.
+/// Notes a loop's work and the bytes it moves, for `compllc --explain`.
 void WholeRoutine::note(const std::string& what, const std::string& array, double written) {
   if (!what.empty()) noted_.what += (noted_.what.empty() ? "" : ", ") + what;
   for (const auto& [memory, bytes] : read_[array]) noted_reads_[memory] = bytes;
@@ -44,7 +44,7 @@ void WholeRoutine::add_last(const std::string& what, const std::string& line, co
   note(what, array, written);
 }
 
-/// Where else the array goes: to the state that it becomes, and to what begins as a copy of it.
+/// Stores the array in its other places: the state that it becomes, and the array that begins as a copy of it.
 void WholeRoutine::begin_copies(VariableId id, const std::string& array) {
   const auto put = [&](const std::string& at, const std::string& type, const std::string& place) {
     out_.line(type + "* const " + at + " = " + place + ";");
@@ -117,7 +117,7 @@ void WholeRoutine::write_tiles() {
   out_.line("const size_t " + tile + " = tile_of({" + sizes + "});");
   out_.open("for (size_t begin = 0; begin < n; begin += " + tile + ")");
   out_.line("const size_t end = std::min(begin + " + tile + ", n);");
-  // What computes for long, fetches what the next tile will read.
+  // The last loop, which computes for long, prefetches the elements that the next tile will read.
   Phase& last = *std::find_if(phases_.rbegin(), phases_.rend(), [&](const Phase& phase) {
     return !phase.elements.empty() || &phase == &phases_.front();
   });

@@ -37,7 +37,7 @@ void WholeRoutine::define_operator(const std::string& to, const Term& term) {
   out_.line("const auto " + to + " = " + made + ";");
 }
 
-/// `largest` and `kth_largest`: the loop collects what may be wanted, and behind it that is looked through.
+/// `largest` and `kth_largest`: the loop collects candidates, and they are searched after it.
 void WholeRoutine::define_largest(const std::string& to, const Term& term, std::optional<VariableId> id) {
   const bool is_one = term.op == Op::kKthLargest;
   const std::string type = type_text(term.type().element);
@@ -100,7 +100,7 @@ void WholeRoutine::define_scatter(const std::string& to, const Term& term, std::
   out_.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + memory + "};");
 }
 
-/// Each block becomes one element: in the tile's loop over blocks, behind the phase that has their elements.
+/// Reduces each block to one element: in the tile's loop over blocks, after the phase that has their elements.
 void WholeRoutine::define_of_blocks(const std::string& to, const Term& term) {
   const std::string from = array(*term.arguments.front()), type = type_text(term.type().element);
   const std::string block = block_size(term.block), at = to + "_at";
@@ -122,7 +122,7 @@ void WholeRoutine::define_of_blocks(const std::string& to, const Term& term) {
   level_[to] = here + 1;
 }
 
-/// A function of blocks' values, once for each block.
+/// A function of blocks' values, computed once for each block.
 void WholeRoutine::define_block_values(const std::string& to, const std::string& from, const Term& term) {
   const std::string type = type_text(term.type().element), at = to + "_at";
   const std::string block = block_size(term.type().extent->count);
@@ -152,7 +152,7 @@ void WholeRoutine::define_hadamard(const std::string& to, const Term& term) {
   level_[to] = here + 1;
 }
 
-/// What reduces sixteen at a time so; nothing: elements are reduced one by one.
+/// The class that reduces sixteen elements at a time; empty: elements are reduced one by one.
 std::optional<std::string> WholeRoutine::group_reducer(const Term& term) const {
   const ScalarType element = term.arguments.front()->type().element;
   const std::string group = element.kind == ScalarType::Kind::kFloat ? "Float, float"
@@ -171,7 +171,7 @@ std::optional<std::string> WholeRoutine::group_reducer(const Term& term) const {
   return std::nullopt;
 }
 
-/// The name of what a reduction gives, behind the loop that was put off.
+/// The name of a reduction's result, after the loop that was put off.
 std::string WholeRoutine::tensor_reduction(const Term& term, const std::string& from) {
   const Type& over = term.arguments.front()->type();
   const std::string type = type_text(term.type().element), to = temporary("reduced");
@@ -204,7 +204,7 @@ std::string WholeRoutine::reduction(const Term& term, const std::string& count, 
   return reduction_text(term, count, from, [&] { return expression(*term.arguments[1]) + ", " + function(term); });
 }
 
-/// A function of two elements has a name of its own: its lines stand before what it is given to.
+/// Names a function of two elements: its lines stand ahead of the call that takes it.
 std::string WholeRoutine::function(const Term& term) {
   const Body& body = *term.function;
   const std::string to = temporary("function");

@@ -12,15 +12,15 @@
 namespace casync::compll {
 namespace {
 
-// What takes more operations than this is computed once where it is used more than once.
+// An array that costs more operations than this is computed once if it is used more than once.
 constexpr std::size_t kCheap = 60;
-// And these are so many: what is drawn once lies ready.
+// Operations that drawing a random number counts as: drawn once, it is in memory.
 constexpr std::size_t kRandomCost = 8;
 
 bool is_over_elements(const Type& type) { return type.extent && type.extent->kind == Extent::Kind::kElements; }
 bool is_over_blocks(const Type& type) { return type.extent && type.extent->kind == Extent::Kind::kBlocks; }
 
-/// Whether sixteen doubles have all these operations: those of one are more.
+/// Returns true if sixteen doubles have all operations of the term: a single double has more.
 bool serves_sixteen(const Term& term) {
   const auto is_double = [](const TermPtr& argument) { return argument->type().element == kDoubleType; };
   const bool any =
@@ -48,14 +48,14 @@ bool serves_sixteen(const Body& body) {
   return all;
 }
 
-/// Whether elements of other places are picked.
+/// Returns true if the function reads elements of other places.
 bool picks(const Body& body) {
   bool any = false;
   for_each_term(body, [&](const Term& each) { any |= each.op == Op::kElement; });
   return any;
 }
 
-/// Whether it is the element of an array at a place, and no more.
+/// Returns true if the function is only the element of an array at a place.
 bool is_gather(const Body& body) {
   if (body.parameters.size() != 1 || body.results.size() != 1 || !body.steps.empty()) return false;
   const Term& result = *body.results.front();
@@ -81,7 +81,7 @@ WholeRoutine::WholeRoutine(const Program& program, const Routine& routine, Write
   plan_scatters();
 }
 
-/// A scatter into an array begins as a copy of it, which the loop that makes the array can write.
+/// Finds scatters into an array: each begins as a copy of it, which the loop that makes the array can write.
 void WholeRoutine::plan_scatters() {
   for (const Step& step : routine_.steps) {
     const Term& term = *step.value;
@@ -106,7 +106,7 @@ void WholeRoutine::count_uses(const Body& body) {
   for (const TermPtr& result : body.results) count_uses(*result);
   count_uses(body.steps);
 }
-/// From the last one on: what nobody uses uses nothing.
+/// Goes from the last step to the first: a variable without uses uses nothing.
 void WholeRoutine::count_uses(const std::vector<Step>& steps) {
   for (std::size_t i = steps.size(); i-- > 0;) {
     const std::vector<VariableId>& made = steps[i].variables;
@@ -187,7 +187,7 @@ void WholeRoutine::write_steps() {
 
 void WholeRoutine::want_at(VariableId id, const std::string& place) { places_.emplace(id, place); }
 
-/// Where a term needs what the loop makes of all elements, the loop has to be over.
+/// Ends the loop if a term needs the whole of its results.
 void WholeRoutine::settle(const Term& term) {
   bool needs = false;
   for_each_term(term, [&](const Term& each) {
@@ -228,7 +228,7 @@ void WholeRoutine::write_step(const Step& step) {
   if (is_over_elements(term.type()) && awaited_.count(first) == 0) begin_copies(first, name(first));
 }
 
-/// The results of a map that has several.
+/// Defines the results of a map that has several.
 void WholeRoutine::define_rows(const Step& step) {
   const Term& term = *step.value;
   const std::string all = temporary("all");
@@ -253,7 +253,7 @@ void WholeRoutine::define_rows(const Step& step) {
   }
 }
 
-/// Roughly how many operations an element takes.
+/// The rough number of operations for an element.
 std::size_t WholeRoutine::cost(const Term& term) const {
   if (term.op == Op::kVariable) return cost_[term.variable];
   if (term.op != Op::kMap) return 0;
@@ -308,7 +308,7 @@ void WholeRoutine::define_array(const std::string& to, const Term& term, std::op
   }
 }
 
-/// The elements of an array at places that are far from each other.
+/// Defines the elements of an array at places that are far from each other.
 void WholeRoutine::define_gather(const std::string& to, const Term& term) {
   const Term& of = *term.function->results.front()->arguments[0];
   const std::string places = whole_array(*term.arguments.front()), type = type_text(term.type().element);
@@ -321,7 +321,7 @@ void WholeRoutine::define_gather(const std::string& to, const Term& term) {
             ", " + size(of.type()) + ", " + from + ", memory);");
 }
 
-/// In memory: by the loop that was put off, or, where it is not over all elements, at once.
+/// Stores an array: in the loop that was put off, or at once if it is not over all elements.
 void WholeRoutine::define_kept(const std::string& to, const std::string& from, const Type& type) {
   const std::string element = type_text(type.element), count = size(type);
   if (!is_over_elements(type)) {

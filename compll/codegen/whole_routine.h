@@ -15,45 +15,45 @@
 namespace casync::compll {
 
 /// The steps of one routine as C++. An array is a name that is called with an index, of one element or of sixteen:
-/// memory, a section of a payload, or a function that computes elements where they are used. What goes through all n
-/// elements is put off, such that one loop does as much as it can: until something needs the whole of what it makes.
+/// memory, a section of a payload, or a function that computes elements where they are used. Steps over all n elements
+/// are put off so that one loop does as many as it can: until a step needs the whole of a result.
 class WholeRoutine {
  public:
   WholeRoutine(const Program& program, const Routine& routine, Writer& out, Diagnostics& diagnostics);
 
   /// `const size_t size_0 = ...;` for each size of the program.
   void define_sizes();
-  /// The gradient is what `source` says: a sum that the first loop puts into memory, and looks at for NaN and infinity.
+  /// Binds the gradient to `source`: a sum that the first loop puts into memory, and checks for NaN and infinity.
   void bind_gradient(VariableId id);
-  /// The variable is so many floats at a place in memory.
+  /// Binds the variable to so many floats at a place in memory.
   void bind_memory(VariableId id, const std::string& place);
-  /// The variable is what a section holds.
+  /// Binds the variable to a section.
   void bind_section(VariableId id, const Type& type, const std::string& place);
   void write_steps();
-  /// Adds to the loop over all elements what it does with each sixteen of this array, and how many bytes it writes.
+  /// Adds a line to the loop over all elements, for each sixteen of this array, and the bytes that it writes.
   void add_to_loop(const std::string& what, const std::string& line, const std::string& array, double written);
-  /// The same as the very last of what the loop does.
+  /// Adds a line to the very end of the loop.
   void add_last(const std::string& what, const std::string& line, const std::string& array, double written);
-  /// A loop of its own, which is written elsewhere.
+  /// Notes a loop of its own, which is written elsewhere.
   void note_loop(const std::string& what, const std::string& array, double written);
-  /// Writes the loop that was put off, and what waits for it.
+  /// Writes the loop that was put off, and the lines that wait for it.
   void write_loop();
   const std::vector<Loop>& loops() const { return loops_; }
-  /// The array of this variable is wanted in memory: a scatter makes it there.
+  /// Wants the array of this variable in memory at this place: a scatter makes it there.
   void want_at(VariableId id, const std::string& place);
-  /// Whether it was made there.
+  /// Returns true if the array was made at its place.
   bool is_at_place(VariableId id) const { return made_at_place_.count(id) != 0; }
-  /// Whether elements of other places are picked: then nothing may be overwritten before the end.
+  /// Returns true if elements of other places are read: then nothing may be overwritten until the end.
   bool picks_elements() const { return picks_elements_; }
 
   std::string name(VariableId id) const;
-  /// How many elements a value has.
+  /// The number of elements of a value.
   static std::string size(const Type& type);
-  /// The name of an array, after lines that define it where it has none.
+  /// The name of an array, after lines that define it if it has none.
   std::string array(const Term& term);
-  /// The same, where the loop that makes it has to be over.
+  /// The name of an array, after the loop that makes it.
   std::string whole_array(const Term& term);
-  /// One value, after the lines it needs.
+  /// The text of one value, after the lines it needs.
   std::string scalar(const Term& term);
   /// The values of a scatter.
   std::string values(const Term& scatter);
@@ -64,10 +64,10 @@ class WholeRoutine {
   void count_uses(const Body& body);
   void count_uses(const std::vector<Step>& steps);
 
-  /// A loop over elements that waits for blocks is one over tiles: in each of them phase after phase.
+  /// A phase of a loop over tiles: a loop over elements that waits for blocks runs phase after phase in each tile.
   struct Phase {
-    std::vector<std::string> elements;  ///< what is done with sixteen, `i`
-    std::vector<std::string> blocks;    ///< and then with the tile's blocks, from `begin` to `end`
+    std::vector<std::string> elements;  ///< lines for each sixteen elements, `i`
+    std::vector<std::string> blocks;    ///< lines after them for the tile's blocks, from `begin` to `end`
   };
 
   void plan_scatters();
@@ -101,40 +101,40 @@ class WholeRoutine {
   std::string leaf(const Term& term, const std::string& text) const;
   static std::string in_parameters(ParameterId id);
   static std::string block_size(const Constant& constant);
-  std::string function(const Term& term);  ///< of two elements, as an argument
+  std::string function(const Term& term);  ///< a function of two elements, as an argument
 
   const Program& program_;
   const Routine& routine_;
   Writer& out_;
   Diagnostics& diagnostics_;
-  std::vector<std::size_t> uses_;  ///< of each variable
-  std::vector<std::size_t> cost_;  ///< of an element of each variable's array
+  std::vector<std::size_t> uses_;  ///< for each variable
+  std::vector<std::size_t> cost_;  ///< operations for an element of each variable's array
   std::map<const Term*, std::string> hoisted_;
-  std::map<VariableId, std::string> other_names_;  ///< of what is another variable, or an argument
-  std::map<VariableId, std::string> places_;       ///< memory that a variable's array is to be made in
+  std::map<VariableId, std::string> other_names_;  ///< names of variables that are another variable, or an argument
+  std::map<VariableId, std::string> places_;       ///< the places where variables' arrays are to be made
   std::set<VariableId> made_at_place_;
   std::map<VariableId, std::vector<VariableId>> copies_;  ///< scatters that begin as a copy of a variable's array
   std::map<VariableId, std::string> copied_to_;           ///< memory where that copy is, for the scatter's variable
   std::map<VariableId, std::string> picked_from_;         ///< memory that has the same elements as a variable's array
-  std::vector<std::string> memories_;                     ///< what is bound to memory of n floats
-  std::map<std::string, std::map<std::string, double>> read_;  ///< of each array: the memory its element is made of
+  std::vector<std::string> memories_;                     ///< names that are bound to memory of n floats
+  std::map<std::string, std::map<std::string, double>> read_;  ///< for each array: the memory its element is made of
   std::vector<Loop> loops_;
   std::size_t temporaries_ = 0;
-  bool of_elements_ = false;    ///< what is written is a function of an element
+  bool of_elements_ = false;    ///< the text written is a function of an element
   std::set<VariableId> local_;  ///< its own variables
   bool picks_elements_ = false;
 
-  // The loop that is put off.
+  // Members of the loop that is put off.
   int loop_ = 1;
   std::vector<Phase> phases_;
   std::vector<std::string> tiles_;   ///< sizes of blocks that a tile has to be a multiple of
-  std::vector<std::string> behind_;  ///< what follows it
-  std::set<VariableId> awaited_;     ///< variables that are defined there
+  std::vector<std::string> behind_;  ///< lines after it
+  std::set<VariableId> awaited_;     ///< variables that those lines define
   std::map<std::string, std::size_t>
       level_;                         ///< of arrays: the phase that has their elements, where it is not the first
   std::set<std::string> one_by_one_;  ///< arrays that have to be in memory before a sample is taken of them
-  std::vector<std::string> last_;     ///< what it does at the very end
-  std::vector<std::string> kept_;     ///< arrays that it puts into memory
+  std::vector<std::string> last_;     ///< lines at its very end
+  std::vector<std::string> kept_;     ///< arrays that it stores in memory
   Loop noted_;
   std::map<std::string, double> noted_reads_;
 };

@@ -10,7 +10,7 @@
 namespace casync::compll {
 namespace {
 
-/// The function that stores codes, one or all elements of a section.
+/// The function that stores codes: one element, all of a section, or sixteen.
 std::string store(const std::string& what, ScalarType type) {
   if (type != kTritType) return "store_" + what + "<" + std::to_string(type.bits) + ">";
   return what == "one" ? "store_one_trit" : what == "all" ? "store_all_trits" : "store_trits_at";
@@ -112,7 +112,7 @@ class WholeText {
   void bind_states(WholeRoutine& text, const Routine& routine) {
     for (std::size_t i = 0; i < routine.states.size(); ++i) text.bind_memory(routine.states[i], state_at(i));
   }
-  /// Those that have not come to their place where they were made.
+  /// Stores the states that were not made at their places.
   void keep_states(WholeRoutine& text, const Routine& routine) {
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
       const VariableId then = routine.states_then[i];
@@ -135,7 +135,7 @@ class WholeText {
     text.write_steps();
   }
 
-  /// One function finds places and values; what is done with them is its caller's.
+  /// Writes one function that finds places and values; the caller uses them.
   void write_list_decoder() {
     const Term& given = *program_.decode.result;
     WholeRoutine text(program_, program_.decode, out_, diagnostics_);
@@ -180,7 +180,7 @@ class WholeText {
     end("decode", text);
   }
 
-  /// Whether none of these places is there twice: they come from a section that an operator has made so.
+  /// Returns true if no place occurs twice: the places come from a section that an operator has made so.
   bool is_distinct(const Term& places) const {
     if (places.op != Op::kVariable) return false;
     for (std::size_t i = 0; i < program_.decode.extracted.size(); ++i) {

@@ -9,7 +9,7 @@
 
 namespace casync::compll {
 
-/// Text with indentation, and the source's lines above what became of them.
+/// Text with indentation, and with the source's lines above their translation.
 class Writer {
  public:
   explicit Writer(const Source& source) : source_(source) {}
@@ -18,7 +18,7 @@ class Writer {
     if (!text.empty()) text_.append(2 * depth_, ' ').append(text);
     text_ += '\n';
   }
-  /// `text {`, and indents what follows.
+  /// Writes `text {`, and indents the lines that follow.
   void open(const std::string& text) {
     line(text.empty() ? "{" : text + " {");
     ++depth_;
@@ -27,9 +27,9 @@ class Writer {
     --depth_;
     line("}" + behind);
   }
-  /// The source's line at this place, once while it stays the same.
+  /// Writes the source's line at this place, once while it stays the same.
   void source_line(Span at) {
-    if (at.end == 0 || at.begin >= source_.text().size()) return;  // ours, or the prelude's
+    if (at.end == 0 || at.begin >= source_.text().size()) return;  // the library's own, or the prelude's
     const std::size_t number = source_.position(at.begin).line;
     if (number == last_) return;
     last_ = number;
@@ -39,7 +39,7 @@ class Writer {
   }
   void forget_line() { last_ = 0; }
 
-  /// What has been written since there was so much of it: taken back, so that lines can come before it.
+  /// The size of the text; and cut, which takes back the text from that size on, so that lines can go ahead of it.
   std::size_t size() const { return text_.size(); }
   std::string cut(std::size_t from) {
     std::string rest = text_.substr(from);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <initializer_list>
 #include <memory>
-#include <vector>
 
+#include "base/check.h"
 #include "base/status.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
@@ -13,24 +16,47 @@
 
 namespace casync::compll {
 
-using Launches = std::vector<ReadyLaunch>;
+/// Launches in their order: as many as a function or a whole step of rounds takes. In place, so that a step of a
+/// session allocates nothing.
+class Launches {
+ public:
+  Launches() = default;
+  Launches(std::initializer_list<ReadyLaunch> all) {
+    for (const ReadyLaunch& each : all) push_back(each);
+  }
+  void push_back(const ReadyLaunch& one) {
+    CASYNC_CHECK(count_ < kMost);
+    all_[count_++] = one;
+  }
+  const ReadyLaunch* begin() const { return all_.data(); }
+  const ReadyLaunch* end() const { return all_.data() + count_; }
+  const ReadyLaunch& front() const { return all_[0]; }
+  ReadyLaunch& back() { return all_[count_ - 1]; }
+  std::size_t size() const { return count_; }
+  const ReadyLaunch* data() const { return begin(); }
 
-/// The kernels of a codec that encodes. Each function gives the launches, in their order, that do it to one segment,
-/// whose vectors are in the device's memory; of what is kept a segment names that which is wanted.
+ private:
+  static constexpr std::size_t kMost = cuda::kMostRounds + 1;
+  std::array<ReadyLaunch, kMost> all_;
+  std::size_t count_ = 0;
+};
+
+/// The kernels of a codec that encodes. Each function returns the launches, in order, that process one segment, whose
+/// vectors are in the device's memory. The segment's pointers to kept arrays are null for those that are not wanted.
 class CodecKernels {
  public:
   virtual ~CodecKernels() = default;
 
-  /// `in` becomes `payload`.
+  /// Encodes `in` into `payload`.
   virtual Launches encode(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
-  /// `scale` times `in`, which is a sum of what was decoded.
+  /// Encodes `scale` times `in`, which is a sum of decoded vectors.
   virtual Launches encode_sum(const cuda::Segment& segment, const EncodeContext& context,
                               LaunchMemory& memory) const = 0;
-  /// `scale` times the sum of `contributions`. `out` has room for n floats.
+  /// Encodes `scale` times the sum of `contributions`. `out` has room for n floats.
   virtual Launches merge(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
-  /// The sum of `contributions` into `out`, or to what it has.
+  /// Writes the sum of `contributions` to `out`, or adds it.
   virtual Launches decode(const cuda::Segment& segment, bool add, LaunchMemory& memory) const = 0;
-  /// `in` becomes `out`, which may be the same.
+  /// Computes `out` from `in`; the two may be the same.
   virtual Launches result(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
 };
 
@@ -43,8 +69,8 @@ class TurnKernels {
                         LaunchMemory& memory) const = 0;
 };
 
-/// From the text and the modules that it was compiled to. `info` has the parameters' values.
-/// Unavailable: the modules lack a kernel.
+/// Kernels of the compiled modules of a text. `info` has the parameters' values. Unavailable: the modules lack a
+/// kernel.
 Result<std::unique_ptr<CodecKernels>> make_tile_kernels(CudaDevice& device, const CudaModules& modules,
                                                         const CudaText& text, const CodecInfo& info);
 Result<std::unique_ptr<CodecKernels>> make_whole_kernels(CudaDevice& device, const CudaModules& modules,

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr int kShownLines = 12;
 constexpr const char* kEnding = ".cubin";
 
-/// Puts an entry into the folder: whole, or not at all.
+/// Writes an entry to the folder: all of it, or nothing.
 Status keep(const fs::path& folder, const std::string& digest, const std::string& code) {
   const fs::path file = folder / (unique_name(digest) + kEnding);
   Status status = write_new_file(file, code);
@@ -40,7 +40,7 @@ std::string first_lines(const std::string& text) {
   return lines;
 }
 
-/// Where a text stays that was refused, for whoever looks into it: the next try replaces it.
+/// Writes a refused text to the cache's folder so that a person can look at it; the next try replaces it.
 std::string kept_text(const Result<fs::path>& folder, const std::string& digest, const std::string& text) {
   if (!folder) return "";
   std::error_code ignored;
@@ -56,11 +56,11 @@ void warn_once(const Status& status) {
   });
 }
 
-/// What all kernels of a text have in common.
+/// The inputs that all kernels of a text share.
 struct Making {
   const Nvrtc& nvrtc;
   const Headers& headers;
-  const Result<fs::path>& folder;  ///< of the cache
+  const Result<fs::path>& folder;  ///< the cache's folder
   const std::string& text;
   const std::string& architecture;
 };
@@ -75,14 +75,14 @@ std::string compiler_of(const Nvrtc& nvrtc) { return "NVRTC " + nvrtc.version();
 Result<Made> made(const Making& making, const std::string& kernel) {
   const Nvrtc& nvrtc = making.nvrtc;
   // --fmad: docs/language.md promises that nothing is contracted.
-  // Generic lambdas have no other way to say that they are the device's.
+  // Generic lambdas cannot be marked as device code in any other way.
   std::vector<std::string> options = {"--gpu-architecture=" + making.architecture,
                                       "--std=c++20",
                                       "--fmad=false",
                                       "--device-as-default-execution-space",
                                       "--define-macro=COMPLL_HAS_ALL=0",
                                       "--define-macro=COMPLL_HAS_" + kernel + "=1"};
-  // A third less time. What to inline and to unroll the text says itself. Not all of NVRTC 12 know the option.
+  // Takes a third less time: the text itself says what to inline and unroll. Not every NVRTC 12 knows the option.
   if (!nvrtc.version().starts_with("12.")) options.emplace_back("--Ofast-compile=min");
   DigestWriter digest;
   digest.add(making.text).add(making.headers.digest).add(nvrtc.version());
@@ -114,7 +114,7 @@ Result<Cubin> cubin_of(const std::string& text, std::span<const std::string> ker
   const Making making{**nvrtc, *headers, folder, text, architecture};
   std::vector<std::future<Result<Made>>> all;
   for (const std::string& kernel : kernels) {
-    // Without a policy: where there are no more threads it is this one.
+    // No launch policy: without a free thread the calling one compiles.
     all.push_back(std::async([&] { return made(making, kernel); }));
   }
   Cubin cubin;

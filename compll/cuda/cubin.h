@@ -9,16 +9,16 @@
 
 namespace casync::compll {
 
-/// A device's machine code, and what made it.
+/// A device's machine code, and its compiler.
 struct Cubin {
-  std::vector<std::string> code;  ///< of each kernel
-  bool built = false;             ///< some by the compiler; else all were in the cache
+  std::vector<std::string> code;  ///< one for each kernel
+  bool built = false;             ///< the compiler built some of it; false: all of it was in the cache
   std::string compiler;           ///< `NVRTC 13.0`
 };
 
-/// These kernels of a text (codegen/cuda_codec.h) as machine code of one architecture, `sm_90`: compiled, all at the
-/// same time, or found in the cache of compiled codecs. Where the cache cannot be used they are compiled each time.
-/// Unavailable: no NVRTC, no headers. CompileError: NVRTC refuses one; its first lines, and where the text is.
+/// Machine code of these kernels of a text (codegen/cuda_codec.h) for one architecture, `sm_90`: compiled, all at the
+/// same time, or read from the cache of compiled codecs. Compiles each time if the cache is not usable. Unavailable: no
+/// NVRTC, no headers. CompileError: NVRTC refuses one; has its first lines, and the path of the text.
 Result<Cubin> cubin_of(const std::string& text, std::span<const std::string> kernels, const std::string& architecture);
 
 }  // namespace casync::compll

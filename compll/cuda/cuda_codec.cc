@@ -8,14 +8,12 @@
 
 #include "base/check.h"
 #include "compll/codec/merge_whole.h"
+#include "compll/codec/payload.h"
 
 namespace casync::compll {
 namespace {
 
 using Piece = StagedMemory::Piece;
-
-/// Where the header says of NaN and infinity (docs/payloads.md).
-constexpr std::size_t kFlags = 4;
 
 class VectorCodec final : public CudaCodec {
  public:
@@ -72,7 +70,7 @@ class VectorCodec final : public CudaCodec {
  private:
   using Encoder = Launches (CodecKernels::*)(const cuda::Segment&, const EncodeContext&, LaunchMemory&) const;
 
-  /// What is encoded: a vector, or contributions.
+  /// The operand of an encoding: a vector or contributions.
   struct Input {
     const float* in = nullptr;
     std::span<const Contribution> contributions;
@@ -80,7 +78,7 @@ class VectorCodec final : public CudaCodec {
     Elements n = 0;
   };
 
-  /// What is kept from step to step, as it becomes.
+  /// The new residual and states, which are kept from step to step.
   struct Kept {
     Piece residual, states;
   };
@@ -170,7 +168,7 @@ class VectorCodec final : public CudaCodec {
     run(placed.launches);
     memory_.read(placed.payload, payload);
     fetch(placed.kept, residual, input.n);
-    return {placed.payload.size, (payload[kFlags] & std::byte{1}) == std::byte{0}};
+    return {placed.payload.size, says_finite(payload)};
   }
 
   void decode_into(ConstView payload, Elements n, bool add, float* out) const {
@@ -192,7 +190,7 @@ class VectorCodec final : public CudaCodec {
   const Codec& meaning_;
   CodecInfo info_;
   std::unique_ptr<CodecKernels> kernels_;
-  mutable std::mutex mutex_;  ///< of all below
+  mutable std::mutex mutex_;  ///< guards all members below
   mutable StagedMemory memory_;
 };
 

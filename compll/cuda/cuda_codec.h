@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codecs whose functions run on a GPU, over the host's memory: what a function is given is sent there, its kernels are
-// launched, and what they made is fetched. That costs copies, so this is how kernels are tried, not how they are used.
+// Codecs whose functions run on a GPU, on vectors in the host's memory: each call sends its arguments to the device,
+// launches kernels and fetches their results. As the copies cost time, this is for tests of kernels, not for training.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@
 
 namespace casync::compll {
 
-/// What a codec on a GPU has besides. Its functions cannot fail: after an error payloads and elements are zeros.
+/// The GPU part of a codec. Its functions cannot fail: after an error payloads and elements are zeros.
 class OnDevice {
  public:
   virtual ~OnDevice() = default;
-  /// Whether a kernel ever wrote where it may not, or left changed what has to be as it was.
+  /// Returns true if a kernel ever wrote outside its memory, or did not restore memory that it has to restore.
   virtual bool wrote_outside() const = 0;
 };
 
@@ -33,9 +33,9 @@ class CudaRoundsCodec : public RoundsCodec, public OnDevice {
   virtual const TurnKernels& kernels() const = 0;
 };
 
-/// From modules with the kernels of this text. Borrows the device and `meaning`, the same codec on the CPU: it says
-/// how large payloads are, and checks them. For any threads, which take turns. Unavailable: the modules lack a kernel.
-/// InvalidArgument: the text is of the other kind.
+/// Makes a codec of modules with the kernels of this text. Borrows the device and `meaning`, the same codec on the CPU,
+/// which knows the sizes of payloads and checks them. Any threads may call it; they take turns. Unavailable: the
+/// modules lack a kernel. InvalidArgument: the text is of the other kind of codec.
 Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, const CudaModules& modules,
                                                    const CudaCodecText& text, const Codec& meaning);
 Result<std::unique_ptr<CudaRoundsCodec>> make_cuda_rounds(CudaDevice& device, const CudaModules& modules,

@@ -23,24 +23,33 @@ struct ReadyLaunch {
   cuda::Launch launch;
 };
 
-/// A GPU of this machine, one operation behind the other. What fails is noted, and nothing is done from then on: who
-/// uses a result asks for the status first. For one thread at a time.
+/// Formats an error of the driver: its text and its number.
+std::string text_of(const DriverApi& api, DriverApi::Code code);
+
+/// Queues a launch on a stream of the current context.
+DriverApi::Code launch(const DriverApi& api, const ReadyLaunch& ready, DriverApi::Handle stream);
+
+/// A GPU of this machine, which runs one operation after the other, on a stream of its own. Once an operation fails,
+/// the device does nothing any more: callers check status() ahead of using a result. Used by one thread at a time.
 class CudaDevice {
  public:
-  /// The first device that the driver shows. Unavailable: it shows none; says what the driver says.
-  static Result<std::unique_ptr<CudaDevice>> open(const DriverApi& api);
+  /// Opens the device of this index among those that the driver shows. Unavailable, with the driver's reason: it shows
+  /// none, or fewer.
+  static Result<std::unique_ptr<CudaDevice>> open(const DriverApi& api, int index = 0);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
+  const DriverApi& api() const { return api_; }
+  DriverApi::Handle context() const { return context_; }
   const std::string& name() const { return name_; }
   const std::string& architecture() const { return architecture_; }  ///< `sm_90`
-  /// Of the first operation that failed.
+  /// The error of the first operation that failed.
   const Status& status() const { return status_; }
-  /// The same, by who uses it.
+  /// Records a failure that the caller found.
   void fail(const std::string& what);
 
-  /// nullptr where there is no memory left, which is no failure of the device.
+  /// Returns nullptr if no memory is left, which is no failure of the device.
   std::byte* allocate(std::size_t bytes);
   void free(std::byte* memory);
   void upload(std::byte* to, const void* from, std::size_t bytes);
@@ -48,36 +57,35 @@ class CudaDevice {
   void copy(std::byte* to, const std::byte* from, std::size_t bytes);
   void fill(std::byte* at, unsigned char value, std::size_t bytes);
 
-  /// Modules of machine code, until the device is closed. Unavailable: the driver refuses one.
+  /// Loads modules of machine code, until the device is closed. Unavailable: the driver refuses one.
   Result<CudaModules> load(std::span<const std::string> cubins);
-  /// Unavailable: none of the modules has such a kernel.
+  /// Returns the kernel of this name. Unavailable: none of the modules has it.
   Result<DriverApi::Handle> kernel(const CudaModules& modules, const std::string& name);
-  /// How many blocks of threads the device runs at a time.
+  /// The number of blocks of threads that the device runs at a time.
   std::uint32_t blocks_at_once(DriverApi::Handle kernel, std::uint32_t shared_bytes);
 
   void launch(std::span<const ReadyLaunch> launches);
-  /// A kernel that tells sizes, in one thread.
+  /// Launches a kernel that computes sizes, in one thread.
   void launch_one(DriverApi::Handle kernel, void** arguments);
   void wait();
 
-  /// From here until `end_timing`, in seconds.
+  /// Starts the clock that `end_timing` reads, in seconds.
   void begin_timing();
   double end_timing();
 
  private:
   explicit CudaDevice(const DriverApi& api) : api_(api) {}
-  /// Whether to go on: notes the failure.
+  /// Returns true if the call succeeded; otherwise records the failure.
   bool went_well(DriverApi::Code code, const char* what);
-  bool is_usable();
-  std::string text_of(DriverApi::Code code) const;
-  Status open_first();
+  class Use;
+  Status open_device(int index);
 
   const DriverApi& api_;
   Status status_;
   std::string name_, architecture_;
   DriverApi::DeviceId device_ = 0;
   int processors_ = 1;
-  DriverApi::Handle context_ = nullptr, begin_ = nullptr, end_ = nullptr;
+  DriverApi::Handle context_ = nullptr, stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
 };
 
 }  // namespace casync::compll

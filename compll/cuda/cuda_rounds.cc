@@ -38,7 +38,7 @@ class MatrixCodec final : public CudaRoundsCodec {
   }
 
  private:
-  /// What a turn writes.
+  /// The memory that a turn writes.
   struct Placed {
     Piece exchanged, states, scratch, out;
     Launches launches;
@@ -71,7 +71,7 @@ class MatrixCodec final : public CudaRoundsCodec {
         segment.exchanged[i] = give(turn.exchanged[i], sizes.exchanged[i]);
       }
     }
-    // The result may lie where the gradient does.
+    // The result may be in the gradient's memory.
     const bool in_place = turn.out == turn.gradient;
     if (turn.out != nullptr) all.out = room(in_place ? turn.gradient : nullptr, n);
     segment.out = all.out.as<float>();
@@ -83,7 +83,7 @@ class MatrixCodec final : public CudaRoundsCodec {
   CudaDevice& device_;
   CodecInfo info_;
   std::unique_ptr<TurnKernels> kernels_;
-  mutable std::mutex mutex_;  ///< of all below
+  mutable std::mutex mutex_;  ///< guards all members below
   mutable StagedMemory memory_;
 };
 

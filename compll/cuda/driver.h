@@ -6,8 +6,8 @@
 
 namespace casync::compll {
 
-/// CUDA's driver, loaded when it is first asked for, until the process ends. Unavailable: it is not on this machine, or
-/// it lacks a function; says why.
+/// Returns CUDA's driver, loaded at the first call, until the process ends. Unavailable, with the reason: it is not on
+/// this machine, or it lacks a function.
 Result<const DriverApi*> find_driver();
 
 }  // namespace casync::compll

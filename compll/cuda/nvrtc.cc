@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-// NVRTC_ERROR_INVALID_OPTION, of what it does not know such as an architecture; NVRTC_ERROR_COMPILATION.
+// NVRTC_ERROR_INVALID_OPTION: NVRTC does not know it, such as an architecture; NVRTC_ERROR_COMPILATION.
 constexpr int kUnknownOption = 5, kRefused = 6;
 
 std::vector<fs::path> folders_in(const fs::path& folder) {
@@ -28,7 +28,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return found;
 }
 
-/// The folders where a loader does not look by itself: Python's packages, and toolkits.
+/// The folders that a loader does not search by itself: Python's packages, and toolkits.
 std::vector<fs::path> places() {
   std::vector<fs::path> packages, all;
   for (const fs::path& own : own_folders()) packages.push_back((own / "../..").lexically_normal());  // casync/bin, /lib
@@ -47,7 +47,7 @@ std::vector<fs::path> places() {
   return all;
 }
 
-/// NVRTC looks for this one by name, and would not find it beside itself.
+/// Loads NVRTC's builtins, which NVRTC looks for by name and would not find in its own folder.
 void open_builtins(const fs::path& folder) {
   for (const fs::path& file : folders_in(folder)) {
     if (file.filename().string().starts_with("libnvrtc-builtins.so.")) ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -111,7 +111,7 @@ Result<Nvrtc> Nvrtc::from(void* library, const std::string& path) {
 }
 
 Result<const Nvrtc*> Nvrtc::find() {
-  static const auto* const found = new Result<Nvrtc>(load());  // outlives every static
+  static const auto* const found = new Result<Nvrtc>(load());  // outlives all other statics
   if (!*found) return found->status();
   return &**found;
 }

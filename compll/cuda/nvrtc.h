@@ -9,22 +9,22 @@
 
 namespace casync::compll {
 
-/// NVIDIA's compiler as a library, loaded when it is first asked for, until the process ends.
+/// NVIDIA's compiler as a library, loaded at the first use, until the process ends.
 class Nvrtc {
  public:
-  /// $CASYNC_NVRTC; else what the loader finds; else that of the Python packages beside ours or of $VIRTUAL_ENV, and
-  /// that of a CUDA toolkit. Unavailable: it is in none of these.
+  /// Finds it: $CASYNC_NVRTC; else the loader's own; else in the Python packages next to ours or of $VIRTUAL_ENV, and
+  /// in a CUDA toolkit. Unavailable: it is in none of these.
   static Result<const Nvrtc*> find();
 
   const std::string& version() const { return version_; }  ///< `13.0`
 
-  /// From CUDA C++ to a device's machine code. CompileError: what it says of the text. Unavailable: it does not know an
-  /// option, such as the architecture. Internal: it fails itself.
+  /// Compiles CUDA C++ to a device's machine code. CompileError: NVRTC's messages about the text. Unavailable: NVRTC
+  /// does not know an option, such as the architecture. Internal: NVRTC itself fails.
   Result<std::string> compiled(const std::string& text, std::span<const std::string> options) const;
 
  private:
   using Code = int;
-  using Handle = void*;  ///< of what is compiled
+  using Handle = void*;  ///< a program to compile
 
   static Result<Nvrtc> load();
   static Result<Nvrtc> from(void* library, const std::string& path);

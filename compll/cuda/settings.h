@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of all kinds of codecs are told alike.
+// The part of a launch that is the same for all kinds of codecs.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ inline cuda::Settings settings_of(const CodecInfo& info) {
   return settings;
 }
 
-/// A launch for one segment, which learns what it draws random numbers from.
+/// A launch for one segment; sets the segment's inputs of random numbers.
 inline cuda::Launch launch_of(cuda::Segment& segment, const EncodeContext& context, const cuda::Settings& settings) {
   segment.gradient = context.gradient;
   segment.first = context.first;

@@ -9,9 +9,9 @@
 namespace casync::compll {
 namespace {
 
-constexpr std::size_t kGuard = 256;  // and what pieces are aligned to
+constexpr std::size_t kGuard = 256;  // bytes around a piece, and its alignment
 constexpr std::byte kUntouched{0xa5};
-constexpr std::byte kNaN{0xff};  // what was not written shows
+constexpr std::byte kNaN{0xff};  // makes floats that no kernel wrote visible
 
 }  // namespace
 
@@ -33,7 +33,7 @@ std::size_t StagedMemory::place(std::size_t size) {
   return at;
 }
 
-/// As a number: before it is known how much there will be, it is no address.
+/// Computes an address as a number: while the size is still unknown, there is no memory to point to.
 std::byte* StagedMemory::address(std::size_t at) const {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(memory_) + at);
 }

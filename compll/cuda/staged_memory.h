@@ -9,14 +9,14 @@
 
 namespace casync::compll {
 
-/// Where launches put what they need beside vectors.
+/// The memory that launches need in addition to vectors.
 class LaunchMemory {
  public:
   virtual ~LaunchMemory() = default;
 
-  /// A copy of these bytes, in the device's memory from a multiple of 256 bytes on. Kernels leave it as it is.
+  /// Copies these bytes to the device's memory, at a multiple of 256 bytes. Kernels do not change them.
   virtual std::byte* give(const void* bytes, std::size_t size) = 0;
-  /// So many bytes, of which the first are zeros, before launches and behind them.
+  /// Reserves `size` bytes, of which the first `zeroed` are zeros when a launch starts and again when it ends.
   virtual std::byte* work(std::size_t size, std::size_t zeroed) = 0;
 
   template <class T>
@@ -25,8 +25,8 @@ class LaunchMemory {
   }
 };
 
-/// Device memory for one call of a codec's function: laid out and filled here, sent in one copy, fetched in one. Around
-/// each piece there is more, which nobody may write.
+/// Device memory for one call of a codec's function: laid out and filled here, sent in one copy, fetched in one. The
+/// bytes around each piece detect kernels that write outside of it.
 class StagedMemory final : public LaunchMemory {
  public:
   explicit StagedMemory(CudaDevice& device) : device_(device) {}
@@ -37,7 +37,7 @@ class StagedMemory final : public LaunchMemory {
   /// A piece that kernels write.
   struct Piece {
     std::size_t at = 0, size = 0;  ///< in bytes
-    std::byte* memory = nullptr;   ///< of the device
+    std::byte* memory = nullptr;   ///< its address on the device
 
     template <class T>
     T* as() const {
@@ -45,8 +45,8 @@ class StagedMemory final : public LaunchMemory {
     }
   };
 
-  /// Sends what `place` asks for; returns what it does. It is called twice: after the first time it is known how much
-  /// that is.
+  /// Sends the memory that `place` reserves, and returns its result. Calls `place` twice: the first call finds the
+  /// number of bytes.
   template <class Place>
   auto send(const Place& place) {
     begin(0);
@@ -59,18 +59,18 @@ class StagedMemory final : public LaunchMemory {
 
   std::byte* give(const void* bytes, std::size_t size) override;
   std::byte* work(std::size_t size, std::size_t zeroed) override;
-  /// With these bytes in it, or any where there are none.
+  /// Reserves a piece with these bytes in it; null: with any bytes.
   Piece room(const void* bytes, std::size_t size);
 
-  /// What has become of all that was sent.
+  /// Fetches all memory that was sent, as the kernels left it.
   void fetch();
   void read(const Piece& piece, void* to) const;
 
-  /// Whether a kernel ever wrote where it may not, or left changed what has to be as it was.
+  /// Returns true if a kernel ever wrote outside its memory, or did not restore memory that it has to restore.
   bool wrote_outside() const { return wrote_outside_; }
 
  private:
-  /// Nothing is placed yet; there will be so many bytes.
+  /// Starts a new layout of so many bytes.
   void begin(std::size_t bytes);
   std::size_t place(std::size_t size);
   std::byte* address(std::size_t at) const;
@@ -79,7 +79,7 @@ class StagedMemory final : public LaunchMemory {
   std::byte* memory_ = nullptr;
   std::size_t size_ = 0, used_ = 0;
   std::vector<std::byte> sent_, fetched_;
-  std::vector<std::pair<std::size_t, std::size_t>> written_;  ///< from and to: what kernels may write, in this order
+  std::vector<std::pair<std::size_t, std::size_t>> written_;  ///< begin, end of pieces that kernels may write, in order
   bool is_real_ = false, wrote_outside_ = false;
 };
 

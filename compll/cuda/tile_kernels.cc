@@ -71,7 +71,7 @@ class TileKernels final : public CodecKernels {
     return launches({statistics, kernel}, segment, context, memory);
   }
 
-  /// Of those kernels that there are.
+  /// Launches these kernels, except for null ones.
   Launches launches(std::initializer_list<DriverApi::Handle> kernels, cuda::Segment segment,
                     const EncodeContext& context, LaunchMemory& memory) const {
     const std::uint32_t unit = cuda::unit_of(shape_.has_blocks, shape_.ordered, settings_.block);

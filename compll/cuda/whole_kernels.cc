@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of programs that need the whole vector: a launch for each function. A residual is what was encoded less what
-// decoding gives, and a merge is the encoding of a sum in memory.
+// Kernels of programs that need the whole vector: one launch for each function. A residual is the encoded vector minus
+// the decoded one, and a merge encodes a sum in memory.
 #include <utility>
 
 #include "compll/cuda/codec_kernels.h"
@@ -63,7 +63,7 @@ class WholeKernels final : public CodecKernels {
                            context, memory);
   }
 
-  /// Encoding leaves what it encoded where the residual goes, or the residual itself.
+  /// Encodes. The kernel writes the vector that it encodes to `residual_out`, or the residual itself.
   Launches encode_by(Function function, const cuda::Segment& segment, const EncodeContext& context,
                      LaunchMemory& memory) const {
     Launches all = {start(function, segment, context, memory)};

@@ -9,10 +9,10 @@
 namespace casync::compll {
 namespace {
 
-/// What a value depends on; each has all that is before it.
+/// The inputs that a value depends on; each kind includes the ones above it.
 enum class Reach {
-  kOwn,   ///< the element, and what is known before there is one
-  kKind,  ///< which elements there are, in whatever order and however often
+  kOwn,   ///< the element, and values that are known without one
+  kKind,  ///< which elements occur, regardless of order and count
   kAll,
 };
 

@@ -6,10 +6,10 @@
 
 namespace casync::compll {
 
-/// Whether a sum of payloads can be encoded without looking at each element, because as many elements are all alike as
-/// have the same bits in these: a code is one bit, and depends on its own element alone, as what is decoded does on its
-/// own code; everything else in a payload is one for the tensor, and made of reductions to which it is all the same in
-/// which order elements come, and how often.
+/// Returns true if a sum of payloads can be encoded a word of bits at a time: each code is one bit that depends only on
+/// its own element, a decoded element depends only on its own code, and each other section has one entry for the
+/// tensor, made of reductions whose results do not depend on the order of elements or on how often one occurs. Elements
+/// with equal bits in all payloads then give equal results.
 bool merges_bits(const Program& program, const Lowered& lowered);
 
 }  // namespace casync::compll

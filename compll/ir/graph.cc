@@ -8,7 +8,7 @@
 namespace casync::compll {
 namespace {
 
-/// Everything two values have to agree in to be the same.
+/// The fields in which two values agree if they are the same.
 std::vector<std::uint64_t> key_of(const Value& value) {
   std::vector<std::uint64_t> key = {static_cast<std::uint64_t>(value.kind),
                                     static_cast<std::uint64_t>(value.domain),
@@ -28,7 +28,7 @@ std::vector<std::uint64_t> key_of(const Value& value) {
   return key;
 }
 
-/// Whether converting to `to` changes no value of `from`.
+/// Returns true if converting to `to` changes no value of `from`.
 bool holds_all(ScalarType to, ScalarType from) {
   if (from == kBoolType) return to.is_number() && !(to.kind == ScalarType::Kind::kInt && to.bits == 1);
   return from.is_integer() && to.is_integer() && least_of(to) <= least_of(from) && most_of(from) <= most_of(to);
@@ -80,7 +80,7 @@ bool Graph::has_transforms() const {
                      [](const Value& value) { return value.kind == Value::Kind::kTransform; });
 }
 
-/// What is known now: an operation on constants, a choice whose condition is one, both choices the same.
+/// Folds an operation on constants, a choice with a constant condition, and a choice between equal values.
 std::optional<ValueId> Graph::folded(const Value& value) {
   const std::vector<ValueId>& arguments = value.arguments;
   if (arguments.empty()) return std::nullopt;  // random
@@ -102,7 +102,7 @@ std::optional<ValueId> Graph::folded(const Value& value) {
   return constant(value.type, result.as_number(value.type), value.at);
 }
 
-/// What branches that became choices leave behind: choices between true and false, bools as numbers and back.
+/// Simplifies the choices that branches became: choices between true and false, bools as numbers and back.
 std::optional<ValueId> Graph::simplified(const Value& value) {
   const std::vector<ValueId>& arguments = value.arguments;
   const auto constant_is = [&](ValueId id, double number) { return is_constant(id) && values_[id].number == number; };
@@ -114,7 +114,7 @@ std::optional<ValueId> Graph::simplified(const Value& value) {
   }
   if (value.op == Op::kNot && is_compute(arguments[0], Op::kNot)) return values_[arguments[0]].arguments[0];
   if (value.op == Op::kConvert && is_compute(arguments[0], Op::kConvert)) {
-    // Through a type that holds all of the first one's values.
+    // A conversion through a type that holds all values of the first type.
     const ValueId first = values_[arguments[0]].arguments[0];
     if (holds_all(values_[arguments[0]].type, values_[first].type)) {
       return compute(Op::kConvert, value.type, {first}, value.at);
@@ -130,7 +130,7 @@ std::optional<ValueId> Graph::simplified(const Value& value) {
   return std::nullopt;
 }
 
-/// The same for all elements of a block: computed for the block, and spread.
+/// Computes a value that is the same for all elements of a block once for the block, and spreads it.
 std::optional<ValueId> Graph::hoisted(const Value& value) {
   if (value.domain != Domain::kElement || value.arguments.empty()) return std::nullopt;
   Value of_block = value;

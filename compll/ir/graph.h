@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a codec computes, as one list of values in an order in which each comes after what it is made of. There are no
-// arrays and no loops here: a value is computed once for the tensor, once for each block or once for each element, and
-// everything that happens to one element stands together. That is what makes one pass over memory of many operators.
+// A codec's computation as one list of values, ordered so that each value comes after its operands. There are no arrays
+// and no loops here: a value is computed once for the tensor, once for each block or once for each element, and all
+// operations on one element stand together. That is why many operators become one pass over memory.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ namespace casync::compll {
 /// The index of a value in its graph.
 using ValueId = std::uint32_t;
 
-/// How often a value is computed.
+/// The unit that a value is computed for.
 enum class Domain : std::uint8_t { kTensor, kBlock, kElement };
 
 struct Value {
   enum class Kind : std::uint8_t {
-    kInput,        ///< what is encoded: an element of the gradient, feedback included
+    kInput,        ///< an element of the vector to encode: of the gradient, feedback included
     kSection,      ///< an element of a payload's section
-    kState,        ///< an element of what the codec keeps, as it was
+    kState,        ///< an element of an array that the codec keeps, with its old value
     kConstant,     ///< `number`
     kParameter,    ///< `parameter`
-    kCount,        ///< how many elements there are, or blocks
-    kIndex,        ///< of the element, or of the block
+    kCount,        ///< the number of elements, or of blocks
+    kIndex,        ///< the index of the element, or of the block
     kCompute,      ///< `op` of its arguments
     kSpread,       ///< one value for each of several: a block's for its elements, the tensor's for blocks or elements
-    kReduce,       ///< of a value's elements or blocks: one for the tensor
-    kBlockReduce,  ///< of a value's elements: one for each block
+    kReduce,       ///< reduces a value's elements or blocks to one value for the tensor
+    kBlockReduce,  ///< reduces a value's elements to one value for each block
     kTransform,    ///< each `turned` of a value's elements times the Walsh-Hadamard matrix
   };
   Kind kind = Kind::kConstant;
@@ -44,14 +44,14 @@ struct Value {
   double number = 0;
   ParameterId parameter = 0;
   std::uint32_t section = 0;  ///< its index among the program's sections
-  std::uint32_t state = 0;    ///< and among its states
+  std::uint32_t state = 0;    ///< its index among the program's states
   Op op = Op::kConstant;
-  std::uint32_t purpose = 0;  ///< of random numbers
+  std::uint32_t purpose = 0;  ///< the purpose of random numbers
   Reducer reducer = Reducer::kSum;
-  Domain over = Domain::kElement;  ///< of kReduce and kCount: what is counted or reduced
-  std::uint32_t function = 0;      ///< of Reducer::kUser: its index among the graph's functions
-  Constant turned;                 ///< of kTransform: how many elements are turned together
-  std::string name;                ///< the program's own word for it, or ""
+  Domain over = Domain::kElement;  ///< kReduce and kCount: the domain that is reduced or counted
+  std::uint32_t function = 0;      ///< Reducer::kUser: its index among the graph's functions
+  Constant turned;                 ///< kTransform: the number of elements that are transformed together
+  std::string name;                ///< the program's name for it, or ""
   Span at;
 };
 
@@ -64,16 +64,16 @@ class Graph {
   const Value& operator[](ValueId id) const { return values_[id]; }
   const std::vector<ReducerFunction>& functions() const { return functions_; }
 
-  /// The id of this value: of the one that is there already where it computes the same. Constants are folded, and what
-  /// is the same for all elements of a block is computed for the block.
+  /// Returns the id of this value, which is that of an existing one if it computes the same. Folds constants, and
+  /// computes a value that is the same for all elements of a block once for the block.
   ValueId add(Value value);
   std::uint32_t add(ReducerFunction function);
 
   ValueId constant(ScalarType type, double number, Span at);
   ValueId compute(Op op, ScalarType type, std::vector<ValueId> arguments, Span at);
-  /// Gives a value the program's word for it, if it has none.
+  /// Gives a value the program's name for it, if it has none.
   void name(ValueId id, const std::string& word);
-  /// Whether any value is a kTransform.
+  /// Returns true if any value is a kTransform.
   bool has_transforms() const;
 
  private:
@@ -93,7 +93,7 @@ struct ReducerFunction {
   ValueId result = 0;
 };
 
-/// One value a line: what `compllc --emit=ir` prints.
+/// The graph as text, one value a line: the output of `compllc --emit=ir`.
 std::string text_of(const Graph& graph, const Program& program);
 
 }  // namespace casync::compll

@@ -29,7 +29,7 @@ class Lowering {
   }
   ValueId value_of(const Term& term) { return all_of(term).front(); }
 
-  /// A routine's steps, from its input, which is returned, and what the codec keeps.
+  /// Lowers a routine's steps, given its input and the codec's states. Returns the input's value.
   ValueId run(const Routine& routine) {
     Value input;
     input.kind = Value::Kind::kInput;
@@ -58,7 +58,7 @@ class Lowering {
     for (const VariableId variable : routine.states_then) all.push_back(*values_[variable]);
     return all;
   }
-  /// The value once for each entry of a section: one that is the same for all of them is stored for each.
+  /// The value once for each entry of a section. A value that is the same for all of them is stored for each.
   ValueId entry_of(ValueId id, const Section& section) {
     const Domain domain = domain_of(section.type, graph_[id].at);
     if (graph_[id].domain == domain) return id;
@@ -70,7 +70,7 @@ class Lowering {
     value.at = graph_[id].at;
     return graph_.add(std::move(value));
   }
-  /// A result is made element by element.
+  /// Refuses a `result` that does not compute each element from its own inputs only.
   void refuse_others() {
     for (const Value& value : graph_.values()) {
       const bool reduces = value.kind == Value::Kind::kReduce || value.domain == Domain::kBlock;
@@ -78,7 +78,7 @@ class Lowering {
     }
   }
 
-  /// Where an array's elements are computed.
+  /// The domain in which an array's elements are computed.
   Domain domain_of(const Type& type, Span at) {
     if (!type.extent) return Domain::kTensor;
     if (type.extent->kind == Extent::Kind::kElements) return Domain::kElement;
@@ -201,7 +201,7 @@ class Lowering {
       argument.kind = Value::Kind::kInput;
       argument.domain = Domain::kElement;
       argument.type = type;
-      argument.section = i;  // which of the two
+      argument.section = i;  // the argument's index: 0 or 1
       inner.bind(body.parameters[i], made.graph.add(std::move(argument)));
     }
     inner.run(body.steps);
@@ -245,7 +245,7 @@ class Lowering {
     return graph_.add(std::move(value));
   }
 
-  /// x[i] for the element i itself. Anything else is not where the loop is.
+  /// x[i] for the element i itself. Refuses any other index: it is not the loop's.
   ValueId element(const Term& term) {
     const ValueId array = value_of(*term.arguments[0]);
     ValueId at = value_of(*term.arguments[1]);
@@ -271,8 +271,8 @@ class Lowering {
   Graph& graph_;
   std::optional<Constant>& block_;
   Diagnostics& diagnostics_;
-  std::vector<std::optional<ValueId>> values_;  ///< of each variable
-  Domain domain_ = Domain::kTensor;             ///< of the map whose function is followed
+  std::vector<std::optional<ValueId>> values_;  ///< one for each variable
+  Domain domain_ = Domain::kTensor;             ///< the domain of the map whose function is lowered
 };
 
 bool keeps_residual(const Program& program) {

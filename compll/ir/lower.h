@@ -8,22 +8,22 @@
 
 namespace casync::compll {
 
-/// What encode or merge computes from the input and the states: the sections, and what is kept.
+/// The values that encode or merge computes from the input and the states: the sections, and the kept arrays.
 struct EncodeGraph {
   Graph graph;
   ValueId input = 0;
   std::vector<ValueId> sections;    ///< in the order of the payload
-  std::optional<ValueId> residual;  ///< the input less what decode gives for it; nothing where states are kept instead
-  std::vector<ValueId> states;      ///< what each of them becomes
+  std::optional<ValueId> residual;  ///< the input minus its decoded value; empty if states are kept instead
+  std::vector<ValueId> states;      ///< the new value of each state
 };
 
-/// What decode computes from the sections.
+/// The values that decode computes from the sections.
 struct DecodeGraph {
   Graph graph;
   ValueId result = 0;
 };
 
-/// What result computes from what was decoded and the states.
+/// The values that result computes from the decoded vector and the states.
 struct ResultGraph {
   Graph graph;
   ValueId input = 0;
@@ -31,22 +31,22 @@ struct ResultGraph {
   std::vector<ValueId> states;
 };
 
-/// A program with its operators merged into what happens to one element. `block` is the size of its blocks; nothing
-/// where it has none.
+/// A program whose operators are merged into one computation per element. `block` is the size of its blocks; empty if
+/// it has none.
 struct Lowered {
   EncodeGraph encode;
-  std::optional<EncodeGraph> merge;  ///< of a sum of what was decoded, where encode does not do it
+  std::optional<EncodeGraph> merge;  ///< encodes a sum of decoded vectors; empty if encode does it
   DecodeGraph decode;
-  std::optional<ResultGraph> result;  ///< where what was decoded is not the gradient
+  std::optional<ResultGraph> result;  ///< empty if the decoded vector is the gradient
   std::optional<Constant> block;
 };
 
-/// The most elements that `hadamard` turns together where a program is put together: what a GPU's warp has at once.
+/// The most elements that `hadamard` may transform together in a lowered program: as many as a GPU's warp holds.
 inline constexpr std::uint32_t kMostTurned = 128;
 
-/// Puts the operators of a program together. The program outlives the result's use.
-/// Unimplemented: blocks of two sizes, elements picked out of their order, arrays of a fixed size, `hadamard` of more
-/// than kMostTurned elements, a `result` that looks at other elements; says where.
+/// Merges the operators of a program. The program must outlive the result. Unimplemented, with the place: blocks of two
+/// sizes, elements at computed indices, arrays of a fixed size, `hadamard` of more than kMostTurned elements, a
+/// `result` that uses other elements.
 Result<Lowered> lower(const Program& program, const Source& source);
 
 }  // namespace casync::compll

@@ -9,7 +9,7 @@ namespace {
 
 struct Need {
   bool any = false;
-  std::optional<Condition> condition;  ///< without one it is always needed, if at all
+  std::optional<Condition> condition;  ///< empty: the value is always needed, if at all
 
   void also(const std::optional<Condition>& other) {
     condition = !any || condition == other ? other : std::nullopt;
@@ -17,7 +17,7 @@ struct Need {
   }
 };
 
-/// What is known before there is an element.
+/// Returns for each value whether it is made of constants and parameters only.
 std::vector<bool> made_of_parameters(const Graph& graph) {
   std::vector<bool> all;
   for (const Value& value : graph.values()) {

@@ -8,16 +8,16 @@
 
 namespace casync::compll {
 
-/// A bool that is made of parameters and constants alone.
+/// A bool that is made of parameters and constants only.
 struct Condition {
   ValueId value = 0;
-  bool holds = true;  ///< whether it has to be true, or false
+  bool holds = true;  ///< true: the value has to be true; false: it has to be false
 
   bool operator==(const Condition&) const = default;
 };
 
-/// For each value the condition without which nothing asks for it: it is needed for one branch of a choice only. A
-/// choice within a branch of another counts as one of the outer one.
+/// The condition of each value without which no result uses it, as only one branch of a choice needs it. A choice
+/// within a branch of another one counts as part of the outer one.
 std::vector<std::optional<Condition>> needed_if(const Graph& graph, const std::vector<ValueId>& results);
 
 }  // namespace casync::compll

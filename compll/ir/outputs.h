@@ -8,7 +8,7 @@
 
 namespace casync::compll {
 
-/// All that encode or merge hands out, where everything is kept.
+/// All outputs of encode or merge, if everything is kept.
 std::vector<Output> outputs_of(const EncodeGraph& encode);
 std::vector<Output> outputs_of(const ResultGraph& result);
 

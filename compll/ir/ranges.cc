@@ -15,12 +15,12 @@ Range of_type(ScalarType type) {
   return {static_cast<double>(least_of(type)), static_cast<double>(most_of(type))};
 }
 
-/// What does not fit into the type wraps around, and may be anything.
+/// Returns the whole range if the exact result may not fit into the type: it then wraps around to any value.
 Range unless_it_wraps(Range exact, Range all) {
   return exact.least >= all.least && exact.most <= all.most ? exact : all;
 }
 
-/// What min and max make of NaN follows from what they are: b < a ? b : a, and a < b ? b : a.
+/// Ranges of min and max follow from their definitions, NaN included: b < a ? b : a, and a < b ? b : a.
 Range of_min(const Range& a, const Range& b) {
   return {std::min(a.least, b.least), b.may_be_nan ? a.most : std::min(a.most, b.most), a.may_be_nan};
 }
@@ -60,7 +60,7 @@ Range of_integer(const Graph& graph, const Value& value, const std::vector<Range
     case Op::kMin: return of_min(of[0], of[1]);
     case Op::kMax: return of_max(of[0], of[1]);
     case Op::kSelect: return of_select(of[1], of[2]);
-    case Op::kAnd: {  // no bit that one of them never has
+    case Op::kAnd: {  // a bit that one operand never has is not set
       if (of[0].least < 0 && of[1].least < 0) return all;
       if (of[0].least < 0) return {0, of[1].most};
       return {0, of[1].least < 0 ? of[0].most : std::min(of[0].most, of[1].most)};

@@ -7,13 +7,13 @@
 
 namespace casync::compll {
 
-/// No value is outside of these ends, NaN aside.
+/// The ends of a value's range; a NaN is not counted.
 struct Range {
   double least = 0, most = 0;
   bool may_be_nan = false;
 };
 
-/// For each value what is known of it from what it is made of.
+/// The range of each value, derived from its operands.
 std::vector<Range> ranges_of(const Graph& graph);
 
 }  // namespace casync::compll

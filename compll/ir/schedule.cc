@@ -49,7 +49,7 @@ class Scheduler {
     }
   }
 
-  /// Those of the tensor that are there for the first time when pass `pass` begins.
+  /// The tensor's values that are available for the first time when pass `pass` begins.
   std::vector<ValueId> tensor_values(std::size_t pass) const {
     std::vector<ValueId> values;
     for (ValueId id = 0; id < graph_.values().size(); ++id) {
@@ -58,7 +58,7 @@ class Scheduler {
     return values;
   }
 
-  /// The output of one value for all elements, like a codec that gives zeros, is stored in the last pass's loop.
+  /// An output with one value for all elements, as of a codec that gives zeros, is stored in the last pass's loop.
   bool is_stored_in_loop(const Output& output) const {
     return graph_[output.value].domain != Domain::kTensor || output.kind != Output::Kind::kSection;
   }
@@ -66,7 +66,7 @@ class Scheduler {
   Pass make_pass(std::size_t pass) {
     Pass made;
     made.of_tensor = tensor_values(pass);
-    // What this pass is for: its outputs, and what its reductions take.
+    // The pass computes its outputs and the operands of its reductions.
     std::vector<ValueId> targets;
     for (const Output& output : outputs_) {
       if (is_stored_in_loop(output) && pass_[output.value] == pass) targets.push_back(output.value);
@@ -95,7 +95,7 @@ class Scheduler {
     return made;
   }
 
-  /// Everything below these that is not of the tensor.
+  /// All operands of these values, direct and indirect, that are not of the tensor.
   Flags closure(const std::vector<ValueId>& targets) const {
     Flags in(graph_.values().size(), false);
     for (const ValueId id : targets) in[id] = graph_[id].domain != Domain::kTensor;
@@ -131,7 +131,7 @@ class Scheduler {
     if (value.domain == Domain::kBlock) phase_of(pass, phase_[id]).of_block.push_back(id);
   }
 
-  /// The elements that a phase's loop computes: all that its reductions and stores are made of.
+  /// The elements that a phase's loop computes: all operands of its reductions and stores.
   std::vector<ValueId> loop_of(const Phase& phase) const {
     Flags in(graph_.values().size(), false);
     const auto want = [&](ValueId id) { in[id] = in[id] || graph_[id].domain == Domain::kElement; };

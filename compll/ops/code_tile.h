@@ -5,7 +5,7 @@
 
 namespace casync::compll {
 
-/// Where the codes of a tile start in a payload: what each block shares (scales or means), and the codes.
+/// The addresses of a tile in a payload: the values that each block shares (scales or means), and the codes.
 struct CodeTile {
   const std::byte* scales = nullptr;
   const std::byte* codes = nullptr;

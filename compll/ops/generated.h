@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the text that is generated from a program hands over once it is compiled: plain functions on tiles of a vector.
+// The interface of text that is generated from a program and compiled: plain functions on tiles of a vector.
 #pragma once
 
 #include <cstddef>
@@ -23,29 +23,29 @@ inline constexpr std::size_t kMostStates = 8;
 inline constexpr std::size_t kMostChoices = 16;
 /// The most parameters a codec has.
 inline constexpr std::size_t kMostParameters = 16;
-/// What a pass hands to the next one, at most.
+/// The most bytes that a pass hands to the next one.
 inline constexpr std::size_t kMostTensorBytes = 16384;
 
-/// The arrays that a program keeps: each of n floats, `stride` floats from the one before. `in` null: they begin anew;
-/// `out` null: they are not wanted afterwards. The two do not overlap.
+/// The arrays that a program keeps: each has n floats and begins `stride` floats after the previous one. `in` null:
+/// they have their initial values; `out` null: the caller does not want them. The two do not overlap.
 struct GeneratedStates {
   const float* in = nullptr;
   float* out = nullptr;
   Elements stride = 0;
 };
 
-/// What generated functions are told of the tile they work on. Sections and states point to the tile's own part.
+/// The tile that generated functions work on. Sections and states point to the tile's own part.
 struct GeneratedTile {
   const double* parameters = nullptr;
   Elements n = 0;      ///< of the tensor
-  Elements first = 0;  ///< of the tile; a multiple of the block, of 16 and of what is turned together
+  Elements first = 0;  ///< of the tile; a multiple of the block, of 16 and of the size of transforms
   Elements count = 0;
   RandomStream random;
   GeneratedStates states;
 };
 
-/// Memory for what lies between two loops over a whole vector: zeros are not promised, 64-byte alignment is. All of it
-/// is given back at once, by whoever made it.
+/// Memory for arrays between two loops over a whole vector: aligned to 64 bytes, not set to zero. Its owner frees all
+/// of it at once.
 class Workspace {
  public:
   virtual std::byte* take(std::size_t bytes) = 0;
@@ -54,7 +54,7 @@ class Workspace {
   ~Workspace() = default;
 };
 
-/// What generated functions are told of the vector they work on.
+/// The vector that generated functions work on.
 struct GeneratedVector {
   const double* parameters = nullptr;
   Elements n = 0;  ///< not 0
@@ -63,10 +63,10 @@ struct GeneratedVector {
   Elements rows = 0, columns = 0;  ///< of a codec that exchanges: n is their product, and may be 0
 };
 
-/// What happens to the floats that are decoded into memory.
+/// The way in which decoded floats are written to memory.
 enum class Give : std::uint8_t { kSet, kAdd, kSubtract };
 
-/// A vector that is zeros but at some places: `values` there. Both are in the workspace.
+/// A vector that is zero except for `values` at `places`. Both arrays are in the workspace.
 struct ListedVector {
   const std::uint32_t* places = nullptr;
   const float* values = nullptr;
@@ -75,19 +75,19 @@ struct ListedVector {
 
 /// The functions of a program that needs the whole vector at once.
 struct GeneratedWhole {
-  /// How many elements a section of Over::kSized has.
+  /// Returns the number of elements of a section of Over::kSized.
   Elements (*sized)(std::uint32_t section, const GeneratedVector& vector);
-  /// False: something in `source` is infinite or NaN. What it adds up to goes to `sum`, which is null where that is
-  /// source.values.
+  /// Returns false if a value of `source` is infinite or NaN. Stores the vector that `source` describes in `sum`, which
+  /// is null if that is source.values.
   bool (*encode)(const GeneratedVector& vector, const Scaled& source, float* sum, const GeneratedStates& states,
                  std::byte* const* sections);
-  /// Of a sum of what was decoded; null where encode does it.
+  /// Encodes a sum of decoded vectors; null if encode does it.
   bool (*merge)(const GeneratedVector& vector, const Scaled& source, float* sum, const GeneratedStates& states,
                 std::byte* const* sections);
   void (*decode)(const GeneratedVector& vector, const std::byte* const* sections, float* out, Give how);
-  /// What decode would give, as a list; null where that is no list. Places are as the payload has them, in any order.
+  /// Returns the result of decode as a list; null if it is no list. Places are the payload's, in any order.
   ListedVector (*list)(const GeneratedVector& vector, const std::byte* const* sections);
-  /// Null where what is decoded is the gradient. `out` may be `decoded`.
+  /// Null if the decoded vector is the gradient. `out` may be `decoded`.
   void (*result)(const GeneratedVector& vector, const float* decoded, const GeneratedStates& states, float* out);
 };
 
@@ -103,26 +103,26 @@ struct GeneratedParameter {
   const char* name = "";
   const char* meaning = "";
   double initial = 0, least = 0, most = 0;
-  double step = 0;     ///< values are whole numbers of it above `least`; 0: any
+  double step = 0;     ///< values are whole multiples of it above `least`; 0: any
   bool whole = false;  ///< values are whole numbers
   std::uint32_t choice_count = 0;
-  double choices[kMostChoices] = {};  ///< values are one of these, where there are any
+  double choices[kMostChoices] = {};  ///< values are one of these, if there are any
 };
 
-/// What a program says about its codec.
+/// A program's declarations of its codec.
 struct GeneratedDeclaration {
   const char* name = "";
   const char* summary = "";
   const char* source = "";
   std::uint8_t number = 0, version = 1;
   bool contractive = false, unbiased = false, feedback = false;
-  bool feedback_offered = false;  ///< it keeps a residual only where it is asked to
-  bool shared_numbers = false;    ///< of CodecInfo
+  bool feedback_offered = false;  ///< it keeps a residual only if asked to
+  bool shared_numbers = false;    ///< see CodecInfo
   bool votes = false, exact_merge = false;
   std::uint32_t state_count = 0;          ///< arrays of its own that it keeps from step to step
-  float state_initial[kMostStates] = {};  ///< what their elements begin with
+  float state_initial[kMostStates] = {};  ///< the initial value of their elements
   std::uint32_t block = 0;                ///< elements that share statistics; 0: see block_parameter
-  std::int32_t block_parameter = -1;      ///< the parameter that says it; -1: there are no blocks, or `block` says it
+  std::int32_t block_parameter = -1;      ///< the parameter with that number; -1: there are no blocks, or see `block`
   std::uint32_t parameter_count = 0;
   GeneratedParameter parameters[kMostParameters];
 };
@@ -137,10 +137,10 @@ struct GeneratedTurn {
   float* out = nullptr;
 };
 
-/// What GeneratedRounds::sized is asked for besides the numbers of exchanges.
+/// Arguments of GeneratedRounds::sized in addition to the numbers of exchanges.
 inline constexpr std::uint32_t kStateFloats = 1000, kScratchFloats = 1001;
 
-/// Floats of scratch memory that so many elements take; the next ones begin on a line of the cache.
+/// Floats of scratch memory that `count` elements take; the next array begins on a line of the cache.
 template <class T>
 constexpr Elements scratch_floats(Elements count) {
   return (count * sizeof(T) + 63) / 64 * 16;
@@ -148,23 +148,23 @@ constexpr Elements scratch_floats(Elements count) {
 
 /// The functions of a program that exchanges within a step.
 struct GeneratedRounds {
-  std::uint32_t count = 0;  ///< exchanges; 0: it does not
+  std::uint32_t count = 0;  ///< exchanges; 0: the program has none
   /// Floats of an exchange, of the states or of the scratch memory.
   Elements (*sized)(std::uint32_t what, const GeneratedVector& vector) = nullptr;
   void (*turn)(std::uint32_t number, const GeneratedVector& vector, const GeneratedTurn& turn) = nullptr;
 };
 
-/// The functions that encode a vector, or a sum of what was decoded.
+/// The functions that encode a vector, or a sum of decoded vectors.
 struct GeneratedEncoder {
   std::uint32_t passes = 1;
-  std::uint32_t passes_without_kept = 1;  ///< the others have nothing to do where nothing is kept
-  std::uint32_t turned_arrays = 0;        ///< behind the tile in `scratch`, each as large: what transforms give
+  std::uint32_t passes_without_kept = 1;  ///< the others have nothing to do if nothing is kept
+  std::uint32_t turned_arrays = 0;        ///< arrays after the tile in `scratch`, each as large: results of transforms
 
-  /// Before pass 0, 1, ..., and behind the last one: computes what is one for the tensor. `tensor` is 64-byte aligned
-  /// memory of kMostTensorBytes, for this encoding alone.
+  /// Computes the values with one entry for the tensor: called ahead of pass 0, 1, ..., and after the last one.
+  /// `tensor` is 64-byte aligned memory of kMostTensorBytes, for this encoding alone.
   void (*begin_pass)(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections);
-  /// One pass over a tile. False: something in it is infinite or NaN. `scratch` holds the tile, which may be
-  /// source.values, and turned_arrays behind it; `residual` is null where none is wanted.
+  /// Runs one pass over a tile. Returns false if an element is infinite or NaN. `scratch` holds the tile, which may be
+  /// source.values, and turned_arrays after it; `residual` is null if the caller wants none.
   bool (*tile)(std::uint32_t pass, const GeneratedTile& tile, std::byte* tensor, const Scaled& source, float* scratch,
                std::byte* const* sections, float* residual, Write mode);
 };
@@ -176,17 +176,17 @@ struct GeneratedCodec {
   GeneratedSection sections[kMostSections];
 
   GeneratedEncoder encode;
-  GeneratedEncoder merge;  ///< of a sum of what was decoded; its functions are null where encode does it
+  GeneratedEncoder merge;  ///< encodes a sum of decoded vectors; its functions are null if encode does it
   /// out = the sum of so many payloads' tiles in their order, or out += each. `sections` has section_count pointers for
   /// each payload.
   void (*decode_tile)(const GeneratedTile& tile, const std::byte* const* sections, std::size_t payloads, float* out,
                       Write mode);
-  /// From what was decoded to the gradient; null where that is the same. `out` may be `decoded`.
+  /// Computes the gradient from the decoded vector; null if the two are the same. `out` may be `decoded`.
   void (*result_tile)(const GeneratedTile& tile, const float* decoded, float* out, Write mode);
 
-  /// Instead of the functions above, where these are null.
+  /// Replaces the functions above if these are null.
   GeneratedWhole whole;
-  /// Instead of all of them, where it counts any.
+  /// Replaces all of them if it has an exchange.
   GeneratedRounds rounds{};
 
   /// Payloads have one bit for each element, and can be merged by these (codec/merge_bits.h).

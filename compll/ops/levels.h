@@ -14,7 +14,7 @@ namespace casync::compll {
 /// -most <= q <= most. Shared by the reference and by all kernels.
 struct BlockScale {
   float scale = 0;
-  float inverse = 0;  ///< 0 where the codes are all zero: no element is above zero, or not all are finite
+  float inverse = 0;  ///< 0 if the codes are all zero: no element is above zero, or not all are finite
 
   bool is_finite() const { return scale == scale; }
 };
@@ -28,8 +28,8 @@ inline BlockScale block_scale(std::uint32_t top, float most) {
   if (scale < kLeastScale) return {};
   // A largest magnitude near the end of float32's range may not decode to infinity.
   if (most * scale > std::numeric_limits<float>::max()) scale = std::nextafter(scale, 0.0f);
-  // What decodes as `most * scale` has to be given the same scale again, or codes of codes would drift: dividing is
-  // not the inverse of multiplying for one scale in 128 (8 when most is 7), and for what comes out here it is.
+  // Encoding `most * scale` again has to give the same scale, or codes of codes would drift. Division is not the
+  // inverse of multiplication for one scale in 128 (8 when most is 7); for the scales that this line gives it is.
   scale = most * scale / most;
   return {scale, 1 / scale};
 }

@@ -10,9 +10,9 @@
 
 namespace casync::compll {
 
-/// What the numbers of one encoding depend on, besides element and purpose.
+/// The inputs of one encoding's random numbers, besides element and purpose.
 struct RandomStream {
-  std::uint64_t seed = 0;      ///< of the run
+  std::uint64_t seed = 0;      ///< the run's seed
   std::uint64_t gradient = 0;  ///< the gradient's key
   std::uint32_t step = 0;
   std::uint64_t first = 0;  ///< position of element 0 in the gradient

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations of generated codecs on one element: what is computed once for a block or for the tensor, under the
-// names that sixteen elements have (ops/cpu/lanes-inl.h). Their meaning is compll/lang/arithmetic.h.
+// The operations of generated codecs on one element, for values of a block or of the tensor, under the names of the
+// operations on sixteen elements (ops/cpu/lanes-inl.h). Their meaning is compll/lang/arithmetic.h.
 #pragma once
 
 #include <bit>
@@ -74,7 +74,7 @@ constexpr bool to_bool(T a) {
   return a != 0;
 }
 
-/// To an integer of so many bits: towards zero, what does not fit becomes the nearest end, NaN becomes 0.
+/// Converts to an integer of kBits bits, towards zero. Out of range it is the nearest end, for NaN 0.
 template <int kBits = 32, class T>
 constexpr std::int32_t to_int(T a) {
   constexpr double kMost = static_cast<double>((std::int64_t{1} << (kBits - 1)) - 1), kLeast = -kMost - 1;

@@ -10,7 +10,7 @@ namespace casync::compll {
 /// Values that are in memory only a few at a time.
 class MadeValues {
  public:
-  /// Where those from `first` on are until the next call: `count`, or as many as there are.
+  /// Returns the values from `first` on, valid until the next call: `count`, or as many as there are.
   virtual const float* make(Elements first, Elements count) = 0;
 
  protected:
@@ -31,8 +31,8 @@ struct Scaled {
   }
 };
 
-/// How a kernel writes its floats: past the caches when nobody reads them soon, which saves reading each line before
-/// it is overwritten. kStream needs an address that is a multiple of 64.
+/// The way in which a kernel writes its floats. kStream bypasses the caches if nobody reads the floats soon, which
+/// saves reading each line that is overwritten; it needs an address that is a multiple of 64.
 enum class Write : unsigned char { kPlain, kStream, kAdd };
 
 /// The exponent bits of float32: a magnitude of at least this much is infinite or NaN.

@@ -46,7 +46,7 @@ COMPLL_OF_SIZES double multiply(double a, double b) { return a * b; }
 COMPLL_OF_SIZES double divide(double a, double b) { return a / b; }
 COMPLL_OF_SIZES double negate(double a) { return -a; }
 
-/// By the lowest five bits of the count.
+/// Shifts by the lowest five bits of the count.
 template <class T>
 COMPLL_OF_SIZES T shift_left(T a, T count) {
   return static_cast<T>(Uint(a) << (Uint(count) & 31));
@@ -103,7 +103,7 @@ COMPLL_OF_SIZES Uint to_uint(double a) {
 }
 COMPLL_OF_SIZES Uint to_uint(float a) { return to_uint(static_cast<double>(a)); }
 
-/// The same to an integer between these ends: of fewer bits than 32, or a trit.
+/// Converts to an integer between these ends: one of fewer bits than 32, or a trit.
 template <class T>
 COMPLL_OF_SIZES Int to_int(T a, Int least, Int most) {
   return max(least, min(most, to_int(a)));

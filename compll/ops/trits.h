@@ -7,13 +7,13 @@
 
 namespace casync::compll {
 
-/// Stands where other sections have the bits of an element.
+/// The width that sections of trits have, in place of the bits of an element.
 inline constexpr unsigned kTrits = 243;
 
-/// What an element counts in its byte.
+/// The place values of five elements in their byte.
 inline constexpr unsigned kTritPlaces[5] = {1, 3, 9, 27, 81};
 
-/// Bits of an element, as a section of many has them.
+/// Bits of an element in a section of many.
 constexpr double bits_per_element(unsigned bits) { return bits == kTrits ? 8.0 / 5 : bits; }
 
 /// Bytes of a section of so many elements.
@@ -21,7 +21,7 @@ constexpr Bytes bytes_of_section(unsigned bits, Elements count) {
   return bits == kTrits ? (count + 4) / 5 : (count * bits + 7) / 8;
 }
 
-/// The byte that element `first` begins in.
+/// The index of the byte in which element `first` begins.
 constexpr Bytes byte_of_element(unsigned bits, Elements first) { return bits == kTrits ? first / 5 : first * bits / 8; }
 
 }  // namespace casync::compll

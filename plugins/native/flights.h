@@ -75,7 +75,7 @@ class Flights {
 int attach(casync_session* session);
 /// Forgets it, once nothing of it is under way.
 void detach(int number);
-/// Null: no such session, or it was forgotten.
+/// Finds a session's flights; null if there is no such session, or it was forgotten.
 std::shared_ptr<Flights> find(int number);
 
 }  // namespace casync::native

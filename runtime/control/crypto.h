@@ -20,7 +20,7 @@ std::string scrypt(std::string_view secret, std::string_view salt);
 /// Compares in a time that tells nothing about where two secrets differ.
 bool same_secret(std::string_view a, std::string_view b);
 
-/// From the kernel's generator. A kernel without one ends the process: nothing below is safe then.
+/// Random bytes from the kernel's generator. A kernel without one ends the process: nothing below is safe then.
 std::string random_bytes(Bytes count);
 
 std::string to_hex(std::string_view bytes);

@@ -29,7 +29,7 @@ class Door {
   Door(std::vector<Fd> listeners, Identity self, std::string token, Seconds dead)
       : listeners_(std::move(listeners)), self_(std::move(self)), token_(std::move(token)), dead_(dead) {}
 
-  /// First of all. From then on the door stays where it is, and `set` outlives it.
+  /// Comes before anything else. From then on the door stays where it is, and `set` outlives it.
   void attach(PollSet& set, Judge judge, Admit admit);
   /// Sends away callers that take too long; returns when to be called next.
   Clock::time_point tend(Clock::time_point now);

@@ -25,7 +25,7 @@ class Fd {
   Fd* next_ = nullptr;
 };
 
-/// Grows by one in each forked child: whoever remembers another value is in a process it was not made in.
+/// Grows by one in each forked child: an object that remembers another value was made in another process.
 unsigned fork_generation();
 
 }  // namespace casync::runtime

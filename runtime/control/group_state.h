@@ -37,14 +37,14 @@ class GroupState final : public RoleEvents {
   std::optional<Result<std::vector<BlobRef>>> wait_answer(Clock::time_point deadline);
   std::optional<Status> wait_agreed(const std::string& name, Clock::time_point deadline);
   std::optional<Status> wait_all_left(Clock::time_point deadline);
-  /// False: no failure by then.
+  /// Returns false if there is no failure by then.
   bool wait_failed(Clock::time_point deadline);
   std::vector<Rank> not_left() const;
   Status failure() const;
   void add_watcher(std::function<void(const Status&)> watcher);
   void set_agreement_watcher(std::function<void(const Agreement&)> watcher);
   void set_need_watcher(std::function<void(const std::string&, std::uint32_t)> watcher);
-  /// By rank; unchanged once joined.
+  /// The ranks' identities, by rank; unchanged once joined.
   const std::vector<Identity>& roster() const { return roster_; }
   /// The number of ranks on this rank's machine.
   int local_ranks() const;

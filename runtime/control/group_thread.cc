@@ -15,7 +15,7 @@ namespace {
 
 constexpr Seconds kFlushTime{0.2};
 
-/// Nobody any more: the thread still serves requests, so that who asks is told of the failure.
+/// The role after a collapse: the thread still serves requests, so that callers are told of the failure.
 class NoRole final : public Role {
   void attach(PollSet&) override {}
   Clock::time_point tend(Clock::time_point) override { return Clock::time_point::max(); }

@@ -34,7 +34,7 @@ Status Hub::handle_claim(Rank rank, FrameType type, const std::string& bytes) {
 
 void Hub::claim(std::vector<Claim> claims) { enter_claims(0, own_claims_.keep(std::move(claims))); }
 
-/// False: the rank repeats a claim, which no rank of this library does.
+/// Returns false if the rank repeats a claim, which no rank of this library does.
 bool Hub::enter_claims(Rank rank, std::vector<ClaimDigest> claims) {
   if (over_) return true;
   ClaimBook::Outcome outcome = claims_.claim(rank, std::move(claims));

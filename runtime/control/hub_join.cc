@@ -41,7 +41,7 @@ Verdict Hub::judge(const Hello& hello) {
   return verdict;
 }
 
-/// In a large job most ranks go to another one.
+/// Places a newcomer. In a large job most ranks go to another rank.
 Verdict Hub::place(const Identity& who) {
   const Rank parent = tree_.place(who);
   if (parent == 0) return {Verdict::Kind::kWelcome, options_.epoch, {}};

@@ -46,13 +46,13 @@ class PollSet {
   /// Runs when the descriptor is ready (readable, writable or broken). It may end any Watch, its own as well.
   using Handler = std::function<void()>;
 
-  /// First of all. Unavailable: out of descriptors.
+  /// Comes before anything else. Unavailable: out of descriptors.
   Status open();
   /// Throws std::system_error where the system has no memory for it.
   [[nodiscard]] Watch watch(int fd, Handler handler);
   /// Sleeps until something is ready or the deadline.
   void sleep(Clock::time_point deadline);
-  /// Runs the handlers of what was ready at the end of the last sleep.
+  /// Runs the handlers of the descriptors that were ready at the end of the last sleep.
   void run_handlers();
 
  private:

@@ -15,9 +15,9 @@ namespace casync::runtime {
 class Relay {
  public:
   struct Ways {
-    /// To the parent, in the name of rank `from`.
+    /// Sends to the parent, in the name of rank `from`.
     std::function<void(Rank from, FrameType type, PayloadRef payload)> up;
-    /// To the parent as it came: a child passed it on.
+    /// Sends to the parent a frame that a child passed on, unchanged.
     std::function<void(PayloadRef payload)> pass_up;
     /// A child has failed.
     std::function<void(const Abort& abort)> lost;
@@ -31,9 +31,9 @@ class Relay {
   void forgive(Clock::duration stalled) { seats_.forgive(stalled); }
   bool has_output() const { return seats_.has_output(); }
 
-  /// To all children, and through them to all below.
+  /// Sends to all children, and through them to all ranks below.
   void down(FrameType type, const PayloadRef& payload) { seats_.send_to_all(type, payload); }
-  /// To one rank below.
+  /// Sends to one rank below.
   void down_to(const Passed& passed) { seats_.send_to(passed.rank, passed.type, passed.bytes); }
   /// All ranks are here: nobody comes in any more.
   void close_door() { door_.close(); }

@@ -29,7 +29,7 @@ class Seats {
   Seats(const Identity& self, const Pulse& pulse, Events events)
       : self_(self), pulse_(pulse), events_(std::move(events)) {}
 
-  /// First of all. `set` outlives the seats.
+  /// Comes before anything else. `set` outlives the seats.
   void attach(PollSet& set) { set_ = &set; }
   void admit(const Identity& who, Connection connection);
   /// The ranks that have a seat.
@@ -49,7 +49,7 @@ class Seats {
   /// `rank` is reached through `child`.
   void learn_way(Rank rank, Rank child) { via_[rank] = child; }
   void send_to_all(FrameType type, const PayloadRef& payload);
-  /// To a child, or, as what is passed down, to a rank below one. Nothing happens where no way is known.
+  /// Sends to a child, or through one to a rank below it. Nothing happens where no way is known.
   void send_to(Rank rank, FrameType type, std::string_view payload);
 
  private:

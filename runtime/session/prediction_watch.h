@@ -31,7 +31,7 @@ class PredictionWatch {
   /// codec time so far. Returns the sentence, after kSteps (times `every`) steps, when there is one to say.
   std::optional<std::string> step_ended(std::uint32_t step, double seconds, double training_s, const Spent& spent);
 
-  /// Nothing that it is told matters any more.
+  /// Returns true if it needs no more steps.
   bool over() const { return over_; }
 
  private:

@@ -15,7 +15,7 @@
 namespace casync::runtime {
 namespace {
 
-/// For how long this thread was ready to run and had no processor; nothing: the kernel does not say.
+/// Seconds for which this thread was ready to run and had no processor; nullopt: the kernel does not say.
 std::optional<double> delayed_s() {
   const UniqueFd file(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
   char text[96] = "";

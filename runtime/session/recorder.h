@@ -33,7 +33,7 @@ class Recorder {
   void step_ended(Clock::time_point now);
 
   int steps() const { return steps_; }
-  /// Without the time it stood still; any step.
+  /// The program's seconds in the last step, without the time it stood still; any step.
   double program_seconds_of_last_step() const { return last_; }
   /// Medians over steps. Nothing: no step has ended.
   std::optional<Training> training(std::span<const GradientSpec> gradients) const;

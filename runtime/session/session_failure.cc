@@ -65,8 +65,8 @@ void SessionImpl::end_here(const Status& cause) {
 void SessionImpl::peer_broke(Rank peer, const Status& status) {
   const Status why(status.code(), named(peer) + ": " + status.message());
   if (!note_gone(peer, why)) return;
-  // Gone while this rank is idle: it may have left after its last step, as this rank will, and whoever submits again
-  // learns of it. What it says is another matter: wrong now is wrong for good.
+  // A peer that is gone while this rank is idle may have left after its last step, as this rank will; the next submit
+  // reports it. A wrong message from it is another matter, and ends the job.
   if (!executor_->idle() || status.code() != StatusCode::kPeerFailure) end_here(why);
 }
 

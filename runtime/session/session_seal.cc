@@ -33,7 +33,7 @@ Status SessionImpl::compare_steps() {
   return Status::ok();
 }
 
-/// Under mutex_. Together in one claim, so that ranks which declare alike agree in turn.
+/// Claims all new declarations together, so that ranks which declare alike agree in turn. Under mutex_.
 void SessionImpl::claim_declared() {
   if (claimed_ == declared_.size()) return;
   std::vector<Claim> claims;
@@ -91,7 +91,7 @@ Status SessionImpl::take_in(std::span<const std::size_t> ids, std::vector<std::u
     const auto loaded = waiting_state_.find(run->spec.name);
     if (loaded == waiting_state_.end()) continue;
     CASYNC_RETURN_IF_ERROR(check_state(*run, loaded->second));
-    adopt_state(*run, &loaded->second, step_);
+    CASYNC_RETURN_IF_ERROR(adopt_state(*run, &loaded->second, step_));
     waiting_state_.erase(loaded);
   }
   CASYNC_RETURN_IF_ERROR(executor_->take_in(std::move(runs)));
@@ -107,7 +107,7 @@ void SessionImpl::start_held() {
   std::vector<Executor::Start> starts;
   std::erase_if(held_, [&](const Held& held) {
     GradientRun* const run = runs_[held.gradient];
-    if (run != nullptr) starts.push_back({run, held.step, held.data});
+    if (run != nullptr) starts.push_back(start_of(run, held.step, held.submission));
     return run != nullptr;
   });
   executor_->start_held(starts);
@@ -175,7 +175,7 @@ Result<GradientRun*> SessionImpl::wait_for_run(Handle handle, Clock::time_point 
   return runs_[index];
 }
 
-/// Once for each state that was loaded, after a step has used what is declared.
+/// Warns once for each state that was loaded, after a step has used the declared gradients.
 void SessionImpl::warn_of_strangers() {
   if (waiting_state_.empty() || !strangers_unsaid_) return;
   strangers_unsaid_ = false;

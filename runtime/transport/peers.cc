@@ -30,7 +30,7 @@ void Peers::goodbye(Rank rank) {
   }
 }
 
-// False: it had failed before.
+// Returns false if it had failed already.
 bool Peers::set_failed(Rank rank, Status status) {
   if (!of(rank).status.is_ok()) return false;
   of(rank).status = std::move(status);
@@ -42,7 +42,7 @@ void Peers::fail_later(Rank rank, Status status) {
   if (set_failed(rank, std::move(status))) failing_.push_back(rank);
 }
 
-// In a catch block.
+// Called in a catch block.
 void Peers::fail_for_exception(Rank rank) noexcept {
   try {
     std::string what = "an exception";

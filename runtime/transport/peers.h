@@ -24,7 +24,7 @@ class Peers {
   /// OK, or the failure every operation with this rank completes with.
   const Status& status(Rank rank) const { return of(rank).status; }
 
-  /// False: the peer failed or left, and each outgoing will be reported with that.
+  /// Returns false if the peer failed or left: each outgoing will be reported with that.
   bool may_send(Rank to, std::span<const Outgoing> outgoing);
 
   /// sent() with the next progress().

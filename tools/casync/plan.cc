@@ -44,7 +44,7 @@ std::string head_line(const PlanRequest& request, const PlanReport& report) {
          " nodes: " + request.profile.name;
 }
 
-/// To a microsecond: predictions are not better.
+/// Rounds to a microsecond: predictions are not better.
 double rounded(double seconds) { return std::round(seconds * 1e6) / 1e6; }
 
 std::string how_compared(const PlanReport& report) {

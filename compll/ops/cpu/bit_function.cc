@@ -15,13 +15,13 @@ HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
 inline constexpr size_t kVectorBytes = kLanes * sizeof(uint32_t), kVectorBits = 8 * kVectorBytes;
-// Combinations are looked for until all have been seen; asking takes as long as a few vectors.
+// Combinations are collected until all have been seen; a check takes as long as a few vectors.
 inline constexpr size_t kAskedBytes = 64 * kVectorBytes;
 
 template <size_t kArguments>
 inline constexpr size_t kCombinations = size_t{1} << kArguments;
 
-/// The function's value, from its values for each combination: one of two halves, as the last argument says.
+/// Computes the function from its values for each combination: the last argument selects one of two halves.
 template <size_t kArguments>
 HWY_INLINE VecU value_of(const VecU* values, const VecU* arguments) {
   if constexpr (kArguments == 0) {
@@ -36,7 +36,7 @@ HWY_INLINE VecU value_of(const VecU* values, const VecU* arguments) {
   }
 }
 
-/// Where each combination is.
+/// Finds the bits at which each combination occurs.
 template <size_t kArguments>
 HWY_INLINE void find_combinations(const VecU* arguments, VecU* found) {
   if constexpr (kArguments == 0) {
@@ -52,7 +52,7 @@ HWY_INLINE void find_combinations(const VecU* arguments, VecU* found) {
   }
 }
 
-/// The combinations of vectors, where `seen` has not all of them yet.
+/// The combinations that vectors have, collected until `seen` has all of them.
 template <size_t kArguments>
 class Seen {
  public:
@@ -85,13 +85,13 @@ class Seen {
   VecU seen_[kCombinations<kArguments>];
 };
 
-/// Nothing is asked for.
+/// Collects nothing.
 struct SeenBefore {
   HWY_INLINE void take(const VecU*) {}
   HWY_INLINE uint64_t result() const { return 0; }
 };
 
-/// Whole vectors.
+/// Applies the function to whole vectors.
 template <size_t kArguments, class Combinations>
 HWY_NOINLINE uint64_t apply_to_vectors(const VecU* function, const std::byte* const* arguments, size_t begin,
                                        size_t end, std::byte* out) {
@@ -112,8 +112,8 @@ HWY_NOINLINE uint64_t apply_to_vectors(const VecU* function, const std::byte* co
   return combinations.result();
 }
 
-/// The bits from a vector's beginning on, fewer than one has. What is behind them is taken for copies of the first
-/// element, which add no combination.
+/// Applies the function to the bits from a vector's begin on, fewer than it has. The bits after them are set to copies
+/// of the first element, which add no combination.
 template <size_t kArguments>
 HWY_NOINLINE uint64_t apply_to_rest(const VecU* function, const std::byte* const* arguments, size_t begin, size_t count,
                                     std::byte* out) {

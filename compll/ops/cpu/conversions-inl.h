@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one type to another, sixteen elements at a time, and what doubles can do. The meaning of every conversion is
+// Conversions of sixteen elements at a time, and the operations of doubles. The meaning of every conversion is
 // compll/lang/arithmetic.h. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_CONVERSIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_CONVERSIONS_INL_H_
@@ -36,8 +36,8 @@ HWY_INLINE Bool to_bool(Float a) { return a != Float(0.0f); }
 HWY_INLINE Bool to_bool(Int a) { return a != Int(0); }
 HWY_INLINE Bool to_bool(Uint a) { return a != Uint(0u); }
 
-// x86 converts what is no int to the least one. Highway's conversions take care of that in four more instructions, of
-// which these need none.
+// x86 converts a float that is no int to the least int. Highway's conversions correct that with four more instructions,
+// of which these functions need none.
 #if COMPLL_IS_X86
 HWY_INLINE __m128i truncated_raw(__m128 a) { return _mm_cvttps_epi32(a); }
 #if HWY_TARGET <= HWY_AVX2
@@ -51,7 +51,7 @@ HWY_INLINE VecI truncated(VecF a) { return VecI{truncated_raw(a.raw)}; }
 HWY_INLINE VecI truncated(VecF a) { return hn::ConvertTo(I32(), a); }
 #endif
 
-/// Towards zero, of what is in the range of int; of anything else some int.
+/// Truncates values in the range of int; any other value becomes some int.
 HWY_INLINE Int truncated(Float a) {
   Int r;
   COMPLL_EACH r.v[k] = truncated(a.v[k]);
@@ -62,7 +62,7 @@ HWY_INLINE Int to_int(Float a) {
   return select(a < Float(2147483648.0f), inside, select(a == a, Int(0x7fffffff), Int(0)));
 }
 #if COMPLL_IS_X86 && HWY_TARGET <= HWY_AVX3
-HWY_INLINE Uint to_uint(Float a) {            // what is too large becomes the greatest one
+HWY_INLINE Uint to_uint(Float a) {            // too large a value becomes the greatest one
   const Float clamped = max(Float(0.0f), a);  // and NaN becomes 0
   Uint r;
   COMPLL_EACH r.v[k] = VecU{_mm512_cvttps_epu32(clamped.v[k].raw)};

@@ -9,7 +9,7 @@ namespace casync::compll {
 /// out[0..n) = the elements at `in` as float32, exactly. `in` and `out` do not overlap; `in` has any alignment.
 void to_float32(DType dtype, const void* in, Elements n, float* out);
 
-/// The elements at `out` = in[0..n) rounded to nearest even. NaN stays NaN, what is too large becomes infinite.
+/// The elements at `out` = in[0..n) rounded to nearest even. NaN stays NaN, too large a value becomes infinite.
 void from_float32(const float* in, Elements n, DType dtype, void* out);
 
 }  // namespace casync::compll

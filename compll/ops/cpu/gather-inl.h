@@ -45,8 +45,8 @@ HWY_INLINE const float* gather(const Scaled& source, size_t count, float* scratc
   return scratch;
 }
 
-/// Fetches what the next tile will gather while this one is computed: computing alone leaves the memory idle. Where
-/// there is nothing to fetch it is what is at hand: that is faster than to ask.
+/// Prefetches the next tile's elements while this one is computed: computing alone leaves the memory idle. If there is
+/// nothing to prefetch, the addresses are those at hand: that is faster than a branch.
 class Ahead {
  public:
   HWY_INLINE Ahead(const Scaled& source, size_t count, const float* scratch)

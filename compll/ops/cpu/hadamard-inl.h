@@ -26,7 +26,7 @@ HWY_INLINE void butterflies(float* x, size_t size, size_t half) {
     }
   }
 }
-/// The same where both are whole vectors.
+/// Computes the same if both are whole vectors.
 HWY_INLINE void vector_butterflies(float* x, size_t size, size_t half) {
   for (size_t first = 0; first < size; first += 2 * half) {
     for (size_t i = first; i < first + half; i += kLanes) {
@@ -37,7 +37,7 @@ HWY_INLINE void vector_butterflies(float* x, size_t size, size_t half) {
   }
 }
 #if HWY_TARGET != HWY_SCALAR
-/// Within a vector.
+/// Computes the same within a vector.
 template <size_t kHalf>
 HWY_INLINE VecF lane_butterflies(VecF x) {
   const VecI lanes = hn::BitCast(I32(), numbers_from(0)), half = hn::Set(I32(), static_cast<int32_t>(kHalf));
@@ -56,7 +56,7 @@ HWY_INLINE VecF all_lane_butterflies(VecF x) {
 
 HWY_INLINE float orthonormal_scale(size_t size) { return static_cast<float>(1 / std::sqrt(static_cast<double>(size))); }
 
-/// `size` elements, a power of two, times the orthonormal Walsh-Hadamard matrix.
+/// Multiplies `size` elements, a power of two, by the orthonormal Walsh-Hadamard matrix.
 HWY_INLINE void transform(float* x, size_t size) {
   const float scale = orthonormal_scale(size);
   if (size < kLanes) {
@@ -74,7 +74,7 @@ HWY_INLINE void transform(float* x, size_t size) {
   for (size_t i = 0; i < size; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(F32(), x + i), factor), F32(), x + i);
 }
 
-/// A short block: the largest powers of two it is made of, the largest first.
+/// Transforms a short block as the powers of two that it consists of, the largest first.
 HWY_INLINE void transform_parts(float* x, size_t count) {
   while (count != 0) {
     const size_t size = std::bit_floor(count);
@@ -84,7 +84,7 @@ HWY_INLINE void transform_parts(float* x, size_t count) {
   }
 }
 
-/// Whole blocks of so many elements, which stay in registers.
+/// Transforms whole blocks of kSize elements, which stay in registers.
 template <size_t kSize>
 HWY_INLINE void transform_blocks(float* x, size_t count) {
 #if HWY_TARGET == HWY_SCALAR
@@ -108,7 +108,7 @@ HWY_INLINE void transform_blocks(float* x, size_t count) {
 #endif
 }
 
-/// Each block of `block` elements, in place; the last one may be short.
+/// Transforms each block of `block` elements in place; the last one may be short.
 HWY_INLINE void turn_blocks(float* x, size_t count, size_t block) {
   const size_t whole = count / block * block;
   switch (block) {
@@ -122,17 +122,17 @@ HWY_INLINE void turn_blocks(float* x, size_t count, size_t block) {
   transform_parts(x + whole, count - whole);
 }
 
-/// Arrays for what is turned lie behind the memory that holds a tile of so many elements.
+/// The array of a transform: these arrays follow the memory that holds a tile of `count` elements.
 HWY_INLINE float* turned_array(float* scratch, size_t count, size_t index) {
   return scratch + (index + 1) * ((count + kGroup - 1) / kGroup * kGroup);
 }
 
-// What is decoded with a turn on the way goes through memory in parts that stay in the first-level cache.
+// Decoding with a transform goes through memory in parts that stay in the first-level cache.
 
-/// A multiple of whatever is turned together.
+/// Elements of a part: a multiple of every transform's size.
 inline constexpr size_t kTurnedTogether = 1024;
 
-/// body(i, how many there are) for each sixteen elements of a part of a tile, in each block behind decoder.enter.
+/// Calls body(i, count) for each sixteen elements of a part of a tile, in each block after decoder.enter.
 template <class Decoder, class Body>
 HWY_INLINE void for_entered(Decoder& decoder, const GeneratedTile& tile, size_t first, size_t last, const Body& body) {
   const size_t block = Decoder::block(tile);

@@ -65,7 +65,7 @@ HWY_INLINE Uint to_half(Float a) {
   COMPLL_EACH r.v[k] = hn::BitCast(U32(), Float16::encode(a.v[k]));
   return r;
 }
-/// Of the lowest 16 bits.
+/// Decodes the lowest 16 bits.
 HWY_INLINE Float from_half(Uint a) {
   Float r;
 #if HWY_TARGET <= HWY_AVX2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixteen elements at a time, whatever the width of the machine's vectors: what generated codecs compute with. The
+// Sixteen elements at a time, at any width of the machine's vectors: the types that generated codecs compute with. The
 // meaning of every operation is compll/lang/arithmetic.h. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_LANES_INL_H_
@@ -50,7 +50,7 @@ inline constexpr size_t kDoubleParts = kGroup / kDoubleLanes;
 using MaskF = hn::Mask<F32>;
 using U16 = hn::Rebind<uint16_t, F32>;
 
-// Whether vectors are those of x86, whose instructions go further than Highway's contract.
+// True if vectors are those of x86, whose instructions promise more than Highway's contract.
 #undef COMPLL_IS_X86
 #define COMPLL_IS_X86 (HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
@@ -96,7 +96,7 @@ struct Double {
   }
 };
 
-// What the three kinds of 32 bits share. `Type` is Float, Int or Uint.
+// Operators of all three types of 32 bits. `Type` is Float, Int or Uint.
 #define COMPLL_BINARY(Type, sign, op)             \
   HWY_INLINE Type operator sign(Type a, Type b) { \
     Type r;                                       \
@@ -129,7 +129,7 @@ struct Double {
     return a;                                     \
   }
 
-// Highway's Ne is false where one is NaN.
+// Highway's Ne is false if an operand is NaN.
 #if COMPLL_IS_X86
 HWY_INLINE __m128 unequal_raw(__m128 a, __m128 b) { return _mm_cmpneq_ps(a, b); }
 #if HWY_TARGET <= HWY_AVX2
@@ -257,7 +257,7 @@ HWY_INLINE Uint operator~(Uint a) { return a ^ Uint(0xffffffffu); }
 HWY_INLINE Int abs(Int a) { return max(a, -a); }
 HWY_INLINE Uint abs(Uint a) { return a; }
 
-// What vectors have no instruction for, one element after the other.
+// Computes an operation that vectors have no instruction for, one element after the other.
 template <class Group, class Function>
 HWY_INLINE Group element_by_element(Group a, Group b, const Function& function) {
   using T = decltype(function(0, 0));
@@ -282,7 +282,7 @@ COMPLL_ELEMENTWISE(Uint, uint32_t, shift_left)
 COMPLL_ELEMENTWISE(Int, int32_t, shift_right)
 COMPLL_ELEMENTWISE(Uint, uint32_t, shift_right)
 
-// Shifts by a number that is known.
+// Shifts by a constant.
 template <int kBits>
 HWY_INLINE Uint shift_left(Uint a) {
   COMPLL_EACH a.v[k] = hn::ShiftLeft<kBits>(a.v[k]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a matrix and of vectors for generated text: what they mean, and in which order they add up, says
-// compll/interpreter/matrix.h. A matrix is asked for by pieces of a row, so that it may be computed where it is used:
-// piece(slot, first, count) is where its elements from `first` on are, at most kPiece of one row; with another slot its
-// piece stays. Included after hwy/foreach_target.h only.
+// Products of a matrix and of vectors for generated text. compll/interpreter/matrix.h defines them, and their order of
+// additions. The functions read a matrix by pieces of a row, so that it may be computed where it is used: piece(slot,
+// first, count) returns the elements from `first` on, at most kPiece of one row, valid until the next call with the
+// same slot. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_MATRIX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_MATRIX_INL_H_
 #undef COMPLL_OPS_CPU_MATRIX_INL_H_
@@ -31,7 +31,7 @@ inline constexpr size_t kAtOnce = 4;              ///< vectors of the right side
 
 inline size_t vectors_in(size_t elements, size_t length) { return length == 0 ? 0 : elements / length; }
 
-/// `lanes`, combined in halves.
+/// Adds `lanes` in halves.
 template <class T>
 HWY_INLINE T sum_of_lanes(T* lanes) {
   for (size_t half = kSumOf / 2; half != 0; half /= 2) {
@@ -168,7 +168,7 @@ struct Outer {
   const float* left = nullptr;
   const float* right = nullptr;
   size_t rows = 0, columns = 0, count = 0;
-  float* tile = nullptr;  ///< room for a piece, and for what the vectors have in a row
+  float* tile = nullptr;  ///< room for a piece, and for the left vectors' elements of a row
   size_t begin = 0;
 
   HWY_INLINE float operator()(size_t i) const { return tile[i - begin]; }
@@ -195,7 +195,7 @@ inline Outer outer_product(size_t rows, size_t columns, const float* left, size_
   return {left, right, rows, columns, count, taken<float>(kPiece + count, memory), 0};
 }
 
-/// body(first, count) of each piece of each row.
+/// Calls body(first, count) for each piece of each row.
 template <class Body>
 HWY_INLINE void for_pieces(size_t rows, size_t columns, const Body& body) {
   for (size_t r = 0; r < rows; ++r) {
@@ -203,9 +203,9 @@ HWY_INLINE void for_pieces(size_t rows, size_t columns, const Body& body) {
   }
 }
 
-// Arrays of generated text: something that gives its element i.
+// Arrays of generated text: objects that return element i.
 
-/// In memory.
+/// An array in memory.
 template <class T>
 struct Stored {
   const T* data = nullptr;
@@ -216,7 +216,7 @@ template <class T, class A>
 HWY_INLINE void store(size_t first, size_t count, const A& array, T* out) {
   for (size_t i = 0; i < count; ++i) out[i] = array(first + i);
 }
-/// Where something copied to itself need not be.
+/// Copies floats, unless source and destination are the same.
 inline void copy(const float* from, size_t count, float* to) {
   if (from != to && count != 0) std::memcpy(to, from, count * sizeof(float));
 }
@@ -226,7 +226,7 @@ HWY_INLINE auto picked(size_t count, const A& array, uint32_t i) -> decltype(arr
   return i < count ? array(i) : decltype(array(0)){};
 }
 
-/// reduce(count, array) of each vector; of those that are not there, of nothing.
+/// Calls reduce(count, array) for each vector; for vectors that do not exist the count is 0.
 template <class T, class A, class Reduce>
 HWY_INLINE void reduce_vectors(size_t count, size_t length, const A& array, size_t vectors, T* out,
                                const Reduce& reduce) {

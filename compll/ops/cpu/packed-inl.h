@@ -34,7 +34,7 @@ HWY_INLINE void store_together(const Int (&codes)[4], std::byte* to) {
 }
 #endif
 
-/// A section of a tile. What comes by fours (for_fours) is packed together: that takes half the instructions.
+/// A section of a tile. Packs groups that come by fours (for_fours) together: that takes half the instructions.
 template <int kBits>
 class PackedSection {
  public:

@@ -24,7 +24,7 @@ using I16 = hn::Rebind<int16_t, F32>;
 template <int kBits>
 inline constexpr size_t kGroupBytes = 2 * kBits;
 
-// Any width, bit by bit: what the widths with instructions of their own do not need.
+// Packs any width bit by bit, for the widths without instructions of their own.
 template <int kBits>
 HWY_INLINE void pack_bits(const uint32_t* codes, std::byte* to) {
   uint64_t held = 0;
@@ -84,7 +84,7 @@ HWY_INLINE void store_codes(Bool codes, std::byte* to) {
 #undef COMPLL_PACKS_PAIRS
 #define COMPLL_PACKS_PAIRS (COMPLL_IS_X86 && HWY_TARGET <= HWY_AVX3)
 #if COMPLL_PACKS_PAIRS
-/// Neighbours become one number: the second one times 2 to its place is added to the first.
+/// Packs neighbours into one number: adds the second one, times a power of two, to the first.
 HWY_INLINE void store_pairs(VecU codes, std::byte* to) {
   const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_and_si512(codes.raw, _mm512_set1_epi32(15)));
   const __m128i pairs = _mm_maddubs_epi16(bytes, _mm_set1_epi16(0x1001));
@@ -98,7 +98,7 @@ HWY_INLINE void store_fours(VecU codes, std::byte* to) {
 }
 #endif
 
-/// Writes sixteen codes. Of each the lowest `kBits` bits count.
+/// Writes the lowest `kBits` bits of sixteen codes.
 template <int kBits>
 HWY_INLINE void store_codes(Uint codes, std::byte* to) {
   if constexpr (kBits == 32) {
@@ -175,7 +175,7 @@ struct Shifts {
 template <int kBits>
 inline constexpr Shifts<kBits> kShifts;
 
-/// In each lane the word that its code is a part of.
+/// Loads into each lane the word that its code is a part of.
 template <int kBits>
 HWY_INLINE VecU load_words(const std::byte* from, size_t part) {
   const std::byte* at = from + part * kLanes * kBits / 32 * 4;
@@ -191,7 +191,7 @@ HWY_INLINE VecU load_words(const std::byte* from, size_t part) {
     return hn::TableLookupLanes(both, hn::SetTableIndices(U32(), kSecond));
   }
 }
-/// Sixteen codes in the lowest bits; above them is anything.
+/// Loads sixteen codes into the lowest bits; the bits above them have any value.
 template <int kBits>
 HWY_INLINE Uint load_low(const std::byte* from) {
   Uint codes;
@@ -231,7 +231,7 @@ HWY_INLINE Uint load_uint(const std::byte* from) {
   return kShared<kBits> ? codes & Uint((uint32_t{1} << (kBits % 32)) - 1) : codes;
 }
 
-/// With the sign.
+/// Loads sixteen codes with their signs.
 template <int kBits>
 HWY_INLINE Int load_int(const std::byte* from) {
   if constexpr (kBits == 32) return as_int(load_low<kBits>(from));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What generated codecs share: how a tile's elements come in, how codes are summed and floats written. Included after
+// The part that generated codecs share: loading a tile's elements, summing codes and writing floats. Included after
 // hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_PROGRAM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_PROGRAM_INL_H_
@@ -22,11 +22,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-/// How many of sixteen elements there are, where that is all of them.
+/// The number of elements in a whole group of sixteen, as a type.
 using Whole = std::integral_constant<size_t, kGroup>;
 
-// Behind the parameters of a lambda that is the body of a loop: a call for each sixteen elements would cost more than
-// they do, and all that it refers to would lie in memory.
+// Stands after the parameters of a lambda that is the body of a loop: a call for each sixteen elements would take
+// longer than the body, and would put all variables that it refers to into memory.
 #undef COMPLL_INLINE
 #if defined(__GNUC__)
 #define COMPLL_INLINE HWY_ATTR __attribute__((always_inline))
@@ -34,7 +34,7 @@ using Whole = std::integral_constant<size_t, kGroup>;
 #define COMPLL_INLINE HWY_ATTR
 #endif
 
-/// body(i, how many there are) for each sixteen elements of a range: known when the loop is compiled, but for the last.
+/// Calls body(i, count) for each sixteen elements of a range; `count` is a constant but for the last group.
 template <class Body>
 HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
   // Counted beforehand: then a loop has one counter, which its addresses are made of.
@@ -43,14 +43,14 @@ HWY_INLINE void for_groups(size_t begin, size_t end, const Body& body) {
   if (whole < end) body(whole, end - whole);
 }
 
-/// A whole group of for_fours, and which one of the four it is: as a type, so that what a body keeps of the others
-/// stays in registers.
+/// A whole group of for_fours, with its number among the four: as a type, so that values which a body keeps of the
+/// other groups stay in registers.
 template <size_t kNumber>
 struct Fourth : Whole {
   static constexpr size_t kPlace = kNumber;
 };
 
-/// As for_groups; where a vector holds sixteen, four in a turn: counting and looking for ends is half of a loop there.
+/// Does as for_groups; if a vector holds sixteen, four a turn: counting and checking for ends is half of a loop there.
 template <class Body>
 HWY_INLINE void for_fours(size_t begin, size_t end, const Body& body) {
   if constexpr (kParts == 1) {
@@ -69,8 +69,8 @@ HWY_INLINE void for_fours(size_t begin, size_t end, const Body& body) {
 /// divisions, then has other blocks to overlap with.
 inline constexpr size_t kBlocksTogether = 64;
 
-/// scale * values + residual, sixteen at a time; zeros behind the last element. Which of the two there are is known
-/// when a loop is compiled; multiplying by 1 changes nothing, so a residual alone is no case of its own.
+/// scale * values + residual, sixteen at a time; zeros after the last element. The template says which of the two there
+/// are; multiplying by 1 changes nothing, so a residual alone is no case of its own.
 template <bool kScale, bool kResidual>
 class Input {
  public:
@@ -89,7 +89,7 @@ class Input {
     if constexpr (kResidual) values = values + residual;
     return values;
   }
-  // By value: what no other function can see stays in registers.
+  // Takes `source` by value: an object that no other function can see stays in registers.
   static HWY_NOINLINE Float load_tail(Scaled source, size_t i, size_t rest) {
     HWY_ALIGN float values[kGroup] = {}, residual[kGroup] = {};
     std::memcpy(values, source.values + i, rest * sizeof(float));
@@ -100,14 +100,14 @@ class Input {
   Scaled source_;
 };
 
-/// Calls run(Input) with what this source needs.
+/// Calls run(Input) with the input that this source needs.
 template <class Run>
 HWY_INLINE bool with_input(const Scaled& source, const Run& run) {
   if (source.is_plain()) return run(Input<false, false>(source));
   return source.residual == nullptr ? run(Input<true, false>(source)) : run(Input<true, true>(source));
 }
 
-/// Bytes before element i, with which a group begins. The usual widths take one shift, or none.
+/// Offset in bytes of element i, which begins a group. The usual widths take one shift, or none.
 template <int kBits>
 HWY_INLINE size_t section_bytes(size_t i) {
   if constexpr (kBits % 8 == 0) return i * (kBits / 8);
@@ -115,7 +115,7 @@ HWY_INLINE size_t section_bytes(size_t i) {
   return i * kBits / 8;
 }
 
-/// Once for each line of a section's memory: fetches what is far ahead.
+/// Prefetches a section far ahead, once for each line of its memory.
 template <int kBits>
 HWY_INLINE void fetch_section(const std::byte* section, size_t i) {
   if constexpr (kBits <= 8) {
@@ -123,7 +123,7 @@ HWY_INLINE void fetch_section(const std::byte* section, size_t i) {
   }
 }
 
-// What happens at the end of a vector is out of line: it is rare, and everything else would be compiled twice.
+// The end of a vector is handled out of line: it is rare, and inlined it would compile everything twice.
 template <int kBits>
 HWY_NOINLINE Uint load_tail(const std::byte* from, size_t rest) {
   HWY_ALIGN std::byte padded[kGroupBytes<kBits>] = {};
@@ -131,7 +131,7 @@ HWY_NOINLINE Uint load_tail(const std::byte* from, size_t rest) {
   return load_uint<kBits>(padded);
 }
 
-/// Elements i and on of a section of the tile.
+/// Loads elements i and on of a section of the tile.
 template <int kBits>
 HWY_INLINE Uint load_uint(const std::byte* section, size_t i, size_t rest) {
   if (rest >= kGroup) return load_uint<kBits>(section + section_bytes<kBits>(i));
@@ -177,7 +177,7 @@ HWY_INLINE void write_floats(Float values, float* to, size_t rest) {
   }
 }
 
-/// What is kept from step to step: a residual, or a state.
+/// Writes floats that are kept from step to step: a residual or a state.
 HWY_INLINE void write_kept(Float values, float* kept, size_t i, size_t rest, Write mode) {
   mode == Write::kStream ? write_floats<Write::kStream>(values, kept + i, rest)
                          : write_floats<Write::kPlain>(values, kept + i, rest);
@@ -199,7 +199,7 @@ HWY_INLINE Group index_group(uint64_t first) {
   }
 }
 
-// What x86 picks by are the low bits of an index, so those of the codes behind do no harm where a table repeats itself.
+// x86 selects by the low bits of an index, so bits of the next codes do no harm in a table that repeats itself.
 #if COMPLL_IS_X86 && HWY_TARGET <= HWY_AVX2
 HWY_INLINE __m256 picked_raw(__m256 table, __m256i index) { return _mm256_permutevar8x32_ps(table, index); }
 #if HWY_TARGET <= HWY_AVX3
@@ -207,12 +207,12 @@ HWY_INLINE __m512 picked_raw(__m512 table, __m512i index) { return _mm512_permut
 #endif
 #endif
 
-/// What each code of a few bits stands for in a block, where a vector can hold that: then elements are picked, not
-/// computed. `Group` is Int or Uint, as the codes are.
+/// The values that codes of a few bits stand for in a block, if a vector can hold them: then elements are looked up,
+/// not computed. `Group` is Int or Uint, as the codes are.
 template <int kBits, class Group>
 class CodeTable {
  public:
-  /// `block.value` gives what codes stand for.
+  /// `block.value` decodes codes.
   template <class Block>
   HWY_INLINE void set(const Block& block) {
     if constexpr (kBits == 1) {
@@ -230,7 +230,7 @@ class CodeTable {
     }
   }
 
-  /// What the sixteen codes of a section from `i` on stand for.
+  /// Decodes the sixteen codes of a section from `i` on.
   template <class Block>
   HWY_INLINE Float at(const std::byte* section, size_t i, size_t rest, const Block& block) const {
     if constexpr (kBits == 1 || kHolds) {
@@ -269,7 +269,7 @@ class CodeTable {
   Float table_, ones_;
 };
 
-/// The elements behind the last whole sixteen of a tile, as decode_sum has them.
+/// Decodes the elements after the last whole sixteen of a tile, as decode_sum does.
 template <class Decoder>
 HWY_NOINLINE void decode_tail(const GeneratedTile& tile, const std::byte* const* sections, size_t terms, float* out,
                               bool add) {
@@ -351,7 +351,7 @@ HWY_INLINE int32_t load_one_int(const std::byte* section, size_t index) {
 }
 HWY_INLINE float load_one_float(const std::byte* section, size_t index) { return load_scale(section, index); }
 
-/// Entries are stored in their order, so the bits behind one are still to come.
+/// Stores an entry. Entries are stored in their order, so the bits after this one come later.
 template <int kBits>
 HWY_INLINE void store_one(uint32_t value, std::byte* section, size_t index) {
   const size_t first = index * kBits / 8, shift = index * kBits % 8, last = (index * kBits + kBits + 7) / 8;

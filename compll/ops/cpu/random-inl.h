@@ -26,7 +26,7 @@ class Random {
     begin_at(first_);
   }
 
-  /// Of the elements from `i` on; fastest where `i` grows.
+  /// The bits of the elements from `i` on; fastest if `i` grows from call to call.
   HWY_INLINE Uint bits(size_t i) {
     const uint64_t at = first_ + i;
     if (at - from_ > ready_) draw_more(at);
@@ -42,8 +42,8 @@ class Random {
     ready_ = kRandomGroup - kGroup;
     draw(from_, numbers_);
   }
-  /// Where `at` goes on behind what is there, the last sixteen numbers stay: some of them may be wanted. Out of line:
-  /// it is rare, and leaves the registers to what the numbers are for.
+  /// Draws the next group. If `at` continues the numbers at hand, keeps the last sixteen, which the caller may need.
+  /// Out of line: it is rare, and leaves the registers to the caller.
   HWY_NOINLINE void draw_more(uint64_t at) {
     if (at - (from_ + ready_) > kGroup) begin_at(at);
     if (at - from_ <= ready_) return;
@@ -56,7 +56,7 @@ class Random {
 
 #if HWY_TARGET != HWY_SCALAR
   using U64 = hn::Repartition<uint64_t, U32>;
-  using Words = hn::Vec<U64>;  // of several blocks, one in each lane's lower half; above it is anything
+  using Words = hn::Vec<U64>;  // a word of one block in each lane's lower half; the upper half has any bits
   static constexpr size_t kBlocks = kLanes / 2;
   // Vectors of each word: the rounds of a block follow from each other, and only others can be computed meanwhile.
   static constexpr size_t kTogether = kBlocks < 8 ? 2 : 1;
@@ -102,7 +102,7 @@ class Random {
     words[3][t] = hn::Set(U64(), next);
   }
 
-  /// The words of one block side by side, and those of the next; and in each further turn the word behind each more.
+  /// Stores the words of one block side by side, then those of the next; each further turn adds its next word to each.
   static HWY_INLINE void store(const Words (&words)[4][kTogether], size_t t, uint32_t* to) {
     const auto pair = [](Words even, Words odd) HWY_ATTR {
       return hn::BitCast(U64(), hn::OddEven(hn::BitCast(U32(), hn::ShiftLeft<32>(odd)), hn::BitCast(U32(), even)));
@@ -121,7 +121,7 @@ class Random {
   }
 
   static constexpr uint32_t kFactor0 = 0xd2511f53, kFactor1 = 0xcd9e8d57;
-  /// Which block a lane has, such that interleaving puts them in order.
+  /// The block of each lane, such that interleaving puts the blocks in order.
   HWY_ALIGN static constexpr uint64_t kOrder[8] = {0, kBlocks / 2,     1, kBlocks / 2 + 1,
                                                    2, kBlocks / 2 + 2, 3, kBlocks / 2 + 3};
 #else
@@ -145,7 +145,7 @@ class Random {
   uint32_t step_, purpose_;
   uint32_t keys_[kPhiloxRounds][2];
   uint64_t from_ = 0;   ///< the element that numbers_ begin with
-  uint64_t ready_ = 0;  ///< how far behind it sixteen numbers may begin
+  uint64_t ready_ = 0;  ///< the largest distance from it at which sixteen numbers may begin
   HWY_ALIGN uint32_t numbers_[kGroup + kRandomGroup];
 };
 

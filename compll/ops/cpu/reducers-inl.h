@@ -25,7 +25,7 @@ HWY_INLINE Bool first_lanes(size_t rest) {
   return index < Int(static_cast<int32_t>(rest));
 }
 
-/// What the elements behind the last one are taken for.
+/// Replaces the elements after the last one.
 template <class Group>
 HWY_INLINE Group or_else(Group values, Group otherwise, size_t rest) {
   return rest >= kGroup ? values : select(first_lanes(rest), values, otherwise);
@@ -50,11 +50,11 @@ HWY_INLINE Double load_doubles(const double* from) {
 }
 
 inline constexpr size_t kChunk = 4096;
-/// Whether a chunk is over behind so many elements from `at` on: both are counted from where the reduction began.
+/// Returns true if a chunk ends with element at + rest - 1, counted from the reduction's begin.
 HWY_INLINE bool ends_chunk(size_t at, size_t rest) { return (at + rest) % kChunk == 0; }
 
-// What Chunks asks of a reducer whose order can be seen: the elements it takes, sixteen of them from memory, and
-// whether it may be left out, because nothing came.
+// Chunks needs three members of a reducer whose order can be seen: Element, the type of the elements that it takes,
+// sixteen, which loads as many of them from memory, and is_empty, true if it has taken none and can be left out.
 
 // Constructors are written out: a compiler's own would be of no instruction set.
 class Magnitude {
@@ -110,7 +110,7 @@ class Minimum {
   Group least_;
 };
 
-/// Of floats and doubles.
+/// Sums floats and doubles.
 class Sum {
  public:
   using Element = double;
@@ -144,7 +144,7 @@ class Sum {
   Double sum_;
 };
 
-/// Of integers, which wrap around.
+/// Sums integers, which wrap around.
 template <class Group, class T>
 class IntegerSum {
  public:
@@ -162,7 +162,7 @@ class IntegerSum {
   Group sum_;
 };
 
-/// How many are not zero.
+/// Counts elements that are not zero.
 class Count {
  public:
   HWY_INLINE Count() : ones_(hn::Zero(I32())) {}
@@ -185,8 +185,8 @@ class Count {
   VecI ones_;
 };
 
-/// By the user's function, which has no identity: lanes begin with their first element, lanes without one are left out,
-/// and the initial value comes first of all.
+/// Reduces by the user's function, which has no identity: lanes begin with their first element, lanes without one are
+/// left out, and the initial value comes first of all.
 template <class Group, class T, class Function>
 class Fold {
  public:
@@ -203,7 +203,7 @@ class Fold {
     }
   }
   HWY_INLINE bool is_empty() const { return used_ == 0; }
-  /// Of what came: it is not empty.
+  /// The result of the elements taken, at least one.
   HWY_INLINE T result() const {
     T lanes[kGroup + kGroup / 2] = {}, combined[kGroup];
     store_lanes(lanes_, lanes);
@@ -225,14 +225,14 @@ class Fold {
   size_t used_;  ///< lanes that have an element
 };
 
-/// What whole chunks have become, and chunks of those: of all that has fewer than 2^36 elements.
+/// Combines the results of whole chunks, and of chunks of those: enough for fewer than 2^36 elements.
 template <class Reducer>
 class Chunks {
  public:
   using T = typename Reducer::Element;
   HWY_INLINE Chunks() {}
 
-  /// The next chunk's result. Out of line, and with no reference to the reducer that goes on: that one stays in
+  /// Takes the next chunk's result. Out of line, and with no reference to the reducer that goes on, which thus stays in
   /// registers.
   HWY_NOINLINE void take(T result) {
     lower_.take(result);
@@ -247,7 +247,7 @@ class Chunks {
     if (upper_.count != 0) upper_ = Level();
   }
 
-  /// Of everything: `open` has what stands behind the last whole chunk.
+  /// The result of all elements: `open` has those after the last whole chunk.
   template <class... Initial>
   HWY_INLINE T result(const Reducer& open, Initial... initial) const {
     if (lower_.count == 0 && upper_.count == 0) return open.result(initial...);

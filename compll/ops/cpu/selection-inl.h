@@ -20,7 +20,7 @@ namespace casync::compll::HWY_NAMESPACE {
 
 // Picking elements.
 
-/// What `largest` and `kth_largest` go by: 0 for what is not above zero.
+/// The key that `largest` and `kth_largest` compare: 0 if the element is not above zero.
 HWY_INLINE uint32_t key_of(uint32_t x) { return x; }
 HWY_INLINE uint32_t key_of(int32_t x) { return x > 0 ? static_cast<uint32_t>(x) : 0; }
 HWY_INLINE uint32_t key_of(float x) { return key_of(static_cast<int32_t>(bits(x))); }
@@ -31,7 +31,7 @@ HWY_INLINE Uint key_of(Uint x) { return x; }
 HWY_INLINE Uint key_of(Int x) { return as_uint(max(x, Int(0))); }
 HWY_INLINE Uint key_of(Float x) { return key_of(as_int(bits(x))); }
 
-/// Stores the lanes that hold, side by side; what lies behind them is overwritten. Returns how many there are.
+/// Stores the lanes that hold side by side, and overwrites up to a vector after them. Returns their number.
 HWY_INLINE size_t store_those(VecU values, hn::Mask<U32> holds, uint32_t* to) {
   hn::StoreU(hn::Compress(values, holds), U32(), to);
   return hn::CountTrue(U32(), holds);
@@ -39,21 +39,21 @@ HWY_INLINE size_t store_those(VecU values, hn::Mask<U32> holds, uint32_t* to) {
 HWY_INLINE hn::Mask<U32> at_least(VecU values, uint32_t least) {
   return hn::Eq(hn::Max(values, hn::Set(U32(), least)), values);
 }
-/// Lanes from `i` on of so many elements; 0 behind them. There is room for a whole vector.
+/// Loads the lanes from `i` on of `count` keys; 0 after them. The array has room for a whole vector.
 HWY_INLINE VecU load_keys(const uint32_t* keys, size_t i, size_t count) {
   const VecU values = hn::LoadU(U32(), keys + i);
   return count - i >= kLanes ? values : hn::IfThenElseZero(hn::FirstN(U32(), count - i), values);
 }
 
-/// How many of these keys reach `least`, which is not 0.
+/// Returns the number of keys that are at least `least`, which is not 0.
 inline size_t count_from(const uint32_t* keys, size_t count, uint32_t least) {
   size_t found = 0;
   for (size_t i = 0; i < count; i += kLanes) found += hn::CountTrue(U32(), at_least(load_keys(keys, i, count), least));
   return found;
 }
 
-/// The k-th largest of so many keys above zero, 1 <= k <= count, by halving what is between two of them. Keys that are
-/// out of the question are dropped now and then. `keys` and `spare` have room for a vector more.
+/// Returns the k-th largest of `count` keys above zero, 1 <= k <= count, by bisection. Drops keys that are out of the
+/// question now and then. `keys` and `spare` have room for a vector more.
 inline uint32_t kth_largest(const uint32_t* keys, size_t count, size_t k, uint32_t* spare) {
   uint32_t least = 0, most = 0;  // it is above `least`, and not above `most`
   VecU top = hn::Zero(U32());
@@ -80,15 +80,15 @@ inline uint32_t kth_largest(const uint32_t* keys, size_t count, size_t k, uint32
   return most;
 }
 
-/// Collects keys above zero, the `wanted` largest and hardly more: a loop over all keys takes those that reach what a
-/// sample of them suggests.
+/// Collects keys above zero, the `wanted` largest and hardly more: a loop over all keys takes those that are at least
+/// as large as a sample of them suggests.
 template <bool kWithPlaces>
 class Collected {
  public:
   HWY_INLINE Collected(size_t n, size_t wanted, Workspace& memory) : memory_(memory), n_(n), wanted_(wanted) {}
 
-  /// Before the loop. The sample is taken as loop kLoop takes its keys: kSample, where that one makes what they are
-  /// made of.
+  /// Called ahead of the loop: guesses the least key from a sample. Takes the sample as loop kLoop takes its keys:
+  /// kSample if that loop computes the values that keys are made of.
   template <int kLoop, class Key>
   HWY_INLINE void guess(const Key& key) {
     constexpr size_t kLeastRuns = 512, kMostRuns = 4096;
@@ -125,7 +125,7 @@ class Collected {
   }
 
  protected:
-  /// Behind the loop: takes all keys again where the sample has suggested too much, or too little.
+  /// Called after the loop: takes all keys again if the sample suggested too many, or too few.
   template <class Key>
   HWY_INLINE void complete(const Key& key) {
     if (found_ <= room_ - kLanes && (found_ >= wanted_ || least_ == 1)) return;
@@ -135,7 +135,7 @@ class Collected {
     make_room(found_);
     take_all(key);
   }
-  /// The least key of the `wanted` ones, of which there are as many.
+  /// The least of the `wanted` largest keys; at least as many were found.
   uint32_t last() { return kth_largest(keys_, found_, wanted_, taken<uint32_t>(found_ + kGroup, memory_)); }
 
   Workspace& memory_;
@@ -181,13 +181,13 @@ class Collected {
   uint32_t least_ = 1;
 };
 
-/// Finds the places of the `wanted` largest keys above zero, of equal ones the first, in ascending order; kNoPlace
-/// stands behind them.
+/// Finds the places of the `wanted` largest keys above zero, of equal ones the first, in ascending order; fills up with
+/// kNoPlace.
 class Largest : public Collected<true> {
  public:
   HWY_INLINE Largest(size_t n, size_t wanted, Workspace& memory) : Collected(n, wanted, memory) {}
 
-  /// Behind the loop.
+  /// Returns the places; called after the loop.
   template <class Key>
   HWY_INLINE Array<uint32_t> places(const Key& key) {
     complete(key);
@@ -197,7 +197,7 @@ class Largest : public Collected<true> {
   }
 
  private:
-  /// Of those that were found.
+  /// Writes the chosen ones of the places that were found to `out`; returns their number.
   size_t choose(uint32_t* out) {
     if (found_ <= wanted_) {
       std::copy_n(places_, found_, out);
@@ -229,7 +229,7 @@ class KthLargest : public Collected<false> {
  public:
   HWY_INLINE KthLargest(size_t n, size_t k, Workspace& memory) : Collected(n, k, memory) {}
 
-  /// Behind the loop.
+  /// Returns the element; called after the loop.
   template <class Key>
   HWY_INLINE T element(const Key& key) {
     complete(key);
@@ -237,7 +237,7 @@ class KthLargest : public Collected<false> {
   }
 };
 
-/// The same in loops of their own.
+/// Runs a search in a loop of its own.
 template <class Search, class Key>
 HWY_INLINE void search_all(size_t n, Search& search, const Key& key) {
   search.template guess<0>(key);
@@ -268,7 +268,7 @@ HWY_INLINE Array<uint32_t> where(size_t n, size_t wanted, const A& holds, Worksp
   return {out};
 }
 
-/// Merges runs of 1, 2, 4, ... elements: whatever `goes_before` says, it ends, and in the interpreter's order.
+/// Sorts by merging runs of 1, 2, 4, ... elements: ends whatever `goes_before` says, and in the interpreter's order.
 template <class T, class A, class Less>
 HWY_INLINE Array<T> sorted(size_t count, const A& array, Workspace& memory, const Less& goes_before) {
   T* elements = taken<T>(count, memory);
@@ -290,7 +290,7 @@ HWY_INLINE Array<T> sorted(size_t count, const A& array, Workspace& memory, cons
 
 // Moving elements.
 
-// Places are far from each other: what is touched is fetched a while before.
+// Places are far from each other: prefetches the element at each some steps earlier.
 inline constexpr size_t kPlacesAhead = 24;
 
 template <class P>
@@ -332,7 +332,7 @@ HWY_INLINE void add_at(size_t count, const P& places, const V& values, size_t si
   }
 }
 
-/// Each place once: where it is named again, the last of its values counts, as set_at would leave it.
+/// Changes each place once: if a place occurs again, the last of its values counts, as set_at would leave it.
 template <class T, class P, class V, class Add>
 HWY_INLINE void add_last_at(size_t count, const P& places, const V& values, size_t size, T* out, const Add& add,
                             Workspace& memory) {
@@ -360,7 +360,7 @@ HWY_INLINE Array<uint32_t> histogram(size_t count, const A& array, size_t bins, 
   return {out};
 }
 
-/// The elements of [begin, end), with which blocks begin and end, in loop kLoop.
+/// Transforms the elements of [begin, end), which are whole blocks, in loop kLoop.
 template <int kLoop, class A>
 HWY_INLINE void hadamard(size_t begin, size_t end, size_t block, const A& array, float* out) {
   for_groups(begin, end, [&](size_t i, auto rest) COMPLL_INLINE {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels share, compiled once per instruction set; included after hwy/foreach_target.h only.
+// The part that the kernels share, compiled once per instruction set; included after hwy/foreach_target.h only.
 // All of it is elementwise or order-free, so every instruction set computes the same bytes.
 #if defined(COMPLL_OPS_CPU_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_SIMD_INL_H_
@@ -54,14 +54,14 @@ HWY_INLINE void store_codes(hn::Vec<D> v, D d, void* to) {
   }
 }
 
-/// How far ahead of its use memory is fetched. The machine's own prefetchers stop at the end of a page of 4 KiB, and
-/// lose a handful of streams altogether: measured, a merge of four gains a third from this.
+/// Distance in bytes at which memory is fetched ahead of its use. The machine's own prefetchers stop at the end of a
+/// page of 4 KiB, and lose a handful of streams altogether: measured, a merge of four gains a third from this.
 inline constexpr size_t kFetchAhead = 1024;
 
 /// Floats go by faster than codes: with 1 KiB an encoding out of memory takes up to a third longer.
 inline constexpr size_t kFetchFloatsAhead = 4096;
 
-/// Fetches the line that is so many bytes behind `at`; a place beyond the end of memory does no harm.
+/// Prefetches the line that is `bytes` after `at`; an address beyond the end of memory does no harm.
 HWY_INLINE void fetch_ahead(const void* at, size_t bytes = kFetchAhead) {
   hwy::Prefetch(static_cast<const std::byte*>(at) + bytes);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How generated codecs read what they keep from step to step. Included after hwy/foreach_target.h only.
+// Reads and writes the arrays that generated codecs keep. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_STATES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_STATES_INL_H_
 #undef COMPLL_OPS_CPU_STATES_INL_H_
@@ -12,7 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-/// Where a state's elements of the tile are; null: they are what they begin with.
+/// The tile's elements of a state; null: they have their initial value.
 HWY_INLINE const float* state_in(const GeneratedStates& states, size_t index) {
   return states.in == nullptr ? nullptr : states.in + index * states.stride;
 }
@@ -26,7 +26,7 @@ HWY_NOINLINE Floats load_floats_tail(const float* from, size_t rest) {
   std::memcpy(values, from, rest * sizeof(float));
   return load_floats(values);
 }
-/// Sixteen floats, zeros behind the last one.
+/// Loads sixteen floats, with zeros after the last one.
 HWY_INLINE Float load_some_floats(const float* from, size_t rest) {
   return rest < kGroup ? load_floats_tail<Float>(from, rest) : load_floats(from);
 }

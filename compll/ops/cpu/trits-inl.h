@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sixteen elements of a section of trits (compll/ops/trits.h) at a time. From whatever element on they begin, they lie
-// in four bytes. Included after hwy/foreach_target.h only.
+// Sixteen elements of a section of trits (compll/ops/trits.h) at a time. They lie in four bytes, whichever element they
+// begin with. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_TRITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_TRITS_INL_H_
 #undef COMPLL_OPS_CPU_TRITS_INL_H_
@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-/// Towards zero; what does not fit becomes the nearest end, NaN becomes 0.
+/// Rounds towards zero; a value that does not fit becomes the nearest end, NaN becomes 0.
 template <class T>
 requires std::is_arithmetic_v<T> HWY_INLINE int32_t to_trit(T a) {
   if constexpr (std::is_unsigned_v<T>) {
@@ -31,8 +31,8 @@ HWY_INLINE Int to_trit(Int a) { return min(max(a, Int(-1)), Int(1)); }
 HWY_INLINE Int to_trit(Uint a) { return as_int(min(a, Uint(1u))); }
 HWY_INLINE Int to_trit(Bool a) { return to_int(a); }
 
-/// Of sixteen elements, the first of which is element `start` of its byte: how far to the right of the four bytes'
-/// word an element's byte is, what the element counts there, and 2^16 over three times that, rounded up.
+/// Tables for sixteen elements, of which the first is element `start` of its byte: the shift of an element's byte in
+/// the four bytes' word, its place value in the word, 2^16 over three times its place value in the byte, rounded up.
 struct TritTable {
   alignas(64) uint32_t down[5][kGroup] = {};
   alignas(64) uint32_t counts[5][kGroup] = {};
@@ -59,8 +59,8 @@ HWY_INLINE uint32_t packed_trits(Int trits, size_t start) {
   return hn::GetLane(hn::SumOfLanes(U32(), sum));
 }
 
-/// A byte over three times what an element counts has the element in thirds behind the point. In parts of 2^16 that is
-/// too much by less than 242, which no byte below 243 takes past its third.
+/// A byte over three times an element's place value has the element, in thirds, after the point. In units of 2^-16 that
+/// is too much by less than 242, which takes no byte below 243 past its third.
 HWY_INLINE Int unpacked_trits(uint32_t word, size_t start) {
   Int trits;
   COMPLL_EACH {
@@ -73,7 +73,7 @@ HWY_INLINE Int unpacked_trits(uint32_t word, size_t start) {
   return trits;
 }
 
-/// Once for each line of a section's memory: fetches what is far ahead.
+/// Prefetches a section far ahead, once for each line of its memory.
 HWY_INLINE void fetch_trits(const std::byte* section, size_t i) {
   if (i % 320 < kGroup) fetch_ahead(section + i / 5);
 }
@@ -83,7 +83,7 @@ inline HWY_NOINLINE Int load_last_trits(const std::byte* from, size_t start, siz
   std::memcpy(&word, from, (start + rest + 4) / 5);
   return unpacked_trits(word, start);
 }
-/// Elements i and on of a section.
+/// Loads elements i and on of a section.
 HWY_INLINE Int load_trits(const std::byte* section, size_t i, size_t rest) {
   const std::byte* const from = section + i / 5;
   if (rest < kGroup) return load_last_trits(from, i % 5, rest);
@@ -97,7 +97,7 @@ inline HWY_NOINLINE void store_last_trits(const Int& trits, std::byte* to, size_
   if (start != 0) word += std::to_integer<uint32_t>(*to);
   std::memcpy(to, &word, (start + rest + 4) / 5);
 }
-/// Elements are stored in their order: those before have begun the byte.
+/// Stores elements in their order: earlier ones have begun the byte.
 HWY_INLINE void store_trits(Int trits, std::byte* section, size_t i, size_t rest) {
   std::byte* const to = section + i / 5;
   const size_t start = i % 5;
@@ -116,7 +116,7 @@ HWY_INLINE void store_one_trit(int32_t trit, std::byte* section, size_t i) {
   section[i / 5] = static_cast<std::byte>(before + (trit < 0 ? 2 : trit) * kTritPlaces[i % 5]);
 }
 
-// Of text for whole vectors.
+// Functions for the text of whole vectors.
 
 struct TritSection {
   const std::byte* at = nullptr;

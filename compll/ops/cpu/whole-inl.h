@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What text generated for whole vectors calls. Included after hwy/foreach_target.h only.
+// Functions that text generated for whole vectors calls. Included after hwy/foreach_target.h only.
 #if defined(COMPLL_OPS_CPU_WHOLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef COMPLL_OPS_CPU_WHOLE_INL_H_
 #undef COMPLL_OPS_CPU_WHOLE_INL_H_
@@ -12,7 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-// What is decoded, into memory.
+// Decoding into memory.
 
 template <int kLoop, class Rest>
 HWY_INLINE void give_sixteen(Float values, float* out, Give how, Write mode, Sixteen<kLoop, Rest> i) {
@@ -24,13 +24,13 @@ template <class A>
 HWY_INLINE void give(size_t n, const A& array, float* out, Give how) {
   for_sixteens(n, [&](auto i) COMPLL_INLINE { give_sixteen(array(i), out, how, Write::kPlain, i); });
 }
-/// How what is decoded is written.
+/// The way in which a decoded vector is written.
 inline Write mode_of(const float* out, size_t n, Give how) {
-  constexpr size_t kLeast = size_t{1} << 22;  // less may be read at once
+  constexpr size_t kLeast = size_t{1} << 22;  // a shorter one may be read at once
   return how == Give::kSet && n >= kLeast ? mode_of(out, n) : Write::kPlain;
 }
 
-/// The same for zeros with values at places. kDistinct: none of them is there twice.
+/// Gives zeros with values at places. kDistinct: no place occurs twice.
 template <bool kDistinct, class P, class V>
 HWY_INLINE void give_scattered(size_t n, size_t count, const P& places, const V& values, float* out, Give how,
                                [[maybe_unused]] Workspace& memory) {
@@ -47,7 +47,7 @@ HWY_INLINE void give_scattered(size_t n, size_t count, const P& places, const V&
   }
 }
 
-/// Places and values in memory.
+/// Stores places and values in memory.
 template <class P, class V>
 HWY_INLINE ListedVector listed_vector(size_t count, const P& places, const V& values, Workspace& memory) {
   auto* const listed_places = taken<uint32_t>(count, memory);

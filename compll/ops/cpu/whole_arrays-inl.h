@@ -17,12 +17,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-/// Where a state's new elements go: to its place, or, where they are not wanted, anywhere.
+/// The memory of a state's new elements: the state's own, or any if the caller does not want them.
 inline float* state_memory(size_t n, const GeneratedStates& states, size_t index, Workspace& memory) {
   return states.out != nullptr ? states.out + index * states.stride : taken<float>(n, memory);
 }
 
-/// A loop of its own, over what is in memory or computed where it is used.
+/// Runs a loop of its own, over an array that is in memory or computed where it is used.
 template <class Body>
 HWY_INLINE void for_sixteens(size_t count, const Body& body) {
   for_groups(0, count, [&](size_t first, auto rest) COMPLL_INLINE { body(Sixteen<0, decltype(rest)>{first, rest}); });
@@ -72,7 +72,7 @@ struct Section {
   }
 };
 
-/// Sixteen elements of a section.
+/// Stores sixteen elements of a section.
 template <int kBits, class Codes, int kLoop, class Rest>
 HWY_INLINE void store_codes_at(Codes codes, std::byte* at, Sixteen<kLoop, Rest> i) {
   if constexpr (kBits == 64) {
@@ -91,15 +91,15 @@ HWY_INLINE void store_all(size_t count, const A& array, std::byte* at) {
 
 // Loops over blocks.
 
-/// How many elements are worked on together, where loops wait for blocks of these sizes.
+/// Elements of a tile, in loops that wait for blocks of these sizes.
 inline size_t tile_of(std::initializer_list<size_t> blocks) {
-  constexpr size_t kLeast = 4096;  // with what is read beside it stays in the first-level cache
+  constexpr size_t kLeast = 4096;  // with the other arrays read, a tile stays in the first-level cache
   size_t tile = kGroup;
   for (const size_t block : blocks) tile = std::lcm(tile, block);
   return tile * std::max<size_t>(1, kLeast / tile);
 }
 
-/// body(block, its first element, where it ends) for the blocks of a tile.
+/// Calls body(block, its first element, its end) for the blocks of a tile.
 template <class Body>
 HWY_INLINE void for_blocks(size_t begin, size_t end, size_t block, const Body& body) {
   for (size_t first = begin, b = begin / block; first < end; first += block, ++b) {
@@ -107,7 +107,7 @@ HWY_INLINE void for_blocks(size_t begin, size_t end, size_t block, const Body& b
   }
 }
 
-/// The next sixteen of a reduction whose order can be seen.
+/// Takes the next sixteen elements of a reduction whose order can be seen.
 template <class Reducer, class Group, class Index>
 HWY_INLINE void take_in_order(Reducer& open, Chunks<Reducer>& chunks, Group values, Index i) {
   open.take(values, i.rest);
@@ -117,7 +117,7 @@ HWY_INLINE void take_in_order(Reducer& open, Chunks<Reducer>& chunks, Group valu
   }
 }
 
-/// Of a block's elements, in loop kLoop.
+/// Reduces a block's elements, in loop kLoop.
 template <class Reducer, int kLoop, class A>
 HWY_INLINE Reducer reduced_part(size_t first, size_t last, const A& array) {
   Reducer open;
@@ -146,7 +146,7 @@ HWY_INLINE auto reduced(size_t first, size_t last, const A& array) {
 inline constexpr size_t kSumLanes = 16;
 inline constexpr size_t kSumChunk = 4096;
 
-/// reduce(count, array) of each chunk, then of their results, then of theirs: of all that has fewer than 2^36 elements.
+/// Calls reduce(count, array) for each chunk, then for the results, then for theirs: for fewer than 2^36 elements.
 template <class A, class Reduce>
 HWY_INLINE auto in_chunks(size_t count, const A& array, const Reduce& reduce) {
   if (count <= kSumChunk) return reduce(count, array);
@@ -215,7 +215,7 @@ HWY_INLINE uint32_t count_of(size_t count, const A& array) {
   for (size_t i = 0; i < count; ++i) found += array(i) != 0;
   return found;
 }
-/// By the user's function: lanes begin with their first element, those without one are left out.
+/// Reduces by the user's function: lanes begin with their first element, lanes without one are left out.
 template <class T, class A, class Combine>
 HWY_INLINE T folded(size_t count, const A& array, T initial, const Combine& combine) {
   if (count == 0) return initial;

@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-/// The index of sixteen elements from `first` on, of which `rest` are there. Loops are numbered: what one of them puts
-/// into memory is not there for itself. kSample asks before any loop has run.
+/// The index of sixteen elements from `first` on, of which `rest` exist. Loops are numbered: an array that a loop puts
+/// into memory is not there for that loop itself. kSample: the index in a sample, which is taken ahead of all loops.
 template <int kLoop, class Rest>
 struct Sixteen {
   size_t first;
@@ -51,7 +51,7 @@ struct GroupType<bool> {
 template <class T>
 using GroupOf = typename GroupType<T>::Type;
 
-/// What is the same for all elements, as one or sixteen of them.
+/// A value that is the same for all elements, as one or sixteen of them.
 template <class T>
 HWY_INLINE T constant(size_t, T value) {
   return value;
@@ -121,7 +121,7 @@ HWY_INLINE void store_group(GroupOf<T> group, T* to, size_t rest) {
 
 // Arrays.
 
-/// One in memory.
+/// An array in memory.
 template <class T>
 struct Array {
   const T* data = nullptr;
@@ -140,20 +140,20 @@ HWY_INLINE T* taken(size_t count, Workspace& memory) {
   return reinterpret_cast<T*>(memory.take(count * sizeof(T)));
 }
 
-/// How a loop over n elements writes to `at`, where nobody reads it soon.
+/// The way in which a loop over n elements writes to `at`, if nobody reads it soon.
 inline Write mode_of(const float* at, size_t n) {
   constexpr size_t kLeast = size_t{1} << 18;  // as residuals are written
   return n >= kLeast && reinterpret_cast<uintptr_t>(at) % 64 == 0 ? Write::kStream : Write::kPlain;
 }
 
-/// Sixteen elements go to memory.
+/// Stores sixteen elements.
 template <int kLoop, class Rest>
 HWY_INLINE void put(Float values, float* at, Write mode, Sixteen<kLoop, Rest> i) {
   if (mode == Write::kStream && i.rest >= kGroup) return stream_floats(values, at + i.first);
   store_group<float>(values, at + i.first, i.rest);
 }
 
-/// One that a loop puts into memory, and reads there.
+/// An array that a loop puts into memory, and reads there.
 template <class T, class Source>
 struct Kept {
   T* data;
@@ -168,7 +168,7 @@ struct Kept {
       return load_group(data + i.first, i.rest);
     }
   }
-  /// In its loop, once for all elements.
+  /// Stores sixteen elements; its loop calls this once for each of them.
   template <int kLoop, class Rest>
   HWY_INLINE void keep(Sixteen<kLoop, Rest> i) const {
     store_group<T>(source(i), data + i.first, i.rest);
@@ -179,12 +179,12 @@ HWY_INLINE Kept<T, Source> kept_in(T* data, const Source& source) {
   return {data, source};
 }
 
-/// What is to be encoded: scale * values + residual. Its loop puts it into memory where it is not the values
+/// The vector to encode: scale * values + residual. Its loop puts it into memory unless it is the values
 /// themselves.
 template <int kIn>
 struct Gradient {
   Scaled source;
-  float* sum;  ///< null where it is `source.values`
+  float* sum;  ///< null if it is `source.values`
   Write mode = Write::kPlain;
   /// The last chunk of values that were made, kMadeAtOnce of them, which stay in the first-level cache; and its place.
   mutable const float* made = nullptr;
@@ -193,7 +193,7 @@ struct Gradient {
 
   HWY_INLINE const float* whole() const { return sum == nullptr ? source.values : sum; }
   HWY_INLINE float operator()(size_t i) const { return whole()[i]; }
-  /// What that reads; and what its loop does.
+  /// Prefetches the memory that operator()(i) reads, and that the loop reads.
   HWY_INLINE void fetch_one(size_t i) const { hwy::Prefetch(whole() + i); }
   HWY_INLINE void fetch(size_t i) const {
     if (source.made == nullptr) hwy::Prefetch(source.values + i);
@@ -258,7 +258,7 @@ struct Spread {
   }
 };
 
-/// What has no instructions for sixteen, one after the other.
+/// An array without instructions for sixteen: computes one element after the other.
 template <class T, class A>
 struct OneByOne {
   A array;
@@ -275,7 +275,7 @@ HWY_INLINE OneByOne<T, A> one_by_one(const A& array) {
   return {array};
 }
 
-/// Several results of one function.
+/// The results of a function that has several.
 template <class First, class... Others>
 struct Row {
   First first;
@@ -302,12 +302,12 @@ HWY_INLINE auto part(const R& from) {
   }
 }
 
-/// An element of an array; 0 where it has none.
+/// Returns an element of an array; 0 if it has none.
 template <class A>
 HWY_INLINE auto element(size_t count, const A& array, uint32_t i) -> decltype(array(size_t{0})) {
   return i < count ? array(size_t{i}) : decltype(array(size_t{0})){};
 }
-/// Elements of an array at sixteen places; 0 where it has none.
+/// Returns elements of an array at sixteen places; 0 where it has none.
 template <class A, class Places>
 HWY_INLINE auto elements_at(size_t count, const A& array, Places places) {
   using T = decltype(array(size_t{0}));
@@ -322,7 +322,7 @@ HWY_INLINE auto element(size_t count, const A& array, Uint i) {
   return elements_at(count, array, i);
 }
 
-// What one element calls as sixteen do.
+// Functions of sixteen elements for a single one.
 HWY_INLINE int32_t as_int(uint32_t a) { return static_cast<int32_t>(a); }
 HWY_INLINE uint32_t as_uint(int32_t a) { return static_cast<uint32_t>(a); }
 template <int kBits>

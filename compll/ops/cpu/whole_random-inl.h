@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {
 
-/// What random_bits gives for the elements 0, 1, ...
+/// The array of numbers that random_bits gives for the elements 0, 1, ...
 class RandomArray {
  public:
   HWY_INLINE RandomArray(const RandomStream& stream, uint32_t purpose)

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What may be among the largest elements of a whole vector: lists of it, and what is counted of its keys.
+// Candidates for the largest elements of a whole vector: lists of them, and counts of their keys.
 #pragma once
 
 #include "compll/ops/cuda/picking.cuh"
 
 namespace casync::compll::cuda {
 
-/// What `largest` and `kth_largest` go by: 0 for what is not above zero.
+/// The key that `largest` and `kth_largest` compare: 0 if the element is not above zero.
 COMPLL_BOTH uint32_t key_of(uint32_t x) { return x; }
 COMPLL_BOTH uint32_t key_of(int32_t x) { return x > 0 ? static_cast<uint32_t>(x) : 0; }
 COMPLL_BOTH uint32_t key_of(float x) { return key_of(static_cast<int32_t>(bits(x))); }
 
 inline constexpr uint32_t kBins = 2048;
 
-/// The state of a search: zero before it and cleared behind it.
+/// The state of a search: zero when the search starts, and cleared after it.
 struct Selection {
   uint32_t least;  ///< the digits that are known; at the end all keys above it are chosen,
   uint32_t equal;  ///< and so many that equal it: the first ones
   uint32_t is_done;
-  uint32_t floor;  ///< what has a first digit below it is not chosen
-  uint32_t noted;  ///< how often bins have been added to
-  uint32_t ties;   ///< how many have been told
+  uint32_t floor;  ///< an element whose first digit is below it is not chosen
+  uint32_t noted;  ///< the number of times that bins have been added to
+  uint32_t ties;   ///< the number of ties that have been told
   uint32_t unused[2];
   uint32_t bins[kBins];
 };
 
-/// A tile has fewer elements.
+/// More than a tile has elements.
 inline constexpr uint32_t kNoTies = 1u << 21;
-/// So many values of the last digit, of all tiles, their last one can go through.
+/// The most values of the last digit, of all tiles, that their last tile can go through.
 inline constexpr uint32_t kMostTies = 4096;
 
 /// An element that may be chosen: its key above its place. There is none at a zero.
@@ -36,19 +36,19 @@ COMPLL_BOTH uint64_t candidate(uint32_t key, uint64_t place) { return uint64_t{k
 COMPLL_BOTH uint32_t key_in(uint64_t candidate) { return static_cast<uint32_t>(candidate >> 32); }
 COMPLL_BOTH uint32_t place_in(uint64_t candidate) { return static_cast<uint32_t>(candidate); }
 
-/// Those of each warp's share of a tile, in their order.
+/// The candidates of each warp's share of a tile, in their order.
 struct Candidates {
-  uint64_t* entries;  ///< room for all elements: a share's begin where it does
-  uint32_t* lengths;  ///< of each warp's
-  uint64_t* told;     ///< a word for each tile: see pick; null: nobody asks for places
-  uint64_t* ties;     ///< tiles' values of the last digit, and how many of each
+  uint64_t* entries;  ///< room for all elements: a share's entries begin at its first element
+  uint32_t* lengths;  ///< one for each warp
+  uint64_t* told;     ///< a word for each tile: see pick; null: the caller wants no places
+  uint64_t* ties;     ///< tiles' values of the last digit, and the count of each
 };
 
-/// A search for the largest: what is known so far, and the elements that it looks at.
+/// A search for the largest: its state, and the elements that it looks at.
 struct Search {
   Selection* selection;
   Candidates found;
-  uint32_t* places;  ///< where those of the largest go; null: nobody asks for them
+  uint32_t* places;  ///< the places of the largest; null: the caller wants none
 };
 
 COMPLL_BOTH constexpr uint32_t digit_shift(uint32_t digit) { return digit == 0 ? 21 : digit == 1 ? 11 : 0; }
@@ -56,7 +56,7 @@ COMPLL_BOTH constexpr uint32_t digit_bins(uint32_t digit) { return digit == 1 ? 
 
 __device__ inline uint32_t load_others(const uint32_t* at) { return *static_cast<const volatile uint32_t*>(at); }
 
-/// The block's own bins, in shared memory, are zero.
+/// Sets the block's own bins, in shared memory, to zero.
 template <uint32_t kThese>
 __device__ __forceinline__ void clear_bins(const Part& part) {
   auto* const own = reinterpret_cast<Quad<uint32_t>*>(part.shared.words);
@@ -64,7 +64,7 @@ __device__ __forceinline__ void clear_bins(const Part& part) {
   for (uint32_t b = threadIdx.x; b < kThese / 4; b += kThreads) own[b] = {};
   __syncthreads();
 }
-/// And are added to those of all tiles; those that have any are given to `note`, too. Most have none.
+/// Adds them to the bins of all tiles, and gives those that are not zero to `note`, too. Most are zero.
 template <uint32_t kThese, class Note>
 __device__ __forceinline__ void add_bins(const Part& part, Selection* selection, const Note& note) {
   const auto* const own = reinterpret_cast<const Quad<uint32_t>*>(part.shared.words);
@@ -82,7 +82,7 @@ __device__ __forceinline__ void add_bins(const Part& part, Selection* selection,
   }
 }
 
-/// By one warp: the digit of the `wanted`-th of those that have been counted, from the top, is not above that of all.
+/// Called by one warp: raises the floor to the digit of the `wanted`-th largest key counted so far, if that is higher.
 __device__ inline void raise_floor(Selection* selection, uint32_t wanted) {
   const uint32_t lane = threadIdx.x % kLanes;
   uint32_t above = 0;
@@ -93,7 +93,7 @@ __device__ inline void raise_floor(Selection* selection, uint32_t wanted) {
     for (uint32_t k = 0; k < kAhead; ++k) counts[k] = load_others(selection->bins + top - (k + 1) * kLanes + lane);
 #pragma unroll 1
     for (uint32_t k = 0; k < kAhead; ++k) {
-      uint32_t from_here = one_of(counts, k);  // and, soon, what is above in this row
+      uint32_t from_here = one_of(counts, k);  // and, soon, the sum of this bin and those above in the row
       const uint32_t sum = __reduce_add_sync(kWholeWarp, from_here);
       if (above + sum < wanted) {
         above += sum;
@@ -111,8 +111,8 @@ __device__ inline void raise_floor(Selection* selection, uint32_t wanted) {
     }
   }
 }
-/// By one warp, while others go on counting: what the block has counted so far is added to the bins of all. Now and then
-/// it looks what that says.
+/// Called by one warp while others go on counting: adds the counts of the block to the bins of all. Now and then it
+/// raises the floor by them.
 __device__ inline void add_bins_early(uint32_t* own, Selection* selection, uint32_t wanted) {
 #pragma unroll 4
   for (uint32_t b = threadIdx.x % kLanes; b < kBins; b += kLanes) {
@@ -126,7 +126,7 @@ __device__ inline void add_bins_early(uint32_t* own, Selection* selection, uint3
   if (__shfl_sync(kWholeWarp, before, 0) % kNow == kNow - 1) raise_floor(selection, wanted);
 }
 
-/// The batches of a tile that are this warp's, one behind the other.
+/// The batches of a tile that are this warp's, one after the other.
 struct Batches {
   uint32_t begin, end;
   __device__ __forceinline__ Batches(const Part& part, uint64_t count) {
@@ -138,7 +138,7 @@ struct Batches {
   }
 };
 
-/// Where keys are not made of what has to be taken first.
+/// Stands for an input where keys are not made of elements that have to be taken first.
 struct NoInput {
   __device__ bool take(uint64_t) { return true; }
   __device__ void hold(uint32_t) {}
@@ -146,7 +146,7 @@ struct NoInput {
   __device__ void end() const {}
 };
 
-/// This warp's of the tile, where there is one: the first entry, and how many there are.
+/// This warp's list of the tile: the first entry, and the number of entries.
 struct Listed {
   uint64_t* entries;
   uint32_t* length;
@@ -155,8 +155,8 @@ struct Listed {
         length(of.lengths + part.tile * kWarps + threadIdx.x / kLanes) {}
 };
 
-/// What this warp's share of the tile has listed, in its order: visit gets an entry, or 0, from all lanes together. The
-/// loop over rows stays one: what a visit does is long.
+/// Visits the list of this warp's share of the tile in its order: visit gets an entry, or 0, from all lanes together.
+/// The loop over rows is not unrolled: a visit is long.
 template <class Visit>
 __device__ __forceinline__ void for_listed(const Part& part, uint64_t count, const Candidates& from,
                                            const Visit& visit) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The orthonormal Walsh-Hadamard matrix times blocks of elements that lie in a warp's row: four neighbours are a
-// thread's, the others of a block are other threads'.
+// The orthonormal Walsh-Hadamard matrix times blocks of elements in a warp's row: a thread has four neighbours, other
+// threads the other elements of a block.
 #pragma once
 
 #include "compll/ops/cuda/reducers.cuh"
 
 namespace casync::compll::cuda {
 
-/// The power of two that element `at` of a short block of `size` elements is turned with: it is cut into the largest
-/// ones, the largest first, so it is the highest bit in which the two differ.
+/// The power of two that element `at` of a short block of `size` elements is turned with: the block is cut into the
+/// largest ones, the largest first, so it is the highest bit in which the two differ.
 COMPLL_BOTH uint32_t turned_with(uint32_t at, uint32_t size) {
   uint32_t bits = at ^ size;
 #pragma unroll
@@ -24,8 +24,8 @@ COMPLL_BOTH float orthonormal_scale(uint32_t size) {
   return from_bits((log2 % 2 == 0 ? 0x3f800000u : 0x3f3504f3u) - half);
 }
 
-/// With a NaN's bits, and short blocks. Nobody looks at what comes out behind the last element. Out of line: it is rare,
-/// and there would be many of it.
+/// Transforms short blocks, and keeps the bits of a NaN. Elements after the last one have any value. Out of line: it is
+/// rare, and its text would be repeated often.
 inline __device__ __noinline__ Quad<float> turned_exactly(Quad<float> x, uint32_t block, uint64_t i, uint64_t n) {
   Quad<uint32_t> size;
 #pragma unroll
@@ -54,7 +54,7 @@ inline __device__ __noinline__ Quad<float> turned_exactly(Quad<float> x, uint32_
   return x;
 }
 
-/// Of one size of blocks, a power of two from kLeast to kMost, which is a row at most.
+/// Transforms blocks of one size, a power of two from kLeast to kMost, which is a row at most.
 template <uint32_t kLeast, uint32_t kMost>
 class Hadamard {
   static_assert(kMost <= kRow);
@@ -62,8 +62,8 @@ class Hadamard {
  public:
   COMPLL_BOTH explicit Hadamard(uint32_t block) : block_(block), scale_(orthonormal_scale(block)) {}
 
-  /// What four neighbours at i become, of n elements. All threads of a warp come here together, with a row. With Plain
-  /// numbers whoever asked looks for NaN in the result; `kIsWhole` says that n is behind the row.
+  /// Returns four transformed neighbours at i, of n elements. All threads of a warp call it together, with a row. With
+  /// Plain numbers the caller looks for NaN in the result; `kIsWhole` says that n is not within the row.
   template <bool kIsWhole, class Numbers>
   __device__ __forceinline__ Quad<float> turned(Numbers, const Quad<float>& x, uint64_t i, uint64_t n) const {
     if (kIsWhole || i - 4 * lane() + kRow <= n) {
@@ -76,7 +76,7 @@ class Hadamard {
   }
 
  private:
-  /// Whether elements so far apart are added: mostly known when it is compiled.
+  /// Returns true if elements `half` apart are added: mostly known when it is compiled.
   COMPLL_BOTH bool has_stage(uint32_t half) const { return half < kLeast || (half < kMost && half < block_); }
   static __device__ uint32_t lane() { return threadIdx.x % kLanes; }
 

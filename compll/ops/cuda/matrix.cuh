@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of a matrix and of vectors: what they mean, and in which order they add up, says
-// compll/interpreter/matrix.h. A matrix lies row by row, vectors one behind the other. All of them are something that
-// gives its element i. What is NaN is NaN, without a promise of its bits.
+// Products of a matrix and of vectors; compll/interpreter/matrix.h defines them, and their order of additions. A matrix
+// lies row by row, vectors lie one after the other. Each of them is an object that returns its element i. A NaN stays
+// NaN, without a promise of its bits.
 #pragma once
 
 #include "compll/ops/cuda/whole_reducers.cuh"
@@ -12,7 +12,7 @@ namespace casync::compll::cuda {
 /// Four rows of 4096: a block of threads has work for half of its lanes in products with rows.
 inline constexpr uint32_t kRoundsTile = 4 * kWholeTile;
 
-/// A tile's share of so many rows, or other parts of a matrix. They need not end where its elements do.
+/// A tile's share of `count` rows, or other parts of a matrix. Its ends need not be those of the tile's elements.
 struct Share {
   uint64_t begin, end;
   __device__ Share(const Part& part, uint64_t count)
@@ -32,7 +32,7 @@ struct Filling {
 template <class A>
 Filling(const A&, float*) -> Filling<A>;
 
-/// The matrix for whoever has looked at these elements before, as the same threads.
+/// Returns the matrix for a caller that has read these elements already, in the same threads.
 template <class A>
 __device__ __forceinline__ const A& looked_at(const A& matrix) {
   return matrix;
@@ -42,7 +42,7 @@ __device__ __forceinline__ Array<float> looked_at(const Filling<A>& matrix) {
   return matrix.again();
 }
 
-/// Of 16 threads that are half of a warp: lane 0 gets the sum, in halves.
+/// Returns the sum over 16 threads, half of a warp, to lane 0; adds in halves.
 __device__ __forceinline__ float sum_of_lanes(float own) {
   for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
     own = own + __shfl_down_sync(kWholeWarp, own, half, kReductionLanes);
@@ -50,7 +50,7 @@ __device__ __forceinline__ float sum_of_lanes(float own) {
   return own;
 }
 
-/// The tile's rows times vectors k to k + kCount: half a warp takes a row, its threads are the sum's lanes.
+/// Multiplies the tile's rows by vectors k to k + kCount: half a warp takes a row, its threads are the sum's lanes.
 template <uint32_t kCount, class A, class V>
 __device__ __forceinline__ void multiply_rows(const Share& rows, const Matrix& n, const A& matrix, const V& vectors,
                                               uint64_t k, float* out) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ void multiply_rows(const Share& rows, const Matrix& n
   }
 }
 
-/// As many of `left` vectors as are worked on together; how many those are.
+/// Multiplies as many of `left` vectors as are worked on together; returns their number.
 template <class A, class V>
 __device__ __forceinline__ uint32_t multiply_some(uint64_t left, const Share& rows, const Matrix& n, const A& matrix,
                                                   const V& vectors, uint64_t k, float* out) {
@@ -83,14 +83,14 @@ __device__ __forceinline__ uint32_t multiply_some(uint64_t left, const Share& ro
   return multiply_rows<1>(rows, n, matrix, vectors, k, out), 1;
 }
 
-/// Vectors that there is none of are zeros.
+/// Sets the elements from `made` on to zero: they are of vectors without an operand.
 __device__ __forceinline__ void clear_behind(const Part& part, uint64_t made, uint64_t wanted, float* out) {
   for_each(part, wanted, [&](uint64_t i) {
     if (i >= made) out[i] = 0;
   });
 }
 
-/// Each row times each of the vectors of columns that `given` elements are.
+/// Multiplies each row by each of the vectors of columns in the `given` elements.
 template <class A, class V>
 __device__ __forceinline__ void products_of_rows(const Part& part, const Matrix& n, const A& matrix, uint64_t given,
                                                  const V& vectors, uint64_t wanted, float* out) {
@@ -102,8 +102,8 @@ __device__ __forceinline__ void products_of_rows(const Part& part, const Matrix&
   while (k < count) k += multiply_some(count - k, rows, n, looked_at(matrix), vectors, k, out);
 }
 
-/// Each column times each of the vectors of rows, from the first row to the last. A block of threads takes 32 columns:
-/// it brings in so many rows at a time that memory is kept busy, then a warp adds them up for each vector.
+/// Multiplies each column by each of the vectors of rows, from the first row to the last. A block of threads takes 32
+/// columns: it loads so many rows at a time that memory is kept busy, then a warp adds them up for each vector.
 template <class A, class V>
 __device__ __forceinline__ void products_of_columns(const Part& part, const Matrix& n, const A& matrix, uint64_t given,
                                                     const V& vectors, uint64_t wanted, float* out) {
@@ -159,7 +159,7 @@ __device__ __forceinline__ Outer<L, R> outer_product(const Matrix& n, uint64_t o
 }
 
 /// product(0) + product(1) + ... in 16 lanes, which are then combined in halves. All threads of the block get the sum;
-/// element i is asked for by thread i % kThreads.
+/// thread i % kThreads asks for element i.
 template <class Product>
 __device__ __forceinline__ double sum_in_lanes(const Part& part, uint64_t length, const Product& product) {
   constexpr uint32_t kTogether = kWholeTile / 2;  // doubles that shared memory holds
@@ -185,8 +185,8 @@ __device__ __forceinline__ double sum_in_lanes(const Part& part, uint64_t length
   return sum;
 }
 
-/// What is left of a vector without its parts along those before it. A part is taken away when the next sum is made,
-/// by the thread that has the element anyway.
+/// The rest of a vector without its parts along earlier vectors. A part is subtracted when the next sum is computed, by
+/// the thread that has the element anyway.
 class Rest {
  public:
   __device__ Rest(double* rest) : rest_(rest) {}
@@ -217,7 +217,7 @@ __device__ inline void orthonormalize(const Part& part, uint64_t size, uint64_t 
       const double x = rest.begin(i, vector[i]);
       return x * x;
     }));
-    for (uint64_t pair = 0; pair < 2 * k; ++pair) {  // with each of those before it, and all of that twice
+    for (uint64_t pair = 0; pair < 2 * k; ++pair) {  // with each earlier vector, and all of that twice
       const float* const other = vectors + pair % k * length;
       const double along =
           sum_in_lanes(part, length, [&](uint64_t i) { return static_cast<double>(other[i]) * rest.at(i); });
@@ -235,7 +235,7 @@ __device__ inline void orthonormalize(const Part& part, uint64_t size, uint64_t 
   }
 }
 
-/// As it is, where a reduction's value needs nothing more.
+/// Returns a reduction's value as it is, if that needs no conversion.
 struct AsItIs {
   template <class T>
   COMPLL_BOTH T operator()(T x) const {
@@ -243,7 +243,7 @@ struct AsItIs {
   }
 };
 
-/// Each vector by a warp, in order; of those that are not there, nothing is reduced.
+/// Reduces each vector by a warp, in order; vectors that do not exist have no elements.
 template <class Reducer, class A, class T, class... Initial>
 __device__ __forceinline__ void reduce_vectors(const Part& part, uint64_t count, uint64_t length, const A& array,
                                                uint64_t vectors, T* out, Initial... initial) {
@@ -261,7 +261,7 @@ __device__ __forceinline__ void reduce_vectors(const Part& part, uint64_t count,
   }
 }
 
-/// The same where the order cannot be seen: each by a block of threads.
+/// Reduces each vector by a block of threads: for reductions whose order cannot be seen.
 template <class Reducer, class A, class T, class Then = AsItIs>
 __device__ __forceinline__ void join_vectors(const Part& part, uint64_t count, uint64_t length, const A& array,
                                              uint64_t vectors, T* out, const Then& then = {}) {

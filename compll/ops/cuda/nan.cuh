@@ -40,16 +40,16 @@ COMPLL_BOTH Real divide(Real a, Real b) {
   return result == result ? result : nan_of(a, b);
 }
 
-// Division by a constant as two multiply-adds behind a product by its reciprocal, which round correctly (Markstein 2000,
-// IA-64 and Elementary Functions, theorem 8.5) where nothing on the way overflows or is denormal: the compiler's own has
-// to ask for that, and has a second way.
+// Division by a constant as a product by its reciprocal and two multiply-adds, which round correctly (Markstein 2000,
+// IA-64 and Elementary Functions, theorem 8.5) if nothing on the way overflows or is denormal: the compiler's own
+// division has to check for that, and has a second way.
 
-/// Of an integer of at most 24 bits, by a constant of a usual size.
+/// Divides an integer of at most 24 bits by a constant of a usual size.
 COMPLL_BOTH float divide_whole(float x, float by) {
   const float reciprocal = 1.0f / by, quotient = x * reciprocal;
   return fmaf(fmaf(-quotient, by, x), reciprocal, quotient);
 }
-/// Of what floats and integers have been added and multiplied to. Of zero and infinity the product is the quotient.
+/// Divides a value computed by adding and multiplying floats and integers. For 0 and infinity returns the product.
 COMPLL_BOTH double divide_mild(double x, double by) {
   const double reciprocal = 1.0 / by, quotient = x * reciprocal;
   const double result = fma(fma(-quotient, by, x), reciprocal, quotient);
@@ -59,7 +59,7 @@ COMPLL_BOTH double divide_mild(double x, double by) {
 COMPLL_BOTH float negated(float x) { return from_bits(bits(x) ^ 0x80000000u); }
 COMPLL_BOTH double negated(double x) { return same_bits<double>(same_bits<uint64_t>(x) ^ 0x8000000000000000ull); }
 
-/// The result of a function of one operand; of NaN its operand.
+/// Returns the result of a function of one operand; for NaN its operand.
 template <class Real>
 COMPLL_BOTH Real or_nan(Real result, Real x) {
   return x != x ? quiet(x) : result == result ? result : default_nan(x);
@@ -77,7 +77,7 @@ COMPLL_BOTH float narrowed(double x) {
   return from_bits(sign | 0x7fc00000u | fraction);
 }
 
-/// The arithmetic of a text that is compiled twice: so, and with the next.
+/// The arithmetic of a text that is compiled twice: with this struct, and with the next.
 struct Exact {
   static constexpr bool kIsExact = true;
   template <class Real>
@@ -104,7 +104,7 @@ struct Exact {
   COMPLL_BOTH static float narrowed(double x) { return cuda::narrowed(x); }
 };
 
-/// With the GPU's own NaN, for whoever looks for it in the result.
+/// Arithmetic with the GPU's own NaN, for a caller that looks for it in the result.
 struct Plain {
   static constexpr bool kIsExact = false;
   template <class Real>

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A section's elements lie side by side, the lowest bit of a byte first. Four neighbours of `kBits` bits are kBits / 2
-// bytes: one access for the usual widths. Those of an odd width share a byte with the next four, and the thread of the
-// first four writes it. Nothing is read or written behind the section's last byte. Of trits five are a byte.
+// bytes: one access for the usual widths. With an odd width they share a byte with the next four, and the thread of the
+// first four writes it. Nothing is read or written after the section's last byte. Five trits are a byte.
 #pragma once
 
 #include "compll/ops/cuda/types.cuh"
 
 namespace casync::compll::cuda {
 
-/// Stands where other sections have the bits of an element: -1, 0 and 1, five in a byte (compll/ops/trits.h).
+/// The width of sections of -1, 0 and 1, five in a byte (compll/ops/trits.h), in place of the bits of an element.
 inline constexpr uint32_t kTrits = 243;
 
 COMPLL_BOTH uint64_t bytes_of_section(uint64_t entries, uint32_t entry_bits) {
   return entry_bits == kTrits ? (entries + 4) / 5 : (entries * entry_bits + 7) / 8;
 }
 
-/// So many are left where four neighbours and the next four are there.
+/// The number left if four neighbours and the next four exist.
 inline constexpr uint32_t kWholeRow = 8;
 
 /// The bits of four elements.
@@ -37,7 +37,7 @@ struct Packed {
   }
 };
 
-/// `rest` of the four count, the others are zeros.
+/// Packs the first `rest` of the four; the others are zeros.
 template <uint32_t kBits>
 COMPLL_BOTH Packed packed(const Quad<uint32_t>& codes, uint32_t rest) {
   Packed all;
@@ -48,7 +48,7 @@ COMPLL_BOTH Packed packed(const Quad<uint32_t>& codes, uint32_t rest) {
   return all;
 }
 
-/// The four that begin at bit `shift`.
+/// Unpacks the four that begin at bit `shift`.
 template <uint32_t kBits>
 COMPLL_BOTH Quad<uint32_t> unpacked(const Packed& all, uint32_t shift) {
   Quad<uint32_t> codes;
@@ -82,7 +82,7 @@ COMPLL_BOTH void store_word(To* to, const Word& word) {
   *reinterpret_cast<Word*>(to) = word;
 }
 
-// As CUDA's own types, of which the compiler knows that they are one access.
+// Stores CUDA's own types, which the compiler knows to be one access.
 COMPLL_BOTH void store_word(float* to, const Quad<float>& word) {
   *reinterpret_cast<float4*>(to) = make_float4(word[0], word[1], word[2], word[3]);
 }
@@ -113,14 +113,14 @@ COMPLL_BOTH Quad<uint32_t> load_quad(const unsigned char* section, uint64_t i, u
   return unpacked<kBits>(load_bytes(from, (shift + here * kBits + 7) / 8), shift);
 }
 
-/// The same so many elements further on. Of rows that a loop is unrolled over, the first one's place is enough.
+/// Loads the quad `ahead` elements further on. In a loop unrolled over rows, the first row's address is enough.
 template <uint32_t kBits>
 COMPLL_BOTH Quad<uint32_t> load_quad(const unsigned char* section, uint64_t i, uint32_t ahead, uint32_t rest) {
   if (ahead % 8 == 0) return load_quad<kBits>(section + ahead / 8 * kBits, i, rest);
   return load_quad<kBits>(section, i + ahead, rest);
 }
 
-/// Elements of an even width.
+/// Stores elements of an even width.
 template <uint32_t kBits>
 COMPLL_BOTH void store_even(const Packed& all, unsigned char* section, uint64_t i, uint32_t rest) {
   static_assert(kBits % 2 == 0);
@@ -138,8 +138,8 @@ COMPLL_BOTH void store_even(const Packed& all, unsigned char* section, uint64_t 
   store_bytes(all, to, (here * kBits + 7) / 8);
 }
 
-/// Elements of an odd width. `next` are the lowest four bits of the next thread's, for the byte that is shared: the
-/// first of the two writes it. `rest` goes on counting behind the own four.
+/// Stores elements of an odd width. `next` are the lowest four bits of the next thread's, for the byte that is shared:
+/// the first of the two threads writes it. `rest` also counts elements after the thread's own four.
 template <uint32_t kBits>
 COMPLL_BOTH void store_odd(const Packed& all, uint32_t next, unsigned char* section, uint64_t i, uint32_t rest) {
   static_assert(kBits % 2 == 1);
@@ -154,7 +154,7 @@ COMPLL_BOTH void store_odd(const Packed& all, uint32_t next, unsigned char* sect
   }
 }
 
-/// An element as it is stored, above its width whatever it is.
+/// Returns an element as it is stored; the bits above its width have any value.
 COMPLL_BOTH uint32_t code_of(uint32_t x) { return x; }
 COMPLL_BOTH uint32_t code_of(int32_t x) { return static_cast<uint32_t>(x); }
 COMPLL_BOTH uint32_t code_of(bool x) { return x ? 1 : 0; }
@@ -167,12 +167,12 @@ COMPLL_BOTH int32_t load_trit(const unsigned char* section, uint64_t i) {
   const uint32_t digit = byte % 3;
   return digit == 2 ? -1 : static_cast<int32_t>(digit);
 }
-/// What a byte becomes when so much of it is there and a trit comes before that.
+/// Returns the byte with a trit put in front of the trits that it has.
 COMPLL_BOTH uint32_t with_trit(uint32_t byte, int32_t trit) {
   return 3 * byte + least(static_cast<uint32_t>(trit), 2u);  // the bits of -1 are the most
 }
 
-/// Single entries, of whole bytes: one for each block, or one for the tensor.
+/// Loads single entries, of whole bytes: one for each block, or one for the tensor.
 template <uint32_t kBits>
 COMPLL_BOTH uint32_t load_one(const unsigned char* section, uint64_t entry) {
   constexpr uint32_t kBytes = (kBits + 7) / 8;
@@ -210,7 +210,7 @@ COMPLL_BOTH void store_one(double value, unsigned char* section, uint64_t entry)
 
 COMPLL_BOTH bool is_aligned(const float* at) { return reinterpret_cast<uint64_t>(at) % 16 == 0; }
 
-/// Four floats at any address that floats have.
+/// Loads four floats, at any address that floats may have.
 COMPLL_BOTH Quad<float> load_floats(const float* from, uint32_t rest) {
   if (rest >= 4 && is_aligned(from)) return load_word<Quad<float>>(from);
   Quad<float> values;
@@ -224,7 +224,7 @@ __device__ __forceinline__ void prefetch([[maybe_unused]] const void* at) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 #endif
 }
-/// All threads of a block: the same for elements of a section, a line by each.
+/// Called by all threads of a block: brings in elements of a section, a line by each thread.
 template <uint32_t kBits>
 __device__ __forceinline__ void ask_for_section(const unsigned char* section, uint64_t first, uint64_t count) {
   constexpr uint32_t kLine = 128;
@@ -236,7 +236,7 @@ __device__ __forceinline__ void store_aligned(const Quad<float>& values, float* 
   __stcg(reinterpret_cast<float4*>(to), make_float4(values[0], values[1], values[2], values[3]));
 }
 __device__ __forceinline__ void store_floats(const Quad<float>& values, float* to, uint32_t rest) {
-  // Past the first cache: as a plain store it would be made one with the four below.
+  // Bypasses the first cache: the compiler would join a plain store with the four below.
   if (rest >= 4 && is_aligned(to)) return store_aligned(values, to);
 #pragma unroll
   for (uint32_t k = 0; k < 4; ++k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chosen places, in ascending order: a tile learns from those before it how many they have.
+// Chosen places, in ascending order: a tile learns from earlier tiles how many they have.
 #pragma once
 
 #include "compll/ops/cuda/whole.cuh"
@@ -9,19 +9,19 @@ namespace casync::compll::cuda {
 
 inline constexpr uint32_t kNoPlace = 0xffffffffu;
 
-/// What a tile tells those behind it: in the upper bits whether it is of this tile alone or of all up to it.
+/// The word that a tile tells later ones: its upper bits say if it counts this tile alone, or all tiles up to it.
 __device__ __forceinline__ uint64_t in_look_back(uint64_t flag, uint32_t above, uint32_t equal) {
   return flag << 62 | uint64_t{above} << 31 | equal;
 }
 
-/// How many are above and equal in the tiles before: of the latest ones by themselves, back to one that knows it of all.
-/// One warp asks.
+/// Returns the counts above and equal in earlier tiles: adds up the latest ones, back to one that knows the sum of all.
+/// Called by one warp.
 __device__ __forceinline__ uint64_t look_back(const uint64_t* told, uint32_t tile) {
   uint32_t above = 0, equal = 0;
 #pragma unroll 1
   for (int32_t from = static_cast<int32_t>(tile) - 1; from >= 0; from -= static_cast<int32_t>(kLanes)) {
     const int32_t at = from - static_cast<int32_t>(threadIdx.x % kLanes);
-    uint64_t word = uint64_t{2} << 62;  // before the first tile there is nothing
+    uint64_t word = uint64_t{2} << 62;  // there is no tile ahead of the first
     do {
       if (at >= 0) word = load_slot(told + at);
     } while (!__all_sync(kWholeWarp, word >> 62 != 0));
@@ -35,17 +35,17 @@ __device__ __forceinline__ uint64_t look_back(const uint64_t* told, uint32_t til
   return uint64_t{above} << 32 | equal;
 }
 
-/// The first `wanted` places that are chosen, in ascending order; then kNoPlace. `rows` visits what this warp has, rows
-/// in their order: visit gets whether a place is chosen, whether it is if it is one of the first `equal` of these, and
-/// the place. `told`: a word for each tile, zero before.
+/// Stores the first `wanted` places that are chosen, in ascending order; then kNoPlace. `rows` visits this warp's rows
+/// in their order: visit gets whether a place is chosen, whether it is chosen if it is one of the first `equal` such
+/// places, and the place. `told`: a word for each tile, zero at first.
 template <class ForRows>
 __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint32_t equal, uint64_t wanted,
                                      uint64_t* told, uint32_t* out) {
   const uint32_t lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
   uint64_t* const shared = part.shared.told;
   uint64_t all = 0, others = 0;      // upper half: above; lower half: equal
-  uint32_t aboves = 0, equals = 0;  // of this thread, then of all before
-  // All are counted, then written. The loop stays one: finding out what is chosen is long.
+  uint32_t aboves = 0, equals = 0;  // this thread's, then those of all earlier places
+  // Counts all of them, then writes. The loop is not unrolled: the code that finds out what is chosen is long.
 #pragma unroll 1
   for (bool is_counted = false;; is_counted = true) {
     rows([&](bool is_above, bool is_equal, uint32_t place) {
@@ -96,7 +96,7 @@ __device__ __forceinline__ void pick(const Part& part, const ForRows& rows, uint
   for (uint64_t i = chosen + threadIdx.x; i < wanted; i += kThreads) out[i] = kNoPlace;
 }
 
-/// The first places where a condition holds.
+/// Stores the first places at which a condition holds.
 template <class A>
 __device__ __forceinline__ void pick_where(const Part& part, uint64_t count, const A& condition, uint64_t wanted,
                                            uint64_t* told, uint32_t* out) {

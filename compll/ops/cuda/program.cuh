@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all generated kernels share. Compile them with -fmad=false: nothing in a codec is contracted, or its bytes
-// would not be those of the CPU.
+// The part that all generated kernels share. Compile them with -fmad=false: nothing in a codec is contracted, or its
+// bytes would not be those of the CPU.
 //
 // A warp takes a unit at a time: a block, or the blocks of 128 elements. It loads a unit once, into shared memory that
 // is its own, adds the residual there, and works on it in loops that the program's reductions divide; small units are
 // loaded a stretch of 512 elements at a time. Four warps work on a tile; a launch has the tiles of many segments. The
-// last tile of a segment to be done writes what is one for the segment, so no launch waits for another and no host for
-// a launch.
+// last tile of a segment to be done writes the segment's own entries, so no launch waits for another one, and no host
+// waits for a launch.
 //
-// Almost all tiles are whole: for them the same text is compiled without questions about ends and alignment. Sums are
-// made without asking for NaN after each addition: one in the result means that they are made again, exactly.
+// Almost all tiles are whole: for them the same text is compiled without checks of ends and alignment. Sums are made
+// without checks for NaN after each addition: if the result is one, they are computed again, exactly.
 #pragma once
 
 #include "compll/ops/cuda/work.cuh"
@@ -19,7 +19,7 @@ namespace casync::compll::cuda {
 
 inline constexpr uint64_t kHeaderBytes = 16, kSectionAlignment = 16;
 
-// By shifting: a GPU has no division of 64 bits.
+// Divides by shifting: a GPU has no division of 64 bits.
 COMPLL_BOTH uint64_t entries_of_blocks(uint64_t n, uint32_t log2_block) {
   return n == 0 ? 0 : ((n - 1) >> log2_block) + 1;
 }
@@ -34,7 +34,7 @@ COMPLL_BOTH void clear_gap(unsigned char* payload, uint64_t begin, uint64_t end)
   for (uint64_t b = begin; b < end; ++b) payload[b] = 0;
 }
 
-/// docs/payloads.md.
+/// Writes the header of docs/payloads.md.
 __device__ inline void write_header(uint32_t codec, uint32_t version, const Settings& settings, uint64_t n, bool finite,
                                     unsigned char* payload, bool sends_blocks = true) {
   const uint32_t log2_block = sends_blocks ? settings.log2_block : 0;
@@ -43,7 +43,7 @@ __device__ inline void write_header(uint32_t codec, uint32_t version, const Sett
   store_word(payload + 8, n);
 }
 
-/// A word of the workspace that other threads have written in this launch.
+/// Loads a word of the workspace that other threads have written in this launch.
 __device__ inline uint64_t load_slot(const uint64_t* slot) { return *static_cast<const volatile uint64_t*>(slot); }
 COMPLL_BOTH uint64_t in_slot(double x) { return same_bits<uint64_t>(x); }
 COMPLL_BOTH uint64_t in_slot(float x) { return bits(x); }
@@ -76,8 +76,8 @@ __device__ inline unsigned char* shared_memory() {
   return reinterpret_cast<unsigned char*>(shared_quads);
 }
 
-/// The segment that a tile belongs to: the last one that begins at it or before. Each lane of the warp looks at one: a
-/// batch of hundreds takes two looks, one after the other.
+/// The segment that a tile belongs to: the last one whose first tile is not after it. Each lane of the warp looks at
+/// one: a batch of hundreds takes two looks, one after the other.
 __device__ inline const Segment& segment_of_tile(const Launch& launch, uint32_t tile) {
   uint32_t first = 0, count = launch.segment_count;  // it is among these
 #pragma unroll 1
@@ -91,7 +91,7 @@ __device__ inline const Segment& segment_of_tile(const Launch& launch, uint32_t 
   return launch.segments[first];
 }
 
-/// The work of this warp on the tile of this block of threads.
+/// Returns the work of this warp on the tile of this block of threads.
 template <bool kIsWhole, class Codec>
 __device__ __forceinline__ Work<kIsWhole, Codec::kStates> work_of_tile(const Launch& launch, const Segment& segment,
                                                                        uint32_t unit) {
@@ -117,7 +117,7 @@ __device__ bool are_states_aligned(const Segment& segment) {
   return begin && (kStates == 1 || segment.state_stride % 4 == 0);
 }
 
-/// Does the work on this tile, as that on a whole one where it is whole.
+/// Does the work on this tile; if the tile is whole, in the code for whole ones.
 template <class Codec, class Source, class Do>
 __device__ __forceinline__ void for_tile(const Launch& launch, const Do& work) {
   const Segment& segment = segment_of_tile(launch, blockIdx.x);
@@ -133,15 +133,15 @@ __device__ __forceinline__ void for_tile(const Launch& launch, const Do& work) {
   }
 }
 
-/// Behind a tile: the last one of its segment writes the header, the zeros between sections and what is one for the
-/// tensor, and leaves the workspace as it was found. The first slot counts tiles, and above them warps that have met NaN
-/// or infinity: as one word it needs no fence, which would wait for all that has been stored.
+/// Called after a tile: the last one of its segment writes the header, the zeros between sections and the tensor's
+/// entries, and leaves the workspace as it was found. The first slot counts tiles, and above them warps that have met
+/// NaN or infinity: as one word it needs no fence, which would wait for all earlier stores.
 template <class Codec, class Work>
 __device__ __forceinline__ void finish_tile(const Work& work) {
   constexpr uint64_t kNotFinite = uint64_t{1} << 32;
   constexpr bool kReduces = Codec::kSlots > 1;
   if (!__all_sync(kWholeWarp, work.finite) && work.lane == 0) atomicAdd(work.slots, kNotFinite);
-  if (kReduces) __threadfence();  // of this warp's words in the workspace
+  if (kReduces) __threadfence();  // orders this warp's words in the workspace
   __syncthreads();
   if (threadIdx.x != 0) return;
   if (kReduces) __threadfence();
@@ -164,7 +164,7 @@ __device__ __forceinline__ void encode_tile(const Launch& launch) {
   });
 }
 
-/// The passes before it.
+/// Runs all passes but the last.
 template <class Codec, class Source>
 __device__ __forceinline__ void statistics_of_tile(const Launch& launch) {
   for_tile<Codec, Source>(launch, [](auto work, const Source& source) {
@@ -175,7 +175,7 @@ __device__ __forceinline__ void statistics_of_tile(const Launch& launch) {
   });
 }
 
-/// out = the sum of what was decoded, or out += each.
+/// out = the sum of the decoded contributions, or out += each.
 template <class Codec>
 __device__ __forceinline__ void decode_tile(const Launch& launch) {
   using Decoder = typename Codec::Decoder;
@@ -192,7 +192,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
     store_floats(sum, out + i, rest);
   };
   constexpr uint32_t kRowOfBlock = 4 * kThreads;
-  // Where elements are turned a warp's threads come together, also those that have nothing to do.
+  // A transform needs all threads of a warp, also those that have nothing to do.
   const uint32_t behind = Decoder::kTurns ? 4 * (threadIdx.x % kLanes) : 0;
   uint64_t i = first + 4 * threadIdx.x;
   if (end == first + tile && is_aligned(out)) {
@@ -220,7 +220,7 @@ __device__ __forceinline__ void decode_tile(const Launch& launch) {
   }
 }
 
-/// What was decoded becomes the gradient.
+/// Computes the gradient from the decoded vector.
 template <class Codec, class Result>
 __device__ __forceinline__ void result_of_tile(const Launch& launch) {
   for_tile<Codec, Gradient>(launch, [](const auto& work, const Gradient& decoded) {

@@ -7,7 +7,7 @@
 
 namespace casync::compll::cuda {
 
-/// What the numbers of one encoding depend on, besides element and purpose.
+/// The inputs of one encoding's random numbers, besides element and purpose.
 struct RandomStream {
   uint32_t key[2];
   uint32_t step;
@@ -40,8 +40,8 @@ COMPLL_BOTH Quad<uint32_t> philox(const RandomStream& stream, uint64_t block, ui
   return {{c0, c1, c2, c3}};
 }
 
-/// The four numbers of elements 4 * quad, ... of the gradient: of a group of 512 elements each 32 share eight blocks,
-/// and have the word behind theirs once more than the 32 before them.
+/// The block of the four numbers of elements 4 * quad, ... of the gradient: in a group of 512 elements each 32 share
+/// eight blocks, and add the word after theirs once more than the previous 32.
 COMPLL_BOTH uint64_t random_block(uint64_t quad) { return quad / 128 * 8 + quad % 8; }
 COMPLL_BOTH Quad<uint32_t> random_numbers(const Quad<uint32_t>& words, uint64_t quad) {
   const uint32_t turn = quad % 128 / 8;
@@ -58,7 +58,7 @@ COMPLL_BOTH uint32_t random_bits(const RandomStream& stream, uint64_t i, uint32_
   return at % 4 == 0 ? drawn[0] : at % 4 == 1 ? drawn[1] : at % 4 == 2 ? drawn[2] : drawn[3];
 }
 
-/// The same for elements i to i + 3: one block of Philox, or two where the encoding begins within one.
+/// The bits of elements i to i + 3: one block of Philox, or two if the encoding begins within one.
 COMPLL_BOTH Quad<uint32_t> random_quad(const RandomStream& stream, uint64_t i, uint32_t purpose) {
   const uint64_t at = stream.first + i;
   const Quad<uint32_t> own = random_numbers(stream, at / 4, purpose);
@@ -69,7 +69,7 @@ COMPLL_BOTH Quad<uint32_t> random_quad(const RandomStream& stream, uint64_t i, u
   return {{own[3], next[0], next[1], next[2]}};
 }
 
-/// The same for a thread that goes through rows of 128 elements: a block of Philox is made once for the four rows that
+/// Draws for a thread that goes through rows of 128 elements: computes a block of Philox once for the four rows that
 /// share it.
 class RandomQuads {
  public:
@@ -91,7 +91,7 @@ class RandomQuads {
   Quad<uint32_t> words_ = {};
 };
 
-/// The same for a thread that draws one at a time, for neighbours: four of them share a block of Philox.
+/// Draws for a thread that takes one number at a time, for neighbours: four of them share a block of Philox.
 class RandomWords {
  public:
   COMPLL_BOTH explicit RandomWords(const RandomStream& stream) : stream_(stream) {}

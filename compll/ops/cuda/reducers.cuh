@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): in a chunk of 4096 lane i of
-// 16 takes the elements i, i + 16, ... in turn, then halves are combined; what chunks become is reduced alike. Where the
-// order can be seen in the result it is kept: one half of a warp is the 16 lanes (LaneSum, LaneFold). Where it cannot be
-// seen, each thread takes what it holds, and the warp then exchanges words that join in any order.
+// Reductions in the one order that all back ends keep to (compll/interpreter/reductions.h): in a chunk of 4096 lane i
+// of 16 takes the elements i, i + 16, ... in turn, then halves are combined; the chunks' results are reduced alike.
+// Reductions whose order can be seen keep it: one half of a warp is the 16 lanes (LaneSum, LaneFold). In the others
+// each thread reduces its own elements, and the warp then exchanges words that join in any order.
 #pragma once
 
 #include "compll/ops/cuda/nan.cuh"
@@ -15,7 +15,7 @@ inline constexpr uint32_t kWholeWarp = 0xffffffffu;
 inline constexpr uint32_t kReductionLanes = 16;
 inline constexpr uint32_t kReductionChunk = 4096;
 
-/// Words of which the greater one stays; 0 is the one of nothing.
+/// Joins words by keeping the greater one; the word of no elements is 0.
 struct JoinByMax {
   template <class Word>
   COMPLL_BOTH static Word join(Word a, Word b) {
@@ -44,7 +44,7 @@ class Magnitude : public JoinByMax {
   uint32_t top_ = 0;
 };
 
-/// How many are not zero.
+/// Counts the elements that are not zero.
 class Count : public JoinBySum {
  public:
   template <class T>
@@ -58,7 +58,7 @@ class Count : public JoinBySum {
   uint32_t count_ = 0;
 };
 
-/// Of integers, which wrap around.
+/// Sums integers, which wrap around.
 template <class T>
 class IntegerSum : public JoinBySum {
  public:
@@ -70,7 +70,7 @@ class IntegerSum : public JoinBySum {
   uint32_t sum_ = 0;
 };
 
-/// The greatest element. NaN is not looked at, and a zero has no sign.
+/// Finds the greatest element. Ignores NaN, and a zero has no sign.
 template <class T>
 class Maximum;
 template <>
@@ -86,7 +86,7 @@ class Maximum<float> : public JoinByMax {
   }
 
  private:
-  /// As integers are ordered. Of what is a number it is not 0.
+  /// The bits in an order of integers. For a number it is not 0.
   COMPLL_BOTH static uint32_t in_order(float x) {
     const uint32_t at = bits(x);
     return at ^ (static_cast<uint32_t>(static_cast<int32_t>(at) >> 31) | 0x80000000u);
@@ -117,7 +117,7 @@ class Maximum<uint32_t> : public JoinByMax {
   uint32_t top_ = 0;
 };
 
-/// The least element: the greatest one upside down.
+/// Finds the least element: the greatest one upside down.
 template <class T>
 class Minimum : public JoinByMax {
  public:
@@ -126,7 +126,7 @@ class Minimum : public JoinByMax {
   COMPLL_BOTH static T value_of(uint64_t word) { return turned(Maximum<T>::value_of(word)); }
 
  private:
-  COMPLL_BOTH static float turned(float x) { return 0 - x; }  // of zero it is zero
+  COMPLL_BOTH static float turned(float x) { return 0 - x; }  // for zero it is zero
   COMPLL_BOTH static int32_t turned(int32_t x) { return ~x; }
   COMPLL_BOTH static uint32_t turned(uint32_t x) { return ~x; }
   Maximum<T> top_;
@@ -146,20 +146,20 @@ __device__ __forceinline__ Word joined(Word word, uint32_t threads) {
   return word;
 }
 
-/// What the threads of a block hold, as one value: `block` is a power of two from 16 on.
+/// Joins the results of the threads of a block: `block` is a power of two from 16 on.
 template <class Reducer>
 __device__ __forceinline__ auto of_block(const Reducer& reducer, uint32_t block) {
   return Reducer::value_of(joined<Reducer>(reducer.word(), block < 4 * kLanes ? block / 4 : kLanes));
 }
 
-/// Into what all warps find of the whole tensor.
+/// Joins a warp's result with those of all warps over the tensor.
 template <class Reducer>
 __device__ __forceinline__ void join_tensor(const Reducer& reducer, uint64_t* slot) {
   const auto word = joined<Reducer>(reducer.word(), kLanes);
   if (threadIdx.x % kLanes == 0) Reducer::join_at(slot, uint64_t{word});
 }
 
-/// This thread's one of the 16 lanes. Both halves of a warp are the lanes, and do the same.
+/// Returns this thread's lane of the 16. Both halves of a warp are the lanes, and do the same.
 __device__ inline uint32_t reduction_lane() { return threadIdx.x % kReductionLanes; }
 
 /// The sum of floats or doubles.
@@ -177,7 +177,7 @@ class LaneSum {
   }
   COMPLL_BOTH bool is_nan() const { return own_ != own_; }
 
-  /// The last element of a chunk has been taken.
+  /// Ends a chunk, after its last element.
   __device__ void end_chunk() {
     take_chunk(exactly_in_halves(own_));
     own_ = 0;
@@ -186,14 +186,14 @@ class LaneSum {
     take_upper(chunks_ / kReductionChunk - 1, exactly_in_halves(of_chunks_));
     of_chunks_ = 0;
   }
-  /// Of one chunk that has not ended.
+  /// The result of one chunk that has not ended.
   __device__ double chunk() const { return exactly_in_halves(own_); }
   COMPLL_BOTH static double of_nothing() { return 0; }
   COMPLL_BOTH static double joined_to(double sum) { return sum; }
   __device__ double result() const {
     double sum = in_halves(own_);
     if (chunks_ == 0) return sum;
-    // Of chunks, then of chunks of chunks: the same in one loop, which hardly anything is long enough for.
+    // Combines chunks, then chunks of chunks, in one loop: hardly any vector is long enough for the second.
 #pragma unroll 1
     for (uint32_t index = chunks_, level = 0; level < 2; ++level, index /= kReductionChunk) {
       const double before = level == 0 ? of_chunks_ : upper_;
@@ -218,7 +218,7 @@ class LaneSum {
     if (__any_sync(kWholeWarp, sum != sum)) return exactly_in_halves(own);
     return __shfl_sync(kWholeWarp, sum, 0);
   }
-  /// With the bits that NaN has on the CPU: longer, and less text.
+  /// Adds with the bits that NaN has on the CPU: slower, and less text.
   static __device__ __forceinline__ double exactly_in_halves(double sum) {
 #pragma unroll 1
     for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
@@ -227,7 +227,7 @@ class LaneSum {
     return __shfl_sync(kWholeWarp, sum, 0);
   }
 
-  double own_ = 0, of_chunks_ = 0, upper_ = 0;  // of elements, of chunks, of chunks of chunks
+  double own_ = 0, of_chunks_ = 0, upper_ = 0;  // for elements, for chunks, for chunks of chunks
   uint32_t chunks_ = 0;
 };
 
@@ -242,10 +242,10 @@ struct FoldedLane {
     value = used ? Function()(value, x) : x;
     used = true;
   }
-  /// All lanes as one, which is then in each of them.
+  /// Combines all lanes into one, which is then in each of them.
   __device__ FoldedLane in_halves() const {
     T all = value;
-    const uint32_t lanes = __popc(__ballot_sync(kWholeWarp, used)) / 2;  // of both halves of the warp
+    const uint32_t lanes = __popc(__ballot_sync(kWholeWarp, used)) / 2;  // in both halves of the warp
     const uint32_t lane = reduction_lane();
     for (uint32_t half = kReductionLanes / 2; half != 0; half /= 2) {
       const T other = __shfl_down_sync(kWholeWarp, all, half, kReductionLanes);
@@ -267,7 +267,7 @@ class LaneFold {
     take_upper(chunks_ / kReductionChunk - 1, of_chunks_.in_halves());
     of_chunks_ = {};
   }
-  /// Of one chunk that has not ended and is not empty.
+  /// The result of one chunk that has not ended and is not empty.
   __device__ T chunk() const { return own_.in_halves().value; }
   COMPLL_BOTH static T of_nothing(T initial) { return initial; }
   COMPLL_BOTH static T joined_to(T all, T initial) { return Function()(initial, all); }

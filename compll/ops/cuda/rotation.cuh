@@ -6,15 +6,15 @@
 
 namespace casync::compll::cuda {
 
-/// Each block times the orthonormal Walsh-Hadamard matrix: sums and differences of elements 1, 2, 4, ... apart, as many
-/// blocks at a time as shared memory holds; larger ones in `out`.
+/// Multiplies each block by the orthonormal Walsh-Hadamard matrix: sums and differences of elements 1, 2, 4, ... apart,
+/// as many blocks at a time as shared memory holds; larger blocks in `out`.
 template <class A>
 __device__ __forceinline__ void hadamard(const Part& part, uint32_t block, const A& array, float* out) {
   const uint64_t end = part.end(part.n);
   const uint32_t piece = block > kWholeTile ? block : kWholeTile;
   for (uint64_t first = part.begin(part.n); first < end; first += piece) {
     const uint32_t size = static_cast<uint32_t>(least<uint64_t>(piece, end - first));
-    const uint32_t whole = size / block * block;  // what is behind it is a short block
+    const uint32_t whole = size / block * block;  // a short block follows
     float* const x = block > kWholeTile ? out + first : reinterpret_cast<float*>(part.shared.words);
     __syncthreads();
     for (uint32_t j = threadIdx.x; j < size; j += kThreads) x[j] = array(first + j);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest elements of a whole vector. One stage looks at all of them: it counts how many there are of each first
-// digit of the key, and lists those that may be among the largest, with their keys. As what has been counted grows, ever
-// fewer may. Two stages find the other digits of the least key that is chosen, and with the last one how many each tile
-// has of what is chosen; a fourth one writes the places in order. These only read the lists. All is exact.
+// The largest elements of a whole vector. One stage looks at all of them: it counts the keys by their first digit, and
+// lists those that may be among the largest, with their keys. As the counts grow, ever fewer may. Two stages find the
+// other digits of the least key that is chosen, and with the last one the number of chosen ones in each tile; a fourth
+// one writes the places in order. These only read the lists. All is exact.
 #pragma once
 
 #include "compll/ops/cuda/candidates.cuh"
 
 namespace casync::compll::cuda {
 
-/// The sum of what threads 0 to this one bring, and of what all bring.
+/// The sum over threads 0 to this one, and the sum over all.
 template <class Word>
 struct SumToHere {
   Word through, all;
@@ -37,8 +37,8 @@ __device__ __forceinline__ SumToHere<Word> sum_to_here(const Part& part, Word ow
   return {before + through, all};
 }
 
-/// Which value the digit of the key has that is the `wanted`-th from the top. Others have counted in `bins`; that a
-/// tile is the last one (Part::is_last) orders it before plain loads, too.
+/// Finds the digit of the `wanted`-th largest key. Other tiles have counted in `bins`; as this tile is the last one
+/// (Part::is_last), plain loads see their counts, too.
 template <uint32_t kDigit>
 __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Selection* selection, uint32_t wanted) {
   constexpr uint32_t kOwn = digit_bins(kDigit) / kThreads;
@@ -77,8 +77,8 @@ __device__ __forceinline__ void choose_bin(const Part& part, uint32_t* bins, Sel
     selection->is_done = 1;
   }
 }
-/// The last tile, which knows the last digit: how many are above and equal up to each tile, unless there are too many
-/// ties; then tiles tell it each other.
+/// Called in the last tile, which knows the last digit: stores the counts above and equal up to each tile, unless there
+/// are too many ties; then tiles tell each other.
 __device__ __forceinline__ void tell_tiles(const Part& part, const Search& search) {
   const Selection* const selection = search.selection;
   const Candidates& to = search.found;
@@ -110,13 +110,13 @@ __device__ __forceinline__ void tell_tiles(const Part& part, const Search& searc
   }
 }
 
-/// The last tile does it.
+/// Chooses a digit; called in the last tile.
 template <uint32_t kDigit>
 __device__ __forceinline__ void choose_digit(const Part& part, const Search& search, uint32_t wanted) {
   choose_bin<kDigit>(part, search.selection->bins, search.selection, wanted);
   if (kDigit == 2 && search.found.told != nullptr && !part.is_alone()) tell_tiles(part, search);
 }
-/// Behind a tile's elements.
+/// Ends a digit, after a tile's elements.
 template <uint32_t kDigit>
 __device__ __forceinline__ void end_digit(const Part& part, const Search& search) {
   Selection* const selection = search.selection;
@@ -127,16 +127,16 @@ __device__ __forceinline__ void end_digit(const Part& part, const Search& search
     const uint32_t at = atomicAdd(&selection->ties, 1u);
     if (at < kMostTies) to.ties[at] = uint64_t{part.tile} << 32 | value * kNoTies | times;
   });
-  __syncthreads();  // shared memory is somebody else's
+  __syncthreads();  // shared memory has another use from here on
 }
 
-/// The first stage. `input`: what is taken of a batch first, and then at hand for `key`, which is asked once for each
-/// element.
+/// The first stage. `input`: takes the elements of a batch first, and then holds each for `key`, which is called once
+/// for each element.
 template <class Key, class From>
 __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, const Key& key, uint32_t wanted,
                                              const Search& search, From input) {
   Selection* const selection = search.selection;
-  // So many have been counted that others should know soon.
+  // Elements after which the counts are worth telling to others.
   constexpr uint32_t kMany = 192;
   uint32_t* const own = part.shared.words;
   const uint32_t lane = threadIdx.x % kLanes;
@@ -189,8 +189,8 @@ __device__ __forceinline__ void list_largest(const Part& part, uint64_t count, c
   end_digit<0>(part, search);
 }
 
-/// How often each value of a later digit is there, of keys whose digits above it are those that are known. Of the last
-/// one, each tile tells how many it has above these, too.
+/// Counts the values of a later digit in keys whose digits above it are the known ones. With the last digit, each tile
+/// also tells how many keys it has above these.
 template <uint32_t kDigit>
 __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, const Search& search) {
   Selection* const selection = search.selection;
@@ -220,14 +220,14 @@ __device__ __forceinline__ void count_digit(const Part& part, uint64_t count, co
   }
 }
 
-/// Behind the last digit: the least key of those that are chosen, as an element. 0 where fewer are above zero than are
-/// wanted, or none is wanted.
+/// Returns the least key that is chosen, as an element, once the last digit is known. 0 if fewer are above zero than
+/// are wanted, or none is wanted.
 template <class T>
 __device__ __forceinline__ T kth_largest(const Search& search) {
   return same_bits<T>(search.selection->is_done != 0 ? 0 : search.selection->least);
 }
 
-/// The places of the largest.
+/// Stores the places of the largest.
 __device__ __forceinline__ void pick_largest(const Part& part, uint64_t count, const Search& search, uint64_t wanted) {
   const auto& [selection, from, out] = search;
   const uint32_t least_key = selection->least;

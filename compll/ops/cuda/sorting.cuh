@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sorting, stable and in the interpreter's order: it merges runs of 1, 2, 4, ... elements, and whatever a program's
-// function says, that ends. Numbers that are compared with each other are faster: tiles sort runs of their own, then each
-// element counts in the other runs what goes before it. NaN, which is in no order, makes it the slow way.
+// Sorting, stable and in the interpreter's order: merging runs of 1, 2, 4, ... elements ends whatever a program's
+// function says. Comparing numbers with each other is faster: tiles sort runs of their own, then each element counts
+// the elements of other runs that go ahead of it. A NaN, which is in no order, needs the slow way.
 #pragma once
 
 #include "compll/ops/cuda/whole.cuh"
@@ -39,7 +39,7 @@ __device__ __forceinline__ void sort(const Part& part, uint64_t count, const A& 
   __syncthreads();
 }
 
-/// How many of a sorted run go before x, or, with kEqual, do not go behind it.
+/// Returns the number of elements in a sorted run that go ahead of x, or, with kEqual, that do not go after it.
 template <bool kEqual, class T, class Less>
 COMPLL_BOTH uint32_t count_before(const T* run, uint32_t size, T x, const Less& goes_before) {
   uint32_t low = 0;
@@ -84,7 +84,7 @@ __device__ __forceinline__ void sort_runs(const Part& part, uint64_t count, cons
   }
 }
 
-/// A stage later: each element's place is how many of all runs go before it. Of equal ones those of an earlier run do.
+/// A stage later: an element's place is the number of elements ahead of it in all runs. Equal ones of earlier runs are.
 template <class T, class A, class Less>
 __device__ __forceinline__ void merge_runs(const Part& part, uint64_t count, const A& array, T* runs, T* out, T* spare,
                                            uint32_t has_nan, const Less& goes_before) {

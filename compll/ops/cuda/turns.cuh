@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How one launch does what takes several stages, each of which needs what all tiles made in the one before. Blocks of
-// threads take tickets from a counter: all tiles of the first stage come first, then those of the second. A tile waits
-// until its segment has done the stages before: for tickets that were taken earlier, by blocks that run. So nobody
-// waits for ever, however many blocks there are, and the launch needs not be cooperative (the argument of Merrill and
-// Garland 2016, for looking back). Nothing asks the host.
+// Runs several stages in one launch; each stage needs the results of all tiles in the previous one. Blocks of threads
+// take tickets from a counter: all tiles of the first stage come first, then those of the second. A tile waits until
+// its segment has done the earlier stages: for tickets that were taken earlier, by blocks that run. So no block waits
+// for ever, however many there are, and the launch needs not be cooperative (the argument of Merrill and Garland 2016,
+// for looking back). The host takes no part.
 #pragma once
 
 #include "compll/ops/cuda/program.cuh"
@@ -13,8 +13,8 @@ namespace casync::compll::cuda {
 
 inline constexpr uint32_t kWholeTile = 4096;
 
-/// Shared memory of a block of threads: what a step keeps of a tile, what threads tell each other, and the segment
-/// with what follows from its size, which are asked for often.
+/// Shared memory of a block of threads: a step's data of a tile, words that threads exchange, and the segment with the
+/// values that follow from its size, which are read often.
 struct Shared {
   uint32_t words[kWholeTile];
   uint64_t told[64];
@@ -26,15 +26,15 @@ struct Shared {
 static_assert(sizeof(Shared) == kWholeSharedBytes);
 __device__ inline Shared& shared_of_block() { return *reinterpret_cast<Shared*>(shared_memory()); }
 
-/// The beginning of a segment's memory.
+/// The first words of a segment's memory.
 struct Control {
-  uint32_t tiles;  ///< that are done with the stage
-  uint32_t turns;  ///< that all tiles are done with
+  uint32_t tiles;  ///< tiles that are done with the stage
+  uint32_t turns;  ///< stages that all tiles are done with
   uint32_t not_finite;
   uint32_t unused;
 };
 
-/// Where things lie one behind the other.
+/// Lays out arrays one after the other.
 class Places {
  public:
   COMPLL_BOTH uint64_t take(uint64_t bytes) {
@@ -48,8 +48,8 @@ class Places {
   uint64_t end_ = 0;
 };
 
-/// What this thread has seen so far all others see that see what it stores next, and the other way round. It orders less
-/// than __threadfence, which waits for more.
+/// Orders memory: threads that see this thread's next store also see all that this thread has seen so far, and the
+/// other way round. It orders less than __threadfence, which waits for more.
 __device__ __forceinline__ void fence() {
 #ifdef __CUDA_ARCH__
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
@@ -67,24 +67,24 @@ __device__ __forceinline__ uint64_t device_time() {
   return time;
 }
 
-/// Whether what follows from a segment's size is in shared memory; else each stage works it out.
+/// True if the values that follow from a segment's size are in shared memory; else each stage computes them.
 template <class Geometry>
 inline constexpr bool kIsShared = sizeof(Geometry) <= sizeof(Shared::geometry);
 
-/// What a block of threads works on: one tile of a segment, and the stage whose turn it is.
+/// The work of a block of threads: one tile of a segment, and the stage whose turn it is.
 struct Part {
   const Launch& launch;
   const Segment& segment;
   uint64_t n;
   uint32_t tile;
-  uint32_t turn, turns;  ///< which stage, and of how many of the segment: decoding takes each contribution's in turn
-  bool adds;             ///< decode: to what is there
+  uint32_t turn, turns;  ///< the stage, and their number in the segment: decoding runs each contribution's in turn
+  bool adds;             ///< decode: adds to the elements
   Control* control;
   Shared& shared;
-  uint32_t piece, piece_end;  ///< what of the tile is at hand: elements from here on
-  bool is_even = false;  ///< what is not as long as the segment is shared evenly, and not by the places of elements
+  uint32_t piece, piece_end;  ///< the piece of the tile at hand: elements from here on
+  bool is_even = false;  ///< an array of another length than the segment is shared evenly, not by elements' places
 
-  /// Of the segment that is in shared memory.
+  /// Makes the part of the segment that is in shared memory.
   __device__ __forceinline__ static Part of(const Launch& launch, uint32_t tile, uint32_t turn, uint32_t turns) {
     Shared& shared = shared_of_block();
     const Segment& segment = shared.segment;
@@ -101,7 +101,7 @@ struct Part {
             launch.tile};
   }
 
-  /// The tile's share of so many elements, or what of it is at hand; the last tile has what is behind it, too.
+  /// The tile's share of `count` elements, or its piece at hand; the last tile also has elements after its own.
   __device__ uint64_t begin(uint64_t count) const {
     if (is_even && count != n) return least(uint64_t{tile} * share(count), count);
     return least(uint64_t{tile} * launch.tile + piece, count);
@@ -112,7 +112,7 @@ struct Part {
     const uint64_t own = uint64_t{tile} * launch.tile + piece_end;
     return is_last_tile && own >= n ? count : least(own, count);
   }
-  /// A tile that is gone through several times is at hand in pieces that caches hold; then all of it is.
+  /// A tile that is gone through several times is at hand in pieces that caches hold; afterwards all of it is.
   __device__ void take_piece(uint32_t size) { piece_end = least(size, launch.tile); }
   __device__ bool take_next_piece(uint32_t size) {
     piece = piece_end;
@@ -121,18 +121,18 @@ struct Part {
     piece_end = is_there ? least(piece + size, launch.tile) : launch.tile;
     return is_there;
   }
-  /// Whole bytes of every width, and of five trits, and whole batches.
+  /// A share of whole bytes at every width, also of trits, and of whole batches.
   __device__ uint32_t share(uint64_t count) const {
     constexpr uint32_t kBytes = 40 * 32;
     return static_cast<uint32_t>((count / segment.tile_count + kBytes) / kBytes * kBytes);
   }
-  /// The same for what is shorter than the segment: all tiles have as much of it, as far as that goes.
+  /// The part for arrays shorter than the segment: all tiles have equal shares of them, as far as that goes.
   __device__ Part evenly() const {
     Part part = *this;
     part.is_even = true;
     return part;
   }
-  /// The same of blocks: a tile has whole ones.
+  /// The tile's share of blocks: it has whole ones.
   __device__ uint64_t begin_block(uint64_t block) const { return begin(n) / block; }
   __device__ uint64_t end_block(uint64_t block) const { return (end(n) + block - 1) / block; }
   __device__ bool is_first_thread() const { return tile == 0 && threadIdx.x == 0; }
@@ -144,12 +144,12 @@ struct Part {
   __device__ const float* state_in(uint32_t index) const {
     return in_global(segment.states_in + index * segment.state_stride);
   }
-  /// Where a state's new elements go: to its place, or, where they are not wanted, anywhere.
+  /// The memory of a state's new elements: the state's own, or any if the caller does not want them.
   __device__ float* state_out(uint32_t index, uint64_t otherwise) const {
     return segment.states_out == nullptr ? at<float>(otherwise)
                                          : in_global(segment.states_out + index * segment.state_stride);
   }
-  // Of a program that exchanges.
+  // Members for a program that exchanges.
   __device__ Matrix matrix() const { return {segment.rows, segment.columns}; }
   __device__ float* exchanged(uint32_t round) const { return in_global(segment.exchanged[round]); }
   template <class T>
@@ -160,7 +160,7 @@ struct Part {
   __device__ float* kept_out(uint64_t floats, uint64_t otherwise) const {
     return segment.states_out == nullptr ? at<float>(otherwise) : in_global(segment.states_out + floats);
   }
-  /// What is encoded: where the residual will be, or the input itself, or in memory.
+  /// The vector to encode: where the residual will be, the input itself, or in memory.
   __device__ bool is_input_made() const {
     return segment.residual_in != nullptr || segment.residual_out != nullptr || segment.scale != 1;
   }
@@ -172,7 +172,7 @@ struct Part {
   }
   __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
 
-  /// The program's sizes and places of the segment: a reference to shared memory, or a value where they find no room.
+  /// The program's sizes and places of the segment: a reference to shared memory, or a value if there is no room.
   template <class Geometry>
   __device__ __forceinline__ decltype(auto) geometry() const {
     if constexpr (kIsShared<Geometry>) {
@@ -182,12 +182,12 @@ struct Part {
     }
   }
 
-  // All threads of the block ask and say these together.
+  // All threads of the block call these functions together.
 
   /// A segment of one tile is one block's from the first stage to the last.
   __device__ bool is_alone() const { return segment.tile_count == 1; }
 
-  /// Until all tiles are done with what comes before this turn; then what they made is there.
+  /// Waits until all tiles are done with the earlier stages; then their results are there.
   __device__ __forceinline__ void wait() const {
     if (is_alone() || turn == 0) return;
     if (threadIdx.x == 0) {
@@ -197,7 +197,7 @@ struct Part {
     __syncthreads();
   }
 
-  /// Whether this is the last tile of the segment to be done: then all the others' results are there.
+  /// Returns true if this is the last tile of the segment to be done: then the results of all others are there.
   __device__ bool is_last() const {
     __syncthreads();
     if (is_alone()) return true;
@@ -210,7 +210,7 @@ struct Part {
     return __syncthreads_or(last) != 0;
   }
 
-  /// The last tile: the next turn may begin, or the one behind so many. Behind the last one all is as it was before.
+  /// Called in the last tile: starts the turn `count` later. After the last turn all words are as they were at first.
   __device__ void end_turn(uint32_t count = 1) const {
     __syncthreads();
     if (is_alone() || threadIdx.x != 0) return;
@@ -220,7 +220,7 @@ struct Part {
     *static_cast<volatile uint32_t*>(&control->turns) = turn + count == turns ? 0 : turn + count;
   }
 
-  /// The last tile: what has to be zero is zero again.
+  /// Called in the last tile: sets the memory that has to be zero to zero again.
   __device__ void clear(uint64_t zeroed) const {
     __syncthreads();
     if (threadIdx.x == 0) control->not_finite = 0;
@@ -231,14 +231,14 @@ struct Part {
   }
 };
 
-/// Does the turns of all tiles: each block of threads takes the next ticket when it begins with the one it has. So it
-/// waits with a later one in its hand, but only for those before the earlier one.
+/// Runs the turns of all tiles: each block of threads takes the next ticket when it begins with the one it has. So a
+/// block that waits holds a later ticket, but waits only for tickets ahead of the earlier one.
 template <class Geometry, class Do>
 __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns, const Do& take_turn) {
   Shared& shared = shared_of_block();
   const Segment& end = launch.segments[launch.segment_count - 1];
   const uint32_t tiles = end.first_tile + end.tile_count;
-  // Where each segment has one tile there is nothing to wait for.
+  // If each segment has one tile, there is nothing to wait for.
   const uint32_t tickets = tiles == launch.segment_count ? tiles : tiles * turns;
   const Segment* at_hand = nullptr;
   uint32_t next = 0;
@@ -250,7 +250,7 @@ __device__ __forceinline__ void take_turns(const Launch& launch, uint32_t turns,
     __syncthreads();
     const uint32_t ticket = shared.ticket;
     if (ticket >= tickets) {
-      // Each block takes one in vain: the last of these is the last of all.
+      // Each block takes one ticket in vain: the last of these is the last of all.
       if (threadIdx.x == 0 && ticket + 1 == tickets + gridDim.x) *launch.tickets = 0;
       return;
     }

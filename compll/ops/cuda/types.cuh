@@ -3,12 +3,12 @@
 
 #include "compll/ops/cuda/launch.h"
 
-/// Of device and host: what is pure is tested where there is no GPU.
+/// Marks functions of device and host: pure functions are tested without a GPU.
 #define COMPLL_BOTH __host__ __device__ __forceinline__
 
 namespace casync::compll::cuda {
 
-/// Four neighbours, which one thread holds. Of 32 bits they are one access to memory.
+/// Four neighbours, which one thread holds. With 32 bits each, they are one access to memory.
 template <class T>
 struct alignas(sizeof(T) == 4 ? 16 : sizeof(T)) Quad {
   T v[4];
@@ -21,7 +21,7 @@ COMPLL_BOTH To same_bits(const From& from) {
   return __builtin_bit_cast(To, from);  // NVRTC has no <bit>
 }
 
-/// Says that it is not shared memory: pointers that come out of memory could be either.
+/// Tells the compiler that the address is not in shared memory: a pointer loaded from memory could point to either.
 template <class T>
 COMPLL_BOTH T* in_global(T* at) {
 #ifdef __CUDA_ARCH__
@@ -30,8 +30,8 @@ COMPLL_BOTH T* in_global(T* at) {
   return at;
 }
 
-/// The same number, which the compiler can infer nothing about. CUDA 13.0's (cicc, and NVRTC) dies of a segmentation fault,
-/// four times in ten, where it compares the size of a segment with a part of it such as its half.
+/// Returns the same number, which the compiler can infer nothing about. CUDA 13.0's compiler (cicc, and NVRTC) dies of
+/// a segmentation fault, four times in ten, if it compares the size of a segment with a part of it such as its half.
 COMPLL_BOTH uint64_t opaque(uint64_t x) {
 #ifdef __CUDA_ARCH__
   asm("" : "+l"(x));

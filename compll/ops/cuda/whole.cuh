@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels of programs share that need the whole vector: selection, states, rotation. A program's function is
-// cut into stages: what a stage reads of other tiles an earlier one has made. An array is something that gives its
-// element i, in memory or computed where it is used. Nothing is contracted: compile with -fmad=false.
+// The part that kernels for whole vectors share: selection, states, rotation. A program's function is cut into stages:
+// elements of other tiles that a stage reads were written in an earlier one. An array is an object that returns its
+// element i, from memory or computed where it is used. Nothing is contracted: compile with -fmad=false.
 #pragma once
 
 #include "compll/ops/cuda/whole_loops.cuh"
 
 namespace casync::compll::cuda {
 
-// With the NaN of the operand, as on the CPU.
+// Functions that return the NaN of the operand, as on the CPU.
 template <class Real>
 COMPLL_BOTH Real exact_floor(Real x) {
   return or_nan(floor(x), x);
@@ -34,7 +34,7 @@ struct Array {
   __device__ T operator()(uint64_t i) const { return data[i]; }
 };
 
-/// What other blocks of threads have written in this launch.
+/// An array that other blocks of threads have written in this launch.
 template <class T>
 struct Others {
   const volatile T* data;
@@ -52,16 +52,16 @@ COMPLL_BOTH uint32_t common_multiple(uint32_t a, uint32_t b) {
   return a / x * b;
 }
 COMPLL_BOTH uint64_t blocks_of(uint64_t n, uint64_t block) { return (n + block - 1) / block; }
-/// Nothing has a tile, too: see place_whole_tiles.
+/// Returns the number of tiles; an empty vector has one, too: see place_whole_tiles.
 COMPLL_BOTH uint64_t tiles_for(uint64_t n, uint64_t tile) { return n == 0 ? 1 : blocks_of(n, tile); }
 
-/// An element of an array; 0 where it has none.
+/// Returns an element of an array; 0 if it has none.
 template <class A>
 __device__ __forceinline__ auto element(uint64_t count, const A& array, uint32_t i) -> decltype(array(0)) {
   return i < count ? array(i) : decltype(array(0))();
 }
 
-/// Of what has one element for each block: those of the tile's own blocks.
+/// Stores the elements of the tile's own blocks, in an array of one for each block.
 template <class T, class A>
 __device__ __forceinline__ void fill_blocks(const Part& part, uint64_t block, const A& array, T* out) {
   const uint64_t end = part.end_block(block);
@@ -104,7 +104,7 @@ struct Section<T, kTrits> {
   __device__ T operator()(uint64_t i) const { return load_trit(at, i); }
 };
 
-/// Five elements are a byte: one thread's. A tile has whole ones.
+/// Stores trits: five elements are a byte, which one thread writes. A tile has whole ones.
 template <class A>
 __device__ __forceinline__ void store_trits(const Part& part, uint64_t count, const A& array, unsigned char* at) {
   const uint64_t end = part.end(count);
@@ -115,7 +115,7 @@ __device__ __forceinline__ void store_trits(const Part& part, uint64_t count, co
   }
 }
 
-/// Eight elements are kBits bytes: one thread's.
+/// Stores a section: eight elements are kBits bytes, which one thread writes.
 template <uint32_t kBits, class A>
 __device__ __forceinline__ void store_section(const Part& part, uint64_t count, const A& array, unsigned char* at) {
   if constexpr (kBits == kTrits) {
@@ -151,7 +151,7 @@ __device__ __forceinline__ void store_section(const Part& part, uint64_t count, 
     }
   }
 }
-/// Of whole words for each block.
+/// Stores a section of whole words, one for each block.
 template <uint32_t kBits, class A>
 __device__ __forceinline__ void store_blocks(const Part& part, uint64_t block, const A& array, unsigned char* at) {
   const uint64_t end = part.end_block(block);
@@ -167,7 +167,7 @@ __device__ __forceinline__ void store_scalar(const Part& part, T value, unsigned
   }
 }
 
-// What is decoded.
+// Decoding.
 
 __device__ __forceinline__ float given(const Part& part, float before, float value) {
   return part.adds ? add(before, value) : part.launch.subtract ? subtract(before, value) : value;
@@ -184,13 +184,13 @@ __device__ __forceinline__ void give(const Part& part, const A& array) {
            [&](uint64_t i, const Both& both) { out[i] = given(part, both.before, both.value); });
 }
 
-/// The same for zeros with values at places, of which none is there twice: first zeros, then, a stage later, these.
+/// Gives zeros, to be followed a stage later by values at places, of which none occurs twice.
 __device__ __forceinline__ void give_zeros(const Part& part) {
   if (part.adds || part.launch.subtract) return;
   fill(part, part.n, [](uint64_t) { return 0.0f; }, in_global(part.segment.out));
 }
 
-/// Elements at places, of which none is there twice, are changed by what has their indices.
+/// Changes elements at places, of which none occurs twice, by the values of the same indices.
 template <class T, class P, class V, class Change>
 __device__ __forceinline__ void change_at(const Part& part, uint64_t count, const P& places, const V& values,
                                           uint64_t size, T* out, const Change& change) {
@@ -219,7 +219,7 @@ __device__ __forceinline__ void give_at(const Part& part, uint64_t count, const 
             [&](float before, float value) { return given(part, before, value); });
 }
 
-// Moving elements. Places of which none is there twice are set in any order.
+// Moving elements. Places of which none occurs twice are set in any order.
 
 template <class T, class P, class V>
 __device__ __forceinline__ void set_at(const Part& part, uint64_t count, const P& places, const V& values, uint64_t size,
@@ -231,7 +231,7 @@ __device__ __forceinline__ void add_at(const Part& part, uint64_t count, const P
                                        T* out, const Add& add) {
   change_at(part, count, places, values, size, out, add);
 }
-/// Where some may be there twice the last one stays: its index, and one, is found first.
+/// Finds the last index of places that may occur twice: stores that index plus one.
 template <class P>
 __device__ __forceinline__ void find_last(const Part& part, uint64_t count, const P& places, uint64_t size,
                                           uint32_t* last) {
@@ -252,7 +252,7 @@ __device__ __forceinline__ void histogram(const Part& part, uint64_t count, cons
 
 // Kernels.
 
-/// Encoding, by the stages of a function.
+/// Encodes, by the stages of a function.
 template <class Function>
 __device__ __forceinline__ void encode_by_stages(const Launch& launch) {
   take_turns<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
@@ -263,7 +263,7 @@ __device__ __forceinline__ void encode_by_stages(const Launch& launch) {
   });
 }
 
-/// What is made of what was decoded.
+/// Computes the gradient from the decoded vector.
 template <class Function>
 __device__ __forceinline__ void result_by_stages(const Launch& launch) {
   take_turns<typename Function::Geometry>(launch, Function::kStages, [](Part& part) {
@@ -273,7 +273,7 @@ __device__ __forceinline__ void result_by_stages(const Launch& launch) {
   });
 }
 
-/// One contribution after the other. Raw elements are one stage: what comes behind them waits for it.
+/// Decodes one contribution after the other. Raw elements are one stage: later contributions wait for it.
 template <class Function>
 __device__ __forceinline__ void decode_by_stages(const Launch& launch) {
   take_turns<typename Function::Geometry>(launch, launch.contributions * Function::kStages, [](Part& part) {

@@ -8,20 +8,20 @@
 
 namespace casync::compll::cuda {
 
-/// What a thread asks for before it uses any of it: so many elements.
+/// Elements that a thread loads ahead of using any of them.
 inline constexpr uint32_t kAhead = 8;
-/// A warp's elements of so many rows of 32.
+/// Elements that a warp has in so many rows of 32.
 inline constexpr uint32_t kBatch = kAhead * kLanes;
 
-/// Each element of the tile's share: neighbours go to neighbouring threads.
+/// Calls body for each element of the tile's share: neighbours go to neighbouring threads.
 template <class Body>
 __device__ __forceinline__ void for_each(const Part& part, uint64_t count, const Body& body) {
   const uint64_t end = part.end(count);
 #pragma unroll 4
   for (uint64_t i = part.begin(count) + threadIdx.x; i < end; i += kThreads) body(i);
 }
-/// The same where what is loaded is used later: `load` gives what is to be stored, and
-/// stores nothing itself.
+/// Loads several elements ahead of storing any: `load` returns the value to store, and stores nothing
+/// itself.
 template <class Load, class Store>
 __device__ __forceinline__ void for_each(const Part& part, uint64_t count, const Load& load, const Store& store) {
   const uint64_t end = part.end(count);
@@ -43,7 +43,7 @@ __device__ __forceinline__ void fill(const Part& part, uint64_t count, const A& 
   for_each(part, count, array, [&](uint64_t i, T value) { out[i] = value; });
 }
 
-/// The same where neighbours have something in common that a thread finds once.
+/// Fills an array whose neighbours have something in common that a thread computes once.
 template <class T, class A>
 __device__ __forceinline__ void fill_neighbours(const Part& part, uint64_t count, const A& array, T* out) {
   const uint64_t end = part.end(count);
@@ -67,7 +67,7 @@ __device__ __forceinline__ void fill_neighbours(const Part& part, uint64_t count
   }
 }
 
-/// One of an array that stays in registers although it is not known beforehand which.
+/// Returns one element of an array that stays in registers although the index is not known beforehand.
 template <class T>
 __device__ __forceinline__ T one_of(const T (&values)[kAhead], uint32_t index) {
   T value = values[0];
@@ -83,7 +83,7 @@ struct Held {
   __device__ T operator()(uint64_t) const { return value; }
 };
 
-/// What is encoded: scale * in + residual. Notes whether all of it is finite: of magnitudes below one with these bits.
+/// The vector to encode: scale * in + residual. Notes whether all magnitudes are below the one with these bits.
 template <uint32_t kOverflow = 0x7f800000u>
 class Input {
  public:
@@ -121,10 +121,10 @@ class Input {
     for (uint32_t k = 0; k < kAhead; ++k) out_[i + k * kLanes] = x_[k];
     return true;
   }
-  /// Then the thread's element of a row is at hand.
+  /// Puts the thread's element of a row at hand.
   __device__ __forceinline__ void hold(uint32_t row) { held_.value = x_[row]; }
 
-  /// One element of a row, which is at hand then: NaN has the bits that it has on the CPU.
+  /// Takes one element of a row and puts it at hand: NaN has the bits that it has on the CPU.
   __device__ __forceinline__ void take_row(uint64_t i) {
     float x = in_[i];
     if (scale_ != 1) x = multiply(x, scale_);
@@ -134,7 +134,7 @@ class Input {
     held_.value = x;
   }
 
-  /// All threads of a warp: no more is taken.
+  /// Called by all threads of a warp after the last element.
   __device__ __forceinline__ void end() const {
     if (!__all_sync(kWholeWarp, top_ < kOverflow) && threadIdx.x % kLanes == 0) atomicMax(&control_->not_finite, 1u);
   }
@@ -151,8 +151,8 @@ class Input {
   uint32_t top_ = 0;
 };
 
-/// The batches of a tile's share that are this warp's, one after the other: body gets the first place of each, and how
-/// many elements it has.
+/// The batches of a tile's share that are this warp's, one after the other: body gets the first place of each, and its
+/// number of elements.
 template <class Body>
 __device__ __forceinline__ void for_batches(const Part& part, uint64_t count, const Body& body) {
   const uint64_t end = part.end(count);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of whole vectors, in the order of compll/interpreter/reductions.h. A warp takes a chunk, or a block; what
-// chunks become is reduced by one warp, when all are there.
+// Reductions of whole vectors, in the order of compll/interpreter/reductions.h. A warp takes a chunk, or a block; one
+// warp reduces the chunks' results when all are there.
 #pragma once
 
 #include "compll/ops/cuda/whole.cuh"
 
 namespace casync::compll::cuda {
 
-/// One warp's share of elements in their order: lanes take every sixteenth.
+/// Takes one warp's share of elements in their order: lanes take every sixteenth.
 template <class Reducer, class A>
 __device__ __forceinline__ void take_chunk(Reducer& reducer, uint64_t first, uint64_t size, const A& array) {
 #pragma unroll 4
   for (uint64_t j = reduction_lane(); j < size; j += kReductionLanes) reducer.take(array(first + j));
 }
 
-/// What each chunk of the tile becomes. Reducer: LaneSum or LaneFold.
+/// Stores the result of each chunk of the tile. Reducer: LaneSum or LaneFold.
 template <class Reducer, class A, class T>
 __device__ __forceinline__ void reduce_chunks(const Part& part, uint64_t count, const A& array, T* of_chunks) {
   const uint64_t warp = threadIdx.x / kLanes;
@@ -31,8 +31,8 @@ __device__ __forceinline__ void reduce_chunks(const Part& part, uint64_t count, 
   }
 }
 
-/// What all chunks become: the last tile's first warp finds it. Chunks of chunks are reduced as elements are, and take
-/// their place.
+/// Combines the results of all chunks, in the last tile's first warp. Chunks of chunks are reduced as elements are, and
+/// take their place.
 template <class Reducer, class T, class... Initial>
 __device__ __forceinline__ void finish_chunks(uint64_t count, T* of_chunks, uint64_t* slot, Initial... initial) {
   if (threadIdx.x >= kLanes) return;
@@ -52,7 +52,7 @@ __device__ __forceinline__ void finish_chunks(uint64_t count, T* of_chunks, uint
   *slot = in_slot(count == 0 ? Reducer::of_nothing(initial...) : Reducer::joined_to(Others<T>{of_chunks}(0), initial...));
 }
 
-/// Where the order cannot be seen: into one word that all threads join.
+/// Reduces into one word that all threads join: for reductions whose order cannot be seen.
 template <class Reducer, class A>
 __device__ __forceinline__ void reduce_joined(const Part& part, uint64_t count, const A& array, uint64_t* slot) {
   Reducer reducer;
@@ -60,7 +60,7 @@ __device__ __forceinline__ void reduce_joined(const Part& part, uint64_t count, 
   join_tensor(reducer, slot);
 }
 
-/// Each block of the tile by a warp, in order.
+/// Reduces each block of the tile by a warp, in order.
 template <class Reducer, class A, class T, class... Initial>
 __device__ __forceinline__ void reduce_blocks(const Part& part, uint64_t block, const A& array, T* out,
                                               Initial... initial) {
@@ -78,7 +78,7 @@ __device__ __forceinline__ void reduce_blocks(const Part& part, uint64_t block, 
   }
 }
 
-/// And where the order cannot be seen.
+/// Reduces each block by a warp, if the order cannot be seen.
 template <class Reducer, class A, class T>
 __device__ __forceinline__ void join_blocks(const Part& part, uint64_t block, const A& array, T* out) {
   const uint64_t end = part.end_block(block);

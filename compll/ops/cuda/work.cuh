@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a warp works on: the elements of a unit, brought into shared memory from a gradient or from a sum of what was
-// decoded, with the residual.
+// The work of a warp: the elements of a unit, loaded into shared memory from a gradient or from a sum of decoded
+// contributions, with the residual.
 #pragma once
 
 #include "compll/ops/cuda/packing.cuh"
@@ -10,7 +10,7 @@
 
 namespace casync::compll::cuda {
 
-/// How many rows a warp has under way at once.
+/// Rows that a warp loads at once.
 inline constexpr uint32_t kRowsAtOnce = 4;
 /// The four neighbours of a thread in each of so many rows.
 using Rows = Quad<float>[kRowsAtOnce];
@@ -38,7 +38,7 @@ class Gradient {
   const float* in_;
 };
 
-/// sum = the decoded contributions in their order, or sum += each. `at`: where the sections of each lie.
+/// sum = the decoded contributions in their order, or sum += each. `at`: the places of each one's sections.
 template <class Decoder>
 __device__ __forceinline__ void add_decoded(Quad<float>& sum, bool begins_empty, const Settings& settings,
                                             const typename Decoder::Sections& at, const Segment& segment, uint64_t i,
@@ -54,7 +54,7 @@ __device__ __forceinline__ void add_decoded(Quad<float>& sum, bool begins_empty,
   }
 }
 
-/// The same for whole rows, where a NaN may have other bits. Nothing is -0: what is added to it stays as it is.
+/// The same for whole rows, in which a NaN may have other bits. kNothing is -0: adding to it changes nothing.
 template <class Decoder>
 __device__ __forceinline__ void add_decoded_rows(Rows& sums, const Settings& settings,
                                                  const typename Decoder::Sections& at, const Segment& segment,
@@ -79,7 +79,7 @@ __device__ __forceinline__ void add_decoded_rows(Rows& sums, const Settings& set
   }
 }
 
-/// The block of threads will decode these elements.
+/// Prefetches elements that the block of threads will decode.
 template <class Decoder>
 __device__ __forceinline__ void ask_for_contributions(const typename Decoder::Sections& at, const Segment& segment,
                                                       uint64_t first, uint64_t count) {
@@ -125,19 +125,19 @@ class Merged {
   const Segment& segment_;
 };
 
-/// As much of a unit as a warp has loaded at once.
+/// The part of a unit that a warp has loaded at once.
 struct Piece {
-  uint64_t first;  ///< of its elements
+  uint64_t first;  ///< its first element
   uint32_t size;
-  /// Of the tensor, and of a block: one that is larger than a chunk begins with one.
+  /// Returns true if a chunk ends here, of the tensor or of a block: one larger than a chunk begins with one.
   __device__ bool ends_chunk() const { return (first + size) % kReductionChunk == 0; }
 };
 
-/// The bits of the least magnitude that is none.
+/// The bits of the least magnitude that is no number.
 inline constexpr uint32_t kNan = 0x7f800001u;
 
-/// What one warp has to do, and with what. `kIsWhole`: its units are rows that are all there, one piece each, and floats
-/// lie at multiples of 16 bytes.
+/// The work of one warp, and its memory. `kIsWhole`: its units are rows of which all elements exist, one piece each,
+/// and floats lie at multiples of 16 bytes.
 template <bool kIsWhole, uint32_t kStates>
 struct Work {
   static constexpr bool kIsAllThere = kIsWhole;
@@ -148,13 +148,13 @@ struct Work {
   uint32_t unit;
   float* own;           ///< its shared memory
   uint64_t* slots;      ///< the segment's words of the workspace
-  float* residual_out;  ///< the segment's; null: it is not wanted
+  float* residual_out;  ///< the segment's; null: the caller does not want it
   uint32_t lane;
-  uint32_t overflow;           ///< bits of the least magnitude that is not finite once it is encoded
+  uint32_t overflow;           ///< bits of the least magnitude that is not finite once encoded
   const float* kept = nullptr;  ///< the elements of the unit at hand
   bool finite = true;
 
-  /// The unit behind: the next of the stretch, or the first of the next one that is this warp's.
+  /// Returns the next unit: the next of the stretch, or the first of the next stretch that is this warp's.
   __device__ uint64_t behind(uint64_t first) const {
     const uint64_t next = first + unit;
     return (next & (stretch_of(unit) - 1)) == 0 ? next + (kWarps - 1) * stretch_of(unit) : next;
@@ -162,27 +162,27 @@ struct Work {
   __device__ uint32_t size_at(uint64_t first) const {
     return kIsWhole ? unit : static_cast<uint32_t>(least<uint64_t>(unit, segment.n - first));
   }
-  /// How many are left from this thread's four neighbours on.
+  /// The number of elements left from this thread's four neighbours on.
   __device__ uint32_t rest(const Piece& piece, uint32_t j) const {
     return kIsWhole ? kWholeRow : j < piece.size ? piece.size - j : 0;
   }
   __device__ uint64_t block_at(uint64_t first) const { return (first + 4 * lane) >> launch.codec.log2_block; }
-  /// Whether this thread's elements begin a block that is there.
+  /// Returns true if this thread's elements begin a block that exists.
   __device__ bool begins_block(uint32_t size) const {
     return (4 * lane & (launch.codec.block - 1)) == 0 && (kIsWhole || 4 * lane < size);
   }
   __device__ RandomStream random() const { return {launch.seed, segment.gradient, launch.step, segment.first}; }
   __device__ Quad<float> quad(uint32_t j) const { return load_word<Quad<float>>(kept + j); }
 
-  /// Brings in what is at `at` of a unit, with the residual; zeros behind the last element. Of small units all of a
-  /// stretch, with its first one.
+  /// Loads the elements at `at` of a unit, with the residual; zeros after the last element. For small units it loads
+  /// all of a stretch, with the first one.
   template <class Source>
   __device__ __forceinline__ Piece load(const Source& source, uint64_t first, uint32_t at, uint32_t size) {
     const Piece piece = {first + at, least(kPiece, size - at)};
     const uint32_t within = unit < kStretch ? static_cast<uint32_t>(first) & (kStretch - 1) : 0;
     kept = own + within;
     if (within != 0) return piece;
-    // What is smaller than a row another thread may have brought.
+    // Another thread may have loaded elements of a unit smaller than a row.
     const bool is_shared = !kIsWhole && unit < kRow;
     if (is_shared) __syncwarp();
     const uint64_t left = segment.n - first;
@@ -191,18 +191,18 @@ struct Work {
     return piece;
   }
 
-  /// The same in a later loop over the unit: what has been loaded is there, if it was all.
+  /// Returns a piece in a later loop over the unit: a unit of one piece is still there, others are loaded again.
   template <class Source>
   __device__ __forceinline__ Piece again(const Source& source, uint64_t first, uint32_t at, uint32_t size) {
     return kIsWhole || size <= kPiece ? Piece{first, size} : load(source, first, at, size);
   }
 
-  /// The residual of four neighbours, if it is wanted.
+  /// Stores the residual of four neighbours, if the caller wants it.
   __device__ __forceinline__ void keep_back(const Quad<float>& values, uint64_t i, uint32_t rest) const {
     store(values, in_global(residual_out) + i, rest);
   }
 
-  /// Four neighbours of a state, and one element.
+  /// Loads four neighbours of a state, or one element.
   __device__ __forceinline__ Quad<float> state(uint32_t index, uint64_t i, uint32_t rest) const {
     const float* const from = in_global(segment.states_in) + index * segment.state_stride + i;
     if constexpr (kIsWhole) return load_word<Quad<float>>(from);
@@ -236,7 +236,7 @@ struct Work {
       if constexpr (kStates != 0) ask_for_states(first + at, size - at);
       if constexpr (kIsWhole) {
         const uint32_t top = bring_rows(source, first, residual, at + 4 * lane);
-        // Whoever turns elements does it with all of a warp, or not at all.
+        // A transform needs all threads of a warp, or none.
         if (Source::kTurns ? __all_sync(kWholeWarp, top < kNan) : top < kNan) {
           finite = finite && top < overflow;
           continue;
@@ -251,7 +251,7 @@ struct Work {
     }
   }
 
-  /// What loops over units then load one row at a time is near by then.
+  /// Prefetches states, which loops over units then load one row at a time.
   __device__ __forceinline__ void ask_for_states(uint64_t first, uint32_t size) const {
     const uint32_t j = 32 * lane;  // a line of the cache for each thread
     if (j >= least(kStretch, size)) return;
@@ -261,7 +261,7 @@ struct Work {
     }
   }
 
-  /// Nothing is used before all of it has been asked for.
+  /// Asks for all elements ahead of using any.
   template <class Source>
   __device__ __forceinline__ uint32_t bring_rows(const Source& source, uint64_t first, const float* residual,
                                                  uint32_t j) {
@@ -297,7 +297,7 @@ struct Work {
     return keep(j, x);
   }
 
-  /// The largest magnitude of four, by its bits, which are kept.
+  /// Keeps four elements; returns the bits of their largest magnitude.
   __device__ __forceinline__ uint32_t keep(uint32_t j, const Quad<float>& x) {
     store_word(own + j, x);
     uint32_t top = 0;

@@ -15,7 +15,7 @@ struct LevelBlock {
   std::vector<float> residual;  ///< p - level * scale; NaN where the block is not finite
 };
 
-/// What one block of p becomes: -most <= level <= most.
+/// Encodes one block of p: -most <= level <= most.
 LevelBlock encode_levels(std::span<const float> p, float most);
 
 }  // namespace casync::compll::reference

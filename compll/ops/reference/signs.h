@@ -15,7 +15,7 @@ struct SignBlock {
   std::vector<float> residual;
 };
 
-/// What one block of p becomes.
+/// Encodes one block of p.
 SignBlock encode_signs(std::span<const float> p);
 
 }  // namespace casync::compll::reference

@@ -52,7 +52,7 @@ class LoopbackHub {
   /// The hub of an epoch; made when the first rank asks, gone with the last.
   static std::shared_ptr<LoopbackHub> of(std::uint64_t epoch);
 
-  /// False: somebody is this rank already.
+  /// Returns false if the rank exists already.
   bool enter(Rank rank);
   /// `said_goodbye` false: the others are told that the rank is gone.
   void leave(Rank rank, bool said_goodbye);

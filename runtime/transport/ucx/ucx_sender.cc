@@ -68,7 +68,7 @@ UcxSender::OutMessage* UcxSender::new_message(Pool<OutMessage>& pool, Rank to) {
   return message;
 }
 
-// False: there is no way to the peer, which has failed then.
+// Returns false if there is no way to the peer, which has failed then.
 bool UcxSender::reach(Rank to) {
   if (worker_.reached(to)) return true;
   if (!peers_.status(to).is_ok()) return false;

@@ -36,7 +36,7 @@ class UcxSender {
  public:
   UcxSender(const TransportOptions& options, UcxWorker& worker, Peers& peers, TransportStats& stats);
 
-  /// In the order given, in as few wire messages as they fit: small ones together, others alone.
+  /// Sends in the order given, in as few wire messages as they fit: small ones together, others alone.
   void send(Rank to, std::span<const Outgoing> outgoing);
   /// A frame without a payload: goodbye, or that a message of that key has been put off here.
   void send_notice(Rank to, FrameKind kind, const MessageKey& key = {});

@@ -53,7 +53,7 @@ class UcxWorker {
   /// True when anything moved.
   bool progress() { return ucp_worker_progress(worker_) != 0; }
 
-  /// False: there is something to progress already. True: event_fd() becomes readable when there is.
+  /// Returns false if there is something to progress already. True: event_fd() becomes readable when there is.
   bool arm() { return ucp_worker_arm(worker_) == UCS_OK; }
   int event_fd() const { return event_fd_; }
 

@@ -7,7 +7,7 @@
 
 namespace casync::runtime::bench {
 
-/// What the process of all ranks but 0 tells the process of rank 0. Plain bytes.
+/// The process of all ranks but 0 tells this to the process of rank 0. Plain bytes.
 struct Others {
   Clock::time_point joined, asked = Clock::time_point::max(), agreed;  ///< the last, the first, the last
   int failures = 0;

@@ -6,7 +6,7 @@
 
 namespace casync::runtime::bench {
 
-/// How many descriptors this process has.
+/// Counts the descriptors of this process.
 int open_descriptors();
 
 /// Processor time of all threads of this process so far.

@@ -13,7 +13,7 @@ inline constexpr Elements kMeasured = Elements{1} << 26;
 inline constexpr Elements kMeasuredSide = 4096;
 
 /// A codec's kernels on vectors in the device's memory, by the device's clock, so many seconds for each function.
-/// Nothing where the device fails, or has no memory for a sixteenth of `n`.
+/// Empty if the device fails, or has no memory for a sixteenth of `n`.
 Speeds measure_on_cuda(const compll::CudaCodec& codec, compll::CudaDevice& device, double seconds,
                        Elements n = kMeasured);
 /// The same with a matrix of side x side.

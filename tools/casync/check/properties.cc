@@ -201,7 +201,7 @@ std::string conserves(const Checked& checked, const Sample& sample) {
   return "";
 }
 
-/// On average: a codec that draws which elements it sends may miss the only one there is.
+/// Checks it on average: a codec that draws which elements it sends may miss the only one there is.
 std::string comes_nearer(const Checked& checked, const Sample& sample) {
   constexpr std::size_t kSeeds = 512;
   const double norm = norm_squared(sample.values);

@@ -44,7 +44,7 @@ Status take_run(const std::string& path, ReadInputs& read) {
   return Status::ok();
 }
 
-/// By the samples of gradients that were asked for, or that a run left.
+/// Losses on the samples of gradients that were asked for, or that a run left.
 Result<Losses> read_losses(const PlanInputs& inputs, ReadInputs& read) {
   std::string path = inputs.gradients;
   if (path.empty() && !inputs.run.empty()) {

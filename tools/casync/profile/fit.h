@@ -7,7 +7,7 @@
 
 namespace casync::tools {
 
-/// To four digits; what is not above 0 is 0.
+/// Rounds to four digits; a value that is not above 0 gives 0.
 double rounded(double seconds);
 
 /// A curve through what was measured, and how far it is off.

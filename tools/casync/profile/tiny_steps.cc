@@ -91,7 +91,7 @@ class Steps {
   std::vector<runtime::Handle> handles_;
 };
 
-/// In one rank's process, with a session for each way of fusing.
+/// One rank's process, with a session for each way of fusing.
 class Side {
  public:
   Side(const TinyStepOptions& options, std::string folder) : options_(options), folder_(std::move(folder)) {}
