@@ -86,7 +86,7 @@ class Executor final : private TransportClient {
   };
 
   Executor(const ExecutorOptions& options, std::unique_ptr<Transport> transport, Device& device);
-  ~Executor() override;  ///< as stop() at once
+  ~Executor() override;  ///< as stop() at once; waits for tasks without a limit
 
   std::string address() const { return transport_->address(); }
   /// Connects and starts the threads. Unavailable: no thread left; else as Transport::connect.
@@ -161,8 +161,11 @@ class Executor final : private TransportClient {
   /// on.
   Status wait_for_end(Clock::time_point deadline) const;
 
-  /// Closes the transport by the deadline and ends the threads. Not from two threads at once.
-  void stop(Clock::time_point deadline);
+  /// Closes the transport by the deadline and ends the threads. Returns false if a task has not ended by `patience`:
+  /// the threads still use this executor, its device and timeline, and callers' memory, and none of these may be
+  /// destroyed before another stop() has returned true. The events are not called any more. Not from two threads at
+  /// once.
+  bool stop(Clock::time_point deadline, Clock::time_point patience);
 
   const ExecutorCounters& counters() const { return counters_; }
   TransportStats transport_stats() const;
@@ -201,6 +204,7 @@ class Executor final : private TransportClient {
   void report(Status cause);
   void shut_down();
   void answer_the_last();
+  void keep_memory();
   void count_allocations();
   void check_leavers();
   void check_comparing();

@@ -372,7 +372,7 @@ Status SessionImpl::close() {
   }
   const Status status = executor_->failing() ? Status::ok() : say_goodbye(completed);
   static_cast<void>(group_->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
-  executor_->stop(after(kLetGo));
+  if (!executor_->stop(after(kLetGo), deadline())) return abandon();
   if (timeline_) write_trace();
   if (recorder_ && records()) write_record();
   if (sampler_) write_samples();
@@ -382,6 +382,17 @@ Status SessionImpl::close() {
 Status SessionImpl::say_goodbye(const Farewell& completed) {
   if (const int active = executor_->active(); active > 0) {
     static_cast<void>(group_->close(after(kLetGo), encode_farewell(completed)));
+/// Leaves everything that the executor's threads use to them.
+Status SessionImpl::abandon() {
+  abandoned_ = true;
+  Status status = timeout_error(
+      fmt::format("the session was closed, and a task that was begun has not ended after {} s: its thread goes on, and "
+                  "the gradients' memory is still in use",
+                  options_.timeout_s));
+  log().error("{}", status.message());
+  return status;
+}
+
     return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
   }
   Status status = executor_->settle(deadline());

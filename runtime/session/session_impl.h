@@ -127,6 +127,8 @@ class SessionImpl final : public Session {
   Farewell farewell() const;
   Status say_goodbye(const Farewell& completed);
   Status leave(const Farewell& completed);
+  Status abandon();
+  void leave_to_threads();
   Status check_state(const GradientRun& run, const GradientState& state) const;
   static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
@@ -186,6 +188,7 @@ class SessionImpl final : public Session {
   std::atomic<bool> closed_{false};                ///< written under mutex_
   std::atomic<bool> aborted_{false};               ///< by this rank's program
   std::mutex gone_mutex_;  ///< taken last, for moments: the group's thread waits for it, which keeps the heartbeat
+  bool abandoned_ = false;                         ///< the executor's threads have not ended
   Status gone_;            ///< why the first rank to go can no longer take part
   std::set<Rank> left_;    ///< the ranks that said goodbye
 };
