@@ -356,6 +356,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   }
   for (std::unique_ptr<GradientRun>& run : runs) runs_.push_back(std::move(run));
   for (std::unique_ptr<GradientRun>& bundle : bundles) bundles_.push_back(std::move(bundle));
+  offered_.reserve(bundles_.size());
   return Status::ok();
 }
 

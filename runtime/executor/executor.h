@@ -225,6 +225,7 @@ class Executor final : private TransportClient {
   void begin(const Start& start);
   void begin_all(std::span<const Start> starts);
   void begin_bundle(GradientRun& bundle, std::uint32_t step);
+  std::size_t begin_bundles(std::span<const Start> starts);
   void begin_alone(const Start& start);
   void finish_bundle(GradientRun& bundle);
   std::vector<std::unique_ptr<GradientRun>> bundle_small(std::span<GradientRun* const> runs) const;
@@ -250,6 +251,7 @@ class Executor final : private TransportClient {
   bool dispatch(const ReadyTask& ready);
   Clock::time_point finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from,
                            std::uint32_t lane);
+  static void mark_not_finite(GradientRun& run, BufferId decoded);
   BufferId take_over(GradientRun& run, TaskId task, const TaskOutcome& outcome);
   void complete(GradientRun& run, TaskId task);
   void release(GradientRun& run, BufferId buffer);
@@ -303,6 +305,7 @@ class Executor final : private TransportClient {
   int stalls_said_ = 0;                        ///< since then
   bool announce_ = false;
   std::vector<Start> starting_;
+  std::vector<GradientRun*> offered_;  ///< bundles with a member among them
   std::uint64_t allocations_seen_ = 0;
 
   // Streams: slots are taken and freed by the progress thread, finished ones listed under outcome_mutex_.

@@ -14,6 +14,7 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
       graph(std::move(plan_graph)),
       codecs(std::move(hop_codecs)),
       elements(spec.elements()),
+      width(static_cast<std::uint8_t>(bytes_of(spec.dtype))),
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
       buffers(graph.buffers().size()) {
@@ -58,11 +59,12 @@ GradientRun::GradientRun(std::span<GradientRun* const> members)
       decision(members[0]->decision),
       graph(members[0]->graph),
       used_codecs(members[0]->used_codecs),
-      key(key_of(members)),
-      self(members[0]->self),
-      elements(spec.elements()),
       lies_in_gradient(graph.buffers().size(), false),
       parts(std::make_unique<Bundle>()),
+      self(members[0]->self),
+      key(key_of(members)),
+      elements(spec.elements()),
+      width(members[0]->width),
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
       buffers(graph.buffers().size()) {
@@ -70,7 +72,7 @@ GradientRun::GradientRun(std::span<GradientRun* const> members)
   for (GradientRun* member : members) {
     member->bundle = this;
     member->bundle_place = static_cast<std::uint32_t>(parts->members.size());
-    parts->members.push_back({member, {}});
+    parts->members.push_back({member, {}, member->elements});
     for (const Hop hop : {Hop::kFirst, Hop::kSecond}) {
       Bytes& end = parts->bytes[static_cast<std::size_t>(hop)];
       const Bytes bytes = codec(hop).encoded_bound(member->elements);
@@ -146,38 +148,73 @@ void GradientRun::lay_out_kept() {
 Status GradientRun::allocate_kept(Device& device) {
   if (rounds) CASYNC_RETURN_IF_ERROR(rounds->allocate(device));
   if (kept_floats() == 0) return Status::ok();
-  for (std::unique_ptr<DeviceBuffer>& one : kept_memory) {
+  for (std::size_t i = 0; i < kept_data.size(); ++i) {
     Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float));
     if (!memory) return memory.status();
-    one = std::move(*memory);
+    kept_memory[i] = std::move(*memory);
+    kept_data[i] = reinterpret_cast<float*>(kept_memory[i]->view().data);
   }
   reset_kept();
   return Status::ok();
 }
 
+namespace {
+
+constexpr Bytes kSharedBlock = 64_KiB;
+constexpr Bytes kKeptAlignment = 64;  // codecs stream to it
+
+bool may_share_block(const GradientRun& run) {
+  return !run.rounds && run.kept_floats() > 0 && run.kept_floats() * sizeof(float) <= kSharedBlock;
+}
+
+Bytes bytes_in_block(const GradientRun& run) { return round_up(run.kept_floats() * sizeof(float), kKeptAlignment); }
+
+}  // namespace
+
+Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device& device) {
+  Bytes bytes = 0;
+  for (const std::unique_ptr<GradientRun>& run : runs) {
+    if (may_share_block(*run)) {
+      bytes += bytes_in_block(*run);
+    } else {
+      CASYNC_RETURN_IF_ERROR(run->allocate_kept(device));
+    }
+  }
+  if (bytes == 0) return Status::ok();
+  Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(2 * bytes);
+  if (!memory) return memory.status();
+  const std::shared_ptr<DeviceBuffer> block = std::move(*memory);
+  Bytes at = 0;
+  for (const std::unique_ptr<GradientRun>& run : runs) {
+    if (!may_share_block(*run)) continue;
+    run->kept_block = block;
+    for (std::size_t i = 0; i < run->kept_data.size(); ++i) {
+      run->kept_data[i] = reinterpret_cast<float*>(block->view().data + i * bytes + at);
+    }
+    at += bytes_in_block(*run);
+    run->reset_kept();
+  }
+  return Status::ok();
+}
+
 void GradientRun::reset_kept() {
-  for (const std::unique_ptr<DeviceBuffer>& one : kept_memory) {
-    if (one == nullptr) return;
-    if (rounds) std::fill_n(reinterpret_cast<float*>(one->view().data), kept_floats(), 0.0f);
+  for (float* const floats : kept_data) {
+    if (floats == nullptr) return;
+    if (rounds) std::fill_n(floats, kept_floats(), 0.0f);
     for (std::size_t array = 0; array < kept_initial.size(); ++array) {
-      std::fill_n(reinterpret_cast<float*>(one->view().data) + array * elements, elements, kept_initial[array]);
+      std::fill_n(floats + array * elements, elements, kept_initial[array]);
     }
   }
 }
 
-View GradientRun::memory(Slice slice) const {
-  const Bytes width = bytes_of(spec.dtype);
-  return data.slice(slice.first * width, slice.count * width);
-}
+View GradientRun::memory(Slice slice) const { return data.slice(slice.first * width, slice.count * width); }
 
 compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
   if (codec.info().states == 0) return {};
   const GradientRun& keeper = shares_kept ? *outer : *this;
-  const auto at = [&](int which) {
-    return reinterpret_cast<float*>(keeper.kept_memory[which]->view().data) +
-           kept_at[static_cast<std::size_t>(use)] * elements + slice.first;
-  };
-  return {at(keeper.committed), at(1 - keeper.committed), elements};
+  const Elements at = kept_at[static_cast<std::size_t>(use)] * elements + slice.first;
+  const auto committed_at = static_cast<std::size_t>(keeper.committed);
+  return {keeper.kept_data[committed_at] + at, keeper.kept_data[1 - committed_at] + at, elements};
 }
 
 bool GradientRun::keeps_like(const GradientRun& other) const {
@@ -191,9 +228,7 @@ GradientRun* GradientRun::warm_up_in(std::uint32_t asked) const {
   return nullptr;
 }
 
-float* GradientRun::committed_kept() const {
-  return kept_memory[committed] == nullptr ? nullptr : reinterpret_cast<float*>(kept_memory[committed]->view().data);
-}
+float* GradientRun::committed_kept() const { return kept_data[static_cast<std::size_t>(committed)]; }
 
 void GradientRun::set_step(std::uint32_t next) {
   for_each([&](GradientRun& run) { run.completed.store(next); });

@@ -52,6 +52,7 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   ids_.emplace(gradient.name, id);
   declared_.push_back(std::move(*declared));
   submitted_.emplace_back();
+  memory_of_.push_back({gradient.bytes(), bytes_of(gradient.dtype)});
   runs_.push_back(nullptr);
   return id;
 }
@@ -59,9 +60,8 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
 Status SessionImpl::check(const Submission& one) const {
   const std::size_t index = static_cast<std::size_t>(one.gradient);
   if (index >= declared_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
-  const GradientSpec& spec = declared_[index].spec;
-  CASYNC_RETURN_IF_ERROR(check_memory(spec, one.data));
-  if (submitted_[index].steps == step_ + 1) return submitted_twice(spec, step_);
+  if (!memory_of_[index].fits(one.data)) return check_memory(declared_[index].spec, one.data);
+  if (submitted_[index].steps == step_ + 1) return submitted_twice(declared_[index].spec, step_);
   return Status::ok();
 }
 
@@ -273,6 +273,7 @@ Result<StepResult> SessionImpl::step() {
 
 /// Returns true if nothing of the step is under way. Under mutex_.
 bool SessionImpl::is_complete() const {
+  if (executor_->idle() && !executor_->failing()) return true;  // in this order: a failure makes it idle, too
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     if (submitted_[i].steps != step_ + 1) continue;
     if (runs_[i] == nullptr || runs_[i]->completed.load(std::memory_order_acquire) <= step_) return false;
@@ -291,7 +292,7 @@ Status SessionImpl::wait_for_step(Clock::time_point until) {
   {
     std::lock_guard lock(mutex_);
     step = step_;
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
+    for (std::size_t i = runs_.size(); i-- > 0 && last == nullptr;) {
       if (submitted_[i].steps != step_ + 1) continue;
       any = true;
       if (runs_[i] == nullptr || runs_[i]->completed.load() > step_) continue;
@@ -315,7 +316,9 @@ Status SessionImpl::wait_for_step(Clock::time_point until) {
 StepResult SessionImpl::commit() {
   StepResult result;
   result.step = step_;
+  constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (i + kAhead < runs_.size() && runs_[i + kAhead] != nullptr) fetch_step_of(runs_[i + kAhead]);
     if (submitted_[i].steps != step_ + 1 || runs_[i]->finite) continue;
     const std::string& name = runs_[i]->spec.name;
     if (result.finite || name < result.first_non_finite) result.first_non_finite = name;
@@ -379,9 +382,6 @@ Status SessionImpl::close() {
   return status;
 }
 
-Status SessionImpl::say_goodbye(const Farewell& completed) {
-  if (const int active = executor_->active(); active > 0) {
-    static_cast<void>(group_->close(after(kLetGo), encode_farewell(completed)));
 /// Leaves everything that the executor's threads use to them.
 Status SessionImpl::abandon() {
   abandoned_ = true;
@@ -393,6 +393,9 @@ Status SessionImpl::abandon() {
   return status;
 }
 
+Status SessionImpl::say_goodbye(const Farewell& completed) {
+  if (const int active = executor_->active(); active > 0) {
+    static_cast<void>(group_->close(after(kLetGo), encode_farewell(completed)));
     return aborted("the session was closed while " + std::to_string(active) + " gradients were under way");
   }
   Status status = executor_->settle(deadline());
