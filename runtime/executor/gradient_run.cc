@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "casync/graph/access.h"
+#include "runtime/device/host/host_view.h"
 
 namespace casync::runtime {
 
@@ -13,8 +14,8 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
       decision(std::move(made)),
       graph(std::move(plan_graph)),
       codecs(std::move(hop_codecs)),
-      elements(spec.elements()),
       width(static_cast<std::uint8_t>(bytes_of(spec.dtype))),
+      elements(spec.elements()),
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
       buffers(graph.buffers().size()) {
@@ -61,10 +62,10 @@ GradientRun::GradientRun(std::span<GradientRun* const> members)
       used_codecs(members[0]->used_codecs),
       lies_in_gradient(graph.buffers().size(), false),
       parts(std::make_unique<Bundle>()),
+      width(members[0]->width),
       self(members[0]->self),
       key(key_of(members)),
       elements(spec.elements()),
-      width(members[0]->width),
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
       buffers(graph.buffers().size()) {
@@ -133,7 +134,7 @@ void GradientRun::lay_out_kept() {
   const compll::CodecInfo& first = codec(Hop::kFirst).info();
   const compll::CodecInfo& second = codec(Hop::kSecond).info();
   const auto add = [&](KeptBy use, const compll::CodecInfo& info) {
-    kept_at[static_cast<std::size_t>(use)] = kept_initial.size();
+    kept_at[static_cast<std::size_t>(use)] = static_cast<std::uint32_t>(kept_initial.size());
     kept_initial.insert(kept_initial.end(), info.state_initial.begin(), info.state_initial.end());
   };
   if (!first.coded_terms && !second.coded_terms) {
@@ -145,23 +146,30 @@ void GradientRun::lay_out_kept() {
   if (first.has_result) add(KeptBy::kResult, first);
 }
 
+namespace {
+
+ConstView bytes_of_floats(const std::vector<float>& values) {
+  return {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float)};
+}
+
+}  // namespace
+
 Status GradientRun::allocate_kept(Device& device) {
   if (rounds) CASYNC_RETURN_IF_ERROR(rounds->allocate(device));
   if (kept_floats() == 0) return Status::ok();
   for (std::size_t i = 0; i < kept_data.size(); ++i) {
-    Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float));
+    Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float), Memory::kDevice);
     if (!memory) return memory.status();
     kept_memory[i] = std::move(*memory);
-    kept_data[i] = reinterpret_cast<float*>(kept_memory[i]->view().data);
+    kept_data[i] = kept_memory[i]->device();
   }
-  reset_kept();
-  return Status::ok();
+  return reset_kept(device);
 }
 
 namespace {
 
 constexpr Bytes kSharedBlock = 64_KiB;
-constexpr Bytes kKeptAlignment = 64;  // codecs stream to it
+constexpr Bytes kKeptAlignment = 256;  // that of memory which a run has for itself
 
 bool may_share_block(const GradientRun& run) {
   return !run.rounds && run.kept_floats() > 0 && run.kept_floats() * sizeof(float) <= kSharedBlock;
@@ -181,7 +189,7 @@ Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device&
     }
   }
   if (bytes == 0) return Status::ok();
-  Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(2 * bytes);
+  Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(2 * bytes, Memory::kDevice);
   if (!memory) return memory.status();
   const std::shared_ptr<DeviceBuffer> block = std::move(*memory);
   Bytes at = 0;
@@ -189,32 +197,51 @@ Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device&
     if (!may_share_block(*run)) continue;
     run->kept_block = block;
     for (std::size_t i = 0; i < run->kept_data.size(); ++i) {
-      run->kept_data[i] = reinterpret_cast<float*>(block->view().data + i * bytes + at);
+      run->kept_data[i] = block->device().slice(i * bytes + at, run->kept_floats() * sizeof(float));
     }
     at += bytes_in_block(*run);
-    run->reset_kept();
+    CASYNC_RETURN_IF_ERROR(run->reset_kept(device));
   }
   return Status::ok();
 }
 
-void GradientRun::reset_kept() {
-  for (float* const floats : kept_data) {
-    if (floats == nullptr) return;
-    if (rounds) std::fill_n(floats, kept_floats(), 0.0f);
-    for (std::size_t array = 0; array < kept_initial.size(); ++array) {
-      std::fill_n(floats + array * elements, elements, kept_initial[array]);
-    }
+Status GradientRun::reset_kept(Device& device) {
+  std::vector<float> initial(kept_floats());
+  for (std::size_t array = 0; array < kept_initial.size(); ++array) {
+    std::fill_n(initial.begin() + static_cast<std::ptrdiff_t>(array * elements), elements, kept_initial[array]);
   }
+  for (const DeviceView floats : kept_data) {
+    if (!floats.is_null()) CASYNC_RETURN_IF_ERROR(device.write(bytes_of_floats(initial), floats));
+  }
+  return Status::ok();
 }
 
 View GradientRun::memory(Slice slice) const { return data.slice(slice.first * width, slice.count * width); }
 
-compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
+DeviceView GradientRun::device_memory(Slice slice) const {
+  return device_data.slice(slice.first * width, slice.count * width);
+}
+
+void GradientRun::move_to_device() {
+  std::fill(lies_in_gradient.begin(), lies_in_gradient.end(), false);
+  find_traits();
+}
+
+GradientRun::DeviceKept GradientRun::device_kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
   if (codec.info().states == 0) return {};
   const GradientRun& keeper = shares_kept ? *outer : *this;
-  const Elements at = kept_at[static_cast<std::size_t>(use)] * elements + slice.first;
-  const auto committed_at = static_cast<std::size_t>(keeper.committed);
-  return {keeper.kept_data[committed_at] + at, keeper.kept_data[1 - committed_at] + at, elements};
+  const Bytes first = (kept_at[static_cast<std::size_t>(use)] * elements + slice.first) * sizeof(float);
+  const auto at = [&](int which) {
+    const DeviceView all = keeper.kept_data[static_cast<std::size_t>(which)];
+    return all.slice(first, all.size() - first);
+  };
+  return {at(keeper.committed), at(1 - keeper.committed), elements};
+}
+
+compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
+  const DeviceKept kept = device_kept(codec, use, slice);
+  const auto floats = [](DeviceView at) { return reinterpret_cast<float*>(host_view(at).data); };
+  return {floats(kept.in), floats(kept.out), kept.stride};
 }
 
 bool GradientRun::keeps_like(const GradientRun& other) const {
@@ -228,7 +255,16 @@ GradientRun* GradientRun::warm_up_in(std::uint32_t asked) const {
   return nullptr;
 }
 
-float* GradientRun::committed_kept() const { return kept_data[static_cast<std::size_t>(committed)]; }
+Status GradientRun::read_kept(Device& device, std::vector<float>* kept) const {
+  kept->assign(kept_floats(), 0);
+  if (kept->empty()) return Status::ok();
+  return device.read(kept_data[committed], {reinterpret_cast<std::byte*>(kept->data()), kept->size() * sizeof(float)});
+}
+
+Status GradientRun::write_kept(Device& device, const std::vector<float>& kept) {
+  if (kept.empty()) return Status::ok();
+  return device.write(bytes_of_floats(kept), kept_data[committed]);
+}
 
 void GradientRun::set_step(std::uint32_t next) {
   for_each([&](GradientRun& run) { run.completed.store(next); });

@@ -10,19 +10,28 @@ import tempfile
 
 def values(launcher, program, timeout=120):
     """Runs `launcher... program` and returns what each rank gave to report(), by rank; all have to end well."""
+    return values_of_nodes([launcher], program, timeout=timeout)
+
+
+def values_of_nodes(launchers, program, timeout=120, **environment):
+    """Runs `program` by several launchers at once, one for each node of a job. Otherwise like values()."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("CASYNC_")}
-        environment.update(CASYNC_TIMEOUT_SEC="60", OMP_NUM_THREADS="1", REPORT_FOLDER=folder)
+        variables = {k: v for k, v in os.environ.items() if not k.startswith("CASYNC_")}
+        variables.update(CASYNC_TIMEOUT_SEC="60", OMP_NUM_THREADS="1", REPORT_FOLDER=folder, **environment)
         log = pathlib.Path(folder, "log")
-        with open(log, "w") as out:
-            process = subprocess.Popen(
-                [*launcher, str(program)], env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
-            )
+        processes = []
         try:
-            code = process.wait(timeout)
+            with open(log, "w") as out:
+                for launcher in launchers:
+                    command = [*launcher, str(program)]
+                    processes.append(
+                        subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+                    )
+            codes = [process.wait(timeout) for process in processes]
         finally:
-            _end(process)
-        assert code == 0, log.read_text()[-5000:]
+            for process in processes:
+                _end(process)
+        assert not any(codes), log.read_text()[-5000:]
         return [json.loads(file.read_text()) for file in sorted(pathlib.Path(folder).glob("rank*"))]
 
 

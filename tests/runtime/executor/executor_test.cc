@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/device/host_device.h"
+#include "runtime/device/host/host_device.h"
 #include "runtime/session/declarations.h"
 #include "tests/runtime/session/wrapped_transport.h"
 
@@ -18,11 +18,20 @@ namespace {
 class CountingDevice final : public Device {
  public:
   std::string name() const override { return inner_->name(); }
-  Result<std::unique_ptr<Stream>> make_stream(const std::string& name) override { return inner_->make_stream(name); }
-  Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes) override {
-    Result<std::unique_ptr<DeviceBuffer>> buffer = inner_->allocate(bytes);
+  bool is_host() const override { return inner_->is_host(); }
+  Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
+    Result<std::unique_ptr<DeviceBuffer>> buffer = inner_->allocate(bytes, kind);
     if (!buffer) return buffer.status();
-    return std::unique_ptr<DeviceBuffer>(std::make_unique<Counted>(std::move(*buffer), *alive));
+    return std::unique_ptr<DeviceBuffer>(std::make_unique<Counted>(std::move(*buffer), alive));
+  }
+  Status check(DeviceView memory) const override { return inner_->check(memory); }
+  Result<std::unique_ptr<Stream>> make_stream(bool urgent) override { return inner_->make_stream(urgent); }
+  Result<std::unique_ptr<Event>> make_event() override { return inner_->make_event(); }
+  Status record(Event& event, void* stream) override { return inner_->record(event, stream); }
+  Status read(DeviceView from, View to) override { return inner_->read(from, to); }
+  Status write(ConstView from, DeviceView to) override { return inner_->write(from, to); }
+  Result<std::unique_ptr<CodecKernels>> kernels(const std::string& codec, const compll::Codec& meaning) override {
+    return inner_->kernels(codec, meaning);
   }
 
   const std::shared_ptr<int> alive = std::make_shared<int>(0);
@@ -30,15 +39,17 @@ class CountingDevice final : public Device {
  private:
   class Counted final : public DeviceBuffer {
    public:
-    Counted(std::unique_ptr<DeviceBuffer> inner, int& alive) : inner_(std::move(inner)), alive_(alive) {
-      view_ = inner_->view();
-      ++alive_;
+    Counted(std::unique_ptr<DeviceBuffer> inner, std::shared_ptr<int> alive)
+        : inner_(std::move(inner)), alive_(std::move(alive)) {
+      device_ = inner_->device();
+      host_ = inner_->view();
+      ++*alive_;
     }
-    ~Counted() override { --alive_; }
+    ~Counted() override { --*alive_; }
 
    private:
     std::unique_ptr<DeviceBuffer> inner_;
-    int& alive_;
+    std::shared_ptr<int> alive_;
   };
 
   std::unique_ptr<Device> inner_ = make_host_device();
