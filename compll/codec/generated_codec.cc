@@ -34,7 +34,13 @@ class Generated final : public TileCodec {
   }
 
   const CodecInfo& info() const override { return info_; }
-  Bytes encoded_bound(Elements n) const override { return places(n).size(); }
+  Bytes encoded_bound(Elements n) const override {
+    Bytes end = kHeaderBytes;
+    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
+      end = round_up(end, kSectionAlignment) + bytes_of_section(functions_.sections[i].bits, entries(i, n));
+    }
+    return end;
+  }
   unsigned turned_arrays() const override {
     return std::max(functions_.encode.turned_arrays, functions_.merge.turned_arrays);
   }
@@ -42,11 +48,12 @@ class Generated final : public TileCodec {
 
   Status check(ConstView payload, Elements n) const override {
     const SectionPlaces at = places(n);
-    CASYNC_RETURN_IF_ERROR(at.check(layout(n), payload));
+    const PayloadLayout expected = layout(n);
+    CASYNC_RETURN_IF_ERROR(at.check(expected, payload));
     if (check_statistics_ == nullptr) return Status::ok();
     std::array<const std::byte*, kMostSections> sections;
     for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload.data + at[i].begin;
-    return check_statistics_(sections.data(), ceil_div(n, info_.block), check_header(layout(n), payload)->finite);
+    return check_statistics_(sections.data(), ceil_div(n, info_.block), check_header(expected, payload)->finite);
   }
 
   void begin_pass(EncodePass& pass, Elements n, std::byte* payload) const override {

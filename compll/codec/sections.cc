@@ -30,19 +30,21 @@ bool any_above_trits(std::span<const std::byte> bytes) {
 }
 
 Status check_codes(const SectionPlace& place, std::size_t section, const std::byte* payload) {
-  const std::string name = "section " + std::to_string(section);
+  const auto fault = [section](const char* before, const char* after) {
+    return data_loss("payload: " + std::string(before) + "section " + std::to_string(section) + after);
+  };
   const unsigned last = place.bytes() == 0 ? 0 : std::to_integer<unsigned>(payload[place.end() - 1]);
   if (place.bits == kTrits) {
     if (any_above_trits({payload + place.begin, place.bytes()})) {
-      return data_loss("payload: a byte of " + name + " is above 242, which are no five trits");
+      return fault("a byte of ", " is above 242, which are no five trits");
     }
     if (place.count % 5 != 0 && last >= kTritPlaces[place.count % 5]) {
-      return data_loss("payload: the trits behind " + name + " are not zero");
+      return fault("the trits behind ", " are not zero");
     }
     return Status::ok();
   }
   const unsigned used = place.count * place.bits % 8;
-  if (used != 0 && last >> used != 0) return data_loss("payload: the bits behind " + name + " are not zero");
+  if (used != 0 && last >> used != 0) return fault("the bits behind ", " are not zero");
   return Status::ok();
 }
 

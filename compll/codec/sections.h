@@ -19,9 +19,9 @@ namespace casync::compll {
 
 /// `count` elements of `bits` bits, the lowest bits of a byte first; or trits.
 struct SectionPlace {
-  unsigned bits = 0;
-  Elements count = 0;
-  Bytes begin = 0;
+  unsigned bits;
+  Elements count;
+  Bytes begin;
 
   Bytes bytes() const { return bytes_of_section(bits, count); }
   Bytes end() const { return begin + bytes(); }
@@ -30,6 +30,8 @@ struct SectionPlace {
 /// The sections of one payload; none if it has no elements.
 class SectionPlaces {
  public:
+  SectionPlaces() {}  // NOLINT(modernize-use-equals-default): places_ stays as it is, for a small tensor's sake
+
   /// Adds a section; at most kMostSections.
   void add(unsigned bits, Elements count);
   /// Bytes of the whole payload, header included.

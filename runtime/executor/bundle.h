@@ -42,11 +42,13 @@ struct Bundle {
   struct Member {
     GradientRun* run = nullptr;
     View data;  ///< in the step under way
+    Elements elements = 0;
   };
   std::vector<Member> members;                      ///< by key
   std::array<std::vector<BundleEntry>, 4> entries;  ///< by hop, then as members
   std::array<Bytes, 4> bytes{};                     ///< of a buffer, by hop
 
+  std::uint32_t step = 0;         ///< of the batch of starts under way
   std::size_t offered = 0;        ///< members that the batch of starts under way has
   std::uint32_t alone_until = 0;  ///< 1 + the last step in which members began one by one
 
@@ -54,6 +56,9 @@ struct Bundle {
   std::size_t sends_out = 0;    ///< sends begun and not yet reported as sent
 
   View part(View buffer, Hop hop, std::size_t member) const;
+  /// Fetches the member after `at`, and the run of one further on, into the cache: thousands of small gradients are in
+  /// none, and no processor foresees where the next one lies.
+  inline void fetch_after(std::size_t at) const;
 };
 
 /// Writes count, entries and zeros for the rest of the head.

@@ -21,6 +21,9 @@ namespace {
 // Time for which another thread waits for the progress thread to say what is missing.
 constexpr Seconds kAnswerTime{0.5};
 
+// Interval at which a destructor that waits for tasks looks again.
+constexpr Seconds kRestTime{60};
+
 // Time for which adopt() waits for the progress thread to take gradients in.
 constexpr Seconds kAdoptTime{60};
 
@@ -37,7 +40,11 @@ Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> tr
   if (options.coordinated && options.rank == 0) coordinator_ = std::make_unique<LinkCoordinator>(options.ranks);
 }
 
-Executor::~Executor() { stop(Clock::now()); }
+Executor::~Executor() {
+  const Clock::time_point now = Clock::now();
+  while (!stop(now, after(kRestTime))) {
+  }
+}
 
 Status Executor::connect(std::span<const std::string> addresses, ExecutorEvents events) {
   events_ = std::move(events);
@@ -235,13 +242,24 @@ Status Executor::wait_for_end(Clock::time_point deadline) const {
           failure_.message() + "; a task that was begun has not ended yet: the gradients' memory is " + "still in use"};
 }
 
-void Executor::stop(Clock::time_point deadline) {
-  if (!progress_.joinable()) return;
-  stop_deadline_ = deadline;
-  stopping_.store(true);
-  wake();
+bool Executor::stop(Clock::time_point deadline, Clock::time_point patience) {
+  if (!progress_.joinable()) return true;
+  if (!stopping_.load()) {
+    stop_deadline_ = deadline;
+    stopping_.store(true);
+    wake();
+  }
+  {
+    std::unique_lock lock(wait_mutex_);
+    if (!changed_.wait_until(lock, patience, [&] { return announced_failure_; })) {
+      lock.unlock();
+      fail(aborted("the session was closed"));
+      return false;
+    }
+  }
   progress_.join();
   streams_.clear();
+  return true;
 }
 
 TransportStats Executor::transport_stats() const {
@@ -343,6 +361,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   }
   for (std::unique_ptr<GradientRun>& run : runs) runs_.push_back(std::move(run));
   for (std::unique_ptr<GradientRun>& bundle : bundles) bundles_.push_back(std::move(bundle));
+  offered_.reserve(bundles_.size());
   return Status::ok();
 }
 

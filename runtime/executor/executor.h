@@ -90,7 +90,7 @@ class Executor final : private TransportClient {
   };
 
   Executor(const ExecutorOptions& options, std::unique_ptr<Transport> transport, Device& device);
-  ~Executor() override;  ///< as stop() at once
+  ~Executor() override;  ///< as stop() at once; waits for tasks without a limit
 
   std::string address() const { return transport_->address(); }
   /// Connects and starts the threads. Unavailable: no thread left; else as Transport::connect.
@@ -165,8 +165,11 @@ class Executor final : private TransportClient {
   /// on.
   Status wait_for_end(Clock::time_point deadline) const;
 
-  /// Closes the transport by the deadline and ends the threads. Not from two threads at once.
-  void stop(Clock::time_point deadline);
+  /// Closes the transport by the deadline and ends the threads. Returns false if a task has not ended by `patience`:
+  /// the threads still use this executor, its device and timeline, and callers' memory, and none of these may be
+  /// destroyed before another stop() has returned true. The events are not called any more. Not from two threads at
+  /// once.
+  bool stop(Clock::time_point deadline, Clock::time_point patience);
 
   const ExecutorCounters& counters() const { return counters_; }
   TransportStats transport_stats() const;
@@ -208,6 +211,7 @@ class Executor final : private TransportClient {
   void report(Status cause);
   void shut_down();
   void answer_the_last();
+  void keep_memory();
   void count_allocations();
   void check_leavers();
   void check_comparing();
@@ -228,6 +232,7 @@ class Executor final : private TransportClient {
   void begin(const Start& start);
   void begin_all(std::span<const Start> starts);
   void begin_bundle(GradientRun& bundle, std::uint32_t step);
+  std::size_t begin_bundles(std::span<const Start> starts);
   void begin_alone(const Start& start);
   void finish_bundle(GradientRun& bundle);
   std::vector<std::unique_ptr<GradientRun>> bundle_small(std::span<GradientRun* const> runs) const;
@@ -253,6 +258,7 @@ class Executor final : private TransportClient {
   bool dispatch(const ReadyTask& ready);
   Clock::time_point finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from,
                            std::uint32_t lane);
+  static void mark_not_finite(GradientRun& run, BufferId decoded);
   BufferId take_over(GradientRun& run, TaskId task, const TaskOutcome& outcome);
   void complete(GradientRun& run, TaskId task);
   void release(GradientRun& run, BufferId buffer);
@@ -306,6 +312,7 @@ class Executor final : private TransportClient {
   int stalls_said_ = 0;                        ///< since then
   bool announce_ = false;
   std::vector<Start> starting_;
+  std::vector<GradientRun*> offered_;  ///< bundles with a member among them
   std::uint64_t allocations_seen_ = 0;
 
   std::unique_ptr<DeviceTasks> device_tasks_;  ///< null on the host; before the runs, whose codecs it has kernels of

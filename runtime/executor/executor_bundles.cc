@@ -30,34 +30,43 @@ std::vector<std::unique_ptr<GradientRun>> Executor::bundle_small(std::span<Gradi
 
 /// Bundles whose members are all there begin as such.
 void Executor::begin_all(std::span<const Start> starts) {
+  if (begin_bundles(starts) == starts.size()) return;
   for (const Start& start : starts) {
-    if (start.run->bundle == nullptr) continue;
-    Bundle& bundle = *start.run->bundle->parts;
-    ++bundle.offered;
-    bundle.members[start.run->bundle_place].data = start.data;
-  }
-  for (const Start& start : starts) {
-    GradientRun* const bundle = start.run->bundle;
-    if (bundle == nullptr) {
+    if (start.run->bundle == nullptr) {
       begin(start);
-    } else if (start.run->active && start.run->step == start.step) {
-      continue;  // it began with another member
-    } else if (bundle->parts->offered == bundle->part_count()) {
-      begin_bundle(*bundle, start.step);
-    } else {
+    } else if (!start.run->active || start.run->step != start.step) {  // else it began with its bundle
       begin_alone(start);
     }
   }
-  for (const Start& start : starts) {
-    if (start.run->bundle != nullptr) start.run->bundle->parts->offered = 0;
+}
+
+/// Returns the number of gradients that have begun.
+std::size_t Executor::begin_bundles(std::span<const Start> starts) {
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (i + kAhead < starts.size()) fetch_step_of(starts[i + kAhead].run);
+    const Start& start = starts[i];
+    if (start.run->bundle == nullptr) continue;
+    Bundle& bundle = *start.run->bundle->parts;
+    if (bundle.offered++ == 0) offered_.push_back(start.run->bundle);
+    bundle.members[start.run->bundle_place].data = start.data;
+    bundle.step = start.step;
   }
+  std::size_t begun = 0;
+  for (GradientRun* bundle : offered_) {
+    if (std::exchange(bundle->parts->offered, 0) != bundle->part_count()) continue;
+    begun += bundle->part_count();
+    begin_bundle(*bundle, bundle->parts->step);
+  }
+  offered_.clear();
+  return begun;
 }
 
 void Executor::begin_bundle(GradientRun& bundle, std::uint32_t step) {
   bundle.begin(step, {});
-  for (const Bundle::Member& member : bundle.parts->members) {
-    GradientRun& run = *member.run;
-    run.data = member.data;
+  for (std::size_t i = 0; i < bundle.part_count(); ++i) {
+    GradientRun& run = bundle.part(i);
+    run.data = bundle.parts->members[i].data;
     run.step = step;
     run.active = run.finite = run.keeps = true;
     run.begun = bundle.begun;

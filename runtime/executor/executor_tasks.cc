@@ -196,16 +196,20 @@ Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome ou
   return now;
 }
 
+void Executor::mark_not_finite(GradientRun& run, BufferId decoded) {
+  run.finite = false;
+  if (!run.parts) return;
+  for (std::size_t i = 0; i < run.part_count(); ++i) {
+    GradientRun& part = run.part(i);
+    part.finite = part.finite && bundle_part_is_finite(run.state(decoded).memory, run.part_count(), i);
+  }
+}
+
 /// Records the outcome of a task; returns the payload that it made or decoded.
 BufferId Executor::take_over(GradientRun& run, TaskId task, const TaskOutcome& outcome) {
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
-    for (std::size_t i = 0; i < run.part_count(); ++i) {  // what the owner said of this partition: alike on all ranks
-      GradientRun& part = run.part(i);
-      part.finite =
-          part.finite &&
-          (run.parts ? bundle_part_is_finite(run.state(decode->from).memory, run.part_count(), i) : outcome.finite);
-    }
+    if (!outcome.finite) mark_not_finite(run, decode->from);  // the owner's word: alike on all ranks
     return decode->from;
   }
   const BufferId buffer = *written_buffer(primitive);

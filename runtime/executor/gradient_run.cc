@@ -14,6 +14,7 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
       decision(std::move(made)),
       graph(std::move(plan_graph)),
       codecs(std::move(hop_codecs)),
+      width(static_cast<std::uint8_t>(bytes_of(spec.dtype))),
       elements(spec.elements()),
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
@@ -59,11 +60,12 @@ GradientRun::GradientRun(std::span<GradientRun* const> members)
       decision(members[0]->decision),
       graph(members[0]->graph),
       used_codecs(members[0]->used_codecs),
-      key(key_of(members)),
-      self(members[0]->self),
-      elements(spec.elements()),
       lies_in_gradient(graph.buffers().size(), false),
       parts(std::make_unique<Bundle>()),
+      width(members[0]->width),
+      self(members[0]->self),
+      key(key_of(members)),
+      elements(spec.elements()),
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
       buffers(graph.buffers().size()) {
@@ -71,7 +73,7 @@ GradientRun::GradientRun(std::span<GradientRun* const> members)
   for (GradientRun* member : members) {
     member->bundle = this;
     member->bundle_place = static_cast<std::uint32_t>(parts->members.size());
-    parts->members.push_back({member, {}});
+    parts->members.push_back({member, {}, member->elements});
     for (const Hop hop : {Hop::kFirst, Hop::kSecond}) {
       Bytes& end = parts->bytes[static_cast<std::size_t>(hop)];
       const Bytes bytes = codec(hop).encoded_bound(member->elements);
@@ -132,7 +134,7 @@ void GradientRun::lay_out_kept() {
   const compll::CodecInfo& first = codec(Hop::kFirst).info();
   const compll::CodecInfo& second = codec(Hop::kSecond).info();
   const auto add = [&](KeptBy use, const compll::CodecInfo& info) {
-    kept_at[static_cast<std::size_t>(use)] = kept_initial.size();
+    kept_at[static_cast<std::size_t>(use)] = static_cast<std::uint32_t>(kept_initial.size());
     kept_initial.insert(kept_initial.end(), info.state_initial.begin(), info.state_initial.end());
   };
   if (!first.coded_terms && !second.coded_terms) {
@@ -155,12 +157,52 @@ ConstView bytes_of_floats(const std::vector<float>& values) {
 Status GradientRun::allocate_kept(Device& device) {
   if (rounds) CASYNC_RETURN_IF_ERROR(rounds->allocate(device));
   if (kept_floats() == 0) return Status::ok();
-  for (std::unique_ptr<DeviceBuffer>& one : kept_memory) {
+  for (std::size_t i = 0; i < kept_data.size(); ++i) {
     Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float), Memory::kDevice);
     if (!memory) return memory.status();
-    one = std::move(*memory);
+    kept_memory[i] = std::move(*memory);
+    kept_data[i] = kept_memory[i]->device();
   }
   return reset_kept(device);
+}
+
+namespace {
+
+constexpr Bytes kSharedBlock = 64_KiB;
+constexpr Bytes kKeptAlignment = 256;  // that of memory which a run has for itself
+
+bool may_share_block(const GradientRun& run) {
+  return !run.rounds && run.kept_floats() > 0 && run.kept_floats() * sizeof(float) <= kSharedBlock;
+}
+
+Bytes bytes_in_block(const GradientRun& run) { return round_up(run.kept_floats() * sizeof(float), kKeptAlignment); }
+
+}  // namespace
+
+Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device& device) {
+  Bytes bytes = 0;
+  for (const std::unique_ptr<GradientRun>& run : runs) {
+    if (may_share_block(*run)) {
+      bytes += bytes_in_block(*run);
+    } else {
+      CASYNC_RETURN_IF_ERROR(run->allocate_kept(device));
+    }
+  }
+  if (bytes == 0) return Status::ok();
+  Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(2 * bytes, Memory::kDevice);
+  if (!memory) return memory.status();
+  const std::shared_ptr<DeviceBuffer> block = std::move(*memory);
+  Bytes at = 0;
+  for (const std::unique_ptr<GradientRun>& run : runs) {
+    if (!may_share_block(*run)) continue;
+    run->kept_block = block;
+    for (std::size_t i = 0; i < run->kept_data.size(); ++i) {
+      run->kept_data[i] = block->device().slice(i * bytes + at, run->kept_floats() * sizeof(float));
+    }
+    at += bytes_in_block(*run);
+    CASYNC_RETURN_IF_ERROR(run->reset_kept(device));
+  }
+  return Status::ok();
 }
 
 Status GradientRun::reset_kept(Device& device) {
@@ -168,19 +210,15 @@ Status GradientRun::reset_kept(Device& device) {
   for (std::size_t array = 0; array < kept_initial.size(); ++array) {
     std::fill_n(initial.begin() + static_cast<std::ptrdiff_t>(array * elements), elements, kept_initial[array]);
   }
-  for (const std::unique_ptr<DeviceBuffer>& one : kept_memory) {
-    if (one != nullptr) CASYNC_RETURN_IF_ERROR(device.write(bytes_of_floats(initial), one->device()));
+  for (const DeviceView floats : kept_data) {
+    if (!floats.is_null()) CASYNC_RETURN_IF_ERROR(device.write(bytes_of_floats(initial), floats));
   }
   return Status::ok();
 }
 
-View GradientRun::memory(Slice slice) const {
-  const Bytes width = bytes_of(spec.dtype);
-  return data.slice(slice.first * width, slice.count * width);
-}
+View GradientRun::memory(Slice slice) const { return data.slice(slice.first * width, slice.count * width); }
 
 DeviceView GradientRun::device_memory(Slice slice) const {
-  const Bytes width = bytes_of(spec.dtype);
   return device_data.slice(slice.first * width, slice.count * width);
 }
 
@@ -194,7 +232,7 @@ GradientRun::DeviceKept GradientRun::device_kept(const compll::Codec& codec, Kep
   const GradientRun& keeper = shares_kept ? *outer : *this;
   const Bytes first = (kept_at[static_cast<std::size_t>(use)] * elements + slice.first) * sizeof(float);
   const auto at = [&](int which) {
-    const DeviceView all = keeper.kept_memory[which]->device();
+    const DeviceView all = keeper.kept_data[static_cast<std::size_t>(which)];
     return all.slice(first, all.size() - first);
   };
   return {at(keeper.committed), at(1 - keeper.committed), elements};
@@ -220,13 +258,12 @@ GradientRun* GradientRun::warm_up_in(std::uint32_t asked) const {
 Status GradientRun::read_kept(Device& device, std::vector<float>* kept) const {
   kept->assign(kept_floats(), 0);
   if (kept->empty()) return Status::ok();
-  return device.read(kept_memory[committed]->device(),
-                     {reinterpret_cast<std::byte*>(kept->data()), kept->size() * sizeof(float)});
+  return device.read(kept_data[committed], {reinterpret_cast<std::byte*>(kept->data()), kept->size() * sizeof(float)});
 }
 
 Status GradientRun::write_kept(Device& device, const std::vector<float>& kept) {
   if (kept.empty()) return Status::ok();
-  return device.write(bytes_of_floats(kept), kept_memory[committed]->device());
+  return device.write(bytes_of_floats(kept), kept_data[committed]);
 }
 
 void GradientRun::set_step(std::uint32_t next) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -93,10 +94,12 @@ struct GradientRun {
   Slice slice_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].slice; }
   /// The parts: each member of a bundle; the run itself if it is no bundle.
   std::size_t part_count() const { return parts ? parts->members.size() : 1; }
-  GradientRun& part(std::size_t at) { return parts ? *parts->members[at].run : *this; }
-  Slice part_slice(std::size_t at, Slice slice) const {
-    return parts ? Slice{0, parts->members[at].run->elements} : slice;
+  GradientRun& part(std::size_t at) {
+    if (!parts) return *this;
+    parts->fetch_after(at);
+    return *parts->members[at].run;
   }
+  Slice part_slice(std::size_t at, Slice slice) const { return parts ? Slice{0, parts->members[at].elements} : slice; }
   /// Elements in a buffer, and bytes that hold any encoding of them.
   Elements elements_in(BufferId buffer) const { return parts ? elements : slice_of(buffer).count; }
   Bytes bound_of(BufferId buffer) const {
@@ -104,7 +107,7 @@ struct GradientRun {
     return parts ? parts->bytes[static_cast<std::size_t>(hop)] : codec(hop).encoded_bound(slice_of(buffer).count);
   }
   BufferState& state(BufferId buffer) { return buffers[TaskGraph::index(buffer)]; }
-  bool is_float32() const { return spec.dtype == DType::kFloat32; }
+  bool is_float32() const { return width == sizeof(float); }
   /// The gradient's own memory of `slice`.
   View memory(Slice slice) const;
   /// The same of a gradient in a device's memory.
@@ -151,47 +154,53 @@ struct GradientRun {
   TaskGraph graph;
   HopCodecs codecs;
   const HopCodecs* used_codecs = &codecs;  ///< a bundle's are those of its first member
-  std::uint64_t key = 0;                   ///< names it in messages: a hash of its name, the same on all ranks
   std::uint32_t index = 0;                 ///< the executor's
-  Rank self = 0;
-  Elements elements = 0;
-  std::vector<float> kept_initial;       ///< first value of the floats of each array of `elements`
-  std::array<std::size_t, 3> kept_at{};  ///< the first array of each KeptBy
-  std::vector<bool> lies_in_gradient;    ///< per buffer
-  std::vector<TaskTraits> traits;        ///< per task
-  std::unique_ptr<RoundsRun> rounds;     ///< null but for a codec of rounds
-  std::vector<WarmUp> warm_up;           ///< the runs that replace this one in the first steps, in order
-  std::unique_ptr<Bundle> parts;         ///< null but for a bundle
-  GradientRun* bundle = nullptr;         ///< not null: the bundle that this gradient may travel in
-  std::uint32_t bundle_place = 0;        ///< among its members
-  GradientRun* outer = nullptr;          ///< not null: this is an exchange or a warm-up of that gradient
-  bool shares_kept = false;              ///< uses the outer one's codec state: same codecs, other parameters
+  std::vector<float> kept_initial;         ///< first value of the floats of each array of `elements`
+  std::vector<bool> lies_in_gradient;      ///< per buffer
+  std::vector<TaskTraits> traits;          ///< per task
+  std::unique_ptr<RoundsRun> rounds;       ///< null but for a codec of rounds
+  std::vector<WarmUp> warm_up;             ///< the runs that replace this one in the first steps, in order
+  std::unique_ptr<Bundle> parts;           ///< null but for a bundle
+  GradientRun* outer = nullptr;            ///< not null: this is an exchange or a warm-up of that gradient
+
+  // A step of a small gradient in a bundle touches these two cache lines and no others: thousands of gradients do not
+  // fit into a cache otherwise.
+  alignas(64) GradientRun* bundle = nullptr;  ///< not null: the bundle that this gradient may travel in
+  std::uint32_t bundle_place = 0;             ///< among its members
 
   // The step under way.
-  View data;
-  DeviceView device_data;        ///< instead of `data`, on a device
-  const Event* ready = nullptr;  ///< behind which the program has written it there; null: it has
   std::uint32_t step = 0;
+  View data;
   bool active = false;
   bool finite = true;
   bool keeps = true;  ///< the codecs have written new state
+
+  bool shares_kept = false;  ///< uses the outer one's codec state: same codecs, other parameters
+  /// 1 + the last step whose result is complete; 0: none. Any thread.
+  std::atomic<std::uint32_t> completed{0};
+  /// Index into kept_data of the state that the last committed step left; the session's while no step is under way.
+  std::uint8_t committed = 0;
+  std::uint8_t width = 0;  ///< bytes of an element of the gradient
+  Rank self = 0;
+  Clock::time_point begun;
+  std::uint64_t key = 0;  ///< names it in messages: a hash of its name, the same on all ranks
+  Elements elements = 0;
+  std::array<DeviceView, 2> kept_data{};   ///< what codecs keep: kept_floats() each, or nothing
+  std::array<std::uint32_t, 3> kept_at{};  ///< the first array of each KeptBy
+  // For reports.
+  std::uint32_t steps = 0;
+  double total_s = 0;
+
+  DeviceView device_data;        ///< instead of `data`, on a device
+  const Event* ready = nullptr;  ///< behind which the program has written it there; null: it has
   int tasks_left = 0;
   std::vector<int> waits_for;            ///< per task: predecessors not done; kTaskDone afterwards
   std::vector<Clock::time_point> since;  ///< per task: when its message began to move
   std::vector<BufferState> buffers;
   std::vector<Arrival> arrivals;
-  Clock::time_point begun;
 
-  // Between steps; the session writes these while no step is under way.
-  std::unique_ptr<DeviceBuffer> kept_memory[2];
-  int committed = 0;  ///< which of the two the last committed step left
-
-  /// 1 + the last step whose result is complete; 0: none. Any thread.
-  std::atomic<std::uint32_t> completed{0};
-
-  // Counters for reports.
-  std::uint64_t steps = 0;
-  double total_s = 0;
+  std::unique_ptr<DeviceBuffer> kept_memory[2];  ///< null where kept_data lies in a block that several share
+  std::shared_ptr<DeviceBuffer> kept_block;
   std::atomic<double> exposed_s{0};  ///< the program stood still for it
 
  private:
@@ -199,5 +208,24 @@ struct GradientRun {
   void find_traits();
   void find_arrivals();
 };
+
+/// Fetches what a step touches of `run`.
+inline void fetch_step_of(const GradientRun* run) {
+  __builtin_prefetch(&run->bundle, 1);
+  __builtin_prefetch(&run->elements, 1);
+}
+
+inline void Bundle::fetch_after(std::size_t at) const {
+  constexpr std::size_t kRunsAhead = 6;
+  constexpr Bytes kLine = 64, kMost = 1_KiB;  // processors foresee the rest
+  if (at + kRunsAhead < members.size()) fetch_step_of(members[at + kRunsAhead].run);
+  if (at + 1 >= members.size()) return;
+  const View next = members[at + 1].data;
+  for (Bytes i = 0; i < std::min(next.size, kMost); i += kLine) __builtin_prefetch(next.data + i);
+}
+
+/// Allocates what the codecs of `runs` keep, with one block for all small ones: a page of its own for each would leave
+/// most sets of a cache unused, and thousands of pages to translate. Unavailable: no memory.
+Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device& device);
 
 }  // namespace casync::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,15 @@ struct Declared {
 /// as they are. InvalidArgument: a shape that is none, an unknown codec or parameter. PlanError: a decision that
 /// cannot be carried out.
 Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology);
+
+/// The memory that a gradient takes: check_memory() for each submission of thousands of small ones.
+struct MemoryShape {
+  Bytes bytes = 0, alignment = 1;
+  bool fits(View memory) const {
+    return memory.size == bytes && (bytes == 0 || memory.data != nullptr) &&
+           reinterpret_cast<std::uintptr_t>(memory.data) % alignment == 0;
+  }
+};
 
 /// Checks that `memory` can hold this gradient. InvalidArgument: its size or its alignment.
 Status check_memory(const GradientSpec& gradient, View memory);

@@ -60,6 +60,7 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   ids_.emplace(gradient.name, id);
   declared_.push_back(std::move(*declared));
   submitted_.emplace_back();
+  memory_of_.push_back({gradient.bytes(), bytes_of(gradient.dtype)});
   ready_.push_back(std::move(ready));
   runs_.push_back(nullptr);
   return id;
@@ -69,7 +70,8 @@ Status SessionImpl::check(const Submission& one) const {
   const std::size_t index = static_cast<std::size_t>(one.gradient);
   if (index >= declared_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
   const GradientSpec& spec = declared_[index].spec;
-  CASYNC_RETURN_IF_ERROR(check_memory(*device_, spec, one));
+  const bool fits = device_->is_host() && one.device_data.is_null() && memory_of_[index].fits(one.data);
+  if (!fits) CASYNC_RETURN_IF_ERROR(check_memory(*device_, spec, one));
   if (submitted_[index].steps == step_ + 1) return submitted_twice(spec, step_);
   return Status::ok();
 }
@@ -296,6 +298,7 @@ Result<StepResult> SessionImpl::step() {
 
 /// Returns true if nothing of the step is under way. Under mutex_.
 bool SessionImpl::is_complete() const {
+  if (executor_->idle() && !executor_->failing()) return true;  // in this order: a failure makes it idle, too
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     if (submitted_[i].steps != step_ + 1) continue;
     if (runs_[i] == nullptr || runs_[i]->completed.load(std::memory_order_acquire) <= step_) return false;
@@ -314,7 +317,7 @@ Status SessionImpl::wait_for_step(Clock::time_point until) {
   {
     std::lock_guard lock(mutex_);
     step = step_;
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
+    for (std::size_t i = runs_.size(); i-- > 0 && last == nullptr;) {
       if (submitted_[i].steps != step_ + 1) continue;
       any = true;
       if (runs_[i] == nullptr || runs_[i]->completed.load() > step_) continue;
@@ -338,7 +341,9 @@ Status SessionImpl::wait_for_step(Clock::time_point until) {
 StepResult SessionImpl::commit() {
   StepResult result;
   result.step = step_;
+  constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (i + kAhead < runs_.size() && runs_[i + kAhead] != nullptr) fetch_step_of(runs_[i + kAhead]);
     if (submitted_[i].steps != step_ + 1 || runs_[i]->finite) continue;
     const std::string& name = runs_[i]->spec.name;
     if (result.finite || name < result.first_non_finite) result.first_non_finite = name;
@@ -395,10 +400,21 @@ Status SessionImpl::close() {
   }
   const Status status = executor_->failing() ? Status::ok() : say_goodbye(completed);
   static_cast<void>(group_->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
-  executor_->stop(after(kLetGo));
+  if (!executor_->stop(after(kLetGo), deadline())) return abandon();
   if (timeline_) write_trace();
   if (recorder_ && records()) write_record();
   if (sampler_) write_samples();
+  return status;
+}
+
+/// Leaves everything that the executor's threads use to them.
+Status SessionImpl::abandon() {
+  abandoned_ = true;
+  Status status = timeout_error(
+      fmt::format("the session was closed, and a task that was begun has not ended after {} s: its thread goes on, and "
+                  "the gradients' memory is still in use",
+                  options_.timeout_s));
+  log().error("{}", status.message());
   return status;
 }
 

@@ -180,7 +180,8 @@ class Session {
   /// close in any order, and long after one another: a rank that needs nothing more of one that has left goes on, and
   /// one that does learns it at once. Rank 0 serves the others until they have left, too, for timeout_s at most; they
   /// wait for each other's goodbyes as long as a rank may be silent. Nothing but the destructor may follow.
-  /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile.
+  /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile. Timeout: a task that was begun has
+  /// not ended after timeout_s; its thread goes on, and the gradients' memory is still in use.
   virtual Status close() = 0;
 };
 

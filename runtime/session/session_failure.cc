@@ -23,7 +23,15 @@ SessionImpl::~SessionImpl() {
     static_cast<void>(executor_.release());
   } else if (executor_) {
     static_cast<void>(close());
+    if (abandoned_) leave_to_threads();
   }
+}
+
+void SessionImpl::leave_to_threads() {
+  static_cast<void>(executor_.release());
+  static_cast<void>(device_.release());
+  static_cast<void>(timeline_.release());
+  static_cast<void>(new auto(std::move(ready_)));  // events of the device, which tasks wait for
 }
 
 bool SessionImpl::forked() const { return fork_generation() != generation_; }

@@ -129,6 +129,8 @@ class SessionImpl final : public Session {
   Farewell farewell() const;
   Status say_goodbye(const Farewell& completed);
   Status leave(const Farewell& completed);
+  Status abandon();
+  void leave_to_threads();
   Status check_state(const GradientRun& run, const GradientState& state) const;
   Status adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
@@ -170,6 +172,7 @@ class SessionImpl final : public Session {
   std::size_t claimed_ = 0;                    ///< number of declared_ that have been claimed
   std::vector<Held> held_;
   std::vector<Submitted> submitted_;     ///< by GradientId
+  std::vector<MemoryShape> memory_of_;   ///< by GradientId
   std::vector<Executor::Start> starts_;  ///< of one submit(); keeps its memory
   std::uint64_t submit_calls_ = 0;
   std::map<std::string, GradientState> waiting_state_;  ///< loaded before its gradient was sealed
@@ -188,6 +191,7 @@ class SessionImpl final : public Session {
   std::atomic<std::uint64_t> comparisons_due_{1};  ///< of steps, until the next submission
   std::atomic<bool> closed_{false};                ///< written under mutex_
   std::atomic<bool> aborted_{false};               ///< by this rank's program
+  bool abandoned_ = false;                         ///< the executor's threads have not ended
   std::mutex gone_mutex_;  ///< taken last, for moments: the group's thread waits for it, which keeps the heartbeat
   Status gone_;            ///< why the first rank to go can no longer take part
   std::set<Rank> left_;    ///< the ranks that said goodbye

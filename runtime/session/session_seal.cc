@@ -65,9 +65,9 @@ Status SessionImpl::open_gradients(const Agreement& agreement) {
   for (std::size_t i = 0; i < declared.size(); ++i) {
     Result<std::unique_ptr<GradientRun>> run = make_run(declared[i], topology_, launch_.rank, owners[i]);
     if (!run) return run.status();
-    CASYNC_RETURN_IF_ERROR((*run)->allocate_kept(*device_));
     runs.push_back(std::move(*run));
   }
+  CASYNC_RETURN_IF_ERROR(allocate_kept(runs, *device_));
   return take_in(ids, std::move(runs));
 }
 

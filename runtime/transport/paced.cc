@@ -32,7 +32,7 @@ class Paced final : public Transport, private TransportClient {
   void wake() override { inner_->wake(); }
   void settle() override { settling_ = true; }
   bool settled() const override { return inner_settling_ && inner_->settled(); }
-  void close(Time deadline) override;
+  bool close(Time deadline) override;
   TransportStats stats() const override { return inner_->stats(); }
   Bytes announced_bytes(Rank to) const override { return inner_->announced_bytes(to); }
   std::string description() const override { return inner_->description() + " link=" + link_.text; }
@@ -197,14 +197,15 @@ void Paced::wait(Time deadline) {
   if (until > Clock::now()) inner_->wait(until);
 }
 
-void Paced::close(Time deadline) {
+bool Paced::close(Time deadline) {
   while (!idle() && Clock::now() < deadline) {
     if (!progress()) wait(deadline);
   }
   closing_ = true;
   start_what_may_leave(Clock::now());
-  inner_->close(deadline);
+  const bool let_go = inner_->close(deadline);
   report(Time::max());
+  return let_go;
 }
 
 }  // namespace

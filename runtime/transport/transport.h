@@ -114,8 +114,10 @@ class Transport {
   virtual bool settled() const = 0;
 
   /// Completes or cancels what is outstanding, at the latest by the deadline, and says goodbye. sent() still
-  /// runs for each outgoing. Nothing but the destructor may follow.
-  virtual void close(Clock::time_point deadline) = 0;
+  /// runs for each outgoing, received() for each placed message. Nothing but the destructor may follow.
+  /// Returns false if the network may still write to the memory of a placed message, because a device writes there by
+  /// itself and has not confirmed that it stopped: no view of a placed message may be freed or used again.
+  virtual bool close(Clock::time_point deadline) = 0;
 
   virtual TransportStats stats() const = 0;
 

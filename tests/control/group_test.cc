@@ -96,6 +96,8 @@ TEST_CASE("group: a failure that one rank reports names the rank and its machine
   Ranks group(2);
   (*group.joined[1])->abort(unavailable("no more memory"));
   for (const Joined& each : group.joined) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while ((*each)->failure() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     CHECK_THAT((*each)->failure().text(), Contains("Unavailable: rank 1 (") && Contains("no more memory"));
   }
 }

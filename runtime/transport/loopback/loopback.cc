@@ -42,7 +42,7 @@ class Loopback final : public Transport, private PieceSource {
   void wake() override { mailbox_.bell().ring(); }
   void settle() override {}
   bool settled() const override { return true; }  // what was sent lies in the others' mailboxes
-  void close(Clock::time_point deadline) override;
+  bool close(Clock::time_point deadline) override;
   TransportStats stats() const override { return stats_; }
   Bytes announced_bytes(Rank) const override { return 0; }
   std::string description() const override { return "loopback"; }
@@ -249,7 +249,7 @@ void Loopback::wait(Clock::time_point deadline) {
   mailbox_.bell().rang();
 }
 
-void Loopback::close(Clock::time_point) {
+bool Loopback::close(Clock::time_point) {
   closed_ = true;
   peers_.progress();
   FrameHeader goodbye = header_for({});
@@ -262,6 +262,7 @@ void Loopback::close(Clock::time_point) {
   }
   inbox_.fail_all(aborted("the transport was closed"));
   peers_.progress();
+  return true;
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   void wake() override { bell_.ring(); }
   void settle() override { settling_ = true; }
   bool settled() const override;
-  void close(Clock::time_point deadline) override;
+  bool close(Clock::time_point deadline) override;
   TransportStats stats() const override;
   Bytes announced_bytes(Rank to) const override { return worker_->announced_bytes(to); }
   std::string description() const override;
@@ -65,7 +65,7 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   void ask_to_settle();
   bool everybody_left() const;
   void say_goodbye();
-  void end_endpoints(Clock::time_point deadline);
+  bool end_endpoints(Clock::time_point deadline);
 
   TransportOptions options_;
   std::unique_ptr<UcxWorker> worker_;
@@ -95,7 +95,7 @@ Ucx::~Ucx() {
   } nobody;
   receiver_.inbox().set_client(nobody);
   peers_.set_client(nobody);
-  end_endpoints(Clock::now() + kLastMoments);
+  static_cast<void>(end_endpoints(Clock::now() + kLastMoments));
 }
 
 Status Ucx::connect(std::span<const std::string> addresses, TransportClient& client) {
@@ -228,7 +228,7 @@ void Ucx::say_goodbye() {
 
 // Peers may still need us to take what they send, so we stay until all said goodbye; those that confirmed that they
 // have everything do not.
-void Ucx::close(Clock::time_point deadline) {
+bool Ucx::close(Clock::time_point deadline) {
   while (!sender_.idle() && Clock::now() < deadline) {
     if (!progress()) wait(deadline);
   }
@@ -238,12 +238,13 @@ void Ucx::close(Clock::time_point deadline) {
     if (!progress()) wait(deadline);
     say_goodbye();
   }
-  end_endpoints(std::max(deadline, Clock::now() + kLastMoments));
+  return end_endpoints(std::max(deadline, Clock::now() + kLastMoments));
 }
 
-// At the latest by the deadline nothing of ours is used by UCX any more, or UCX's memory is left where it is.
-void Ucx::end_endpoints(Clock::time_point deadline) {
-  if (std::exchange(ended_, true)) return;
+// Returns false if a device may still write to memory. Otherwise UCX uses nothing of ours any more, or its own memory
+// is left where it is: without progress() UCX itself writes nothing.
+bool Ucx::end_endpoints(Clock::time_point deadline) {
+  if (std::exchange(ended_, true)) return true;
   const Status closed = aborted("the transport was closed before this had ended");
   peers_.end_all(closed);
   receiver_.inbox().fail_all(closed);
@@ -257,12 +258,16 @@ void Ucx::end_endpoints(Clock::time_point deadline) {
     worker_->progress();
     peers_.progress();
   }
+  bool let_go = true;
   if (!ended()) {
+    let_go = receiver_.under_way() == 0 || !worker_->devices_write();
     worker_->leak();
+    if (!let_go) receiver_.keep_staging();
     sender_.abandon_all(closed);
     receiver_.inbox().abandon_all(closed);
   }
   peers_.progress();
+  return let_go;
 }
 
 TransportStats Ucx::stats() const {

@@ -29,6 +29,8 @@ class UcxReceiver final : public PieceSource {
   const Inbox& inbox() const { return inbox_; }
 
   /// Pieces that UCX is still bringing.
+  /// Never frees the memory that announced fused messages are fetched into: a device may still write there.
+  void keep_staging() { static_cast<void>(new Pool<Staging>(std::move(staging_))); }
   std::size_t under_way() const { return fetches_.in_use() + fused_fetches_.in_use(); }
 
   /// The peers whose first message has come since the last call.

@@ -63,6 +63,7 @@ Status UcxWorker::open_context(const TransportOptions& options) {
   const Result<UcxNetworks> networks = choose_networks(transport_, *interface, !options.interface_name.empty(),
                                                        may_be_rdma ? ucx_resources() : std::vector<UcxResource>());
   if (!networks) return networks.status();
+  devices_write_ = networks->rdma;
   const std::vector<UcxSetting> settings = ucx_settings(*networks, *interface, options.ranks - 1, options.dead);
 
   ucp_config_t* config = nullptr;

@@ -67,6 +67,9 @@ class UcxWorker {
   /// True when disconnected endpoints have ended, and the flush.
   bool disconnected();
 
+  /// True if network devices write to memory by themselves, also when nobody calls progress(): RDMA.
+  bool devices_write() const { return devices_write_; }
+
   /// The destructor leaves UCX's memory alone: operations that never ended may still point into it.
   void leak() { leaked_ = true; }
 
@@ -96,6 +99,7 @@ class UcxWorker {
   int event_fd_ = -1;
   std::vector<Endpoint> endpoints_;
   void* flushing_ = nullptr;
+  bool devices_write_ = false;
   bool leaked_ = false;
 };
 

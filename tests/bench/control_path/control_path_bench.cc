@@ -150,17 +150,21 @@ std::string cpu_while_waiting(const std::string& transport) {
       transport);
 }
 
-/// The least and the median of `steps` steps, in milliseconds.
-std::string time_steps(Session& session, Model& model, int steps, double& least, double& median) {
+/// The least and the median of steps, and the processor time of all threads for each of them, in milliseconds.
+struct StepTimes {
+  double least = 0, median = 0, processor = 0;
+};
+
+std::string time_steps(Session& session, Model& model, int steps, StepTimes& result) {
   std::vector<double> times;
+  const double processor = cpu_seconds();
   for (int i = 0; i < steps; ++i) {
     const auto from = std::chrono::steady_clock::now();
     if (std::string failed = model.step(session); !failed.empty()) return failed;
     times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count());
   }
   std::sort(times.begin(), times.end());
-  least = times.front();
-  median = times[times.size() / 2];
+  result = {times.front(), times[times.size() / 2], 1e3 * (cpu_seconds() - processor) / steps};
   return "";
 }
 
@@ -178,20 +182,29 @@ std::string many_small_gradients(const std::string& transport, const std::string
         std::string failed = small.declare(session, kGradients, kElements, "small");
         if (failed.empty()) failed = large.declare(session, 1, kGradients * kElements, "large");
         double least_small = 1e9, least_large = 1e9;
-        std::vector<double> ratios;
+        std::vector<double> ratios, processor_ratios;
         for (int turn = 0; failed.empty() && turn < 8; ++turn) {
-          double least = 0, median_small = 0, median_large = 0;
-          failed = time_steps(session, small, 25, least, median_small);
-          least_small = turn == 0 ? least_small : std::min(least_small, least);
-          if (failed.empty()) failed = time_steps(session, large, 25, least, median_large);
-          least_large = turn == 0 ? least_large : std::min(least_large, least);
-          if (turn > 0) ratios.push_back(median_small / median_large);
-          if (context.rank == 0 && turn > 0) std::printf("  %.2f / %.2f ms\n", median_small, median_large);
+          StepTimes of_small, of_large;
+          failed = time_steps(session, small, 25, of_small);
+          if (failed.empty()) failed = time_steps(session, large, 25, of_large);
+          if (turn == 0) continue;
+          least_small = std::min(least_small, of_small.least);
+          least_large = std::min(least_large, of_large.least);
+          ratios.push_back(of_small.median / of_large.median);
+          processor_ratios.push_back(of_small.processor / of_large.processor);
+          if (context.rank != 0) continue;
+          std::printf("  %.2f / %.2f ms; processor %.2f / %.2f ms\n", of_small.median, of_large.median,
+                      of_small.processor, of_large.processor);
         }
         if (!failed.empty() || context.rank != 0) return failed;
         std::sort(ratios.begin(), ratios.end());
-        std::printf("%s: 2,000 gradients of 1 KiB: least %.2f ms; one of their bytes: least %.2f ms; medians: %.2f x\n",
-                    codec.c_str(), least_small, least_large, ratios[ratios.size() / 2]);
+        std::sort(processor_ratios.begin(), processor_ratios.end());
+        std::printf(
+            "%s: 2,000 gradients of 1 KiB: least %.2f ms; one of their bytes: least %.2f ms; medians: %.2f x; "
+            "processor "
+            "time: %.2f x\n",
+            codec.c_str(), least_small, least_large, ratios[ratios.size() / 2],
+            processor_ratios[processor_ratios.size() / 2]);
         return "";
       },
       transport);

@@ -14,13 +14,54 @@ using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
+/// Counts the buffers that are alive.
+class CountingDevice final : public Device {
+ public:
+  std::string name() const override { return inner_->name(); }
+  bool is_host() const override { return inner_->is_host(); }
+  Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) override {
+    Result<std::unique_ptr<DeviceBuffer>> buffer = inner_->allocate(bytes, kind);
+    if (!buffer) return buffer.status();
+    return std::unique_ptr<DeviceBuffer>(std::make_unique<Counted>(std::move(*buffer), alive));
+  }
+  Status check(DeviceView memory) const override { return inner_->check(memory); }
+  Result<std::unique_ptr<Stream>> make_stream(bool urgent) override { return inner_->make_stream(urgent); }
+  Result<std::unique_ptr<Event>> make_event() override { return inner_->make_event(); }
+  Status record(Event& event, void* stream) override { return inner_->record(event, stream); }
+  Status read(DeviceView from, View to) override { return inner_->read(from, to); }
+  Status write(ConstView from, DeviceView to) override { return inner_->write(from, to); }
+  Result<std::unique_ptr<CodecKernels>> kernels(const std::string& codec, const compll::Codec& meaning) override {
+    return inner_->kernels(codec, meaning);
+  }
+
+  const std::shared_ptr<int> alive = std::make_shared<int>(0);
+
+ private:
+  class Counted final : public DeviceBuffer {
+   public:
+    Counted(std::unique_ptr<DeviceBuffer> inner, std::shared_ptr<int> alive)
+        : inner_(std::move(inner)), alive_(std::move(alive)) {
+      device_ = inner_->device();
+      host_ = inner_->view();
+      ++*alive_;
+    }
+    ~Counted() override { --*alive_; }
+
+   private:
+    std::unique_ptr<DeviceBuffer> inner_;
+    std::shared_ptr<int> alive_;
+  };
+
+  std::unique_ptr<Device> inner_ = make_host_device();
+};
+
 /// One rank alone, with one gradient in it.
 struct Alone {
-  explicit Alone(std::atomic<int>* late_calls, std::uint64_t epoch) {
+  Alone(const test::Tampering& tampering, std::uint64_t epoch) {
     TransportOptions options;
     options.epoch = epoch;
-    executor = std::make_unique<Executor>(
-        ExecutorOptions{}, std::move(test::open_wrapped({.late_calls = late_calls})(options)).value(), *device);
+    executor = std::make_unique<Executor>(ExecutorOptions{}, std::move(test::open_wrapped(tampering)(options)).value(),
+                                          *device);
     const std::string address = executor->address();
     REQUIRE(executor->connect({&address, 1}, {[](Rank, const Status&) {}, [](const Status&) {}, [](std::uint64_t) {}})
                 .is_ok());
@@ -36,7 +77,7 @@ struct Alone {
     return runs;
   }
 
-  std::unique_ptr<Device> device = make_host_device();
+  std::unique_ptr<CountingDevice> device = std::make_unique<CountingDevice>();
   std::unique_ptr<Executor> executor;
   GradientRun* run = nullptr;
 };
@@ -46,12 +87,12 @@ struct Alone {
 TEST_CASE("executor: after its end every question has an answer, and the transport is left alone") {
   for (const bool failed : {true, false}) {
     std::atomic<int> late_calls = 0;
-    Alone alone(&late_calls, 90 + failed);
+    Alone alone({.late_calls = &late_calls}, 90 + failed);
     Executor& executor = *alone.executor;
     if (failed) {
       executor.fail(data_loss("a cause"));
     } else {
-      executor.stop(after(Seconds(1)));
+      CHECK(executor.stop(after(Seconds(1)), after(Seconds(60))));
     }
     const std::string wanted = failed ? "DataLoss: a cause" : "Aborted: the session was closed";
     CHECK(executor.wait_for_end(after(Seconds(10))).text() == wanted);
@@ -65,7 +106,21 @@ TEST_CASE("executor: after its end every question has an answer, and the transpo
     executor.peer_left({0, 0, {}, peer_failure("too late")});
     executor.fail(internal_error("too late"));
     CHECK(executor.failure().text() == wanted);
-    executor.stop(Clock::now());
+    CHECK(executor.stop(Clock::now(), Clock::now()));
     CHECK(late_calls == 0);
+  }
+}
+
+TEST_CASE("executor: memory that the network may still write to stays in use, and the failure says so") {
+  for (const bool holds_memory : {false, true}) {
+    Alone alone({.holds_memory = holds_memory}, 95 + holds_memory);
+    const std::shared_ptr<int> alive = alone.device->alive;
+    REQUIRE(*alive > 0);
+    alone.executor->fail(data_loss("a cause"));
+    const std::string heard = alone.executor->wait_for_end(after(Seconds(60))).text();
+    CHECK_THAT(heard, Catch::StartsWith("DataLoss: a cause"));
+    CHECK((heard.find("still in use") != std::string::npos) == holds_memory);
+    alone.executor.reset();
+    CHECK((*alive > 0) == holds_memory);
   }
 }

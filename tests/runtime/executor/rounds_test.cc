@@ -154,7 +154,7 @@ TEST_CASE("executor: the turns of a codec of rounds see the sums of all ranks, s
       }
       for (auto& one : members) {
         CHECK(one->executor->counters().tasks.load() >= 20 * 4);
-        one->executor->stop(after(Seconds(1)));
+        CHECK(one->executor->stop(after(Seconds(1)), after(Seconds(60))));
       }
     }
   }

@@ -122,3 +122,16 @@ TEST_CASE("executor: an exception in one call leaves no other caller without an 
   CHECK((told == "OK" || told.find("out of luck") != std::string::npos));
   CHECK_THAT(alone.executor->wait_for_end(after(Seconds(60))).text(), Catch::Contains("out of luck"));
 }
+
+TEST_CASE("executor: stop() gives a task that does not end up at the deadline, and waits for it when asked again") {
+  for (const int streams : {0, 1}) {
+    Bed bed;
+    Alone alone(bed, streams, 530 + static_cast<std::uint64_t>(streams));
+    CHECK_FALSE(alone.executor->stop(Clock::now(), Clock::now()));
+    CHECK_FALSE(bed.written);
+    CHECK(alone.executor->failure().text() == "Aborted: the session was closed");
+    bed.woken = true;
+    CHECK(alone.executor->stop(Clock::now(), after(Seconds(60))));
+    CHECK(bed.written);
+  }
+}

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The threads of a session, as the kernel shows them.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "tests/runtime/session/gradients.h"
 #include "tests/runtime/session/wrapped_transport.h"
@@ -79,4 +81,89 @@ TEST_CASE("session threads: a job of one machine stays off its network, whatever
   CHECK(complaints == "rank 0: OK\nrank 1: OK\n");
   CHECK(seen[0] == "lo");
   CHECK(seen[1] == "lo");
+}
+
+namespace {
+
+/// One rank of the next test: trains, while other threads declare gradients and look at the session.
+std::string train_beside_others(Session& session, int rank) {
+  constexpr std::size_t kElements = 3000;
+  constexpr int kLate = 12, kSteps = 40;
+  std::vector<GradientId> ids;
+  for (const char* name : {"a", "b"}) {
+    const Result<GradientId> id = declare(session, name, kElements);
+    if (!id) return id.status().text();
+    ids.push_back(*id);
+  }
+  std::vector<GradientId> late(kLate);
+  std::thread declarer([&] {
+    for (int i = 0; i < kLate; ++i) {
+      const int which = (5 * i + rank) % kLate;  // another order on each rank
+      late[static_cast<std::size_t>(which)] = *declare(session, "late" + std::to_string(which), 40);
+      std::this_thread::yield();
+    }
+  });
+  std::atomic<bool> over = false;
+  std::string wrong;
+  std::thread watcher([&] {
+    while (!over) {
+      const Result<SessionState> state = session.state();
+      if (!state && state.status().code() != StatusCode::kInvalidArgument) wrong = state.status().text();
+      static_cast<void>(session.stats());
+      static_cast<void>(session.exchanged());
+    }
+  });
+  std::vector<std::vector<float>> values(ids.size() + late.size(), std::vector<float>(kElements, 1.0f));
+  const auto step = [&](std::span<const GradientId> all, std::size_t elements) -> std::string {
+    std::vector<Submission> submissions;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      submissions.push_back({all[i], {reinterpret_cast<std::byte*>(values[i].data()), 4 * elements}});
+    }
+    if (const auto handles = session.submit(submissions); !handles) return handles.status().text();
+    const Result<StepResult> done = session.step();
+    return done ? "" : done.status().text();
+  };
+  std::string failed;
+  for (int i = 0; i < kSteps && failed.empty(); ++i) failed = step(ids, kElements);
+  declarer.join();
+  for (int i = 0; i < 3 && failed.empty(); ++i) failed = step(late, 40);
+  // Others leave meanwhile, which the group's thread hears while the state is taken.
+  for (int i = 0; i < 50 * rank; ++i) static_cast<void>(session.state());
+  over = true;
+  watcher.join();
+  return failed.empty() ? wrong : failed;
+}
+
+}  // namespace
+
+TEST_CASE("session threads: steps, declarations in any order, states and goodbyes meet without a race") {
+  const std::string complaints = with_sessions(3, codec("int8"), [](Session& session, RankContext& context) {
+    return train_beside_others(session, context.rank);
+  });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("session threads: one that does not come to rest is left alone after timeout_s, with what it uses") {
+  static std::atomic<bool> wanted = false, inside = false, released = false;
+  const auto block = [](TransportClient&) {
+    if (!wanted) return;
+    inside = true;
+    while (!released) std::this_thread::yield();
+  };
+  const std::string complaints = run_ranks(1, [&](RankContext& context) -> std::string {
+    context.options.timeout_s = 0.2;
+    context.options.open_transport = open_wrapped({.in_progress = block});
+    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    if (!session) return session.status().text();
+    wanted = true;
+    while (!inside) std::this_thread::yield();
+    const std::string closed = (*session)->close().text();
+    session->reset();
+    return closed;
+  });
+  CHECK_THAT(complaints, Catch::StartsWith("rank 0: Timeout: the session was closed, and a task") &&
+                             Catch::Contains("memory is still in use"));
+  CHECK(blocked_signals().contains("casync-progress"));
+  released = true;
+  while (blocked_signals().contains("casync-progress")) std::this_thread::yield();
 }

@@ -28,6 +28,8 @@ struct Tampering {
   /// Counts allocations of the progress thread and the streams outside of loopback, whose pools grow with how far one
   /// rank is ahead of another.
   std::atomic<std::uint64_t>* allocations = nullptr;
+  /// close() says that the network may still write to memory.
+  bool holds_memory = false;
 };
 
 /// Loopback with something between it and the executor.
@@ -78,10 +80,11 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
   }
   void settle() override { inner_->settle(); }
   bool settled() const override { return inner_->settled(); }
-  void close(runtime::Clock::time_point deadline) override {
+  bool close(runtime::Clock::time_point deadline) override {
     note_late();
-    inner_->close(deadline);
+    const bool let_go = inner_->close(deadline);
     closed_ = true;
+    return let_go && !tampering_.holds_memory;
   }
   runtime::TransportStats stats() const override {
     note_late();
