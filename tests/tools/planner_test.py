@@ -388,4 +388,46 @@ def test_a_run_is_compared_with_its_prediction_and_planned_anew():
         claim("CASYNC_RECORD=" in lost.stderr, "how to get one", lost.stderr)
 
 
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples")
+
+
+def whole_step(profile, model, *arguments):
+    inputs = ["--profile", f"{EXAMPLES}/profiles/{profile}.txtpb", "--model", f"{EXAMPLES}/models/{model}.txtpb"]
+    made = casync("explain", "--whole-step", *inputs, *arguments, "--json")
+    ends_with(0, made, "explain --whole-step")
+    return json.loads(made.stdout)
+
+
+def test_a_whole_step_says_what_the_paper_on_the_utility_of_compression_says():
+    gigabit = 1.25e8
+    found = {model: whole_step("v100_24x4_10gbit", model, "-n", 96, "--nodes", 24, "--codec", "powersgd")
+             for model in ("resnet50", "bert_base")}
+    below = {by: value / gigabit for by, value in found["resnet50"]["pays_below_bytes_per_second"].items()}
+    claim(all(6 < value < 10 for value in below.values()), "ResNet-50 on 96 V100: below 8 to 10 Gb/s", below)
+    claim(all(1 < one["enough_ratio"] <= 4 for one in found.values()), "a ratio of 4 is enough at 10 Gb/s", found)
+
+
+def test_the_terms_of_a_whole_step_add_up_and_only_the_overlap_is_taken_off():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for codec in (["--codec", "int8"], ["--codecs", "int8,int4"], ["--codec", "none"]):
+            made = casync("explain", "--whole-step", *files.inputs, "-n", 4, *codec, "--json")
+            ends_with(0, made, "explain --whole-step")
+            found = json.loads(made.stdout)
+            for side in ("plain", "compressed"):
+                for by in ("closed_form", "simulated"):
+                    ms = found[side][by]
+                    sums = sum(ms[f"{term}_ms"] for term in ("computing", "encode", "latency", "wire", "decode"))
+                    claim(abs(sums - ms["overlapping_ms"] - ms["step_ms"]) < 1e-6 * ms["step_ms"], "adds up", side, by, ms)
+            none = codec[1] == "none"
+            claim(found["plain"]["bytes"] == (4 * 1100100), "all of it", found["plain"])
+            claim((found["compressed"]["bytes"] < 0.4 * found["plain"]["bytes"]) != none, "a codec's bytes", found)
+            below = found["pays_below_bytes_per_second"]["simulated"]
+            claim((below is None) == none, "it pays somewhere but without a codec", below)
+        text = casync("explain", "--whole-step", *files.inputs, "-n", 4, "--codec", "int8").stdout
+        claim(len(text.splitlines()) <= 24 and "compression pays " in text and "= step" in text, "one screen", text)
+        both = casync("explain", "--whole-step", *files.inputs, "-n", 4, "large.weight")
+        claim(both.returncode == 2 and both.stderr, "a step or a gradient", both.stderr)
+
+
 run_all(globals())

@@ -13,8 +13,10 @@
 #include "casync/planner/search/measured.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
+#include "casync/planner/search/whole_step.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/explain/crossover_picture.h"
+#include "tools/casync/explain/whole_step_text.h"
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/subcommands.h"
@@ -29,7 +31,8 @@ constexpr std::size_t kTableSizes = 10, kTableBandwidths = 48;
 
 struct ExplainOptions {
   PlanInputs inputs;
-  std::string plan, gradient, svg;
+  std::string plan, gradient, svg, codec;
+  bool whole_step = false;
   bool json = false;
 };
 
@@ -167,10 +170,33 @@ Status explain_crossover(const ExplainOptions& options, const PlanRequest& reque
   return Status::ok();
 }
 
+/// Fixes the one codec for all gradients that may have any.
+void use_everywhere(const CodecChoice& codec, PlanRequest& request) {
+  Limits open;
+  open.offers = {0};
+  if (request.limits.empty()) request.limits.assign(request.training.gradients.size(), open);
+  for (Limits& limits : request.limits) {
+    if (!limits.offers.empty()) limits.codec = limits.second_hop = codec;
+  }
+}
+
+/// Explains a step by its terms, beside the closed form.
+Status explain_terms(const ExplainOptions& options, PlanRequest request) {
+  if (!options.codec.empty() && !request.codecs.empty()) use_everywhere(request.codecs.front().choice, request);
+  const Result<WholeStep> whole = whole_step(request);
+  if (!whole) return whole.status();
+  const std::string codecs = options.codec.empty() ? "best plan" : options.codec;
+  const std::string text =
+      options.json ? whole_step_json(*whole, codecs).dump(2) + "\n" : whole_step_text(request, *whole, codecs);
+  std::printf("%s", text.c_str());
+  return Status::ok();
+}
+
 Status explain(ExplainOptions options) {
   const Result<Plan> plan = options.plan.empty() ? Result<Plan>(Plan{}) : read_plan_file(options.plan);
   if (!plan) return plan.status();
   CASYNC_RETURN_IF_ERROR(settle_world(options, *plan));
+  if (!options.codec.empty()) options.inputs.codecs = {options.codec};
   if (!options.gradient.empty()) judge_planned(*plan, options);
   const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
   if (!inputs) return inputs.status();
@@ -180,6 +206,7 @@ Status explain(ExplainOptions options) {
     std::fprintf(stderr, "casync explain: the plan was made from another profile than %s\n",
                  options.inputs.profile.c_str());
   }
+  if (options.whole_step) return explain_terms(options, request);
   if (options.gradient.empty()) return explain_crossover(options, request);
   PlannedStep step{options.plan, {}, plan->fusion_bytes};
   for (const TrainedGradient& gradient : request.training.gradients) {
@@ -206,12 +233,22 @@ int run(const ExplainOptions& options) {
 void add_explain(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Why a gradient is decided so, and where compression pays");
-  command->add_option("gradient", options->gradient, "Its alternatives (default: from where on compression pays)");
+  CLI::Option* gradient =
+      command->add_option("gradient", options->gradient, "Its alternatives (default: from where on compression pays)");
   command->add_option("--plan", options->plan, "The plan (default: nothing is encoded)");
   add_plan_inputs(*command, options->inputs);
-  command->add_option("--rules", options->inputs.rules,
-                      "Only what this plan allows, as casync plan --plan: what it fixes, its max_error and allow");
-  command->add_option("--svg", options->svg, "Without a gradient: also a picture");
+  CLI::Option* whole = command->add_flag("--whole-step", options->whole_step,
+                                         "A step by its terms with and without compression, beside a closed form");
+  whole->excludes(gradient);
+  CLI::Option* rules =
+      command->add_option("--rules", options->inputs.rules,
+                          "Only what this plan allows, as casync plan --plan: what it fixes, its max_error and allow");
+  command->add_option("--svg", options->svg, "Without a gradient: also a picture")->excludes(whole);
+  command->add_option("--codec", options->codec, "With --whole-step: everything but small vectors in this codec")
+      ->needs(whole)
+      ->excludes(rules)
+      ->excludes("--codecs")
+      ->excludes("--max-error");
   command->add_flag("--json", options->json, "As a JSON object");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }

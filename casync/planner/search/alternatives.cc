@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/nearest.h"
+#include "casync/planner/search/bandwidth.h"
 #include "casync/planner/search/limits.h"
 #include "casync/planner/search/options.h"
 #include "casync/simulator/checks.h"
@@ -13,7 +14,6 @@
 namespace casync {
 namespace {
 
-constexpr double kSlowest = 1.25e7, kFastest = 1e11;    // 100 Mb/s to 800 Gb/s
 constexpr double kSmallest = 4096, kLargest = 1 << 30;  // bytes
 
 Status check(const PlanRequest& request) {
@@ -42,14 +42,6 @@ std::vector<double> scale(double first, double last, std::size_t count) {
     values.push_back(first * std::pow(last / first, part));
   }
   return values;
-}
-
-/// The same machines with another bandwidth between nodes; on one node, inside it.
-PlanRequest with_bandwidth(const PlanRequest& request, double bytes_per_second) {
-  PlanRequest other = request;
-  Link& link = request.topology.nodes() > 1 ? other.profile.between : other.profile.inside;
-  link.wire = Curve::affine(link.wire.at(0), 1 / bytes_per_second);
-  return other;
 }
 
 TrainedGradient sized(double bytes) {
@@ -164,7 +156,7 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
 Result<Crossover> crossover(const PlanRequest& request, std::size_t bandwidths, std::size_t sizes) {
   CASYNC_RETURN_IF_ERROR(check(request));
   Crossover made;
-  made.bytes_per_second = scale(kSlowest, kFastest, bandwidths);
+  made.bytes_per_second = scale(kSlowestBandwidth, kFastestBandwidth, bandwidths);
   made.bytes = scale(kSmallest, kLargest, sizes);
   made.pays_below.resize(sizes);
   const PlanRequest sized_request = with_sizes(request, made.bytes);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "casync/planner/search/search.h"
+#include "casync/simulator/utility_model.h"
+
+namespace casync {
+
+/// A step by its terms, without compression and with it: as simulated, and by the closed form of utility_model.h.
+struct WholeStep {
+  struct Side {
+    PlannedStep step;
+    Simulation simulation;
+    double latency_s = 0;  ///< so much shorter the simulated step would be if no link had a latency
+    double hidden_s = 0;   ///< of the simulated encode, merge, decode, wire and latency, what adds nothing to the step
+    double bytes = 0;      ///< of all gradients, as they are sent: the mean of both hops
+    UtilityStep closed_form;
+  };
+  Side plain;       ///< the best plan that compresses nothing
+  Side compressed;  ///< the best plan within the request
+  /// Bytes per second of the slowest link below which a step with compression is shorter by a hundredth: empty where it
+  /// is not at kSlowestBandwidth, kFastestBandwidth where it is even there.
+  std::optional<double> pays_below, closed_form_pays_below;
+  double enough = 1;  ///< enough_compression() by the closed form
+};
+
+/// Both plans are found by find_plan(), at each bandwidth anew. By the closed form, codes of both hops are what `ps`
+/// moves with one owner for each gradient; encoding and merging count as encode. Errors as find_plan().
+Result<WholeStep> whole_step(const PlanRequest& request);
+
+}  // namespace casync
