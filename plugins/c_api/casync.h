@@ -52,7 +52,7 @@ typedef enum casync_exchanged {
 /* The place of a gradient's memory. */
 typedef enum casync_device {
   CASYNC_CPU = 0,
-  CASYNC_CUDA = 1 /* CASYNC_UNAVAILABLE: this build takes host memory only */
+  CASYNC_CUDA = 1 /* a GPU, in a session that was opened on it */
 } casync_device;
 
 typedef struct casync_session casync_session;
@@ -91,6 +91,9 @@ typedef struct casync_session_options {
   casync_store_set store_set; /* both or neither */
   casync_store_get store_get;
   void* store_user;
+  /* The place of all gradients of this rank: NULL or "cpu", "cuda" (the first GPU that this process sees), "cuda:1".
+   * All ranks have the same kind. Unimplemented: docs/devices.md has what sessions on a GPU do not do. */
+  const char* device;
 } casync_session_options;
 
 /* Called once for each submission that has it: with CASYNC_OK once its memory holds the result, else with the session's
@@ -102,12 +105,14 @@ typedef void (*casync_completion)(void* user, casync_handle handle, casync_statu
 typedef struct casync_submission {
   size_t struct_size;   /* sizeof(casync_submission), in each element of an array the same */
   uint32_t gradient;    /* of casync_session_declare */
-  int32_t device;       /* a casync_device; CASYNC_CPU */
+  int32_t device;       /* a casync_device: that of the session */
   int32_t device_index; /* 0 on the CPU */
   int32_t reserved;     /* 0 */
-  void* stream;         /* the stream that writes the gradient, as the device's runtime has it; NULL on the CPU */
-  void* ready;          /* an event behind which the gradient is written; NULL: it is already */
-  void* data;           /* reduced in place; the session's until the submission is done */
+  void* stream; /* the stream that writes the gradient, as the device's runtime has it; NULL: the default stream,
+                 * on the CPU none. The reduction waits for what is queued there; the submission is done once
+                 * the result is in place, so that no stream has to wait for it. */
+  void* ready;  /* NULL: reserved for an event behind which the gradient is written */
+  void* data;   /* reduced in place; the session's until the submission is done */
   size_t bytes;
   casync_completion done; /* NULL: none */
   void* user;
@@ -136,7 +141,8 @@ casync_status casync_session_declare(casync_session* session, const char* name, 
 casync_status casync_session_submit(casync_session* session, size_t count, const uint32_t* ids, void* const* data,
                                     const size_t* bytes, casync_handle* handles);
 /* The same with everything that a framework knows of each gradient. `handles` may be NULL. When it fails nothing was
- * started and no completion is called. A device, stream or event that this build cannot take is CASYNC_UNAVAILABLE. */
+ * started and no completion is called. Invalid argument: memory of another device than the session's. A device or an
+ * event that this build cannot take is CASYNC_UNAVAILABLE. */
 casync_status casync_session_submit_each(casync_session* session, size_t count, const casync_submission* submissions,
                                          casync_handle* handles);
 /* Waits for one submission; timeout_s < 0: the session's. A timeout of the caller's own may be tried again as often as

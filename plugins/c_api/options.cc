@@ -137,6 +137,7 @@ Result<runtime::SessionOptions> session_options(const casync_session_options* gi
   const Result<runtime::ReduceOp> op = op_from(options->op);
   if (!op) return op.status();
   filled.op = *op;
+  if (options->device != nullptr) filled.device = options->device;
   if ((options->store_set == nullptr) != (options->store_get == nullptr)) {
     return invalid_argument("store_set and store_get belong together: only one of them is set");
   }

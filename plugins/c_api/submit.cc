@@ -17,19 +17,28 @@ namespace {
 // The fields that the first version of the struct had; later ones are zero for callers that do not know them.
 constexpr std::size_t kFirstSize = offsetof(casync_submission, user) + sizeof(void*);
 
-std::string device_name(int32_t device) { return device == CASYNC_CUDA ? "CUDA" : "number " + std::to_string(device); }
+runtime::Submission submission_of(const casync_submission& one) {
+  const auto id = runtime::GradientId(one.gradient);
+  if (one.device == CASYNC_CPU) return {id, {static_cast<std::byte*>(one.data), one.bytes}};
+  return {id, {}, runtime::DeviceView::of(one.data, one.bytes), one.stream};
+}
 
 Status check(const casync_submission& one, std::size_t at) {
   const std::string name = "submissions[" + std::to_string(at) + "]";
-  if (one.device != CASYNC_CPU) {
-    return unavailable(name + " is on device " + device_name(one.device) +
-                       ": this build synchronizes memory of the CPU (CASYNC_CPU)");
+  if (one.device != CASYNC_CPU && one.device != CASYNC_CUDA) {
+    return unavailable(name + " is on device number " + std::to_string(one.device) + ", expected " +
+                       "CASYNC_CPU or CASYNC_CUDA");
   }
-  if (one.device_index != 0) {
+  const bool on_cpu = one.device == CASYNC_CPU;
+  if (on_cpu && one.device_index != 0) {
     return unavailable(name + ".device_index is " + std::to_string(one.device_index) + ", on the CPU it is 0");
   }
-  if (one.stream != nullptr) return unavailable(name + ".stream is set: memory of the CPU has no stream, give NULL");
-  if (one.ready != nullptr) return unavailable(name + ".ready is set: memory of the CPU has no events, give NULL");
+  if (on_cpu && one.stream != nullptr) {
+    return unavailable(name + ".stream is set: memory of the CPU has no stream, give NULL");
+  }
+  if (one.ready != nullptr) {
+    return unavailable(name + ".ready is set: this build takes no events; give the stream that writes the gradient");
+  }
   if (one.reserved != 0) return invalid_argument(name + ".reserved is " + std::to_string(one.reserved) + ", not 0");
   if (one.data == nullptr && one.bytes > 0) return invalid_argument(name + ".data is NULL");
   return Status::ok();
@@ -80,7 +89,7 @@ Status submit_each(casync_session* session, std::size_t count, const casync_subm
   CASYNC_RETURN_IF_ERROR(read(submissions, count, &given));
   starts.clear();
   for (const casync_submission& one : given) {
-    starts.push_back({runtime::GradientId(one.gradient), {static_cast<std::byte*>(one.data), one.bytes}});
+    starts.push_back(submission_of(one));
   }
   started.resize(count);
   const auto with = std::count_if(given.begin(), given.end(), [](const auto& one) { return one.done != nullptr; });

@@ -262,8 +262,7 @@ Status DeviceTasks::open() {
   return Status::ok();
 }
 
-Status DeviceTasks::take_in(std::span<GradientRun* const> runs) {
-  CASYNC_CHECK(under_way() == 0);
+Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::function<void()>& rest) {
   Plan all = *room_;
   std::vector<KernelTerm> terms;
   for (GradientRun* run : runs) {
@@ -278,14 +277,16 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs) {
       all.cover(maker.plan());
     }
   }
+  if (lanes_[0]->memory != nullptr && room_->covers(all)) return Status::ok();
+  rest();
   return make_room(all);
 }
 
-/// Each lane's memory is replaced where it is too small.
+/// Replaces each lane's memory.
 Status DeviceTasks::make_room(const Plan& plan) {
+  CASYNC_CHECK(under_way() == 0);
   for (const std::unique_ptr<Lane>& lane : lanes_) {
     lane->terms.reserve(static_cast<std::size_t>(settings_.ranks));
-    if (lane->memory != nullptr && room_->covers(plan)) continue;
     lane->memory.reset();
     lane->pinned.reset();
     auto memory = device_.allocate(plan.vectors + plan.kernels, Memory::kDevice);
@@ -336,6 +337,7 @@ Status DeviceTasks::begin(GradientRun& run, TaskId task) {
     bell_->asked();
     return status;
   }
+  failed_ = true;
   return Status(status.code(),
                 "gradient " + run.spec.name + ", step " + std::to_string(run.step) + ": " + status.message());
 }
@@ -349,6 +351,7 @@ std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
     if (done) {
       ended.outcome = outcome_of(lane);
     } else {
+      failed_ = true;
       ended.outcome.status =
           Status(done.status().code(), "gradient " + lane.run->spec.name + ", step " + std::to_string(lane.run->step) +
                                            ": " + done.status().message());
@@ -381,10 +384,10 @@ TaskOutcome DeviceTasks::outcome_of(const Lane& lane) const {
 }
 
 bool DeviceTasks::come_to_rest(Clock::time_point deadline) {
-  bool failed = false;
   while (true) {
-    while (const std::optional<Ended> ended = take_ended()) failed = failed || !ended->outcome.status;
-    const bool at_rest = taken_.empty() && (failed || bell_->is_at_rest());
+    while (take_ended()) {
+    }
+    const bool at_rest = taken_.empty() && (failed_ || bell_->is_at_rest());
     if (at_rest || Clock::now() >= deadline) break;
     std::this_thread::sleep_for(kRestPause);
   }

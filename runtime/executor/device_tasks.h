@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -70,9 +71,10 @@ class DeviceTasks {
 
   /// Streams and events. Unavailable.
   Status open();
-  /// Takes in gradients: their kernels, and room for the largest of their tasks. While nothing is under way.
-  /// Unimplemented: a codec has no kernels. Unavailable: no memory.
-  Status take_in(std::span<GradientRun* const> runs);
+  /// Takes in gradients: their kernels, and room for the largest of their tasks. Where that is more than lanes have,
+  /// `rest` is called first, and leaves nothing under way. Unimplemented: a codec has no kernels. Unavailable: no
+  /// memory.
+  Status take_in(std::span<GradientRun* const> runs, const std::function<void()>& rest);
 
   bool has_room() const { return !free_.empty(); }
   /// Queues a task, whose buffers have their memory; while there is room.
@@ -105,6 +107,7 @@ class DeviceTasks {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::uint32_t> free_, taken_;  ///< indices of lanes; taken ones as they began
   std::unique_ptr<Plan> room_;               ///< of each lane
+  bool failed_ = false;                      ///< the device has: it may ring no more
 };
 
 }  // namespace casync::runtime

@@ -326,7 +326,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   }
   if (device_tasks_ != nullptr) {
     for (GradientRun* run : all) run->move_to_device();
-    CASYNC_RETURN_IF_ERROR(device_tasks_->take_in(all));
+    CASYNC_RETURN_IF_ERROR(device_tasks_->take_in(all, [this] { rest_device(); }));
   }
   std::vector<std::unique_ptr<GradientRun>> bundles = bundle_small(all);
   for (const std::unique_ptr<GradientRun>& bundle : bundles) all.push_back(bundle.get());

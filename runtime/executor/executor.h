@@ -193,6 +193,7 @@ class Executor final : private TransportClient {
   bool take_commands();
   bool take_outcomes();
   Status open_device();
+  void rest_device();
   bool take_device_outcomes();
   bool begin_device_tasks();
   bool run_instant_tasks();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The progress thread's tasks on a device: they are queued as they become ready, and looked for as they end.
+#include <thread>
+
 #include "runtime/executor/executor.h"
 
 namespace casync::runtime {
@@ -21,6 +23,13 @@ bool Executor::begin_device_tasks() {
     any = true;
   }
   return any;
+}
+
+/// Waits until no task is under way on the device, for its memory to be laid out anew.
+void Executor::rest_device() {
+  while (device_tasks_->under_way() > 0) {
+    if (!take_device_outcomes()) std::this_thread::yield();
+  }
 }
 
 bool Executor::take_device_outcomes() {

@@ -395,8 +395,8 @@ TEST_CASE("c session: a device, stream or event that this build cannot take is r
     return last_error();
   };
   using One = casync_submission;
-  CHECK(refused([](One& one) { one.device = CASYNC_CUDA; }, CASYNC_UNAVAILABLE) ==
-        "submissions[1] is on device CUDA: this build synchronizes memory of the CPU (CASYNC_CPU)");
+  CHECK(refused([](One& one) { one.device = CASYNC_CUDA; }, CASYNC_INVALID_ARGUMENT) ==
+        "gradient a: its memory is on a device, and the session is on the CPU: open it with the device");
   CHECK(refused([](One& one) { one.device = 7; }, CASYNC_UNAVAILABLE).find("number 7") != std::string::npos);
   CHECK(refused([](One& one) { one.device_index = 2; }, CASYNC_UNAVAILABLE).find("device_index is 2") !=
         std::string::npos);

@@ -42,12 +42,13 @@ class SessionOptions(ctypes.Structure):
         ("store_set", StoreSet),
         ("store_get", StoreGet),
         ("store_user", c_void_p),
+        ("device", c_char_p),
     ]
 
 
 # Called from a thread of the library; ctypes takes the interpreter's lock for it.
 Completion = ctypes.CFUNCTYPE(None, c_void_p, c_uint64, c_int, c_char_p)
-CPU = 0
+CPU, CUDA = 0, 1
 
 
 class Submission(ctypes.Structure):

@@ -24,6 +24,7 @@ class Request:
     timeout: "float | None"
     trace: "str | None"
     store: object
+    device: "str | None"
 
 
 def open_session(request):
@@ -74,6 +75,7 @@ def _options(request, store, calls):
         op=_bytes(request.op),
         timeout_s=_seconds(request.timeout),
         trace=_bytes(request.trace),
+        device=_bytes(request.device),
     )
     if store is not None:
         options.store_set, options.store_get = calls.set, calls.get

@@ -68,7 +68,8 @@ class Session:
 
     Arguments left out come from the launcher's environment and from CASYNC_*. `codec` is a name or a `Codec`;
     `plan` a file. `store` is an object with set(key, bytes), get(key, seconds), rank and size, for programs that
-    have their own way to exchange a few bytes at the start.
+    have their own way to exchange a few bytes at the start. `device` is where this rank's gradients lie: "cpu", or a
+    GPU as "cuda:0", whose memory goes through submit_memory.
 
     The first failure is final and the same on all ranks. Any thread may submit and wait.
     """
@@ -86,12 +87,14 @@ class Session:
         timeout=None,
         trace=None,
         store=None,
+        device=None,
     ):
         self._pid = os.getpid()
         self._pointer = _open.open_session(
-            _open.Request(rank, size, rendezvous, token, plan, codec, transport, op, timeout, trace, store)
+            _open.Request(rank, size, rendezvous, token, plan, codec, transport, op, timeout, trace, store, device)
         )
         self._closed = False
+        self._on_gpu = device is not None and device != "cpu"
         self._gradients = {}  # id -> arrays.Gradient
         self._compares = False  # a declare() since the last submit: the next one waits for the other ranks
         self._in_flight = {}  # handle -> owner of its memory
@@ -135,19 +138,20 @@ class Session:
         address, size = gradient.memory_of(array)
         return self.submit_memory([id], [address], [size], array)[0]
 
-    def submit_memory(self, ids, addresses, sizes, owner=None, done=None):
+    def submit_memory(self, ids, addresses, sizes, owner=None, done=None, stream=None):
         """Submits many gradients at once, by the addresses of their memory and its bytes; `owner` is kept alive until
-        all are done. Returns a Handle for each.
+        all are done. Returns a Handle for each. On a GPU `stream` is the stream that writes them, as a number of its
+        driver (None: the default stream).
 
         `done(id, error)` is called once for each of them, on a thread of the session, with None when its memory holds
         the result, else with the exception that ended the session. It must not wait for another gradient."""
         self._check()
         count = len(ids)
         numbers = (ctypes.c_uint64 * max(count, 1))()
-        if done is None:
+        if done is None and not self._on_gpu:
             start = self._plain_submit(ids, addresses, sizes, numbers)
         else:
-            start = self._submit_each(ids, addresses, sizes, numbers, done)
+            start = self._submit_each(ids, addresses, sizes, numbers, done, stream)
         if self._compares:
             _patience.in_thread(start)
             self._compares = False
@@ -171,14 +175,17 @@ class Session:
         )
         return lambda: _library.call("casync_session_submit", *arguments)
 
-    def _submit_each(self, ids, addresses, sizes, numbers, done):
+    def _submit_each(self, ids, addresses, sizes, numbers, done, stream):
         submissions = (_library.Submission * max(len(ids), 1))()
         keys = []
         for slot, id, address, size in zip(submissions, ids, addresses, sizes):
-            keys.append(self._calls.add(done, id))
             slot.struct_size = ctypes.sizeof(_library.Submission)
-            slot.gradient, slot.device, slot.data, slot.bytes = id, _library.CPU, address, size
-            slot.done, slot.user = self._calls.function, keys[-1]
+            slot.gradient, slot.data, slot.bytes = id, address, size
+            slot.device = _library.CUDA if self._on_gpu else _library.CPU
+            slot.stream = stream
+            if done is not None:
+                keys.append(self._calls.add(done, id))
+                slot.done, slot.user = self._calls.function, keys[-1]
 
         def start():
             try:

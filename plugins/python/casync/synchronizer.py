@@ -53,9 +53,9 @@ class Synchronizer:
     def name_of(self, identity):
         return self._declared[identity][0]
 
-    def submit(self, ids, addresses, owner=None, done=None):
+    def submit(self, ids, addresses, owner=None, done=None, stream=None):
         """Starts averaging gradients in place; `addresses` of contiguous memory that `owner` keeps alive. Returns a
-        Handle for each. With done(id, error), see Session.submit_memory. A gradient that is already on its way in this
+        Handle for each. With done(id, error) and a stream, see Session.submit_memory. A gradient that is already on its way in this
         step raises InvalidArgument with its name, and nothing is started."""
         for identity in ids:
             if identity in self._submitted:
@@ -64,17 +64,17 @@ class Synchronizer:
                     "accumulate before you submit"
                 )
         sizes = [self._declared[identity][1] for identity in ids]
-        handles = self.session.submit_memory(ids, addresses, sizes, owner, done)
+        handles = self.session.submit_memory(ids, addresses, sizes, owner, done, stream)
         self._submitted.update(zip(ids, handles))
         return handles
 
-    def submit_bucket(self, ids, address, owner=None, done=None):
+    def submit_bucket(self, ids, address, owner=None, done=None, stream=None):
         """The same for gradients that lie one after another in one buffer."""
         addresses = []
         for identity in ids:
             addresses.append(address)
             address += self._declared[identity][1]
-        return self.submit(ids, addresses, owner, done)
+        return self.submit(ids, addresses, owner, done, stream)
 
     @property
     def submitted(self):

@@ -4,22 +4,23 @@
 #include "runtime/device/cuda/cuda_device.h"
 
 #include "runtime/device/cuda/factory.h"
+#include "tests/compll/cuda/emulated/driver.h"
 #include "tests/conformance/device_conformance.h"
-#include "tests/runtime/session/emulated_gpu.h"
+#include "tests/runtime/session/gpu.h"
 
 namespace casync::test {
 
 namespace emulated = compll::emulated;
 
 TEST_CASE("cuda device: conforms") {
-  const auto device = std::move(open_emulated("cuda:0")).value();
+  const auto device = std::move(open_gpu("cuda:0")).value();
   CHECK(device->name() == "cuda:0");
   check_device(*device);
 }
 
 TEST_CASE("cuda device: whose memory it is") {
   emulated::set_device_count(2);
-  const auto first = std::move(open_emulated("cuda:0")).value(), second = std::move(open_emulated("cuda:1")).value();
+  const auto first = std::move(open_gpu("cuda:0")).value(), second = std::move(open_gpu("cuda:1")).value();
   emulated::set_device_count(1);
   const auto memory = std::move(second->allocate(64, Memory::kDevice)).value();
   CHECK(first->check(memory->device()).text() ==
@@ -31,7 +32,7 @@ TEST_CASE("cuda device: whose memory it is") {
 }
 
 TEST_CASE("cuda device: an event carries the failure of a kernel before it, and everything refuses from then on") {
-  const auto device = std::move(open_emulated("cuda:0")).value();
+  const auto device = std::move(open_gpu("cuda:0")).value();
   DeviceUnderTest on(*device);
   emulated::break_device();
   const std::string fault = "an illegal memory access was encountered (CUDA 700)";
@@ -42,7 +43,7 @@ TEST_CASE("cuda device: an event carries the failure of a kernel before it, and 
 }
 
 TEST_CASE("cuda device: no memory is an error that says how much was asked for") {
-  const auto device = std::move(open_emulated("cuda:0")).value();
+  const auto device = std::move(open_gpu("cuda:0")).value();
   emulated::set_device_memory(1000);
   const Status status = device->allocate(1001, Memory::kDevice).status();
   emulated::set_device_memory(~std::size_t{0} / 2);

@@ -4,7 +4,8 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "tests/runtime/session/emulated_gpu.h"
+#include "tests/compll/cuda/emulated/driver.h"
+#include "tests/runtime/session/gpu.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/support/ranks.h"
 
@@ -18,7 +19,7 @@ namespace emulated = compll::emulated;
 std::function<void(SessionOptions&)> device_codec(const std::string& name) {
   return [name](SessionOptions& options) {
     options.codec = CodecChoice{name, {}};
-    on_emulated(options);
+    on_gpu(options);
   };
 }
 
@@ -89,12 +90,12 @@ TEST_CASE("session on a GPU: what it does not do yet is refused by name") {
   std::ofstream(directory.path() + "/plan.txtpb") << "version: 1 staleness: 1";
   const std::string stale = opened([&](SessionOptions& options) {
     options.plan_file = directory.path() + "/plan.txtpb";
-    on_emulated(options);
+    on_gpu(options);
   });
   CHECK_THAT(stale, Catch::Contains("Unimplemented: a session on cuda:0 has no staleness yet"));
   const std::string records = opened([&](SessionOptions& options) {
     options.record_directory = directory.path();
-    on_emulated(options);
+    on_gpu(options);
   });
   CHECK_THAT(records, Catch::Contains("Unimplemented: a session on cuda:0 records no model yet"));
 }
@@ -123,7 +124,7 @@ TEST_CASE("session on a GPU: ranks on different kinds of devices do not begin") 
   const std::string complaints = with_sessions(
       2,
       [](SessionOptions& options) {
-        if (*options.launch.rank == 1) on_emulated(options);
+        if (*options.launch.rank == 1) on_gpu(options);
       },
       [](Session&, RankContext&) -> std::string { return "it opened"; });
   CHECK_THAT(complaints, Catch::Contains("kind of device") && Catch::Contains("cpu") && Catch::Contains("cuda"));

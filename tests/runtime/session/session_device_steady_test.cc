@@ -7,7 +7,9 @@
 #include <map>
 #include <thread>
 
-#include "tests/runtime/session/emulated_gpu.h"
+#include "tests/compll/cuda/emulated/driver.h"
+#include "tests/compll/cuda/emulated/streams.h"
+#include "tests/runtime/session/gpu.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/support/ranks.h"
 
@@ -40,7 +42,7 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
         2,
         [&](SessionOptions& options) {
           options.codec = CodecChoice{name, {}};
-          on_emulated(options);
+          on_gpu(options);
         },
         [&](Session& session, RankContext& context) -> std::string {
           Program program;
@@ -85,7 +87,7 @@ TEST_CASE("session on a GPU: submit waits for nothing, and the reduction for wha
       2,
       [](SessionOptions& options) {
         options.codec = CodecChoice{"none", {}};
-        on_emulated(options);
+        on_gpu(options);
       },
       [&](Session& session, RankContext& context) -> std::string {
         Program program;
@@ -106,8 +108,9 @@ TEST_CASE("session on a GPU: submit waits for nothing, and the reduction for wha
         if (!handles) return handles.status().text();
         const auto until = after(Seconds(20));
         while (emulated::calls("cuStreamWaitEvent") == waits && Clock::now() < until) std::this_thread::yield();
-        if (session.done((*handles)[0])) return "done before the gradient was written";
+        const bool early = session.done((*handles)[0]);
         gate.open = true;
+        if (early) return "done before the gradient was written";
         if (Status status = session.wait((*handles)[0], -1); !status) return status.text();
         results[context.rank] = program.read(floats);  // by a stream that waits for nothing
         return session.step().status().is_ok() ? "" : "step";
@@ -115,4 +118,51 @@ TEST_CASE("session on a GPU: submit waits for nothing, and the reduction for wha
   CHECK(complaints == "");
   CHECK(results[0] == average(2, 500, 1));
   CHECK(results[1] == average(2, 500, 1));
+}
+
+TEST_CASE("session on a GPU: a larger gradient is taken in while others are under way") {
+  std::barrier meet(2);
+  std::vector<float> results[2][2];
+  const std::string complaints = with_sessions(
+      2,
+      [](SessionOptions& options) {
+        options.codec = CodecChoice{"none", {}};
+        on_gpu(options);
+      },
+      [&](Session& session, RankContext& context) -> std::string {
+        Program program;
+        std::vector<GradientId> ids = {*declare(session, "small", 100)};
+        std::vector<Program::Floats> floats;
+        floats.push_back(program.floats(100));
+        floats.push_back(program.floats(30000));
+        for (std::uint32_t step = 0; step < 3; ++step) {
+          meet.arrive_and_wait();
+          if (step == 1) emulated::hold_streams();
+          meet.arrive_and_wait();
+          for (std::size_t i = 0; i < (step == 0 ? 1u : 2u); ++i) {
+            if (i == ids.size()) ids.push_back(*declare(session, "large", 30000));
+            program.write(floats[i], contribution(context.rank, floats[i].count, step));
+            const Submission one = program.submission(ids[i], floats[i]);
+            const auto handles = session.submit({&one, 1});
+            if (!handles) return handles.status().text();
+          }
+          meet.arrive_and_wait();
+          // Until the progress threads have come to the declaration: they look for what is under way.
+          const std::uint64_t looks = emulated::calls("cuEventQuery");
+          const auto until = after(Seconds(1));
+          while (step == 1 && emulated::calls("cuEventQuery") < looks + 300 && Clock::now() < until) {
+            std::this_thread::yield();
+          }
+          meet.arrive_and_wait();
+          emulated::release_streams();
+          if (const auto done = session.step(); !done) return done.status().text();
+        }
+        for (std::size_t i = 0; i < 2; ++i) results[context.rank][i] = program.read(floats[i]);
+        return "";
+      });
+  CHECK(complaints == "");
+  for (const auto& rank : results) {
+    CHECK(rank[0] == average(2, 100, 2));
+    CHECK(rank[1] == average(2, 30000, 2));
+  }
 }

@@ -21,7 +21,7 @@ class Flight:
     handles: list
     buffer: torch.Tensor
     last: bool  # of this backward pass: the session's step ends with it
-    future: torch.futures.Future = dataclasses.field(default_factory=torch.futures.Future)
+    future: torch.futures.Future
     landed: threading.Event = dataclasses.field(default_factory=threading.Event)
     error: "BaseException | None" = None
     step: object = None  # the StepResult, of the last bucket

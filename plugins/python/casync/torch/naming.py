@@ -38,3 +38,8 @@ def dtype_name(tensor, of):
     if tensor.dtype not in _DTYPES:
         raise errors.InvalidArgument(f"{of} is {tensor.dtype}; can be {', '.join(map(str, _DTYPES))}")
     return _DTYPES[tensor.dtype]
+
+
+def stream_of(device):
+    """The stream in which this thread's work on `device` is queued, as a number of its driver; None on the CPU."""
+    return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None

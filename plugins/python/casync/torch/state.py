@@ -23,7 +23,8 @@ class State:
     cannot be is refused here (InvalidArgument).
 
     Names come from `named_parameters`, else from the DDP module that holds this state. A failure of the session is
-    raised by backward(), on the thread that called it. With a plan's `local_sgd`, follow(optimizer) once.
+    raised by backward(), on the thread that called it. With a plan's `local_sgd`, follow(optimizer) once. The session
+    is on the device of the first bucket.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class State:
         self._named_parameters = None if named_parameters is None else list(named_parameters)
         self._process_group = process_group
         self._options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
+        self._device = None  # of the gradients, once the first bucket has told
         self._trained = []  # (name, parameter)
         self._ids = {}  # id(parameter) -> (gradient id, name)
         self._dtype = {}
@@ -67,7 +69,8 @@ class State:
             self._open(buffer, parameters)
         if self._synchronizer.session.exchanged != "gradients":
             return self._stay(buffer, bucket.is_last())
-        flight = Flight(self._submit(buffer, parameters), buffer, bucket.is_last())
+        future = torch.futures.Future(devices=[buffer.device]) if buffer.is_cuda else torch.futures.Future()
+        flight = Flight(self._submit(buffer, parameters), buffer, bucket.is_last(), future)
         if not self._flights:
             self._begin = time.monotonic()
             self._in_backward = self._wait_after_backward()
@@ -129,6 +132,7 @@ class State:
         group = self._process_group
         if group is None and ddp is not None:
             group = ddp.process_group
+        self._device = self._device or buffer.device
         synchronizer = self._join(group)
         # A compressing wrapper around the hook changes every bucket's dtype, so the first bucket tells for all.
         wrapped = buffer.dtype != parameters[0].dtype
@@ -142,7 +146,8 @@ class State:
             self._load(self._to_load)
 
     def _join(self, group):
-        return Synchronizer(store=launch.find_store(self._options["timeout"], group), **self._options)
+        device = None if self._device is None else str(self._device)
+        return Synchronizer(store=launch.find_store(self._options["timeout"], group), device=device, **self._options)
 
     def synchronizer(self):
         """The session's Synchronizer, for hooks other than DDP's. The first call is collective: it opens the session."""
@@ -176,6 +181,8 @@ class State:
 
     def _stay(self, buffer, last):
         """A bucket of a step that exchanges no gradients: they stay as this rank has them."""
+        if buffer.is_cuda:
+            raise errors.Unavailable("local_sgd exchanges parameters in memory of the CPU: leave it out of the plan")
         if self._local is None:
             self._begin_local()
         if self._local.has_gradients:
@@ -191,8 +198,10 @@ class State:
     def _check(self, buffer, parameters):
         if buffer.is_sparse:
             raise errors.InvalidArgument("a bucket is sparse: use Embedding(sparse=False)")
-        if buffer.device.type != "cpu":
-            raise errors.Unavailable(f"a bucket is on {buffer.device}: this build synchronizes memory of the CPU")
+        if buffer.device.type not in ("cpu", "cuda"):
+            raise errors.Unavailable(f"a bucket is on {buffer.device}, expected the CPU or a GPU of CUDA")
+        if self._device is not None and buffer.device != self._device:
+            raise errors.InvalidArgument(f"a bucket is on {buffer.device}, and the session is on {self._device}")
         if self._flights and self._flights[-1].last:
             raise errors.Error("the backward pass before this one did not end: its error was caught and dropped")
 
@@ -212,7 +221,7 @@ class State:
                     f"gradient {name} comes as {buffer.dtype}, and was {self._dtype[id(parameter)]} before"
                 )
             ids.append(identity)
-        return self._synchronizer.submit_bucket(ids, buffer.data_ptr(), buffer)
+        return self._synchronizer.submit_bucket(ids, buffer.data_ptr(), buffer, stream=naming.stream_of(buffer.device))
 
     def _wait_after_backward(self):
         """False outside of a backward pass, where DDP's join() lets a rank without data take part with zeros."""

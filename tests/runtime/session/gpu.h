@@ -9,31 +9,27 @@
 #include <vector>
 
 #include "compll/cuda/context_scope.h"
-#include "runtime/device/cuda/cuda_device.h"
+#include "compll/cuda/driver_api.h"
+#include "runtime/device/device.h"
 #include "runtime/session/session.h"
-#include "tests/compll/cuda/emulated/driver.h"
 
 namespace casync::test {
 
-/// The emulated driver's first device, or that of `name`.
-inline Result<std::unique_ptr<runtime::Device>> open_emulated(const std::string& name) {
-  const auto no_code = [](const compll::CudaCodecText&, const std::string&) -> Result<std::vector<std::string>> {
-    return std::vector<std::string>{"no machine code"};
-  };
-  const int index = name.ends_with(":1") ? 1 : 0;
-  return runtime::make_cuda_device(compll::emulated::driver(), index, no_code);
-}
+/// The driver and the device that tests run on: emulated (emulated_gpu.cc), or this machine's (real_gpu.cc).
+const compll::DriverApi& gpu_driver();
+/// The device of this name, "cuda:0" or "cuda:1".
+Result<std::unique_ptr<runtime::Device>> open_gpu(const std::string& name);
 
 /// Makes sessions open on it.
-inline void on_emulated(runtime::SessionOptions& options) {
+inline void on_gpu(runtime::SessionOptions& options) {
   options.device = "cuda:0";
-  options.open_device = open_emulated;
+  options.open_device = open_gpu;
 }
 
 /// A program's part on a device: memory of gradients, and the stream that writes them.
 class Program {
  public:
-  explicit Program(const std::string& name = "cuda:0") : device_(std::move(open_emulated(name)).value()) {
+  explicit Program(const std::string& name = "cuda:0") : device_(std::move(open_gpu(name)).value()) {
     context([&](const auto& api) { api.make_stream(&stream_, compll::DriverApi::kNonBlocking, 0); });
   }
   ~Program() {
@@ -72,7 +68,7 @@ class Program {
 
   template <class Call>
   void context(const Call& call) {
-    const auto& api = compll::emulated::driver();
+    const auto& api = gpu_driver();
     void* context = nullptr;
     api.retain_context(&context, 0);
     const compll::ContextScope scope(api, context);

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of processes on a GPU, which the emulated driver is: kernels named by NVRTC's cubins, messages over UCX."""
+
+import emulated_gpu
+import numpy
+import pytest
+import ranks
+
+import casync
+
+SHAPES = {"weight": (70, 130), "bias": (3,)}
+
+
+def gradients(rank, step):
+    generator = numpy.random.default_rng([rank, step])
+    return {name: generator.standard_normal(shape).astype(numpy.float32) for name, shape in SHAPES.items()}
+
+
+def results(rank, codec, device):
+    """All results of three steps, and the state."""
+    found = []
+    with casync.Session(codec=codec, device=device) as session:
+        ids = {name: session.declare(name, shape) for name, shape in SHAPES.items()}
+        gpu = emulated_gpu.Gpu() if device else None
+        for step in range(3):
+            arrays = gradients(rank, step)
+            if device is None:
+                handles = [session.submit(ids[name], arrays[name]) for name in SHAPES]
+            else:
+                addresses = [gpu.array(arrays[name]) for name in SHAPES]
+                sizes = [arrays[name].nbytes for name in SHAPES]
+                handles = session.submit_memory(list(ids.values()), addresses, sizes, arrays, stream=gpu.stream.value)
+            for handle in handles:
+                handle.wait()
+            assert session.step()
+            found += [gpu.read(a, s) for a, s in zip(addresses, SHAPES.values())] if device else list(arrays.values())
+        state = session.state_dict()
+    return found, {name: numpy.asarray(one["residual"]) for name, one in state["gradients"].items()}
+
+
+@emulated_gpu.needed
+@pytest.mark.parametrize("codec", ["none", "int4", "topk"])
+def test_a_gpu_gives_the_bytes_of_the_cpu(codec):
+    env = emulated_gpu.environment()
+    on_gpu = ranks.values(__file__, "results", 2, env=env, codec=codec, device="cuda:0")
+    on_cpu = ranks.values(__file__, "results", 2, codec=codec, device=None)
+    for (gpu, gpu_state), (cpu, cpu_state) in zip(on_gpu, on_cpu):
+        assert [one.tobytes() for one in gpu] == [one.tobytes() for one in cpu]
+        assert gpu_state.keys() == cpu_state.keys()
+        for name in cpu_state:
+            assert gpu_state[name].tobytes() == cpu_state[name].tobytes()
+
+
+def open_on(rank, device):
+    casync.Session(codec="none", device=device)
+
+
+@emulated_gpu.needed
+def test_a_driver_without_a_device_is_said():
+    env = {**emulated_gpu.environment(), "EMULATED_DEVICES": "0"}
+    (outcome,) = ranks.outcomes(__file__, "open_on", 1, env=env, device="cuda")
+    assert outcome.error == "Unavailable" and "no CUDA-capable device is detected" in outcome.message
+
+
+def test_a_device_that_is_none():
+    (outcome,) = ranks.outcomes(__file__, "open_on", 1, device="tpu")
+    assert outcome.error == "InvalidArgument" and "device `tpu`, expected cpu, cuda or cuda:0" in outcome.message
+
+
+def host_array(rank):
+    with casync.Session(codec="none", device="cuda:0") as session:
+        identity = session.declare("weight", (5,))
+        array = numpy.zeros(5, numpy.float32)
+        session.submit(identity, array)
+
+
+@emulated_gpu.needed
+def test_an_array_of_the_cpu_is_refused():
+    (outcome,) = ranks.outcomes(__file__, "host_array", 1, env=emulated_gpu.environment())
+    assert outcome.error == "InvalidArgument"
+    assert "gradient weight: its memory is the host's, and the session is on cuda:0" in outcome.message

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The communication hook with buckets on a GPU, where there is none: torch's side is what a build with CUDA answers."""
+
+import types
+
+import pytest
+import torch
+
+from casync import errors
+from casync.torch import naming, state
+
+PARAMETERS = [torch.nn.Parameter(torch.zeros(3, 2)), torch.nn.Parameter(torch.zeros(5))]
+NAMED = [("weight", PARAMETERS[0]), ("bias", PARAMETERS[1])]
+
+
+class Buffer:
+    """A flat tensor on a GPU, as far as the hook looks at it."""
+
+    dtype, is_sparse, is_cuda = torch.float32, False, True
+
+    def __init__(self, device="cuda:0"):
+        self.device = torch.device(device)
+
+    def data_ptr(self):
+        return 0x7000
+
+
+class Bucket:
+    def __init__(self, buffer):
+        self._buffer = buffer
+
+    def buffer(self):
+        return self._buffer
+
+    def parameters(self):
+        return PARAMETERS
+
+    def is_last(self):
+        return True
+
+
+class Recorder:
+    """Stands for a Synchronizer: notes how it was opened and what was submitted."""
+
+    last = None
+
+    def __init__(self, **options):
+        Recorder.last, self.options, self.submitted = self, options, []
+        self.session = types.SimpleNamespace(exchanged="gradients")
+
+    def declare(self, name, shape, dtype, position):
+        return position
+
+    def submit_bucket(self, ids, address, owner, stream):
+        self.submitted.append((ids, address, owner, stream))
+        return [types.SimpleNamespace(wait=lambda hidden=False: None) for _ in ids]
+
+    def end_step(self):
+        return True
+
+    def close(self):
+        pass
+
+
+class FutureOf(torch.futures.Future):
+    """A future of a build with CUDA keeps the devices that it was made for."""
+
+    def __init__(self, devices=()):
+        super().__init__()
+        self.devices = list(devices)
+
+    def set_result(self, value):
+        self.given = value
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.setattr(state, "Synchronizer", Recorder)
+    monkeypatch.setattr(state.launch, "find_store", lambda *_: None)
+    monkeypatch.setattr(torch.futures, "Future", FutureOf)
+    streams = {torch.device("cuda:0"): 77, torch.device("cuda:1"): 78}
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda d: types.SimpleNamespace(cuda_stream=streams[d]))
+
+
+def test_a_bucket_goes_with_its_stream_and_its_future_with_the_device(gpu):
+    hook = state.State(codec="int4", named_parameters=NAMED)
+    buffer = Buffer("cuda:1")
+    future = hook.reduce(Bucket(buffer))
+    assert future.devices == [torch.device("cuda:1")]
+    assert future.given is buffer
+    assert Recorder.last.options["device"] == "cuda:1"
+    assert Recorder.last.submitted == [([0, 1], 0x7000, buffer, 78)]
+    hook.close()
+
+
+def test_buckets_of_two_devices_are_refused(gpu):
+    hook = state.State(codec="int4", named_parameters=NAMED)
+    hook.reduce(Bucket(Buffer("cuda:0")))
+    with pytest.raises(errors.InvalidArgument, match="a bucket is on cuda:1, and the session is on cuda:0"):
+        hook.reduce(Bucket(Buffer("cuda:1")))
+    hook.close()
+
+
+def test_a_bucket_of_neither_cpu_nor_cuda_is_refused(gpu):
+    with pytest.raises(errors.Unavailable, match="a bucket is on meta"):
+        state.State(codec="int4", named_parameters=NAMED).reduce(Bucket(Buffer("meta")))
+
+
+def test_local_sgd_is_refused_by_name(gpu):
+    hook = state.State(codec="int4", named_parameters=NAMED)
+    hook.reduce(Bucket(Buffer()))
+    Recorder.last.session.exchanged = "nothing"
+    with pytest.raises(errors.Unavailable, match="local_sgd"):
+        hook.reduce(Bucket(Buffer()))
+    hook.close()
+
+
+def test_memory_of_the_cpu_has_no_stream():
+    assert naming.stream_of(torch.device("cpu")) is None
