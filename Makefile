@@ -38,10 +38,12 @@ demo:  ## train a model with four ranks, uncompressed and compressed, and compar
 
 bench:  ## codecs, control path, all-reduce and training steps beside the peers (root; ARGS= of the last: --help)
 	@$(MAKE) --no-print-directory build PRESET=release \
-	  TARGETS="$(RUNNABLE) codecs_bench control_path_bench peer_mpi"
+	  TARGETS="$(RUNNABLE) codecs_bench control_path_bench control_scale_bench peer_mpi"
 	@taskset -c 1 build/release/bin/codecs_bench
 	@$(BENCH_PYTHON) tests/bench/codecs/eager.py
 	@build/release/bin/control_path_bench
+	@build/release/bin/control_scale_bench
+	@build/release/bin/control_scale_bench memory
 	@$(BENCH_PYTHON) tests/bench/all_reduce/run.py
 	@$(BENCH_PYTHON) tests/bench/ddp_step/run.py $(ARGS)
 	-@$(BENCH_PYTHON) tests/bench/ddp_step/planned.py build/release

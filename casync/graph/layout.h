@@ -17,7 +17,7 @@ inline constexpr Bytes kSlotAlignment = 64;
 struct SizeClass {
   Bytes slot_bytes = 0;  ///< a multiple of kSlotAlignment
   std::size_t slots = 0;
-  Bytes first = 0;  ///< where slot 0 starts in the arena
+  Bytes first = 0;  ///< start of slot 0 in the arena
   bool operator==(const SizeClass&) const = default;
 };
 

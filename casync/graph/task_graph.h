@@ -15,12 +15,12 @@ namespace casync {
 struct Buffer {
   Slice slice;
   Hop hop = Hop::kFirst;
-  std::uint32_t partition = 0;  ///< which one: what messages, timelines and errors call it
+  std::uint32_t partition = 0;  ///< partition number, as messages, timelines and errors show it
 
   bool operator==(const Buffer&) const = default;
 };
 
-/// What one rank does for one gradient in one step: tasks and the order between them. Immutable once built;
+/// The tasks of one rank for one gradient in one step, and the order between them. Immutable once built;
 /// ids are indices, so a graph copies, compares and prints as plain data.
 class TaskGraph {
  public:
@@ -33,7 +33,7 @@ class TaskGraph {
   std::span<const TaskId> successors(TaskId task) const;
   int predecessors(TaskId task) const { return predecessors_[index(task)]; }
 
-  /// How many tasks read or write `buffer`; when all of them are done its memory can serve another.
+  /// Number of tasks that read or write `buffer`; when all of them are done its memory can serve another buffer.
   int uses(BufferId buffer) const { return uses_[index(buffer)]; }
 
   static std::size_t index(TaskId id) { return static_cast<std::size_t>(id); }
@@ -57,7 +57,7 @@ class TaskGraph {
 };
 
 /// Collects tasks; edges follow from the buffers: a reader waits for the task that wrote what it reads,
-/// whichever of the two was added first. Builds whatever it is told: what is wrong with it, validate() says.
+/// whichever of the two was added first. Builds any graph without checking it; validate() reports the errors.
 class TaskGraph::Builder {
  public:
   BufferId buffer(Buffer buffer);

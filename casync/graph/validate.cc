@@ -148,7 +148,7 @@ class Inspection {
     return Status::ok();
   }
 
-  // As a contribution, and once more in a sum: what a codec keeps of each is in one place.
+  // A contribution is encoded once, and a sum once more: the codec keeps the residual of each in one place.
   Status elements_are_encoded_once() const {
     std::vector<std::pair<Slice, std::size_t>> encoded, merged;
     for (std::size_t t = 0; t < size(); ++t) {
@@ -216,8 +216,8 @@ class Inspection {
     return std::nullopt;
   }
 
-  // Whoever reads elements must have been waited for before they change, on this rank's own word and not because
-  // some other rank's messages happen to imply it.
+  // Every reader of elements must have been waited for before they change, by this rank's own edges and not because
+  // another rank's messages happen to imply the order.
   Status elements_are_read_before_they_change() const {
     std::vector<std::vector<std::size_t>> before(size());
     for (std::size_t t = 0; t < size(); ++t) {
@@ -237,7 +237,7 @@ class Inspection {
     return Status::ok();
   }
 
-  // Sends of what was made from them among these: the code of an identity codec lies in the gradient's own memory.
+  // Includes sends of what was made from the elements: the code of an identity codec lies in the gradient's own memory.
   std::vector<std::pair<Slice, std::size_t>> readers_by_position() const {
     std::vector<std::pair<Slice, std::size_t>> readers;
     for (std::size_t t = 0; t < size(); ++t) {

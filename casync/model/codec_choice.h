@@ -25,7 +25,7 @@ struct CodecChoice {
 /// InvalidArgument: no name, no "key=number" after the colon, a key twice, a number that is not finite.
 Result<CodecChoice> parse_codec_choice(std::string_view text);
 
-/// And back: the shortest text that reads as the same choice.
+/// The other way: the shortest text that reads as the same choice.
 std::string text_of(const CodecChoice& choice);
 
 }  // namespace casync

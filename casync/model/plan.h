@@ -21,19 +21,19 @@ struct WarmUpFrom {
   bool operator==(const WarmUpFrom&) const = default;
 };
 
-/// What a default, a rule or an entry says. Unset: what the next weaker source says.
+/// The fields of a default, a rule or an entry. An unset field takes its value from the next weaker source.
 struct Choice {
   std::optional<CodecChoice> codec;
   std::optional<CodecChoice> second_hop;  ///< codec of the merged result; unset: the same as `codec`
   std::optional<StrategyKind> strategy;
-  std::optional<Bytes> partition_bytes;  ///< of the gradient in memory, not on the wire
+  std::optional<Bytes> partition_bytes;  ///< measured on the gradient in memory, not on the wire
   std::optional<int> partitions;         ///< an exact number, stronger than partition_bytes
   std::optional<int> priority;
   std::optional<std::uint32_t> warm_up_steps;
   std::optional<WarmUpFrom> warm_up_from = std::nullopt;
-  // What the planner is to stay within: who sets one of these and no codec leaves the codec to it.
+  // Limits for the planner: a source that sets one of these and no codec leaves the codec to the planner.
   std::optional<double> max_error;   ///< squared error over squared values, on each hop, of any codec it chooses
-  std::vector<CodecChoice> allowed;  ///< it chooses one of these, or none; empty: nothing said
+  std::vector<CodecChoice> allowed;  ///< the planner chooses one of these, or none; empty: no restriction
 };
 
 /// Applies to each gradient whose whole name matches `match` (* any text, ? one character). First match wins.
@@ -48,37 +48,37 @@ struct Entry {
   Choice choice;
 };
 
-/// What a plan says it was made for; unset fields say nothing.
+/// The setup that a plan says it was made for; unset fields say nothing.
 struct World {
   std::optional<int> ranks;
   std::optional<int> nodes;
   std::string profile_digest;
 };
 
-/// What its planner expects of a step with this plan where it was made for.
+/// The planner's prediction for a step with this plan in the setup that it was made for.
 struct Prediction {
   double step_s = 0;
-  double training_s = 0;  ///< of which forward and backward pass, alone
+  double training_s = 0;  ///< the part of step_s that forward and backward pass take alone
   double encode_s = 0, merge_s = 0, decode_s = 0;
 
   bool operator==(const Prediction&) const = default;
 };
 
-/// When ranks exchange, and what.
+/// The steps in which ranks exchange, and what they exchange.
 struct SyncMode {
   /// Local SGD: from step `from_step` on, ranks exchange by how much their parameters have moved since they last were
   /// the same, and only in the last of each `every` steps. Before it every step exchanges gradients, uncompressed, so
   /// that no codec's memory of gradients is left for what comes after. 0: every step exchanges gradients.
   std::uint32_t every = 0;
   std::uint32_t from_step = 0;
-  /// So many steps later a step's result is applied: 0 or 1. Never with local SGD.
+  /// Number of steps after which a step's result is applied: 0 or 1. Never with local SGD.
   std::uint32_t staleness = 0;
 
   bool is_local() const { return every > 0; }
   bool operator==(const SyncMode&) const = default;
 };
 
-/// What is exchanged in a step. Numbers as in plugins/c_api/casync.h.
+/// The data that ranks exchange in a step. Numbers as in plugins/c_api/casync.h.
 enum class Exchanged : std::uint8_t { kGradients, kNothing, kDifferences };
 
 inline Exchanged exchanged_in(const SyncMode& mode, std::uint32_t step) {
@@ -99,7 +99,7 @@ struct Plan {
   SyncMode mode;
 };
 
-/// What happens to one gradient, complete.
+/// The complete decision for one gradient.
 struct Decision {
   CodecChoice codec;
   CodecChoice second_hop;

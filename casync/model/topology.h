@@ -11,14 +11,14 @@
 
 namespace casync {
 
-/// Who takes part: ranks 0 .. ranks - 1, and the node each one runs on.
+/// The ranks that take part: 0 .. ranks - 1, and the node that each one runs on.
 struct Topology {
   int ranks = 1;
   std::vector<int> node_of;  ///< one entry per rank, numbered from 0 in the order of first ranks; empty: all on one
 
   static Topology flat(int ranks) { return {ranks, {}}; }
 
-  /// From the name of each rank's node.
+  /// Builds the topology from the name of each rank's node.
   static Topology of(std::span<const std::string> nodes) {
     Topology topology{static_cast<int>(nodes.size()), {}};
     std::vector<std::string> known;

@@ -28,7 +28,7 @@ inline std::vector<Node> nodes_of(std::span<const int> node_of, int ranks) {
   return nodes;
 }
 
-/// Who merges a node's contributions to the partition whose turn it is: its ranks take turns.
+/// The rank that merges its node's contributions to the partition of this turn: the ranks of a node take turns.
 inline Rank delegate(const Node& node, std::size_t turn) { return node[turn % node.size()]; }
 
 /// The node whose delegate owns the partition. A round of as many turns as the largest node has ranks begins one node

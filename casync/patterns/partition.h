@@ -7,13 +7,13 @@
 
 namespace casync {
 
-/// Where partitions of at least kAlignedPartition elements begin: multiples of this, so that float32 starts on
+/// Partitions of at least kAlignedPartition elements begin at multiples of this, so that float32 starts on
 /// cache lines and codecs' blocks are whole.
 inline constexpr Elements kPartitionAlignment = 64;
-/// Below this the rounding would make partitions noticeably unequal (by more than one part in 16).
+/// In smaller partitions the rounding would make sizes noticeably unequal (by more than one part in 16).
 inline constexpr Elements kAlignedPartition = 16 * kPartitionAlignment;
 
-/// Partitions begin at multiples of so many elements.
+/// The unit of partition sizes: partitions begin at multiples of so many elements.
 constexpr Elements partition_unit(Elements elements, std::size_t partitions) {
   return elements / partitions >= kAlignedPartition ? kPartitionAlignment : 1;
 }
@@ -28,7 +28,7 @@ constexpr Elements partition_begin(Elements elements, std::size_t partitions, st
   return std::min(begin * unit, elements);
 }
 
-/// Who merges partition `index`. Owners take turns, from the gradient's own `first_owner` on, so that the
+/// The rank that merges partition `index`. Owners take turns, from the gradient's own `first_owner` on, so that the
 /// gradients of a model load all ranks alike.
 constexpr Rank partition_owner(std::size_t index, std::size_t first_owner, int ranks) {
   return static_cast<Rank>((first_owner + index) % static_cast<std::size_t>(ranks));

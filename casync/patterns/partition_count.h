@@ -8,9 +8,9 @@
 
 namespace casync {
 
-/// Less than this is not worth a partition of its own: a round trip costs more than splitting it saves.
+/// Least bytes worth a partition of its own: with fewer, a round trip costs more than splitting saves.
 inline constexpr Bytes kLeastOwnedBytes = 64_KiB;
-/// Nor is less than this for each rank: with every partition a rank sends and receives two messages more, so the least
+/// Least partition bytes for each rank: with every partition a rank sends and receives two messages more, so the least
 /// partition grows with the group (256 KiB for 1,024 ranks). Otherwise a large model on many ranks would be tens of
 /// thousands of messages a rank and step.
 inline constexpr Bytes kLeastBytesForEachRank = 256;
@@ -18,12 +18,12 @@ inline constexpr Bytes kLeastBytesForEachRank = 256;
 constexpr Bytes least_owned_bytes(int ranks) {
   return std::max(kLeastOwnedBytes, kLeastBytesForEachRank * static_cast<Bytes>(ranks));
 }
-/// However small a plan's partition_bytes.
+/// The limit on a gradient's partitions, however small a plan's partition_bytes.
 inline constexpr int kMostPartitions = 65536;
 
-/// How many partitions a gradient of `bytes` gets: about partition_bytes each, a multiple of `ranks` once each
-/// rank can own a worthwhile one (least_owned_bytes, or partition_bytes if that is less), so that all links carry
-/// the same; below that, as many worthwhile ones as there are, at least 1. At most kMostPartitions.
+/// Returns the number of partitions for a gradient of `bytes`: about partition_bytes each, a multiple of `ranks` once
+/// each rank can own a worthwhile one (least_owned_bytes, or partition_bytes if that is less), so that all links carry
+/// the same; for smaller gradients as many worthwhile ones as there are, at least 1. At most kMostPartitions.
 /// `partition_bytes` 0 counts as 1.
 inline int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes) {
   CASYNC_CHECK(ranks >= 1);

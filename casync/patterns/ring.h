@@ -10,8 +10,8 @@ namespace casync::ring {
 constexpr Rank successor(Rank rank, int ranks) { return (rank + 1) % ranks; }
 constexpr Rank predecessor(Rank rank, int ranks) { return (rank + ranks - 1) % ranks; }
 
-/// Where `rank` stands on the way of a partition: it starts at position 0 behind the owner and reaches the
-/// owner at position ranks - 1.
+/// The position of `rank` on a partition's way around the ring: the owner's successor has position 0, the
+/// owner has position ranks - 1.
 constexpr int position(Rank rank, Rank owner, int ranks) { return (rank - owner - 1 + 2 * ranks) % ranks; }
 
 /// The rank at a position; the inverse of position().

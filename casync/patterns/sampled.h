@@ -11,7 +11,7 @@ namespace casync {
 inline constexpr std::size_t kSampledPieces = 4;
 inline constexpr Elements kSampledPiece = 4096;
 
-/// How many elements stand for a gradient where somebody asks what a codec loses of it; of a short one all.
+/// Number of sampled elements from which a codec's loss on a gradient is estimated; a short gradient is used whole.
 constexpr Elements sampled_elements(Elements elements) { return std::min(elements, kSampledPieces * kSampledPiece); }
 
 /// The first element of piece `index` of the sample. Pieces are in order, do not overlap, begin at multiples of

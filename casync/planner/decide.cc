@@ -13,12 +13,12 @@ namespace {
 
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
-/// Whether who says this leaves the codec to the planner.
+/// Returns true if this source leaves the codec to the planner.
 bool leaves_codec_open(const Choice& choice) {
   return !choice.codec && (choice.max_error.has_value() || !choice.allowed.empty());
 }
 
-// Who has a say on one gradient, strongest first.
+// The sources that apply to one gradient, strongest first.
 struct Sources {
   std::vector<const Choice*> choices;
 
@@ -32,7 +32,7 @@ struct Sources {
     choices.push_back(&plan.defaults);
   }
 
-  /// The strongest that fixes the codec, or leaves it open; null: nobody does.
+  /// The strongest source that fixes the codec or leaves it open; null: no source does.
   const Choice* deciding_codec() const {
     const auto decides = [](const Choice* choice) { return choice->codec || leaves_codec_open(*choice); };
     const auto found = std::find_if(choices.begin(), choices.end(), decides);
@@ -52,7 +52,7 @@ struct Sources {
     return otherwise;
   }
 
-  /// Who names a codec means it for both hops.
+  /// The codec of the second hop: a source that names only `codec` means it for both hops.
   std::optional<CodecChoice> fixed_second_hop() const {
     for (const Choice* choice : choices) {
       if (choice->second_hop) return choice->second_hop;
@@ -61,7 +61,7 @@ struct Sources {
     return std::nullopt;
   }
 
-  /// It is a codec's: who names another one leaves it behind.
+  /// The warm-up belongs to a codec: a stronger source that names another codec drops it.
   std::optional<WarmUpFrom> warm_up_from() const {
     for (const Choice* choice : choices) {
       if (choice->warm_up_from) return choice->warm_up_from;
@@ -87,7 +87,7 @@ std::string name_of(const Plan& plan, const Choice* source) {
   return "its entry";
 }
 
-// What is to be said about rule `at`, knowing which gradients it matches and which rule decides each of those.
+// Returns the remark about rule `at`, from the gradients that it matches and the rules that decide each of those.
 std::optional<std::string> remark_on_rule(const Plan& plan, std::size_t at, std::span<const GradientSpec> gradients) {
   std::size_t matched = 0;
   std::set<std::size_t> hidden_by;
@@ -145,7 +145,7 @@ CodecLimits codec_limits(const Plan& plan, std::string_view gradient) {
   for (const Choice* choice : sources.choices) {
     if (!limits.max_error) limits.max_error = choice->max_error;
     if (limits.is_open && limits.allowed.empty()) limits.allowed = choice->allowed;
-    if (choice == decides && !limits.is_open) break;  // what somebody weaker allows is not asked
+    if (choice == decides && !limits.is_open) break;  // weaker sources do not count
   }
   return limits;
 }

@@ -15,44 +15,44 @@
 
 namespace casync {
 
-/// What partitions measure when a plan doesn't say: small enough that encoding one overlaps sending another,
+/// Bytes of a partition if a plan doesn't say: small enough that encoding one overlaps sending another,
 /// large enough that a message's fixed cost does not show.
 inline constexpr Bytes kDefaultPartitionBytes = 1_MiB;
 
-/// Whether the whole of `name` matches `pattern`: * is any text (also none), ? one character.
+/// Returns true if the whole of `name` matches `pattern`: * is any text (also none), ? one character.
 bool matches(std::string_view pattern, std::string_view name);
 
-/// What a plan says of one gradient's codec, as far as a planner has to know. Who sets max_error or allow and no codec
-/// leaves it to the planner, whatever anybody weaker says.
+/// A plan's settings for one gradient's codec that a planner needs to know. A source that sets max_error or allow and
+/// no codec leaves the codec to the planner, whatever weaker sources say.
 struct CodecLimits {
   bool is_open = false;                   ///< left to the planner
-  std::optional<CodecChoice> codec;       ///< fixed; neither this nor is_open: nobody says anything
+  std::optional<CodecChoice> codec;       ///< fixed; neither this nor is_open: no source says anything
   std::optional<CodecChoice> second_hop;  ///< fixed for the way back
-  /// The strongest that is said; of a fixed codec, by who fixes it or somebody stronger.
+  /// The limit from the strongest source that sets one. For a fixed codec: the limit from its source or a stronger one.
   std::optional<double> max_error;
-  std::vector<CodecChoice> allowed;  ///< where it is left open: the strongest that is said; empty: all
-  std::string by;                    ///< who fixes it or leaves it open: "rule 2 `*.bias`"
+  std::vector<CodecChoice> allowed;  ///< if the codec is open: from the strongest source that sets it; empty: all
+  std::string by;                    ///< the source that fixes it or leaves it open: "rule 2 `*.bias`"
 };
 CodecLimits codec_limits(const Plan& plan, std::string_view gradient);
 
-/// Which of the fields that are decided each by itself anybody sets for this gradient.
+/// The independently decided fields that any source sets for this gradient.
 struct SaidFields {
   bool strategy = false, partitions = false, priority = false, warm_up_steps = false;
 };
 SaidFields said_fields(const Plan& plan, std::string_view gradient);
 
-/// PlanError: the plan leaves this gradient's codec to the planner, so that there is nothing to run yet. Says who left
-/// it and what to do.
+/// PlanError: the plan leaves this gradient's codec to the planner, so that there is nothing to run yet. Names the
+/// source that left it open and what to do.
 Status check_decided(const Plan& plan, std::string_view gradient);
 
 /// The complete decision for one gradient: its entry, else the first rule that matches, then the defaults, then
 /// codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own priority. Strength is per field,
-/// with pairs that speak as one: who names a codec and no second_hop means it for both hops, and without warm_up_from
-/// for all steps that are compressed; who says partition_bytes overrides a weaker source's number of partitions. A
+/// with pairs that count as one: a source that names codec and no second_hop sets both hops, and without warm_up_from
+/// all steps that are compressed; one that sets partition_bytes overrides a weaker source's number of partitions. A
 /// codec that is left to the planner is `none` here: see check_decided.
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks);
 
-/// What a user should know about a plan used with these gradients: entries and patterns that match nothing,
+/// Remarks for a user about a plan used with these gradients: entries and patterns that match nothing,
 /// rules that earlier rules always hide, a number of ranks or nodes it was not made for. One sentence each: rules, then
 /// entries, then the world, each in plan order.
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology);

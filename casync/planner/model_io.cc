@@ -36,7 +36,7 @@ void read_shape(const Placed<wire::Gradient>& from, GradientSpec& spec) {
   }
 }
 
-/// A moment of a pass, in seconds from its beginning.
+/// Reads a moment of a pass, in seconds from its beginning.
 double moment(const Placed<wire::Gradient>& from, int number, bool set, double value, double end) {
   const double at = required(from, number, set, value, 0);
   if (at <= end) return at;
@@ -65,8 +65,8 @@ TrainedGradient read_gradient(const Placed<wire::Gradient>& from, const Training
   return gradient;
 }
 
-/// Who waits for all gradients at once, as DDP does, takes them in some order within moments: then the file's order
-/// counts, which is that of the parameters.
+/// Returns true if all gradients are needed within moments, as by DDP, which waits for all at once: then the file's
+/// order counts, which is that of the parameters.
 bool needed_together(const Training& training) {
   constexpr double kAtOnce = 0.01;  // of a step
   const auto [first, last] =

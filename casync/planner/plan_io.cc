@@ -27,7 +27,7 @@ constexpr std::int64_t kLeastPartitionBytes = 1024;
 constexpr std::int64_t kMostPartitions = 65536;
 constexpr std::int64_t kMostSteps = 1'000'000'000;  // a training has fewer
 
-/// Whether it says everything; else it is refused.
+/// Returns true if `param` has a key and a finite value; else refuses it.
 bool is_whole(const Placed<wire::Param>& param) {
   if (param->key().empty()) {
     param.refuse("a param without a key, expected key: \"NAME\"");
@@ -50,7 +50,7 @@ void read_param(const Placed<wire::Param>& param, std::set<std::string_view>* ke
   choice->parameters.emplace_back(param->key(), param->value());
 }
 
-/// The codec's name, or its file as a path that is_codec_file knows.
+/// Reads the codec's name, or its file as a path that is_codec_file knows.
 std::string read_codec_name(const Placed<wire::Codec>& codec) {
   const std::string &name = codec->name(), &file = codec->file();
   if (!file.empty() && !name.empty()) {
@@ -103,7 +103,7 @@ std::optional<StrategyKind> read_strategy(const Placed<Message>& from) {
   return std::nullopt;
 }
 
-/// What the planner is to stay within.
+/// Reads the limits for the planner.
 template <class Message>
 void read_limits(const Placed<Message>& from, Choice* choice) {
   constexpr int kMaxError = Message::kMaxErrorFieldNumber;
@@ -129,7 +129,7 @@ void read_limits(const Placed<Message>& from, Choice* choice) {
   }
 }
 
-/// What Default, Rule and Gradient have in common.
+/// Reads the fields that Default, Rule and Gradient have in common.
 template <class Message>
 Choice read_choice(const Placed<Message>& from) {
   Choice choice;
@@ -202,7 +202,7 @@ void check_version(const Placed<wire::Plan>& from) {
   }
 }
 
-/// Before local SGD gradients are not compressed.
+/// Refuses warm_up_from in a plan with local SGD: gradients are not compressed until local SGD begins.
 void check_warm_up(const Placed<wire::Plan>& from, const Plan& plan) {
   const auto has_it = [](const auto& one) { return one.choice.warm_up_from.has_value(); };
   const bool any = plan.defaults.warm_up_from || std::any_of(plan.rules.begin(), plan.rules.end(), has_it) ||

@@ -62,7 +62,7 @@ Result<std::string> text_of_input(const std::string& what, const std::string& pa
   }
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return invalid_argument(what + " " + path + ": cannot be read (permissions?)");
-  // Not beyond the size just seen: the file may be growing.
+  // Reads no further than the size just seen: the file may be growing.
   std::string text(size, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(size));
   text.resize(static_cast<std::size_t>(stream.gcount()));

@@ -31,7 +31,7 @@ Result<Value> read_through_library(const char* reader, const std::string& what, 
   return value;
 }
 
-/// And the text of a value through a writer: void(&value, sizeof(Value), &text, &status).
+/// Makes the text of a value through a writer: void(&value, sizeof(Value), &text, &status).
 template <class Value>
 Result<std::string> write_through_library(const char* writer, const std::string& what, const Value& value) {
   using Writer = void(const Value*, std::size_t, std::string*, Status*);

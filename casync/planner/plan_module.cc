@@ -31,7 +31,7 @@ void read(Result<Value> (*parse)(std::string_view, std::string_view), std::strin
   }
 }
 
-/// And the other way.
+/// Writes the text of a value, the other way.
 template <class Value>
 void write(std::string (*text_of)(const Value&), const Value* value, std::size_t value_bytes, std::string* text,
            Status* status) {

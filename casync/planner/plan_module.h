@@ -11,19 +11,19 @@
 
 namespace casync {
 
-/// What libcasync_planio.so exports: parse_plan behind one C name, so that nothing of Protocol Buffers is seen
+/// The export of libcasync_planio.so: parse_plan with one C name, so that nothing of Protocol Buffers is visible
 /// from outside. `plan_bytes` is the caller's sizeof(Plan): module and caller must be of one build. Exactly one
 /// of `plan` and `status` is meaningful afterwards; throws nothing.
 using PlanReader = void(const char* text, std::size_t size, const char* source, std::size_t plan_bytes, Plan* plan,
                         Status* status);
 
-/// And the same for profiles and model descriptions.
+/// The same for profiles and model descriptions.
 using ProfileReader = void(const char* text, std::size_t size, const char* source, std::size_t profile_bytes,
                            Profile* profile, Status* status);
 using ModelReader = void(const char* text, std::size_t size, const char* source, std::size_t training_bytes,
                          Training* training, Status* status);
 
-/// And the other way: plan_text of a plan.
+/// The other way: plan_text of a plan.
 using PlanWriter = void(const Plan* plan, std::size_t plan_bytes, std::string* text, Status* status);
 using ProfileWriter = void(const Profile* profile, std::size_t profile_bytes, std::string* text, Status* status);
 

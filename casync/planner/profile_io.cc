@@ -60,7 +60,7 @@ Link read_link(const Placed<wire::Link>& from) {
   if (from->has_bytes_per_second() == (from->point_size() > 0)) {
     from.refuse("a link with both or neither of bytes_per_second and points, expected one of them");
   } else if (from->has_bytes_per_second()) {
-    // Not below a byte a second: the time of any message is finite then.
+    // At least a byte a second, so that the time of any message is finite.
     link.wire =
         Curve::affine(0, 1 / checked(from, wire::Link::kBytesPerSecondFieldNumber, from->bytes_per_second(), 1));
   } else {
@@ -96,7 +96,7 @@ void read_codecs(const Placed<wire::Profile>& from, Profile& profile) {
   }
 }
 
-/// What it does not say is as `otherwise`.
+/// Fields that the file leaves out are `otherwise`.
 Contention read_contention(const Placed<wire::Contention>& from, double otherwise) {
   Contention read = Contention::of_all(otherwise);
   const auto field = [&](int number, bool set, double value, double& to) {
@@ -157,7 +157,7 @@ void write_fan(const Fan& fan, google::protobuf::RepeatedPtrField<wire::Fan>* to
   }
 }
 
-/// One number where one says all.
+/// Writes a single number if it holds for all fields.
 void write_contention(const Contention& contention, wire::Profile* to) {
   if (contention == Contention::of_all(contention.training)) return to->set_contention(contention.training);
   wire::Contention* each = to->mutable_contended();

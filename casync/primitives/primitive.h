@@ -15,7 +15,7 @@ enum class BufferId : std::uint32_t {};
 /// A node of the graph. An index into TaskGraph::tasks().
 enum class TaskId : std::uint32_t {};
 
-/// What a buffer is encoded in: one of a decision's two codecs, or none at all.
+/// The encoding of a buffer: one of a decision's two codecs, or none at all.
 enum class Hop : std::uint8_t {
   kFirst,   ///< towards the owner
   kSecond,  ///< the merged result from it
@@ -30,7 +30,7 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// What names a message inside one gradient and step: the same on the sending and the receiving rank.
+/// The identity of a message within one gradient and step: the same on the sending and the receiving rank.
 struct MessageId {
   std::uint32_t partition = 0;
   std::uint32_t hop = 0;  ///< 0, 1, ... along the partition's way
@@ -38,7 +38,7 @@ struct MessageId {
   auto operator<=>(const MessageId&) const = default;  // NOLINT(modernize-use-nullptr): what the compiler writes
 };
 
-/// Encodes this rank's gradient elements `from` as `to` has them, feedback included.
+/// Encodes this rank's gradient elements `from` into `to`, feedback included.
 struct Encode {
   Slice from;
   BufferId to;
@@ -52,9 +52,9 @@ struct Decode {
 
 /// Adds contributions in the order listed and encodes the sum once into `to`, with the feedback of that codec.
 struct Merge {
-  /// Buffers, all of one hop but for sums; nullopt is this rank's own gradient elements, unencoded (at most once).
+  /// Buffers, all of one hop except sums; nullopt is this rank's own gradient elements, unencoded (at most once).
   std::vector<std::optional<BufferId>> contributions;
-  Slice local;  ///< the elements that a nullopt contribution means
+  Slice local;  ///< the elements that a nullopt contribution stands for
   BufferId to;
   bool last = false;  ///< every rank's contribution is in: the reduction's scale (1 / ranks) applies here
 };

@@ -5,8 +5,8 @@
 
 namespace casync {
 
-/// What no simulation can begin with. InvalidArgument, naming the field: sizes that do not fit each other, numbers that
-/// are negative or not finite, curves that fall.
+/// Returns InvalidArgument, naming the field, if the simulation cannot begin: sizes that do not fit each other, numbers
+/// that are negative or not finite, curves that fall.
 Status check_scenario(const Scenario& scenario, const SimulationOptions& options);
 
 }  // namespace casync

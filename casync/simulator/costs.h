@@ -13,28 +13,28 @@
 
 namespace casync {
 
-/// Floats that a codec which exchanges within a step takes for one gradient.
+/// Numbers of floats that a codec which exchanges within a step takes for one gradient.
 struct RoundsFacts {
   std::vector<Elements> exchanged;  ///< of each exchange
   Elements states = 0;              ///< kept from step to step
 };
 
-/// What the simulator needs to know of a codec.
+/// The simulator's description of a codec.
 struct CodecFacts {
-  std::string name;  ///< with parameters, as text_of(CodecChoice): what the profile's curves are looked up by
+  std::string name;  ///< with parameters, as text_of(CodecChoice): the key of the profile's curves
   CodecTraits traits;
   bool identity = false;               ///< its code is the gradient's own memory: nothing to encode or to decode
-  double state_bytes_per_element = 0;  ///< read and written beside the elements when encoding: residuals, momentum
-  /// Of a codec that exchanges within a step, by rows and columns; null: it encodes.
+  double state_bytes_per_element = 0;  ///< read and written besides the elements when encoding: residuals, momentum
+  /// For a codec that exchanges within a step: its facts from rows and columns; null: the codec encodes.
   std::function<RoundsFacts(Elements, Elements)> rounds = nullptr;
-  bool own = false;  ///< no codec: elements of the rank that adds them up, or their sum
+  bool own = false;  ///< no codec: elements of the rank that merges them, or their sum
 };
 using CodecFactsOf = std::function<Result<CodecFacts>(const CodecChoice&)>;
 
-/// Those of a codec with its parameters, else of that codec; empty: there are none.
+/// Returns the curves of a codec with its parameters, else of that codec; empty: there are none.
 CodecCurves curves_of(const Profile& profile, const std::string& codec);
 
-/// A codec with its prices on one machine. Where the profile has curves, they are used. Else memory is what binds:
+/// A codec with its prices on one machine. The profile's curves are used if it has any. Else memory is the limit:
 /// each operation takes the bytes that it must read and write over the memory's bandwidth.
 class CodecCosts {
  public:
@@ -43,7 +43,7 @@ class CodecCosts {
   const CodecFacts& facts() const { return facts_; }
   Bytes payload_bytes(Elements n) const;
 
-  // Seconds, the launch included; 0 where nothing is to be done.
+  // Seconds, the launch included; 0 if there is nothing to do.
   double encode(Elements n) const;
   double decode(Elements n) const;
   /// Adds n elements of each of `contributions`, encoded so, and encodes the sum with `to`. Curves are those of the
@@ -55,7 +55,7 @@ class CodecCosts {
 
  private:
   double code_bytes(Elements n) const { return static_cast<double>(n) * facts_.traits.bits_per_element / 8; }
-  /// By curves: `contributions` in all, of which so many are this rank's own.
+  /// Cost by curves: `contributions` in all, of which `own` are this rank's own.
   double merge_by(const CodecCurves& curves, Elements n, std::size_t contributions, std::size_t own) const;
   double over_memory(double bytes) const { return launch_s_ + bytes / memory_bytes_per_second_; }
 

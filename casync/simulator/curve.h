@@ -6,7 +6,7 @@
 
 namespace casync {
 
-/// Seconds by size (elements or bytes; whoever owns the curve says which): straight lines between points, the first
+/// Seconds by size (elements or bytes; the curve's owner says which): straight lines between points, the first
 /// point's seconds below it, the last line's slope beyond it. Without points it is 0 everywhere.
 struct Curve {
   struct Point {
@@ -24,7 +24,7 @@ struct Curve {
   static Curve affine(double fixed, double per_unit) { return {{{0, fixed}, {1, fixed + per_unit}}}; }
 };
 
-/// What is wrong with point `index` of `points`, given that those before it are right; empty: nothing. Sizes and
+/// Returns the error in point `index` of `points`, given that earlier points are right; empty: none. Sizes and
 /// seconds are finite and not negative, sizes ascend, and more never takes less time.
 std::string fault_of_point(const std::vector<Curve::Point>& points, std::size_t index);
 

@@ -10,7 +10,7 @@
 namespace casync {
 namespace {
 
-// Of an event's order: the wave it was pushed in, its number in there among those of its pusher, and the distance.
+// Bits of an event's order, below the wave it was pushed in: its number there among its pusher's, and the distance.
 constexpr int kNumberBits = 12, kDistanceBits = 16;
 
 constexpr const char* kVerbs[] = {"instant", "encode", "merge", "decode", "send", "recv"};
@@ -91,7 +91,7 @@ void Engine::happen(const Event& event) {
   }
 }
 
-/// For `rank`, by `pusher`, which is so many ranks before it.
+/// Pushes an event for `rank`, caused by `pusher`, which is `distance` ranks earlier.
 void Engine::push(Event::Kind kind, double time, std::uint32_t subject, std::uint32_t version, Rank pusher, Rank rank,
                   int distance) {
   RankState& own = state(pusher);
@@ -111,7 +111,7 @@ void Engine::start_ranks() {
   marked_ranks_.clear();
 }
 
-/// Messages leave last: what tasks that take no time make of each other joins them.
+/// Starts messages last: messages from tasks that take no time can then join them.
 void Engine::dispatch() {
   start_ranks();
   if (!events_.empty() && events_.next_time() == now_) return;
@@ -147,7 +147,7 @@ double Engine::slowness_of(Rank rank) const {
   return options_.slowness.empty() ? 1 : options_.slowness[static_cast<std::size_t>(rank)];
 }
 
-/// Also settles at which rates training and messages go on beside it: another codec task may follow at once. With one
+/// Also sets the rates at which training and messages go on meanwhile: another codec task may follow at once. With one
 /// processor one thread does both: messages go first when a task is over.
 void Engine::start_codec(Rank rank) {
   RankState& own = state(rank);
@@ -167,7 +167,7 @@ void Engine::start_codec(Rank rank) {
   change_rate(own.training, training_rate(rank), Event::Kind::kTraining, rank);
 }
 
-/// Of a task on the codec, beside the rank's training if that runs. What is only a task's own cost counts as encoding.
+/// The rate of a codec task, slowed by the rank's training if that runs. A task's fixed cost counts as encoding.
 double Engine::codec_rate(Rank rank, TaskVerb verb) const {
   const RankState& own = ranks_[static_cast<std::size_t>(rank)];
   if (!own.training.running) return 1;
@@ -179,14 +179,14 @@ double Engine::codec_rate(Rank rank, TaskVerb verb) const {
   }
 }
 
-/// Of messages' processor time. Training takes from it what it takes from encoding.
+/// The rate of messages' processor time. Training slows it as much as it slows encoding.
 double Engine::messages_rate(Rank rank) const {
   const RankState& own = ranks_[static_cast<std::size_t>(rank)];
   return own.training.running ? 1 / scenario_.profile.contention.encode : 1;
 }
 
-/// Codecs and messages together hold it up as much as either does: with one processor they take turns, with more of
-/// them whoever trains waits for the thread that is held up longest.
+/// Codecs and messages together slow training as much as either does: with one processor they take turns, with more of
+/// them training waits for its thread that is slowed most.
 double Engine::training_rate(Rank rank) const {
   const RankState& own = ranks_[static_cast<std::size_t>(rank)];
   return own.codec.running || own.messages.running ? 1 / scenario_.profile.contention.training : 1;
@@ -216,7 +216,7 @@ void Engine::end_codec(Rank rank) {
   complete(task);
 }
 
-/// Where tasks cost something by themselves, each goes through the codec, and a message afterwards to its port.
+/// If tasks have a cost of their own, each goes through the codec, and a message afterwards to its port.
 void Engine::make_ready(std::uint32_t task) {
   const bool costs = scenario_.profile.task_s > 0;
   switch (costs ? TaskVerb::kEncode : tasks_[task].verb) {
@@ -227,7 +227,7 @@ void Engine::make_ready(std::uint32_t task) {
   }
 }
 
-/// And everything that is over with it, without nesting: chains of instant tasks may be long.
+/// Completes a task and all that end with it, without nesting: chains of instant tasks may be long.
 void Engine::complete(std::uint32_t task) {
   done_.push_back(task);
   while (!done_.empty()) {

@@ -15,12 +15,12 @@
 namespace casync {
 
 /// One run of the simulator. All time is virtual; what happens at the same moment happens before anything new begins
-/// at that moment, so that a resource chooses among all that is ready. Of what happens to a rank at one moment, first
-/// comes what was caused first; of that, what the rank that caused it did first; of that, what comes from the nearest
-/// rank before it. So ranks that are alike do the same at the same time, whatever their names.
+/// at that moment, so that a resource chooses among all that is ready. Events of one rank at one moment are ordered
+/// by when they were caused, then by the order in which the causing rank caused them, then by the nearest causing
+/// rank before this one. So ranks that are alike do the same at the same time, whatever their names.
 class Engine {
  public:
-  /// Everything has been checked; all are borrowed.
+  /// Borrows its arguments, which have been checked.
   Engine(const Scenario& scenario, const SimulationOptions& options, const FlatTasks& flat);
 
   /// Internal: some task can never run.
@@ -36,7 +36,7 @@ class Engine {
     std::uint32_t version = 0;
   };
 
-  /// What training comes by: a gradient is ready, the backward pass ends, a gradient is needed, the step ends.
+  /// A point that training passes: a gradient is ready, the backward pass ends, a gradient is needed, the step ends.
   struct Milestone {
     enum class Kind : std::uint8_t { kReady, kBackwardEnd, kNeed, kStepEnd };
     double position = 0;  ///< seconds of training since the step began
@@ -44,13 +44,13 @@ class Engine {
     std::uint32_t gradient = 0;
   };
 
-  /// What a rank's processors have to do for a message.
+  /// Processor work of a rank for a message.
   struct MessageWork {
     enum class Kind : std::uint8_t {
       kSend,
       kReceive,
-      kAnnounced,  ///< it wants to come
-      kAnswered    ///< it may go
+      kAnnounced,  ///< a message asks its receiver
+      kAnswered    ///< the receiver has answered
     };
     std::uint32_t first = 0;  ///< task of the message
     int step = 0;             ///< of its sender
@@ -88,8 +88,8 @@ class Engine {
     double receives_until = 0;
     UrgentQueue ready;  ///< may name sends that have left fused with another
     // Kept where the link has a fan of that kind.
-    PeerCount receivers;  ///< of what waits to leave, or is leaving
-    PeerCount senders;    ///< of what arrives, or waits to
+    PeerCount receivers;  ///< of messages that wait to leave or are leaving
+    PeerCount senders;    ///< of messages that arrive or wait to
     bool dirty = false;
   };
 
@@ -148,7 +148,7 @@ class Engine {
   Rank rank_of(std::uint32_t task) const { return static_cast<Rank>(tasks_[task].run / gradients_); }
   std::uint32_t gradient_of(std::uint32_t task) const { return tasks_[task].run % gradients_; }
   Rank receiver_of(std::uint32_t send) const { return rank_of(tasks_[send].peer_task); }
-  /// From the rank at this end of a message up to the other.
+  /// Number of ranks from the rank at this end of a message up to the other.
   int distance_of(std::uint32_t message) const;
   UrgentTask urgent(std::uint32_t task);
   RankState& state(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
@@ -164,20 +164,20 @@ class Engine {
   double now_ = 0;
   std::uint64_t wave_ = 1;
   EventQueue events_;
-  std::vector<RankState> ranks_;                          // those that stand for all
+  std::vector<RankState> ranks_;                          // the ranks that stand for all
   std::vector<RunState> runs_;                            // [rank * gradients + gradient]
   std::vector<Port> ports_;                               // inside a node [rank], then between nodes
   std::unordered_map<std::uint64_t, UrgentQueue> lanes_;  // sends from one rank to another: what may fuse
-  std::vector<Rank> dirty_ranks_, marked_ranks_;          // where something may begin
+  std::vector<Rank> dirty_ranks_, marked_ranks_;          // those at which something may begin
   std::vector<std::size_t> dirty_ports_, marked_ports_;
 
-  // By task.
+  // Indexed by task.
   std::vector<std::int32_t> waits_for_;
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
   std::vector<double> since_;  // when a message asked, or began to leave, or to arrive; before that, has left
   std::vector<std::uint64_t> queued_as_;  // the arrival of a send that waits for its port; 0: it does not
-  // Where messages take processor time: what a message, by its first task, still needs to have left and to have
-  // arrived.
+  // Parts still missing until a message, given by its first task, has left and has arrived. Used if messages take
+  // processor time.
   std::vector<std::uint8_t> to_leave_, to_arrive_;
   std::vector<std::uint32_t> done_;  // tasks that are over and have not set their successors free
 

@@ -2,7 +2,7 @@
 //
 // Messages: a port sends one at a time and receives one at a time. A message goes through as it comes (its first byte
 // arrives before its last has left) unless another one is still arriving at the same port: then it waits in the switch,
-// and nobody else behind it at the sender. Where messages take processor time, one has left when its sender's
+// and no other after it at the sender. If messages take processor time, one has left when its sender's
 // processors are through with it, too, and is there when its receiver's are.
 #include <algorithm>
 #include <utility>
@@ -23,7 +23,7 @@ std::uint64_t lane_key(Rank from, Rank to) {
 
 }  // namespace
 
-/// At this end of a message.
+/// The port at this end of a message.
 std::size_t Engine::port_of(std::uint32_t message) const {
   const Rank rank = rank_of(message);
   const int node = node_of(scenario_.topology, rank);
@@ -50,7 +50,7 @@ void Engine::add_send(std::uint32_t send) {
        distance_of(send));
 }
 
-/// With more processors messages have one that answers at once.
+/// Only with one processor: with more, messages have one that answers at once.
 bool Engine::is_announced(std::uint32_t send) const {
   if (scenario_.profile.processors != 1) return false;
   const double from = link_of(send).announced_bytes;
@@ -170,7 +170,7 @@ void Engine::head_arrives(std::uint32_t first, std::uint32_t step) {
   }
 }
 
-/// Its way through the network, its sender, or the receiver's processors are through with it.
+/// Called when the way through the network, the sender's or the receiver's processors are through with it.
 void Engine::part_arrived(std::uint32_t first, int step) {
   if (to_arrive_.empty() || --to_arrive_[first] == 0) arrived(first, step);
 }
@@ -228,7 +228,7 @@ void Engine::arrived(std::uint32_t first, int step) {
   }
 }
 
-/// Its bytes are all there.
+/// Called when all bytes have arrived.
 void Engine::receive(std::uint32_t recv) {
   if (scenario_.profile.task_s > 0) return make_ready(recv);
   complete(recv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The training that synchronization runs beside: it makes gradients, and stops where one is missing.
+// The training that synchronization runs with: it makes gradients, and stops where one is missing.
 #include <algorithm>
 #include <tuple>
 
@@ -9,7 +9,7 @@
 namespace casync {
 namespace {
 
-/// From 0 to below 1, the same for the same words on every machine (SplitMix64's finalizer, over both).
+/// A number from 0 to below 1, the same for the same words on every machine (SplitMix64's finalizer, over both).
 double drawn(std::uint64_t seed, std::uint64_t rank, std::uint64_t step) {
   std::uint64_t x = seed;
   for (const std::uint64_t word : {rank, step}) {
@@ -52,7 +52,7 @@ void Engine::begin_step(Rank rank) {
   go_on(rank);
 }
 
-/// On to the next milestone.
+/// Goes on to the next milestone.
 void Engine::go_on(Rank rank) {
   RankState& own = state(rank);
   const double from = own.milestone == 0 ? 0 : milestones_[own.milestone - 1].position;
@@ -60,7 +60,7 @@ void Engine::go_on(Rank rank) {
   start(own.training, seconds, training_rate(rank), Event::Kind::kTraining, rank);
 }
 
-/// At a milestone.
+/// Handles a milestone.
 void Engine::pass(Rank rank) {
   RankState& own = state(rank);
   const Milestone& here = milestones_[own.milestone];

@@ -6,8 +6,8 @@
 
 namespace casync {
 
-/// How many times as long a port takes while it has to do with so many peers at once: 1 with one peer, straight lines
-/// from there between points, and beyond the last point as there. Without points 1 everywhere.
+/// Slowdown of a port by the number of its simultaneous peers: 1 with one peer, straight lines from
+/// there between points, and constant beyond the last point. Without points 1 everywhere.
 struct Fan {
   struct Point {
     int peers = 0;
@@ -21,7 +21,7 @@ struct Fan {
   bool operator==(const Fan&) const = default;
 };
 
-/// What is wrong with point `index` of `points`, given that those before it are right; empty: nothing. Peers ascend
+/// Returns the error in point `index` of `points`, given that earlier points are right; empty: none. Peers ascend
 /// from 2, slowdowns are finite and at least 1.
 std::string fault_of_point(const std::vector<Fan::Point>& points, std::size_t index);
 

@@ -11,7 +11,7 @@
 namespace casync {
 namespace {
 
-/// The hop of the payload in each buffer: of what a merge makes, one further than what it merged. The executor orders
+/// The hop of the payload in each buffer: a merge's result has one more than its contributions. The executor orders
 /// its tasks by the same.
 std::vector<std::uint32_t> hops_of_buffers(const TaskGraph& graph) {
   std::vector<std::uint32_t> hops(graph.buffers().size());
@@ -34,7 +34,7 @@ std::uint32_t hop_of(const Primitive& task, const std::vector<std::uint32_t>& ho
   return hop;
 }
 
-/// What a task costs, for std::visit.
+/// Computes the cost of a task, for std::visit.
 struct Price {
   const TaskGraph& graph;
   const HopCosts& costs;
@@ -75,7 +75,7 @@ struct Price {
   }
 };
 
-/// One end of a message, sorted by what names it.
+/// One end of a message, sorted by the message's identity.
 struct End {
   Rank from = 0, to = 0;
   MessageId id;
@@ -129,7 +129,7 @@ Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, 
   return Status::ok();
 }
 
-/// What follows it: all of `next` that waits for nothing in there, or the turn behind an exchange that has no task.
+/// Adds a turn. Its successors: all tasks of `next` that wait for no other; if there are none, the turn after it.
 void FlatTasks::add_turn(FlatTask turn, const TaskGraph* next) {
   const auto behind = static_cast<std::uint32_t>(tasks_.size()) + 1;
   turn.first_successor = static_cast<std::uint32_t>(successors_.size());

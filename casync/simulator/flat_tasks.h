@@ -14,20 +14,20 @@
 
 namespace casync {
 
-/// What a task asks for. An instant task moves no byte.
+/// The kind of a task. An instant task moves no byte.
 enum class TaskVerb : std::uint8_t { kInstant, kEncode, kMerge, kDecode, kSend, kRecv };
 
-/// One for each value of Hop: what a buffer's bytes and operations cost.
+/// The costs of a buffer's bytes and operations, one for each value of Hop.
 using HopCosts = std::array<CodecCosts, 4>;
 
 inline constexpr std::uint32_t kNoTask = ~std::uint32_t{0};
 
-/// A task of any rank, as few bytes as will do: there are millions.
+/// A task of any rank, in as few bytes as possible: there are millions.
 struct FlatTask {
   double seconds = 0;     ///< of an encode, merge or decode
   Bytes bytes = 0;        ///< of a send
   std::uint32_t run = 0;  ///< rank * gradients + gradient
-  std::uint32_t hop = 0;  ///< how far along its way: larger is more urgent
+  std::uint32_t hop = 0;  ///< position on its way: larger is more urgent
   std::uint32_t message_hop = 0;
   std::uint32_t partition = 0;
   std::uint32_t peer_task = kNoTask;  ///< of a send: the recv it ends in, and the reverse; or its representative's
@@ -37,7 +37,7 @@ struct FlatTask {
   TaskVerb verb = TaskVerb::kInstant;
 };
 
-/// The tasks of all gradients of one step, behind each other: of the ranks that stand for all.
+/// The tasks of all gradients of one step, one gradient after the other, of the ranks that stand for all.
 class FlatTasks {
  public:
   explicit FlatTasks(const Symmetry& symmetry) : symmetry_(symmetry) {}
@@ -47,8 +47,8 @@ class FlatTasks {
   Status add(std::span<const TaskGraph> graphs, StrategyKind strategy, std::uint32_t gradient, std::uint32_t gradients,
              const HopCosts& costs);
 
-  /// One whose codec exchanges: a turn before each of exchanges[0], [1], ..., and one behind the last; of each exchange
-  /// the graphs of ranks 0, 1, ... A rank's turn begins when the exchange before it is over there.
+  /// Takes in a gradient whose codec exchanges: a turn before each of exchanges[0], [1], ..., and one after the last;
+  /// `exchanges` has the graphs of ranks 0, 1, ... A rank's turn begins when the previous exchange is over there.
   Status add_rounds(std::span<const std::vector<TaskGraph>> exchanges, StrategyKind strategy,
                     std::span<const double> turn_s, std::uint32_t gradient, std::uint32_t gradients,
                     const HopCosts& costs);
@@ -63,10 +63,10 @@ class FlatTasks {
   Range of(std::uint32_t rank, std::uint32_t gradient) const { return ranges_[gradient][rank]; }
 
  private:
-  /// What a graph is a part of.
+  /// The place of a graph within a gradient.
   struct Chain {
     std::uint32_t hop = 0;    ///< of its first tasks
-    bool is_chained = false;  ///< a turn is before it, and one behind it
+    bool is_chained = false;  ///< a turn precedes it, and one follows it
   };
   void add_rank(const TaskGraph& graph, std::uint32_t run, const HopCosts& costs, Chain chain);
   void add_turn(FlatTask turn, const TaskGraph* next);

@@ -29,7 +29,7 @@ double& part_of(StepParts& parts, Stage::Kind kind) {
   return parts.wire_s;
 }
 
-/// Of a codec's stage beside training: as Engine::codec_rate.
+/// The rate of a codec's stage while training runs: as Engine::codec_rate.
 double slowed(const Contention& contention, Stage::Kind kind) {
   switch (kind) {
     case Stage::Kind::kMerge: return 1 / contention.merge;
@@ -96,7 +96,7 @@ double OneRank::step_seconds(std::span<const Outline* const> outlines, std::span
   go_on();
   while (!events_.empty()) {
     now_ = events_.next_time();
-    // What happens at one moment all happens before anything begins, as in Engine.
+    // Handles all events of one moment before anything begins, as in Engine.
     while (!events_.empty() && events_.next_time() == now_) happen(events_.pop());
     start_codec();
     if (!events_.empty() && events_.next_time() == now_) continue;
@@ -216,7 +216,7 @@ void OneRank::begin(std::uint32_t gradient) {
   }
 }
 
-/// One item of the stage before has come through, or the gradient begins.
+/// Called when one item of the previous stage has come through, or the gradient begins.
 void OneRank::enter(std::uint32_t gradient, std::size_t at, std::uint16_t round) {
   const Outline& outline = *outlines_[gradient];
   for (;; ++at) {
@@ -262,7 +262,7 @@ void OneRank::start_codec() {
     return at_training_.running ? slowed(profile_.contention, stage.kind) : 1;
   };
   if (one_thread()) start_messages();
-  // What takes no time makes nobody wait: it is over at once, and may make more ready.
+  // Stages that take no time delay nobody: they are over at once, and may make more ready.
   while (!at_codec_.running && !codec_ready_.empty()) {
     const std::uint32_t item = codec_ready_.top().task;
     const Stage& stage = stage_of(item);
@@ -326,7 +326,7 @@ void OneRank::part_arrived(std::uint32_t first) {
   }
 }
 
-/// With messages that go to the same receiver, as Engine fuses them.
+/// Fuses messages to the same receiver as Engine does.
 void OneRank::start_sending(bool between) {
   Port& port = ports_[between ? 1 : 0];
   if (port.sending || port.ready.empty()) return;

@@ -20,8 +20,8 @@ class OneRank {
   /// Borrows both. Their numbers have been checked.
   OneRank(const Training& training, const Profile& profile);
 
-  /// By position in training.gradients; an outline without stages is over at once. What a rank sends and what it
-  /// receives is the same.
+  /// Outlines are by position in training.gradients; one without stages is over at once. A rank sends as much as it
+  /// receives.
   Simulation run(std::span<const Outline* const> outlines, std::span<const int> priorities, Bytes fusion_bytes);
   /// The same without anything but the step's seconds.
   double step_seconds(std::span<const Outline* const> outlines, std::span<const int> priorities, Bytes fusion_bytes);
@@ -47,7 +47,7 @@ class OneRank {
     double receives_until = 0;
     UrgentQueue ready;
   };
-  /// What the processors have to do for a message, by its first item.
+  /// Processor work for a message, by its first item.
   struct MessageWork {
     std::uint32_t first = 0;
     bool sending = false;

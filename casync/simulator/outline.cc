@@ -23,7 +23,7 @@ double merge_seconds(Elements n, int coded, const CodecCosts& from, bool own, co
   return CodecCosts::merge_alike(n, coded, from, own ? &sum(costs) : nullptr, to);
 }
 
-/// Writes the stages of one gradient; what stands for all of a round is dealt out over its lumps at the end.
+/// Writes the stages of one gradient; costs of a whole round are dealt out over its lumps at the end.
 class Writer {
  public:
   Writer(const Decision& decision, Elements elements, const AlikeRanks& ranks, const Profile& profile,
@@ -66,16 +66,16 @@ class Writer {
   const Link& link(bool between) const { return between ? profile_.between : profile_.inside; }
   double on_wire(bool between, Bytes bytes) const { return link(between).wire.at(static_cast<double>(bytes)); }
   double leaving(bool between, Bytes bytes) const { return link(between).message_s + on_wire(between, bytes); }
-  /// How many ranks send to one at the same time, of `peers` that could. With fewer partitions than ranks all begin
-  /// with the same owner. Else they begin with different ones and meet by chance: where everybody sends all the time, a
-  /// message meets one other in the mean; owners answer in bursts, and the root of `peers` is what comes nearest to
+  /// Number of ranks that send to one at the same time, of `peers` that could. With fewer partitions than ranks they
+  /// begin with the same owner. Else they begin with different ones and meet by chance: if all send all the time,
+  /// a message meets one other in the mean; owners answer in bursts, and the root of `peers` comes nearest to
   /// the simulation of all ranks.
   int meeting(int peers) const {
     const double by_chance = all_the_time_ ? std::min(peers, 2) : std::sqrt(peers);
     const double rest = 1 - std::min(share_, 1.0);
     return static_cast<int>(std::lround(by_chance + rest * (peers - by_chance)));
   }
-  // One message, as many peers being asked for theirs at once.
+  // One message, with as many peers served at once.
   double leaving_to(bool between, Bytes bytes, int peers) const {
     return leaving(between, bytes) * link(between).outcast.at(peers);
   }
@@ -97,7 +97,7 @@ class Writer {
     return stage;
   }
 
-  /// What a rank has to do with each of its messages: as many arrive as leave.
+  /// Adds a rank's cost of each of its messages, before and after sending: as many arrive as leave.
   void add_message_tasks() {
     std::vector<Stage> stages;
     for (const Stage& stage : made_.stages) {
@@ -139,7 +139,7 @@ class Writer {
     return made_.stages.back();
   }
 
-  /// To owners, or from them. Where a rank owns less than a partition, the owner's port is busy with it for longer.
+  /// Sends to owners, or from them. If a rank owns less than a partition, the owner's port is busy for longer.
   void with_owners(Bytes bytes, bool from_owner) {
     const double rest = 1 - std::min(share_, 1.0);
     const int inside = each_ - 1, outside = ranks_ - each_;

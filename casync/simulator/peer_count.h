@@ -9,7 +9,7 @@
 
 namespace casync {
 
-/// How many peers a port has to do with, each as often as it was added and not yet removed.
+/// Counts the distinct peers of a port; a peer counts until it was removed as often as it was added.
 class PeerCount {
  public:
   int peers() const { return static_cast<int>(messages_.size()); }

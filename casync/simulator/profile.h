@@ -17,27 +17,27 @@ struct Link {
   Curve wire;            ///< seconds by bytes
   Fan incast;            ///< of receiving, while so many ranks send to one
   Fan outcast;           ///< of sending, while messages for so many ranks wait to leave
-  // What the kernel's copies, checksums and queues take from whoever else uses the rank's processors.
+  // Processor time of the kernel's copies, checksums and queues, which the rank's other work loses.
   Curve send_work;     ///< processor seconds of a message at its sender, by bytes
   Curve receive_work;  ///< and at its receiver
-  /// From so many bytes on a message asks its receiver first. 0: none does. What that takes of ends that have nothing
+  /// Least bytes of a message that asks its receiver first. 0: none does. The time this takes of ends that have nothing
   /// else to do is part of `wire`; with one processor each end answers when its task is over.
   double announced_bytes = 0;
 
   bool operator==(const Link&) const = default;
 };
 
-/// What one codec costs where it was measured, in seconds by elements; without the launch.
+/// Measured costs of one codec, in seconds by elements; without the launch.
 struct CodecCurves {
   Curve encode;
   Curve decode;
-  Curve merge;       ///< by elements times the number of contributions; with merge_base, of those that are coded
-  Curve merge_base;  ///< beside those, by elements: the rank's own are read, the sum is encoded
+  Curve merge;       ///< by elements times the number of contributions; with merge_base, of encoded ones
+  Curve merge_base;  ///< in addition, by elements: the rank's own are read, the sum is encoded
 
   bool operator==(const CodecCurves&) const = default;
 };
 
-/// How many times as long each takes while both a rank's training and its codecs run. At least 1.
+/// Slowdown of each while both a rank's training and its codecs run. At least 1.
 struct Contention {
   double training = 1;
   double encode = 1, merge = 1, decode = 1;
@@ -46,17 +46,17 @@ struct Contention {
   bool operator==(const Contention&) const = default;
 };
 
-/// What a cluster's machines and links cost, as plain numbers. Read from a file by planner/profile_file.h.
+/// The costs of a cluster's machines and links, as plain numbers. Read from a file by planner/profile_file.h.
 struct Profile {
   std::string name;
-  std::string source;                  ///< where the numbers are from
-  double memory_bytes_per_second = 0;  ///< of the device that encodes: what codecs without curves are derived from
+  std::string source;                  ///< origin of the numbers
+  double memory_bytes_per_second = 0;  ///< of the device that encodes: gives the costs of codecs without curves
   double launch_s = 0;                 ///< of each encode, merge and decode
-  /// That a rank's codec is busy with each task, however small and of whatever kind, beside what the task does:
-  /// queues, bookkeeping, waking up. With a message that leaves or arrives, too.
+  /// Seconds that a rank's codec is busy with each task of any size and kind, in addition to the task's work:
+  /// queues, bookkeeping, waking up. Also spent for each message that leaves or arrives.
   double task_s = 0;
   Contention contention;
-  /// Of a rank, for codecs and messages beside its training. With one they take turns; 0: as many as they can use.
+  /// Processors of a rank for codecs and messages besides its training. With 1 they take turns; 0: as many as it needs.
   int processors = 0;
   Link inside;                    ///< between ranks of one node; every rank has its own port
   Link between;                   ///< between nodes

@@ -11,22 +11,22 @@ namespace {
 
 constexpr double kFloatBytes = 4;
 
-/// A tensor as a matrix: its first extent, by all the others. Empty: it is none, or too small.
+/// A tensor as a matrix: its first extent, by all the others. Empty: it is no matrix, or too small.
 std::pair<Elements, Elements> matrix_of(const GradientSpec& spec) {
   if (spec.shape.size() < 2 || spec.elements() == 0) return {};
   const auto rows = static_cast<Elements>(spec.shape[0]);
   return {rows, spec.elements() / rows};
 }
 
-/// Whether it has less than half of the elements.
+/// Returns true if the codec exchanges less than half of the elements.
 bool pays(const RoundsFacts& facts, Elements elements) {
   Elements sum = 0;
   for (const Elements count : facts.exchanged) sum += count;
   return 2 * sum < elements;
 }
 
-/// What each turn has to read and write: the matrix, what was exchanged before it and what is afterwards; the first
-/// one the states, the last one states and result.
+/// Bytes that each turn reads and writes: the matrix and the exchanges before and after it; the first
+/// turn also the states, the last one states and result.
 std::vector<double> turn_bytes(const RoundsFacts& facts, Elements elements) {
   std::vector<double> bytes(facts.exchanged.size() + 1, kFloatBytes * static_cast<double>(elements));
   for (std::size_t i = 0; i < facts.exchanged.size(); ++i) {
@@ -38,7 +38,7 @@ std::vector<double> turn_bytes(const RoundsFacts& facts, Elements elements) {
   return bytes;
 }
 
-/// The curve `encode` of such a codec is all of a step's turns.
+/// Seconds of each turn. The curve `encode` of a codec that exchanges is the sum of a step's turns.
 std::vector<double> turn_seconds(const CodecFacts& codec, const RoundsFacts& facts, Elements elements,
                                  const Profile& profile) {
   std::vector<double> turns = turn_bytes(facts, elements);
@@ -51,7 +51,7 @@ std::vector<double> turn_seconds(const CodecFacts& codec, const RoundsFacts& fac
   return turns;
 }
 
-/// Its partitions are as large as the gradient's would be.
+/// The decision for one exchange. Its partitions are as large as the gradient's would be.
 Decision exchange_decision(const Decision& decision, const GradientSpec& spec, Elements elements, int ranks) {
   Decision made = decision;
   made.codec = made.second_hop = CodecChoice{};

@@ -13,7 +13,7 @@
 
 namespace casync {
 
-/// What happens to a gradient whose codec exchanges within a step: a turn, an exchange, a turn, and so on to the last
+/// The course of a gradient whose codec exchanges within a step: a turn, an exchange, a turn, and so on to the last
 /// turn. Exchanges are uncompressed float32.
 struct Rounds {
   struct Exchange {
@@ -24,8 +24,8 @@ struct Rounds {
   std::vector<double> turn_s;  ///< one more than there are exchanges
 };
 
-/// What a session makes of `decision`: where its codec exchanges, either that, or, of gradients that are no matrices or
-/// for which it would not pay, a decision to send them as they are. Nullopt: `decision`, which may have changed,
+/// Applies a session's rules to `decision`: if its codec exchanges, returns the rounds, or, for gradients that are no
+/// matrices or do not pay, changes it to a decision to send them as they are. Nullopt: `decision`, which may be new,
 /// encodes. PlanError: such a codec on one hop only.
 Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& spec, int ranks, const Profile& profile,
                                         const CodecFactsOf& facts_of);
@@ -33,7 +33,7 @@ Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& 
 /// The codec of elements that are sent as they are.
 CodecChoice plain_codec(DType dtype);
 
-/// What `decision` costs on ranks that are alike, whatever kind of codec it names. Errors as rounds_of and hop_costs.
+/// The cost of `decision` on ranks that are alike, for any kind of codec. Errors as rounds_of and hop_costs.
 Result<Outline> outline_of(Decision decision, const GradientSpec& spec, const AlikeRanks& ranks, const Profile& profile,
                            const CodecFactsOf& facts_of);
 

@@ -22,7 +22,7 @@ Status too_many(const std::string& how_many) {
                           ": simulate fewer ranks, or larger partitions");
 }
 
-/// Before anything is built: a partition has at least two tasks on each rank, in every strategy.
+/// Checks the size before anything is built: a partition has at least two tasks on each rank, in every strategy.
 Status check_size(const Scenario& scenario, const Symmetry& symmetry) {
   double tasks = 0;
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
@@ -34,7 +34,7 @@ Status check_size(const Scenario& scenario, const Symmetry& symmetry) {
   return too_many("at least " + std::to_string(static_cast<std::uint64_t>(std::min(tasks, 1e18))));
 }
 
-/// As the session has them.
+/// The owners as in a session.
 std::vector<std::size_t> owners_of(const Scenario& scenario) {
   std::vector<OwnedGradient> owned;
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
@@ -44,7 +44,7 @@ std::vector<std::size_t> owners_of(const Scenario& scenario) {
   return first_owners(owned, scenario.topology.ranks);
 }
 
-/// Graphs of all ranks, or of those that stand for all. `tasks` counts on.
+/// Graphs of all ranks, or of those that stand for all. Adds their tasks to `tasks`.
 Result<std::vector<TaskGraph>> graphs_of(const Scenario& scenario, const Symmetry& symmetry, const Decision& decision,
                                          Elements elements, std::size_t first_owner, std::uint64_t& tasks) {
   const auto traits_of = [&](const CodecChoice& choice) -> Result<CodecTraits> {
@@ -102,7 +102,7 @@ Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_
   return added.is_ok() ? added : named(added);
 }
 
-/// Of a training whose every step exchanges.
+/// Simulates a training in which every step exchanges.
 Result<Simulation> simulate_exchanges(const Scenario& scenario, const SimulationOptions& options) {
   const Result<Symmetry> symmetry = symmetry_of(scenario, options);
   if (!symmetry) return symmetry.status();

@@ -13,7 +13,7 @@
 
 namespace casync {
 
-/// What is simulated: this training, with one decision for each gradient, on this cluster.
+/// The input of a simulation: a training, with one decision for each gradient, on a cluster.
 struct Scenario {
   Topology topology;
   Profile profile;
@@ -26,16 +26,16 @@ struct Scenario {
 
 struct SimulationOptions {
   int steps = 1;
-  std::vector<double> slowness;  ///< by rank: training and codecs take so many times as long; empty: 1 everywhere
+  std::vector<double> slowness;  ///< by rank: slowdown of training and codecs; empty: 1 everywhere
   double jitter = 0;             ///< each rank's training takes up to this part longer, drawn anew for each step
   std::uint64_t seed = 0;        ///< of the jitter: the same seed, the same result
   bool spans = false;            ///< keep what ran when
-  bool every_rank = false;       ///< also where a few stand for all (symmetry.h), and the result is the same
+  bool every_rank = false;       ///< also if a few ranks can stand for all (symmetry.h), with the same result
 };
 
 enum class SimulatedKind : std::uint8_t { kBackward, kForward, kEncode, kMerge, kDecode, kSend, kRecv };
 
-/// One thing that took virtual time.
+/// An interval of virtual time that one task or pass took.
 struct SimulatedSpan {
   SimulatedKind kind{};
   Rank rank = 0;
@@ -46,29 +46,29 @@ struct SimulatedSpan {
   double from_s = 0, to_s = 0;
 };
 
-/// Where the time of a step goes: seconds of one step, mean over ranks and steps. The parts overlap.
+/// The parts of a step's time: seconds of one step, mean over ranks and steps. The parts overlap.
 struct StepParts {
   double training_s = 0;  ///< backward and forward pass, alone
   double encode_s = 0, merge_s = 0, decode_s = 0;
-  double tasks_s = 0;      ///< what tasks cost beside what they do (Profile::task_s)
+  double tasks_s = 0;      ///< fixed cost of tasks (Profile::task_s)
   double wire_s = 0;       ///< a rank's messages on sending ports
   double messages_s = 0;   ///< its processors sent and received (Link::send_work, Link::receive_work)
-  double processor_s = 0;  ///< what messages and tasks take of its processors, however long others hold them up
+  double processor_s = 0;  ///< processor time of messages and tasks, without the slowdown by others
   double waiting_s = 0;    ///< the forward pass stood still for a gradient
-  double exposed_s = 0;    ///< the step beyond training_s: waiting, and what codecs took from training
+  double exposed_s = 0;    ///< the step beyond training_s: waiting, and the slowdown of training by codecs
 };
 
 /// Seconds of one gradient, mean over ranks and steps.
 struct GradientTimes {
   double sync_s = 0;     ///< from ready to the end of its last task on that rank
-  double waiting_s = 0;  ///< of which the forward pass stood still for it
+  double waiting_s = 0;  ///< the part in which the forward pass stood still for it
 };
 
-/// Whose tasks were simulated.
+/// The ranks whose tasks were simulated.
 enum class SimulatedBy : std::uint8_t {
   kAllRanks,
-  kSymmetricRanks,  ///< of a few that stand for all, exactly (symmetry.h)
-  kOneRank          ///< of one that stands for all, nearly (one_rank.h)
+  kSymmetricRanks,  ///< a few that stand for all, exactly (symmetry.h)
+  kOneRank          ///< one that stands for all, nearly (one_rank.h)
 };
 
 struct Simulation {
@@ -77,12 +77,12 @@ struct Simulation {
   StepParts parts;
   std::vector<GradientTimes> gradients;  ///< by position in training.gradients
   double wire_bytes_per_rank = 0;        ///< payloads that a rank sends in a step, mean over ranks
-  double messages_per_rank = 0;          ///< that leave, after fusing
+  double messages_per_rank = 0;          ///< messages that leave, after fusing
   std::uint64_t tasks = 0;               ///< of all ranks in a step
   std::vector<SimulatedSpan> spans;      ///< in the order of their ends, when asked for
 };
 
-/// More tasks than this in a step are refused: they would need gigabytes. 64 ranks and 1.3 billion parameters in
+/// Largest number of tasks in a step; more would need gigabytes. 64 ranks and 1.3 billion parameters in
 /// partitions of 1 MiB are 2 million.
 inline constexpr std::uint64_t kMostSimulatedTasks = 32'000'000;
 

@@ -10,7 +10,7 @@
 namespace casync {
 namespace {
 
-/// By how many places ranks move to fall onto such whose peers are as near: 1 where all are equally near, else a node.
+/// Number of places that moves ranks onto ranks with peers as near: 1 if all are equally near, else a node.
 int period_of(const Topology& topology) {
   if (topology.nodes() == 1) return 1;
   const auto next = std::find(topology.node_of.begin(), topology.node_of.end(), 1);
@@ -21,13 +21,13 @@ int period_of(const Topology& topology) {
   return topology.ranks % each == 0 ? each : topology.ranks;
 }
 
-/// Whether all ranks own as much of each round of partitions: those that have one unit more come first, and a rest that
-/// is no unit last.
+/// Returns true if all ranks own equally much of each round of partitions: partitions with one unit more come first, a
+/// partial unit last.
 bool owns_alike(Elements elements, std::size_t partitions, std::size_t ranks) {
   return partitions % ranks == 0 && elements % (ranks * partition_unit(elements, partitions)) == 0;
 }
 
-/// Whether the graphs of ranks differ in nothing but the names of ranks and partitions.
+/// Returns true if the graphs of ranks differ in nothing but the names of ranks and partitions.
 bool is_symmetric(const Decision& decision, Elements elements, int ranks) {
   if (ranks == 1 || elements == 0) return true;
   const auto partitions = static_cast<std::size_t>(std::max(decision.partitions, 1));
@@ -43,7 +43,7 @@ bool is_symmetric(const Decision& decision, Elements elements, int ranks) {
   return false;
 }
 
-/// With the decision and the elements of each: a gradient is one, or more where its codec exchanges within a step.
+/// Visits the decision and elements of each exchange: one for a gradient, more if its codec exchanges within a step.
 template <typename Visit>
 Status for_each_exchange(const Scenario& scenario, Visit visit) {
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
@@ -86,7 +86,7 @@ Result<double> tasks_at_most(const Scenario& scenario, const Symmetry& symmetry)
   CASYNC_RETURN_IF_ERROR(for_each_exchange(scenario, [&](const Decision& decision, Elements elements) {
     const double partitions = std::min<double>(std::max(decision.partitions, 1), static_cast<double>(elements));
     // A rank exchanges with all, or it encodes, sends, receives and decodes, and another receives from it and sends
-    // to it. Beside that, of a codec that exchanges, a turn before and one behind. Codes that travel side by side are
+    // to it. A codec that exchanges has a turn before and one after. Codes that travel side by side are
     // at most all, coming and going.
     const auto facts = scenario.facts_of(decision.codec);
     const bool side_by_side = facts && facts->traits.coded_terms && decision.strategy != StrategyKind::kPs;

@@ -7,18 +7,18 @@
 
 namespace casync {
 
-/// A training as its exchanges see it: from one to the next are `steps` steps, which here are one.
+/// A training from one exchange to the next: `steps` steps, which are one step here.
 struct Exchanges {
   Training training;
   int steps = 1;
 };
 
-/// Every step: the training itself. One step late (staleness): all gradients begin together where a step ends, and are
-/// needed where the next one does; the forward pass comes first. Local SGD: `every` steps of which the last one's end
+/// Every step: the training itself. One step late (staleness): all gradients begin together when a step ends, and are
+/// needed when the next one does; the forward pass comes first. Local SGD: `every` steps; the end of the last one
 /// has all differences at once, and waits for them.
 Exchanges exchanges_of(const Training& training, const SyncMode& mode);
 
-/// What was simulated from one exchange to the next, as the mean of so many steps.
+/// Converts a simulation from one exchange to the next into the mean of `steps` steps.
 Simulation mean_of_steps(Simulation simulation, int steps);
 
 }  // namespace casync

@@ -20,7 +20,7 @@ struct TrainedGradient {
 /// into forward_s. Read from a file by planner/model_file.h.
 struct Training {
   std::string name;
-  std::string source;  ///< where shapes and seconds are from
+  std::string source;  ///< origin of shapes and seconds
   double backward_s = 0;
   double forward_s = 0;
   std::vector<TrainedGradient> gradients;

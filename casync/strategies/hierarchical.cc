@@ -14,8 +14,8 @@ constexpr std::uint32_t kToOwner = 1;
 constexpr std::uint32_t kFromOwner = 2;
 constexpr std::uint32_t kFromDelegate = 3;
 
-// Where codes travel side by side, hop 0 is a rank's own code, to its delegate or to the owner. Hop 1 + i is the code
-// of the i-th rank of a node, sent on by its delegate. The later hops are numbered from the largest node on.
+// The most ranks on a node. If codes travel side by side, hop 0 is a rank's own code, to its delegate or the owner, and
+// hop 1 + i the code of a node's i-th rank, sent on by its delegate. Later hops are numbered from the most ranks on.
 std::uint32_t most_ranks(std::span<const Node> nodes) {
   std::size_t most = 1;
   for (const Node& node : nodes) most = std::max(most, node.size());
@@ -121,7 +121,7 @@ class Leg {
     graph_.add(Decode{result, slice_});
   }
 
-  // In rank order, this rank's own elements among them.
+  // Contributions in rank order, this rank's own elements among them.
   Contributions node_contributions() {
     Contributions contributions;
     for (const Rank rank : *node_) {
@@ -132,7 +132,7 @@ class Leg {
     return contributions;
   }
 
-  // In the order of nodes: the codes of the others, and this node's own sum as it is.
+  // Contributions in the order of nodes: the codes of the others, and this node's own sum as it is.
   Contributions all_contributions() {
     Contributions contributions;
     for (const Node& node : nodes_) {
@@ -147,7 +147,7 @@ class Leg {
     return contributions;
   }
 
-  // In rank order: the codes of this node from its ranks, those of another from its delegate.
+  // Codes in rank order: those of this node from its ranks, those of another from its delegate.
   Contributions all_codes() {
     Contributions contributions(static_cast<std::size_t>(ranks_));
     for (const Node& node : nodes_) {

@@ -9,7 +9,7 @@
 namespace casync {
 namespace {
 
-/// Where `width` ranks next to each other own least together, looking from `from` on.
+/// The first of the `width` neighbouring ranks that own least together; the search starts at `from`.
 std::size_t least_loaded(std::span<const Elements> owned, std::size_t width, std::size_t from) {
   const std::size_t ranks = owned.size();
   Elements sum = 0;

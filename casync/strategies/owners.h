@@ -9,7 +9,7 @@
 
 namespace casync {
 
-/// What one gradient gives its owners to merge.
+/// The work that one gradient gives to its owners.
 struct OwnedGradient {
   std::string_view name;
   Elements elements = 0;
@@ -17,7 +17,7 @@ struct OwnedGradient {
 };
 
 /// Chooses make_graph's `first_owner`, so that all ranks own about as many elements: by name, each gradient goes to the
-/// ranks that own the fewest elements so far, and to the next rank in turn where all own the same number.
+/// ranks that own the fewest elements so far, and to the next rank in turn if all own the same number.
 class Owners {
  public:
   explicit Owners(int ranks);
@@ -32,7 +32,7 @@ class Owners {
   std::size_t turn_ = 0;
 };
 
-/// The same for gradients that are all there are.
+/// The same if these gradients are all there are.
 std::vector<std::size_t> first_owners(std::span<const OwnedGradient> gradients, int ranks);
 
 }  // namespace casync

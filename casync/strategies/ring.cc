@@ -85,7 +85,7 @@ class Leg {
     graph_.add(Decode{result, slice_});
   }
 
-  // Adds what has come so far to this rank's own elements; at position 0, in a ring of one, nothing has.
+  // Adds the sum received so far to this rank's own elements; at position 0, in a ring of one, nothing was received.
   BufferId add_merge(Hop hop, bool last) {
     std::vector<std::optional<BufferId>> contributions;
     if (position_ > 0) {
@@ -103,7 +103,7 @@ class Leg {
     const BufferId result = buffer(Hop::kSecond);
     graph_.add(Recv{previous_, result, {partition_, ring::gather_hop(position_, ranks_)}});
     const bool passes_on = position_ + 1 < ranks_ - 1;
-    // Before the decode, so that the next rank need not wait for it.
+    // Sends before decoding, so that the next rank need not wait for it.
     if (passes_on) graph_.add(Send{next_, result, {partition_, ring::gather_hop(position_ + 1, ranks_)}});
     const TaskId decoded = graph_.add(Decode{result, slice_});
     for (const TaskId one : sent) graph_.after(one, decoded);

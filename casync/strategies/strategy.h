@@ -12,12 +12,12 @@
 
 namespace casync {
 
-/// What planning needs to know of a codec, as numbers: casync knows no codec.
+/// The numbers that planning needs about a codec: casync knows no codec.
 struct CodecTraits {
   bool exact_merge = false;      ///< merging again at each hop adds no error
   double bits_per_element = 32;  ///< on the wire, scales included
-  bool coded_terms = false;      ///< what a rank contributes is its code, never its raw elements
-  bool votes = false;            ///< and what comes of it is made of the codes of all ranks, and is no sum
+  bool coded_terms = false;      ///< a rank contributes its code, never its raw elements
+  bool votes = false;            ///< and the result is made of the codes of all ranks, and is no sum
 };
 using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
 
@@ -28,8 +28,8 @@ using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of);
 
-/// How often a rank's elements are encoded on their way to whoever merges all, in the mean over the ranks, but at least
-/// 1: so many times a first hop loses what its codec loses of independent gradients once. 1 where merging is exact.
+/// Mean number of encodings of a rank's elements on their way to the rank that merges all, at least
+/// 1: a first hop loses that many times its codec's loss on independent gradients. 1 if merging is exact.
 double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits& traits);
 
 /// "ps", "ring", "all_gather", ...; and back (PlanError lists the names).

@@ -102,7 +102,7 @@ class Leg {
     for (const TaskId one : sent) graph_.after(one, decoded);
   }
 
-  // To the largest subtree first: its way is the longest.
+  // Sends to the largest subtree first: its way is the longest.
   void pass_down(BufferId result) {
     for (int k = children_ - 1; k >= 0; --k) {
       const int child = tree::child(place_, k);

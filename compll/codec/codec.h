@@ -22,11 +22,11 @@ struct CodecParameter {
   std::string meaning;
 };
 
-/// What a codec declares about itself, with its parameters filled in.
+/// The declaration of a codec, with its parameters filled in.
 struct CodecInfo {
   std::string name;
   std::string summary;               ///< one sentence
-  std::string source;                ///< where the algorithm is published
+  std::string source;                ///< publication of the algorithm
   std::uint8_t number = 0;           ///< on the wire; never reused
   std::uint8_t version = 1;          ///< of the payload layout
   std::uint64_t digest = 0;          ///< of the file it was loaded from; 0: it is part of the library
@@ -35,19 +35,19 @@ struct CodecInfo {
   bool votes = false;                ///< merging counts codes: it is given the codes of all ranks, at once
   bool contractive = false;          ///< ||D(E(x)) - x||^2 <= (1 - d) ||x||^2 with d > 0: safe under feedback
   bool feedback = false;             ///< keeps a residual (parameter `feedback` 0 turns it off)
-  std::uint32_t states = 0;          ///< arrays of n floats kept from step to step; the residual is the first of them
-  std::vector<float> state_initial;  ///< what the elements of each of them begin with
-  bool coded_terms = false;      ///< what a rank contributes is its code, never its raw elements: each encodes its own
-  bool shared_numbers = false;   ///< all ranks draw the same random numbers, and who merges does, too
-  bool has_result = false;       ///< what was decoded becomes the gradient by result()
-  std::uint32_t rounds = 0;      ///< exchanges within one step, of a RoundsCodec (rounds_codec.h); 0 of all others
-  Elements block = 1;            ///< elements that share statistics
-  double bits_per_element = 32;  ///< on the wire for large n, scales included; of rounds, of 1024 x 1024
+  std::uint32_t states = 0;          ///< arrays of n floats kept from step to step; the residual is the first
+  std::vector<float> state_initial;  ///< initial value of each array's elements
+  bool coded_terms = false;          ///< a rank contributes its code, never its raw elements: each encodes its own
+  bool shared_numbers = false;       ///< all ranks draw the same random numbers, and the merging rank does, too
+  bool has_result = false;           ///< result() makes the gradient from the decoded elements
+  std::uint32_t rounds = 0;          ///< exchanges within one step, of a RoundsCodec (rounds_codec.h); 0 of all others
+  Elements block = 1;                ///< elements that share statistics
+  double bits_per_element = 32;      ///< on the wire for large n, scales included; of rounds, of 1024 x 1024
   std::vector<CodecParameter> parameters;
   std::vector<double> values;  ///< of `parameters`, in the same order
 };
 
-/// What a codec keeps from step to step: info().states arrays of n floats read, as many written, both null when there
+/// The state of a codec from step to step: info().states arrays of n floats read, as many written, both null if there
 /// are none or they are not wanted. `out` may not overlap `in`: the caller keeps `in` until the step is committed.
 struct Residual {
   const float* in = nullptr;
@@ -55,7 +55,7 @@ struct Residual {
   Elements stride = 0;  ///< from the beginning of one array to the next
 };
 
-/// What random codecs draw from, so that a result is a function of (inputs, plan, seed, step).
+/// The inputs of random codecs' draws, so that a result is a function of (inputs, plan, seed, step).
 struct EncodeContext {
   std::uint64_t seed = 0;
   std::uint64_t gradient = 0;  ///< the gradient's key
@@ -73,7 +73,7 @@ struct Encoded {
 /// One term of a merge: an encoded partition (checked), or raw elements of this rank.
 struct Contribution {
   ConstView code;
-  const float* raw = nullptr;  ///< when not null, this and not `code`
+  const float* raw = nullptr;  ///< if not null, used instead of `code`
 };
 
 /// Encode, decode and merge of one compression algorithm with its parameters. Immutable and thread-safe: all
@@ -97,12 +97,12 @@ class Codec {
   virtual Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                          std::byte* payload) const = 0;
 
-  /// The same for scale * sum, the sum being of what was decoded. Few codecs tell it from a gradient: those do that put
+  /// The same for scale * sum of decoded elements. Few codecs treat it unlike a gradient: those that put
   /// momentum or a shift on a rank's own gradient.
   virtual Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                              std::byte* payload) const = 0;
 
-  /// The gradient from what decode gave for the result of all ranks, with states of its own; of codecs that say
+  /// Makes the gradient from the decoded result of all ranks, with states of its own; for codecs with
   /// has_result. `out` may be `decoded`.
   virtual void result(const float* decoded, Elements n, Residual state, const EncodeContext& context, float* out) const;
 
@@ -130,7 +130,7 @@ class Codec {
 Result<std::unique_ptr<Codec>> make_codec(const std::string& name,
                                           std::span<const std::pair<std::string, double>> parameters = {});
 
-/// A digest as texts have it: 16 hexadecimal digits.
+/// A digest as text: 16 hexadecimal digits.
 std::string text_of_digest(std::uint64_t digest);
 
 /// Names of the codecs that are part of the library, in the order docs/codecs.md presents them.

@@ -7,7 +7,7 @@
 
 namespace casync::compll {
 
-/// What a codec declares, as `casync codec info --json` and casync_codec_info hand it out. "ratio" is of float32;
+/// A codec's declaration as JSON, for `casync codec info --json` and casync_codec_info. "ratio" is relative to float32;
 /// "program" is the digest of a file.
 nlohmann::ordered_json json_of(const CodecInfo& info);
 

@@ -10,7 +10,7 @@ namespace casync::compll {
 /// `feedback`: 0 or 1.
 CodecParameter feedback_parameter(bool initial);
 
-/// What a program declares, or the code generated from it, with the initial values of its parameters.
+/// Builds the info of a program, or of the code generated from it, with the initial values of its parameters.
 template <class Declaration, class Parameters>
 CodecInfo declared_info(const Declaration& declares, const Parameters& parameters) {
   CodecInfo info;

@@ -140,7 +140,7 @@ class Generated final : public TileCodec {
     return at;
   }
 
-  /// Where the tile's own part of each section begins in a payload. Not more than that is computed: a tile of few bits
+  /// The beginning of the tile's own part of each section in a payload. Computes no more than that: a tile of few bits
   /// takes no longer than a few hundred instructions.
   Offsets offsets(const Tile& tile) const {
     Offsets at;

@@ -46,7 +46,7 @@ void ListedSum::sum(const Tile& tile, float* out) {
     if (t == 0) std::fill_n(out, tile.count, 0.0f);
     for (; next < list.count && list.places[next] < end; ++next) {
       float& at = out[list.places[next] - tile.first];
-      // Not 0 plus the value: that would lose the sign of a zero.
+      // Assigns instead of adding the value to 0: that would lose the sign of a zero.
       at = t == 0 ? list.values[next] : at + list.values[next];
     }
     term.next = next;

@@ -17,7 +17,7 @@ constexpr Elements kSample = 64;
 // Measured: from here on two samples take less time than the elements.
 constexpr Elements kLeastMerged = 4096;
 
-/// A payload of a sample. What is one for the tensor is as in another payload.
+/// A payload of a sample. Its tensor values are those of another payload.
 class Sample {
  public:
   explicit Sample(const TileCodec& codec) : places_(*codec.bit_places(kSample)) {
@@ -61,7 +61,7 @@ bool is_all_codes(std::span<const Contribution> contributions) {
                      [](const Contribution& c) { return c.raw == nullptr; });
 }
 
-/// What is added and scaled for each combination of the contributions' bits.
+/// The sum that is to be scaled, for each combination of the contributions' bits.
 std::array<float, kSample> sums_of(const TileCodec& codec, const BitPlaces& places,
                                    std::span<const Contribution> contributions) {
   std::array<std::optional<Sample>, kMostBitArguments> samples;
@@ -95,7 +95,7 @@ std::optional<Encoded> merge_bits(const TileCodec& first, std::span<const Contri
   const std::uint64_t seen =
       apply_bit_function(merged.codes(), {codes.data(), contributions.size()}, n, payload + to->codes().begin);
 
-  // What is one for the tensor is that of the combinations there are; how often they are there changes nothing.
+  // The tensor's values depend on which combinations occur, not on how often: others are replaced by one that occurs.
   const Elements combinations = Elements{1} << contributions.size();
   if (static_cast<Elements>(std::popcount(seen)) != combinations) {
     for (Elements c = 0; c < kSample; ++c) {

@@ -52,7 +52,7 @@ class None final : public TileCodec {
     }
   }
 
-  // Into another identity the sum needs no tile between: it goes from registers to its place. Some terms only: the
+  // A sum for another identity needs no tile between: it goes from registers to its place. Some terms only: the
   // prefetchers follow a handful of streams, and all terms are read before any of them may be overwritten.
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codec/payload.h"
 
+#include <cstddef>
 #include <string>
 
 namespace casync::compll {
@@ -33,6 +34,10 @@ Status differs(const char* what, std::uint64_t seen, std::uint64_t expected) {
 void write_header(const PayloadLayout& layout, bool finite, std::byte* payload) {
   const Header header = header_of(layout, finite);
   std::memcpy(payload, &header, sizeof header);
+}
+
+bool says_finite(const std::byte* header) {
+  return (header[offsetof(Header, flags)] & std::byte{kNonFinite}) == std::byte{0};
 }
 
 Result<PayloadFlags> check_header(const PayloadLayout& layout, ConstView payload) {

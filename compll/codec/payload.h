@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little, "payload sections are 
 inline constexpr Bytes kHeaderBytes = 16;
 inline constexpr Bytes kSectionAlignment = 16;
 
-/// What the header of a payload says, and the size of all of it: functions of n and of the codec's parameters alone, so
+/// The header's fields of a payload, and the size of all of it: functions of n and of the codec's parameters alone, so
 /// a receiver knows them before the first byte arrives.
 struct PayloadLayout {
   std::uint8_t codec = 0, version = 1;
@@ -24,7 +24,7 @@ struct PayloadLayout {
   Bytes size = kHeaderBytes;
 };
 
-/// What a payload says of the program in a file: 0 for a digest of 0 only, which is that of no file.
+/// The header's 16 bits for the program in a file: 0 only for a digest of 0, which no file has.
 inline std::uint16_t fingerprint_of(std::uint64_t digest) {
   const auto folded = static_cast<std::uint16_t>(digest >> 48);
   return digest != 0 && folded == 0 ? 1 : folded;
@@ -33,10 +33,13 @@ inline std::uint16_t fingerprint_of(std::uint64_t digest) {
 /// Writes the header alone.
 void write_header(const PayloadLayout& layout, bool finite, std::byte* payload);
 
-/// What the header says of NaN and infinity.
+/// The header's flag for NaN and infinity.
 struct PayloadFlags {
   bool finite = true;
 };
+
+/// The same of a payload that was made here.
+bool says_finite(const std::byte* header);
 
 /// DataLoss unless the size and the header are those of `layout`. Reads nothing beyond the payload.
 Result<PayloadFlags> check_header(const PayloadLayout& layout, ConstView payload);

@@ -8,13 +8,13 @@
 
 namespace casync::compll {
 
-/// What CodecInfo::bits_per_element of a codec of rounds is said for: a matrix of as many rows as columns.
+/// Rows of the matrix for which CodecInfo::bits_per_element of a codec of rounds is given: as many rows as columns.
 inline constexpr Elements kNominalRows = 1024;
 
 /// Bits that a rank hands to all exchanges of such a matrix, for each of its elements.
 double nominal_bits(const RoundsShape& nominal);
 
-/// Why a codec of rounds is no Codec.
+/// The error for a codec of rounds where a Codec is needed.
 Status refuse_rounds(const std::string& name);
 
 }  // namespace casync::compll

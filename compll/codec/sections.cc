@@ -11,7 +11,7 @@
 namespace casync::compll {
 namespace {
 
-/// Whether any of these is too much for five trits.
+/// Returns true if any of these bytes is too large for five trits.
 bool any_above_trits(std::span<const std::byte> bytes) {
   constexpr std::uint64_t kEach = 0x0101010101010101;
   const auto above = [&](std::uint64_t word) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the sections of a payload lie (docs/payloads.md): one behind the other, each from a multiple of 16 bytes on,
+// The places of a payload's sections (docs/payloads.md): one after the other, each from a multiple of 16 bytes on,
 // with zeros between them.
 #pragma once
 
@@ -27,19 +27,19 @@ struct SectionPlace {
   Bytes end() const { return begin + bytes(); }
 };
 
-/// Those of one payload; none where it has no elements.
+/// The sections of one payload; none if it has no elements.
 class SectionPlaces {
  public:
-  /// At most kMostSections.
+  /// Adds a section; at most kMostSections.
   void add(unsigned bits, Elements count);
-  /// Of the whole payload, header included.
+  /// Bytes of the whole payload, header included.
   Bytes size() const { return count_ == 0 ? kHeaderBytes : places_[count_ - 1].end(); }
   std::span<const SectionPlace> all() const { return {places_.data(), count_}; }
   const SectionPlace& operator[](std::size_t i) const { return places_[i]; }
 
   /// DataLoss: the header is not that of `layout`, or bits that belong to no element are not zero.
   Status check(const PayloadLayout& layout, ConstView payload) const;
-  /// Zeros between the sections.
+  /// Writes zeros between the sections.
   void write_gaps(std::byte* payload) const;
 
  private:
@@ -47,7 +47,7 @@ class SectionPlaces {
   std::size_t count_ = 0;
 };
 
-/// The sections of a payload that are one value for the tensor each, but for one that has a bit for each element.
+/// Sections of a payload that are one value for the tensor each, except one that has a bit for each element.
 struct BitPlaces {
   SectionPlaces sections;
   std::size_t codes_section = 0;

@@ -10,10 +10,10 @@
 namespace casync::compll {
 
 /// Looks at the entries of a payload's blocks, which begin at `sections`, one for each section. DataLoss: no encoder
-/// writes such an entry, or there is one that is not finite although `finite`, or none although not.
+/// writes such an entry, or there is one that is not finite although `finite`, or none although not `finite`.
 using StatisticsCheck = Status (*)(const std::byte* const* sections, Elements blocks, bool finite);
 
-/// That of a codec of the library whose blocks have entries of which that is known (docs/payloads.md); else null.
+/// The check of a library codec whose blocks have entries with known limits (docs/payloads.md); else null.
 StatisticsCheck statistics_check_of(std::string_view codec);
 
 }  // namespace casync::compll

@@ -10,13 +10,13 @@
 
 namespace casync::compll {
 
-/// The calling thread's memory between loops. It grows while a codec finds out how much it needs; then no call asks for
+/// The calling thread's memory between loops. It grows until a codec has all that it needs; then no call allocates
 /// any.
 class ThreadWorkspace final : public Workspace {
  public:
   static ThreadWorkspace& of_this_thread();
 
-  /// What was taken is free again; several pieces become one.
+  /// Frees all that was taken, for reuse; several pieces become one.
   void begin();
   std::byte* take(std::size_t bytes) override;
 

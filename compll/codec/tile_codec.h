@@ -10,14 +10,14 @@
 
 namespace casync::compll {
 
-/// A part of a gradient that stays in the first-level cache while everything is done to it.
+/// A part of a gradient that stays in the first-level cache while all work on it is done.
 struct Tile {
   Elements n = 0;      ///< of the whole payload
   Elements first = 0;  ///< a multiple of tile_elements()
   Elements count = 0;
 };
 
-/// A sum that is made tile by tile, more than once where an encoder has several passes.
+/// A sum that is made tile by tile, more than once if an encoder has several passes.
 class TileSums {
  public:
   /// out = the tile's elements.
@@ -27,23 +27,23 @@ class TileSums {
   ~TileSums() = default;
 };
 
-/// What an encoding keeps between its passes, and what its random numbers depend on.
+/// The state that an encoding keeps between its passes, and the inputs of its random numbers.
 struct EncodePass {
   EncodeContext context;
-  bool of_sum = false;                             ///< what is encoded is a sum of what was decoded
+  bool of_sum = false;                             ///< the input is a sum of decoded elements
   GeneratedStates states;                          ///< the codec's own, of the whole vector
   unsigned number = 0;                             ///< 0, 1, ...
   alignas(64) std::byte tensor[kMostTensorBytes];  ///< the codec's own
 };
 
-/// How often an encoder goes through the vector: more than once where a statistic of all elements is needed before the
-/// first code. What it is given is the same each time.
+/// Number of an encoder's passes over the vector: more than one if a statistic of all elements is needed before the
+/// first code. Each pass has the same input.
 struct Passes {
   unsigned count = 1;
-  unsigned without_kept = 1;  ///< the first ones, which are enough where nothing is kept
+  unsigned without_kept = 1;  ///< the first ones, which are enough if nothing is kept
 };
 
-/// A codec that encodes and decodes tile by tile, which is what lets encode, decode and merge be written once, for all
+/// A codec that encodes and decodes tile by tile, so that encode, decode and merge are written once, for all
 /// pairs of such codecs, with one pass over memory.
 class TileCodec : public Codec {
  public:
@@ -64,33 +64,33 @@ class TileCodec : public Codec {
   /// Elements of a tile: a power of two, a multiple of the block.
   virtual Elements tile_elements() const;
 
-  /// So many arrays of a tile's elements are behind the one in `scratch`, where there are blocks or any of these.
+  /// Number of arrays of a tile's elements that follow the one in `scratch`, if there are blocks or any of these.
   virtual unsigned turned_arrays() const { return 0; }
 
   virtual Passes passes([[maybe_unused]] bool of_sum) const { return {}; }
-  /// Called before each pass and, with `number` == passes().count, behind the last one.
+  /// Called before each pass and, with `number` == passes().count, after the last one.
   virtual void begin_pass(EncodePass&, Elements, std::byte*) const {}
 
   /// Encodes the tile into its place in the payload; residual_out, when not null, has the tile's residual after.
-  /// `scratch` holds the tile's elements, which may be source.values, and turned_arrays() behind them. Says whether all
+  /// `scratch` holds the tile's elements, which may be source.values, then turned_arrays(). Returns true if all
   /// of it is finite.
   virtual bool encode_tile(EncodePass& pass, const Tile& tile, const Scaled& source, float* scratch, std::byte* payload,
                            float* residual_out, Write mode) const = 0;
 
-  /// Where the sections of payloads of n elements lie, more than none, if merges may go by bits (merge_bits.h): an
-  /// element's code is a bit, of which alone, with what is one for the tensor, it is decoded; and what is encoded is
-  /// that of the element alone, and reductions that neither order nor repetition changes, where there is no NaN and
+  /// Returns the places of the sections of payloads of n > 0 elements if merges may go by bits (merge_bits.h): an
+  /// element's code is a bit, decoded from that bit and the tensor's values alone; and encoding depends on
+  /// the element alone and on reductions that neither order nor repetition changes, if there is no NaN and
   /// no -0.
   virtual std::optional<BitPlaces> bit_places([[maybe_unused]] Elements n) const { return std::nullopt; }
 
-  /// Writes what a payload has besides its tiles: the header and the zeros between sections.
+  /// Writes the parts of a payload besides its tiles: the header and the zeros between sections.
   virtual void finish(Elements n, bool finite, std::byte* payload) const = 0;
 
   /// out = the sum of these payloads' tiles in their order, or out += each of them in their order. At least one.
   virtual void decode_tile(const Tile& tile, std::span<const ConstView> payloads, float* out, Write mode) const = 0;
 
  protected:
-  /// A residual, and the codec's own states behind it. A caller may give a residual to any codec that has no states
+  /// A residual, then the codec's own states. A caller may give a residual to any codec that has no states
   /// instead.
   struct Kept {
     const float* residual_in = nullptr;
@@ -100,20 +100,20 @@ class TileCodec : public Codec {
     bool is_wanted() const { return residual_out != nullptr || states.out != nullptr; }
   };
   Kept kept_of(Residual residual) const;
-  /// How all that is kept of n elements is written.
+  /// The mode in which all kept arrays of n elements are written.
   Write mode_of(const Kept& kept, Elements n) const;
 
  private:
   Encoded encode_scaled(bool of_sum, Scaled source, Elements n, Residual residual, const EncodeContext& context,
                         std::byte* payload) const;
   std::uint32_t own_states() const { return info().states - (info().feedback ? 1 : 0); }
-  /// All passes over tiles of `step` elements: tile_done(pass, tile) for each. Says whether all is finite.
+  /// Makes all passes over tiles of `step` elements: tile_done(pass, tile) for each. Returns true if all is finite.
   template <class TileDone>
   bool run_passes(EncodePass& pass, bool keeps, Elements n, Elements step, std::byte* payload,
                   const TileDone& tile_done) const;
-  /// Whether what happens to an element waits for others near it.
+  /// Returns true if encoding an element must wait for others near it.
   bool keeps_tiles() const { return info().block != 1 || turned_arrays() != 0; }
-  /// Memory for a tile of so many elements, and for what is turned.
+  /// Memory for a tile of so many elements, and for the turned arrays.
   float* memory_of(Elements step) const;
   void sum_tile(const Tile& tile, std::span<const Contribution> contributions, float* out) const;
   void decode_tiles(ConstView payload, Elements n, float* out, Write mode) const;

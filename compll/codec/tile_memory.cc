@@ -11,7 +11,7 @@ namespace casync::compll {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-// Measured: from here on streamed stores win where the data is in no cache, and they lose least where it is.
+// Measured: from this size on streamed stores win if the data is in no cache, and they lose least if it is.
 constexpr Bytes kStreamedResidual = 1_MiB;
 constexpr Bytes kStreamedOutput = 16_MiB;
 
@@ -31,7 +31,7 @@ Write mode_of(const float* out, Elements n, Bytes least) {
 
 float* sized(ThreadMemory& memory, Elements count) {
   if (memory.size < count) {
-    // Of the operator new that is counted, so that a test sees when it is called.
+    // Calls the operator new that a test can count.
     memory.floats.reset(static_cast<float*>(::operator new (count * sizeof(float), std::align_val_t{kAlignment})));
     memory.size = count;
   }

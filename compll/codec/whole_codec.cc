@@ -84,7 +84,7 @@ class Whole final : public Codec {
   /// A caller may give a residual to any codec that has no states instead.
   bool adds_residual() const { return info_.feedback || generated_.declares.state_count == 0; }
 
-  /// The program's own states lie behind the residual, where there is one. None given: they begin anew.
+  /// The program's own states lie after the residual, if there is one. None given: they begin anew.
   GeneratedStates states(Residual residual, Elements n) const {
     const std::uint32_t count = generated_.declares.state_count;
     if (count == 0) return {};
@@ -102,7 +102,7 @@ class Whole final : public Codec {
     return functions().merge != nullptr ? functions().merge : functions().encode;
   }
 
-  /// Of `source`, to which the residual is still to be added. Keeps what has been taken from the workspace.
+  /// Encodes `source` plus the residual. Memory taken from the workspace stays taken.
   Encoded encode_by(decltype(GeneratedWhole::encode) encoder, Scaled source, Elements n, Residual residual,
                     const EncodeContext& context, std::byte* payload) const {
     const SectionPlaces at = places(n);
@@ -112,7 +112,7 @@ class Whole final : public Codec {
     }
     float* const left = adds_residual() ? residual.out : nullptr;
     source.residual = adds_residual() ? residual.in : nullptr;
-    // What is encoded lies where the residual will be, or is the input itself.
+    // The encoder's sum lies where the residual will be, or in the workspace; null: it is the input itself.
     float* sum = left;
     if (sum == nullptr && !source.is_plain()) sum = reinterpret_cast<float*>(workspace().take(n * sizeof(float)));
     at.write_gaps(payload);
@@ -123,7 +123,7 @@ class Whole final : public Codec {
     return {at.size(), finite};
   }
 
-  /// In the workspace, for as long as what was taken there is kept. Nothing where the codes are no lists in order.
+  /// The sum of lists, in the workspace, valid while the memory taken there is kept. Empty: codes are not sorted lists.
   std::optional<ListedSum> listed(std::span<const Contribution> contributions, Elements n) const {
     if (functions().list == nullptr || n == 0) return std::nullopt;
     workspace().begin();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <initializer_list>
 #include <memory>
-#include <vector>
 
+#include "base/check.h"
 #include "base/status.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
@@ -13,7 +16,30 @@
 
 namespace casync::compll {
 
-using Launches = std::vector<ReadyLaunch>;
+/// Launches in their order: as many as a function or a whole step of rounds takes. In place, so that a step of a
+/// session allocates nothing.
+class Launches {
+ public:
+  Launches() = default;
+  Launches(std::initializer_list<ReadyLaunch> all) {
+    for (const ReadyLaunch& each : all) push_back(each);
+  }
+  void push_back(const ReadyLaunch& one) {
+    CASYNC_CHECK(count_ < kMost);
+    all_[count_++] = one;
+  }
+  const ReadyLaunch* begin() const { return all_.data(); }
+  const ReadyLaunch* end() const { return all_.data() + count_; }
+  const ReadyLaunch& front() const { return all_[0]; }
+  ReadyLaunch& back() { return all_[count_ - 1]; }
+  std::size_t size() const { return count_; }
+  const ReadyLaunch* data() const { return begin(); }
+
+ private:
+  static constexpr std::size_t kMost = cuda::kMostRounds + 1;
+  std::array<ReadyLaunch, kMost> all_;
+  std::size_t count_ = 0;
+};
 
 /// The kernels of a codec that encodes. Each function returns the launches, in order, that process one segment, whose
 /// vectors are in the device's memory. The segment's pointers to kept arrays are null for those that are not wanted.

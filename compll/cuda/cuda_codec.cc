@@ -8,14 +8,12 @@
 
 #include "base/check.h"
 #include "compll/codec/merge_whole.h"
+#include "compll/codec/payload.h"
 
 namespace casync::compll {
 namespace {
 
 using Piece = StagedMemory::Piece;
-
-/// Offset of the header's byte of flags for NaN and infinity (docs/payloads.md).
-constexpr std::size_t kFlags = 4;
 
 class VectorCodec final : public CudaCodec {
  public:
@@ -170,7 +168,7 @@ class VectorCodec final : public CudaCodec {
     run(placed.launches);
     memory_.read(placed.payload, payload);
     fetch(placed.kept, residual, input.n);
-    return {placed.payload.size, (payload[kFlags] & std::byte{1}) == std::byte{0}};
+    return {placed.payload.size, says_finite(payload)};
   }
 
   void decode_into(ConstView payload, Elements n, bool add, float* out) const {

@@ -23,16 +23,25 @@ struct ReadyLaunch {
   cuda::Launch launch;
 };
 
-/// A GPU of this machine, which runs one operation after the other. Once an operation fails, the device does nothing
-/// any more: callers check status() ahead of using a result. Used by one thread at a time.
+/// Formats an error of the driver: its text and its number.
+std::string text_of(const DriverApi& api, DriverApi::Code code);
+
+/// Queues a launch on a stream of the current context.
+DriverApi::Code launch(const DriverApi& api, const ReadyLaunch& ready, DriverApi::Handle stream);
+
+/// A GPU of this machine, which runs one operation after the other, on a stream of its own. Once an operation fails,
+/// the device does nothing any more: callers check status() ahead of using a result. Used by one thread at a time.
 class CudaDevice {
  public:
-  /// Opens the first device that the driver shows. Unavailable, with the driver's reason: it shows none.
-  static Result<std::unique_ptr<CudaDevice>> open(const DriverApi& api);
+  /// Opens the device of this index among those that the driver shows. Unavailable, with the driver's reason: it shows
+  /// none, or fewer.
+  static Result<std::unique_ptr<CudaDevice>> open(const DriverApi& api, int index = 0);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
+  const DriverApi& api() const { return api_; }
+  DriverApi::Handle context() const { return context_; }
   const std::string& name() const { return name_; }
   const std::string& architecture() const { return architecture_; }  ///< `sm_90`
   /// The error of the first operation that failed.
@@ -68,16 +77,15 @@ class CudaDevice {
   explicit CudaDevice(const DriverApi& api) : api_(api) {}
   /// Returns true if the call succeeded; otherwise records the failure.
   bool went_well(DriverApi::Code code, const char* what);
-  bool is_usable();
-  std::string text_of(DriverApi::Code code) const;
-  Status open_first();
+  class Use;
+  Status open_device(int index);
 
   const DriverApi& api_;
   Status status_;
   std::string name_, architecture_;
   DriverApi::DeviceId device_ = 0;
   int processors_ = 1;
-  DriverApi::Handle context_ = nullptr, begin_ = nullptr, end_ = nullptr;
+  DriverApi::Handle context_ = nullptr, stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
 };
 
 }  // namespace casync::compll

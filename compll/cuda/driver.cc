@@ -21,6 +21,7 @@ Result<DriverApi> load() {
   };
   DriverApi api;
   take("cuInit", api.init);
+  take("cuDriverGetVersion", api.version);
   take("cuGetErrorString", api.error_text);
   take("cuDeviceGetCount", api.device_count);
   take("cuDeviceGet", api.device);
@@ -28,8 +29,8 @@ Result<DriverApi> load() {
   take("cuDeviceGetAttribute", api.device_attribute);
   take("cuDevicePrimaryCtxRetain", api.retain_context);
   take("cuDevicePrimaryCtxRelease_v2", api.release_context);
-  take("cuCtxSetCurrent", api.use_context);
-  take("cuCtxSynchronize", api.wait_for_all);
+  take("cuCtxPushCurrent_v2", api.push_context);
+  take("cuCtxPopCurrent_v2", api.pop_context);
   take("cuModuleLoadData", api.load_module);
   take("cuModuleGetFunction", api.function);
   take("cuFuncSetAttribute", api.set_function_attribute);
@@ -37,18 +38,27 @@ Result<DriverApi> load() {
   take("cuLaunchKernel", api.launch);
   take("cuMemAlloc_v2", api.allocate);
   take("cuMemFree_v2", api.free);
-  take("cuMemcpyHtoD_v2", api.upload);
-  take("cuMemcpyDtoH_v2", api.download);
+  take("cuMemHostAlloc", api.allocate_pinned);
+  take("cuMemFreeHost", api.free_pinned);
+  take("cuPointerGetAttribute", api.pointer_attribute);
+  take("cuMemcpyHtoDAsync_v2", api.upload);
+  take("cuMemcpyDtoHAsync_v2", api.download);
   take("cuMemcpyDtoDAsync_v2", api.copy);
-  take("cuMemsetD8_v2", api.fill);
+  take("cuMemsetD8Async", api.fill);
+  take("cuCtxGetStreamPriorityRange", api.stream_priorities);
+  take("cuStreamCreateWithPriority", api.make_stream);
+  take("cuStreamDestroy_v2", api.end_stream);
+  take("cuStreamSynchronize", api.wait_for_stream);
+  take("cuStreamWaitEvent", api.wait_in_stream);
+  take("cuLaunchHostFunc", api.call_host);
   take("cuEventCreate", api.make_event);
   take("cuEventDestroy_v2", api.end_event);
   take("cuEventRecord", api.record_event);
-  take("cuEventSynchronize", api.wait_for_event);
+  take("cuEventQuery", api.query_event);
   take("cuEventElapsedTime", api.milliseconds_between);
   if (missing.empty()) return api;
   ::dlclose(library);
-  return unavailable(std::string("the CUDA driver ") + kLibrary + " lacks " + missing);
+  return unavailable(std::string("the CUDA driver ") + kLibrary + " is too old: it lacks " + missing);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// compllc: from a codec's source to what each stage makes of it.
+// compllc: compiles a codec's source and prints each stage's result.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -36,7 +36,7 @@ int report(const Diagnostics& diagnostics) {
   return kRefused;
 }
 
-/// `bits=2`, as parameters that are known.
+/// Reads `bits=2` and the like as parameters that are known.
 std::optional<KnownParameters> known_parameters(const std::vector<std::string>& settings) {
   KnownParameters known;
   for (const std::string& setting : settings) {

@@ -12,7 +12,7 @@
 
 namespace casync::compll {
 
-/// Writes elements, whose bits above `bits` are left out, and zeros behind the last one.
+/// Writes elements, without their bits above `bits`, and zeros after the last one.
 void write_section(const SectionPlace& place, std::span<const Scalar> elements, std::byte* payload);
 
 /// Reads elements of this type: those of signed integers keep their sign.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a program element by element, in the plainest way there is: what a program means. Everything that is generated
+// Runs a program element by element, in the plainest way there is: this defines its meaning. All code generated
 // from a program has to give the same bytes.
 #pragma once
 
@@ -25,23 +25,23 @@ class Interpreter {
   /// `parameters` has a value for each of the program's parameters, in their order. The program outlives this.
   Interpreter(const Program& program, std::span<const double> parameters);
 
-  /// What `encode` hands out, section by section. `states` has an array for each of the program's; they become what
-  /// they are after it.
+  /// Runs `encode` and returns its output section by section. `states` has an array for each of the program's; the run
+  /// replaces them by the new ones.
   std::vector<Values> encode(std::span<const float> gradient, const RandomStream& stream, States& states);
-  /// The same by `merge`, where the program has one.
+  /// The same with `merge`, if the program has one.
   std::vector<Values> merge(std::span<const float> sum, const RandomStream& stream, States& states);
 
-  /// What `result` makes of what decode gave. The program has one.
+  /// Runs `result` on decoded elements. The program has one.
   std::vector<float> result(std::span<const float> decoded, const RandomStream& stream, States& states);
 
-  /// What `decode` makes of sections for n elements.
+  /// Runs `decode` on sections for n elements.
   std::vector<float> decode(Elements n, std::vector<Values> sections);
 
-  /// How many elements a section has for n elements of the gradient.
+  /// Number of elements of a section for n elements of the gradient.
   Elements count(const Type& type, Elements n) const { return element_count(program_, type, parameters_, n); }
 
-  /// What `synchronize` hands to its next exchange when so many have been made: `exchanged` has what they gave. After
-  /// the last one what it gives, and then `states` become what they are after it.
+  /// Runs `synchronize` up to its next exchange and returns that exchange's input: `exchanged` has the results of the
+  /// earlier ones. After the last one it returns the result and replaces `states` by the new ones.
   std::vector<float> synchronize(const GradientShape& shape, std::span<const float> gradient,
                                  const RandomStream& stream, std::span<const std::vector<float>> exchanged,
                                  States& states);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of a matrix and of vectors, as plain loops: what the operators mean, with the order of every sum. A matrix
-// lies row by row, vectors one behind the other. Products and their sums are floats, rounded one by one; sums begin
+// Products of a matrix and of vectors, as plain loops: they define the operators and the order of every sum. A matrix
+// lies row by row, vectors one after the other. Products and their sums are floats, rounded one by one; sums begin
 // with zero. Vectors that are wanted and not given are zeros.
 #pragma once
 

@@ -19,7 +19,7 @@
 namespace casync::compll {
 namespace {
 
-/// Which elements of the program share statistics: its smallest block, else all.
+/// Number of elements that share statistics: the program's smallest block, else 1.
 Elements block_of(const Program& program, std::span<const double> values) {
   Elements least = 0;
   for (const Section& section : program.sections) {
@@ -94,7 +94,7 @@ class ProgramCodec final : public Codec {
     return {context.seed, context.gradient, context.step, context.first};
   }
 
-  /// The program's own states lie behind the residual, where there is one. None given: they begin anew.
+  /// The program's own states lie after the residual, if there is one. None given: they begin anew.
   States own_states(Residual state, Elements n) const {
     States states;
     for (const ProgramState& declared : program_->states) {

@@ -11,17 +11,17 @@
 
 namespace casync::compll {
 
-/// What a codec's parameters are.
+/// The values of a codec's parameters.
 struct ProgramValues {
   std::vector<double> values;  ///< of the program's own, in their order
   bool feedback = false;
 };
 
-/// The program's values, with these in the place of the initial ones.
+/// The program's values, with these instead of the initial ones.
 /// InvalidArgument: a parameter that the program does not have, or a value out of its range.
 Result<ProgramValues> values_for(const Program& program, std::span<const std::pair<std::string, double>> parameters);
 
-/// What the program says about its codec, parameters included.
+/// The info that the program declares for its codec, parameters included.
 CodecInfo declared_by(const Program& program, const ProgramValues& values);
 
 }  // namespace casync::compll

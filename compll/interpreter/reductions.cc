@@ -34,7 +34,7 @@ Scalar end_found(Op op, ScalarType type, std::span<const Scalar> elements) {
   const Scalar identity = end_of(type, op == Op::kMin);
   const auto reduce = [&](std::span<const Scalar> chunk) { return reduced_in_lanes(chunk, identity, combine); };
   const Scalar found = reduced_in_chunks<Scalar>(elements, reduce);
-  // So that the order cannot be seen in it.
+  // A zero gets no sign, so that the order cannot be seen in it.
   return type.is_float() && found.as_number(type) == 0 ? Scalar::of(type, 0) : found;
 }
 

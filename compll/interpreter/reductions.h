@@ -59,7 +59,7 @@ Scalar reduced_in_lanes(std::span<const Scalar> elements, const Combine& combine
   return lanes[0];
 }
 
-/// By the user's function: the initial value comes first of all. Of nothing: the initial value.
+/// Reduces by the user's function, the initial value first of all. Of no elements: the initial value.
 template <class Combine>
 Scalar reduced_by(const Combine& combine, Scalar initial, std::span<const Scalar> elements) {
   if (elements.empty()) return initial;
@@ -67,7 +67,7 @@ Scalar reduced_by(const Combine& combine, Scalar initial, std::span<const Scalar
   return combine(initial, reduced_in_chunks<Scalar>(elements, reduce));
 }
 
-/// By one of the named reducers, of elements of this type.
+/// Reduces elements of this type by one of the named reducers.
 Scalar reduced_by(Reducer reducer, ScalarType type, std::span<const Scalar> elements);
 
 }  // namespace casync::compll

@@ -9,7 +9,7 @@
 namespace casync::compll {
 namespace {
 
-/// What `largest` and `kth_largest` go by: 0 for what is not above zero.
+/// The key by which `largest` and `kth_largest` compare elements: 0 for elements that are not above zero.
 std::uint32_t key_of(Scalar element, ScalarType type) {
   if (type.kind == ScalarType::Kind::kUint) return element.as_uint();
   return element.as_int() > 0 ? element.as_uint() : 0;
@@ -22,7 +22,7 @@ std::vector<Scalar> places(std::vector<std::uint32_t> found, Elements count) {
   return values;
 }
 
-/// `size` elements, a power of two, times the matrix of ones and minus ones, then times 1 / sqrt(size).
+/// Multiplies `size` elements, a power of two, by the matrix of ones and minus ones, then by 1 / sqrt(size).
 void transform(float* x, std::size_t size) {
   for (std::size_t half = 1; half < size; half *= 2) {
     for (std::size_t first = 0; first < size; first += 2 * half) {

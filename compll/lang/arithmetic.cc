@@ -40,7 +40,7 @@ Scalar of_reals(Op op, Real a, Real b) {
   return {};
 }
 
-// What int and uint share: the bits that wrap around.
+// Operations that int and uint share: their bits wrap around.
 Scalar of_bits(Op op, std::uint32_t a, std::uint32_t b) {
   switch (op) {
     case Op::kNegate: return Scalar::of_uint(0 - a);

@@ -16,7 +16,7 @@ struct RefusedCharacter {
   std::string message;
 };
 
-/// Finds the first refused character of `text` at or behind `from`: a control character other than tab, line feed and
+/// Finds the first refused character of `text` from `from` on: a control character other than tab, line feed and
 /// carriage return ahead of a line feed; a Unicode character that ends a line or changes the direction of text; a byte
 /// that is not UTF-8. Nothing: there is none.
 std::optional<RefusedCharacter> find_refused_character(std::string_view text, std::size_t from);

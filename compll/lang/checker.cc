@@ -16,7 +16,7 @@
 namespace casync::compll {
 namespace {
 
-/// What stands outside of functions, and which functions are encode and decode.
+/// Checks everything outside of functions, and finds the functions that are encode, decode and so on.
 class FileChecker {
  public:
   FileChecker(const Tree& tree, const KnownParameters& known, Known how, Diagnostics& diagnostics)
@@ -92,7 +92,7 @@ class FileChecker {
     if (name == "exact_merge") declares.exact_merge = flag(property);
   }
 
-  /// A property that is there or not.
+  /// Returns true if a property is there.
   bool flag(const Property& property) {
     const std::string name(property.name.text);
     if (!property.value.empty()) {
@@ -263,7 +263,7 @@ class FileChecker {
     if (routines.result != nullptr && diagnostics_.empty()) check_result(*routines.result);
   }
 
-  /// A codec of rounds has no payload and keeps what it says itself.
+  /// A codec of rounds has no payload and keeps its error itself.
   void check_is_alone(const Routines& routines) {
     for (const Function* other : {routines.encode, routines.merge, routines.decode, routines.result}) {
       if (other == nullptr) continue;
@@ -280,7 +280,7 @@ class FileChecker {
     }
   }
 
-  /// What is encoded is a part of a gradient.
+  /// Refuses `shape` and states of other sizes: the codec encodes a part of a gradient.
   void check_is_no_matrix() {
     if (const Property* const shape = property("shape")) {
       code_.refuse(shape->name.at, "`shape` in a codec with `encode`, which may be given a part of a gradient",
@@ -353,14 +353,14 @@ class FileChecker {
     write_gradient(function, RoutineKind::kResult, routine);
   }
 
-  /// The first parameter is what the routine reads.
+  /// The first parameter is the routine's input.
   void read_gradient(const Function& function, Routine& routine) {
     const Word& gradient = function.parameters[0].name;
     routine.gradient = code_.new_variable(gradient.text, {kFloatType, Extent{}}, gradient.at);
     code_.declare_variable(gradient, {kFloatType, true}, routine.gradient);
   }
 
-  /// The second one is what it gives.
+  /// The second one is its output.
   void write_gradient(const Function& function, RoutineKind kind, Routine& routine) {
     const Word& gradient = function.parameters[1].name;
     code_.declare_variable(gradient, {kFloatType, true}, {});
@@ -402,7 +402,7 @@ class FileChecker {
     }
   }
 
-  /// A section that is a parameter, like a width, is known in decode before it is extracted: types are made of it.
+  /// A section that is a parameter, such as a width, is known in decode before it is extracted: types are made of it.
   void know_extracted(const Function& function) {
     for (const StatementPtr& statement : function.body) {
       const auto* evaluate = std::get_if<Evaluate>(&statement->node);

@@ -12,17 +12,17 @@
 
 namespace casync::compll {
 
-/// Values of parameters that are known when a program is compiled: those that types are made of have to be, and take
-/// their initial value where nothing is said here.
+/// Values of parameters that are known when a program is compiled: types are made of them. Parameters without a value
+/// here take their initial value.
 using KnownParameters = std::map<std::string, double, std::less<>>;
 
-/// How known values are taken.
+/// The treatment of known values.
 enum class Known : std::uint8_t {
   kExact,    ///< each names a parameter, which allows it
-  kOffered,  ///< those that name none, or that it does not allow, are passed over; a required one takes some value
+  kOffered,  ///< values that name no parameter, or that it does not allow, are ignored; a required one takes some value
 };
 
-/// Resolves names, finds types, puts functions where they are called and branches into kSelect. What is wrong goes to
+/// Resolves names, finds types, puts functions where they are called and branches into kSelect. Mistakes go to
 /// `diagnostics`; nothing is returned then.
 std::optional<Program> check(const Tree& tree, const KnownParameters& known, Diagnostics& diagnostics,
                              Known how = Known::kExact);

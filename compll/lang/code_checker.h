@@ -18,15 +18,15 @@ namespace casync::compll {
 /// Thrown and caught inside the checker only, after the mistake has been reported.
 struct CheckMistake {};
 
-/// Several terms where most have one: what a function of several results gives.
+/// Several terms where most have one: the results of a function of several.
 using Terms = std::vector<TermPtr>;
 
-/// What a function of the file is for. Encode and merge make sections of a gradient, decode a gradient of sections, and
-/// result a gradient of what decode gave.
+/// The task of a function of the file. Encode and merge make sections of a gradient, decode a gradient of sections, and
+/// result a gradient of decoded elements.
 /// Synchronize takes the place of them all.
 enum class RoutineKind : std::uint8_t { kEncode, kMerge, kDecode, kResult, kSynchronize };
 
-/// Checks what stands inside functions. Statements run in order; what a variable holds is one of the program's
+/// Checks the inside of functions. Statements run in order; a variable's value is one of the program's
 /// variables, each of which is given its value once, so that a branch is a choice between two of them.
 class CodeChecker {
  public:
@@ -41,10 +41,10 @@ class CodeChecker {
 
   /// The values that types may be made of.
   void know(const std::map<std::string_view, double>& known) { known_ = known; }
-  /// Before decode: what encode has assigned is another run's.
+  /// Forgets assigned values before decode: values that encode assigned are another run's.
   void forget_values() { values_.assign(values_.size(), std::nullopt); }
 
-  /// The body of one of the codec's functions. What it assigns to `output` arrives in `routine`.
+  /// Checks the body of one of the codec's functions. Its value for `output` arrives in `routine`.
   void check_routine(const Function& function, std::string_view output, RoutineKind kind, Routine& routine);
   /// A state, whose name is a variable of every routine but decode.
   void declare_state(const State& state);
@@ -149,7 +149,7 @@ class CodeChecker {
   TermPtr check_floats(const Expression& expression, const std::string& of);
   void need_shape(Span at, const std::string& of);
 
-  // How many elements an array has (size_checker.cc).
+  // Sizes of arrays (size_checker.cc).
   Extent size_of(const Expression& expression, const std::string& of);
   bool is_size_without_padding(const Term& size) const;
   Extent extent_of(TermPtr value, const std::string& text);
@@ -169,7 +169,7 @@ class CodeChecker {
   std::map<std::string_view, double> known_;
   std::vector<std::optional<VariableId>> values_;  ///< of each slot, now
   std::set<std::size_t> spoilt_;                   ///< slots of variables whose value was refused
-  std::vector<Step>* steps_ = nullptr;             ///< where assignments go
+  std::vector<Step>* steps_ = nullptr;             ///< receives assignments
   Control* control_ = nullptr;                     ///< of the function whose body is checked
   Routine* routine_ = nullptr;
   std::string_view output_;

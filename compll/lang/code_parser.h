@@ -6,8 +6,8 @@
 
 namespace casync::compll {
 
-/// Expressions, types and statements: what stands inside functions. Every method throws ParseMistake after it has
-/// reported one, but read_block, which goes on behind it.
+/// Expressions, types and statements: the inside of functions. Every method throws ParseMistake after it has
+/// reported one, except read_block, which goes on after it.
 class CodeParser {
  public:
   explicit CodeParser(TokenReader& tokens) : tokens_(tokens) {}
@@ -19,7 +19,7 @@ class CodeParser {
   Variable read_variable();
   std::vector<Variable> read_variables(const std::string& of);
   std::vector<TypeName> read_results();
-  /// Whether a declaration begins here: two names, a name with a star, `uint<`.
+  /// Returns true if a declaration begins here: two names, a name with a star, `uint<`.
   bool is_type_ahead() const;
 
  private:

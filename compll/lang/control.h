@@ -7,8 +7,8 @@
 
 namespace casync::compll {
 
-/// Where a function's body is: in how many branches, and what it has returned by now. Both branches of an `if` are
-/// computed, so `return` is a value that later ones do not replace.
+/// The state of a function's body at one place: the branches around it, and the values returned by now. Both branches
+/// of an `if` are computed, so `return` is a value that later ones do not replace.
 struct CodeChecker::Control {
   enum class Returned { kNever, kSometimes, kAlways };
 
@@ -22,11 +22,11 @@ struct CodeChecker::Control {
 
   /// `return values;`
   void give_back(CodeChecker& checker, Terms values, const Expression& at);
-  /// Behind `if (condition) {yes} else {no}`.
+  /// Joins the branches of `if (condition) {yes} else {no}`.
   void join(CodeChecker& checker, VariableId condition, const Control& yes, const Control& no, Span at);
 
  private:
-  /// What holds when both, in this order, may have returned.
+  /// Adds a later return; both, in this order, may have happened.
   void then(CodeChecker& checker, Returned returned_later, VariableId when_later,
             const std::vector<VariableId>& results_later, Span at);
 };

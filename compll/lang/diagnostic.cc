@@ -10,7 +10,7 @@
 namespace casync::compll {
 namespace {
 
-/// What stands below a line up to `columns`: tabs where the line has them, so that a caret stands where it should.
+/// The indent below a line up to `columns`: tabs where the line has them, so that a caret stands at the right column.
 std::string indent_like(std::string_view line, std::size_t columns) {
   std::string indent;
   for (std::size_t i = 0; i < columns; ++i) indent += i < line.size() && line[i] == '\t' ? '\t' : ' ';

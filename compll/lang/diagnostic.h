@@ -9,8 +9,8 @@
 
 namespace casync::compll {
 
-/// What is wrong with a program: starts in lower case, quotes code in backticks, says what was seen. `hint` says what
-/// to write instead, and may be empty.
+/// A mistake in a program. `message` starts in lower case, quotes code in backticks, says what was seen. `hint` says
+/// what to write instead, and may be empty.
 struct Diagnostic {
   Span at;
   std::string message;
@@ -23,7 +23,7 @@ std::string number_text(double value);
 /// FILE:LINE:COLUMN: error: MESSAGE, the line, a caret below what is meant, the hint.
 std::string render(const Source& source, const Diagnostic& diagnostic);
 
-/// All that was found in one source, in the order of the text. Beyond kMost nothing is kept: one mistake makes many.
+/// All diagnostics of one source, in the order of the text. Beyond kMost none is kept: one mistake causes many.
 class Diagnostics {
  public:
   static constexpr std::size_t kMost = 20;
@@ -38,7 +38,7 @@ class Diagnostics {
   bool full() const { return found_.size() >= kMost; }
   const std::vector<Diagnostic>& found() const { return found_; }
 
-  /// OK where nothing was found. InvalidArgument: the rendered diagnostics, one below the other.
+  /// OK if there are none. InvalidArgument: the rendered diagnostics, one below the other.
   Status status() const;
 
  private:

@@ -19,7 +19,7 @@ struct GradientShape {
   Elements n, rows, columns;
 };
 
-/// How many elements a value of this type has for this gradient, with these values of the program's parameters.
+/// Number of elements of a value of this type for this gradient, with these values of the program's parameters.
 Elements element_count(const Program& program, const Type& type, std::span<const double> parameters,
                        const GradientShape& shape);
 

@@ -295,7 +295,7 @@ TermPtr CodeChecker::check_node(const Expression& at, const Index& node) {
   return element_of(std::move(array), std::move(index), at.at);
 }
 
-/// As int or as uint: where it is negative it is outside, not at the first place.
+/// Converts the index to int or to uint: a negative one is outside, not at the first place.
 TermPtr CodeChecker::element_of(TermPtr array, TermPtr index, Span at) {
   const Type type{array->type().element, {}};
   const ScalarType whole = common_type(index->type().element, index->type().element);
@@ -315,7 +315,7 @@ TermPtr CodeChecker::check_node(const Expression& at, const Member& node) {
   if (node.name.text != "size") {
     refuse(node.name.at, "there is no `." + std::string(node.name.text) + "`", "an array has `.size`");
   }
-  // How long the output is is known before it is.
+  // The size of the output is known earlier than the output.
   const auto* output = std::get_if<Name>(&node.of->node);
   const bool known = makes_gradient() && output != nullptr && output->text == output_;
   TermPtr array = known ? make_variable(at.at, 0, {kFloatType, Extent{}}) : check_array(*node.of, "`.size`");

@@ -99,7 +99,7 @@ ExpressionPtr CodeParser::read_unary() {
   return read_postfix();
 }
 
-/// `(uint8) x`: a type in parentheses, and a value behind it.
+/// `(uint8) x`: a type in parentheses, then a value.
 bool CodeParser::is_cast_ahead() const {
   if (!tokens_.now().is("(") || !is_type_name(tokens_.ahead(1).text)) return false;
   for (std::size_t i = 2; i < 16; ++i) {

@@ -7,10 +7,10 @@
 
 namespace casync::compll {
 
-/// From a source to its typed tree. InvalidArgument: what is wrong with it, with file, line, column and hint.
+/// Compiles a source to its typed tree. InvalidArgument: its mistakes, with file, line, column and hint.
 Result<Program> compile(const Source& source, const KnownParameters& known = {}, Known how = Known::kExact);
 
-/// Whether the program has a function called `synchronize`, whatever else is wrong with it.
+/// Returns true if the program has a function called `synchronize`, whatever other mistakes it has.
 bool has_synchronize(const Source& source);
 
 }  // namespace casync::compll

@@ -38,7 +38,7 @@ class Lexer {
   }
 
  private:
-  /// In comments and texts, too.
+  /// Refuses characters, in comments and texts, too.
   void refuse_characters() {
     for (std::size_t at = 0; !diagnostics_.full();) {
       const std::optional<RefusedCharacter> found = find_refused_character(text_, at);
@@ -87,7 +87,7 @@ class Lexer {
     add(Token::Kind::kName, end);
   }
 
-  // 12, 0x1f, 1.5, .5, 1e-3, and any of the decimal ones with C's f behind it. `1..2` is a range.
+  // 12, 0x1f, 1.5, .5, 1e-3, and any of the decimal ones followed by C's f. `1..2` is a range.
   void read_number() {
     const bool hex = peek() == '0' && (peek(1) == 'x' || peek(1) == 'X');
     std::size_t end = at_ + (hex ? 2 : 0);

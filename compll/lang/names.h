@@ -12,25 +12,25 @@
 
 namespace casync::compll {
 
-/// A type as it is declared: how many elements an array has is its value's affair.
+/// A type as it is declared: the number of elements of an array belongs to its value.
 struct DeclaredType {
   ScalarType element;
   bool array = false;
 };
 
-/// A name that has been declared: what it stands for, and where. What a variable holds at a place of the program is
-/// kept apart (CodeChecker), because branches change it.
+/// A declared name: its meaning, and its place. A variable's value at a place of the program is
+/// stored apart (CodeChecker), because branches change it.
 struct Declared {
   struct Variable {
     DeclaredType type;
     std::size_t slot = 0;  ///< its place among the values
-    int level = 0;         ///< how many functions applied to elements it is inside of
+    int level = 0;         ///< number of enclosing functions applied to elements
   };
   /// A function of the file, or one that a `lambda_func` names.
   struct Callable {
     const Function* function = nullptr;
     const Lambda* lambda = nullptr;
-    std::size_t scope = 0;  ///< what its body sees: the scopes before this one
+    std::size_t scope = 0;  ///< the scopes that its body sees: those before this one
   };
   struct ParameterName {
     ParameterId id = 0;
@@ -54,7 +54,7 @@ struct Declared {
 /// Names by scope. A name may hide one of an outer scope, never one of its own.
 class Names {
  public:
-  /// How many scopes there are. `leave` goes back to so many.
+  /// Number of scopes. `leave` goes back to so many.
   std::size_t depth() const { return ends_.size(); }
   void enter() { ends_.push_back(names_.size()); }
   void leave(std::size_t depth) {
@@ -64,7 +64,7 @@ class Names {
     }
   }
 
-  /// Null, or the one of the same name in the same scope.
+  /// The name declared in the same scope, or null.
   const Declared* declared_here(std::string_view name) const {
     const std::size_t begin = ends_.empty() ? 0 : ends_.back();
     for (std::size_t i = begin; i < names_.size(); ++i) {
@@ -74,7 +74,7 @@ class Names {
   }
   void add(const Declared& declared) { names_.push_back(declared); }
 
-  /// Null where there is no such name. Inside of a function's body, what the caller's scopes declare is not seen.
+  /// Null if there is no such name. Inside of a function's body, names of the caller's scopes are not visible.
   const Declared* find(std::string_view name) const {
     for (std::size_t i = names_.size(); i-- > 0;) {
       if (names_[i].name == name && is_visible(i)) return &names_[i];
@@ -89,7 +89,7 @@ class Names {
     return visible;
   }
 
-  /// While a body is checked that was written in the first `scopes` scopes: those between are hidden.
+  /// Exists while a body is checked that was written in the first `scopes` scopes: those between are hidden.
   class Hidden {
    public:
     Hidden(Names& names, std::size_t scopes) : names_(names) {

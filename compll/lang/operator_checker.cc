@@ -33,7 +33,7 @@ const NamedReducer* named_reducer(std::string_view name) {
   return found == kReducers.end() ? nullptr : &*found;
 }
 
-/// Whether a function of two elements gives one of them, as far as its text shows.
+/// Decides if a function of two elements gives one of them, as far as its text shows.
 class Picks {
  public:
   explicit Picks(const Body& body) : body_(body) {}
@@ -184,7 +184,7 @@ void CodeChecker::apply_reducer(Term& term, const Expression& reducer, const Cal
            "write `" + std::string(node.callee.text) + (term.op == Op::kReduce ? "(x, 0, f)" : "(x, block, 0, f)") +
                "`; only `reduce` by a function that gives one of its two elements can begin with the first");
   }
-  // What gives one of two elements may see the first one twice.
+  // A function that gives one of its two elements may see the first element twice.
   const Type type = term.arguments.front()->type();
   const VariableId kept = keep(std::move(term.arguments), "array", node.callee.at).front();
   term.arguments = terms(make_variable(node.callee.at, kept, type));

@@ -9,7 +9,7 @@
 namespace casync::compll {
 namespace {
 
-/// What a file is made of: the codec's declarations, parameters, state, variables and functions.
+/// Reads the items of a file: the codec's declarations, parameters, state, variables and functions.
 class FileParser {
  public:
   FileParser(const Tokens& tokens, Diagnostics& diagnostics) : tokens_(tokens, diagnostics), code_(tokens_) {}
@@ -82,8 +82,8 @@ class FileParser {
     tree_.parameters.push_back(std::move(parameters));
   }
 
-  /// Whether the second file of a program says again word by word what the first has said: each of them is a program of
-  /// its own where they were published.
+  /// Returns true if the second file of a program repeats a part of the first word by word: each of them was published
+  /// as a program of its own.
   bool repeats(Span first, Span second) const {
     const Source& source = tokens_.diagnostics().source();
     const bool other_file = &source.file_at(first.begin) != &source.file_at(second.begin);

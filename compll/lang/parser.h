@@ -7,9 +7,9 @@
 
 namespace casync::compll {
 
-/// How deep a program may nest: far beyond what people write, and less than any stack holds.
+/// Deepest nesting of a program: far beyond what people write, and less than any stack holds.
 inline constexpr int kMostNesting = 64;
-/// How many operations of one kind may follow each other: each is inside of the next.
+/// Most operations of one kind in a row: each is inside of the next.
 inline constexpr int kMostChain = 256;
 
 /// Makes a tree of tokens. After a mistake it goes on at the next statement or item, so that one run finds several;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The typed tree: a program whose names are resolved, whose types are known and whose user functions are where they
-// are called. What the interpreter runs and what is lowered to IR.
+// are called. The interpreter runs it, and it is lowered to IR.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace casync::compll {
 /// The index of a variable among a program's variables.
 using VariableId = std::uint32_t;
 
-/// What a term does. Arithmetic is that of IEEE 754 and of integers of 32 bits that wrap around; nothing is contracted.
+/// The operation of a term. Arithmetic is that of IEEE 754 and of 32-bit integers that wrap around; no contraction.
 enum class Op : std::uint8_t {
   // One value.
   kConstant,   ///< `number`
@@ -92,11 +92,11 @@ enum class Op : std::uint8_t {
   kHadamard,    ///< argument: an array of floats. Each block of `block` elements, a power of two, times the orthonormal
                 ///< Walsh-Hadamard matrix. A short block is cut into the largest powers of two, the largest first
 
-  // Matrices: the gradient's elements row by row, and vectors, each behind the one before.
-  kMatmul,          ///< arguments: what is multiplied, as `form` says
+  // Matrices: the gradient's elements row by row, and vectors, one after the other.
+  kMatmul,          ///< arguments: the factors, as `form` says
   kOrthonormalize,  ///< argument: vectors of `block` elements. Gram and Schmidt's method (interpreter/matrix.h); a
-                    ///< vector
-                    ///< that depends on those before it becomes zero
+                    ///< vector that depends on the ones before it
+                    ///< becomes zero
   kExchange,        ///< argument: an array of floats. Its sum over all ranks, times the reduction's scale
 };
 
@@ -112,9 +112,9 @@ enum class MatmulForm : std::uint8_t {
 /// The place that is in no array.
 inline constexpr std::uint32_t kNowhere = 0xffffffff;
 
-/// How a reduction combines. All orders are fixed: in a chunk of 4096 lane i of 16 takes the elements i, i + 16, ... in
-/// turn; then the lanes are combined in halves, the one eight further up to the first eight, and so on. What the chunks
-/// become is reduced the same way.
+/// The operation of a reduction. All orders are fixed: in a chunk of 4096 lane i of 16 takes elements i, i + 16, ... in
+/// turn; then the lanes are combined in halves, the one eight further up to the first eight, and so on. The results of
+/// chunks are reduced the same way.
 enum class Reducer : std::uint8_t {
   kSum,        ///< of floats: a double; of integers: int or uint, wrapping around
   kMin,        ///< not of NaN, and a zero has no sign; of nothing the greatest value there is, infinity for floats
@@ -124,7 +124,7 @@ enum class Reducer : std::uint8_t {
   kUser,       ///< `function` of two elements, from the initial value on
 };
 
-/// As texts of programs have them: `block_reduce`, `magnitude`.
+/// Names as in texts of programs: `block_reduce`, `magnitude`.
 std::string_view name_of(Op op);
 std::string_view name_of(Reducer reducer);
 std::string_view name_of(Dimension dimension);
@@ -179,13 +179,13 @@ struct ProgramParameter {
   bool required = false;  ///< it has no default: the caller gives the value
   bool fixed = false;     ///< types are made of it, or it is required: another value is another program
 
-  /// Whether it is in the range, a whole number of steps from `least`, and whole where the type is.
+  /// Returns true if a value is in the range, a whole number of steps from `least`, and whole if the type is.
   bool allows(double value) const;
-  /// What it allows, in words: "a whole number from 16 to 256 in steps of 16".
+  /// The allowed values in words: "a whole number from 16 to 256 in steps of 16".
   std::string allowed() const;
 };
 
-/// A section of a payload: what `concat` was given, in its order.
+/// A section of a payload: an argument of `concat`, in its order.
 struct Section {
   std::string name;
   Type type;
@@ -194,12 +194,12 @@ struct Section {
 /// One function of a codec: from the gradient or the sections to the sections or the gradient.
 struct Routine {
   std::vector<Step> steps;
-  VariableId gradient = 0;              ///< what it reads, but for decode
-  std::vector<TermPtr> sections;        ///< encode, merge: what it hands out
-  std::vector<VariableId> extracted;    ///< decode: where the sections arrive
+  VariableId gradient = 0;              ///< its input, except for decode
+  std::vector<TermPtr> sections;        ///< encode, merge: its output
+  std::vector<VariableId> extracted;    ///< decode: the variables of the sections
   TermPtr result;                       ///< decode, result, synchronize: the gradient
-  std::vector<VariableId> states;       ///< but for decode: where each state arrives
-  std::vector<VariableId> states_then;  ///< and what it is afterwards
+  std::vector<VariableId> states;       ///< except for decode: the variable of each state
+  std::vector<VariableId> states_then;  ///< and its value afterwards
 };
 
 /// An array of floats that a codec keeps from step to step.
@@ -209,28 +209,28 @@ struct ProgramState {
   Extent extent;
 };
 
-/// How many elements an array has, computed from n and parameters; above n it counts as n.
+/// The number of elements of an array, computed from n and parameters; above n it counts as n.
 struct ProgramSize {
   TermPtr value;     ///< uint, of constants, parameters, dimensions and sizes of arrays
   std::string text;  ///< as the program has it where it is first used
 };
 
-/// What a codec declares.
+/// The declarations of a codec.
 struct Declarations {
   std::string name, summary, source;
   std::uint8_t number = 0, version = 1;
-  std::uint64_t digest = 0;  ///< of the source, where it is a user's file
+  std::uint64_t digest = 0;  ///< of the source, if it is a user's file
   bool contractive = false, unbiased = false;
-  bool feedback = false;          ///< it is on, where nothing else is said
-  bool feedback_offered = false;  ///< it is off, where nothing else is said
-  /// Magnitudes from here on become infinite: they are reported as if they were.
+  bool feedback = false;          ///< on by default
+  bool feedback_offered = false;  ///< offered, but off by default
+  /// Magnitudes from here on become infinite, and are reported as infinite.
   double overflow = std::numeric_limits<double>::infinity();
-  bool shared_numbers = false;  ///< all ranks draw the same random numbers, and who merges does, too
+  bool shared_numbers = false;  ///< all ranks draw the same random numbers, and the merging rank does, too
   bool votes = false;           ///< merging counts codes: raw elements never take part, nor sums of some ranks
-  bool exact_merge = false;     ///< encoding a sum of what was decoded loses nothing
+  bool exact_merge = false;     ///< encoding a sum of decoded elements loses nothing
 };
 
-// What a codec may have at most (docs/language.md). The checker refuses programs with more.
+// Limits of a codec (docs/language.md). The checker refuses programs with more.
 inline constexpr std::size_t kSectionLimit = 16;    ///< values in `concat`
 inline constexpr std::size_t kParameterLimit = 15;  ///< parameters
 inline constexpr std::size_t kChoiceLimit = 16;     ///< values in the list of one parameter
@@ -245,7 +245,7 @@ struct Program {
   std::vector<ProgramState> states;
   std::vector<ProgramSize> sizes;
   Routine encode, decode;
-  std::optional<Routine> merge;        ///< encodes the sum of what was decoded; without it encode does
+  std::optional<Routine> merge;        ///< encodes the sum of decoded elements; without it encode does
   std::optional<Routine> result;       ///< from the decoded result of all ranks to the gradient
   std::optional<Routine> synchronize;  ///< in place of all the others: from the gradient to the result of all ranks
   std::uint32_t rounds = 0;            ///< steps of synchronize that are an exchange

@@ -8,7 +8,7 @@
 namespace casync::compll {
 namespace {
 
-// As many as fit in a line.
+// As many names in a line as fit.
 // clang-format off
 constexpr std::array kOpNames = std::to_array<std::string_view>({
     "constant", "variable", "parameter", "size", "rows", "columns", "element", "convert", "select", "negate",

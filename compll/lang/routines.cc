@@ -17,7 +17,7 @@ bool goes_from(const Function& function, std::string_view from, std::string_view
          is_array_of(function.parameters[1], to);
 }
 
-/// Where a function belongs, and what it is there; null: it is called by name.
+/// The member for a function's role, and the role's name in `what`; null: the function is called by name.
 const Function** place_of(const Function& function, Routines& routines, std::string& what) {
   const std::string name(function.name.text);
   const auto found = [&](const char* as, const Function*& place) {

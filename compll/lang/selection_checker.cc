@@ -10,7 +10,7 @@ namespace {
 
 const Expression& last(const Call& node) { return *node.arguments.back(); }
 
-/// Whether a parameter is, whatever value of its range it has.
+/// Returns true if all values of a parameter are powers of two.
 bool is_power_of_two(const ProgramParameter& parameter) {
   const std::vector<double> ends = {parameter.least, parameter.most};
   const std::vector<double>& values = parameter.choices.empty() ? ends : parameter.choices;
@@ -45,7 +45,7 @@ TermPtr CodeChecker::mapped(TermPtr array, const Expression& function, const std
   return term;
 }
 
-/// What `largest` and `kth_largest` go by: the array, or what the key makes of its elements.
+/// The keys of `largest` and `kth_largest`: the array, or the key function's results for its elements.
 TermPtr CodeChecker::keys_of(TermPtr array, const Call& node) {
   const std::string of = "`" + std::string(node.callee.text) + "`";
   if (node.arguments.size() == 3) array = mapped(std::move(array), last(node), of);
@@ -78,7 +78,7 @@ TermPtr CodeChecker::check_kth_largest(const Expression& at, const Call& node) {
   return make_term(Op::kKthLargest, at.at, one, terms(std::move(keys), convert(std::move(k), kUintType)));
 }
 
-/// where(x, count, condition): the places of the first elements for which it holds.
+/// Checks where(x, count, condition): the places of the first elements for which it holds.
 TermPtr CodeChecker::check_where(const Expression& at, const Call& node, const std::string& of) {
   need_arguments(at, node, 3, 3,
                  std::string(node.callee.text) + "(gradient, count, [&](float x) -> bool { return x > 1; })");
@@ -91,7 +91,7 @@ TermPtr CodeChecker::check_where(const Expression& at, const Call& node, const s
   return make_term(Op::kWhere, at.at, {kUintType, count}, terms(std::move(holds)));
 }
 
-/// filter(x, count, condition): those elements; zeros behind them.
+/// filter(x, count, condition): those elements, followed by zeros.
 TermPtr CodeChecker::check_filter(const Expression& at, const Call& node) {
   if (node.arguments.size() == 2) {
     refuse(at.at, "`filter` without the most elements that it may give",

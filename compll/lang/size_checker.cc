@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many elements an array has is known before a program runs: a formula of n and parameters.
+// The number of elements of an array is known before a program runs: a formula of n and parameters.
 #include <algorithm>
 
 #include "compll/lang/code_checker.h"
@@ -40,7 +40,7 @@ class Closing {
     copy->number = term.number;
     copy->parameter = term.parameter;
     for (const TermPtr& argument : term.arguments) {
-      // Of an array whose size is asked for only the type is of interest.
+      // Only the type of an array whose size is needed matters.
       copy->arguments.push_back(term.op == Op::kSize ? make_variable(argument->at, 0, argument->type())
                                                      : close(*argument));
       if (copy->arguments.back() == nullptr) return nullptr;
@@ -126,7 +126,7 @@ Extent CodeChecker::extent_of(TermPtr value, const std::string& text) {
   return {Extent::Kind::kSized, {static_cast<std::uint32_t>(known - sizes.begin()), {}, {}}};
 }
 
-/// Of an array that is so many vectors of rows or columns: how many. Else null.
+/// The number of vectors of rows or columns that an array consists of. Null: it consists of none.
 TermPtr CodeChecker::vectors_of(const Extent& extent, Dimension dimension) const {
   const bool rows = dimension == Dimension::kRows;
   const Op wanted = rows ? Op::kRows : Op::kColumns, other = rows ? Op::kColumns : Op::kRows;
@@ -140,14 +140,14 @@ TermPtr CodeChecker::vectors_of(const Extent& extent, Dimension dimension) const
   return nullptr;
 }
 
-/// How many elements there are, where that is a size of its own. Else null.
+/// The number of elements, if it is a size of its own. Else null.
 TermPtr CodeChecker::count_of(const Extent& extent) const {
   if (extent.kind == Extent::Kind::kFixed) return make_constant({}, kUintType, extent.count.value);
   if (extent.kind == Extent::Kind::kSized) return copy_of(*program_.sizes[extent.count.value].value);
   return nullptr;
 }
 
-/// So many vectors of rows or columns.
+/// The extent of so many vectors of rows or columns.
 Extent CodeChecker::extent_of_vectors(TermPtr count, Dimension dimension) {
   const std::string name(name_of(dimension));
   TermPtr length = make_term(dimension == Dimension::kRows ? Op::kRows : Op::kColumns, {}, {kUintType, {}});
@@ -156,7 +156,7 @@ Extent CodeChecker::extent_of_vectors(TermPtr count, Dimension dimension) {
   return extent_of(make_term(Op::kMultiply, {}, {kUintType, {}}, terms(std::move(count), std::move(length))), text);
 }
 
-/// Whether both extents are as many vectors, of this dimension and of that.
+/// Returns true if both extents have equally many vectors, `a` of dimension `of_a` and `b` of dimension `of_b`.
 bool CodeChecker::has_as_many(const Extent& a, Dimension of_a, const Extent& b, Dimension of_b) const {
   const TermPtr first = vectors_of(a, of_a), second = vectors_of(b, of_b);
   return first != nullptr && second != nullptr && same(*first, *second);

@@ -14,7 +14,7 @@ Source::Source(std::string name, std::string text) : name_(std::move(name)), tex
 
 Source::Source(const std::vector<SourceFile>& files) {
   for (const SourceFile& file : files) {
-    // What one file leaves open does not go on in the next.
+    // A line that one file leaves open does not go on in the next.
     if (!parts_.empty() && !text_.ends_with('\n')) text_ += '\n';
     const auto lines = static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n'));
     parts_.push_back({file.name, text_.size(), lines + 1});

@@ -14,10 +14,10 @@ struct Span {
   std::size_t end = 0;
 };
 
-/// From the first to the last of two stretches.
+/// The stretch from the first to the last of two.
 inline Span between(Span first, Span last) { return {first.begin, last.end}; }
 
-/// Where a reader of the file finds a byte; both count from 1, columns in bytes.
+/// The line and column of a byte; both count from 1, columns in bytes.
 struct Position {
   std::size_t line = 1;
   std::size_t column = 1;
@@ -29,20 +29,20 @@ struct SourceFile {
   std::string text;
 };
 
-/// The text of a program: of one file, or of several that lie one behind the other. Everything that is made from it
+/// The text of a program: of one file, or of several one after the other. Everything that is made from it
 /// points into it, so it outlives all of that.
 class Source {
  public:
   Source(std::string name, std::string text);
-  /// At least one file.
+  /// Takes at least one file.
   explicit Source(const std::vector<SourceFile>& files);
 
-  /// Of several files: their names with plus signs between.
+  /// The file's name; for several files, their names with plus signs between.
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
   std::string_view text(Span span) const { return text().substr(span.begin, span.end - span.begin); }
 
-  /// In the whole text.
+  /// The position in the whole text.
   Position position(std::size_t offset) const;
   /// A line of the whole text, without its end.
   std::string_view line(std::size_t number) const;

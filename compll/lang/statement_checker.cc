@@ -9,8 +9,8 @@
 namespace casync::compll {
 namespace {
 
-// What a program may come to once functions stand where they are called and repeats are written out: a limit that
-// keeps a small file from becoming a large program.
+// Limits on a program with calls and repeats written out: they keep a small file from becoming a
+// large program.
 constexpr std::size_t kMostSteps = 20000;
 constexpr double kMostRepeats = 256;
 
@@ -68,7 +68,7 @@ void CodeChecker::check_statement(const Statement& statement) {
   try {
     std::visit([&](const auto& node) { check_node(statement, node); }, statement.node);
   } catch (const CheckMistake&) {
-    // Inside of a function the result would be missing, and every call would say so again.
+    // Inside of a function the result would be missing, and every call would report it again.
     if (calls_ != 0 || diagnostics_.full()) throw;
     forgive(statement);
   }
@@ -136,7 +136,7 @@ void CodeChecker::store(const Declared& declared, TermPtr value, Span at) {
   values_[variable.slot] = keep(terms(fit(std::move(value), variable.type, name, at)), declared.name, at).front();
 }
 
-/// The value as what it is declared to be.
+/// Converts the value to its declared type.
 TermPtr CodeChecker::fit(TermPtr value, DeclaredType type, const std::string& name, Span at) {
   const Type given = value->type();
   if (given.element == kVoidType) refuse(at, "this has no value");
@@ -262,13 +262,13 @@ void CodeChecker::check_node(const Statement& at, const If& node) {
   };
   Control yes_control, no_control;
   const auto yes = run(node.yes, yes_control), no = run(node.no, no_control);
-  // What a branch that returned has assigned is seen by nobody.
+  // Assignments of a branch that returned are seen by nobody.
   choose(condition, yes_control.always_returned() ? no : yes, no_control.always_returned() ? yes : no, at.at);
   if (around == nullptr) return;
   around->join(*this, condition, yes_control, no_control, at.at);
 }
 
-/// values_ = condition ? yes : no, slot by slot. What only one of them has is unknown behind the branches.
+/// values_ = condition ? yes : no, slot by slot. A value that only one of them has is unknown after the branches.
 void CodeChecker::choose(VariableId condition, const std::vector<std::optional<VariableId>>& yes,
                          const std::vector<std::optional<VariableId>>& no, Span at) {
   for (std::size_t slot = 0; slot < values_.size(); ++slot) {

@@ -42,7 +42,7 @@ TypeName CodeParser::read_type() {
     }
   }
   if (tokens_.take_if("<")) {
-    // Not read_expression: that would take the `>` for a comparison.
+    // Does not use read_expression: that would take the `>` for a comparison.
     type.width = read_binary(9);
     tokens_.expect(">", "behind the width of a type", "write `uint<bits>`, with a sum in parentheses if need be");
   }
@@ -152,7 +152,7 @@ StatementPtr CodeParser::read_return() {
   return make(between(begin, tokens_.before().at), Return{std::move(value)});
 }
 
-// Published programs leave out the semicolon behind the brace.
+// Published programs leave out the semicolon after the brace.
 StatementPtr CodeParser::read_lambda_declaration() {
   const Token& type = tokens_.take();
   const Token& name = tokens_.expect(Token::Kind::kName, "a name behind `lambda_func`");

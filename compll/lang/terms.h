@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How terms are made: with the conversions of C where two types meet.
+// Functions that make terms, with the conversions of C where two types meet.
 #pragma once
 
 #include <utility>
@@ -29,10 +29,10 @@ ScalarType common_type(ScalarType a, ScalarType b);
 
 bool is_random(const Term& term);
 
-/// Whether it makes one element of an array.
+/// Returns true if a term makes one element of an array.
 bool reduces_array(const Term& term);
 
-/// Whether elements of a program are trits anywhere.
+/// Returns true if a program has elements that are trits.
 bool uses_trits(const Program& program);
 
 /// visit(term) for every term of a body, and of the functions in it.
@@ -56,7 +56,7 @@ void for_each_term(const Routine& routine, const Visit& visit) {
   if (routine.result) for_each_term(*routine.result, visit);
 }
 
-/// The term itself where it has the type, else its conversion. Constants are converted at once.
+/// The term itself if it has the type, else its conversion. Constants are converted at once.
 TermPtr convert(TermPtr term, ScalarType to);
 
 }  // namespace casync::compll

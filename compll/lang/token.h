@@ -23,7 +23,7 @@ struct Token {
 /// The last one is always kEnd.
 using Tokens = std::vector<Token>;
 
-/// How messages name a token: `;`, or the end of the file.
+/// The text of a token in messages: `;`, or the end of the file.
 std::string_view spelling(const Token& token);
 
 }  // namespace casync::compll

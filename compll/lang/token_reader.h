@@ -49,7 +49,7 @@ class TokenReader {
                      hint);
     throw ParseMistake();
   }
-  /// After a mistake: to behind the next `;` or before the next `}` of this nesting.
+  /// After a mistake: skips past the next `;` or up to the next `}` of this nesting.
   void skip_statement() {
     for (int depth = 0; !at_end(); take()) {
       if (now().is("{")) ++depth;

@@ -35,19 +35,19 @@ std::int64_t most_of(ScalarType type);
 /// The index of a parameter among a program's parameters, in their order.
 using ParameterId = std::uint32_t;
 
-/// What a codec that declares `shape` knows of its gradient: how many rows, and how many columns.
+/// The dimensions of a gradient for a codec that declares `shape`: its numbers of rows and of columns.
 enum class Dimension : std::uint8_t { kRows, kColumns };
 
 /// A whole number that is known before a program runs: written down, a parameter or a dimension.
 struct Constant {
   std::uint32_t value = 0;
   std::optional<ParameterId> parameter;  ///< when set, it is that parameter's value
-  std::optional<Dimension> dimension;    ///< when set, it is how many of these the gradient has
+  std::optional<Dimension> dimension;    ///< when set, it is this extent of the gradient
 
   bool operator==(const Constant&) const = default;
 };
 
-/// How many elements an array has, as a formula: two arrays fit together where the formulas are the same.
+/// The number of elements of an array, as a formula: two arrays fit together if the formulas are the same.
 struct Extent {
   enum class Kind : std::uint8_t {
     kElements,  ///< n, as many as the gradient
@@ -70,7 +70,7 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
-/// As programs write it: `uint4`, `float*`.
+/// Text as programs write it: `uint4`, `float*`.
 std::string text_of(ScalarType type);
 std::string text_of(const Type& type);
 /// `n`, `ceil(n / 128)`, `ceil(n / #0)` for parameter 0.

@@ -34,7 +34,7 @@ Status failed(const fs::path& path, const std::string& what) {
   return unavailable(path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
-/// Who may write to a folder may put another file in the place of any in it; with the sticky bit only of his own.
+/// Checks that no other user can replace files in a folder: a writer can replace any, with the sticky bit only his own.
 Status check_folder(const fs::path& path, bool own) {
   struct stat info = {};
   if ((own ? ::lstat : ::stat)(path.c_str(), &info) != 0) return failed(path, "cannot be looked at");
@@ -49,7 +49,7 @@ Status check_folder(const fs::path& path, bool own) {
   return Status::ok();
 }
 
-/// Who may write to any folder on the way may put another one in the place of the next.
+/// Checks that no other user can replace a folder on the way: a writer to one can replace the next.
 Status check_ways(const fs::path& folder) {
   std::error_code error;
   for (fs::path way = fs::canonical(folder, error); !error && way.has_relative_path(); way = way.parent_path()) {
@@ -88,7 +88,7 @@ bool is_file_at(const fs::path& path, int fd) {
          there.st_dev == here.st_dev;
 }
 
-/// Whether a file or folder is this user's own and nobody has written to it for so long.
+/// Returns true if a file or folder is this user's own and nobody has written to it for so long.
 bool is_left(const fs::path& path, std::time_t seconds) {
   struct stat info = {};
   return ::lstat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid() &&
@@ -149,7 +149,7 @@ Status seal_entry(const fs::path& path, const std::string& digest) {
   if (!file.open() || ::fstat(file.get(), &info) != 0) return failed(path, "cannot be opened");
   std::string content(static_cast<std::size_t>(info.st_size), '\0');
   if (!read_all(file.get(), content)) return failed(path, "cannot be read");
-  // Whatever the umask was when the compiler made it.
+  // The umask may have been any when the compiler made the file.
   if (::fchmod(file.get(), 0700) != 0) return failed(path, "cannot be made private");
   return write_all(file.get(), seal_of(content, digest)) ? Status::ok() : failed(path, "cannot be written");
 }
@@ -203,7 +203,7 @@ EntryLock::~EntryLock() {
 Result<PassingFolder> PassingFolder::make() {
   const std::string temporary = foreign_env_text("TMPDIR").value_or("/tmp");
   std::error_code error;
-  // A process that was killed leaves its folder; a day later nobody looks into it.
+  // A process that was killed leaves its folder; a day later nobody reads it.
   for (const fs::directory_entry& each : fs::directory_iterator(temporary, error)) {
     const bool ours = each.path().filename().string().starts_with(kPassing) && each.is_directory(error);
     if (ours && !each.is_symlink(error) && is_left(each.path(), kDay)) fs::remove_all(each.path(), error);

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kCompileSeconds = 120;
 constexpr int kShownLines = 12;
 
-/// What one text is compiled by, and the name of the result.
+/// The inputs of one text's compilation, and the name of the result.
 struct Compilation {
   const CodecText& codec;
   SystemCompiler compiler;
@@ -61,7 +61,7 @@ std::string first_lines(const std::string& text) {
   return lines;
 }
 
-/// Where a text stays that could not be compiled, for whoever looks into it: the next try replaces it.
+/// The path at which a text that could not be compiled stays for inspection: the next try replaces it.
 fs::path kept_text(const Compilation& with, const fs::path& folder) { return folder / (with.digest + ".cc"); }
 
 /// Compiles `source` into `object`.
@@ -135,12 +135,12 @@ Result<CompiledCodec> from_cache(const Compilation& with) {
   if (const Result<const GeneratedCodec*> codec = open_entry(with, *folder)) return CompiledCodec{*codec};
   const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(with.seconds));
   const EntryLock lock(*folder, with.digest, Clock::now() + limit);
-  // Perhaps it was made while this process waited.
+  // Another process may have made it while this one waited.
   if (const Result<const GeneratedCodec*> codec = open_entry(with, *folder)) return CompiledCodec{*codec};
   return build_and_open(with, *folder);
 }
 
-/// What is loaded stays when its file goes.
+/// Builds for this process alone. A loaded object stays when its file goes.
 Result<CompiledCodec> for_this_process(const Compilation& with) {
   Result<PassingFolder> folder = PassingFolder::make();
   if (!folder) return folder.status();

@@ -19,7 +19,7 @@
 namespace casync::compll {
 namespace {
 
-/// What the front end says of a file is the file's fault, not the caller's.
+/// Turns the front end's InvalidArgument into CompileError: the file is wrong, not the caller.
 Status of_file(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ? compile_error(status.message()) : status;
 }
@@ -28,13 +28,13 @@ std::string of_parameter(const Program& program, const ProgramParameter& paramet
   return "codec `" + program.declares.name + "`: parameter `" + parameter.name + "`";
 }
 
-/// A required parameter that the caller says nothing of.
+/// Refuses a call without a required parameter.
 Status refuse_missing(const Program& program, const ProgramParameter& parameter) {
   return invalid_argument(of_parameter(program, parameter) + " has no default: say " + parameter.name +
                           "=VALUE where the codec is named; it takes " + parameter.allowed());
 }
 
-/// Whether loops over a tile, which are the quick ones, have room for blocks of so many elements.
+/// Returns true if loops over a tile, which are the quick ones, have room for blocks of so many elements.
 bool fits_tiles(double block) { return block >= 16 && std::has_single_bit(static_cast<std::uint64_t>(block)); }
 
 /// The parameters that are the size of a block.
@@ -54,7 +54,7 @@ std::set<ParameterId> block_parameters(const Program& program) {
   return found;
 }
 
-/// Those of `parameters` that the text depends on, where they are not what the program says anyway.
+/// The given values that the text depends on: of fixed parameters, and of blocks that do not fit loops over tiles.
 Result<KnownParameters> fixed_values(const Program& program,
                                      std::span<const std::pair<std::string, double>> parameters) {
   KnownParameters fixed;
@@ -102,7 +102,7 @@ Status give_number(const std::string& path, Declarations& declares) {
                        std::to_string(kFirstFileNumber) + " to 255");
 }
 
-/// The whole object hides what it defines but this function.
+/// Hides everything that the object defines except this function.
 std::string with_entry(const std::string& text, const std::string& function) {
   return "#include \"compll/ops/generated.h\"\n"
          "namespace casync::compll {\n"
@@ -114,7 +114,7 @@ std::string with_entry(const std::string& text, const std::string& function) {
 
 Result<FileProgram> read_program(const Source& source, std::span<const std::pair<std::string, double>> parameters) {
   const std::string& path = source.name();
-  // Types may be made of any parameter: first all that was given, then those that matter.
+  // Types may be made of any parameter: first with all given values, then with those that matter.
   Result<Program> program = compile(source, KnownParameters(parameters.begin(), parameters.end()), Known::kOffered);
   if (!program) return of_file(program.status());
   if (program->declares.name.empty()) program->declares.name = name_from(path);

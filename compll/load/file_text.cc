@@ -25,7 +25,7 @@ Result<std::string> file_text(const std::filesystem::path& path, Bytes most) {
   if (static_cast<Bytes>(info.st_size) > most) {
     return refuse(std::to_string(info.st_size) + " bytes, expected at most " + std::to_string(most));
   }
-  // Not beyond the size just seen: the file may be growing.
+  // Reads no further than the size just seen: the file may be growing.
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
   std::size_t size = 0;
   for (ssize_t got = 1; got > 0 && size < text.size(); size += static_cast<std::size_t>(got)) {

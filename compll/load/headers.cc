@@ -18,17 +18,17 @@ namespace fs = std::filesystem;
 
 constexpr Bytes kMostHeader = 4_MiB;
 
-/// What one kind of text includes.
+/// The headers that one kind of text includes.
 struct Kind {
   std::span<const char* const> known;  ///< one of each, by which a folder is known
   const char *what, *otherwise;        ///< in words
-  const char* ours;                    ///< the folder of ours: by its contents, so that an edit counts
+  const char* ours;                    ///< the folder of ours: digested by content, so that an edit counts
   bool kernels;                        ///< those of GPUs, too
   std::span<const char* const> others;
 };
 
 constexpr const char* kCpuKnown[] = {"compll/ops/generated.h", "base/units.h", "hwy/highway.h"};
-// Highway's by those two that every version changes.
+// Highway's headers by the two that every version changes.
 constexpr const char* kCpuOthers[] = {"base/units.h", "hwy/base.h", "hwy/highway.h"};
 constexpr Kind kCpu = {kCpuKnown,
                        "a codec's file is compiled with (compll/ops, base/units.h, hwy)",

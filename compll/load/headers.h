@@ -7,16 +7,16 @@
 
 namespace casync::compll {
 
-/// What compiled codecs include.
+/// The headers that compiled codecs include.
 struct Headers {
   std::string folder;  ///< has `compll/ops`, `base` and `hwy`
   std::string digest;  ///< of their contents
 };
 
-/// $CASYNC_INCLUDE_DIR, else `casync/include` beside the library or in ../lib. Unavailable: they are in neither.
+/// $CASYNC_INCLUDE_DIR, else `casync/include` next to the library or in ../lib. Unavailable: they are in neither.
 Result<Headers> find_headers();
 
-/// The same of what kernels include, which is `compll/ops/cuda` alone.
+/// The same for the headers of kernels, which are `compll/ops/cuda` alone.
 Result<Headers> find_cuda_headers();
 
 }  // namespace casync::compll

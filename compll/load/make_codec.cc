@@ -25,7 +25,7 @@ namespace {
 
 using Parameters = std::span<const std::pair<std::string, double>>;
 
-/// What a file has become: compiled, or else to be interpreted.
+/// A loaded file: compiled, or else to be interpreted.
 struct Loaded {
   std::shared_ptr<const Program> program;
   const GeneratedCodec* generated = nullptr;
@@ -44,7 +44,7 @@ Result<Loaded> load(const Source& source, Parameters parameters) {
   return Loaded{read->program, generated->codec};
 }
 
-/// A session asks for the same codec for each of its gradients: what was loaded is remembered by what was read.
+/// A session asks for the same codec for each of its gradients: loaded codecs are remembered by their source.
 Result<Loaded> loaded_once(const Source& source, Parameters parameters) {
   std::ostringstream values;
   values.precision(17);
@@ -70,7 +70,7 @@ Result<std::unique_ptr<Codec>> codec_of(const Loaded& loaded, Parameters paramet
   return make_generated_codec(*loaded.generated, parameters, loaded.program->declares.digest);
 }
 
-/// Whether a program has rounds, by its text alone: a session asks for each of its gradients.
+/// Returns true if a program has rounds, by its text alone: a session asks for each of its gradients.
 bool exchanges(const Source& source) {
   static std::mutex mutex;
   static auto* const known = new std::map<std::string, bool>;  // outlives every static

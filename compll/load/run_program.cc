@@ -22,9 +22,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 65536;
-constexpr int kLookEveryMs = 2;  // small beside what a compiler takes, and costs next to nothing
+constexpr int kLookEveryMs = 2;  // small compared with a compiler's time, and costs next to nothing
 
-/// What the program finds in place of ours: no files, no blocked signals, a process group of its own to be ended by.
+/// The surroundings of the program: no files, no blocked signals, a process group of its own, by which it is ended.
 class Surroundings {
  public:
   explicit Surroundings(int errors) {
@@ -58,7 +58,7 @@ class Surroundings {
   posix_spawnattr_t attributes_;
 };
 
-/// Takes what there is to read, without waiting for more.
+/// Reads the available bytes, without waiting for more.
 void read_some(int fd, std::string& said) {
   std::array<char, 4096> some;
   for (ssize_t got = 1; got > 0;) {
@@ -67,7 +67,7 @@ void read_some(int fd, std::string& said) {
   }
 }
 
-/// Whether it has ended. Somebody else's handler may have taken its exit code: then what it made has to tell.
+/// Returns true if the program has ended. Another handler may have taken its exit code: then its output has to tell.
 bool has_ended(pid_t pid, int& exit_code) {
   int status = 0;
   const pid_t found = ::waitpid(pid, &status, WNOHANG);
@@ -93,7 +93,7 @@ Result<ProgramEnd> run_program(std::span<const std::string> command, double seco
   errors.reset();
   ProgramEnd end;
   const auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  // Not until the pipe is closed: a server that a compiler's wrapper leaves behind keeps it open.
+  // Does not wait until the pipe is closed: a server that a compiler's wrapper leaves running keeps it open.
   while (!has_ended(pid, end.exit_code)) {
     pollfd wait{said.get(), POLLIN, 0};
     ::poll(&wait, 1, kLookEveryMs);

@@ -8,14 +8,14 @@
 
 namespace casync::compll {
 
-/// How a program ended.
+/// The end of a program.
 struct ProgramEnd {
-  int exit_code = 0;      ///< 128 and the signal where one ended it
-  bool too_late = false;  ///< it was killed, with what it had started
-  std::string said;       ///< what it wrote to stderr, the first 64 KiB
+  int exit_code = 0;      ///< 128 and the signal if one ended it
+  bool too_late = false;  ///< it was killed, with its children
+  std::string said;       ///< its stderr, the first 64 KiB
 };
 
-/// Runs `command`, whose first word is a path, without a shell: nothing to read, stdout to nowhere. It is killed after
+/// Runs `command`, whose first word is a path, without a shell: no input, stdout discarded. It is killed after
 /// so many seconds. Unavailable: it cannot be started; says why.
 Result<ProgramEnd> run_program(std::span<const std::string> command, double seconds);
 

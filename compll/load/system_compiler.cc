@@ -34,7 +34,7 @@ std::optional<std::string> find_program(const std::string& name) {
   return std::nullopt;
 }
 
-/// Without asking it for its version, which takes longer than everything else about a codec that is in the cache.
+/// Identifies it without asking for its version, which takes longer than all else about a codec in the cache.
 std::string identity_of(const std::string& path) {
   std::error_code failed;
   const std::filesystem::path file = std::filesystem::canonical(path, failed);

@@ -9,10 +9,10 @@
 namespace casync::compll {
 namespace {
 
-/// Of a parameter that types are made of, the only value that was compiled.
+/// Returns true if types are made of a parameter: then only one value of it was compiled.
 bool is_fixed(const GeneratedParameter& parameter) { return parameter.least == parameter.most; }
 
-/// Whether a value is a size of blocks that loops over tiles have no room for.
+/// Returns true if a value is a block size that loops over tiles have no room for.
 bool is_odd_block(const GeneratedCodec& codec, std::size_t parameter, double value) {
   const bool block = static_cast<std::int32_t>(parameter) == codec.declares.block_parameter;
   const GeneratedParameter& range = codec.declares.parameters[parameter];

@@ -11,8 +11,8 @@
 
 namespace casync::compll {
 
-/// The source of the codec `name` of the library where it has to be compiled for these parameters; else empty, also
-/// where there is no such codec.
+/// The source of the codec `name` of the library if it has to be compiled for these parameters; else empty, also
+/// if there is no such codec.
 std::string_view source_of_variant(const std::string& name, std::span<const std::pair<std::string, double>> parameters);
 
 }  // namespace casync::compll

@@ -39,7 +39,12 @@ void Connection::send(FrameType type, PayloadRef payload) {
   write();
 }
 
-void Connection::write() {
+void Connection::attach(PollSet& set, PollSet::Handler ready) {
+  watch_ = set.watch(fd_.get(), std::move(ready));
+  watch_.want_output(has_output());
+}
+
+void Connection::flush() {
   while (has_output()) {
     // Sealed when it leaves, not when it is queued: the sequence follows the wire.
     if (header_.empty()) header_ = sealer_.header(queue_.front().type, *queue_.front().payload);

@@ -10,6 +10,7 @@
 #include "runtime/control/deadline.h"
 #include "runtime/control/fd.h"
 #include "runtime/control/frame.h"
+#include "runtime/control/poll_set.h"
 
 namespace casync::runtime {
 
@@ -19,13 +20,18 @@ class Connection {
   Connection(Fd fd, std::string key_in, std::string key_out, Clock::time_point now);
 
   int fd() const { return fd_.get(); }
+  /// Runs `ready` when there is something to read, or room for what waits to leave. `set` outlives the connection.
+  void attach(PollSet& set, PollSet::Handler ready);
   bool has_output() const { return failure_.is_ok() && (!header_.empty() || !queue_.empty()); }
 
-  /// Queues a frame and writes what the socket takes now. A failure ends both directions: poll(2) calls the socket
+  /// Queues a frame and writes what the socket takes now. A failure ends both directions: the set calls the socket
   /// readable at once, and the next read() reports it.
   void send(FrameType type, PayloadRef payload);
   void send(FrameType type, std::string payload) { send(type, make_payload(std::move(payload))); }
-  void write();
+  void write() {
+    flush();
+    watch_.want_output(has_output());
+  }
 
   /// Appends the frames that arrived, a bounded amount per call. PeerFailure: closed, and how. DataLoss: damaged
   /// bytes. Frames before the end are delivered with it.
@@ -42,6 +48,8 @@ class Connection {
   Status push(std::string_view bytes, std::vector<Frame>* frames) { return parser_.push(bytes, frames); }
 
  private:
+  void flush();
+
   Fd fd_;
   FrameParser parser_;
   FrameSealer sealer_;
@@ -51,6 +59,7 @@ class Connection {
   Status failure_;      ///< of writing
   Bytes moved_ = 0;     ///< both ways
   Clock::time_point last_heard_, last_sent_;
+  Watch watch_;  // last: it ends before the descriptor
 };
 
 }  // namespace casync::runtime

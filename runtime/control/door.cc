@@ -13,55 +13,70 @@
 namespace casync::runtime {
 namespace {
 
-constexpr std::size_t kFewestCallers = 64;
 constexpr int kAcceptsPerTurn = 32;
 constexpr auto kNoDescriptorsPause = std::chrono::milliseconds(100);
+/// In a crowd a caller has its place for so long. An honest one needs milliseconds.
+constexpr auto kPlaceTime = std::chrono::seconds(1);
 
 }  // namespace
 
-void Door::watch(PollSet& set, const Judge& judge, const Admit& admit) {
+void Door::attach(PollSet& set, Judge judge, Admit admit) {
+  set_ = &set;
+  judge_ = std::move(judge);
+  admit_ = std::move(admit);
+  listen();
+}
+
+void Door::listen() {
   for (const Fd& listener : listeners_) {
-    if (Clock::now() < pause_until_) break;
-    set.add(listener.get(), false, [this, fd = listener.get()] { accept_some(fd); });
+    listening_.push_back(set_->watch(listener.get(), [this, fd = listener.get()] { accept_some(fd); }));
   }
-  for (auto caller = callers_.begin(); caller != callers_.end(); ++caller) {
-    // Handlers run once per sleep and a full house evicts the oldest: look the caller up again.
-    set.add(caller->fd.get(), false, [this, fd = caller->fd.get(), judge, admit] {
-      for (auto i = callers_.begin(); i != callers_.end(); ++i) {
-        if (i->fd.get() == fd) return advance(i, judge, admit);
-      }
-    });
-  }
+}
+
+/// A crowd waits outside, in the order in which it came, while there is no place inside.
+Clock::time_point Door::open_from() const {
+  if (callers_.size() < kMostCallers) return pause_until_;
+  return std::max(pause_until_, callers_.front().came + kPlaceTime);
 }
 
 void Door::accept_some(int listener) {
   for (int turn = 0; turn < kAcceptsPerTurn; ++turn) {
+    if (Clock::now() < open_from()) return listening_.clear();
     Fd fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd) {
-      if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-      // Out of descriptors or memory: the caller stays in the backlog, and polling it now would spin.
-      pause_until_ = Clock::now() + kNoDescriptorsPause;
-      if (!callers_.empty()) refuse(callers_.begin(), "this process is out of file descriptors");
-      return;
+    if (fd) {
+      let_in(std::move(fd));
+      continue;
     }
-    if (callers_.size() >= most_callers()) put_off_oldest();
-    set_connection_options(fd.get(), dead_);
-    const std::string source = peer_address(fd.get()).host_text();
-    callers_.push_back({std::move(fd), source, after(kHandshakeTime), {}, HubHandshake(self_, token_)});
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
+    // Out of descriptors or memory: the caller stays in the backlog, and listening now would spin.
+    pause_until_ = Clock::now() + kNoDescriptorsPause;
+    if (!callers_.empty()) refuse(callers_.begin(), "this process is out of file descriptors");
   }
 }
 
-/// The most callers at a time: all ranks at once, and kFewestCallers strangers as well.
-std::size_t Door::most_callers() const { return kFewestCallers + static_cast<std::size_t>(self_.ranks); }
+void Door::let_in(Fd fd) {
+  if (callers_.size() >= kMostCallers) put_off_oldest();
+  set_connection_options(fd.get(), dead_);
+  const int number = fd.get();
+  const std::string source = peer_address(number).host_text();
+  callers_.push_back({std::move(fd), source, Clock::now(), {}, HubHandshake(self_, token_)});
+  callers_.back().watch = set_->watch(number, [this, number] { advance(number); });
+}
 
-/// In a crowd the oldest caller makes room. It may be an honest rank on a busy machine, which comes back.
+/// The oldest caller makes room. It may be an honest rank on a busy machine, which comes back.
 void Door::put_off_oldest() {
   log().debug("put off {}: {} callers at once", callers_.front().source, callers_.size());
   strangers_.put_off();
   callers_.erase(callers_.begin());
 }
 
-void Door::advance(Callers::iterator caller, const Judge& judge, const Admit& admit) {
+void Door::advance(int fd) {
+  for (auto caller = callers_.begin(); caller != callers_.end(); ++caller) {
+    if (caller->fd.get() == fd) return advance(caller);
+  }
+}
+
+void Door::advance(Callers::iterator caller) {
   std::array<char, kMostPacket> buffer;
   const ssize_t got = recv(caller->fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -71,13 +86,13 @@ void Door::advance(Callers::iterator caller, const Judge& judge, const Admit& ad
     auto packet = caller->packets.next();
     if (!packet) return refuse(caller, packet.status().message());
     if (!packet->has_value()) return;
-    const Status status = step(*caller, **packet, judge, admit, &done);
+    const Status status = step(*caller, **packet, &done);
     if (!status) return refuse(caller, status.message());
   }
   callers_.erase(caller);
 }
 
-Status Door::step(Caller& caller, const std::string& packet, const Judge& judge, const Admit& admit, bool* done) {
+Status Door::step(Caller& caller, const std::string& packet, bool* done) {
   // Our packets fit any socket buffer: one that does not leave at once belongs to somebody who does not read.
   const auto at_once = Clock::now();
   if (!caller.challenged) {
@@ -88,7 +103,7 @@ Status Door::step(Caller& caller, const std::string& packet, const Judge& judge,
   }
   const Status proof = caller.handshake.check_proof(packet);
   const Hello& hello = caller.handshake.hello();
-  const Verdict verdict = proof ? judge(hello) : Verdict{Verdict::Kind::kRefused, 0, proof};
+  const Verdict verdict = proof ? judge_(hello) : Verdict{Verdict::Kind::kRefused, 0, proof};
   // Without the token the other side cannot check this answer, but it learns that there is one.
   CASYNC_RETURN_IF_ERROR(send_all(caller.fd.get(), caller.handshake.verdict(verdict), at_once));
   if (verdict.kind == Verdict::Kind::kElsewhere) {
@@ -97,7 +112,8 @@ Status Door::step(Caller& caller, const std::string& packet, const Judge& judge,
   }
   if (verdict.kind != Verdict::Kind::kWelcome) return verdict.reason;
   const SessionKeys keys = caller.handshake.keys();
-  admit(hello.who, Connection(std::move(caller.fd), keys.to_hub, keys.to_member, Clock::now()));
+  caller.watch.reset();
+  admit_(hello.who, Connection(std::move(caller.fd), keys.to_hub, keys.to_member, Clock::now()));
   *done = true;
   return Status::ok();
 }
@@ -108,12 +124,14 @@ void Door::refuse(Callers::iterator caller, const std::string& why) {
 }
 
 Clock::time_point Door::tend(Clock::time_point now) {
-  while (!callers_.empty() && callers_.front().deadline <= now) {
+  const auto latest = std::chrono::duration_cast<Clock::duration>(kHandshakeTime);
+  while (!callers_.empty() && callers_.front().came + latest <= now) {
     refuse(callers_.begin(), "it proved nothing for 5 s");
   }
+  if (listening_.empty() && now >= open_from()) listen();
   Clock::time_point next = Clock::time_point::max();
-  if (!callers_.empty()) next = callers_.front().deadline;
-  if (now < pause_until_) next = std::min(next, pause_until_);
+  if (!callers_.empty()) next = callers_.front().came + latest;
+  if (listening_.empty() && !listeners_.empty()) next = std::min(next, open_from());
   return next;
 }
 
@@ -124,6 +142,7 @@ std::vector<std::string> Door::addresses() const {
 }
 
 void Door::close() {
+  listening_.clear();
   callers_.clear();
   listeners_.clear();
 }

@@ -14,6 +14,9 @@
 
 namespace casync::runtime {
 
+/// So many callers are half in at a time; the others wait in the listener's queue.
+inline constexpr std::size_t kMostCallers = 128;
+
 /// Rank 0's way in: listens, lets each caller prove itself, and hands the proven ones on. Open while the job
 /// runs, so that a late or stray rank is told why it cannot come in. Never blocks. One thread.
 class Door {
@@ -26,7 +29,8 @@ class Door {
   Door(std::vector<Fd> listeners, Identity self, std::string token, Seconds dead)
       : listeners_(std::move(listeners)), self_(std::move(self)), token_(std::move(token)), dead_(dead) {}
 
-  void watch(PollSet& set, const Judge& judge, const Admit& admit);
+  /// Comes before anything else. From then on the door stays where it is, and `set` outlives it.
+  void attach(PollSet& set, Judge judge, Admit admit);
   /// Sends away callers that take too long; returns when to be called next.
   Clock::time_point tend(Clock::time_point now);
   /// No more callers; those half in are sent away.
@@ -40,25 +44,33 @@ class Door {
   struct Caller {
     Fd fd;
     std::string source;
-    Clock::time_point deadline;
+    Clock::time_point came;
     PacketReader packets;
     HubHandshake handshake;
     bool challenged = false;
+    Watch watch = {};  // last: it ends before the descriptor
   };
   using Callers = std::list<Caller>;
 
+  void listen();
+  Clock::time_point open_from() const;
   void accept_some(int listener);
-  std::size_t most_callers() const;
+  void let_in(Fd fd);
   void put_off_oldest();
-  void advance(Callers::iterator caller, const Judge& judge, const Admit& admit);
-  Status step(Caller& caller, const std::string& packet, const Judge& judge, const Admit& admit, bool* done);
+  void advance(int fd);
+  void advance(Callers::iterator caller);
+  Status step(Caller& caller, const std::string& packet, bool* done);
   void refuse(Callers::iterator caller, const std::string& why);
 
   std::vector<Fd> listeners_;
   Identity self_;
   std::string token_;
   Seconds dead_;
-  Callers callers_;  // oldest first
+  PollSet* set_ = nullptr;
+  Judge judge_;
+  Admit admit_;
+  std::vector<Watch> listening_;  // empty while nobody is let in
+  Callers callers_;               // oldest first
   Clock::time_point pause_until_{};
   Strangers strangers_;
 };

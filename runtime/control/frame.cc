@@ -40,7 +40,7 @@ Bytes most_payload(FrameType type) {
     case FrameType::kHere: return 16_KiB;
     case FrameType::kUp:
     case FrameType::kDown: return kMostBlobBytes + 8_KiB;
-    case FrameType::kGoodbye: return kMostLastWords + 4;
+    case FrameType::kGoodbye: return kMostLastWords + kMostLeavers;
   }
   return 0;
 }

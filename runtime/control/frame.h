@@ -21,7 +21,7 @@ enum class FrameType : std::uint8_t {
   kGather = 4,        ///< member to hub: my blob of my next collective call
   kGathered = 5,      ///< hub to members: one rank's blob
   kRefused = 6,       ///< hub to members: that call failed, and why
-  kGoodbye = 7,       ///< member to hub: I leave; hub to members: this rank leaves
+  kGoodbye = 7,       ///< member to hub: I leave; hub to members: these ranks leave
   kClaim = 8,         ///< member to hub: names, and digests of my facts about them
   kAgreed = 9,        ///< hub to members: every rank has claimed these names alike
   kAsk = 10,          ///< hub to a member: your facts about this name?
@@ -41,6 +41,7 @@ inline constexpr Bytes kMostTogether = 64_MiB;  ///< of the blobs in one frame
 inline constexpr Bytes kMostBlobBytes = 64_MiB;
 inline constexpr Bytes kMostClaimName = 8_KiB;
 inline constexpr Bytes kMostLastWords = 1_MiB;
+inline constexpr Bytes kMostLeavers = 1_MiB;  ///< of the ranks that share them
 
 /// The most bytes a payload of this type may have; 0 bytes for the unknown ones too.
 Bytes most_payload(FrameType type);

@@ -33,10 +33,15 @@ Clock::time_point with_grace(Clock::time_point deadline) {
   return deadline > Clock::time_point::max() - grace ? deadline : deadline + grace;
 }
 
+Identity identity_of(const GroupOptions& options) {
+  Identity self = own_identity(options.rank, options.ranks);
+  if (!options.machine.empty()) self.machine = options.machine;
+  return self;
+}
+
 class TcpGroup final : public Group {
  public:
-  explicit TcpGroup(const GroupOptions& options)
-      : self_(own_identity(options.rank, options.ranks)), state_(options.rank) {}
+  explicit TcpGroup(const GroupOptions& options) : self_(identity_of(options)), state_(options.rank) {}
   ~TcpGroup() override {
     if (!closing_) thread_.post([](Role& role) { role.say_goodbye({}); });
     thread_.stop();
@@ -107,7 +112,7 @@ Status check(const GroupOptions& options) {
 DescriptorNeed hub_need(int ranks) {
   const int children = ranks > kStarRanks ? 2 * kFan : ranks - 1;
   const int callers = std::min(ranks, kStarRanks);
-  return {2 * children + callers + kHubBeside, children + ranks + callers + kHubBeside,
+  return {2 * children + callers + kHubBeside, 2 * children + static_cast<int>(kMostCallers) + kHubBeside,
           fmt::format("{} control connections and their processes", children)};
 }
 

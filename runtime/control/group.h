@@ -26,14 +26,15 @@ struct GroupOptions {
   bool insecure = false;       ///< without token and store: accept a key that anybody can compute
   Store* store = nullptr;      ///< may be null when `address` is set; used before join() returns only
   std::string job;             ///< the launcher's id of this job: without a token it helps to keep out other jobs
+  std::string machine;         ///< ranks with the same are neighbours; "": what the system says. For measurements
   Seconds timeout{300};        ///< of joining: the rank that started first gives up first, and all with it
   Seconds beat{0.5};           ///< a heartbeat is sent this often
   Seconds dead{5};             ///< a rank silent this long has failed
 };
 
-/// The ranks of a job, joined over TCP in a star around rank 0: who is there, who died, and small exchanges.
-/// A thread of its own keeps the heartbeats: it takes no lock of Python's and waits on no data.
-/// In a forked child every call returns Unavailable: the connections and the thread are the parent's.
+/// The ranks of a job, joined over TCP around rank 0, many of them as a tree: who is there, who died, and small
+/// exchanges. A thread of its own keeps the heartbeats: it takes no lock of Python's and waits on no data. In a forked
+/// child every call returns Unavailable: the connections and the thread are the parent's.
 class Group {
  public:
   virtual ~Group() = default;  ///< as close() with no time to spare

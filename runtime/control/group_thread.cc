@@ -17,7 +17,7 @@ constexpr Seconds kFlushTime{0.2};
 
 /// The role after a collapse: the thread still serves requests, so that callers are told of the failure.
 class NoRole final : public Role {
-  void watch(PollSet&) override {}
+  void attach(PollSet&) override {}
   Clock::time_point tend(Clock::time_point) override { return Clock::time_point::max(); }
   void forgive(Clock::duration) override {}
   void gather(GatherCall) override {}
@@ -39,6 +39,7 @@ Status GroupThread::start(std::unique_ptr<Role> role, RoleEvents& events, Second
   beat_ = std::chrono::duration_cast<Clock::duration>(beat);
   wake_ = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return unavailable("cannot make an event descriptor: " + error_text(errno));
+  CASYNC_RETURN_IF_ERROR(set_.open());
   Result<std::thread> thread = start_thread("casync-group", [this] { run(); });
   if (!thread) return thread.status();
   thread_ = std::move(*thread);
@@ -91,6 +92,11 @@ void GroupThread::collapse(const char* what) noexcept {
 
 void GroupThread::serve() {
   awake_ = Clock::now();
+  const Watch requests = set_.watch(wake_.get(), [this] {
+    eventfd_t count = 0;
+    eventfd_read(wake_.get(), &count);
+  });
+  role_->attach(set_);
   while (run_requests()) turn(Clock::time_point::max());
   const Clock::time_point deadline = after(kFlushTime);
   while (role_->has_output() && Clock::now() < deadline) turn(deadline);
@@ -112,12 +118,6 @@ bool GroupThread::run_requests() {
 void GroupThread::turn(Clock::time_point latest) {
   notice_stall(awake_);
   const Clock::time_point due = std::min(role_->tend(awake_), latest);
-  set_.clear();
-  set_.add(wake_.get(), false, [this] {
-    eventfd_t count = 0;
-    eventfd_read(wake_.get(), &count);
-  });
-  role_->watch(set_);
   set_.sleep(due);
   notice_stall(due);
   set_.run_handlers();  // a stop in here is noticed by the next turn

@@ -12,8 +12,8 @@
 
 namespace casync::runtime {
 
-/// The thread that keeps a rank's heartbeat: sleeps in poll(2) until a socket, a beat or a request is due. It takes
-/// no lock but its own for a push, so that nothing the program does can silence it.
+/// The thread that keeps a rank's heartbeat: sleeps in epoll_wait(2) until a socket, a beat or a request is due. It
+/// takes no lock but its own for a push, so that nothing the program does can silence it.
 class GroupThread {
  public:
   GroupThread() = default;
@@ -38,6 +38,7 @@ class GroupThread {
   void turn(Clock::time_point latest);
   void notice_stall(Clock::time_point expected);
 
+  PollSet set_;
   std::unique_ptr<Role> role_;
   std::unique_ptr<Role> after_collapse_;  // made before it is needed: there may be no memory then
   RoleEvents* events_ = nullptr;
@@ -46,8 +47,7 @@ class GroupThread {
   std::mutex mutex_;
   std::vector<std::function<void(Role&)>> requests_;  // guarded by mutex_
   bool stopping_ = false;                             // guarded by mutex_
-  PollSet set_;
-  Clock::time_point awake_;  // when this thread last knew that it runs
+  Clock::time_point awake_;                           // when this thread last knew that it runs
   std::thread thread_;
 };
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "runtime/control/faults.h"
-#include "runtime/control/process_watch.h"
 
 namespace casync::runtime {
 namespace {
@@ -25,22 +24,26 @@ Hub::Hub(Options options, std::optional<Door> door, RoleEvents& events)
     : options_(std::move(options)),
       door_(std::move(door)),
       events_(events),
+      seats_(options_.self, options_.pulse, seat_events()),
       tree_(options_.self),
       left_(static_cast<std::size_t>(options_.self.ranks), false),
       book_(options_.self.ranks),
       claims_(options_.self.ranks),
       started_(Clock::now()) {}
 
-void Hub::watch(PollSet& set) {
-  if (door_) {
-    door_->watch(
-        set, [this](const Hello& hello) { return judge(hello); },
-        [this](const Identity& who, Connection connection) { admit(who, std::move(connection)); });
-  }
-  for (auto& [rank, seat] : seats_) {
-    set.add(seat.connection.fd(), seat.connection.has_output(), [this, rank = rank] { read_from(rank); });
-    if (seat.process) set.add(seat.process.get(), false, [this, rank = rank] { process_ended(rank); });
-  }
+void Hub::attach(PollSet& set) {
+  seats_.attach(set);
+  if (!door_) return;
+  door_->attach(
+      set, [this](const Hello& hello) { return judge(hello); },
+      [this](const Identity& who, Connection connection) { admit(who, std::move(connection)); });
+}
+
+/// A child that is gone hears why, too: only one direction may be broken.
+Seats::Events Hub::seat_events() {
+  return {[this](Rank child, const Frame& frame) { return handle_from(child, frame); },
+          [this](const Identity& who, const Status& why) { fail(died(who, why)); },
+          [this](const Identity& who, Clock::duration quiet) { fail(silent(who, quiet)); }};
 }
 
 Clock::time_point Hub::tend(Clock::time_point now) {
@@ -52,51 +55,17 @@ Clock::time_point Hub::tend(Clock::time_point now) {
   }
   next = std::min(next, farewell(now));
   if (door_) next = std::min(next, door_->tend(now));
-  const auto dead = std::chrono::duration_cast<Clock::duration>(options_.pulse.dead);
-  for (auto& [rank, seat] : seats_) {
-    next = std::min(next, seat.connection.keep_alive(now, options_.pulse.beat));
-    if (seat.left || over_) continue;
-    const Clock::time_point silent_at = seat.connection.last_heard() + dead;
-    if (now >= silent_at) {
-      fail(silent(seat.who, now - seat.connection.last_heard()));
-    } else {
-      next = std::min(next, silent_at);
-    }
-  }
+  if (now >= leavers_.due()) announce_leavers();
+  next = std::min({next, leavers_.due(), seats_.tend(now, !over_)});
   for (const GatherAnswer& answer : book_.expire(now)) deliver(answer);
   return std::min(next, book_.next_deadline());
-}
-
-void Hub::forgive(Clock::duration stalled) {
-  for (auto& [rank, seat] : seats_) seat.connection.forgive(stalled);
-}
-
-void Hub::read_from(Rank rank) {
-  const auto seat = seats_.find(rank);
-  if (seat == seats_.end()) return;
-  std::vector<Frame> frames;
-  Status status = seat->second.connection.read(&frames);
-  seat->second.connection.write();
-  for (const Frame& frame : frames) {
-    const Status handled = handle_from(rank, frame);
-    if (!handled) {
-      status = handled;
-      break;
-    }
-  }
-  if (!status) lose(rank, status);
-}
-
-void Hub::process_ended(Rank rank) {
-  read_from(rank);  // its last words may still be in the socket
-  if (seats_.count(rank) != 0) lose(rank, peer_failure("its process ended"));
 }
 
 Status Hub::handle_from(Rank child, const Frame& frame) {
   if (frame.type != FrameType::kUp) return handle(child, frame.type, frame.payload->bytes);
   const auto passed = decode_passed(frame.payload->bytes, options_.self.ranks);
   if (!passed) return passed.status();
-  via_[passed->rank] = child;
+  seats_.learn_way(passed->rank, child);
   return handle(passed->rank, passed->type, std::string(passed->bytes));
 }
 
@@ -150,7 +119,7 @@ void Hub::deliver(const GatherAnswer& answer) {
   const bool mine = std::find(answer.to.begin(), answer.to.end(), 0) != answer.to.end();
   if (!answer.blobs) {
     for (const Rank to : answer.to) {
-      if (to != 0) send_to(to, FrameType::kRefused, encode_abort({-1, answer.blobs.status()}));
+      if (to != 0) seats_.send_to(to, FrameType::kRefused, encode_abort({-1, answer.blobs.status()}));
     }
   } else if (size_of(*answer.blobs) <= kMostTogether) {
     broadcast(FrameType::kAllGathered, encode_all_gathered(*answer.blobs));  // made once, hashed once
@@ -169,56 +138,31 @@ void Hub::say_goodbye(const std::string& last_words) {
 void Hub::leave(Rank rank, const std::string& last_words) {
   if (over_ || left_[static_cast<std::size_t>(rank)]) return;
   left_[static_cast<std::size_t>(rank)] = true;
-  if (const auto seat = seats_.find(rank); seat != seats_.end()) seat->second.left = true;
-  broadcast(FrameType::kGoodbye, encode_goodbye({rank, last_words}));
+  seats_.leave(rank);
+  leavers_.add(rank, last_words);
+  if (Clock::now() >= leavers_.due()) announce_leavers();
   events_.left(rank, last_words);
   std::string waiting = book_.waiting_for();
   if (waiting.empty()) waiting = claims_.needed_from(rank);
   if (!waiting.empty()) fail(left_early(roster_[static_cast<std::size_t>(rank)], waiting));
 }
 
-void Hub::lose(Rank rank, const Status& reason) {
-  const auto seat = seats_.find(rank);
-  const bool left = seat->second.left;
-  const Identity who = seat->second.who;
-  // It hears of it too where only one direction is broken.
-  if (!left) fail(died(who, reason));
-  seats_.erase(rank);
+void Hub::announce_leavers() {
+  for (const Goodbye& goodbye : leavers_.take(Clock::now())) broadcast(FrameType::kGoodbye, encode_goodbye(goodbye));
 }
 
 void Hub::fail(Abort abort) {
   if (over_) return;
+  announce_leavers();
   over_ = std::move(abort);
   broadcast(FrameType::kAbort, encode_abort(*over_));
-  for (const auto& [rank, seat] : seats_) told_.insert(rank);
+  for (const Rank rank : seats_.taken()) told_.insert(rank);
   for (const auto& [rank, who] : here_) told_.insert(rank);
   const bool joining = roster_.empty() && over_->cause.code() != StatusCode::kTimeout;
   report_at_ = joining ? after(kFarewellTime) : Clock::now();
   farewell(Clock::now());
 }
 
-void Hub::broadcast(FrameType type, std::string payload) {
-  const PayloadRef shared = make_payload(std::move(payload));
-  for (auto& [rank, seat] : seats_) seat.connection.send(type, shared);
-}
-
-void Hub::send_to(Rank rank, FrameType type, std::string payload) {
-  const auto direct = seats_.find(rank);
-  if (direct != seats_.end()) return direct->second.connection.send(type, std::move(payload));
-  const auto via = via_.find(rank);
-  const auto seat = via == via_.end() ? seats_.end() : seats_.find(via->second);
-  if (seat != seats_.end()) seat->second.connection.send(FrameType::kDown, encode_passed({rank, type, payload}));
-}
-
-Bytes Hub::bytes_moved() const {
-  Bytes sum = 0;
-  for (const auto& [rank, seat] : seats_) sum += seat.connection.bytes_moved();
-  return sum;
-}
-
-bool Hub::has_output() const {
-  return std::any_of(seats_.begin(), seats_.end(),
-                     [](const auto& seat) { return seat.second.connection.has_output(); });
-}
+void Hub::broadcast(FrameType type, std::string payload) { seats_.send_to_all(type, make_payload(std::move(payload))); }
 
 }  // namespace casync::runtime

@@ -9,10 +9,12 @@
 
 #include "runtime/control/claim_book.h"
 #include "runtime/control/door.h"
+#include "runtime/control/leavers.h"
 #include "runtime/control/messages.h"
 #include "runtime/control/own_claims.h"
 #include "runtime/control/pulse.h"
 #include "runtime/control/role.h"
+#include "runtime/control/seats.h"
 #include "runtime/control/tree.h"
 
 namespace casync::runtime {
@@ -29,9 +31,9 @@ class Hub final : public Role {
   /// `door` is absent in a job of one rank. `events` outlives the hub.
   Hub(Options options, std::optional<Door> door, RoleEvents& events);
 
-  void watch(PollSet& set) override;
+  void attach(PollSet& set) override;
   Clock::time_point tend(Clock::time_point now) override;
-  void forgive(Clock::duration stalled) override;
+  void forgive(Clock::duration stalled) override { seats_.forgive(stalled); }
   void gather(GatherCall call) override { enter(0, std::move(call)); }
   void claim(std::vector<Claim> claims) override;
   void need(const std::vector<std::string>& names, std::uint32_t step) override;
@@ -39,17 +41,10 @@ class Hub final : public Role {
   void give_up(const std::string& name) override;
   void abort(const Status& cause) override { fail({-1, cause}); }
   void say_goodbye(const std::string& last_words) override;
-  bool has_output() const override;
-  Bytes bytes_moved() const override;
+  bool has_output() const override { return !leavers_.empty() || seats_.has_output(); }
+  Bytes bytes_moved() const override { return seats_.bytes_moved(); }
 
  private:
-  struct Seat {
-    Identity who;
-    Connection connection;
-    Fd process;
-    bool left = false;
-  };
-
   // Joining.
   Verdict judge(const Hello& hello);
   Status check_newcomer(const Identity& who) const;
@@ -61,17 +56,15 @@ class Hub final : public Role {
   Clock::time_point farewell(Clock::time_point now);
 
   // Running.
-  void read_from(Rank rank);
-  void process_ended(Rank rank);
+  Seats::Events seat_events();
   Status handle_from(Rank child, const Frame& frame);
   Status handle(Rank rank, FrameType type, const std::string& bytes);
   void enter(Rank rank, GatherCall call);
   void deliver(const GatherAnswer& answer);
   void leave(Rank rank, const std::string& last_words);
-  void lose(Rank rank, const Status& reason);
+  void announce_leavers();
   void fail(Abort abort);
   void broadcast(FrameType type, std::string payload);
-  void send_to(Rank rank, FrameType type, std::string payload);
 
   // Claims.
   Status handle_claim(Rank rank, FrameType type, const std::string& bytes);
@@ -86,12 +79,12 @@ class Hub final : public Role {
   Options options_;
   std::optional<Door> door_;
   RoleEvents& events_;
-  std::map<Rank, Seat> seats_;     // the children
+  Seats seats_;
   std::map<Rank, Identity> here_;  // all other ranks that have come
-  std::map<Rank, Rank> via_;       // the child through which a rank further down is reached
   Tree tree_;
   std::vector<Identity> roster_;  // by rank, once complete
   std::vector<bool> left_;        // by rank
+  Leavers leavers_;
   GatherBook book_;
   ClaimBook claims_;
   OwnClaims own_claims_;

@@ -60,7 +60,7 @@ void Hub::tell_need(Rank rank, const std::string& name, std::uint32_t step) {
   if (left_[static_cast<std::size_t>(rank)]) return fail(left_early(roster_[static_cast<std::size_t>(rank)], name));
   if (step == kNoStep) return;
   if (rank == 0) return events_.needed(name, step);
-  send_to(rank, FrameType::kNeeded, encode_needs({step, {name}}));
+  seats_.send_to(rank, FrameType::kNeeded, encode_needs({step, {name}}));
 }
 
 void Hub::refuse_claim(Rank rank, const std::string& name) {
@@ -83,7 +83,7 @@ void Hub::open_dispute(const Dispute& dispute) {
     if (rank == 0) {
       told_facts_.emplace(rank, *own_claims_.facts_of(dispute.name));
     } else {
-      send_to(rank, FrameType::kAsk, encode_name(dispute.name));
+      seats_.send_to(rank, FrameType::kAsk, encode_name(dispute.name));
     }
   }
   settle_dispute();

@@ -4,7 +4,6 @@
 
 #include "runtime/control/faults.h"
 #include "runtime/control/hub.h"
-#include "runtime/control/process_watch.h"
 
 namespace casync::runtime {
 
@@ -64,16 +63,16 @@ Status Hub::check_newcomer(const Identity& who) const {
   if (who.rank < 0 || who.rank >= self.ranks) {
     return invalid_argument(fmt::format("{} is outside 0 .. {}", who.text(), self.ranks - 1));
   }
-  const auto seat = seats_.find(who.rank);
+  const Identity* const seat = seats_.find(who.rank);
   const auto here = here_.find(who.rank);
   const bool is_here = roster_.empty() && here != here_.end();  // afterwards it may have left
-  if (who.rank != 0 && seat == seats_.end() && !is_here) return Status::ok();
-  const Identity& first = who.rank == 0 ? self : seat != seats_.end() ? seat->second.who : here->second;
+  if (who.rank != 0 && seat == nullptr && !is_here) return Status::ok();
+  const Identity& first = who.rank == 0 ? self : seat != nullptr ? *seat : here->second;
   return two_processes(first, who);
 }
 
 void Hub::admit(const Identity& who, Connection connection) {
-  seats_.emplace(who.rank, Seat{who, std::move(connection), watch_process(who, options_.self)});
+  seats_.admit(who, std::move(connection));
   if (options_.self.ranks <= kStarRanks) take_in(who);
 }
 

@@ -11,7 +11,7 @@ namespace casync::runtime {
 
 /// The version of what follows the handshake. The handshake itself keeps its layout for good, so that any two
 /// versions can tell each other who they are.
-inline constexpr std::uint32_t kControlProtocol = 1;
+inline constexpr std::uint32_t kControlProtocol = 2;
 
 /// A process of the job, as it introduces itself.
 struct Identity {
@@ -27,7 +27,7 @@ struct Identity {
 
   /// "rank 2 (node7, pid 4711)".
   std::string text() const;
-  /// "casync 0.1.0 (protocol 1, 64-bit little-endian)".
+  /// "casync 0.1.0 (protocol 2, 64-bit little-endian)".
   std::string build() const;
 };
 

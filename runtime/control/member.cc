@@ -32,16 +32,15 @@ void Member::open_door(Door door, std::uint64_t epoch) {
     if (connection_ && !over_) connection_->send(FrameType::kUp, payload);
   };
   ways.lost = [this](const Abort& abort) { propose(abort); };
-  relay_ = std::make_unique<Relay>(self_, std::move(door), epoch, pulse_.beat, pulse_.dead, std::move(ways));
+  relay_ = std::make_unique<Relay>(self_, std::move(door), epoch, pulse_, std::move(ways));
   send(FrameType::kHere, encode_here({self_, relay_->addresses()}));
 }
 
-void Member::watch(PollSet& set) {
-  if (relay_) relay_->watch(set);
-  if (!connection_) return;
-  set.add(connection_->fd(), connection_->has_output(), [this] { read(); });
+void Member::attach(PollSet& set) {
+  if (relay_) relay_->attach(set);
+  connection_->attach(set, [this] { read(); });
   if (!hub_process_) return;
-  set.add(hub_process_.get(), false, [this] {
+  hub_process_watch_ = set.watch(hub_process_.get(), [this] {
     read();  // its last words may still be in the socket
     if (connection_) lose(peer_failure("its process ended"));
   });
@@ -115,7 +114,7 @@ Status Member::handle_down(const PayloadRef& payload) {
   const auto passed = decode_passed(payload->bytes, self_.ranks);
   if (!passed) return passed.status();
   if (passed->rank == self_.rank) return handle(passed->type, make_payload(std::string(passed->bytes)));
-  if (relay_) relay_->down_to(*passed, payload);
+  if (relay_) relay_->down_to(*passed);
   return Status::ok();
 }
 
@@ -147,8 +146,10 @@ Status Member::handle(FrameType type, const PayloadRef& payload) {
     case FrameType::kGoodbye: {
       auto goodbye = decode_goodbye(bytes, self_.ranks);
       if (!goodbye) return goodbye.status();
-      hub_left_ = hub_left_ || goodbye->rank == 0 || goodbye->rank == hub_.rank;
-      if (!over_) events_.left(goodbye->rank, goodbye->last_words);
+      for (const Rank rank : goodbye->ranks) {
+        hub_left_ = hub_left_ || rank == 0 || rank == hub_.rank;
+        if (!over_) events_.left(rank, goodbye->last_words);
+      }
       return Status::ok();
     }
     case FrameType::kAgreed: return handle_agreed(bytes);
@@ -247,11 +248,12 @@ void Member::propose(const Abort& abort) {
 void Member::say_goodbye(const std::string& last_words) {
   if (over_ || said_goodbye_) return;
   said_goodbye_ = true;
-  if (connection_) connection_->send(FrameType::kGoodbye, encode_goodbye({self_.rank, last_words}));
+  if (connection_) connection_->send(FrameType::kGoodbye, encode_goodbye({{self_.rank}, last_words}));
 }
 
 void Member::lose(const Status& reason) {
   connection_.reset();
+  hub_process_watch_.reset();
   hub_process_.reset();
   if (over_) return;
   if (proposed_) return fail({-1, *proposed_});

@@ -23,7 +23,7 @@ class Member final : public Role {
   /// In a large job, before anything else: children come in by this door.
   void open_door(Door door, std::uint64_t epoch);
 
-  void watch(PollSet& set) override;
+  void attach(PollSet& set) override;
   Clock::time_point tend(Clock::time_point now) override;
   void forgive(Clock::duration stalled) override;
   void gather(GatherCall call) override;
@@ -58,6 +58,7 @@ class Member final : public Role {
   Pulse pulse_;
   std::optional<Connection> connection_;
   Fd hub_process_;
+  Watch hub_process_watch_;
   std::string early_;
   RoleEvents& events_;
   std::vector<BlobRef> blobs_;  // of the call that waits, by rank

@@ -208,15 +208,23 @@ Result<std::string> decode_name(std::string_view bytes) {
 }
 
 std::string encode_goodbye(const Goodbye& goodbye) {
-  return WireWriter().u32(static_cast<std::uint32_t>(goodbye.rank)).raw(goodbye.last_words).take();
+  WireWriter writer;
+  writer.u32(static_cast<std::uint32_t>(goodbye.ranks.size()));
+  for (const Rank rank : goodbye.ranks) writer.u32(static_cast<std::uint32_t>(rank));
+  return writer.raw(goodbye.last_words).take();
 }
 
 Result<Goodbye> decode_goodbye(std::string_view bytes, int ranks) {
   WireReader reader(bytes);
   Goodbye goodbye;
-  goodbye.rank = static_cast<Rank>(reader.u32());
+  const std::uint32_t count = reader.u32();
+  if (count < 1 || count > static_cast<std::uint32_t>(ranks)) return malformed("goodbye");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    goodbye.ranks.push_back(static_cast<Rank>(reader.u32()));
+    if (goodbye.ranks.back() < 0 || goodbye.ranks.back() >= ranks) return malformed("goodbye");
+  }
   goodbye.last_words = reader.rest();
-  if (!reader.done() || goodbye.rank < 0 || goodbye.rank >= ranks) return malformed("goodbye");
+  if (!reader.done()) return malformed("goodbye");
   return goodbye;
 }
 

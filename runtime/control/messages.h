@@ -89,9 +89,9 @@ Result<Here> decode_here(std::string_view bytes);
 std::string encode_name(std::string_view name);
 Result<std::string> decode_name(std::string_view bytes);
 
-/// A rank leaves, and what it has to say to the others: its caller's bytes.
+/// Ranks that leave, and what each of them has to say to the others: its caller's bytes. A member speaks of itself.
 struct Goodbye {
-  Rank rank = 0;
+  std::vector<Rank> ranks;
   std::string last_words;
 };
 std::string encode_goodbye(const Goodbye& goodbye);

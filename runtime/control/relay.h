@@ -2,12 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <string_view>
 
 #include "runtime/control/door.h"
 #include "runtime/control/messages.h"
 #include "runtime/control/role.h"
+#include "runtime/control/seats.h"
 
 namespace casync::runtime {
 
@@ -23,19 +22,19 @@ class Relay {
     /// A child has failed.
     std::function<void(const Abort& abort)> lost;
   };
-  Relay(const Identity& self, Door door, std::uint64_t epoch, Seconds beat, Seconds dead, Ways ways);
+  Relay(const Identity& self, Door door, std::uint64_t epoch, const Pulse& pulse, Ways ways);
 
   /// The addresses at which children reach this rank.
   std::vector<std::string> addresses() const { return door_.addresses(); }
-  void watch(PollSet& set);
+  void attach(PollSet& set);
   Clock::time_point tend(Clock::time_point now);
-  void forgive(Clock::duration stalled);
-  bool has_output() const;
+  void forgive(Clock::duration stalled) { seats_.forgive(stalled); }
+  bool has_output() const { return seats_.has_output(); }
 
   /// Sends to all children, and through them to all ranks below.
-  void down(FrameType type, const PayloadRef& payload);
-  /// Sends to one rank below its frame, as decode_passed gives it.
-  void down_to(const Passed& passed, const PayloadRef& payload);
+  void down(FrameType type, const PayloadRef& payload) { seats_.send_to_all(type, payload); }
+  /// Sends to one rank below.
+  void down_to(const Passed& passed) { seats_.send_to(passed.rank, passed.type, passed.bytes); }
   /// All ranks are here: nobody comes in any more.
   void close_door() { door_.close(); }
   /// The job is over, and this is what callers are told.
@@ -44,26 +43,15 @@ class Relay {
   void drop_children() { seats_.clear(); }
 
  private:
-  struct Seat {
-    Identity who;
-    Connection connection;
-    Fd process;
-    bool left = false;
-  };
   Verdict judge(const Hello& hello) const;
-  void admit(const Identity& who, Connection connection);
-  void read_from(Rank rank);
-  void process_ended(Rank rank);
-  void take(Seat& seat, const Frame& frame);
-  void lose(Rank rank, const Status& reason);
+  Seats::Events seat_events();
+  void take(Rank child, const Frame& frame);
 
   Identity self_;
   Door door_;
   std::uint64_t epoch_;
-  Seconds beat_, dead_;
   Ways ways_;
-  std::map<Rank, Seat> seats_;
-  std::map<Rank, Rank> via_;  ///< the child through which a rank further down is reached
+  Seats seats_;
   Status over_;
 };
 

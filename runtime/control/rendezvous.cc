@@ -129,7 +129,7 @@ Result<Meeting> look_up(Store& store, Clock::time_point deadline) {
     const std::size_t end = std::min(addresses.find(' ', begin), addresses.size());
     auto where = parse_host_port(addresses.substr(begin, end - begin));
     if (!where) return where.status();
-    auto resolved = resolve(*where);
+    auto resolved = resolve(*where, deadline);
     if (!resolved) return resolved.status();
     meeting.addresses.push_back(resolved->front());
     begin = end + 1;

@@ -1,58 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "base/status.h"
 #include "base/units.h"
-#include "base/view.h"
+#include "compll/codec/codec.h"
+#include "runtime/device/codec_kernels.h"
+#include "runtime/device/device_memory.h"
+#include "runtime/device/stream.h"
 
 namespace casync::runtime {
 
-/// One piece of work for a stream: a plain function with its argument, so that queueing allocates nothing.
-struct Work {
-  void (*run)(void* context, std::uint64_t argument) = nullptr;
-  void* context = nullptr;
-  std::uint64_t argument = 0;
-};
-
-/// Runs work in order, concurrently with the caller. On the host a stream is a thread with a queue.
+/// A place where gradients lie and codecs run. docs/devices.md says how to add one.
 ///
-/// Threads: any thread enqueues; `run` is called on the stream and lets no exception out. The context lives until
-/// the work has run. The stream's thread takes no signals.
-class Stream {
- public:
-  virtual ~Stream() = default;  ///< runs the queued work, then ends
-  /// Returns false if the queue is full (kStreamDepth pieces wait): nothing was queued.
-  virtual bool enqueue(Work work) = 0;
-  /// Processor seconds that the stream's thread has taken so far; 0 where it has none. Any thread.
-  virtual double processor_seconds() const = 0;
-};
-
-inline constexpr std::size_t kStreamDepth = 64;
-
-/// Memory of a device, owned.
-class DeviceBuffer {
- public:
-  virtual ~DeviceBuffer() = default;
-  View view() const { return view_; }
-
- protected:
-  View view_;
-};
-
-/// The device that holds the gradients and runs the codecs.
+/// Threads: any thread may call anything; what it makes has its own rules.
+/// Errors:  Unavailable: the call, and the device's words for it.
 class Device {
  public:
-  virtual ~Device() = default;
+  virtual ~Device() = default;  ///< after everything that it made
+  /// "cpu", "cuda:0".
   virtual std::string name() const = 0;
-  /// `name` is the thread's, where there is one. Unavailable: no thread left.
-  virtual Result<std::unique_ptr<Stream>> make_stream(const std::string& name) = 0;
-  /// Zeroed memory aligned to pages, taken from the system only where it is touched. Unavailable: how much was
-  /// asked for, and what the system said.
-  virtual Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes) = 0;
+  /// True: gradients are the host's memory, which codecs read and write where they are (compll::Codec).
+  virtual bool is_host() const = 0;
+
+  /// Memory aligned to 256 bytes. Unavailable: how much was asked for, and what the system said.
+  virtual Result<std::unique_ptr<DeviceBuffer>> allocate(Bytes bytes, Memory kind) = 0;
+  /// OK: a stream of this device can read and write it. InvalidArgument: whose memory it is.
+  virtual Status check(DeviceView memory) const = 0;
+
+  /// A stream of its own. `urgent`: what is queued there goes before other work, as far as the device knows how.
+  virtual Result<std::unique_ptr<Stream>> make_stream(bool urgent) = 0;
+  virtual Result<std::unique_ptr<Event>> make_event() = 0;
+  /// Records `event` in a stream that a framework made. `stream`: as the device's runtime has it.
+  virtual Status record(Event& event, void* stream) = 0;
+
+  /// Copies that wait. Between steps.
+  virtual Status read(DeviceView from, View to) = 0;
+  virtual Status write(ConstView from, DeviceView to) = 0;
+
+  /// The kernels of a codec by its name; `meaning` is the same codec on the host, and outlives them. Between steps:
+  /// they may have to be compiled. Unimplemented: there are none of this codec; why. Others as compll::make_codec.
+  virtual Result<std::unique_ptr<CodecKernels>> kernels(const std::string& codec, const compll::Codec& meaning) = 0;
 };
 
 }  // namespace casync::runtime

@@ -8,7 +8,7 @@
 namespace casync::runtime {
 
 Status Arena::add(const Layout& layout) {
-  Result<std::unique_ptr<DeviceBuffer>> block = device_.allocate(layout.total_bytes);
+  Result<std::unique_ptr<DeviceBuffer>> block = device_.allocate(layout.total_bytes, Memory::kPinned);
   if (!block) return block.status();
   for (const SizeClass& one : layout.classes) {
     auto slots = std::lower_bound(classes_.begin(), classes_.end(), one.slot_bytes,

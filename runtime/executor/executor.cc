@@ -41,8 +41,9 @@ Executor::~Executor() { stop(Clock::now()); }
 
 Status Executor::connect(std::span<const std::string> addresses, ExecutorEvents events) {
   events_ = std::move(events);
-  for (int i = 0; i < options_.streams; ++i) {
-    Result<std::unique_ptr<Stream>> stream = device_.make_stream("casync-" + std::to_string(i + 1));
+  CASYNC_RETURN_IF_ERROR(open_device());
+  for (int i = 0; device_.is_host() && i < options_.streams; ++i) {
+    Result<std::unique_ptr<WorkQueue>> stream = make_work_queue("casync-" + std::to_string(i + 1));
     if (!stream) return stream.status();
     streams_.push_back(std::move(*stream));
   }
@@ -250,7 +251,7 @@ TransportStats Executor::transport_stats() const {
 
 double Executor::processor_seconds() const {
   double seconds = progress_clock_->seconds();
-  for (const std::unique_ptr<Stream>& stream : streams_) seconds += stream->processor_seconds();
+  for (const std::unique_ptr<WorkQueue>& stream : streams_) seconds += stream->processor_seconds();
   return seconds;
 }
 
@@ -276,7 +277,7 @@ void Executor::prepare_threads(std::span<GradientRun* const> runs) {
     }
     preparation.streams_left.count_down();
   };
-  for (const std::unique_ptr<Stream>& stream : streams_) {
+  for (const std::unique_ptr<WorkQueue>& stream : streams_) {
     CASYNC_CHECK(stream->enqueue({on_stream, &all, 0}));  // tasks leave room: kSlotsPerStream
   }
   all.streams_left.wait();
@@ -305,6 +306,10 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
       return invalid_argument("gradient " + run->spec.name + " has the same 64-bit hash as another: rename it");
     }
   }
+  if (device_tasks_ != nullptr) {
+    for (GradientRun* run : all) run->move_to_device();
+    CASYNC_RETURN_IF_ERROR(device_tasks_->take_in(all));
+  }
   std::vector<std::unique_ptr<GradientRun>> bundles = bundle_small(all);
   for (const std::unique_ptr<GradientRun>& bundle : bundles) all.push_back(bundle.get());
   std::vector<const TaskGraph*> graphs;
@@ -321,7 +326,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
     for (const std::unique_ptr<StreamSlot>& slot : slots_) reserve_scratch(*run, options_.ranks, slot->scratch);
     tasks += run->graph.tasks().size() + (run->rounds ? 1 : 0);
   }
-  prepare_threads(all);
+  if (device_.is_host()) prepare_threads(all);
   compute_.reserve(tasks);
   instant_.reserve(instant_.capacity() + tasks);
   reserve_links(all);

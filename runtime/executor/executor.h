@@ -15,7 +15,9 @@
 
 #include "base/status.h"
 #include "base/thread.h"
+#include "runtime/device/work_queue.h"
 #include "runtime/executor/arena.h"
+#include "runtime/executor/device_tasks.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/link_coordinator.h"
 #include "runtime/executor/peer_link.h"
@@ -83,6 +85,8 @@ class Executor final : private TransportClient {
     GradientRun* run = nullptr;
     std::uint32_t step = 0;
     View data;
+    DeviceView device_data = {};   ///< instead of `data`, on a device
+    const Event* ready = nullptr;  ///< as GradientRun::ready
   };
 
   Executor(const ExecutorOptions& options, std::unique_ptr<Transport> transport, Device& device);
@@ -185,6 +189,9 @@ class Executor final : private TransportClient {
   bool round();
   bool take_commands();
   bool take_outcomes();
+  Status open_device();
+  bool take_device_outcomes();
+  bool begin_device_tasks();
   bool run_instant_tasks();
   bool run_ready_tasks();
   bool flush_links();
@@ -301,6 +308,8 @@ class Executor final : private TransportClient {
   std::vector<Start> starting_;
   std::uint64_t allocations_seen_ = 0;
 
+  std::unique_ptr<DeviceTasks> device_tasks_;  ///< null on the host; before the runs, whose codecs it has kernels of
+
   // Streams: slots are taken and freed by the progress thread, finished ones listed under outcome_mutex_.
   std::vector<std::unique_ptr<StreamSlot>> slots_;
   std::vector<std::uint32_t> free_slots_;
@@ -329,7 +338,7 @@ class Executor final : private TransportClient {
   TransportStats last_stats_;       ///< under wait_mutex_
   ExecutorCounters counters_;
 
-  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<WorkQueue>> streams_;
   std::thread progress_;
   std::optional<ThreadClock> progress_clock_;  ///< of progress_
 };

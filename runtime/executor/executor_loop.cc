@@ -22,6 +22,12 @@ constexpr Seconds kLongestSleep{0.5};
 // Interval at which streams that come to rest are polled.
 constexpr Seconds kRestPause{0.001};
 
+// A device rings when a task has ended; one that has failed may not.
+constexpr std::chrono::milliseconds kDeviceLook{2};
+
+// The time that tasks on a device may go on after a failure.
+constexpr Seconds kDeviceRest{10};
+
 }  // namespace
 
 void Executor::progress_loop() {
@@ -96,6 +102,7 @@ void Executor::sleep() {
     if (options_.coordinated) break;
     until = std::min(until, links_[static_cast<std::size_t>(peer)].pace.opens_at(under_way_ >= kMostUnderWay));
   }
+  if (device_tasks_ != nullptr && device_tasks_->under_way() > 0) until = std::min(until, from + kDeviceLook);
   transport_->wait(until);
   const double slept = Seconds(Clock::now() - from).count();
   counters_.idle_s.store(counters_.idle_s.load(std::memory_order_relaxed) + slept, std::memory_order_relaxed);
@@ -184,6 +191,7 @@ void Executor::shut_down() {
 
 /// Streams still read and write callers' memory: nobody hears of the end earlier.
 void Executor::come_to_rest() {
+  if (device_tasks_ != nullptr) static_cast<void>(device_tasks_->come_to_rest(after(kDeviceRest)));
   while (free_slots_.size() < slots_.size()) {
     if (!take_outcomes()) transport_->wait(after(kRestPause));
   }

@@ -40,11 +40,13 @@ SpanKind kind_of(const Primitive& primitive) {
 void Executor::begin(const Start& start) {
   GradientRun& run = *start.run;
   run.begin(start.step, start.data);
+  run.device_data = start.device_data;
+  run.ready = start.ready;
   moved_at_ = run.begun;
   stalls_said_ = 0;
   if (GradientRun* instead = run.warm_up_in(start.step)) {
     run.keeps = instead->shares_kept;
-    return begin({instead, start.step, start.data});
+    return begin({instead, start.step, start.data, start.device_data, start.ready});
   }
   if (run.rounds) return make_turn_ready(run);
   transport_->retry_held(run.key);  // other ranks may be there already
@@ -111,6 +113,7 @@ bool Executor::run_instant_tasks() {
 
 bool Executor::run_ready_tasks() {
   bool any = run_instant_tasks();
+  if (device_tasks_ != nullptr) return begin_device_tasks() || any;
   if (compute_.empty()) return any;
   Clock::time_point now = Clock::now();
   const Clock::time_point until = now + kTaskTime;
@@ -162,6 +165,7 @@ void Executor::run_on_stream(void* context, std::uint64_t at) {
 }
 
 bool Executor::take_outcomes() {
+  if (device_tasks_ != nullptr) return take_device_outcomes();
   if (slots_.empty()) return false;
   {
     std::lock_guard lock(outcome_mutex_);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "casync/graph/access.h"
+#include "runtime/device/host/host_view.h"
 
 namespace casync::runtime {
 
@@ -143,26 +144,34 @@ void GradientRun::lay_out_kept() {
   if (first.has_result) add(KeptBy::kResult, first);
 }
 
+namespace {
+
+ConstView bytes_of_floats(const std::vector<float>& values) {
+  return {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float)};
+}
+
+}  // namespace
+
 Status GradientRun::allocate_kept(Device& device) {
   if (rounds) CASYNC_RETURN_IF_ERROR(rounds->allocate(device));
   if (kept_floats() == 0) return Status::ok();
   for (std::unique_ptr<DeviceBuffer>& one : kept_memory) {
-    Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float));
+    Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float), Memory::kDevice);
     if (!memory) return memory.status();
     one = std::move(*memory);
   }
-  reset_kept();
-  return Status::ok();
+  return reset_kept(device);
 }
 
-void GradientRun::reset_kept() {
-  for (const std::unique_ptr<DeviceBuffer>& one : kept_memory) {
-    if (one == nullptr) return;
-    if (rounds) std::fill_n(reinterpret_cast<float*>(one->view().data), kept_floats(), 0.0f);
-    for (std::size_t array = 0; array < kept_initial.size(); ++array) {
-      std::fill_n(reinterpret_cast<float*>(one->view().data) + array * elements, elements, kept_initial[array]);
-    }
+Status GradientRun::reset_kept(Device& device) {
+  std::vector<float> initial(kept_floats());
+  for (std::size_t array = 0; array < kept_initial.size(); ++array) {
+    std::fill_n(initial.begin() + static_cast<std::ptrdiff_t>(array * elements), elements, kept_initial[array]);
   }
+  for (const std::unique_ptr<DeviceBuffer>& one : kept_memory) {
+    if (one != nullptr) CASYNC_RETURN_IF_ERROR(device.write(bytes_of_floats(initial), one->device()));
+  }
+  return Status::ok();
 }
 
 View GradientRun::memory(Slice slice) const {
@@ -170,14 +179,31 @@ View GradientRun::memory(Slice slice) const {
   return data.slice(slice.first * width, slice.count * width);
 }
 
-compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
+DeviceView GradientRun::device_memory(Slice slice) const {
+  const Bytes width = bytes_of(spec.dtype);
+  return device_data.slice(slice.first * width, slice.count * width);
+}
+
+void GradientRun::move_to_device() {
+  std::fill(lies_in_gradient.begin(), lies_in_gradient.end(), false);
+  find_traits();
+}
+
+GradientRun::DeviceKept GradientRun::device_kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
   if (codec.info().states == 0) return {};
   const GradientRun& keeper = shares_kept ? *outer : *this;
+  const Bytes first = (kept_at[static_cast<std::size_t>(use)] * elements + slice.first) * sizeof(float);
   const auto at = [&](int which) {
-    return reinterpret_cast<float*>(keeper.kept_memory[which]->view().data) +
-           kept_at[static_cast<std::size_t>(use)] * elements + slice.first;
+    const DeviceView all = keeper.kept_memory[which]->device();
+    return all.slice(first, all.size() - first);
   };
   return {at(keeper.committed), at(1 - keeper.committed), elements};
+}
+
+compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
+  const DeviceKept kept = device_kept(codec, use, slice);
+  const auto floats = [](DeviceView at) { return reinterpret_cast<float*>(host_view(at).data); };
+  return {floats(kept.in), floats(kept.out), kept.stride};
 }
 
 bool GradientRun::keeps_like(const GradientRun& other) const {
@@ -191,8 +217,16 @@ GradientRun* GradientRun::warm_up_in(std::uint32_t asked) const {
   return nullptr;
 }
 
-float* GradientRun::committed_kept() const {
-  return kept_memory[committed] == nullptr ? nullptr : reinterpret_cast<float*>(kept_memory[committed]->view().data);
+Status GradientRun::read_kept(Device& device, std::vector<float>* kept) const {
+  kept->assign(kept_floats(), 0);
+  if (kept->empty()) return Status::ok();
+  return device.read(kept_memory[committed]->device(),
+                     {reinterpret_cast<std::byte*>(kept->data()), kept->size() * sizeof(float)});
+}
+
+Status GradientRun::write_kept(Device& device, const std::vector<float>& kept) {
+  if (kept.empty()) return Status::ok();
+  return device.write(bytes_of_floats(kept), kept_memory[committed]->device());
 }
 
 void GradientRun::set_step(std::uint32_t next) {

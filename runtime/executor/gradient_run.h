@@ -78,8 +78,8 @@ struct GradientRun {
   /// Allocates the codecs' state twice: as the last step left it, and for the step under way. Also allocates the memory
   /// that only a codec of rounds needs. Unavailable: no memory.
   Status allocate_kept(Device& device);
-  /// As it is before the first step.
-  void reset_kept();
+  /// Gives it the values that it has before the first step. Between steps. Unavailable: as Device::write.
+  Status reset_kept(Device& device);
   /// Returns true if another run of this gradient can go on with the state that this one keeps.
   bool keeps_like(const GradientRun& other) const;
   /// The warm-up run that replaces this one in step `asked`; null: none.
@@ -107,6 +107,10 @@ struct GradientRun {
   bool is_float32() const { return spec.dtype == DType::kFloat32; }
   /// The gradient's own memory of `slice`.
   View memory(Slice slice) const;
+  /// The same of a gradient in a device's memory.
+  DeviceView device_memory(Slice slice) const;
+  /// Once, before the first step: the gradient is in a device's memory, so that no payload lies there.
+  void move_to_device();
   /// Returns true if the buffer lies in the gradient's own memory: the identity codec's payload is the elements, so
   /// nothing is copied. False for payloads that arrive to be merged: this rank's own elements are there.
   bool in_place(BufferId buffer) const { return lies_in_gradient[TaskGraph::index(buffer)]; }
@@ -114,8 +118,16 @@ struct GradientRun {
   /// The state that `codec` keeps for `slice` when it encodes gradients, encodes sums or makes the result; empty if it
   /// keeps none.
   compll::Residual kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
-  /// All of it, as the last committed step left it: kept_floats() of them. Null where there are none.
-  float* committed_kept() const;
+  /// The same in the device's memory.
+  struct DeviceKept {
+    DeviceView in, out;
+    Elements stride = 0;  ///< in floats
+  };
+  DeviceKept device_kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
+  /// Copies all of it, as the last committed step left it: kept_floats() of them. Between steps. Unavailable: as
+  /// Device::read and Device::write.
+  Status read_kept(Device& device, std::vector<float>* kept) const;
+  Status write_kept(Device& device, const std::vector<float>& kept);
   Elements kept_floats() const { return rounds ? rounds->shape.states : kept_initial.size() * elements; }
   Arrival* arrival(MessageId id, Rank from);
   /// The run that this gradient waits for: itself, its bundle, its warm-up, or the exchange between two turns.
@@ -157,6 +169,8 @@ struct GradientRun {
 
   // The step under way.
   View data;
+  DeviceView device_data;        ///< instead of `data`, on a device
+  const Event* ready = nullptr;  ///< behind which the program has written it there; null: it has
   std::uint32_t step = 0;
   bool active = false;
   bool finite = true;

@@ -14,7 +14,7 @@ RoundsRun::RoundsRun(std::unique_ptr<compll::RoundsCodec> rounds_codec, Elements
 RoundsRun::~RoundsRun() = default;
 
 Status RoundsRun::allocate(Device& device) {
-  const auto floats = [&](Elements count) { return device.allocate(count * sizeof(float)); };
+  const auto floats = [&](Elements count) { return device.allocate(count * sizeof(float), Memory::kDevice); };
   for (const Elements count : shape.exchanged) {
     Result<std::unique_ptr<DeviceBuffer>> memory = floats(count);
     if (!memory) return memory.status();

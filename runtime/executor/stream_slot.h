@@ -34,7 +34,7 @@ struct Executor::WaitingBundle {
 /// A task on its way through a stream.
 struct Executor::StreamSlot {
   Executor* executor = nullptr;
-  Stream* stream = nullptr;
+  WorkQueue* stream = nullptr;
   std::uint32_t lane = 0;
   Scratch scratch;
   GradientRun* run = nullptr;

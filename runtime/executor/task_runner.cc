@@ -19,6 +19,8 @@ const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch)
   return scratch.values.data();
 }
 
+}  // namespace
+
 /// Two ranks that rounded by the same random numbers would err alike, and so would an owner that rounds their sum by
 /// them again: the mean would not come out right. So each draws its own, but where a codec wants them shared. Votes may
 /// be counted by every rank, and all have to come to the same code.
@@ -29,6 +31,8 @@ compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo
   const std::uint64_t own = seed + (who + 1) * 0xd1342543de82ef95;  // odd: no two become one
   return {codec.shared_numbers ? seed : own, run.key, run.step, slice.first};
 }
+
+namespace {
 
 /// The payload of one part in a buffer: the whole one of a run that is no bundle.
 View payload_of(GradientRun& run, BufferId id, std::size_t part) {
@@ -61,7 +65,9 @@ void end_part(GradientRun& run, BufferId id, std::size_t part, compll::Encoded m
   outcome = {Status::ok(), run.bound_of(id), outcome.finite && made.finite};
 }
 
-Status check_arrived(GradientRun& run, BufferId id) {
+}  // namespace
+
+Status check_payload(GradientRun& run, BufferId id) {
   GradientRun::BufferState& state = run.state(id);
   if (!state.unchecked) return Status::ok();
   state.unchecked = false;
@@ -74,6 +80,8 @@ Status check_arrived(GradientRun& run, BufferId id) {
   }
   return Status::ok();
 }
+
+namespace {
 
 TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t seed, Scratch& scratch) {
   const compll::Codec& codec = run.codec_of(encode.to);
@@ -128,7 +136,7 @@ compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge,
 TaskOutcome run_merge(GradientRun& run, const Merge& merge, std::uint64_t seed, float scale, Scratch& scratch) {
   for (const std::optional<BufferId>& one : merge.contributions) {
     if (!one) continue;
-    if (Status status = check_arrived(run, *one); !status) return {std::move(status), 0, true};
+    if (Status status = check_payload(run, *one); !status) return {std::move(status), 0, true};
   }
   TaskOutcome outcome;
   begin_making(run, merge.to);
@@ -155,7 +163,7 @@ void decode_part(GradientRun& run, std::size_t at, const Decode& decode, std::ui
 
 TaskOutcome run_decode(GradientRun& run, const Decode& decode, std::uint64_t seed, Scratch& scratch) {
   const GradientRun::BufferState& state = run.state(decode.from);
-  if (Status status = check_arrived(run, decode.from); !status) return {std::move(status), 0, true};
+  if (Status status = check_payload(run, decode.from); !status) return {std::move(status), 0, true};
   for (std::size_t i = 0; i < run.part_count(); ++i) decode_part(run, i, decode, seed, scratch);
   return {Status::ok(), state.bytes, state.finite};
 }

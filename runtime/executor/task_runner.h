@@ -30,6 +30,14 @@ TaskOutcome run_instant_task(GradientRun& run, TaskId task);
 /// names gradient and partition.
 TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch);
 
+/// Looks at a payload that came from another rank, once. DataLoss: it is not what its codec makes; names gradient and
+/// partition.
+Status check_payload(GradientRun& run, BufferId id);
+
+/// The source of a random codec's numbers in a task of `run` on `slice`.
+compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
+                                 Slice slice, std::uint64_t seed);
+
 /// Makes room in `scratch` for every task of `run`.
 void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch);
 

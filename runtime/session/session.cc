@@ -12,6 +12,7 @@
 #include "runtime/control/tree.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/handles.h"
+#include "runtime/session/session_device.h"
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
@@ -34,6 +35,13 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   CASYNC_RETURN_IF_ERROR(usable());
   Result<Declared> declared = declare_gradient(plan_, gradient, topology_);
   if (!declared) return declared.status();
+  std::unique_ptr<Event> ready;
+  if (!device_->is_host()) {
+    CASYNC_RETURN_IF_ERROR(check_on_device(*declared));
+    Result<std::unique_ptr<Event>> made = device_->make_event();
+    if (!made) return made.status();
+    ready = std::move(*made);
+  }
   std::lock_guard lock(mutex_);
   const auto known = ids_.find(gradient.name);
   if (known != ids_.end()) {
@@ -52,6 +60,7 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   ids_.emplace(gradient.name, id);
   declared_.push_back(std::move(*declared));
   submitted_.emplace_back();
+  ready_.push_back(std::move(ready));
   runs_.push_back(nullptr);
   return id;
 }
@@ -60,7 +69,7 @@ Status SessionImpl::check(const Submission& one) const {
   const std::size_t index = static_cast<std::size_t>(one.gradient);
   if (index >= declared_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
   const GradientSpec& spec = declared_[index].spec;
-  CASYNC_RETURN_IF_ERROR(check_memory(spec, one.data));
+  CASYNC_RETURN_IF_ERROR(check_memory(*device_, spec, one));
   if (submitted_[index].steps == step_ + 1) return submitted_twice(spec, step_);
   return Status::ok();
 }
@@ -108,6 +117,7 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
       std::lock_guard gone_lock(gone_mutex_);
       gone = gone_;
       if (compared && (gone.is_ok() || submissions.empty())) {
+        if (!device_->is_host()) CASYNC_RETURN_IF_ERROR(note_ready(submissions));
         start(submissions, handles);
         return Status::ok();
       }
@@ -115,6 +125,14 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
     if (!gone.is_ok()) return end_with(gone);
     if (Status status = compare_steps(); !status) return end_with(status);  // and look again: others submit, too
   }
+}
+
+/// Notes where in the program's streams the gradients are written.
+Status SessionImpl::note_ready(std::span<const Submission> submissions) {
+  for (const Submission& one : submissions) {
+    CASYNC_RETURN_IF_ERROR(device_->record(*ready_[static_cast<std::size_t>(one.gradient)], one.stream));
+  }
+  return Status::ok();
 }
 
 /// Under mutex_ and gone_mutex_, to the end: a peer that breaks either is in gone_ before, or finds these gradients
@@ -132,15 +150,20 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
     last.waited_since = {};
     handles[i] = handle_of(step_, submissions[i].gradient);
     if (runs_[index] != nullptr) {
-      starts_.push_back({runs_[index], step_, submissions[i].data});
+      starts_.push_back(start_of(runs_[index], step_, submissions[i]));
     } else {
-      held_.push_back({index, step_, submissions[i].data});
+      held_.push_back({index, step_, submissions[i]});
     }
     if (recorder_) recorder_->submitted(index, program);
     if (samples()) sampler_->submitted(index, declared_[index].spec, submissions[i].data, step_);
   }
   if (const std::size_t held = submissions.size() - starts_.size(); held > 0) executor_->hold(static_cast<int>(held));
   executor_->submit(starts_);
+}
+
+Executor::Start SessionImpl::start_of(GradientRun* run, std::uint32_t step, const Submission& one) const {
+  const Event* const ready = device_->is_host() ? nullptr : ready_[static_cast<std::size_t>(one.gradient)].get();
+  return {run, step, one.data, one.device_data, ready};
 }
 
 /// The run of a handle's gradient; null if not every rank has declared it.

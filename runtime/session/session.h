@@ -18,6 +18,7 @@
 #include "casync/model/topology.h"
 #include "runtime/control/launch.h"
 #include "runtime/control/store.h"
+#include "runtime/device/device.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
@@ -32,6 +33,9 @@ struct SessionOptions {
   std::string transport = "ucx";     ///< as make_transport() takes it
   /// Opens the transport instead of make_transport(): a program's own, or a test's with faults in it.
   std::function<Result<std::unique_ptr<Transport>>(const TransportOptions&)> open_transport;
+  std::string device = "cpu";  ///< of all gradients of this rank: "cpu", "cuda", "cuda:1"
+  /// Opens the device instead of its name: a test's.
+  std::function<Result<std::unique_ptr<Device>>(const std::string&)> open_device;
   ReduceOp op = ReduceOp::kAverage;
   double timeout_s = 300;        ///< of every wait; slices of one wait count together
   std::string trace_directory;   ///< "": no timeline
@@ -55,6 +59,11 @@ enum class Handle : std::uint64_t {};
 struct Submission {
   GradientId gradient;
   View data;  ///< the gradient's elements, contiguous: reduced in place
+  /// Instead of `data` in a session on a device: the elements there, and the stream that writes them, as the device's
+  /// runtime has it. What is queued in the stream before submit() comes before the reduction. The gradient is done once
+  /// the device has written it: then no stream needs to wait for anything.
+  DeviceView device_data = {};
+  void* stream = nullptr;
 };
 
 struct SessionStats {
@@ -101,7 +110,8 @@ class Session {
   virtual ~Session() = default;  ///< as close()
 
   /// Finds the other ranks, compares versions and plans, connects. Collective. Errors as Group::join,
-  /// make_transport, read_plan_file; InvalidArgument: both a plan and a codec, ranks with different plans.
+  /// make_transport, read_plan_file; InvalidArgument: both a plan and a codec, ranks with different plans or kinds of
+  /// devices. Unimplemented: what sessions on a device do not do yet.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options);
 
   virtual Rank rank() const = 0;
@@ -123,8 +133,8 @@ class Session {
   /// `handles` has room for one of each submission. A gradient that some rank has not declared yet is held until then.
   /// The first submit of a session and after load_state() compares steps of all ranks and waits for them; others do not
   /// wait. A submit after a declare() allocates; others do not.
-  /// InvalidArgument: unknown id, wrong size, submitted twice in one step, a step that exchanges nothing; nothing of
-  /// this call was started.
+  /// InvalidArgument: unknown id, wrong size, memory of another device than the session's, submitted twice in one step,
+  /// a step that exchanges nothing; nothing of this call was started.
   virtual Status submit(std::span<const Submission> submissions, std::span<Handle> handles) = 0;
   /// The same with handles of its own.
   Result<std::vector<Handle>> submit(std::span<const Submission> submissions);

@@ -74,10 +74,10 @@ class SessionImpl final : public Session {
   struct Held {
     std::size_t gradient = 0;
     std::uint32_t step = 0;
-    View data;
+    Submission submission;
   };
 
-  SessionImpl(const SessionOptions& options, Launch launch, Plan plan);
+  SessionImpl(const SessionOptions& options, Launch launch, Plan plan, std::unique_ptr<Device> device);
   Status connect();
   Status open_executor();
   void agreed(const Agreement& agreement);
@@ -110,6 +110,8 @@ class SessionImpl final : public Session {
 
   Status check(std::span<const Submission> submissions);
   Status check(const Submission& one) const;
+  Status note_ready(std::span<const Submission> submissions);
+  Executor::Start start_of(GradientRun* run, std::uint32_t step, const Submission& submission) const;
   void start(std::span<const Submission> submissions, std::span<Handle> handles);
   Result<GradientRun*> run_of(Handle handle) const;
   Status wait_for(GradientRun& run, std::uint32_t step, Clock::time_point deadline, Clock::time_point since);
@@ -128,7 +130,7 @@ class SessionImpl final : public Session {
   Status say_goodbye(const Farewell& completed);
   Status leave(const Farewell& completed);
   Status check_state(const GradientRun& run, const GradientState& state) const;
-  static void adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
+  Status adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
   void write_record() const;
   void write_samples();
@@ -163,8 +165,9 @@ class SessionImpl final : public Session {
   mutable std::mutex mutex_;                ///< guards the members below
   std::vector<Declared> declared_;          ///< by GradientId
   std::map<std::string, GradientId> ids_;
-  std::vector<GradientRun*> runs_;  ///< by GradientId; the executor owns them; null: not agreed yet
-  std::size_t claimed_ = 0;         ///< number of declared_ that have been claimed
+  std::vector<std::unique_ptr<Event>> ready_;  ///< by GradientId; of a device
+  std::vector<GradientRun*> runs_;             ///< by GradientId; the executor owns them; null: not agreed yet
+  std::size_t claimed_ = 0;                    ///< number of declared_ that have been claimed
   std::vector<Held> held_;
   std::vector<Submitted> submitted_;     ///< by GradientId
   std::vector<Executor::Start> starts_;  ///< of one submit(); keeps its memory

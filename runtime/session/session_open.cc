@@ -12,10 +12,10 @@
 #include "compll/codec/rounds_codec.h"
 #include "runtime/control/descriptors.h"
 #include "runtime/control/join_job.h"
-#include "runtime/device/host_device.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/delayed_session.h"
 #include "runtime/session/hop_codecs.h"
+#include "runtime/session/session_device.h"
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
@@ -116,7 +116,12 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   Result<Plan> plan = plan_of(options);
   if (!plan) return plan.status();
   CASYNC_RETURN_IF_ERROR(check_codecs(*plan, options.codec));
-  std::unique_ptr<SessionImpl> session(new SessionImpl(options, std::move(*launch), std::move(*plan)));
+  Result<std::unique_ptr<Device>> device =
+      options.open_device ? options.open_device(options.device) : open_device(options.device);
+  if (!device) return device.status();
+  if (!(*device)->is_host()) CASYNC_RETURN_IF_ERROR(check_on_device(options, *plan));
+  std::unique_ptr<SessionImpl> session(
+      new SessionImpl(options, std::move(*launch), std::move(*plan), std::move(*device)));
   Result<std::unique_ptr<Group>> group = join_job(session->launch_, options.store, Seconds(options.timeout_s));
   if (!group) return group.status();
   session->group_ = std::move(*group);
@@ -131,8 +136,8 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   return std::unique_ptr<Session>(std::move(session));
 }
 
-SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan)
-    : options_(options), launch_(std::move(launch)), plan_(std::move(plan)), device_(make_host_device()) {
+SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan, std::unique_ptr<Device> device)
+    : options_(options), launch_(std::move(launch)), plan_(std::move(plan)), device_(std::move(device)) {
   if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
   step_begun_ = Clock::now();
   if (launch_.rank != 0) return;
@@ -150,7 +155,8 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
 Facts SessionImpl::settings() const {
   Facts facts = {{"wire version", kWireVersion},
                  {"op", options_.op == ReduceOp::kAverage ? "average" : "sum"},
-                 {"transport", options_.transport}};
+                 {"transport", options_.transport},
+                 {"kind of device", device_->is_host() ? "cpu" : device_->name().substr(0, device_->name().find(':'))}};
   const Facts plan = facts_of(plan_);
   facts.insert(facts.end(), plan.begin(), plan.end());
   return facts;

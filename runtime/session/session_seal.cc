@@ -91,7 +91,7 @@ Status SessionImpl::take_in(std::span<const std::size_t> ids, std::vector<std::u
     const auto loaded = waiting_state_.find(run->spec.name);
     if (loaded == waiting_state_.end()) continue;
     CASYNC_RETURN_IF_ERROR(check_state(*run, loaded->second));
-    adopt_state(*run, &loaded->second, step_);
+    CASYNC_RETURN_IF_ERROR(adopt_state(*run, &loaded->second, step_));
     waiting_state_.erase(loaded);
   }
   CASYNC_RETURN_IF_ERROR(executor_->take_in(std::move(runs)));
@@ -107,7 +107,7 @@ void SessionImpl::start_held() {
   std::vector<Executor::Start> starts;
   std::erase_if(held_, [&](const Held& held) {
     GradientRun* const run = runs_[held.gradient];
-    if (run != nullptr) starts.push_back({run, held.step, held.data});
+    if (run != nullptr) starts.push_back(start_of(run, held.step, held.submission));
     return run != nullptr;
   });
   executor_->start_held(starts);

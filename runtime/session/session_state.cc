@@ -40,7 +40,7 @@ Result<SessionState> SessionImpl::state() const {
     if (run == nullptr) continue;
     GradientState one;
     one.codec = state_label(run->decision, topology_);
-    if (const float* kept = run->committed_kept()) one.residual.assign(kept, kept + run->kept_floats());
+    CASYNC_RETURN_IF_ERROR(run->read_kept(*device_, &one.residual));
     one.owned = owned_ranges(*run);
     one.is_residual = is_residual(*run);
     state.gradients.emplace(run->spec.name, std::move(one));
@@ -71,7 +71,7 @@ Status SessionImpl::load_state(const SessionState& state) {
   std::set<std::string> known;
   for (GradientRun* run : runs_) {
     if (run == nullptr) continue;
-    adopt_state(*run, of(*run), state.step);
+    CASYNC_RETURN_IF_ERROR(adopt_state(*run, of(*run), state.step));
     known.insert(run->spec.name);
   }
   waiting_state_.clear();
@@ -100,14 +100,9 @@ Status SessionImpl::check_state(const GradientRun& run, const GradientState& sta
 }
 
 /// `state`: null where the gradient was not there yet.
-void SessionImpl::adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step) {
+Status SessionImpl::adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step) {
   run.set_step(step);
-  if (run.kept_floats() == 0) return;
-  if (state == nullptr) {
-    run.reset_kept();
-  } else {
-    std::copy(state->residual.begin(), state->residual.end(), run.committed_kept());
-  }
+  return state == nullptr ? run.reset_kept(*device_) : run.write_kept(*device_, state->residual);
 }
 
 }  // namespace casync::runtime

@@ -1,85 +1,173 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/device/device.h"
 
 namespace casync::test {
 
+using runtime::Memory;
+
+/// Waits until the event is over; OK, or the failure that it carries.
+inline Status wait_until_over(const runtime::Event& event) {
+  while (true) {
+    const Result<bool> done = event.done();
+    if (!done) return done.status();
+    if (*done) return Status::ok();
+    std::this_thread::yield();
+  }
+}
+
+/// A device and what each section takes of it.
+struct DeviceUnderTest {
+  explicit DeviceUnderTest(runtime::Device& of) : device(of) {
+    stream = std::move(device.make_stream(false)).value();
+    event = std::move(device.make_event()).value();
+  }
+  std::unique_ptr<runtime::DeviceBuffer> take(Bytes bytes, Memory kind) {
+    return std::move(device.allocate(bytes, kind)).value();
+  }
+  Status over() {
+    CASYNC_RETURN_IF_ERROR(stream->record(*event));
+    return wait_until_over(*event);
+  }
+
+  runtime::Device& device;
+  std::unique_ptr<runtime::Stream> stream;
+  std::unique_ptr<runtime::Event> event;
+};
+
+inline void fill_with(View view, int value) { std::memset(view.data, value, view.size); }
+
+/// The functions of a codec on the device: its bytes are the codec's, also when it is called again in the same room.
+inline void check_kernels(DeviceUnderTest& on, const std::string& name) {
+  INFO(name);
+  constexpr Elements kN = 1000;
+  const std::unique_ptr<compll::Codec> codec = std::move(compll::make_codec(name)).value();
+  Result<std::unique_ptr<runtime::CodecKernels>> kernels = on.device.kernels(name, *codec);
+  REQUIRE(kernels.status().text() == "OK");
+  std::vector<float> values(kN);
+  for (Elements i = 0; i < kN; ++i) values[i] = static_cast<float>(i % 17) - 8.5f;
+  const Bytes bytes = kN * sizeof(float), bound = codec->encoded_bound(kN);
+  const Bytes head = codec->info().identity ? runtime::kDevicePayloadHead : 0;
+  const auto in = on.take(bytes, Memory::kDevice), payload = on.take(head + bound, Memory::kDevice);
+  const auto kept = on.take(bytes, Memory::kDevice), out = on.take(bytes, Memory::kDevice);
+  const bool keeps = codec->info().states == 1;
+  REQUIRE(on.device.write({reinterpret_cast<const std::byte*>(values.data()), bytes}, in->device()).is_ok());
+  REQUIRE(on.device.write({std::vector<std::byte>(bytes).data(), bytes}, kept->device()).is_ok());
+  const auto kept_out = on.take(bytes, Memory::kDevice);
+  const runtime::KernelTerm raw{{}, in->device()};
+  runtime::KernelCall call;
+  call.function = runtime::KernelFunction::kMerge;
+  call.n = kN;
+  call.terms = {&raw, 1};
+  call.scale = 0.5f;
+  call.payload = payload->device();
+  call.out = out->device();
+  if (keeps) {
+    call.kept_in = kept->device();
+    call.kept_out = kept_out->device();
+    call.kept_stride = kN;
+  }
+  const Result<runtime::KernelRoom> room = (*kernels)->room(call);
+  REQUIRE(room.is_ok());
+  const auto memory = on.take(room->device, Memory::kDevice), pinned = on.take(room->pinned, Memory::kPinned);
+  std::vector<float> zeros(kN), residual(kN);
+  std::vector<std::byte> wanted(bound), made(bound);
+  const compll::Contribution term{{}, values.data()};
+  codec->merge({&term, 1}, kN, 0.5f, *codec,
+               keeps ? compll::Residual{zeros.data(), residual.data(), kN} : compll::Residual{}, {}, wanted.data());
+  for (int again = 0; again < 2; ++again) {
+    REQUIRE((*kernels)->issue(call, memory->device(), pinned->view(), *on.stream).is_ok());
+    REQUIRE(on.over().is_ok());
+    REQUIRE(on.device.read(payload->device().slice(head, bound), {made.data(), bound}).is_ok());
+    CHECK(made == wanted);
+  }
+}
+
 /// Checks what every device must do; a device joins with one call.
 inline void check_device(runtime::Device& device) {
-  SECTION("a stream runs its work in order, each piece once, on one other thread") {
-    struct Log {
-      std::vector<std::uint64_t> seen;
-      std::thread::id thread;
-    } log;
-    {
-      const std::unique_ptr<runtime::Stream> stream = std::move(device.make_stream("order")).value();
-      const auto note = [](void* context, std::uint64_t argument) {
-        static_cast<Log*>(context)->seen.push_back(argument);
-        static_cast<Log*>(context)->thread = std::this_thread::get_id();
-      };
-      CHECK(stream->processor_seconds() >= 0);
-      for (std::uint64_t i = 0; i < 1000;) {
-        if (stream->enqueue({note, &log, i})) {
-          ++i;
-        } else {
-          std::this_thread::yield();
-        }
-      }
-    }  // the end of a stream waits for what is queued
-    REQUIRE(log.seen.size() == 1000);
-    CHECK(std::is_sorted(log.seen.begin(), log.seen.end()));
-    CHECK(log.thread != std::this_thread::get_id());
-  }
+  DeviceUnderTest on(device);
 
-  SECTION("a full stream says so and loses nothing") {
-    struct Gate {
-      std::atomic<bool> open{false};
-      std::atomic<int> ran{0};
-    } gate;
-    int accepted = 0;
-    {
-      const std::unique_ptr<runtime::Stream> stream = std::move(device.make_stream("full")).value();
-      const auto wait = [](void* context, std::uint64_t) {
-        while (!static_cast<Gate*>(context)->open) std::this_thread::yield();
-        ++static_cast<Gate*>(context)->ran;
-      };
-      while (stream->enqueue({wait, &gate, 0})) {
-        ++accepted;
-        REQUIRE(accepted <= static_cast<int>(runtime::kStreamDepth) + 1);
+  SECTION("memory is aligned, and of any size; pinned memory is the host's, too") {
+    for (const Memory kind : {Memory::kDevice, Memory::kPinned}) {
+      for (const Bytes bytes : {Bytes{0}, Bytes{1}, Bytes{4097}, 5_MiB}) {
+        const auto buffer = on.take(bytes, kind);
+        CHECK(buffer->device().size() == bytes);
+        if (bytes == 0) continue;
+        CHECK(buffer->device().address() % 256 == 0);
+        CHECK(device.check(buffer->device()).is_ok() == (kind == Memory::kDevice || device.is_host()));
+        if (kind == Memory::kPinned) buffer->view().data[bytes - 1] = std::byte{7};
       }
-      gate.open = true;
-    }
-    CHECK(accepted >= static_cast<int>(runtime::kStreamDepth));
-    CHECK(gate.ran == accepted);
-  }
-
-  SECTION("memory is zeroed, aligned to pages, and of any size") {
-    for (Bytes bytes : {Bytes{0}, Bytes{1}, Bytes{4097}, 5_MiB}) {
-      Result<std::unique_ptr<runtime::DeviceBuffer>> buffer = device.allocate(bytes);
-      REQUIRE(buffer.is_ok());
-      const View view = (*buffer)->view();
-      CHECK(view.size == bytes);
-      if (bytes == 0) continue;
-      CHECK(reinterpret_cast<std::uintptr_t>(view.data) % 4096 == 0);
-      CHECK(view.data[0] == std::byte{0});
-      CHECK(view.data[bytes - 1] == std::byte{0});
-      view.data[bytes - 1] = std::byte{7};
     }
   }
 
   SECTION("more memory than there can be is Unavailable, with the amount") {
-    const Result<std::unique_ptr<runtime::DeviceBuffer>> buffer = device.allocate(Bytes{1} << 62);
-    REQUIRE(!buffer.is_ok());
-    CHECK(buffer.status().code() == StatusCode::kUnavailable);
-    CHECK_THAT(buffer.status().message(), Catch::Contains("4611686018427387904"));
+    for (const Memory kind : {Memory::kDevice, Memory::kPinned}) {
+      const auto buffer = device.allocate(Bytes{1} << 62, kind);
+      REQUIRE(!buffer.is_ok());
+      CHECK(buffer.status().code() == StatusCode::kUnavailable);
+      CHECK_THAT(buffer.status().message(), Catch::Contains("4611686018427387904"));
+    }
+  }
+
+  SECTION("a stream works in its order, and an event says when it is over") {
+    const auto first = on.take(4096, Memory::kPinned), last = on.take(4096, Memory::kPinned);
+    const auto a = on.take(4096, Memory::kDevice), b = on.take(4096, Memory::kDevice);
+    fill_with(first->view(), 5);
+    CHECK(wait_until_over(*on.event).is_ok());  // nothing was recorded
+    REQUIRE(on.stream->upload(first->view(), a->device()).is_ok());
+    REQUIRE(on.stream->fill(a->device().slice(0, 1000), std::byte{3}).is_ok());
+    REQUIRE(on.stream->copy(a->device(), b->device()).is_ok());
+    REQUIRE(on.stream->download(b->device(), last->view()).is_ok());
+    REQUIRE(on.over().is_ok());
+    CHECK(last->view().data[999] == std::byte{3});
+    CHECK(last->view().data[1000] == std::byte{5});
+  }
+
+  SECTION("a stream waits for another one's event") {
+    const auto other = std::move(device.make_stream(true)).value();
+    const auto later = std::move(device.make_event()).value();
+    const auto first = on.take(1 << 20, Memory::kPinned), last = on.take(1 << 20, Memory::kPinned);
+    const auto memory = on.take(1 << 20, Memory::kDevice);
+    for (int round = 1; round < 20; ++round) {
+      fill_with(first->view(), round);
+      REQUIRE(on.stream->upload(first->view(), memory->device()).is_ok());
+      REQUIRE(on.stream->record(*on.event).is_ok());
+      REQUIRE(other->wait_for(*on.event).is_ok());
+      REQUIRE(other->download(memory->device(), last->view()).is_ok());
+      REQUIRE(other->record(*later).is_ok());
+      REQUIRE(wait_until_over(*later).is_ok());
+      CHECK(last->view().data[(1 << 20) - 1] == std::byte(round));
+    }
+  }
+
+  SECTION("a stream rings behind what is queued") {
+    std::atomic<int> rung = 0;
+    const auto ring = [](void* bell) { ++*static_cast<std::atomic<int>*>(bell); };
+    for (int i = 0; i < 100; ++i) REQUIRE(on.stream->call(ring, &rung).is_ok());
+    REQUIRE(on.over().is_ok());
+    CHECK(rung == 100);
+  }
+
+  SECTION("copies that wait") {
+    const auto memory = on.take(100, Memory::kDevice);
+    std::vector<std::byte> values(100, std::byte{9}), seen(100);
+    REQUIRE(device.write({values.data(), 100}, memory->device()).is_ok());
+    REQUIRE(device.read(memory->device(), {seen.data(), 100}).is_ok());
+    CHECK(seen == values);
+  }
+
+  SECTION("kernels of codecs: blocks, statistics, a whole vector, and none at all") {
+    for (const char* name : {"none", "int4", "onebit", "topk"}) check_kernels(on, name);
   }
 }
 

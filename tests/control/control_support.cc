@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/control/control_support.h"
 
+#include <algorithm>
+
 namespace casync::runtime::testing {
 
 StoreFunctions SharedMap::functions() {
@@ -53,8 +55,12 @@ std::vector<GroupOptions> options_of_all(int ranks, std::vector<std::unique_ptr<
   return options;
 }
 
-Ranks::Ranks(int ranks) {
+Ranks::Ranks(int ranks, Seconds beat) {
   options = options_of_all(ranks, stores, [&] { return make_file_store(directory.path()); });
+  for (GroupOptions& each : options) {
+    each.beat = beat;
+    each.dead = std::max(each.dead, 10 * beat);
+  }
   joined = join_all(options);
 }
 

@@ -43,7 +43,7 @@ std::vector<GroupOptions> options_of_all(int ranks, std::vector<std::unique_ptr<
 
 /// A group of so many ranks, in threads, over a file store.
 struct Ranks {
-  explicit Ranks(int ranks);
+  explicit Ranks(int ranks, Seconds beat = Seconds(0.1));
   /// Runs `body` on a thread per rank and waits for all.
   void each(const std::function<void(Rank, Group&)>& body);
 

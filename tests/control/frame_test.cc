@@ -85,7 +85,7 @@ TEST_CASE("messages: 10,000 random payloads are decoded or refused, and a change
   const Clock::time_point now = Clock::now();
   const GatherCall call{"weights", std::make_shared<const std::string>("blob"), now + std::chrono::seconds(3)};
   const std::vector<std::string> seeds = {encode_abort({2, peer_failure("rank 2 died")}), encode_gather(call, now),
-                                          encode_gathered(1, "blob"), encode_goodbye({1, "words"}),
+                                          encode_gathered(1, "blob"), encode_goodbye({{1, 0}, "words"}),
                                           encode_roster({own_identity(0, 2), own_identity(1, 2)})};
   int refused = 0;
   for (int i = 0; i < 10000; ++i) {
@@ -104,5 +104,8 @@ TEST_CASE("messages: 10,000 random payloads are decoded or refused, and a change
   CHECK(*again.value().blob == "blob");
   CHECK(again.value().deadline == call.deadline);
   CHECK(!decode_roster(seeds[4], 3).is_ok());
-  CHECK(!decode_goodbye(encode_goodbye({2, ""}), 2).is_ok());
+  CHECK(!decode_goodbye(encode_goodbye({{}, "words"}), 2).is_ok());
+  CHECK(!decode_goodbye(encode_goodbye({{0, 1, 0}, "words"}), 2).is_ok());
+  CHECK(decode_goodbye(seeds[3], 2)->ranks == std::vector<Rank>{1, 0});
+  CHECK(!decode_goodbye(encode_goodbye({{2}, ""}), 2).is_ok());
 }

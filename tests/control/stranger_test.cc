@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections that are not ranks, and ranks whose bytes are damaged.
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <future>
 #include <random>
 
@@ -21,6 +22,11 @@ SocketAddress address_in(const std::string& directory) {
   auto meeting = look_up(*store, after(Seconds(10)));
   REQUIRE(meeting.status().text() == "OK");
   return meeting->addresses.front();
+}
+
+int open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<int>(std::distance(begin(all), end(all)));
 }
 
 std::string greeting(int kind, std::mt19937& random) {
@@ -106,6 +112,30 @@ TEST_CASE("strangers: 200 connections that are none do not keep the ranks from j
   CHECK(seen == std::vector<std::string>(3, "OK"));
 }
 
+TEST_CASE("strangers: a crowd waits in the queue: rank 0 of a large job holds no more callers than of a small one") {
+  constexpr int kCrowd = 500, kRanks = 1000;
+  TemporaryDirectory directory;
+  const auto store = make_file_store(directory.path());
+  GroupOptions options = quick_options(0, kRanks, store.get());
+  options.timeout = Seconds(2);
+  const int before = open_descriptors();
+  auto hub = std::async(std::launch::async, [&] { return Group::join(options); });
+  const SocketAddress address = address_in(directory.path());
+  std::vector<Fd> crowd;
+  for (int i = 0; i < kCrowd; ++i) {
+    auto fd = connect_to(address, after(Seconds(5)));
+    REQUIRE(fd.status().text() == "OK");
+    crowd.push_back(std::move(*fd));
+  }
+  int most = 0;
+  while (hub.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
+    most = std::max(most, open_descriptors() - before - kCrowd);
+  }
+  CHECK(hub.get().status().code() == StatusCode::kTimeout);
+  CHECK(most >= 64);
+  CHECK(most < 200);
+}
+
 TEST_CASE("strangers: a conversation played back by somebody without the token does not get in") {
   TemporaryDirectory directory;
   std::vector<std::unique_ptr<Store>> stores;
@@ -150,11 +180,12 @@ TEST_CASE("strangers: another version, protocol or build is refused on all ranks
   Identity newcomer = own_identity(2, 3);
   newcomer.version = "9.9.9";
   CHECK_THAT(refusal_of(newcomer).text(), Contains("InvalidArgument: the ranks run different builds") &&
-                                              Contains("casync 9.9.9 (protocol 1") && Contains("rank 2") &&
-                                              Contains(own_identity(0, 3).build()));
+                                              Contains("casync 9.9.9 (protocol " + std::to_string(kControlProtocol)) &&
+                                              Contains("rank 2") && Contains(own_identity(0, 3).build()));
   newcomer = own_identity(2, 3);
   newcomer.protocol = 7;
-  CHECK_THAT(refusal_of(newcomer).text(), Contains("protocol 7") && Contains("protocol 1"));
+  CHECK_THAT(refusal_of(newcomer).text(),
+             Contains("protocol 7") && Contains("protocol " + std::to_string(kControlProtocol)));
   newcomer = own_identity(2, 3);
   newcomer.abi = "32-bit big-endian";
   CHECK_THAT(refusal_of(newcomer).text(), Contains("32-bit big-endian") && Contains("64-bit"));

@@ -2,8 +2,11 @@
 #include "runtime/control/tree.h"
 
 #include <catch2/catch.hpp>
+#include <future>
 #include <map>
 
+#include "runtime/control/messages.h"
+#include "runtime/control/socket.h"
 #include "tests/control/control_support.h"
 
 using namespace casync;
@@ -117,9 +120,32 @@ TEST_CASE("tree: a rank that leaves without a goodbye is named on all, wherever 
   }
 }
 
+TEST_CASE("tree: a rank that falls silent is named on all, whoever is its parent") {
+  constexpr Rank kRanks = 70, kSilent = kRanks - 1;
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Store>> stores;
+  auto options = options_of_all(kRanks, stores, [&] { return make_file_store(directory.path()); });
+  for (GroupOptions& each : options) each.dead = Seconds(1.5);
+  const GroupOptions of_silent = options.back();
+  options.pop_back();
+  auto others = std::async(std::launch::async, [&] { return join_all(options); });
+  const Identity silent = own_identity(kSilent, kRanks);
+  const auto entrance = find_hub(of_silent, silent, after(Seconds(10)));
+  REQUIRE(entrance.status().text() == "OK");
+  FrameSealer sealer(entrance->key_out);
+  const Payload here(encode_here({silent, {}}));
+  REQUIRE(send_all(entrance->fd.get(), sealer.header(FrameType::kHere, here) + here.bytes, after(Seconds(5))).is_ok());
+  const auto joined = others.get();
+  for (const std::string& text : texts_of(joined)) REQUIRE(text == "");
+  for (const Joined& each : joined) {
+    const Status cause = (*each)->all_gather("after", "", after(Seconds(20))).status();
+    CHECK_THAT(cause.text(), Contains("PeerFailure: rank 69 (") && Contains("no sign of life for 1."));
+  }
+}
+
 TEST_CASE("tree: what agreement moves through rank 0 grows with the number of ranks, and not with the facts") {
   const auto bytes_of_agreement = [](int ranks, std::size_t facts) {
-    Ranks group(ranks);
+    Ranks group(ranks, Seconds(4.5));  // beats are bytes, too
     for (const std::string& text : texts_of(group.joined)) REQUIRE(text == "");
     const Bytes before = (*group.joined[0])->control_bytes();
     group.each([&](Rank, Group& each) {

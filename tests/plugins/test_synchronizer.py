@@ -2,7 +2,9 @@
 """The seam that all frameworks' plugins use: casync.synchronizer, casync.exchange and the public part of Session."""
 
 import ast
+import logging
 import pathlib
+import re
 import threading
 
 import numpy
@@ -163,6 +165,26 @@ def two_sessions(rank):
 
 def test_two_sessions_in_one_process_are_apart():
     assert ranks.values(__file__, "two_sessions", 2) == [(0.5, 1.5), (0.5, 1.5)]
+
+
+def greeted(rank, codec=None, configured=False):
+    if configured:
+        logging.basicConfig(level=logging.INFO, format="log: %(levelname)s %(message)s")
+    Synchronizer(codec=codec).close()
+
+
+@pytest.mark.parametrize("configured, prefix", [(False, ""), (True, "log: INFO ")])
+def test_rank_0_says_once_that_it_is_active(configured, prefix):
+    first, second = ranks.outcomes(__file__, "greeted", 2, codec="int4:block=64", configured=configured)
+    (line,) = [line for line in first.stderr.splitlines() if "CaSync" in line]
+    assert re.fullmatch(re.escape(prefix) + r"CaSync \d+\.\d+\.\d+: 2 ranks, int4:block=64, ucx .*", line), line
+    assert "CaSync" not in second.stderr
+
+
+def test_nobody_trains_uncompressed_without_being_told():
+    assert "no codec was chosen" in ranks.outcomes(__file__, "greeted", 1)[0].stderr
+    assert "no codec" not in ranks.outcomes(__file__, "greeted", 1, env={"CASYNC_CODEC": "none"})[0].stderr
+    assert "CaSync" not in ranks.outcomes(__file__, "greeted", 1, env={"CASYNC_LOG_LEVEL": "off"})[0].stderr
 
 
 def test_frameworks_use_only_public_parts_of_the_session():

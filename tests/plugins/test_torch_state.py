@@ -15,6 +15,7 @@ import small_net  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import casync.torch  # noqa: E402
+from casync import errors  # noqa: E402
 
 
 def interrupted_and_not(rank, folder):
@@ -52,6 +53,33 @@ def test_a_resumed_run_gives_the_bytes_of_an_uninterrupted_one(tmp_path):
     ):
         assert whole == resumed
         assert whole != without_residuals  # so the test would notice
+
+
+def test_a_state_refuses_choices_that_cannot_be_when_it_is_made(tmp_path):
+    for options, text in [
+        (dict(codec="int5"), "no codec is called `int5`"),
+        (dict(codec="int4:block=63"), "parameter `block` is 63"),
+        (dict(plan=str(tmp_path / "none.txtpb")), "none.txtpb is not there"),
+        (dict(plan=__file__, codec="int4"), "both plan"),
+    ]:
+        with pytest.raises(errors.InvalidArgument, match=text):
+            casync.torch.State(**options)
+
+
+def two_passes(rank, bucket_cap_mb):
+    dist.init_process_group("gloo")
+    net = torch.nn.Sequential(torch.nn.Linear(1000, 200), torch.nn.Linear(200, 1000))
+    ddp = torch.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=bucket_cap_mb)
+    ddp.register_comm_hook(casync.torch.State(codec="int8"), casync.torch.comm_hook)
+    for _ in range(3):
+        ddp(torch.ones(1, 1000)).sum().backward()
+
+
+@pytest.mark.parametrize("bucket_cap_mb, is_noted", [(25, True), (0.5, False)])
+def test_a_model_in_one_bucket_is_told_that_nothing_overlaps(bucket_cap_mb, is_noted):
+    first, second = ranks.outcomes(__file__, "two_passes", 2, torch=True, bucket_cap_mb=bucket_cap_mb)
+    assert first.stderr.count("come in one bucket") == int(is_noted), first.stderr
+    assert "come in one bucket" not in second.stderr
 
 
 def one_bad_gradient(rank):

@@ -34,7 +34,7 @@ Result<std::size_t> position_of(const Training& training, const std::string& nam
 
 double ports(const Outline& outline) { return std::max(outline.port_s(false), outline.port_s(true)); }
 
-/// From `first` to `last`, in equal proportions.
+/// Values from `first` to `last`, in equal proportions.
 std::vector<double> scale(double first, double last, std::size_t count) {
   std::vector<double> values;
   for (std::size_t i = 0; i < count; ++i) {
@@ -44,7 +44,7 @@ std::vector<double> scale(double first, double last, std::size_t count) {
   return values;
 }
 
-/// The same machines with another link between nodes; on one node, inside it.
+/// The same machines with another bandwidth between nodes; on one node, inside it.
 PlanRequest with_bandwidth(const PlanRequest& request, double bytes_per_second) {
   PlanRequest other = request;
   Link& link = request.topology.nodes() > 1 ? other.profile.between : other.profile.inside;
@@ -59,8 +59,8 @@ TrainedGradient sized(double bytes) {
   return gradient;
 }
 
-/// All that gradients of any size may have by what is said of those there are, each once; and beside it, sending as it
-/// is. Empty: all codecs, and nothing is fixed.
+/// Every distinct set of limits that the existing gradients have, for gradients of any size; and together with each,
+/// sending uncompressed. Empty: all codecs, and nothing is fixed.
 std::vector<Limits> limits_of_any(const PlanRequest& request) {
   std::vector<Limits> all;
   const auto add = [&](const Limits& limits) {
@@ -93,7 +93,7 @@ PlanRequest with_sizes(const PlanRequest& request, const std::vector<double>& si
   return made;
 }
 
-/// Of gradients `first` to `last`, which are of one size.
+/// The option that finishes soonest alone, for gradients `first` to `last`, which are of one size.
 Result<Crossover::Cell> soonest(Evaluator& evaluator, std::size_t first, std::size_t last) {
   Crossover::Cell cell{{}, INFINITY, INFINITY};
   for (std::size_t at = first; at < last; ++at) {

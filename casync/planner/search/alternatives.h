@@ -18,22 +18,22 @@ struct Alternative {
   double messages_s = 0;  ///< its processors are, with messages
   double step_s = 0;      ///< of the whole step
   bool planned = false;
-  bool allowed = true;  ///< within the request's limits; only what is planned may not be
+  bool allowed = true;  ///< within the request's limits; only the planned one may not be
 };
 
 /// The plan's decision, and for each codec and strategy within the gradient's limits the number of partitions with
-/// which the step is shortest. The shortest step first; of equal ones what is over soonest alone. By one rank that
-/// stands for all. InvalidArgument: no gradient of that name (with the nearest); else as simulate() and all_options().
+/// which the step is shortest. The shortest step first; of equal ones the soonest over alone. Simulated with one rank
+/// that stands for all. InvalidArgument: no gradient of that name (with the nearest); else as simulate and all_options.
 Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const PlannedStep& step,
                                               const std::string& gradient);
 
-/// From which bandwidth down compressing pays, alone on the cluster of `request`, by size: over sending as it is, with
+/// The bandwidth below which compressing pays, alone on the cluster of `request`, by size: over sending as it is, with
 /// codecs and strategies that go together within some gradient's limits.
 struct Crossover {
   std::vector<double> bytes_per_second;  ///< of the slowest link in use, ascending
   std::vector<double> bytes;             ///< of a float32 gradient, ascending
   struct Cell {
-    Decision decision;  ///< what is over soonest
+    Decision decision;  ///< the option that is over soonest
     double seconds = 0;
     double plain_s = 0;  ///< the soonest without compressing
   };

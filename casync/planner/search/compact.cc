@@ -21,7 +21,7 @@ struct Group {
 
 constexpr Bytes kLeastPartition = 16_KiB, kMostPartition = 64_MiB;
 
-/// Without the number of partitions.
+/// The decision's fields as a choice, without the number of partitions.
 Choice choice_of(const Decision& decision, const GradientSpec& spec) {
   Choice choice;
   choice.codec = decision.codec;
@@ -122,7 +122,7 @@ std::vector<std::string> patterns_of(const std::string& name) {
   return patterns;
 }
 
-/// Rules in their order, found one by one: the pattern that fits most gradients of one group, behind rules for the few
+/// Rules in their order, found one by one: the pattern that fits most gradients of one group, after rules for the few
 /// that it fits besides.
 class RuleFinder {
  public:
@@ -192,8 +192,8 @@ class RuleFinder {
     return {best, group};
   }
 
-  /// How many open gradients of its group a pattern decides by each rule: itself, and one for each of other groups that
-  /// it fits, too. 0 where it fits none.
+  /// Number of open gradients of its group that a pattern decides, per rule needed: its own rule, and one for each
+  /// gradient of another group that it fits, too. 0 if it fits none.
   double by_rule(const std::string& pattern, std::size_t group) const {
     double fits = 0, others = 0;
     for (std::size_t g = 0; g < open_.size(); ++g) {

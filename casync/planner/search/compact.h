@@ -15,7 +15,7 @@ namespace casync {
 /// in anyway are left out.
 Plan compacted(const Plan& plan, std::span<const GradientSpec> gradients, int ranks);
 
-/// For each rule of a compacted plan, and for its default behind them, how many gradients it decides and of how many
+/// For each rule of a compacted plan, and for its default at the end, how many gradients it decides and of how many
 /// bytes: "12 gradients, 85 MB".
 std::vector<std::string> shares_of(const Plan& plan, std::span<const GradientSpec> gradients);
 

@@ -44,7 +44,7 @@ std::string Evaluator::kind_of(std::size_t at) {
          (limits_alike_.empty() ? "" : " " + std::to_string(limits_alike_[at])) + merged_again(at);
 }
 
-/// Which codecs a ring and a tree may merge again at each hop, where that is another matter for each gradient.
+/// Lists the codecs that a ring and a tree may merge again at each hop, if that differs from gradient to gradient.
 std::string Evaluator::merged_again(std::size_t at) {
   if (!losses_differ_) return "";
   std::string may = " ";

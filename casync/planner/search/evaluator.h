@@ -24,21 +24,21 @@ class Evaluator {
   /// Borrows the request.
   explicit Evaluator(const PlanRequest& request);
 
-  /// What `decision` costs gradient `at`; shared by all of its size and type, valid as long as this. The priority is
-  /// not looked at. As hop_costs.
+  /// The cost of `decision` for gradient `at`; shared by all of its size and type, valid as long as this object. The
+  /// priority is ignored. Errors as hop_costs.
   Result<const Option*> option(std::size_t at, const Decision& decision);
 
-  /// Seconds of a step by one rank that stands for all.
+  /// Seconds of a step, simulated with one rank that stands for all.
   double quick(std::span<const Option* const> options, std::span<const int> priorities, Bytes fusion_bytes);
   Simulation quick_simulation(std::span<const Option* const> options, std::span<const int> priorities,
                               Bytes fusion_bytes);
 
-  /// By what plans are compared at the end: all ranks, or one that stands for all.
+  /// The simulation by which plans are compared at the end: of all ranks, or of one that stands for all.
   Result<Simulation> judge(const PlannedStep& step, bool all_ranks);
   std::uint64_t evaluations() const { return evaluations_; }
   const PlanRequest& request() const { return request_; }
   Result<CodecFacts> facts(const CodecChoice& choice);
-  /// What the planner has to stay within for gradient `at`.
+  /// The limits that the planner has for gradient `at`.
   const Limits& limits(std::size_t at) const { return request_.limits.empty() ? no_limits_ : request_.limits[at]; }
   /// Equal for gradients that every decision costs the same: of one size and type, within the same limits and, where a
   /// codec may be used that exchanges, of one shape.

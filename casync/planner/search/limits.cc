@@ -8,7 +8,7 @@
 namespace casync {
 namespace {
 
-/// Whether gradient number `gradient` may have codec number `at` of the offers.
+/// Returns true if gradient number `gradient` may have codec number `at` of the offers.
 bool may_be_chosen(const CodecLimits& limits, const Offers& offers, std::size_t at, std::size_t gradient) {
   const CodecOffer& offer = offers.codecs[at];
   const double budget = limits.is_open ? limits.max_error.value_or(kAnyError) : offers.max_error;
@@ -28,7 +28,7 @@ void take_fixed(const Plan& rules, const GradientSpec& gradient, int ranks, Limi
   limits.warm_up_from = decision.warm_up_from;
 }
 
-/// What may be lost of a gradient on each hop, where anybody says so.
+/// The loss that a gradient may have on each hop, if any source limits it.
 std::optional<double> budget_of(const CodecLimits& limits, const Offers& offers) {
   if (limits.max_error) return limits.max_error;
   return limits.is_open || limits.codec || offers.max_error == kAnyError ? std::nullopt

@@ -8,10 +8,10 @@
 
 namespace casync {
 
-/// Whether the profile has the costs of a codec; of `none` there are none.
+/// Returns true if the profile has the costs of a codec; false for `none`, which has no costs.
 bool is_measured(const Profile& profile, const CodecChoice& codec);
 
-/// Whether it has those of any.
+/// Returns true if the profile has the costs of any codec.
 bool measures_codecs(const Profile& profile);
 
 /// Codecs of a step whose costs the profile does not have, as texts, each once.

@@ -31,7 +31,7 @@ struct Hops {
   bool rounds = false;  ///< a codec that exchanges: it stands for both
 };
 
-/// Whether a codec that exchanges does so for this gradient.
+/// Returns true if a codec that can exchange does so for this gradient.
 Result<bool> exchanges(Evaluator& evaluator, const Hops& way, const GradientSpec& spec) {
   Decision decision{way.first, way.second, StrategyKind::kPs, 1, 0, 0};
   const PlanRequest& request = evaluator.request();
@@ -59,8 +59,8 @@ Result<std::vector<CodecOffer>> offers(Evaluator& evaluator, std::size_t at, boo
   return made;
 }
 
-/// As it is; each codec; each codec with a finer one on the way back; as it is with each codec on the way back. Of
-/// these, what the limits leave.
+/// Pairs of codecs for both hops: `none`; each codec; each codec with a finer one on the way back; `none` with each on
+/// the way back. Only those within the limits.
 Result<std::vector<Hops>> hops(Evaluator& evaluator, std::size_t at) {
   const Limits& limits = evaluator.limits(at);
   std::vector<std::pair<CodecChoice, CodecChoice>> pairs;
@@ -94,25 +94,25 @@ Result<std::vector<Hops>> hops(Evaluator& evaluator, std::size_t at) {
   return made;
 }
 
-/// Those that are worth trying with these codecs for gradient `at`.
+/// The strategies worth trying with these codecs for gradient `at`.
 std::vector<StrategyKind> strategies(Evaluator& evaluator, std::size_t at, const Hops& hops) {
   const Topology& topology = evaluator.request().topology;
   const Limits& limits = evaluator.limits(at);
   std::vector<StrategyKind> able{StrategyKind::kPs};
   for (const StrategyKind kind : {StrategyKind::kRing, StrategyKind::kTree}) {
-    // Codes that travel side by side are more bytes than with ps.
+    // With codes that travel side by side these send more bytes than ps.
     if (hops.traits.coded_terms && !limits.strategy) continue;
     if (may_merge_again(evaluator.request(), limits, at, hops.first, hops.traits, kind)) able.push_back(kind);
   }
   if (hops.first == hops.second) able.push_back(StrategyKind::kAllGather);
   const bool levels = topology.nodes() > 1 && topology.nodes() < topology.ranks;
-  // Without levels it is ps: nothing to try, unless somebody wants it so.
+  // Without levels it is the same as ps: tried only if the strategy is fixed.
   if (levels || limits.strategy) able.push_back(StrategyKind::kHierarchical);
   if (limits.strategy) std::erase_if(able, [&](StrategyKind kind) { return kind != *limits.strategy; });
   return able;
 }
 
-/// Why nothing is left: what a session would say of what is fixed.
+/// The error if no option is left: what a session would say about the fixed fields.
 Status nothing_left(Evaluator& evaluator, std::size_t at, const Hops& way) {
   const Limits& limits = evaluator.limits(at);
   const Decision decision{

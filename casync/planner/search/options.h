@@ -16,12 +16,12 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
 /// nearest that they have. Priority and number of partitions are the decision's own, unless they are fixed.
 Decision nearest_within(const Limits& limits, const std::vector<const Option*>& options, Decision decision);
 
-/// Those of `options` that are the least for some price of the ports' and of the codec's time, in seconds of step time:
+/// The members of `options` that are cheapest for some price of the ports' and the codec's time, in seconds of a step:
 /// between "only how long it takes counts" and "only how much everybody else is held up counts". In the order of
 /// `options`.
 std::vector<const Option*> worthwhile(const std::vector<const Option*>& options);
 
-/// What a second of a busy port, and of a codec or processors busy with messages, counts beside a second of being late.
+/// Prices of a second of a busy port, and of a codec or processors busy with messages, in seconds of delay.
 struct Prices {
   double port = 0;
   double codec = 0;

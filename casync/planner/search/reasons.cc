@@ -32,7 +32,7 @@ std::string reason(const Option& chosen, const Option& plain, const Option* code
   return "as it is: the step is no shorter with " + name;
 }
 
-/// What is lost of recorded gradient `at` when it is encoded so; nothing: it was not recorded.
+/// The loss of recorded gradient `at` when encoded with `choice`; nothing: it was not recorded.
 std::optional<double> recorded_loss(const PlanRequest& request, std::size_t at, const CodecChoice& choice) {
   if (choice.name == "none") return 0.0;
   for (const CodecOffer& offer : request.codecs) {
@@ -41,7 +41,7 @@ std::optional<double> recorded_loss(const PlanRequest& request, std::size_t at, 
   return std::nullopt;
 }
 
-/// "; loses 0.0031 of it", where anything was recorded and is lost. What is encoded again at each hop loses as often.
+/// "; loses 0.0031 of it", if a loss was recorded. A gradient that is encoded again at each hop loses it each time.
 std::string loss_text(Evaluator& evaluator, std::size_t at, const Decision& decision) {
   const PlanRequest& request = evaluator.request();
   std::optional<double> first = recorded_loss(request, at, decision.codec);
@@ -56,7 +56,7 @@ std::string loss_text(Evaluator& evaluator, std::size_t at, const Decision& deci
   return text;
 }
 
-/// What is over soonest when nothing else goes on.
+/// The options that finish soonest when nothing else runs.
 struct Shortest {
   const Option *plain = nullptr, *coded = nullptr;
 };
@@ -72,7 +72,7 @@ Shortest shortest_of(Evaluator& evaluator, std::size_t gradient) {
   return shortest;
 }
 
-/// Comments behind the lines that begin so, in their order, and behind the default's.
+/// Adds comments after the lines that begin so, in their order, and after the default's.
 std::string commented(const std::string& plan_text, const std::vector<std::string>& head, std::string_view begins,
                       std::span<const std::string> comments, const std::string& of_default) {
   std::string text;

@@ -9,14 +9,14 @@
 
 namespace casync {
 
-/// For each gradient, its predicted milliseconds, what decided, and of a recorded one what the codecs lose on each hop
-/// (squared error over squared values), as a line for a comment.
+/// The reasons for each gradient, as a line for a comment: predicted milliseconds, what decided, and for a recorded one
+/// the loss of its codecs on each hop (squared error over squared values).
 std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, const Simulation& simulation);
 
-/// The text of a plan with a comment behind each line that begins a gradient, in their order, and lines above all.
+/// The text of a plan with a comment after each line that begins a gradient, in their order, and lines above all.
 std::string with_comments(const std::string& plan_text, const std::vector<std::string>& head,
                           std::span<const std::string> of_gradients);
-/// The same behind each line that begins a rule, and the last of them behind that of the default.
+/// The same after each line that begins a rule, and the last of them after that of the default.
 std::string with_rule_comments(const std::string& plan_text, const std::vector<std::string>& head,
                                std::span<const std::string> of_rules);
 

@@ -80,7 +80,7 @@ class Writer {
   std::vector<PlannedStep> take() { return std::move(made_); }
 
  private:
-  /// As far as the request lets somebody decide so.
+  /// The decision, or the nearest one that the request's limits allow.
   Result<Decision> within_limits(std::size_t at, Decision decision) {
     if (request_.limits.empty()) return decision;
     const auto [known, fresh] = options_.try_emplace(evaluator_.kind_of(at));

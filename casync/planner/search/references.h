@@ -7,19 +7,19 @@
 
 namespace casync {
 
-/// Plans that people would write, and those of earlier planners, as far as plans can say them. What the planner finds
-/// is never worse than the best of them.
+/// Plans that people would write, and those of earlier planners, as far as plans can say them. find_plan says how much
+/// worse than the best of them a found plan may be.
 ///
 ///   plain                  nothing compressed, each strategy, partitions of 1 MiB
 ///   one codec              everything in it, over ps and, on nodes, hierarchical
 ///   SeCoPa (HiPress)       compress or not and how many partitions, by its sums of stages; ps, each codec
-///   WFBP                   each gradient whole (ps) or in as many partitions as ranks (ring), in the order they are
-///   ready MG-WFBP                the same with small messages fused ByteScheduler          partitions of 1 to 8 MiB,
-///   the most urgent first
+///   WFBP                   each gradient whole (ps) or in as many partitions as ranks (ring), in order of readiness
+///   MG-WFBP                the same with small messages fused
+///   ByteScheduler          partitions of 1 to 8 MiB, the most urgent first
 ///
-/// Not said: BSP's barrier after the backward pass, for a gradient starts when it is ready, which is never later;
+/// Left out: BSP's barrier after the backward pass, for a gradient starts when it is ready, which is never later;
 /// SeCoPa over a ring; MG-WFBP's groups of gradients, for fusion is a rule of the link. One codec goes over a ring
-/// where may_merge_again(). Where a request has limits, each gradient is decided as near to that as they allow. Errors
+/// if may_merge_again(). If a request has limits, each gradient is decided as near to that as they allow. Errors
 /// as Evaluator::option, of a codec that is not known.
 Result<std::vector<PlannedStep>> reference_plans(Evaluator& evaluator);
 

@@ -18,51 +18,51 @@ namespace casync {
 /// A codec that the planner may use, besides sending gradients as they are.
 struct CodecOffer {
   CodecChoice choice;
-  double error = 0;  ///< ||D(E(x)) - x||^2 / ||x||^2 of typical gradients: what is finer than what
+  double error = 0;  ///< ||D(E(x)) - x||^2 / ||x||^2 of typical gradients: orders codecs by precision
   /// The same of recorded gradients, by position in training.gradients; nothing: not recorded. Empty: none is.
   std::vector<std::optional<double>> recorded = {};
 
-  /// Of gradient `at`: as recorded, else of typical ones.
+  /// The error for gradient `at`: as recorded, else of typical gradients.
   double error_of(std::size_t at) const { return at < recorded.size() ? recorded[at].value_or(error) : error; }
 };
 
-/// What the planner has to stay within for one gradient. What is not set is its to choose.
+/// The limits that the planner has for one gradient. The planner chooses the fields that are not set.
 struct Limits {
   std::optional<CodecChoice> codec;       ///< fixed: only this
-  std::optional<CodecChoice> second_hop;  ///< fixed; unset beside a fixed codec: the same
-  std::vector<std::size_t> offers;        ///< else those of PlanRequest::codecs that may be used, ascending
+  std::optional<CodecChoice> second_hop;  ///< fixed; unset with a fixed codec: the same
+  std::vector<std::size_t> offers;        ///< else the positions in PlanRequest::codecs that may be used, ascending
   std::optional<StrategyKind> strategy;
   std::optional<int> partitions;
   std::optional<int> priority;
   std::optional<std::uint32_t> warm_up_steps;             ///< instead of the request's
   std::optional<WarmUpFrom> warm_up_from = std::nullopt;  ///< of a fixed codec
-  std::optional<double> max_error = std::nullopt;         ///< what may be lost on each hop
+  std::optional<double> max_error = std::nullopt;         ///< largest loss on each hop
 
   bool operator==(const Limits&) const = default;
 };
 
-/// What a plan is to be made for.
+/// The request for a plan.
 struct PlanRequest {
   Topology topology;
   Profile profile;
   Training training;
   CodecFactsOf facts_of;
   std::vector<CodecOffer> codecs;   ///< all that may be used; empty: nothing is compressed
-  SyncMode mode;                    ///< written into the plan, and what steps are predicted for
+  SyncMode mode;                    ///< written into the plan; steps are predicted for it
   std::uint32_t warm_up_steps = 0;  ///< written into the plan; the steps after them are what is planned
   std::uint64_t seed = 0;           ///< as Plan::seed
-  std::optional<double> max_error;  ///< what may be lost of a gradient on each hop, where no limits say it
+  std::optional<double> max_error;  ///< largest loss of a gradient on each hop, if no limits set it
   std::vector<Limits> limits;       ///< by position in training.gradients; empty: all codecs, and nothing is fixed
 };
 
-/// What happens to every gradient, by position in training.gradients.
+/// The decision for every gradient, by position in training.gradients.
 struct PlannedStep {
   std::string name;  ///< "plain, ps", "int8, hierarchical", "planned"
   std::vector<Decision> decisions;
   Bytes fusion_bytes = 0;
 };
 
-/// What a session makes of codec `none`: elements that are not float32 are sent in their own precision.
+/// Applies a session's rule for codec `none`: elements that are not float32 are sent in their own precision.
 Decision in_own_type(Decision decision, DType dtype);
 
 }  // namespace casync

@@ -16,17 +16,17 @@
 namespace casync {
 namespace {
 
-// Of all plans that are compared, together: the simulator takes a second for a million and a half. Ranks that differ
-// have no other judge as good.
+// Limit on the tasks of all compared plans together: the simulator does a million and a half in a second. More for
+// ranks that differ, because no other judge is as good for them.
 constexpr std::uint64_t kJudgeTasks = 1'500'000, kJudgeTasksUnlike = 15'000'000;
 constexpr std::uint64_t kStageBudget =
-    600'000;  ///< stages of outlines that improving may run through: about half a second
-constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< that all ranks simulated may have, together
-constexpr double kWorthIt = 1e-6;                  ///< part of a step below which nothing is gained
-/// Part of a step that predictions are off by on a quiet machine: of two plans that differ by less the simpler one.
+    600'000;  ///< limit on stages of outlines that improving runs through: about half a second
+constexpr std::uint64_t kRefineTasks = 1'000'000;  ///< limit on the tasks of all plans that refine() simulates
+constexpr double kWorthIt = 1e-6;                  ///< part of a step; smaller gains count as none
+/// Part of a step by which predictions err on a quiet machine: of two plans that differ by less the simpler one wins.
 constexpr double kNoDifference = 0.01;
 
-/// What is being improved.
+/// The state of the plan while it is improved.
 struct State {
   std::vector<const Option*> options;
   std::vector<int> priorities;
@@ -107,7 +107,7 @@ class Search {
     return state;
   }
 
-  /// The best of what is known before anything is tried.
+  /// Starts from the best of the reference plans and the cheapest options at each price.
   Status begin(const std::vector<PlannedStep>& references) {
     for (const PlannedStep& reference : references) {
       Result<State> state = state_of(reference);
@@ -141,7 +141,7 @@ class Search {
     return spent_ <= kStageBudget;
   }
 
-  /// Sets `gradients` to each of `options` in turn and keeps the best. Whether the step became shorter.
+  /// Sets `gradients` to each of `options` in turn and keeps the best. Returns true if the step became shorter.
   bool improve(const std::vector<std::size_t>& gradients, const std::vector<const Option*>& options) {
     bool better = false;
     for (const Option* option : options) {
@@ -175,7 +175,7 @@ class Search {
     }
   }
 
-  /// Those that the forward pass waits for longest, one by one.
+  /// Improves, one by one, the gradients that the forward pass waits for longest.
   bool improve_single() {
     const Simulation simulation = evaluator_.quick_simulation(best_.options, best_.priorities, best_.fusion_bytes);
     std::vector<std::size_t> order(best_.options.size());
@@ -191,8 +191,8 @@ class Search {
     return better;
   }
 
-  /// What compression does not make the step shorter by is taken back, small gradients first. All that is taken back
-  /// together makes the step longer by no more than predictions are off.
+  /// Takes back compression that does not shorten the step, small gradients first. All that is taken back
+  /// together makes the step longer by no more than the predictions' error.
   void simplify() {
     std::vector<std::size_t> order = by_bytes();
     std::reverse(order.begin(), order.end());
@@ -213,8 +213,8 @@ class Search {
     }
   }
 
-  /// Sizes that are decided in a way of their own take that of larger ones, where the step is as long. Small ones
-  /// first: the large ones' way is the plan's.
+  /// Gives sizes with a decision of their own the decision of larger ones if the step is as long. Small sizes
+  /// come first: the large ones' decision is the plan's.
   void collapse() {
     std::vector<std::size_t> order = by_bytes();
     for (std::size_t i = order.size(); i-- > 0;) {
@@ -224,7 +224,7 @@ class Search {
     }
   }
 
-  /// Whether all gradients of a size may be decided like `model`, in the partitions that a plan has which says nothing.
+  /// Returns true if all gradients of a size may be decided like `model`, with the default partitions.
   bool take_way(std::size_t own, const Decision& model) {
     State state = best_;
     for (const std::size_t g : classes_[own].gradients) {
@@ -267,7 +267,7 @@ class Search {
     return Status::ok();
   }
 
-  /// By the simulator that is the judge: what was found, with other fusions, and all references.
+  /// Compares the found plan, with other fusions, and all references by the simulator that is the judge.
   Status decide(const std::vector<PlannedStep>& references, const State& before) {
     PlannedStep found = planned(best_);
     std::uint64_t tasks = 5 * tasks_of(found, request_.topology.ranks);
@@ -284,7 +284,7 @@ class Search {
     return Status::ok();
   }
 
-  /// What one rank that stands for all did not see: sizes decided anew, with all ranks looked at, largest first.
+  /// Decides sizes anew with all ranks simulated, largest first: one rank that stands for all may hide differences.
   Status refine() {
     std::uint64_t tasks = 0;
     for (const std::size_t c : by_bytes()) {
@@ -305,7 +305,7 @@ class Search {
     return Status::ok();
   }
 
-  /// Another fusion, or other partitions, than those of a plan that says nothing have to make the step shorter.
+  /// Keeps another fusion, or other partitions, than the default ones only if they make the step shorter.
   Status prefer_usual() {
     PlannedStep usual = report_.step;
     usual.fusion_bytes = Plan{}.fusion_bytes;
@@ -349,7 +349,7 @@ class Search {
   State best_;
   std::uint64_t spent_ = 0;
   double longest_ = 0;     ///< step that is as long as the best, as far as predictions can tell
-  bool all_ranks_ = true;  ///< who judges
+  bool all_ranks_ = true;  ///< the judge simulates all ranks
   PlanReport report_;
 };
 

@@ -8,28 +8,28 @@
 
 namespace casync {
 
-/// What the planner found, and what it was compared with.
+/// The plan that the planner found, and the plans that it was compared with.
 struct PlanReport {
   struct Compared {
     std::string name;
     double step_s = 0;
   };
   PlannedStep step;
-  Simulation simulation;            ///< of it
+  Simulation simulation;            ///< the simulation of `step`
   bool all_ranks = false;           ///< plans were compared by simulating all ranks, else by one that stands for all
   std::vector<Compared> compared;   ///< the reference plans, in their order
   std::vector<std::string> reason;  ///< for each gradient, in words
-  std::uint64_t evaluations = 0;    ///< of steps, on the way
+  std::uint64_t evaluations = 0;    ///< number of simulated steps
 };
 
 /// Searches the plan with the least predicted step, over the simulator. Gradients of one size and type are decided
-/// together first, then those that are waited for one by one. What compressing does not make shorter is not compressed.
-/// Another fusion, and other partitions, than a plan has that says nothing are chosen where the step is shorter by a
-/// hundredth, or by three where training shares its processors with codecs (a contention of 1.5 and more).
-/// Of plans that differ by less than predictions are off, a hundredth of a step, the simpler one is taken: less that is
-/// compressed, fewer ways.
+/// together first, then single ones that are waited for. Gradients whose compression does not shorten the step are sent
+/// as they are. Another fusion, and other partitions, than the default ones are chosen if the step is shorter by a
+/// hundredth, or by three if training shares its processors with codecs (a contention of 1.5 and more).
+/// Of plans that differ by less than the predictions' error, a hundredth of a step, the simpler one is taken: fewer
+/// compressed gradients, fewer kinds of decisions.
 /// The result is a function of the request, and by the same simulator worse than any of reference_plans() by no more
-/// than two hundredths; where processors are shared, by no more than four. InvalidArgument, PlanError: as simulate()
+/// than two hundredths; if processors are shared, by no more than four. InvalidArgument, PlanError: as simulate()
 /// and hop_costs.
 Result<PlanReport> find_plan(const PlanRequest& request);
 

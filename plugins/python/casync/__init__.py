@@ -46,3 +46,10 @@ def library_path():
 def version():
     """The version of the library, e.g. "0.1.0"."""
     return _load().casync_version().decode()
+
+
+def __getattr__(name):
+    # The version is the library's, which is loaded only when somebody asks.
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,8 +5,23 @@ A plugin declares each trained tensor by its name, at any time, submits gradient
 step. `docs/plugins.md` shows a whole one.
 """
 
-from casync import errors
+import os
+
+from casync import _library, errors, greeting
+from casync.codec import Codec
 from casync.session import Session
+
+
+def check_choice(plan, codec):
+    """Refuses a plan or codec that no session could open, on the line where the program names it. InvalidArgument:
+    both are given, the plan is no file, the codec has an unknown name or a parameter out of range. A codec's file is
+    compiled later, when the session opens."""
+    if plan is not None and codec is not None:
+        raise errors.InvalidArgument(f"both plan {plan} and codec {codec} are given: a plan names its codecs")
+    if plan is not None and not os.path.isfile(plan):
+        raise errors.InvalidArgument(f"plan {plan} is not there")
+    if isinstance(codec, str) and not os.path.splitext(codec.split("+")[0])[1]:
+        Codec(codec)
 
 
 class Synchronizer:
@@ -19,6 +34,9 @@ class Synchronizer:
     def __init__(self, **options):
         self.session = Session(**options)
         self.rank, self.size = self.session.rank, self.session.size
+        greeting.greet(
+            self.session, options.get("plan"), options.get("codec"), _library.load().casync_version().decode()
+        )
         self.last_step = None  # the StepResult of the last step that ended
         self._ids = {}  # name -> id
         self._declared = {}  # id -> (name, bytes)

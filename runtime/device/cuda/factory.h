@@ -7,7 +7,8 @@
 
 namespace casync::runtime {
 
-/// CUDA device `index`. kUnimplemented in builds without CUDA.
+/// CUDA device `index` of this machine's driver, whose kernels NVRTC compiles. Unavailable: no driver or one that is
+/// too old, no such device; says what to look for.
 Result<std::unique_ptr<Device>> make_cuda_device(int index);
 
 }  // namespace casync::runtime

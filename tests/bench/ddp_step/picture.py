@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws one column of the table of training steps in docs/status.md as bars.
+"""Draws one column of the table of training steps in docs/measurements.md as bars.
 
 usage: picture.py [--check] "1 Gb/s" docs/pictures/step_1gbit.svg
   --check   compare with the file instead of writing it; exit code 1 if it is out of date
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-STATUS = Path(__file__).resolve().parents[3] / "docs/status.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/measurements.md"
 OURS, PEER, GROUND = "#1d4ed8", "#9aa5b4", "#d5dbe3"
 LABEL, WIDTH, ROW = 190, 640, 26
 
@@ -27,7 +27,7 @@ def column(text, name):
         elif index is not None and (number := re.match(r"\d+", cells[index])):
             rows.append((cells[0].replace("`", ""), int(number.group()), cells[0].startswith("`")))
     if not rows:
-        sys.exit(f"picture.py: {STATUS} has no table with the column {name}")
+        sys.exit(f"picture.py: {PAGE} has no table with the column {name}")
     return rows
 
 
@@ -55,7 +55,7 @@ def main():
     if len(arguments) != 2:
         sys.exit(__doc__)
     name, file = arguments[0], Path(arguments[1])
-    drawn = picture(column(STATUS.read_text(), name), f"Milliseconds of a training step at {name}, 2 ranks, 100.8 MB")
+    drawn = picture(column(PAGE.read_text(), name), f"Milliseconds of a training step at {name}, 2 ranks, 100.8 MB")
     if "--check" not in sys.argv:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(drawn)

@@ -45,8 +45,8 @@ std::uint32_t hashed(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-/// What drive decodes x to, from the matrices: in each block, of parts of `rotated` elements. A short part is of powers
-/// of two, the largest first.
+/// Computes what drive decodes x to, from the matrices of `rotated` elements. A short part is cut into powers of two,
+/// the largest first.
 std::vector<double> by_drive(const std::vector<float>& x, const std::vector<std::uint32_t>& seeds, Elements block,
                              Elements rotated) {
   const auto sign = [&](Elements i) {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/allocation_count.h"
-#include "runtime/device/host_device.h"
+#include "runtime/device/host/host_device.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/device/host_device.h"
+#include "runtime/device/host/host_device.h"
 #include "runtime/session/declarations.h"
 #include "tests/runtime/session/wrapped_transport.h"
 

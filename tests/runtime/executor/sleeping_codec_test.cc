@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/device/host_device.h"
+#include "runtime/device/host/host_device.h"
 #include "runtime/executor/executor.h"
 #include "runtime/session/declarations.h"
 #include "runtime/transport/loopback/factory.h"

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The communication hook's state between calls: the session, the gradients' ids, and the gradients on their way."""
 
+import logging
 import time
 
 import torch
 
 from casync import errors, launch
-from casync.synchronizer import Synchronizer
+from casync.synchronizer import Synchronizer, check_choice
 from casync.torch import naming, saved
 from casync.torch.completer import Completer, Flight
 from casync.torch.local_sgd import LocalSgd
 
 
+_log = logging.getLogger("casync")
+_WORTH_OVERLAP = 1_000_000  # bytes; fewer take less time than a step varies by
+
+
 class State:
     """Goes with `comm_hook` into `ddp.register_comm_hook`. Opens its session at the first backward pass, when the
-    names and shapes of all gradients are known; its arguments are those of casync.Session.
+    names and shapes of all gradients are known; its arguments are those of casync.Session, and a plan or codec that
+    cannot be is refused here (InvalidArgument).
 
     Names come from `named_parameters`, else from the DDP module that holds this state. A failure of the session is
     raised by backward(), on the thread that called it. With a plan's `local_sgd`, follow(optimizer) once.
@@ -31,14 +37,16 @@ class State:
         timeout=None,
         trace=None,
     ):
+        self._synchronizer = self._completer = None
+        check_choice(plan, codec)
         self._named_parameters = None if named_parameters is None else list(named_parameters)
         self._process_group = process_group
         self._options = dict(plan=plan, codec=codec, transport=transport, token=token, timeout=timeout, trace=trace)
-        self._synchronizer = self._completer = None
         self._trained = []  # (name, parameter)
         self._ids = {}  # id(parameter) -> (gradient id, name)
         self._dtype = {}
         self._flights = []
+        self._passes = 0
         self._to_load = None
         self._local = None  # the LocalSgd, once a step exchanges no gradients
         self._followed = self._hooked = self._in_backward = False
@@ -214,6 +222,21 @@ class State:
             return False
         return True
 
+    def _note_overlap(self, flights):
+        """Says once when all gradients come in one bucket, so that none travels during the backward pass. DDP makes its
+        buckets anew after the first pass."""
+        self._passes += 1
+        if self._passes != 2 or len(flights) > 1 or self._synchronizer.rank != 0:
+            return
+        size = flights[0].buffer.numel() * flights[0].buffer.element_size()
+        if size >= _WORTH_OVERLAP:
+            _log.warning(
+                "all %.0f MB of gradients come in one bucket, so none of them travels during the backward pass: "
+                "DistributedDataParallel(model, bucket_cap_mb=%d) makes several",
+                size / 1e6,
+                max(1, size // 8_000_000),
+            )
+
     def _shadow(self, flight):
         flight.wait()
         if flight.last:
@@ -223,6 +246,7 @@ class State:
         """Ends a backward pass, on the thread that called it."""
         begin = time.monotonic()
         flights, self._flights = self._flights, []
+        self._note_overlap(flights)
         for flight in flights:
             flight.wait()
         end = flights[-1].end

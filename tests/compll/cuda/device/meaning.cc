@@ -22,8 +22,9 @@ T value_or_exit(Result<T> result) {
 
 Source source_of(const std::string& root, const std::string& name) {
   std::ifstream file(root + "/compll/codecs/" + name + ".cll");
-  for (const char* folder : {"language/golden/", "cuda/programs/", "program/"}) {
-    if (!file.is_open()) file.open(root + "/tests/compll/" + folder + name + ".cll");
+  for (const char* folder :
+       {"tests/compll/language/golden/", "tests/compll/cuda/programs/", "tests/compll/program/", "compll/cuda/"}) {
+    if (!file.is_open()) file.open(root + "/" + folder + name + ".cll");
   }
   if (!file) {
     std::fprintf(stderr, "no codec %s below %s\n", name.c_str(), root.c_str());

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/cuda/emulated/driver.h"
 
+#include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "compll/ops/cuda/launch.h"
 #include "tests/compll/cuda/emulated/launch.h"
+#include "tests/compll/cuda/emulated/memory.h"
+#include "tests/compll/cuda/emulated/streams.h"
 #include "tests/compll/cuda/support/codecs.h"
 
 namespace casync::compll::emulated {
@@ -18,7 +24,8 @@ using Code = DriverApi::Code;
 using Handle = DriverApi::Handle;
 using Memory = DriverApi::Memory;
 
-constexpr Code kNoDevice = 100, kNotFound = 500, kIllegalAccess = 700;
+constexpr Code kNoDevice = 100, kNoSuchDevice = 101, kNotFound = 500;
+constexpr int kMostDevices = 8;
 
 /// A kernel, or the one that tells sizes.
 struct Function {
@@ -56,9 +63,37 @@ std::map<std::string, Function> all_functions() {
 }
 
 int devices = 1;
-bool is_broken = false;
+std::atomic<int> kernels_left{-1};  ///< until one faults; below 0: none does
 
-Code state() { return is_broken ? kIllegalAccess : 0; }
+/// Calls of each function so far.
+std::map<std::string, std::uint64_t, std::less<>>& counts() {
+  static auto& all = *new std::map<std::string, std::uint64_t, std::less<>>;
+  return all;
+}
+std::mutex counts_mutex;
+void count(const char* name) {
+  const std::lock_guard lock(counts_mutex);
+  ++counts()[name];
+}
+
+/// Device `i`'s context is the address of the i-th of these. Each thread has a stack of those that it made current.
+char contexts[kMostDevices];
+thread_local std::vector<Handle> current;
+int device_here() { return static_cast<int>(static_cast<char*>(current.back()) - contexts); }
+
+/// The device whose context is the calling thread's, and the error of a call by this name.
+struct Call {
+  explicit Call(const char* name) : code(error()) {
+    count(name);
+    if (current.empty()) {
+      code = kNoContext;
+    } else {
+      device = device_here();
+    }
+  }
+  Code code = 0;
+  int device = 0;
+};
 
 template <class T>
 T* pointer(Memory memory) {
@@ -66,15 +101,21 @@ T* pointer(Memory memory) {
 }
 
 Code error_text(Code error, const char** text) {
-  *text = error == kNoDevice        ? "no CUDA-capable device is detected"
-          : error == kNotFound      ? "named symbol not found"
-          : error == kIllegalAccess ? "an illegal memory access was encountered"
-                                    : "unknown error";
+  *text = error == kNoDevice                 ? "no CUDA-capable device is detected"
+          : error == kNoSuchDevice           ? "invalid device ordinal"
+          : error == kNotFound               ? "named symbol not found"
+          : error == kIllegalAccess          ? "an illegal memory access was encountered"
+          : error == kInvalidHandle          ? "invalid resource handle"
+          : error == kInvalidValue           ? "invalid argument"
+          : error == kNoContext              ? "invalid device context"
+          : error == DriverApi::kOutOfMemory ? "out of memory"
+                                             : "unknown error";
   return 0;
 }
 Code init(unsigned) { return devices == 0 ? kNoDevice : 0; }
+Code version(int* version) { return *version = 13000, 0; }
 Code device_count(int* count) { return *count = devices, 0; }
-Code device(DriverApi::DeviceId* id, int) { return *id = 0, 0; }
+Code device(DriverApi::DeviceId* id, int index) { return *id = index, index < devices ? 0 : kNoSuchDevice; }
 Code device_name(char* name, int size, DriverApi::DeviceId) {
   std::snprintf(name, static_cast<std::size_t>(size), "this host");
   return 0;
@@ -83,15 +124,24 @@ Code device_attribute(int* value, int attribute, DriverApi::DeviceId) {
   *value = attribute == DriverApi::kMajor ? 9 : attribute == DriverApi::kMinor ? 0 : 3;
   return 0;
 }
-Code retain_context(Handle* context, DriverApi::DeviceId) { return *context = &devices, 0; }
+Code retain_context(Handle* context, DriverApi::DeviceId device) { return *context = &contexts[device], 0; }
 Code release_context(DriverApi::DeviceId) { return 0; }
-Code use_context(Handle) { return 0; }
-Code wait_for_all() { return state(); }
+Code push_context(Handle context) {
+  current.push_back(context);
+  return 0;
+}
+Code pop_context(Handle* context) {
+  if (current.empty()) return kNoContext;
+  *context = current.back();
+  current.pop_back();
+  return 0;
+}
 
 Code load_module(Handle* module, const void*) {
   static std::map<std::string, Function> all = all_functions();
+  const Call call("cuModuleLoadData");
   *module = &all;
-  return 0;
+  return call.code;
 }
 Code function(Handle* function, Handle module, const char* name) {
   auto& all = *static_cast<std::map<std::string, Function>*>(module);
@@ -102,52 +152,141 @@ Code function(Handle* function, Handle module, const char* name) {
 }
 Code set_function_attribute(Handle, int, int) { return 0; }
 Code blocks_at_once(int* blocks, Handle, int, std::size_t) { return *blocks = 1, 0; }
+
+/// One kernel at a time: fibres have one machine.
+void run_kernel(const std::function<void()>& kernel) {
+  static std::mutex machine;
+  const std::lock_guard lock(machine);
+  if (kernels_left == 0) return set_error(kIllegalAccess);
+  if (kernels_left > 0) --kernels_left;
+  kernel();
+}
+
 Code launch_kernel(Handle function, unsigned grid, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                   unsigned shared_bytes, Handle, void** arguments, void**) {
-  if (is_broken) return kIllegalAccess;
+                   unsigned shared_bytes, Handle stream, void** arguments, void**) {
+  const Call call("cuLaunchKernel");
+  if (call.code != 0) return call.code;
   const auto& called = *static_cast<Function*>(function);
+  std::function<void()> kernel;
   if (called.sizes != nullptr) {
-    called.sizes(*static_cast<cuda::Sizes**>(arguments[0]), *static_cast<cuda::Matrix*>(arguments[1]),
-                 *static_cast<cuda::Settings*>(arguments[2]));
+    kernel = [sizes = called.sizes, told = *static_cast<cuda::Sizes**>(arguments[0]),
+              of = *static_cast<cuda::Matrix*>(arguments[1]),
+              settings = *static_cast<cuda::Settings*>(arguments[2])] { sizes(told, of, settings); };
   } else {
-    launch(called.kernel, {grid, threads, shared_bytes}, *static_cast<cuda::Launch*>(arguments[0]), Order::kForward);
+    kernel = [run = called.kernel, size = cuda::Grid{grid, threads, shared_bytes},
+              argument = *static_cast<cuda::Launch*>(arguments[0])] { launch(run, size, argument, Order::kForward); };
   }
-  return 0;
+  return enqueue(stream, call.device, [kernel] { run_kernel(kernel); });
 }
 
 Code allocate(Memory* memory, std::size_t bytes) {
-  void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  *memory = reinterpret_cast<Memory>(made);
-  return made == nullptr ? 2 : state();
+  const Call call("cuMemAlloc_v2");
+  return call.code != 0 ? call.code : take_device_memory(memory, bytes, call.device);
 }
 Code free_memory(Memory memory) {
-  std::free(pointer<void>(memory));
-  return 0;
+  const Call call("cuMemFree_v2");
+  return call.code != 0 ? call.code : give_back_device_memory(memory);
 }
-Code upload(Memory to, const void* from, std::size_t bytes) {
-  if (!is_broken) std::memcpy(pointer<void>(to), from, bytes);
-  return state();
+Code allocate_pinned(void** memory, std::size_t bytes, unsigned) {
+  const Call call("cuMemHostAlloc");
+  return call.code != 0 ? call.code : take_pinned(memory, bytes);
 }
-Code download(void* to, Memory from, std::size_t bytes) {
-  if (!is_broken) std::memcpy(to, pointer<void>(from), bytes);
-  return state();
+Code free_pinned(void* memory) {
+  const Call call("cuMemFreeHost");
+  return call.code != 0 ? call.code : give_back_pinned(memory);
 }
-Code copy(Memory to, Memory from, std::size_t bytes, Handle) { return upload(to, pointer<void>(from), bytes); }
-Code fill(Memory at, unsigned char value, std::size_t bytes) {
-  if (!is_broken) std::memset(pointer<void>(at), value, bytes);
-  return state();
+Code pointer_attribute(void* value, int attribute, Memory at) {
+  const Call call("cuPointerGetAttribute");
+  const std::optional<int> device = device_of(at, 1);
+  if (!device) return kInvalidValue;
+  *static_cast<int*>(value) = attribute == DriverApi::kOrdinal ? *device : DriverApi::kDeviceMemory;
+  return call.code;
 }
 
-Code make_event(Handle* event, unsigned) { return *event = &devices, 0; }
-Code end_event(Handle) { return 0; }
-Code record_event(Handle, Handle) { return state(); }
-Code wait_for_event(Handle) { return state(); }
-Code milliseconds_between(float* milliseconds, Handle, Handle) { return *milliseconds = 1, state(); }
+Code upload(Memory to, const void* from, std::size_t bytes, Handle stream) {
+  const Call call("cuMemcpyHtoDAsync_v2");
+  if (call.code != 0) return call.code;
+  if (device_of(to, bytes) != call.device) return kInvalidValue;
+  if (is_pinned(from, bytes)) {
+    return enqueue(stream, call.device, [=] { std::memcpy(pointer<void>(to), from, bytes); });
+  }
+  count("pageable copy");  // taken at once
+  const auto* const first = static_cast<const std::byte*>(from);
+  return enqueue(stream, call.device, [to, taken = std::vector<std::byte>(first, first + bytes)] {
+    std::memcpy(pointer<void>(to), taken.data(), taken.size());
+  });
+}
+Code download(void* to, Memory from, std::size_t bytes, Handle stream) {
+  const Call call("cuMemcpyDtoHAsync_v2");
+  if (call.code != 0) return call.code;
+  if (device_of(from, bytes) != call.device) return kInvalidValue;
+  const Code code = enqueue(stream, call.device, [=] { std::memcpy(to, pointer<void>(from), bytes); });
+  if (code != 0 || is_pinned(to, bytes)) return code;
+  count("pageable copy");
+  return wait_for(stream);
+}
+Code copy(Memory to, Memory from, std::size_t bytes, Handle stream) {
+  const Call call("cuMemcpyDtoDAsync_v2");
+  if (call.code != 0) return call.code;
+  if (!device_of(to, bytes) || !device_of(from, bytes)) return kInvalidValue;
+  return enqueue(stream, call.device, [=] { std::memcpy(pointer<void>(to), pointer<void>(from), bytes); });
+}
+Code fill(Memory at, unsigned char value, std::size_t bytes, Handle stream) {
+  const Call call("cuMemsetD8Async");
+  if (call.code != 0) return call.code;
+  if (device_of(at, bytes) != call.device) return kInvalidValue;
+  return enqueue(stream, call.device, [=] { std::memset(pointer<void>(at), value, bytes); });
+}
+
+Code stream_priorities(int* least, int* greatest) { return *least = 0, *greatest = -5, 0; }
+Code make_stream_here(Handle* stream, unsigned, int) {
+  const Call call("cuStreamCreateWithPriority");
+  if (call.code == 0) *stream = make_stream(call.device);
+  return call.code;
+}
+Code end_stream_here(Handle stream) {
+  const Call call("cuStreamDestroy_v2");
+  end_stream(stream);
+  return call.code;
+}
+Code wait_for_stream(Handle stream) {
+  const Call call("cuStreamSynchronize");
+  return call.code != 0 ? call.code : wait_for(stream);
+}
+Code wait_in_stream(Handle stream, Handle event, unsigned) {
+  const Call call("cuStreamWaitEvent");
+  return call.code != 0 ? call.code : wait_in(stream, event, call.device);
+}
+Code call_host(Handle stream, DriverApi::HostFunction function, void* user) {
+  const Call call("cuLaunchHostFunc");
+  return call.code != 0 ? call.code : enqueue(stream, call.device, [=] { function(user); });
+}
+
+Code make_event_here(Handle* event, unsigned) {
+  const Call call("cuEventCreate");
+  if (call.code == 0) *event = make_event(call.device);
+  return call.code;
+}
+Code end_event_here(Handle event) {
+  const Call call("cuEventDestroy_v2");
+  end_event(event);
+  return call.code;
+}
+Code record_event(Handle event, Handle stream) {
+  const Call call("cuEventRecord");
+  return call.code != 0 ? call.code : record(event, stream, call.device);
+}
+Code query_event(Handle event) {
+  const Call call("cuEventQuery");
+  return call.code != 0 ? call.code : query(event);
+}
+Code milliseconds_between(float* milliseconds, Handle, Handle) { return *milliseconds = 1, error(); }
 
 }  // namespace
 
 const DriverApi& driver() {
   static const DriverApi api = {.init = init,
+                                .version = version,
                                 .error_text = error_text,
                                 .device_count = device_count,
                                 .device = device,
@@ -155,8 +294,8 @@ const DriverApi& driver() {
                                 .device_attribute = device_attribute,
                                 .retain_context = retain_context,
                                 .release_context = release_context,
-                                .use_context = use_context,
-                                .wait_for_all = wait_for_all,
+                                .push_context = push_context,
+                                .pop_context = pop_context,
                                 .load_module = load_module,
                                 .function = function,
                                 .set_function_attribute = set_function_attribute,
@@ -164,20 +303,39 @@ const DriverApi& driver() {
                                 .launch = launch_kernel,
                                 .allocate = allocate,
                                 .free = free_memory,
+                                .allocate_pinned = allocate_pinned,
+                                .free_pinned = free_pinned,
+                                .pointer_attribute = pointer_attribute,
                                 .upload = upload,
                                 .download = download,
                                 .copy = copy,
                                 .fill = fill,
-                                .make_event = make_event,
-                                .end_event = end_event,
+                                .stream_priorities = stream_priorities,
+                                .make_stream = make_stream_here,
+                                .end_stream = end_stream_here,
+                                .wait_for_stream = wait_for_stream,
+                                .wait_in_stream = wait_in_stream,
+                                .call_host = call_host,
+                                .make_event = make_event_here,
+                                .end_event = end_event_here,
                                 .record_event = record_event,
-                                .wait_for_event = wait_for_event,
+                                .query_event = query_event,
                                 .milliseconds_between = milliseconds_between};
   return api;
 }
 
-void break_device() { is_broken = true; }
-void mend_device() { is_broken = false; }
+void break_device() { set_error(kIllegalAccess); }
+void break_after_kernels(int kernels) { kernels_left = kernels; }
+void mend_device() {
+  kernels_left = -1;
+  set_error(0);
+}
 void set_device_count(int count) { devices = count; }
+
+std::uint64_t calls(std::string_view function) {
+  const std::lock_guard lock(counts_mutex);
+  const auto found = counts().find(function);
+  return found == counts().end() ? 0 : found->second;
+}
 
 }  // namespace casync::compll::emulated

@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "compll/cuda/driver_api.h"
 
 namespace casync::compll::emulated {
 
-/// CUDA's driver with one device, which is this host. A module has all kernels that this program was linked with, by
-/// their names, whatever its machine code says.
+/// CUDA's driver with devices that are this host. A module has all kernels that this program was linked with, by their
+/// names, whatever its machine code says. Streams are threads (streams.h). Stricter than the true one: work on the
+/// default stream, a copy beyond an allocation and an event of another device are errors.
 const DriverApi& driver();
 
-/// Lets the next call of a function that launches or copies fail, and those after it, as after an illegal access of a
-/// kernel.
+/// The next call of a function that launches or copies fails, as after an illegal access of a kernel: those behind it,
+/// too. Nothing that was queued runs any more.
 void break_device();
-/// Undoes break_device.
+/// The same, as soon as so many more kernels have run: the next one faults where it runs, not where it is launched.
+void break_after_kernels(int kernels);
+/// It is well again.
 void mend_device();
 /// Sets the number of devices that the driver shows.
 void set_device_count(int count);
+/// Sets the bytes of device memory that are left; more is "out of memory".
+void set_device_memory(std::size_t bytes);
+
+/// Calls of a function since the process began, by the name that the driver exports it by;
+/// "pageable copy": copies from or to host memory that is not pinned, for which a true driver waits.
+std::uint64_t calls(std::string_view function);
 
 }  // namespace casync::compll::emulated

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/status.h"
+#include "compll/codec/codec.h"
+#include "runtime/device/device_memory.h"
+#include "runtime/device/stream.h"
+
+namespace casync::runtime {
+
+/// The functions of a codec that run on a device.
+enum class KernelFunction : std::uint8_t {
+  kEncode,     ///< payload = E(in)
+  kEncodeSum,  ///< payload = E(scale * in), `in` being a sum of what was decoded
+  kMerge,      ///< payload = E(scale * the sum of the terms)
+  kDecode,     ///< out = the sum of the terms
+  kResult,     ///< out = what becomes of `out`
+};
+
+/// One term of a sum: a payload of the codec, checked, or raw elements.
+struct KernelTerm {
+  DeviceView payload;
+  DeviceView raw;  ///< not null: this, and not `payload`
+};
+
+/// A function applied to one vector, all of which lies in the device's memory. Payloads begin at multiples of 16
+/// bytes.
+struct KernelCall {
+  KernelFunction function = KernelFunction::kEncode;
+  Elements n = 0;
+  DeviceView in;
+  std::span<const KernelTerm> terms;
+  float scale = 1;
+  DeviceView payload;
+  DeviceView out;                ///< of merge: room for n floats
+  DeviceView kept_in, kept_out;  ///< what the codec keeps, as compll::Residual; null where it keeps nothing
+  Elements kept_stride = 0;
+  compll::EncodeContext context;
+};
+
+/// The memory that a call takes beside its vectors: bytes of the device, and pinned bytes from which they are filled.
+struct KernelRoom {
+  Bytes device = 0, pinned = 0;
+};
+
+/// A codec's functions on a device. Payloads and results are byte for byte the host codec's.
+///
+/// Threads: one at a time.
+class CodecKernels {
+ public:
+  virtual ~CodecKernels() = default;
+
+  /// The room that a call of this kind takes, whatever its addresses: `terms` counts, their memory does not. Between
+  /// steps: it may wait for the device. Unavailable: the device failed.
+  virtual Result<KernelRoom> room(const KernelCall& call) = 0;
+
+  /// Queues the call. Its memory and the room are its own until an event behind it is done. Allocates nothing and waits
+  /// for nothing. Unavailable: as Stream.
+  virtual Status issue(const KernelCall& call, DeviceView room, View pinned, Stream& stream) = 0;
+};
+
+/// Payloads on a device have a header of so many bytes. An identity's has it, too: its elements come behind it.
+inline constexpr Bytes kDevicePayloadHead = 16;
+
+}  // namespace casync::runtime

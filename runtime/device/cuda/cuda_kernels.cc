@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/cuda/cuda_kernels.h"
+
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "compll/cuda/codec_kernels.h"
+#include "runtime/device/cuda/cuda_stream.h"
+#include "runtime/device/cuda/launch_room.h"
+
+namespace casync::runtime {
+namespace {
+
+namespace cuda = compll::cuda;
+
+template <class T>
+T* pointer(DeviceView view) {
+  return reinterpret_cast<T*>(view.address());
+}
+
+class CudaKernels final : public CodecKernels {
+ public:
+  CudaKernels(compll::CudaDevice& device, const CudaCalls& calls, compll::CodecInfo info,
+              std::unique_ptr<compll::CodecKernels> kernels)
+      : device_(device), calls_(calls), info_(std::move(info)), kernels_(std::move(kernels)) {}
+
+  Result<KernelRoom> room(const KernelCall& call) override {
+    contributions_.reserve(call.terms.size());
+    LaunchRoom counting;
+    static_cast<void>(launches_of(call, counting));
+    if (!device_.status()) return device_.status();
+    return counting.counted();
+  }
+
+  Status issue(const KernelCall& call, DeviceView room, View pinned, Stream& stream) override {
+    LaunchRoom memory(room, pinned);
+    const compll::Launches launches = launches_of(call, memory);
+    if (!device_.status()) return device_.status();
+    CASYNC_RETURN_IF_ERROR(memory.fill(stream));
+    const auto handle = static_cast<CudaStream&>(stream).handle();
+    return calls_("cuLaunchKernel", [&](const CudaCalls::Api& api) {
+      CudaCalls::Api::Code code = 0;
+      for (const compll::ReadyLaunch& each : launches) {
+        if (code == 0) code = compll::launch(api, each, handle);
+      }
+      return code;
+    });
+  }
+
+ private:
+  compll::Launches launches_of(const KernelCall& call, LaunchRoom& memory) {
+    const cuda::Segment segment = segment_of(call, memory);
+    switch (call.function) {
+      case KernelFunction::kEncode: return kernels_->encode(segment, call.context, memory);
+      case KernelFunction::kEncodeSum: return kernels_->encode_sum(segment, call.context, memory);
+      case KernelFunction::kMerge: return kernels_->merge(segment, call.context, memory);
+      case KernelFunction::kDecode: return kernels_->decode(segment, false, memory);
+      case KernelFunction::kResult: return kernels_->result(segment, call.context, memory);
+    }
+    return {};
+  }
+
+  cuda::Segment segment_of(const KernelCall& call, LaunchRoom& memory) {
+    cuda::Segment segment;
+    segment.n = call.n;
+    segment.scale = call.scale;
+    segment.in = pointer<const float>(call.function == KernelFunction::kResult ? call.out : call.in);
+    segment.payload = pointer<unsigned char>(call.payload);
+    segment.out = pointer<float>(call.out);
+    if (!call.terms.empty()) give_terms(call.terms, memory, segment);
+    if (!call.kept_in.is_null()) give_kept(call, segment);
+    return segment;
+  }
+
+  void give_terms(std::span<const KernelTerm> terms, LaunchRoom& memory, cuda::Segment& segment) {
+    contributions_.clear();
+    for (const KernelTerm& term : terms) {
+      contributions_.push_back({pointer<unsigned char>(term.payload), pointer<const float>(term.raw)});
+    }
+    segment.contributions = reinterpret_cast<const cuda::Contribution*>(
+        memory.give(contributions_.data(), contributions_.size() * sizeof contributions_[0]));
+    segment.contribution_count = static_cast<std::uint32_t>(terms.size());
+  }
+
+  /// The residual is the first array, if there is one; the others are the codec's own. No function of a result reads
+  /// it.
+  void give_kept(const KernelCall& call, cuda::Segment& segment) const {
+    const Bytes residual = info_.feedback ? call.kept_stride * sizeof(float) : 0;
+    if (info_.feedback && call.function != KernelFunction::kResult) {
+      segment.residual_in = pointer<const float>(call.kept_in);
+      segment.residual_out = pointer<float>(call.kept_out);
+    }
+    if (info_.states == (info_.feedback ? 1u : 0u)) return;
+    segment.states_in = reinterpret_cast<const float*>(call.kept_in.address() + residual);
+    segment.states_out = reinterpret_cast<float*>(call.kept_out.address() + residual);
+    segment.state_stride = call.kept_stride;
+  }
+
+  compll::CudaDevice& device_;
+  const CudaCalls& calls_;
+  const compll::CodecInfo info_;
+  const std::unique_ptr<compll::CodecKernels> kernels_;
+  std::vector<cuda::Contribution> contributions_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CodecKernels>> make_cuda_kernels(compll::CudaDevice& device, const CudaCalls& calls,
+                                                        const compll::CudaModules& modules,
+                                                        const compll::CudaCodecText& text,
+                                                        const compll::CodecInfo& info) {
+  if (std::holds_alternative<compll::CudaRounds>(text)) {
+    return unimplemented("codec `" + info.name + "` exchanges within a step, which sessions do not do on a GPU yet");
+  }
+  const auto* const tiles = std::get_if<compll::CudaText>(&text);
+  auto kernels = tiles != nullptr
+                     ? compll::make_tile_kernels(device, modules, *tiles, info)
+                     : compll::make_whole_kernels(device, modules, std::get<compll::CudaWhole>(text), info);
+  if (!kernels) return kernels.status();
+  return std::unique_ptr<CodecKernels>(std::make_unique<CudaKernels>(device, calls, info, std::move(*kernels)));
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "compll/codegen/cuda_codec.h"
+#include "compll/cuda/cuda_device.h"
+#include "runtime/device/codec_kernels.h"
+#include "runtime/device/cuda/cuda_calls.h"
+
+namespace casync::runtime {
+
+/// Kernels of a text that was compiled to these modules. Borrows the device and the calls. Unavailable: the modules
+/// lack a kernel. Unimplemented: a codec that exchanges within a step.
+Result<std::unique_ptr<CodecKernels>> make_cuda_kernels(compll::CudaDevice& device, const CudaCalls& calls,
+                                                        const compll::CudaModules& modules,
+                                                        const compll::CudaCodecText& text,
+                                                        const compll::CodecInfo& info);
+
+}  // namespace casync::runtime

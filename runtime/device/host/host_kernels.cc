@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/device/host/host_kernels.h"
+
+#include <vector>
+
+#include "compll/codec/payload.h"
+#include "runtime/device/host/host_view.h"
+
+namespace casync::runtime {
+namespace {
+
+float* floats(DeviceView view) { return reinterpret_cast<float*>(view.address()); }
+
+class HostKernels final : public CodecKernels {
+ public:
+  explicit HostKernels(const compll::Codec& codec) : codec_(codec) {}
+
+  Result<KernelRoom> room(const KernelCall& call) override {
+    terms_.reserve(call.terms.size());
+    return KernelRoom();
+  }
+
+  Status issue(const KernelCall& call, DeviceView, View, Stream&) override {
+    switch (call.function) {
+      case KernelFunction::kEncode:
+        end(codec_.encode(floats(call.in), call.n, kept(call), call.context, payload(call)), call);
+        break;
+      case KernelFunction::kEncodeSum:
+        end(codec_.encode_sum(floats(call.in), call.scale, call.n, kept(call), call.context, payload(call)), call);
+        break;
+      case KernelFunction::kMerge:
+        take_terms(call);
+        end(codec_.merge(terms_, call.n, call.scale, codec_, kept(call), call.context, payload(call)), call);
+        break;
+      case KernelFunction::kDecode: decode(call); break;
+      case KernelFunction::kResult:
+        codec_.result(floats(call.out), call.n, kept(call), call.context, floats(call.out));
+        break;
+    }
+    return Status::ok();
+  }
+
+ private:
+  static compll::Residual kept(const KernelCall& call) {
+    return {floats(call.kept_in), floats(call.kept_out), call.kept_stride};
+  }
+  std::byte* payload(const KernelCall& call) const {
+    return host_view(call.payload).data + (codec_.info().identity ? kDevicePayloadHead : 0);
+  }
+  void end(const compll::Encoded& made, const KernelCall& call) const {
+    if (codec_.info().identity) compll::write_header({}, made.finite, host_view(call.payload).data);
+  }
+  void take_terms(const KernelCall& call) {
+    terms_.clear();
+    for (const KernelTerm& term : call.terms) terms_.push_back({host_view(term.payload), floats(term.raw)});
+  }
+  void decode(const KernelCall& call) {
+    float* const out = floats(call.out);
+    bool begun = false;
+    for (const KernelTerm& term : call.terms) {
+      if (!term.raw.is_null()) {
+        for (Elements i = 0; i < call.n; ++i) out[i] = begun ? out[i] + floats(term.raw)[i] : floats(term.raw)[i];
+      } else {
+        const ConstView code = host_view(term.payload);
+        begun ? codec_.decode_add(code, call.n, out) : codec_.decode(code, call.n, out);
+      }
+      begun = true;
+    }
+  }
+
+  const compll::Codec& codec_;
+  std::vector<compll::Contribution> terms_;
+};
+
+}  // namespace
+
+std::unique_ptr<CodecKernels> make_host_kernels(const compll::Codec& codec) {
+  return std::make_unique<HostKernels>(codec);
+}
+
+}  // namespace casync::runtime

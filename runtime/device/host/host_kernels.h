@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "runtime/device/codec_kernels.h"
+
+namespace casync::runtime {
+
+/// The host's codec behind the contract of a device's: it is done when issue() returns. Borrows the codec.
+std::unique_ptr<CodecKernels> make_host_kernels(const compll::Codec& codec);
+
+}  // namespace casync::runtime

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/status.h"
+#include "base/view.h"
+#include "runtime/device/device_memory.h"
+
+namespace casync::runtime {
+
+/// A point in a stream's work.
+///
+/// Threads: one at a time.
+class Event {
+ public:
+  virtual ~Event() = default;
+  /// False while what was before the last Stream::record() is under way; true at once if there was none. Never waits.
+  /// Unavailable: that work failed, or other work of the device since; the call and the device's words for it.
+  virtual Result<bool> done() const = 0;
+};
+
+/// Work of a device in its order, beside the host: none of these waits for it. Its own, or one that a framework made.
+/// Memory that work names stays until an event behind it is done.
+///
+/// Threads: one at a time.
+/// Errors:  Unavailable: the device refuses, or has failed before; the call and the device's words for it. A device
+/// that
+///          has failed refuses everything from then on.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// `from` and `to` are pinned memory (Memory::kPinned): from any other a copy may wait.
+  virtual Status upload(ConstView from, DeviceView to) = 0;
+  virtual Status download(DeviceView from, View to) = 0;
+  virtual Status copy(DeviceView from, DeviceView to) = 0;
+  virtual Status fill(DeviceView at, std::byte value) = 0;
+  /// Makes what is queued from here on begin behind the event's last record().
+  virtual Status wait_for(const Event& event) = 0;
+  virtual Status record(Event& event) = 0;
+  /// Calls `ring(bell)` behind what is queued, on a thread of the device's, which lets it neither wait nor call the
+  /// device. After a failure of the device perhaps never.
+  virtual Status call(void (*ring)(void* bell), void* bell) = 0;
+};
+
+}  // namespace casync::runtime

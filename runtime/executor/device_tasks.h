@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/gradient_run.h"
+#include "runtime/executor/task_runner.h"
+
+namespace casync::runtime {
+
+/// Wakes the progress thread from a thread of the device's, until it is silenced.
+class Bell {
+ public:
+  explicit Bell(Transport& transport) : transport_(&transport) {}
+  static void ring(void* bell);
+  /// From here on a ring wakes nobody.
+  void silence();
+  /// Notes that it will ring once more.
+  void asked() { ++asked_; }
+  /// Returns true if it has rung as often as it was asked to.
+  bool is_at_rest() const { return rung_.load() == asked_; }
+
+ private:
+  std::mutex mutex_;
+  Transport* transport_;  ///< null: silent
+  std::atomic<std::uint64_t> rung_{0};
+  std::uint64_t asked_ = 0;  ///< the progress thread's
+};
+
+/// Runs the encodes, merges and decodes of gradients that lie in a device's memory.
+///
+/// Payloads are in pinned memory, where messages leave from and arrive. Each task has a lane while it runs: a stream,
+/// and memory of the device for what it reads and makes. An encode waits for the gradient's event, runs kernels and
+/// copies its payload out; a merge or a decode copies payloads in first. An event ends each task, and is polled. All
+/// memory is taken by take_in(): a step neither allocates nor waits.
+///
+/// Threads: the progress thread. Errors: Unavailable, with the call and the device's words; from then on the device
+///          answers nothing else.
+class DeviceTasks {
+ public:
+  struct Settings {
+    std::uint64_t seed = 0;
+    float scale = 1;  ///< of the last merge
+    int ranks = 1;
+  };
+  /// A task whose work on the device is over. Its buffers' payloads are in their memory.
+  struct Ended {
+    GradientRun* run = nullptr;
+    TaskId task{};
+    TaskOutcome outcome;
+    Clock::time_point from;
+    std::uint32_t lane = 0;
+  };
+
+  DeviceTasks(Device& device, const Settings& settings, Transport& transport);
+  ~DeviceTasks();  ///< after come_to_rest()
+  DeviceTasks(const DeviceTasks&) = delete;
+  DeviceTasks& operator=(const DeviceTasks&) = delete;
+
+  /// Streams and events. Unavailable.
+  Status open();
+  /// Takes in gradients: their kernels, and room for the largest of their tasks. While nothing is under way.
+  /// Unimplemented: a codec has no kernels. Unavailable: no memory.
+  Status take_in(std::span<GradientRun* const> runs);
+
+  bool has_room() const { return !free_.empty(); }
+  /// Queues a task, whose buffers have their memory; while there is room.
+  Status begin(GradientRun& run, TaskId task);
+  /// A task that has ended since; nothing: none has. A failure of the device ends every task with it.
+  std::optional<Ended> take_ended();
+  /// The number of tasks under way.
+  std::size_t under_way() const { return lanes_.size() - free_.size(); }
+
+  /// After a failure or at the end: forgets tasks as they end. Returns false if some are still under way at the
+  /// deadline; then their memory is kept for ever, because the device may still write to it.
+  bool come_to_rest(Clock::time_point deadline);
+
+ private:
+  struct Lane;
+  struct Plan;
+  class Maker;
+
+  Status find_kernels(const GradientRun& run);
+  Status find_kernels(const std::string& name, const compll::Codec& codec);
+  CodecKernels& kernels_of(const compll::Codec& codec) const { return *by_codec_.at(&codec); }
+  Status make_room(const Plan& plan);
+  TaskOutcome outcome_of(const Lane& lane) const;
+
+  Device& device_;
+  const Settings settings_;
+  std::shared_ptr<Bell> bell_;
+  std::map<std::string, std::unique_ptr<CodecKernels>> kernels_;  ///< by the codec as text
+  std::unordered_map<const compll::Codec*, CodecKernels*> by_codec_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::uint32_t> free_, taken_;  ///< indices of lanes; taken ones as they began
+  std::unique_ptr<Plan> room_;               ///< of each lane
+};
+
+}  // namespace casync::runtime

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/session_device.h"
+
+#include <charconv>
+
+#include "compll/codec/rounds_codec.h"
+#include "runtime/device/cuda/factory.h"
+#include "runtime/device/host/host_device.h"
+
+namespace casync::runtime {
+namespace {
+
+constexpr std::string_view kCuda = "cuda";
+constexpr int kMostDevices = 1024;
+
+/// The index behind "cuda" or "cuda:"; -1: it is none.
+int index_of(std::string_view name) {
+  if (name == kCuda) return 0;
+  if (!name.starts_with("cuda:")) return -1;
+  const std::string_view digits = name.substr(kCuda.size() + 1);
+  int index = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  return whole && index >= 0 && index < kMostDevices ? index : -1;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_device(const std::string& name) {
+  if (name.empty() || name == "cpu") return make_host_device();
+  const int index = index_of(name);
+  if (index < 0) return invalid_argument("device `" + name + "`, expected cpu, cuda or cuda:0 and so on");
+  return make_cuda_device(index);
+}
+
+Status check_on_device(const SessionOptions& options, const Plan& plan) {
+  const std::string where = "a session on " + options.device;
+  if (plan.mode.staleness > 0) {
+    return unimplemented(where + " has no staleness yet: it keeps a second gradient in the host's memory; leave " +
+                         "`staleness` out of the plan");
+  }
+  if (!options.record_directory.empty()) {
+    return unimplemented(where + " records no model yet: samples are read by the host; record a run on the CPU");
+  }
+  return Status::ok();
+}
+
+Status check_on_device(const Declared& declared) {
+  const GradientSpec& spec = declared.spec;
+  const auto refused = [&](const std::string& why) { return unimplemented("gradient " + spec.name + ": " + why); };
+  if (spec.dtype != DType::kFloat32) {
+    return refused("on a GPU gradients are float32: kernels read no " + std::string(name_of(spec.dtype)) + " yet");
+  }
+  if (compll::has_rounds(declared.decision.codec.name)) {
+    return refused("codec `" + declared.decision.codec.name +
+                   "` exchanges within a step, which sessions do not do on " +
+                   "a GPU yet; choose another codec for it");
+  }
+  return Status::ok();
+}
+
+Status check_memory(const Device& device, const GradientSpec& gradient, const Submission& submission) {
+  if (device.is_host()) {
+    if (submission.device_data.is_null() && submission.stream == nullptr)
+      return check_memory(gradient, submission.data);
+    return invalid_argument("gradient " + gradient.name +
+                            ": its memory is on a device, and the session is on the CPU: " + "open it with the device");
+  }
+  const DeviceView memory = submission.device_data;
+  const auto refused = [&](const std::string& why) {
+    return invalid_argument("gradient " + gradient.name + ": " + why);
+  };
+  if (submission.data.data != nullptr) {
+    return refused("its memory is the host's, and the session is on " + device.name());
+  }
+  if (memory.size() != gradient.bytes()) {
+    return refused(std::to_string(memory.size()) + " bytes, declared with " + std::to_string(gradient.bytes()));
+  }
+  if (memory.size() > 0 && memory.is_null()) return refused("no memory");
+  if (memory.address() % bytes_of(gradient.dtype) != 0) return refused("its memory is not aligned to its elements");
+  const Status owned = device.check(memory);
+  return owned ? owned : refused(owned.message());
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "casync/model/plan.h"
+#include "runtime/device/device.h"
+#include "runtime/session/declarations.h"
+#include "runtime/session/session.h"
+
+namespace casync::runtime {
+
+/// The device of this name: "cpu", "cuda" (the first), "cuda:1". InvalidArgument: no such name. Unavailable: as
+/// make_cuda_device.
+Result<std::unique_ptr<Device>> open_device(const std::string& name);
+
+/// Unimplemented: what of these a session on a device other than the host's does not do; why, and what to do instead.
+Status check_on_device(const SessionOptions& options, const Plan& plan);
+Status check_on_device(const Declared& declared);
+
+/// InvalidArgument: the memory of this submission is not the session's device's, or cannot hold the gradient.
+Status check_memory(const Device& device, const GradientSpec& gradient, const Submission& submission);
+
+}  // namespace casync::runtime

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The emulated driver itself: what the tests of a device on it lean on.
+#include "tests/compll/cuda/emulated/driver.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+
+#include "compll/cuda/context_scope.h"
+#include "compll/cuda/cuda_device.h"
+#include "tests/compll/cuda/emulated/streams.h"
+
+namespace casync::compll {
+namespace {
+
+using Handle = DriverApi::Handle;
+using Memory = DriverApi::Memory;
+const DriverApi& api() { return emulated::driver(); }
+
+/// A context of device 0 and what tests use in it.
+struct Here {
+  Here() : scope(api(), context_of(0)) {
+    api().make_stream(&stream, DriverApi::kNonBlocking, 0);
+    api().make_event(&event, DriverApi::kWithoutTiming);
+    api().allocate(&memory, 4);
+    api().allocate_pinned(&pinned, 4, DriverApi::kPortable);
+  }
+  ~Here() {
+    emulated::release_streams();
+    emulated::mend_device();
+    api().end_stream(stream);
+    api().end_event(event);
+    api().free(memory);
+    api().free_pinned(pinned);
+  }
+  static Handle context_of(int device) {
+    Handle context = nullptr;
+    api().retain_context(&context, device);
+    return context;
+  }
+  int in_memory() {
+    int value = 0;
+    api().download(&value, memory, 4, stream);  // to memory that is not pinned, so it waits
+    return value;
+  }
+
+  ContextScope scope;
+  Handle stream = nullptr, event = nullptr;
+  Memory memory = 0;
+  void* pinned = nullptr;
+};
+
+void wait_until_over(Handle event) {
+  while (api().query_event(event) == DriverApi::kNotReady) std::this_thread::yield();
+}
+
+}  // namespace
+
+TEST_CASE("emulated driver: a stream works in order, beside its caller") {
+  Here here;
+  emulated::hold_streams();
+  *static_cast<int*>(here.pinned) = 1;
+  CHECK(api().upload(here.memory, here.pinned, 4, here.stream) == 0);
+  CHECK(api().record_event(here.event, here.stream) == 0);
+  CHECK(api().query_event(here.event) == DriverApi::kNotReady);
+  *static_cast<int*>(here.pinned) = 2;  // pinned memory is read when the copy runs
+  emulated::release_streams();
+  wait_until_over(here.event);
+  CHECK(here.in_memory() == 2);
+}
+
+TEST_CASE("emulated driver: a stream waits for another's event, and not for one that never was recorded") {
+  Here here, other;
+  CHECK(api().wait_in_stream(other.stream, other.event, 0) == 0);
+  CHECK(api().wait_for_stream(other.stream) == 0);
+  emulated::hold_streams();
+  *static_cast<int*>(here.pinned) = 5;
+  api().upload(here.memory, here.pinned, 4, here.stream);
+  api().record_event(here.event, here.stream);
+  api().wait_in_stream(other.stream, here.event, 0);
+  api().copy(other.memory, here.memory, 4, other.stream);
+  emulated::release_streams();
+  CHECK(api().wait_for_stream(other.stream) == 0);
+  CHECK(other.in_memory() == 5);
+}
+
+TEST_CASE("emulated driver: a fault in a kernel is told later, and then by everything") {
+  Here here;
+  emulated::break_after_kernels(0);
+  Handle module = nullptr, kernel = nullptr;
+  api().load_module(&module, "");
+  REQUIRE(api().function(&kernel, module, "casync_int4_encode") == 0);
+  cuda::Launch launch;
+  void* arguments[] = {&launch};
+  CHECK(api().launch(kernel, 1, 1, 1, 128, 1, 1, 0, here.stream, arguments, nullptr) == 0);
+  api().record_event(here.event, here.stream);
+  wait_until_over(here.event);
+  CHECK(api().query_event(here.event) == emulated::kIllegalAccess);
+  CHECK(api().record_event(here.event, here.stream) == emulated::kIllegalAccess);
+  CHECK(api().wait_for_stream(here.stream) == emulated::kIllegalAccess);
+}
+
+TEST_CASE("emulated driver: what a true driver would forgive is an error") {
+  Here here;
+  CHECK(api().upload(here.memory, here.pinned, 4, nullptr) == emulated::kInvalidHandle);
+  CHECK(api().upload(here.memory, here.pinned, 5, here.stream) == emulated::kInvalidValue);
+  int host = 0;
+  CHECK(api().fill(reinterpret_cast<Memory>(&host), 0, 4, here.stream) == emulated::kInvalidValue);
+  int kind = 0;
+  CHECK(api().pointer_attribute(&kind, DriverApi::kMemoryKind, here.memory) == 0);
+  CHECK(kind == DriverApi::kDeviceMemory);
+  CHECK(api().pointer_attribute(&kind, DriverApi::kMemoryKind, reinterpret_cast<Memory>(&host)) != 0);
+  const ContextScope second(api(), Here::context_of(1));
+  CHECK(api().record_event(here.event, here.stream) == emulated::kInvalidHandle);
+}
+
+TEST_CASE("emulated driver: calls are counted, and copies that a true driver waits for") {
+  Here here;
+  const std::uint64_t copies = emulated::calls("cuMemcpyHtoDAsync_v2"), waits = emulated::calls("pageable copy");
+  api().upload(here.memory, here.pinned, 4, here.stream);
+  CHECK(emulated::calls("pageable copy") == waits);
+  const int own = 7;
+  api().upload(here.memory, &own, 4, here.stream);
+  CHECK(here.in_memory() == 7);
+  CHECK(emulated::calls("pageable copy") == waits + 2);
+  CHECK(emulated::calls("cuMemcpyHtoDAsync_v2") == copies + 2);
+}
+
+TEST_CASE("a GPU: it leaves the program's context current, and is the one that was asked for") {
+  const ContextScope program(api(), Here::context_of(3));
+  emulated::set_device_count(2);
+  const auto device = CudaDevice::open(api(), 1);
+  REQUIRE(device.status().text() == "OK");
+  std::byte* const memory = (*device)->allocate(64);
+  int ordinal = -1;
+  api().pointer_attribute(&ordinal, DriverApi::kOrdinal, reinterpret_cast<Memory>(memory));
+  CHECK(ordinal == 1);
+  (*device)->fill(memory, 7, 64);
+  std::byte back[64] = {};
+  (*device)->download(back, memory, 64);
+  CHECK(back[63] == std::byte{7});
+  (*device)->free(memory);
+  CHECK((*device)->status().text() == "OK");
+  Handle current = nullptr;
+  api().pop_context(&current);
+  CHECK(current == Here::context_of(3));
+  api().push_context(current);
+  CHECK(CudaDevice::open(api(), 2).status().text() == "Unavailable: CUDA device 2: the driver shows 2");
+  emulated::set_device_count(1);
+}
+
+}  // namespace casync::compll

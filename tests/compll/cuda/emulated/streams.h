@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams and events of the emulated driver: a stream is a thread with a queue. Handles are pointers to them.
+#pragma once
+
+#include <functional>
+
+#include "compll/cuda/driver_api.h"
+
+namespace casync::compll::emulated {
+
+inline constexpr DriverApi::Code kInvalidValue = 1, kNoContext = 201, kInvalidHandle = 400, kIllegalAccess = 700;
+
+/// The error that every call returns from now on; 0: none. Streams forget what is queued.
+void set_error(DriverApi::Code code);
+DriverApi::Code error();
+
+/// Streams begin nothing new until they are released: what a program does meanwhile does not wait for them.
+void hold_streams();
+void release_streams();
+
+DriverApi::Handle make_stream(int device);
+/// Waits for what is queued.
+void end_stream(DriverApi::Handle stream);
+/// Queues `work`. kInvalidHandle: the default stream, or one of another device.
+DriverApi::Code enqueue(DriverApi::Handle stream, int device, std::function<void()> work);
+DriverApi::Code wait_for(DriverApi::Handle stream);
+
+DriverApi::Handle make_event(int device);
+void end_event(DriverApi::Handle event);
+DriverApi::Code record(DriverApi::Handle event, DriverApi::Handle stream, int device);
+DriverApi::Code query(DriverApi::Handle event);
+/// The stream goes on once what the event last recorded is over; an event that was never recorded holds nothing up.
+DriverApi::Code wait_in(DriverApi::Handle stream, DriverApi::Handle event, int device);
+
+}  // namespace casync::compll::emulated

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A steady step on a GPU: which calls of the driver it may not make, and what it does not wait for.
+#include <atomic>
+#include <barrier>
+#include <catch2/catch.hpp>
+#include <map>
+#include <thread>
+
+#include "tests/runtime/session/emulated_gpu.h"
+#include "tests/runtime/session/gradients.h"
+#include "tests/support/ranks.h"
+
+using namespace casync;        // NOLINT(google-build-using-namespace)
+using namespace casync::test;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+namespace emulated = compll::emulated;
+
+constexpr const char* kForbidden[] = {
+    "cuMemAlloc_v2",      "cuMemFree_v2",        "cuMemHostAlloc",    "cuMemFreeHost",
+    "cuModuleLoadData",   "cuEventCreate",       "cuEventDestroy_v2", "cuStreamCreateWithPriority",
+    "cuStreamDestroy_v2", "cuStreamSynchronize", "pageable copy"};
+
+std::map<std::string, std::uint64_t> forbidden_calls() {
+  std::map<std::string, std::uint64_t> all;
+  for (const char* name : kForbidden) all[name] = emulated::calls(name);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothing") {
+  for (const char* name : {"none", "int4", "topk", "diana"}) {
+    std::barrier meet(2);
+    std::map<std::string, std::uint64_t> before, after;
+    std::uint64_t allocations[2] = {};
+    const std::string complaints = with_sessions(
+        2,
+        [&](SessionOptions& options) {
+          options.codec = CodecChoice{name, {}};
+          on_emulated(options);
+        },
+        [&](Session& session, RankContext& context) -> std::string {
+          Program program;
+          std::vector<GradientId> ids;
+          std::vector<Program::Floats> floats;
+          for (const std::size_t size : {3000, 100, 1}) {
+            ids.push_back(*declare(session, "g" + std::to_string(ids.size()), size));
+            floats.push_back(program.floats(size));
+          }
+          std::string bad;
+          for (std::uint32_t step = 0; step < 10; ++step) {
+            meet.arrive_and_wait();
+            if (step == 4 && context.rank == 0) before = forbidden_calls();
+            if (step == 4) allocations[context.rank] = session.stats().allocations;
+            meet.arrive_and_wait();
+            std::vector<Submission> all;
+            for (std::size_t i = 0; i < ids.size(); ++i) {
+              program.write(floats[i], contribution(context.rank, floats[i].count, step));
+              all.push_back(program.submission(ids[i], floats[i]));
+            }
+            const auto handles = session.submit(all);
+            const Status status = handles ? session.step().status() : handles.status();
+            if (bad.empty() && !status) bad = status.text();
+          }
+          meet.arrive_and_wait();
+          if (context.rank == 0) after = forbidden_calls();
+          meet.arrive_and_wait();
+          return bad;
+        });
+    INFO(name);
+    CHECK(complaints == "");
+    CHECK(after == before);
+  }
+}
+
+TEST_CASE("session on a GPU: submit waits for nothing, and the reduction for what the program's stream writes") {
+  struct Gate {
+    std::atomic<bool> open{false};
+  } gate;
+  std::vector<float> results[2];
+  const std::string complaints = with_sessions(
+      2,
+      [](SessionOptions& options) {
+        options.codec = CodecChoice{"none", {}};
+        on_emulated(options);
+      },
+      [&](Session& session, RankContext& context) -> std::string {
+        Program program;
+        const Result<GradientId> id = declare(session, "layer", 500);
+        auto floats = program.floats(500);
+        program.context([&](const auto& api) {
+          api.call_host(
+              program.stream(),
+              [](void* user) {
+                while (!static_cast<Gate*>(user)->open) std::this_thread::yield();
+              },
+              &gate);
+        });
+        const std::uint64_t waits = emulated::calls("cuStreamWaitEvent");
+        program.write(floats, contribution(context.rank, 500, 1));
+        const Submission one = program.submission(*id, floats);
+        const auto handles = session.submit({&one, 1});
+        if (!handles) return handles.status().text();
+        const auto until = after(Seconds(20));
+        while (emulated::calls("cuStreamWaitEvent") == waits && Clock::now() < until) std::this_thread::yield();
+        if (session.done((*handles)[0])) return "done before the gradient was written";
+        gate.open = true;
+        if (Status status = session.wait((*handles)[0], -1); !status) return status.text();
+        results[context.rank] = program.read(floats);  // by a stream that waits for nothing
+        return session.step().status().is_ok() ? "" : "step";
+      });
+  CHECK(complaints == "");
+  CHECK(results[0] == average(2, 500, 1));
+  CHECK(results[1] == average(2, 500, 1));
+}
