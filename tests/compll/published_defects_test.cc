@@ -70,7 +70,7 @@ TEST_CASE("defects: gradients that are all negative, or all below one in magnitu
 
 TEST_CASE("defects: random rounding stays within the levels, and leaves what is a level as it is") {
   // floor(r + u) gives a level too many where r + u rounds up to the next whole number.
-  for (const char* name : {"minmax", "qsgd", "terngrad", "natural", "diana"}) {
+  for (const char* name : {"minmax", "qsgd", "terngrad", "natural", "natural_dithering", "diana"}) {
     const auto codec = codec_of(name);
     std::vector<float> x(256, 0.0f);
     for (std::size_t i = 0; i < x.size(); i += 2) x[i] = i % 4 == 0 ? 1.0f : -1.0f;
@@ -91,8 +91,10 @@ TEST_CASE("defects: random rounding stays within the levels, and leaves what is 
 
 TEST_CASE("defects: small gradients are gradients") {
   // 1e-8 (HiPress), 1e-7 (Bagua), 1e-6 (HiPress, CGX), 1e-10 (GRACE) are added to scales or taken for zero.
-  for (const char* name : {"int8", "int4", "int2", "onebit", "efsign", "fp8_e4m3", "fp8_e5m2", "mxfp4", "rht4", "topk",
-                           "stc", "sbc", "graddrop", "natural", "qsgd", "minmax", "terngrad"}) {
+  for (const char* name :
+       {"int8", "int4",   "int2",  "onebit",     "efsign",     "fp8_e4m3", "fp8_e5m2", "mxfp4",    "rht4",
+        "topk", "stc",    "sbc",   "graddrop",   "natural",    "qsgd",     "minmax",   "terngrad", "natural_dithering",
+        "nf4",  "lloyd2", "drive", "topk_lloyd", "subsampling"}) {
     const auto codec = codec_of(name);
     const std::vector<float> x = gaussian(1000, 5);
     const std::vector<float> whole = at_step(*codec, x, 3);

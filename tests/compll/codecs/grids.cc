@@ -140,6 +140,33 @@ Rounding natural() {
   return {"natural", {}, cells, [](std::span<const float> x) { return norm_squared(x) / 8; }};
 }
 
+/// Powers of two from 2^(1 - s) of the scale up to the scale, s = 2^(bits - 1) - 1, and zero. The bound is that of the
+/// paper for p >= 2, in blocks.
+Rounding natural_dithering(int bits, Elements block, bool euclidean) {
+  const double least = std::ldexp(1.0, 2 - (1 << (bits - 1)));
+  const auto cells = [=](std::span<const float> x) {
+    return by_blocks(x, block, [=](std::span<const float> part) {
+      // The norm is sent as a float.
+      const double scale =
+          euclidean ? static_cast<double>(static_cast<float>(std::sqrt(norm_squared(part)))) : largest(part);
+      return [=](double value) {
+        const double share = std::fabs(value) / scale;
+        const double low = share < least ? 0 : std::ldexp(1.0, std::ilogb(share));
+        const double high = share < least ? least : low < 1 ? 2 * low : 1;
+        return value < 0 ? Cell{-high * scale, -low * scale} : Cell{low * scale, high * scale};
+      };
+    });
+  };
+  const auto bound = [=](std::span<const float> x) {
+    const double steps = std::sqrt(static_cast<double>(block)) * least;
+    return (1.0 / 8 + steps * std::min(1.0, steps)) * norm_squared(x);
+  };
+  return {"natural_dithering",
+          {{"bits", bits}, {"block", static_cast<double>(block)}, {"euclidean", euclidean ? 1.0 : 0.0}},
+          cells,
+          bound};
+}
+
 }  // namespace
 
 std::vector<Rounding> roundings() {
@@ -155,6 +182,11 @@ std::vector<Rounding> roundings() {
           minmax(4, 512),
           minmax(8, 512),
           natural(),
+          natural_dithering(2, 128, false),
+          natural_dithering(4, 128, false),
+          natural_dithering(8, 512, false),
+          natural_dithering(2, 128, true),
+          natural_dithering(4, 512, true),
           diana(128)};
 }
 

@@ -54,11 +54,26 @@ TEST_CASE("codecs: a payload has the size of its sections, for every size and ev
 
 TEST_CASE("codecs: the sizes of 1001 elements are those that the formats come to") {
   // A header of 16 bytes, then each section from a multiple of 16 on.
-  const std::map<std::string, Bytes> bytes = {
-      {"bf16", 16 + 2002},          {"fp16", 16 + 2002},     {"int8", 16 + 16 + 1001},       {"int4", 16 + 32 + 501},
-      {"int2", 16 + 64 + 251},      {"efsign", 32 + 126},    {"signsgd", 32 + 126},          {"tbq", 16 + 251},
-      {"terngrad", 32 + 251},       {"qsgd", 48 + 501},      {"minmax", 16 + 16 + 16 + 501}, {"natural", 16 + 1001},
-      {"fp8_e4m3", 16 + 16 + 1001}, {"fp8_e5m2", 32 + 1001}, {"mxfp4", 16 + 32 + 501},       {"onebit", 48 + 126}};
+  const std::map<std::string, Bytes> bytes = {{"bf16", 16 + 2002},
+                                              {"fp16", 16 + 2002},
+                                              {"int8", 16 + 16 + 1001},
+                                              {"int4", 16 + 32 + 501},
+                                              {"int2", 16 + 64 + 251},
+                                              {"efsign", 32 + 126},
+                                              {"signsgd", 32 + 126},
+                                              {"tbq", 16 + 251},
+                                              {"terngrad", 32 + 251},
+                                              {"qsgd", 48 + 501},
+                                              {"minmax", 16 + 16 + 16 + 501},
+                                              {"natural", 16 + 1001},
+                                              {"fp8_e4m3", 16 + 16 + 1001},
+                                              {"fp8_e5m2", 32 + 1001},
+                                              {"mxfp4", 16 + 32 + 501},
+                                              {"onebit", 48 + 126},
+                                              {"natural_dithering", 48 + 501},
+                                              {"nf4", 16 + 64 + 501},
+                                              {"lloyd2", 16 + 64 + 251},
+                                              {"drive", 16 + 16 + 32 + 126}};
   for (const auto& [name, size] : bytes) {
     INFO(name);
     CHECK(from_source(name).codec->encoded_bound(1001) == size);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/compll/codecs/promises.h"
+#include "tests/compll/codecs/ranks.h"
 #include "tests/compll/codecs/sparse.h"
 #include "tests/compll/support/inputs.h"
 
@@ -189,6 +190,54 @@ TEST_CASE("randomk: with feedback each element is sent again and again, with wha
     }
   }
   CHECK(seen.size() == n);
+}
+
+TEST_CASE("subsampling: its result is what randomk sends, as many times as there are runs for one that is sent") {
+  for (const double ratio : {0.000001, 0.1, 0.5, 1.0}) {
+    for (const Elements run : {1, 3, 64}) {
+      const Parameters parameters = {{"ratio", ratio}, {"run", static_cast<double>(run)}};
+      const Written scaled = from_source("subsampling", parameters), plain = from_source("randomk", parameters);
+      for (const Elements n : {1, 2, 65, 1000}) {
+        INFO("ratio " << ratio << ", run " << run << ", n " << n);
+        const std::vector<float> x = laplace(n, 1);
+        const Coded coded = encode(*scaled.codec, x, {}, {5, 6, 7, 0});
+        std::vector<float> wanted = decode(*plain.codec, encode(*plain.codec, x, {}, {5, 6, 7, 0}), n);
+        std::vector<float> given = decode(*scaled.codec, coded, n);
+        CHECK(same_bytes(given, wanted));
+        REQUIRE(scaled.codec->info().has_result);
+        scaled.codec->result(given.data(), n, {}, {}, given.data());
+        const Elements runs = (n + run - 1) / run;
+        const auto times = static_cast<float>(static_cast<double>(runs) / static_cast<double>(share_of(ratio, runs)));
+        for (float& value : wanted) value *= times;
+        CHECK(same_bytes(given, wanted));
+      }
+    }
+  }
+}
+
+TEST_CASE("subsampling: over ranks the mean of many results comes to the mean gradient, which randomk's does not") {
+  constexpr Elements kElements = 640;
+  constexpr int kSteps = 2000;
+  const std::vector<std::vector<float>> gradients = {laplace(kElements, 1), laplace(kElements, 2),
+                                                     laplace(kElements, 3)};
+  const auto off = [&](const char* name) {
+    const Written written = from_source(name, {{"ratio", 0.25}, {"run", 16}});
+    Ranks ranks(*written.codec, gradients.size(), kElements);
+    std::vector<double> made(kElements, 0);
+    for (int step = 0; step < kSteps; ++step) {
+      const std::vector<float> result = ranks.step(gradients, static_cast<std::uint32_t>(step)).front();
+      for (Elements i = 0; i < kElements; ++i) made[i] += result[i] / kSteps;
+      ranks.forget_encoders(), ranks.forget_owner();
+    }
+    double worst = 0;  // in standard deviations: an element is there, four times as large, in a quarter of the steps
+    for (Elements i = 0; i < kElements; ++i) {
+      const double mean = (static_cast<double>(gradients[0][i]) + gradients[1][i] + gradients[2][i]) / 3;
+      worst = std::max(worst, std::fabs(made[i] - mean) / (std::fabs(mean) * std::sqrt(3.0 / kSteps)));
+    }
+    return worst;
+  };
+  CHECK(off("subsampling") < 6);
+  CHECK(off("randomk") > 15);
 }
 
 }  // namespace casync::compll

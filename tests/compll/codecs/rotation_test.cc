@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rht4, whose rotation makes heavy tails even, and twobit, which is tbq as another library has it.
+// rht4 and drive, whose rotation makes heavy tails even, and twobit, which is tbq as another library has it.
+#include <algorithm>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "tests/compll/codecs/promises.h"
+#include "tests/compll/codecs/sparse.h"
 #include "tests/compll/support/inputs.h"
 
 namespace casync::compll {
@@ -32,6 +36,46 @@ Written rotation(bool twice) {
                                    "void decode(uint8* compressed, float* gradient) {\n"
                                    "  float* y;\n  extract(compressed, y);\n  gradient = " +
                                    (twice ? "map(y, range(y.size), flipped)" : "y") + ";\n}\n");
+}
+
+/// The hash by which a place and a seed get a sign.
+std::uint32_t hashed(std::uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x7feb352d;
+  x = (x ^ (x >> 15)) * 0x846ca68b;
+  return x ^ (x >> 16);
+}
+
+/// Computes what drive decodes x to, from the matrices of `rotated` elements. A short part is cut into powers of two,
+/// the largest first.
+std::vector<double> by_drive(const std::vector<float>& x, const std::vector<std::uint32_t>& seeds, Elements block,
+                             Elements rotated) {
+  const auto sign = [&](Elements i) {
+    return (hashed(seeds[i / block] ^ hashed(static_cast<std::uint32_t>(i))) & 1) == 1 ? -1.0 : 1.0;
+  };
+  const auto turned = [&](const std::vector<double>& from) {
+    std::vector<double> to(from.size(), 0.0);
+    for (Elements begin = 0, size = 0; begin < from.size(); begin += size) {
+      size = std::bit_floor(std::min(rotated, from.size() - begin));
+      for (Elements i = 0; i < size; ++i) {
+        for (Elements j = 0; j < size; ++j)
+          to[begin + i] += std::popcount(i & j) % 2 == 0 ? from[begin + j] : -from[begin + j];
+        to[begin + i] /= std::sqrt(static_cast<double>(size));
+      }
+    }
+    return to;
+  };
+  std::vector<double> y(x.size());
+  for (Elements i = 0; i < x.size(); ++i) y[i] = sign(i) * x[i];
+  y = turned(y);
+  for (Elements begin = 0; begin < x.size(); begin += block) {
+    const Elements end = std::min(begin + block, x.size());
+    double sum = 0;
+    for (Elements i = begin; i < end; ++i) sum += std::fabs(y[i]);
+    for (Elements i = begin; i < end; ++i) y[i] = std::copysign(sum / static_cast<double>(end - begin), y[i]);
+  }
+  y = turned(y);
+  for (Elements i = 0; i < x.size(); ++i) y[i] *= sign(i);
+  return y;
 }
 
 }  // namespace
@@ -75,6 +119,55 @@ TEST_CASE("rht4: without the flipped signs a constant gradient would be a single
   const std::string plain = changed(source_of("rht4"), "mixed(place) & 1", "0");
   CHECK(relative_error(constant, round_trip(*from_text("rht4", plain).codec, constant)) < 1e-12);
   CHECK(error_of("rht4", constant) > 1e-4);
+}
+
+TEST_CASE("drive: it decodes to the signs of what is turned, as the mean magnitude, turned back") {
+  for (const double block : {128, 384}) {
+    const Written written = from_source("drive", {{"block", block}});
+    for (const Elements n : {1, 2, 5, 64, 127, 128, 129, 300, 512}) {
+      for (const std::vector<float>& x : {gaussian(n, 3), heavy_tailed(n)}) {
+        INFO("block " << block << ", n " << n);
+        const Coded coded = encode(*written.codec, x, {}, {1, 2, 3, 0});
+        const std::vector<double> wanted =
+            by_drive(x, integers_in(written, coded, "seed", n), static_cast<Elements>(block), 128);
+        const std::vector<float> decoded = decode(*written.codec, coded, n);
+        double worst = 0, top = 0;
+        for (Elements i = 0; i < n; ++i) {
+          worst = std::max(worst, std::fabs(decoded[i] - wanted[i]));
+          top = std::max(top, std::fabs(wanted[i]));
+        }
+        CHECK(worst <= 1e-5 * top);
+      }
+    }
+  }
+}
+
+TEST_CASE("drive: its error is 1 - 2 / pi, whatever the distribution, where onebit's is not") {
+  const Elements n = 1 << 16;
+  const double theory = 1 - 2 / M_PI;
+  CHECK(error_of("drive", gaussian(n, 1)) == Approx(theory).epsilon(0.02));
+  CHECK(error_of("drive", laplace(n, 2)) == Approx(theory).epsilon(0.03));  // few large ones turn into equal ones
+  CHECK(error_of("drive", std::vector<float>(n, 1.0f)) == Approx(theory).epsilon(0.02));
+  CHECK(error_of("onebit", laplace(n, 2), {{"block", 128}}) > 1.25 * theory);
+  const std::vector<float> heavy = heavy_tailed(n);
+  CHECK(error_of("drive", heavy) < 1.02 * theory);
+  CHECK(error_of("onebit", heavy, {{"block", 128}}) > 1.25 * theory);
+  std::vector<float> alone(128, 0.0f);
+  alone[77] = -3;
+  CHECK(error_of("drive", alone) < 1e-10);
+}
+
+TEST_CASE(
+    "drive: each block and each step has signs of its own, so what one rotation suits badly the next one does not") {
+  const Elements n = 1 << 12;
+  const Written written = from_source("drive");
+  const std::vector<float> x = gaussian(n, 1);
+  const auto seeds = [&](std::uint32_t step) {
+    return integers_in(written, encode(*written.codec, x, {}, {1, 2, step, 0}), "seed", n);
+  };
+  CHECK(seeds(1) != seeds(2));
+  const std::vector<std::uint32_t> first = seeds(1);
+  CHECK(std::set<std::uint32_t>(first.begin(), first.end()).size() > 16);  // of 32 out of 256
 }
 
 TEST_CASE("twobit: what it decodes to is what tbq decodes to, and so is what it keeps") {

@@ -138,6 +138,7 @@ Written for_training(const std::string& name) {
   static const std::map<std::string, Parameters> kTable = {{"dgc", {{"ratio", 0.1}, {"momentum", 0}}},
                                                            {"ef21", {{"ratio", 0.3}}},
                                                            {"randomk", {{"ratio", 0.1}, {"run", 4}}},
+                                                           {"subsampling", {{"ratio", 0.6}, {"run", 4}}},
                                                            {"tbq", {{"tau", 4}}},
                                                            {"threshold", {{"tau", 0.1}}},
                                                            {"twobit", {{"tau", 4}}}};
@@ -202,7 +203,9 @@ TEST_CASE("training: the loss of a logistic regression is within a hundredth of 
     CHECK(late < 1.01 * dense);
     // DIANA's results are sums of differences: without its shifts they are another method, not a worse one.
     if (!keeps_something(written) || !is_coarse(*written.codec) || name == "diana") continue;
-    CHECK(trained(problem, written.codec.get(), Forgets::kAll) > 1.2 * dense);
+    // Of drive what is lost is another part of the gradient in each step, and lloyd2 loses little.
+    const double worse = name == "drive" || name == "lloyd2" ? 1.05 : 1.2;
+    CHECK(trained(problem, written.codec.get(), Forgets::kAll) > worse * dense);
     ++controls;
   }
   CHECK(controls > 12);

@@ -161,6 +161,7 @@ TEST_CASE("cuda text: who sends places and what is there keeps the residual in t
                                     {"threshold", true},
                                     {"mstopk", true},
                                     {"stc", false},
+                                    {"topk_lloyd", false},
                                     {"randomk", false},
                                     {"dgc", false}}) {
     INFO(name);
@@ -203,6 +204,7 @@ TEST_CASE("cuda text: one launch for each function of a program that needs the w
   const std::pair<const char*, const char*> all[] = {{"adacomp", "encode 5, decode 2"},
                                                      {"dgc", "encode 6, merge 5, decode 2"},
                                                      {"diana", "encode 1, merge 1, decode 1, result 1"},
+                                                     {"drive", "encode 2, decode 1"},
                                                      {"ecqsgd", "encode 1, decode 1"},
                                                      {"ef21", "encode 5, merge 5, decode 2, result 1"},
                                                      {"graddrop", "encode 9, decode 2"},
@@ -210,9 +212,11 @@ TEST_CASE("cuda text: one launch for each function of a program that needs the w
                                                      {"randomk", "encode 2, decode 2"},
                                                      {"sbc", "encode 6, decode 2"},
                                                      {"stc", "encode 6, decode 2"},
+                                                     {"subsampling", "encode 2, decode 2, result 1"},
                                                      {"terngrad", "encode 2, decode 1"},
                                                      {"threshold", "encode 5, decode 2"},
-                                                     {"topk", "encode 5, decode 2"}};
+                                                     {"topk", "encode 5, decode 2"},
+                                                     {"topk_lloyd", "encode 16, decode 2"}};
   for (const auto& [name, stages] : all) {
     const Result<CudaWhole> made = whole_from(std::string(name) + ".cll", source_of(name));
     REQUIRE(made.status().text() == "OK");

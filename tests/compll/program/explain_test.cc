@@ -39,8 +39,10 @@ std::map<std::string, Counts> counts_of(const std::string& name) {
 }  // namespace
 
 TEST_CASE("explain: codecs of blocks go through memory once, and move no byte more than they must") {
-  for (const char* name : {"bf16", "fp16", "int8", "int4", "int2", "onebit", "efsign", "signsgd", "tbq", "twobit",
-                           "minmax", "qsgd", "natural", "fp8_e4m3", "fp8_e5m2", "mxfp4", "rht4"}) {
+  for (const char* name :
+       {"bf16",   "fp16",   "int8", "int4",    "int2",     "onebit",   "efsign", "signsgd", "tbq",
+        "twobit", "minmax", "qsgd", "natural", "fp8_e4m3", "fp8_e5m2", "mxfp4",  "rht4",    "natural_dithering",
+        "nf4",    "lloyd2", "drive"}) {
     const auto counts = counts_of(name);
     CHECK(counts.size() == 4);
     for (const auto& [function, each] : counts) {
@@ -57,7 +59,7 @@ TEST_CASE("explain: statistics of the tensor take a pass, selection one where it
   CHECK(terngrad.at("encode").bytes == Approx(8.25));
   CHECK(terngrad.at("encode").least == Approx(8.25));
   CHECK(terngrad.at("decode").passes == 1);
-  for (const char* name : {"topk", "mstopk", "stc", "sbc", "threshold", "randomk"}) {
+  for (const char* name : {"topk", "mstopk", "stc", "sbc", "threshold", "randomk", "topk_lloyd"}) {
     INFO(name);
     const auto counts = counts_of(name);
     CHECK(counts.at("encode with feedback").passes == 1);

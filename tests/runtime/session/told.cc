@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -123,6 +124,70 @@ Told largest_signs(double ratio) {
   };
 }
 
+/// Sends signs and one of two means: of what is below an edge, or of the rest. The edge is the mean of all at first,
+/// and then four times the middle between both means.
+Told largest_means(double ratio) {
+  return [=](const Vector& x) {
+    const std::vector<std::size_t> places = largest(x, ratio);
+    double edge = 0, mean[2] = {0, 0};
+    for (const std::size_t i : places) edge += std::fabs(x[i]) / static_cast<double>(places.size());
+    for (int step = 0; step < 5; ++step) {
+      if (step > 0) edge = (mean[0] + mean[1]) / 2;
+      double sum[2] = {0, 0}, count[2] = {0, 0};
+      for (const std::size_t i : places) {
+        const bool larger = std::fabs(x[i]) > edge;
+        sum[larger] += std::fabs(x[i]), count[larger] += 1;
+      }
+      for (const int side : {0, 1}) mean[side] = count[side] > 0 ? sum[side] / count[side] : edge;
+    }
+    Vector told(x.size(), 0.0);
+    for (const std::size_t i : places) told[i] = std::copysign(mean[std::fabs(x[i]) > edge], x[i]);
+    return told;
+  };
+}
+
+/// The nearest of the published levels of 4-bit NormalFloat, times a block's largest magnitude.
+Vector normal_float(Vector x) {
+  const double levels[] = {-1,
+                           -0.6961928009986877,
+                           -0.5250730514526367,
+                           -0.39491748809814453,
+                           -0.28444138169288635,
+                           -0.18477343022823334,
+                           -0.09105003625154495,
+                           0,
+                           0.07958029955625534,
+                           0.16093020141124725,
+                           0.24611230194568634,
+                           0.33791524171829224,
+                           0.44070982933044434,
+                           0.5626170039176941,
+                           0.7229568362236023,
+                           1};
+  each_block(x.size(), 64, [&](std::size_t begin, std::size_t end) {
+    const double top = top_of(x, begin, end);
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto nearer = [&](double a, double b) { return std::fabs(x[i] - a * top) < std::fabs(x[i] - b * top); };
+      x[i] = *std::min_element(std::begin(levels), std::end(levels), nearer) * top;
+    }
+  });
+  return x;
+}
+
+/// The least mean square levels of a unit Gaussian, 0.4528 and from 0.9816 deviations on 1.5104, times what they fit
+/// a block's elements with best.
+Vector four_levels(Vector x) {
+  each_block(x.size(), 64, [&](std::size_t begin, std::size_t end) {
+    double squares = 0, along = 0, norm = 0;
+    for (std::size_t i = begin; i < end; ++i) squares += x[i] * x[i];
+    const double edge = 0.9816 * std::sqrt(squares / static_cast<double>(end - begin));
+    const auto level = [&](double value) { return std::fabs(value) > edge ? 1.5104 : 0.4528; };
+    for (std::size_t i = begin; i < end; ++i) along += std::fabs(x[i]) * level(x[i]), norm += level(x[i]) * level(x[i]);
+    for (std::size_t i = begin; i < end; ++i) x[i] = std::copysign(level(x[i]) * along / norm, x[i]);
+  });
+  return x;
+}
+
 Vector same(const Vector& x) { return x; }
 
 std::string with(const std::string& name, const std::string& parameter, const std::string& value) {
@@ -147,7 +212,10 @@ std::vector<ToldCodec> told_codecs() {
           {named("signsgd"), signs, false, true, 2},
           {with("tbq", "tau", "0.75"), threshold_values(0.75), true, false, 1},
           {with("topk", "ratio", "0.05"), largest_values(0.05), true, false, 2},
-          {with("stc", "ratio", "0.05"), largest_signs(0.05), true, false, 2}};
+          {with("stc", "ratio", "0.05"), largest_signs(0.05), true, false, 2},
+          {with("topk_lloyd", "ratio", "0.05"), largest_means(0.05), true, false, 2},
+          {named("nf4"), normal_float, true, false, 0.31},
+          {named("lloyd2"), four_levels, true, false, 2}};
 }
 
 }  // namespace casync::test
