@@ -51,6 +51,9 @@ if(TARGET casync_ucx)
   set_property(TARGET casync_ucx APPEND PROPERTY INSTALL_RPATH ${ucx_libraries})
 endif()
 
+# What NVRTC runs in: see compll/cuda/kernel_compiler.h.
+install(TARGETS casync_compile_kernels RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/casync)
+
 if(TARGET casync_tool)
   set_target_properties(casync_tool PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS casync_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

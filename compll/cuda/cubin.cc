@@ -4,11 +4,10 @@
 #include <filesystem>
 #include <future>
 #include <mutex>
-#include <sstream>
 #include <vector>
 
 #include "base/log.h"
-#include "compll/cuda/nvrtc.h"
+#include "compll/cuda/kernel_compiler.h"
 #include "compll/load/cache.h"
 #include "compll/load/digest.h"
 #include "compll/load/headers.h"
@@ -18,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kShownLines = 12;
 constexpr const char* kEnding = ".cubin";
 
 /// Writes an entry to the folder: all of it, or nothing.
@@ -31,13 +29,6 @@ Status keep(const fs::path& folder, const std::string& digest, const std::string
   if (status && error) status = unavailable(file.string() + ": " + error.message());
   if (!status) fs::remove(file, error);
   return status;
-}
-
-std::string first_lines(const std::string& text) {
-  std::istringstream stream(text);
-  std::string lines, line;
-  for (int i = 0; i < kShownLines && std::getline(stream, line); ++i) lines += "\n  " + line;
-  return lines;
 }
 
 /// Writes a refused text to the cache's folder so that a person can look at it; the next try replaces it.
@@ -58,7 +49,7 @@ void warn_once(const Status& status) {
 
 /// The inputs that all kernels of a text share.
 struct Making {
-  const Nvrtc& nvrtc;
+  const KernelCompiler& compiler;
   const Headers& headers;
   const Result<fs::path>& folder;  ///< the cache's folder
   const std::string& text;
@@ -70,33 +61,24 @@ struct Made {
   bool built = false;
 };
 
-std::string compiler_of(const Nvrtc& nvrtc) { return "NVRTC " + nvrtc.version(); }
-
 Result<Made> made(const Making& making, const std::string& kernel) {
-  const Nvrtc& nvrtc = making.nvrtc;
   // --fmad: docs/language.md promises that nothing is contracted.
   // Generic lambdas cannot be marked as device code in any other way.
-  std::vector<std::string> options = {"--gpu-architecture=" + making.architecture,
-                                      "--std=c++20",
-                                      "--fmad=false",
-                                      "--device-as-default-execution-space",
-                                      "--define-macro=COMPLL_HAS_ALL=0",
-                                      "--define-macro=COMPLL_HAS_" + kernel + "=1"};
+  std::vector<std::string> options = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space",
+                                      "--define-macro=COMPLL_HAS_ALL=0", "--define-macro=COMPLL_HAS_" + kernel + "=1"};
   // Takes a third less time: the text itself says what to inline and unroll. Not every NVRTC 12 knows the option.
-  if (!nvrtc.version().starts_with("12.")) options.emplace_back("--Ofast-compile=min");
+  if (making.compiler.has_fast_compile()) options.emplace_back("--Ofast-compile=min");
   DigestWriter digest;
-  digest.add(making.text).add(making.headers.digest).add(nvrtc.version());
+  digest.add(making.text).add(making.architecture).add(making.headers.digest).add(making.compiler.name());
   for (const std::string& option : options) digest.add(option);
   const std::string name = digest.text();
   if (making.folder) {
     if (auto code = read_entry(entry_path(*making.folder, name, kEnding), name)) return Made{*code, false};
   }
   options.push_back("--include-path=" + making.headers.folder);
-  Result<std::string> code = nvrtc.compiled(making.text, options);
+  Result<std::string> code = making.compiler.compiled(making.text, kernel, making.architecture, options);
   if (!code) {
-    return Status(code.status().code(), compiler_of(nvrtc) + " refuses what was generated for " + making.architecture +
-                                            first_lines(code.status().message()) +
-                                            kept_text(making.folder, name, making.text));
+    return Status(code.status().code(), code.status().message() + kept_text(making.folder, name, making.text));
   }
   const Status kept = making.folder ? keep(*making.folder, name, *code) : making.folder.status();
   if (!kept) warn_once(kept);
@@ -106,19 +88,19 @@ Result<Made> made(const Making& making, const std::string& kernel) {
 }  // namespace
 
 Result<Cubin> cubin_of(const std::string& text, std::span<const std::string> kernels, const std::string& architecture) {
-  const Result<const Nvrtc*> nvrtc = Nvrtc::find();
-  if (!nvrtc) return nvrtc.status();
+  const Result<const KernelCompiler*> compiler = KernelCompiler::find();
+  if (!compiler) return compiler.status();
   const Result<Headers> headers = find_cuda_headers();
   if (!headers) return headers.status();
   const Result<fs::path> folder = cache_folder();
-  const Making making{**nvrtc, *headers, folder, text, architecture};
+  const Making making{**compiler, *headers, folder, text, architecture};
   std::vector<std::future<Result<Made>>> all;
   for (const std::string& kernel : kernels) {
     // No launch policy: without a free thread the calling one compiles.
     all.push_back(std::async([&] { return made(making, kernel); }));
   }
   Cubin cubin;
-  cubin.compiler = compiler_of(**nvrtc);
+  cubin.compiler = (*compiler)->name();
   Status status = Status::ok();
   for (std::future<Result<Made>>& each : all) {
     Result<Made> one = each.get();

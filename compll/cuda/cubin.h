@@ -18,7 +18,7 @@ struct Cubin {
 
 /// Machine code of these kernels of a text (codegen/cuda_codec.h) for one architecture, `sm_90`: compiled, all at the
 /// same time, or read from the cache of compiled codecs. Compiles each time if the cache is not usable. Unavailable: no
-/// NVRTC, no headers. CompileError: NVRTC refuses one; has its first lines, and the path of the text.
+/// NVRTC, no headers. Errors of a kernel are those of KernelCompiler::compiled, with the path of the text.
 Result<Cubin> cubin_of(const std::string& text, std::span<const std::string> kernels, const std::string& architecture);
 
 }  // namespace casync::compll

@@ -31,7 +31,8 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
 /// The folders that a loader does not search by itself: Python's packages, and toolkits.
 std::vector<fs::path> places() {
   std::vector<fs::path> packages, all;
-  for (const fs::path& own : own_folders()) packages.push_back((own / "../..").lexically_normal());  // casync/bin, /lib
+  for (const fs::path& own : own_folders())
+    packages.push_back((own / "../../..").lexically_normal());  // casync/lib/casync
   if (const auto environment = foreign_env_text("VIRTUAL_ENV")) {
     for (const fs::path& python : folders_in(fs::path(*environment) / "lib")) {
       packages.push_back(python / "site-packages");

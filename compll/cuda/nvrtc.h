@@ -9,7 +9,8 @@
 
 namespace casync::compll {
 
-/// NVIDIA's compiler as a library, loaded at the first use, until the process ends.
+/// NVIDIA's compiler as a library, loaded at the first use, until the process ends. It has crashed and may hang, so
+/// only `compile_kernels` loads it.
 class Nvrtc {
  public:
   /// Finds it: $CASYNC_NVRTC; else the loader's own; else in the Python packages next to ours or of $VIRTUAL_ENV, and

@@ -3,18 +3,24 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <utility>
+#include <vector>
 
-#include "base/env.h"
 #include "base/log.h"
 #include "compll/load/cache.h"
+#include "compll/load/compile_limit.h"
 #include "compll/load/digest.h"
+#include "compll/load/elf_file.h"
+#include "compll/load/file_text.h"
 #include "compll/load/headers.h"
 #include "compll/load/run_program.h"
 #include "compll/load/system_compiler.h"
@@ -25,8 +31,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kCompileSeconds = 120;
-constexpr int kShownLines = 12;
+constexpr Bytes kMostObject = 64_MiB;
+// Words of a compiler's driver when a signal ended the compiler proper: g++, clang++.
+constexpr const char* kCrashWords[] = {"signal terminated program", "internal compiler error",
+                                       "unable to execute command"};
 
 /// The inputs of one text's compilation, and the name of the result.
 struct Compilation {
@@ -34,7 +42,7 @@ struct Compilation {
   SystemCompiler compiler;
   std::vector<std::string> flags;
   Headers headers;
-  double seconds = kCompileSeconds;
+  double seconds;
   std::string digest;
 };
 
@@ -43,51 +51,67 @@ Result<Compilation> compilation_of(const CodecText& codec) {
   if (!compiler) return compiler.status();
   Result<Headers> headers = find_headers();
   if (!headers) return headers.status();
-  const Result<std::optional<double>> seconds = env_number("CASYNC_COMPILE_SEC");
+  const Result<double> seconds = compile_seconds();
   if (!seconds) return seconds.status();
   DigestWriter digest;
   digest.add(codec.text).add(codec.function).add(compiler->identity).add(headers->digest);
   digest.add(std::to_string(kGeneratedVersion));
   const std::vector<std::string> flags = compiler_flags();
   for (const std::string& flag : flags) digest.add(flag);
-  return Compilation{codec, *compiler, flags, *headers, seconds->value_or(kCompileSeconds), digest.text()};
-}
-
-std::string first_lines(const std::string& text) {
-  std::istringstream stream(text);
-  std::string lines;
-  std::string line;
-  for (int i = 0; i < kShownLines && std::getline(stream, line); ++i) lines += "\n  " + line;
-  return lines;
+  return Compilation{codec, *compiler, flags, *headers, *seconds, digest.text()};
 }
 
 /// The path at which a text that could not be compiled stays for inspection: the next try replaces it.
 fs::path kept_text(const Compilation& with, const fs::path& folder) { return folder / (with.digest + ".cc"); }
+
+bool crashed(const ProgramEnd& end) {
+  const auto says = [&](const char* words) { return end.said.find(words) != std::string::npos; };
+  return !end.too_late &&
+         (end.signal != 0 || (end.exit_code != 0 && std::any_of(std::begin(kCrashWords), std::end(kCrashWords), says)));
+}
+
+/// Runs the compiler, and once more after a crash: where its memory lies may be the reason.
+Result<ProgramEnd> run_twice(const std::vector<std::string>& command, double seconds) {
+  Result<ProgramEnd> end = run_program(command, seconds);
+  return end && crashed(*end) ? run_program(command, seconds) : std::move(end);
+}
+
+/// Returns what is wrong with how the compiler ended or with what it made.
+Status verdict(const Compilation& with, const ProgramEnd& end, const fs::path& object) {
+  const std::string compiler = with.compiler.command.front();
+  if (end.too_late) {
+    std::ostringstream text;
+    text << compiler << " was not ready after " << with.seconds << " s (CASYNC_COMPILE_SEC) and was ended";
+    return timeout_error(text.str() + first_lines(end.said));
+  }
+  if (end.exit_code != 0) {
+    const char* often = crashed(end) ? ", twice" : "";
+    return compile_error(compiler + " " + text_of(end) + often + " on what was generated" + first_lines(end.said));
+  }
+  const Result<std::string> made = file_text(object, kMostObject);
+  const Status whole = made ? check_elf(*made, own_machine()) : made.status();
+  if (whole) return whole;
+  return compile_error(compiler + " ended well, but what it made cannot be loaded: " + whole.message() +
+                       first_lines(end.said));
+}
 
 /// Compiles `source` into `object`.
 Status run_compiler(const Compilation& with, const fs::path& source, const fs::path& object) {
   std::vector<std::string> command = with.compiler.command;
   command.insert(command.end(), with.flags.begin(), with.flags.end());
   command.insert(command.end(), {"-I" + with.headers.folder, source.string(), "-o", object.string()});
-  const Result<ProgramEnd> end = run_program(command, with.seconds);
+  const Result<ProgramEnd> end = run_twice(command, with.seconds);
   if (!end) return compile_error(end.status().message());
-  std::error_code error;
-  if (!end->too_late && end->exit_code == 0 && fs::exists(object, error)) return Status::ok();
+  const Status status = verdict(with, *end, object);
+  if (status) return status;
   // The disc's fault, and not the text's.
   if (is_full(source.parent_path()) || end->said.find(std::strerror(ENOSPC)) != std::string::npos) {
     return unavailable(source.parent_path().string() + ": there is no room for what is compiled");
   }
   const fs::path kept = kept_text(with, source.parent_path());
+  std::error_code error;
   fs::rename(source, kept, error);
-  const std::string compiler = with.compiler.command.front(), place = "\n  the text is " + kept.string();
-  if (end->too_late) {
-    std::ostringstream text;
-    text << compiler << " was not ready after " << with.seconds << " s (CASYNC_COMPILE_SEC) and was ended"
-         << first_lines(end->said) << place;
-    return timeout_error(text.str());
-  }
-  return compile_error(compiler + " ended with " + std::to_string(end->exit_code) + " on what was generated" +
-                       first_lines(end->said) + place);
+  return Status(status.code(), status.message() + "\n  the text is " + kept.string());
 }
 
 /// Puts the entry into `folder`. Unavailable: the folder cannot be written.

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <sstream>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -22,6 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostSaid = 65536;
+constexpr int kShownLines = 12;
 constexpr int kLookEveryMs = 2;  // small compared with a compiler's time, and costs next to nothing
 
 /// The surroundings of the program: no files, no blocked signals, a process group of its own, by which it is ended.
@@ -68,11 +70,14 @@ void read_some(int fd, std::string& said) {
 }
 
 /// Returns true if the program has ended. Another handler may have taken its exit code: then its output has to tell.
-bool has_ended(pid_t pid, int& exit_code) {
+bool has_ended(pid_t pid, ProgramEnd& end) {
   int status = 0;
   const pid_t found = ::waitpid(pid, &status, WNOHANG);
   if (found == 0 || (found < 0 && errno == EINTR)) return false;
-  if (found == pid) exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (found == pid) {
+    end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + end.signal;
+  }
   return true;
 }
 
@@ -94,7 +99,7 @@ Result<ProgramEnd> run_program(std::span<const std::string> command, double seco
   ProgramEnd end;
   const auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   // Does not wait until the pipe is closed: a server that a compiler's wrapper leaves running keeps it open.
-  while (!has_ended(pid, end.exit_code)) {
+  while (!has_ended(pid, end)) {
     pollfd wait{said.get(), POLLIN, 0};
     ::poll(&wait, 1, kLookEveryMs);
     read_some(said.get(), end.said);
@@ -103,9 +108,22 @@ Result<ProgramEnd> run_program(std::span<const std::string> command, double seco
     if (end.too_late || Clock::now() < limit) continue;
     end.too_late = true;
     ::kill(-pid, SIGKILL);
+    ::kill(pid, SIGKILL);  // should it have left its group
   }
   read_some(said.get(), end.said);
   return end;
+}
+
+std::string text_of(const ProgramEnd& end) {
+  if (end.signal == 0) return "ended with " + std::to_string(end.exit_code);
+  return "was ended by signal " + std::to_string(end.signal) + " (" + ::strsignal(end.signal) + ")";
+}
+
+std::string first_lines(const std::string& text) {
+  std::istringstream stream(text);
+  std::string lines, line;
+  for (int i = 0; i < kShownLines && std::getline(stream, line); ++i) lines += "\n  " + line;
+  return lines;
 }
 
 }  // namespace casync::compll

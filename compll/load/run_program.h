@@ -11,6 +11,7 @@ namespace casync::compll {
 /// The end of a program.
 struct ProgramEnd {
   int exit_code = 0;      ///< 128 and the signal if one ended it
+  int signal = 0;         ///< that signal, or 0
   bool too_late = false;  ///< it was killed, with its children
   std::string said;       ///< its stderr, the first 64 KiB
 };
@@ -18,5 +19,11 @@ struct ProgramEnd {
 /// Runs `command`, whose first word is a path, without a shell: no input, stdout discarded. It is killed after
 /// so many seconds. Unavailable: it cannot be started; says why.
 Result<ProgramEnd> run_program(std::span<const std::string> command, double seconds);
+
+/// Says how it ended, for a message: `ended with 1`, `was ended by signal 11 (Segmentation fault)`.
+std::string text_of(const ProgramEnd& end);
+
+/// The first twelve lines of such a text, indented, each after a line's end.
+std::string first_lines(const std::string& text);
 
 }  // namespace casync::compll

@@ -21,7 +21,11 @@ message("${output}")
 run(${CMAKE_COMMAND} -E env CASYNC_CACHE_DIR=${WORK_DIR}/cache --unset=CASYNC_INCLUDE_DIR
   ${WORK_DIR}/moved/bin/casync codec info ${EXAMPLE_CODEC})
 
-# So would its kernels be.
+# So would its kernels be, and what NVRTC runs in finds nothing missing: it ends with a code of its own.
+execute_process(COMMAND ${WORK_DIR}/moved/${LIBDIR}/casync/compile_kernels RESULT_VARIABLE code ERROR_QUIET)
+if(NOT code EQUAL 43)
+  message(FATAL_ERROR "compile_kernels without arguments ended with ${code}, expected 43")
+endif()
 file(GLOB sources RELATIVE ${BUILD_DIR}/lib/casync/include ${BUILD_DIR}/lib/casync/include/compll/ops/cuda/*)
 foreach(file IN LISTS sources)
   if(NOT EXISTS ${WORK_DIR}/moved/${LIBDIR}/casync/include/${file})

@@ -68,6 +68,7 @@ def test_it_carries_every_part_and_the_licences_of_all(wheel):
         "casync/lib/libcasync.so", "casync/lib/libcasync_planio.so", "casync/lib/libprotobuf.so.32",
         "casync/lib/libcasync_ucx.so", "casync/lib/libucp.so.0", "casync/lib/libuct.so.0", "casync/lib/libucs.so.0",
         "casync/lib/libucm.so.0", "casync/lib/ucx/libuct_cma.so.0", "casync/bin/casync", "casync/torch/__init__.py",
+        "casync/lib/casync/compile_kernels",
         "casync/lib/casync/include/compll/ops/generated.h", "casync/lib/casync/include/hwy/highway.h",
         "casync/sources/plugins/tensorflow/ops.cc", "casync/sources/plugins/mxnet/engine.cc",
         "casync/sources/plugins/native/flights.cc", "casync/sources/plugins/native/flights.h",
@@ -86,7 +87,8 @@ def test_it_fits_every_python(wheel):
 
 def test_its_libraries_need_nothing_of_this_tree(venv):
     package = next(venv.glob("lib/python*/site-packages/casync"))
-    files = [*package.glob("lib/*.so*"), *package.glob("lib/ucx/*.so*"), package / "bin/casync"]
+    files = [*package.glob("lib/*.so*"), *package.glob("lib/ucx/*.so*"), package / "bin/casync",
+             package / "lib/casync/compile_kernels"]  # fmt: skip
     assert len(files) > 8
     for file in files:
         text = run("ldd", file, cwd="/")

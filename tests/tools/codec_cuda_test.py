@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`casync codec check` on a GPU as its users meet it: with NVIDIA's NVRTC, and a driver whose device is this host.
 
-usage: codec_cuda_test.py CASYNC FOLDER   with the emulated libcuda.so.1; exit code 77: there is no NVRTC
+usage: codec_cuda_test.py CASYNC FOLDER FAKE   with the emulated libcuda.so.1, and a library in NVRTC's place that
+misbehaves; exit code 77: there is no NVRTC
 """
 import json
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 from command import casync, claim, ends_with, run_all, temporary_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-DRIVER = sys.argv[2]
+DRIVER, FAKE = sys.argv[2:4]
 NVRTC = next(Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/lib/libnvrtc.so.1[23]"), None)
 INT4 = ROOT / "compll/codecs/int4.cll"
 
@@ -87,6 +88,17 @@ def test_kernels_that_are_refused_are_an_error():
         result = check("--device", "cuda", CASYNC_INCLUDE_DIR=str(include))
         ends_with(3, result, "broken headers")
         for word in (str(INT4), "refuses what was generated for sm_90", "these headers are broken", "the text is "):
+            claim(word in result.stderr, f"it says {word}", result.stderr)
+
+
+def test_an_nvrtc_that_crashes_or_hangs_is_an_error_that_names_the_codec():
+    crash, sizes = "was ended by signal 11 (Segmentation fault), twice", "casync_int4_"
+    for wish, code, words in (("early crash", 3, [crash]), ("crash", 3, [crash, sizes]),
+                              ("nonsense", 3, ["made what is no such kernel", sizes]),
+                              ("hang", 4, ["was not ready after 0.5 s", sizes])):  # fmt: skip
+        result = check("--device", "cuda", CASYNC_NVRTC=FAKE, FAKE_NVRTC=wish, CASYNC_COMPILE_SEC="0.5")
+        ends_with(code, result, wish)
+        for word in (f"{INT4}: ", *words):
             claim(word in result.stderr, f"it says {word}", result.stderr)
 
 

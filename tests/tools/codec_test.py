@@ -165,8 +165,42 @@ def test_a_broken_compiler_is_named_with_what_it_said():
 
         garbage = place.compiler("garbage", 'while [ $# -gt 1 ]; do shift; done\necho garbage > "$1"')
         result = place.info(**garbage)
-        ends_with(1, result, "a compiler that makes garbage")
-        claim("codec" in result.stderr and result.stdout == "", "it is said", result.stderr)
+        ends_with(3, result, "a compiler that makes garbage")
+        for word in (str(place.file), garbage["CXX"], "ended well, but what it made cannot be loaded", "the text is "):
+            claim(word in result.stderr, f"it says {word}", result.stderr)
+        claim("warning" not in result.stderr, "it is no fault of the cache", result.stderr)
+
+        # To load it would end the process: what is to be mapped is not there.
+        cut = place.compiler("cut", f'{os.environ.get("CXX", "c++")} "$@" -O0 || exit 1\n'
+                                    'while [ $# -gt 1 ]; do shift; done\ntruncate -s 9000 "$1"')
+        result = place.info(**cut)
+        ends_with(3, result, "a compiler that makes half a file")
+        claim("what it made cannot be loaded: it is cut off after" in result.stderr, "it is said", result.stderr)
+
+        nothing = place.compiler("nothing", "exit 0")
+        result = place.info(**nothing)
+        ends_with(3, result, "a compiler that makes nothing")
+        claim("no such file" in result.stderr, "it is said", result.stderr)
+
+
+def test_a_compiler_that_crashes_is_tried_again_once():
+    with Place() as place:
+        crash = f"echo tried >> {place.path}/tries\necho \"I crash\" >&2\nkill -11 $$"
+        crashing = place.compiler("crashing", crash)
+        result = place.info(**crashing)
+        ends_with(3, result, "a compiler that crashes")
+        for word in (str(place.file), crashing["CXX"], "was ended by signal 11 (Segmentation fault), twice", "I crash"):
+            claim(word in result.stderr, f"it says {word}", result.stderr)
+        claim((place.path / "tries").read_text() == "tried\n" * 2, "it was tried twice")
+
+        # As g++ says it when a signal ends its cc1plus.
+        words = "g++: fatal error: Killed signal terminated program cc1plus"
+        for name, end in (("once", "kill -9 $$"), ("once_inside", f'echo "{words}" >&2; exit 1')):
+            once = place.compiler(name, f'[ -e {place.path}/{name}.mark ] || {{ touch {place.path}/{name}.mark; {end}; }}\n'
+                                        f'exec {place.path}/counting "$@"')
+            place.file.write_text(place.file.read_text() + f"// {name}\n")
+            ends_with(0, place.info(**once), "a compiler that crashes once")
+        claim(place.calls() == 2, "the second try made it", place.calls())
 
 
 def test_a_compiler_that_hangs_is_ended():

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "compll/codegen/cuda_codec.h"
-#include "compll/cuda/nvrtc.h"
+#include "compll/cuda/kernel_compiler.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/support/programs.h"
 #include "tests/environment/scoped_variable.h"
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 class Cache {
  public:
   Cache() : variable_("CASYNC_CACHE_DIR", (folder_.path() + "/cache").c_str()) {
-    const Status found = Nvrtc::find().status();
+    const Status found = KernelCompiler::find().status();
     if (found) return;
     std::printf("skipped: %s\n", found.message().c_str());
     std::exit(77);

@@ -21,6 +21,10 @@ TEST_CASE("run_program: the exit code, the signal and what was written to stderr
   CHECK(run("exit 0").exit_code == 0);
   CHECK(run("exit 7").exit_code == 7);
   CHECK(run("kill -9 $$").exit_code == 128 + 9);
+  CHECK(run("kill -9 $$").signal == 9);
+  CHECK(run("exit 137").signal == 0);
+  CHECK(text_of(run("kill -11 $$")) == "was ended by signal 11 (Segmentation fault)");
+  CHECK(text_of(run("exit 7")) == "ended with 7");
   const ProgramEnd end = run("echo out; echo one >&2; echo two >&2; exit 1");
   CHECK(end.said == "one\ntwo\n");
   CHECK_FALSE(end.too_late);

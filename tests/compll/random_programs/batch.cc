@@ -17,6 +17,8 @@ namespace casync::compll::test {
 namespace {
 
 constexpr double kSeconds = 1800;
+// Without optimization it saves a seventh of the time if programs share the functions that they call.
+constexpr const char* kSharedFunctions = "#include <hwy/base.h>\n#undef HWY_INLINE\n#define HWY_INLINE inline\n";
 
 void replace_all(std::string& text, const std::string& before, const std::string& after) {
   for (std::size_t at = 0; (at = text.find(before, at)) != text.npos; at += after.size()) {
@@ -50,7 +52,7 @@ std::vector<std::string> flags_of(const CompilerSettings& settings) {
     std::erase_if(flags, [&](const std::string& flag) { return flag.starts_with(start); });
     flags.insert(flags.end(), by.begin(), by.end());
   };
-  if (!settings.optimized) replace("-O", {"-O1"});
+  if (!settings.optimized) replace("-O", {"-O0"});
   if (settings.instruction_set == "avx2") replace("-march=", {"-march=haswell"});
   if (settings.instruction_set == "sse4") replace("-march=", {"-march=westmere"});
   if (settings.instruction_set == "plain") {
@@ -73,6 +75,7 @@ Result<std::vector<const GeneratedCodec*>> compile_batch(const std::vector<std::
   if (!headers) return headers.status();
   const std::string source = folder + "/batch.cc", object = folder + "/batch.so";
   std::ofstream file(source);
+  if (!settings.optimized) file << kSharedFunctions;
   file << "#include \"compll/ops/generated.h\"\nnamespace casync::compll {\n";
   for (const std::string& name : names) file << visible(generated_name(name));
   file << "}\n";

@@ -12,7 +12,7 @@ namespace casync::compll::test {
 /// A way to compile generated C++: an instruction set, and how hard the compiler tries.
 struct CompilerSettings {
   std::string instruction_set;  ///< `native`, `avx2`, `sse4` or `plain`
-  bool optimized = false;       ///< by the flags that codec files are compiled with, else by -O1
+  bool optimized = false;       ///< by the flags that codec files are compiled with, else by -O0
 };
 
 /// Compiles texts of compll::cpu_text, of codecs with different names, as one translation unit into a shared object,

@@ -17,6 +17,8 @@ namespace {
 using Floats = std::vector<float>;
 using Payload = std::vector<std::byte>;
 
+constexpr Elements kLarge = 4000;  // the interpreter takes most of its time for these, so it runs one input of them
+
 bool same(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0 || (std::isnan(a) && std::isnan(b)); }
 
 std::string place_of_difference(const std::string& what, const Floats& is, const Floats& should, bool zeros_differ) {
@@ -180,6 +182,7 @@ std::string difference(const Program& program, const Codec& meaning, const Codec
     const auto first = static_cast<std::uint32_t>(seed * 2);
     const Floats smooth = n % 2 == 0 ? gaussian(n, first) : laplace(n, first), other = laplace(n, first + 1);
     for (const bool extremes : {false, true}) {
+      if (n > kLarge && extremes != (seed % 2 == 0)) continue;
       Comparison comparison(program, meaning, compiled, n, seed);
       const std::string found =
           extremes ? comparison.run(with_extremes(smooth, seed), other) : comparison.run(smooth, other);

@@ -27,8 +27,8 @@ namespace {
 
 struct Options {
   std::uint64_t seed = 1;
-  std::uint64_t count = 100, batch = 25;
-  std::uint64_t optimized = 8;  ///< one batch in so many is compiled as codec files are; 0: none
+  std::uint64_t count = 100, batch = 50;
+  std::uint64_t optimized = 16;  ///< one batch in so many is compiled as codec files are; 0: none
   std::uint64_t most = 9001;
   unsigned seconds = 900;  ///< for the comparisons of one batch
   std::vector<std::string> sets = {"native"};

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/cuda/kernel_compiler.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "base/own_folders.h"
+#include "compll/cuda/compile_kernels.h"
+#include "compll/load/cache.h"
+#include "compll/load/compile_limit.h"
+#include "compll/load/elf_file.h"
+#include "compll/load/file_text.h"
+#include "compll/load/run_program.h"
+
+namespace casync::compll {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Bytes kMostCode = 64_MiB;
+
+Result<std::string> find_program() {
+  std::string tried;
+  for (const fs::path& folder : own_folders()) {
+    for (const fs::path& place : {folder / "casync", (folder / "../lib/casync").lexically_normal()}) {
+      const std::string program = (place / kKernelCompiler).string();
+      if (::access(program.c_str(), X_OK) == 0) return program;
+      tried += (tried.empty() ? "" : ", ") + place.string();
+    }
+  }
+  return unavailable(std::string("the program ") + kKernelCompiler + " that NVRTC runs in is not in " + tried +
+                     ": install casync whole");
+}
+
+/// Returns true if it ended in none of the ways in which it ends by itself.
+bool crashed(const ProgramEnd& end) {
+  const bool told = end.exit_code == 0 || (end.exit_code >= kTextRefused && end.exit_code <= kNoResult);
+  return !end.too_late && (end.signal != 0 || !told);
+}
+
+/// One run of the program, as messages name it.
+struct Task {
+  std::string compiler;     ///< `NVRTC 13.0`
+  std::string kernel = {};  ///< empty: the question for the version
+  std::string architecture = {};
+
+  std::string subject() const { return kernel.empty() ? compiler : "kernel " + kernel + ": " + compiler; }
+};
+
+Status failure(const ProgramEnd& end, const Task& task, double seconds) {
+  const std::string subject = task.subject(), said = first_lines(end.said);
+  if (end.too_late) {
+    std::ostringstream text;
+    text << subject << " was not ready after " << seconds << " s (CASYNC_COMPILE_SEC) and was ended" << said;
+    return timeout_error(text.str());
+  }
+  switch (end.exit_code) {
+    case kTextRefused: return compile_error(subject + " refuses what was generated for " + task.architecture + said);
+    case kNotAvailable:
+      return unavailable(task.kernel.empty() ? end.said.substr(0, end.said.find_last_not_of('\n') + 1)
+                                             : subject + " makes nothing for " + task.architecture + said);
+    case kNvrtcFailed: return internal_error(subject + " failed" + said);
+    case kNoResult: return unavailable(subject + " has no room for its result" + said);
+    default: return compile_error(subject + " " + text_of(end) + ", twice" + said);
+  }
+}
+
+/// Runs `words`, again after a crash. Returns what the program wrote to `result`.
+Result<std::string> run(const std::vector<std::string>& words, const fs::path& result, const Task& task) {
+  const Result<double> seconds = compile_seconds();
+  if (!seconds) return seconds.status();
+  Result<ProgramEnd> end = run_program(words, *seconds);
+  if (end && crashed(*end)) end = run_program(words, *seconds);
+  if (!end) return end.status();
+  if (end->too_late || end->exit_code != 0) return failure(*end, task, *seconds);
+  Result<std::string> bytes = file_text(result, kMostCode);
+  return bytes ? std::move(bytes) : compile_error(task.subject() + " made nothing: " + bytes.status().message());
+}
+
+/// Checks that `code` is a GPU's, and has the kernel.
+Status check_code(const std::string& code, const std::string& kernel) {
+  const Status whole = check_elf(code, kCudaMachine);
+  if (!whole) return whole;
+  if (code.find(".text." + kernel + '\0') != std::string::npos) return Status::ok();
+  return data_loss("it has no kernel of this name");
+}
+
+bool is_version(const std::string& text) {
+  return !text.empty() && text.size() < 16 && text.find('.') != std::string::npos &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0 || c == '.'; });
+}
+
+}  // namespace
+
+Result<const KernelCompiler*> KernelCompiler::find() {
+  static const auto* const found = new Result<KernelCompiler>(start());  // outlives all other statics
+  if (!*found) return found->status();
+  return &**found;
+}
+
+Result<KernelCompiler> KernelCompiler::start() {
+  Result<std::string> program = find_program();
+  if (!program) return program.status();
+  const Result<PassingFolder> folder = PassingFolder::make();
+  if (!folder) return folder.status();
+  const fs::path result = folder->path() / "version";
+  const Result<std::string> version = run({*program, "version", result.string()}, result, {"NVRTC"});
+  if (!version) return version.status();
+  if (!is_version(*version)) return compile_error("NVRTC's version is no number: " + version->substr(0, 80));
+  KernelCompiler compiler;
+  compiler.program_ = *program;
+  compiler.name_ = "NVRTC " + *version;
+  return compiler;
+}
+
+bool KernelCompiler::has_fast_compile() const { return !name_.starts_with("NVRTC 12."); }
+
+Result<std::string> KernelCompiler::compiled(const std::string& text, const std::string& kernel,
+                                             const std::string& architecture,
+                                             std::span<const std::string> options) const {
+  const Result<PassingFolder> folder = PassingFolder::make();
+  if (!folder) return folder.status();
+  const fs::path source = folder->path() / "codec.cu", result = folder->path() / "codec.cubin";
+  CASYNC_RETURN_IF_ERROR(write_new_file(source, text));
+  std::vector<std::string> words = {program_, "compile", result.string(), source.string(),
+                                    "--gpu-architecture=" + architecture};
+  words.insert(words.end(), options.begin(), options.end());
+  const Task task{name_, kernel, architecture};
+  Result<std::string> code = run(words, result, task);
+  if (!code) return code;
+  const Status fits = check_code(*code, kernel);
+  return fits ? std::move(code) : compile_error(task.subject() + " made what is no such kernel: " + fits.message());
+}
+
+}  // namespace casync::compll
