@@ -335,6 +335,10 @@ std::optional<std::string> why_not_tiles(const Program& program, const Lowered& 
       return "section `" + section.name + "` has entries of " + text_of(section.type.element) +
              " for each block, which begin within a byte";
     }
+    // Sixteen elements are packed from values of 32 bits.
+    if (section.type.extent && !blocks && section.type.element == kDoubleType) {
+      return "section `" + section.name + "` has a double for each element";
+    }
   }
   // Sixteen elements are worked on at a time, and a block has to end with them.
   if (lowered.block && !is_whole_groups(program, *lowered.block)) return "blocks that are no power of two from 16 on";

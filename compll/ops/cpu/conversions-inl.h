@@ -77,15 +77,20 @@ HWY_INLINE Uint to_uint(Float a) {
   return select(a < Float(4294967296.0f), inside, select(a == a, Uint(0xffffffffu), Uint(0u)));
 }
 #endif
-/// To an integer of `kBits` < 25 bits, whose ends a float holds exactly.
+/// To an integer of `kBits`. A float holds the ends of up to 24 bits exactly; others are cut off as integers.
 template <int kBits>
 HWY_INLINE Int to_int(Float a) {
-  constexpr float kMost = static_cast<float>((1 << (kBits - 1)) - 1), kLeast = -kMost - 1;
+  if constexpr (kBits > 25) {
+    constexpr int32_t kEnd = static_cast<int32_t>((uint32_t{1} << (kBits - 1)) - 1);
+    return min(max(to_int(a), Int(-kEnd - 1)), Int(kEnd));
+  }
+  constexpr float kMost = static_cast<float>((int64_t{1} << (kBits - 1)) - 1), kLeast = -kMost - 1;
   return select(a == a, truncated(min(max(a, Float(kLeast)), Float(kMost))), Int(0));
 }
 template <int kBits>
 HWY_INLINE Uint to_uint(Float a) {
-  constexpr float kMost = static_cast<float>((1 << kBits) - 1);
+  if constexpr (kBits > 24) return min(to_uint(a), Uint(static_cast<uint32_t>((uint64_t{1} << kBits) - 1)));
+  constexpr float kMost = static_cast<float>((uint64_t{1} << kBits) - 1);
   return as_uint(truncated(min(max(Float(0.0f), a), Float(kMost))));  // and NaN becomes 0
 }
 template <int kBits>

@@ -233,9 +233,23 @@ HWY_INLINE Bool operator<=(Uint a, Uint b) { return !(b < a); }
   }
 COMPLL_UNARY(operator-, Neg)
 COMPLL_UNARY(abs, Abs)
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE2
+// Without an instruction for it Highway gives some zeros the other sign: it makes 0 of -0, or -0 of 0.
+COMPLL_UNARY(plain_floor, Floor)
+COMPLL_UNARY(plain_ceil, Ceil)
+COMPLL_UNARY(plain_round, Round)
+HWY_INLINE Float with_sign_of(Float signs, Float a) {
+  COMPLL_EACH a.v[k] = hn::CopySign(a.v[k], signs.v[k]);
+  return a;
+}
+HWY_INLINE Float floor(Float a) { return with_sign_of(a, plain_floor(a)); }
+HWY_INLINE Float ceil(Float a) { return with_sign_of(a, plain_ceil(a)); }
+HWY_INLINE Float round_even(Float a) { return with_sign_of(a, plain_round(a)); }
+#else
 COMPLL_UNARY(floor, Floor)
 COMPLL_UNARY(ceil, Ceil)
 COMPLL_UNARY(round_even, Round)
+#endif
 COMPLL_UNARY(sqrt, Sqrt)
 
 HWY_INLINE Uint bits(Float a) {

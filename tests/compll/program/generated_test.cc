@@ -23,6 +23,7 @@ extern "C" const GeneratedCodec* generated_several();
 extern "C" const GeneratedCodec* generated_long_turns();
 extern "C" const GeneratedCodec* generated_turned();
 extern "C" const GeneratedCodec* generated_turned_steps();
+extern "C" const GeneratedCodec* generated_wide_conversions();
 
 namespace {
 
@@ -177,18 +178,21 @@ TEST_CASE("generated: random numbers of a partition that begins within a block o
 }
 
 TEST_CASE("generated: conversions of what no integer holds, and codes of all widths") {
-  std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/conversions.cll");
-  const std::unique_ptr<Codec> meaning =
-      from_text("conversions", std::string{std::istreambuf_iterator<char>(file), {}}).codec;
-  REQUIRE(generated_conversions()->encode.tile != nullptr);
-  const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*generated_conversions());
-  REQUIRE(generated.status().text() == "OK");
-  for (const std::string& set : instruction_sets()) {
-    const UseInstructionSet used(set);
-    for (const Elements n : {1, 7, 16, 29, 300}) {
-      INFO(set << ", " << n << " elements");
-      check_same(*meaning, **generated, laplace(n, 41));
-      check_same(*meaning, **generated, std::vector<float>(n, -0.0f));
+  for (const GeneratedCodec* codec : {generated_conversions(), generated_wide_conversions()}) {
+    const std::string name = codec->declares.name;
+    std::ifstream file(std::string(CASYNC_PROGRAM_DIR) + "/" + name + ".cll");
+    const std::unique_ptr<Codec> meaning = from_text(name, std::string{std::istreambuf_iterator<char>(file), {}}).codec;
+    REQUIRE(codec->encode.tile != nullptr);
+    const Result<std::unique_ptr<Codec>> generated = make_generated_codec(*codec);
+    REQUIRE(generated.status().text() == "OK");
+    for (const std::string& set : instruction_sets()) {
+      const UseInstructionSet used(set);
+      for (const Elements n : {1, 7, 16, 29, 300}) {
+        INFO(name << ", " << set << ", " << n << " elements");
+        check_same(*meaning, **generated, laplace(n, 41));
+        check_same(*meaning, **generated, std::vector<float>(n, 0.0f));
+        check_same(*meaning, **generated, std::vector<float>(n, -0.0f));
+      }
     }
   }
 }
