@@ -29,8 +29,10 @@ def comments(text, mark):
         is_comment = line.lstrip().startswith(mark)
         if is_comment and not inside:
             said = line.lstrip().lstrip(mark + "!<").strip()
-            if said and "SPDX" not in said:
-                yield number, said
+            # A licence line and the empty line after it come ahead of the comment that they begin.
+            if not said or "SPDX" in said:
+                continue
+            yield number, said
         inside = is_comment
 
 

@@ -49,9 +49,9 @@ UtilityStep uncompressed_step(const UtilityModel& model, double bytes);
 /// A step whose gradients take `bytes` of code, encoded and decoded in so many seconds.
 UtilityStep compressed_step(const UtilityModel& model, double bytes, double encode_s, double decode_s);
 
-/// How many times smaller gradients have to be so that all buckets but the last are hidden behind the backward pass:
-/// a higher ratio gains no more than the last bucket. 1 where they are hidden as they are; infinity where latency alone
-/// takes longer.
+/// The smallest ratio of compression that hides all buckets but the last during the backward pass: a higher ratio
+/// gains no more than the last bucket. 1 if they are hidden uncompressed; infinity if latency alone takes longer than
+/// the backward pass.
 double enough_compression(const UtilityModel& model, double bytes);
 
 }  // namespace casync

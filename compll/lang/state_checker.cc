@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a codec keeps from step to step.
+// The states that a codec keeps from step to step.
 #include <cmath>
 
 #include "compll/lang/code_checker.h"

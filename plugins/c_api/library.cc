@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library says about itself.
+// The library's facts about itself.
 #include <string>
 
 #include "compll/codec/codec.h"

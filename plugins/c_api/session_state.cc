@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session tells of itself as JSON, and its memory between steps.
+// A session's facts as JSON, and its memory between steps.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>

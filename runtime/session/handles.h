@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a handle says: which gradient, in which step.
+// The meaning of a handle: which gradient, in which step.
 #pragma once
 
 #include "runtime/session/session.h"

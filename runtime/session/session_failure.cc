@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a session ends otherwise: what this rank sees is told to all, and what the group made of it is the failure here.
+// The failure of a session: this rank reports what it sees to all, and the group's answer is the failure here.
 #include <fmt/format.h>
 #include <unistd.h>
 

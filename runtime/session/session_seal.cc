@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks compare: steps before the first submission and after a state was loaded, and each gradient by name.
+// Facts that ranks compare: steps before the first submission and after a state was loaded, and gradients by name.
 #include <algorithm>
 
 #include "base/log.h"

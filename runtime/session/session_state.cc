@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a session remembers between steps: residuals, and the number of the step.
+// A session's memory between steps: residuals, and the number of the step.
 #include <algorithm>
 #include <set>
 

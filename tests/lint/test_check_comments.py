@@ -30,6 +30,11 @@ def test_only_the_first_line_of_a_comment_opens_it(tmp_path):
     assert check(tmp_path, "a/x.h", "/// The cost of a task, by\n/// what it moves. Seconds,\n/// of one core.\nint c;\n") == 0
 
 
+def test_the_comment_below_the_licence_counts(tmp_path):
+    licence = "// SPDX-License-Identifier: Apache-2.0\n//\n// What it costs.\nint a;\n\n// Whether it fits.\nint b;\n"
+    assert check(tmp_path, "a/x.cc", licence) == 1
+
+
 def test_a_docstring_opens_like_a_comment(tmp_path):
     text = 'def f():\n    """Whether it fits."""\n\n\ndef g():\n    # What it costs.\n    return 1\n'
     assert check(tmp_path, "a/x.py", text) == 1

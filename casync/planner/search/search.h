@@ -26,8 +26,8 @@ struct PlanReport {
 /// together first, then single ones that are waited for. Gradients whose compression does not shorten the step are sent
 /// as they are. Another fusion, and other partitions, than the default ones are chosen if the step is shorter by a
 /// hundredth, or by three if training shares its processors with codecs (a contention of 1.5 and more).
-/// Of plans that differ by less than the predictions' error, a hundredth of a step, the simpler one is taken: fewer
-/// compressed gradients, fewer kinds of decisions.
+/// Takes the simpler of plans that differ by less than the predictions' error, a hundredth of a step: fewer compressed
+/// gradients, fewer kinds of decisions.
 /// The result is a function of the request, and by the same simulator worse than any of reference_plans() by no more
 /// than two hundredths; if processors are shared, by no more than four. InvalidArgument, PlanError: as simulate()
 /// and hop_costs.

@@ -37,7 +37,7 @@ PlanRequest without_latency(PlanRequest request) {
   return request;
 }
 
-/// What all gradients of a step take, each on one owner.
+/// The cost of all gradients of a step, each on one owner.
 struct Work {
   double bytes = 0, encode_s = 0, decode_s = 0;
 
@@ -139,7 +139,7 @@ Status find_bandwidths(const PlanRequest& request, const PlanRequest& plain, Who
   const Result<std::optional<double>> below = largest(kHalvings, pays);
   if (!below) return below.status();
   made.pays_below = *below;
-  // Where nothing pays here, the codecs are those that would be used on the slowest link.
+  // If nothing pays here, the codecs come from the plan for the slowest link.
   Result<PlanReport> slow = find_plan(with_bandwidth(request, kSlowestBandwidth));
   if (!slow) return slow.status();
   const PlannedStep& coded = compresses_any(made.compressed.step) ? made.compressed.step : slow->step;

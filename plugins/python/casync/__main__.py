@@ -27,7 +27,7 @@ def command_path():
 
 def export_rendezvous(store):
     """Sets CASYNC_RENDEZVOUS and CASYNC_TOKEN alike on all ranks of a torchrun job. Rank 0 goes on last, because
-    without an agent it is the process that keeps the store."""
+    without torchrun's own store it is the process that keeps one."""
     if store.rank == 0:
         # torchrun runs rank 0 on the machine of MASTER_ADDR.
         store.set("rendezvous", f"{os.environ['MASTER_ADDR']}:{_free_port()}")

@@ -203,7 +203,7 @@ TEST_CASE("training: the loss of a logistic regression is within a hundredth of 
     CHECK(late < 1.01 * dense);
     // DIANA's results are sums of differences: without its shifts they are another method, not a worse one.
     if (!keeps_something(written) || !is_coarse(*written.codec) || name == "diana") continue;
-    // Of drive what is lost is another part of the gradient in each step, and lloyd2 loses little.
+    // drive loses another part of the gradient in each step, and lloyd2 loses little.
     const double worse = name == "drive" || name == "lloyd2" ? 1.05 : 1.2;
     CHECK(trained(problem, written.codec.get(), Forgets::kAll) > worse * dense);
     ++controls;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ends a session on a GPU, and what it refuses: with the call, the gradient and what to do, never with zeros.
+// Failures and refusals of sessions on a GPU: with the call, the gradient and what to do, never with zeros.
 #include <catch2/catch.hpp>
 #include <fstream>
 
