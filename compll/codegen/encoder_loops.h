@@ -125,7 +125,8 @@ class EncoderLoops : protected ReductionText {
   void define_element(ValueId id) {
     const Value& value = graph_[id];
     check_element(value);
-    if (id == encode_.input || !text_.has_line(id) || (text_.uses(id) == 0 && as_bool(id) != id)) return;
+    if (id == encode_.input || !text_.has_line(id)) return;
+    if (text_.uses(id) == 0 && as_bool(id) != id && !is_stored(id)) return;
     if (value.kind == Value::Kind::kIndex)
       define(id, index(value));
     else if (value.kind == Value::Kind::kState)
@@ -166,6 +167,13 @@ class EncoderLoops : protected ReductionText {
   const std::vector<bool> always_;         ///< values needed even if no residual is kept
 
  private:
+  /// Returns true if a section holds the value itself; a section of one bit holds the condition that it comes from.
+  bool is_stored(ValueId id) const {
+    for (std::size_t i = 0; i < encode_.sections.size(); ++i) {
+      if (encode_.sections[i] == id && program_.sections[i].type.element.bits != 1) return true;
+    }
+    return false;
+  }
   /// The values that sections, states and reductions are made of.
   std::vector<bool> always_needed() const {
     std::vector<bool> needed(graph_.values().size(), false);
