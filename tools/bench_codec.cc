@@ -99,14 +99,14 @@ class CodecPasses::Bench {
     fill(values_.get(), options.total);
     for (int i = 0; i < options.merged; ++i)
       codes_.push_back(std::make_unique<Memory<std::byte>>(slot_ * partitions()));
+    sizes_.resize(static_cast<std::size_t>(options.merged) * partitions());
     for (int i = 0; i < options.merged; ++i) encode(i);
     terms_.resize(static_cast<std::size_t>(options.merged) + (options.own ? 1 : 0));
   }
 
   CodecBenchResult run() {
     CodecBenchResult result;
-    const double code =
-        static_cast<double>(codec_.encoded_bound(options_.partition)) / static_cast<double>(options_.partition);
+    const double code = code_bytes();
     const double residual = 2.0 * sizeof(float) * codec_.info().states;
     result.codec = codec_.info().name;
     result.options = options_;
@@ -119,27 +119,26 @@ class CodecPasses::Bench {
   }
 
   OperationTime merge_time() {
-    const double code =
-        static_cast<double>(codec_.encoded_bound(options_.partition)) / static_cast<double>(options_.partition);
+    const double code = code_bytes();
     const double residual = 2 * sizeof(float) * codec_.info().states, own = options_.own ? sizeof(float) : 0;
     return {best_seconds(options_.seconds, [&] { merge(); }), (options_.merged + 1) * code + residual + own};
   }
 
   void encode(int i) {
     for_partitions(options_, [&](Elements p, Elements first, Elements n) {
-      codec_.encode(values_.get() + first, n, residual(first), {}, code(i, p));
+      size_of(i, p) = codec_.encode(values_.get() + first, n, residual(first), {}, code(i, p)).size;
     });
   }
   void decode() {
     for_partitions(options_, [&](Elements p, Elements first, Elements n) {
-      codec_.decode({code(0, p), codec_.encoded_bound(n)}, n, decoded_.get() + first);
+      codec_.decode({code(0, p), size_of(0, p)}, n, decoded_.get() + first);
     });
   }
   void merge() {
     const float scale = 1.0f / static_cast<float>(terms_.size());
     for_partitions(options_, [&](Elements p, Elements first, Elements n) {
       for (int i = 0; i < options_.merged; ++i) {
-        terms_[static_cast<std::size_t>(i)].code = {code(i, p), codec_.encoded_bound(n)};
+        terms_[static_cast<std::size_t>(i)].code = {code(i, p), size_of(i, p)};
       }
       if (options_.own) terms_.back().raw = values_.get() + first;
       codec_.merge(terms_, n, scale, codec_, residual(first), {}, merged_.get() + p * slot_);
@@ -149,6 +148,13 @@ class CodecPasses::Bench {
  private:
   Elements partitions() const { return ceil_div(options_.total, options_.partition); }
   std::byte* code(int i, Elements partition) { return codes_[static_cast<std::size_t>(i)]->get() + partition * slot_; }
+  Bytes& size_of(int i, Elements partition) { return sizes_[static_cast<std::size_t>(i) * partitions() + partition]; }
+  /// Bytes of a payload for each element.
+  double code_bytes() {
+    Bytes sum = 0;
+    for (Elements p = 0; p < partitions(); ++p) sum += size_of(0, p);
+    return static_cast<double>(sum) / static_cast<double>(options_.total);
+  }
   compll::Residual residual(Elements first) {
     if (codec_.info().states == 0) return {};
     return {residual_in_.get() + first, residual_out_.get() + first, options_.total};
@@ -160,6 +166,7 @@ class CodecPasses::Bench {
   Memory<float> values_, residual_in_, residual_out_, decoded_;
   Memory<std::byte> merged_;
   std::vector<std::unique_ptr<Memory<std::byte>>> codes_;
+  std::vector<Bytes> sizes_;  // of payloads, those of one code after the other
   std::vector<compll::Contribution> terms_;
 };
 

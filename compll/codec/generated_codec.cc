@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/number.h"
+#include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/declaration.h"
 #include "compll/codec/payload.h"
 #include "compll/codec/rounds_info.h"
@@ -17,11 +18,12 @@
 #include "compll/codec/tile_codec.h"
 #include "compll/codec/tile_memory.h"
 #include "compll/codec/whole_codec.h"
+#include "compll/ops/generated_coded.h"
 
 namespace casync::compll {
 namespace {
 
-class Generated final : public TileCodec {
+class Generated final : public TileCodec, public SectionedPayload {
  public:
   Generated(CodecInfo info, const GeneratedCodec& functions, StatisticsCheck check_statistics)
       : info_(std::move(info)),
@@ -109,6 +111,25 @@ class Generated final : public TileCodec {
     finish_writes(mode);
   }
 
+  SectionPlaces places(Elements n) const override {
+    SectionPlaces at;
+    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
+      at.add(functions_.sections[i].bits, entries(i, n));
+    }
+    return at;
+  }
+
+  PayloadLayout layout(Elements n) const override {
+    PayloadLayout layout;
+    layout.codec = info_.number;
+    layout.version = info_.version;
+    layout.program = fingerprint_of(info_.digest);
+    layout.n = n;
+    layout.block = sends_blocks_ ? info_.block : 1;
+    layout.size = encoded_bound(n);
+    return layout;
+  }
+
  private:
   using Offsets = std::array<Bytes, kMostSections>;  ///< as many are set as there are sections
 
@@ -139,14 +160,6 @@ class Generated final : public TileCodec {
     return 0;
   }
 
-  SectionPlaces places(Elements n) const {
-    SectionPlaces at;
-    for (std::size_t i = 0; i < functions_.section_count && n != 0; ++i) {
-      at.add(functions_.sections[i].bits, entries(i, n));
-    }
-    return at;
-  }
-
   /// The beginning of the tile's own part of each section in a payload. Computes no more than that: a tile of few bits
   /// takes no longer than a few hundred instructions.
   Offsets offsets(const Tile& tile) const {
@@ -169,17 +182,6 @@ class Generated final : public TileCodec {
     std::array<std::byte*, kMostSections> sections;
     for (std::size_t i = 0; i < functions_.section_count; ++i) sections[i] = payload + at[i];
     return sections;
-  }
-
-  PayloadLayout layout(Elements n) const {
-    PayloadLayout layout;
-    layout.codec = info_.number;
-    layout.version = info_.version;
-    layout.program = fingerprint_of(info_.digest);
-    layout.n = n;
-    layout.block = sends_blocks_ ? info_.block : 1;
-    layout.size = encoded_bound(n);
-    return layout;
   }
 
   CodecInfo info_;
@@ -225,13 +227,19 @@ Status set_value(const GeneratedDeclaration& declares, bool tiles, CodecInfo& in
 
 }  // namespace
 
+std::vector<Coding> codings_of(const GeneratedCodec& generated) {
+  if (generated.version != kCodedVersion) return {};
+  const Coding* const codings = static_cast<const GeneratedCodedCodec&>(generated).codings;
+  return {codings, codings + generated.section_count};
+}
+
 CodecInfo info_of(const GeneratedDeclaration& declares) {
   return declared_info(declares, std::span(declares.parameters, declares.parameter_count));
 }
 
 Result<CodecInfo> info_of(const GeneratedCodec& generated, std::span<const std::pair<std::string, double>> parameters,
                           std::uint64_t digest) {
-  CASYNC_CHECK(generated.version == kGeneratedVersion);
+  CASYNC_CHECK(fits_headers(generated));
   const GeneratedDeclaration& declares = generated.declares;
   CodecInfo info = info_of(declares);
   info.digest = digest;
@@ -280,7 +288,8 @@ Result<std::unique_ptr<Codec>> make_generated_codec(const GeneratedCodec& genera
     }
     return make_whole_codec(std::move(info), generated);
   }
-  return std::unique_ptr<Codec>(std::make_unique<Generated>(std::move(info), generated, check_statistics));
+  return coded_where_asked(std::make_unique<Generated>(std::move(info), generated, check_statistics),
+                           codings_of(generated));
 }
 
 }  // namespace casync::compll

@@ -29,7 +29,9 @@ bool any_above_trits(std::span<const std::byte> bytes) {
   return any || above(word);
 }
 
-Status check_codes(const SectionPlace& place, std::size_t section, const std::byte* payload) {
+}  // namespace
+
+Status check_section(const SectionPlace& place, std::size_t section, const std::byte* payload) {
   const auto fault = [section](const char* before, const char* after) {
     return data_loss("payload: " + std::string(before) + "section " + std::to_string(section) + after);
   };
@@ -48,8 +50,6 @@ Status check_codes(const SectionPlace& place, std::size_t section, const std::by
   return Status::ok();
 }
 
-}  // namespace
-
 void SectionPlaces::add(unsigned bits, Elements count) {
   CASYNC_CHECK(count_ < kMostSections);
   const Bytes begin = round_up(size(), kSectionAlignment);
@@ -65,7 +65,7 @@ Status SectionPlaces::check(const PayloadLayout& layout, ConstView payload) cons
     const bool zeros =
         std::all_of(payload.data + last, payload.data + place.begin, [](std::byte b) { return b == std::byte{0}; });
     if (!zeros) return data_loss("payload: the bytes before section " + std::to_string(i) + " are not zero");
-    CASYNC_RETURN_IF_ERROR(check_codes(place, i, payload.data));
+    CASYNC_RETURN_IF_ERROR(check_section(place, i, payload.data));
     last = place.end();
   }
   return Status::ok();

@@ -49,6 +49,19 @@ class SectionPlaces {
   std::size_t count_ = 0;
 };
 
+/// DataLoss: bits or trits behind the last element of `section` are not zero, or a byte holds no five trits.
+Status check_section(const SectionPlace& place, std::size_t section, const std::byte* payload);
+
+/// Payloads that are a header and sections, whose sizes depend on n and on the codec's parameters alone.
+class SectionedPayload {
+ public:
+  virtual SectionPlaces places(Elements n) const = 0;
+  virtual PayloadLayout layout(Elements n) const = 0;
+
+ protected:
+  ~SectionedPayload() = default;
+};
+
 /// Sections of a payload that are one value for the tensor each, except one that has a bit for each element.
 struct BitPlaces {
   SectionPlaces sections;

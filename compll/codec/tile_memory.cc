@@ -50,6 +50,11 @@ float* partition_memory(Elements count) {
   return sized(memory, count);  // NOLINT(clang-analyzer-cplusplus.NewDelete): the thread's, not this call's
 }
 
+std::byte* image_memory(Bytes bytes) {
+  thread_local ThreadMemory memory;
+  return reinterpret_cast<std::byte*>(sized(memory, ceil_div(bytes, sizeof(float))));  // NOLINT: the thread's
+}
+
 Write residual_mode(const float* out, Elements n) { return mode_of(out, n, kStreamedResidual); }
 
 Write decoded_mode(const float* out, Elements n) { return mode_of(out, n, kStreamedOutput); }

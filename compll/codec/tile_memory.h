@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
 #include "base/units.h"
 #include "compll/ops/scaled.h"
 
@@ -12,6 +14,9 @@ float* tile_memory(Elements count);
 
 /// The same for all elements of a partition, where a codec has to see them at once.
 float* partition_memory(Elements count);
+
+/// The same for payloads before their sections are coded, and after they are decoded.
+std::byte* image_memory(Bytes bytes);
 
 /// How to write floats that nobody reads for a while. kStream when `out` is aligned for it and n is so large that
 /// plain stores would push out of the caches what is read sooner: a residual is read in the next step, when the whole

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/listed_sum.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/sections.h"
@@ -24,7 +25,7 @@ ThreadWorkspace& workspace() { return ThreadWorkspace::of_this_thread(); }
 template <class Byte>
 using Pointers = std::array<Byte*, kMostSections>;
 
-class Whole final : public Codec {
+class Whole final : public Codec, public SectionedPayload {
  public:
   Whole(CodecInfo info, const GeneratedCodec& generated) : info_(std::move(info)), generated_(generated) {}
 
@@ -72,6 +73,25 @@ class Whole final : public Codec {
     if (n == 0) return;
     workspace().begin();
     functions().result(vector(n, context), decoded, states(state, n), out);
+  }
+
+  SectionPlaces places(Elements n) const override {
+    SectionPlaces at;
+    for (std::uint32_t i = 0; i < generated_.section_count && n != 0; ++i) {
+      at.add(generated_.sections[i].bits, entries(i, n));
+    }
+    return at;
+  }
+
+  PayloadLayout layout(Elements n) const override {
+    PayloadLayout layout;
+    layout.codec = info_.number;
+    layout.version = info_.version;
+    layout.program = fingerprint_of(info_.digest);
+    layout.n = n;
+    layout.block = info_.block;
+    layout.size = encoded_bound(n);
+    return layout;
   }
 
  private:
@@ -162,30 +182,11 @@ class Whole final : public Codec {
     return functions().sized(section, vector(n, {}));
   }
 
-  SectionPlaces places(Elements n) const {
-    SectionPlaces at;
-    for (std::uint32_t i = 0; i < generated_.section_count && n != 0; ++i) {
-      at.add(generated_.sections[i].bits, entries(i, n));
-    }
-    return at;
-  }
-
   template <class Byte>
   Pointers<Byte> pointers(const SectionPlaces& at, Byte* payload) const {
     Pointers<Byte> sections{};
     for (std::uint32_t i = 0; i < generated_.section_count; ++i) sections[i] = payload + at[i].begin;
     return sections;
-  }
-
-  PayloadLayout layout(Elements n) const {
-    PayloadLayout layout;
-    layout.codec = info_.number;
-    layout.version = info_.version;
-    layout.program = fingerprint_of(info_.digest);
-    layout.n = n;
-    layout.block = info_.block;
-    layout.size = encoded_bound(n);
-    return layout;
   }
 
   CodecInfo info_;
@@ -195,7 +196,7 @@ class Whole final : public Codec {
 }  // namespace
 
 std::unique_ptr<Codec> make_whole_codec(CodecInfo info, const GeneratedCodec& generated) {
-  return std::make_unique<Whole>(std::move(info), generated);
+  return coded_where_asked(std::make_unique<Whole>(std::move(info), generated), codings_of(generated));
 }
 
 }  // namespace casync::compll

@@ -69,6 +69,31 @@ void write_decode_tile(Writer& out, bool turns) {
   out.close();
 }
 
+std::string_view enumerator_of(Coding coding) {
+  switch (coding) {
+    case Coding::kPlain: return "kPlain";
+    case Coding::kPacked: return "kPacked";
+    case Coding::kPackedFloats: return "kPackedFloats";
+    case Coding::kRising: return "kRising";
+    case Coding::kElias: return "kElias";
+    case Coding::kEliasSigned: return "kEliasSigned";
+  }
+  return "kPlain";
+}
+
+bool has_codings(const Program& program) {
+  return std::any_of(program.sections.begin(), program.sections.end(),
+                     [](const Section& section) { return section.coding != Coding::kPlain; });
+}
+
+std::string coding_list(const Program& program) {
+  std::string list;
+  for (const Section& section : program.sections) {
+    list += (list.empty() ? "Coding::" : ", Coding::") + std::string(enumerator_of(section.coding));
+  }
+  return list;
+}
+
 std::string section_list(const Program& program) {
   std::string list;
   for (const Section& section : program.sections) {
@@ -133,6 +158,7 @@ void begin_text(Writer& out, const Program& program, const std::string& include,
   out.line("#include <hwy/foreach_target.h>");
   out.line("");
   for (const std::string& header : headers) out.line("#include \"compll/ops/cpu/" + header + "\"");
+  if (has_codings(program)) out.line("#include \"compll/ops/generated_coded.h\"");
   if (uses_trits(program)) out.line("#include \"compll/ops/cpu/trits-inl.h\"");
   out.line("");
   out.line("HWY_BEFORE_NAMESPACE();");
@@ -177,8 +203,11 @@ void write_encoder_entry(Writer& out, const std::vector<WrittenPass>& passes, co
   out.line("       " + entry(names.tile) + "},");
 }
 
-void end_codec(Writer& out) {
-  out.line("  return &codec;");
+void end_codec(Writer& out, const Program& program) {
+  if (has_codings(program)) {
+    out.line("  static const GeneratedCodedCodec coded(codec, {" + coding_list(program) + "});");
+  }
+  out.line(has_codings(program) ? "  return &coded;" : "  return &codec;");
   out.line("}");
   out.line("}  // namespace casync::compll");
   out.line("#endif  // HWY_ONCE");
@@ -248,7 +277,7 @@ Result<std::string> tile_text(const Program& program, const Lowered& lowered, co
   out.line("      " + entry("decode_tile") + ",");
   out.line("      " + (lowered.result ? entry("result_tile") : "nullptr") + ",");
   out.line("      {}, {}, " + flag(merges_bits(program, lowered)) + "};");
-  end_codec(out);
+  end_codec(out, program);
   return out.take();
 }
 
@@ -301,7 +330,7 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   out.line("       " + entry("decode") + ",");
   out.line("       " + (gives_list(program) ? entry("list") : "nullptr") + ",");
   out.line("       " + (program.result ? entry("result") : "nullptr") + "}};");
-  end_codec(out);
+  end_codec(out, program);
   return out.take();
 }
 
@@ -321,7 +350,7 @@ Result<std::string> rounds_text(const Program& program, const Source& source, co
   out.line("      {" + std::to_string(program.rounds) + ",");
   out.line("       [](auto... all) { return HWY_DYNAMIC_DISPATCH(sized)(all...); },");
   out.line("       [](auto... all) { HWY_DYNAMIC_DISPATCH(turn)(all...); }}};");
-  end_codec(out);
+  end_codec(out, program);
   return out.take();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/payload.h"
 #include "compll/codec/rounds_info.h"
@@ -45,7 +46,7 @@ CodecInfo info_of(const Program& program, const ProgramValues& values) {
   return info;
 }
 
-class ProgramCodec final : public Codec {
+class ProgramCodec final : public Codec, public SectionedPayload {
  public:
   ProgramCodec(std::shared_ptr<const Program> program, const ProgramValues& values)
       : program_(std::move(program)), values_(values.values), info_(info_of(*program_, values)) {}
@@ -85,6 +86,25 @@ class ProgramCodec final : public Codec {
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
                 Residual residual, const EncodeContext& context, std::byte* payload) const override {
     return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
+  }
+
+  PayloadLayout layout(Elements n) const override {
+    PayloadLayout layout;
+    layout.codec = info_.number;
+    layout.version = info_.version;
+    layout.program = fingerprint_of(info_.digest);
+    layout.n = n;
+    layout.block = info_.block;
+    layout.size = encoded_bound(n);
+    return layout;
+  }
+
+  SectionPlaces places(Elements n) const override {
+    SectionPlaces at;
+    for (const Section& section : program_->sections) {
+      if (n != 0) at.add(section.type.element.bits, element_count(*program_, section.type, values_, n));
+    }
+    return at;
   }
 
  private:
@@ -135,25 +155,6 @@ class ProgramCodec final : public Codec {
     return {at.size(), finite};
   }
 
-  PayloadLayout layout(Elements n) const {
-    PayloadLayout layout;
-    layout.codec = info_.number;
-    layout.version = info_.version;
-    layout.program = fingerprint_of(info_.digest);
-    layout.n = n;
-    layout.block = info_.block;
-    layout.size = encoded_bound(n);
-    return layout;
-  }
-
-  SectionPlaces places(Elements n) const {
-    SectionPlaces at;
-    for (const Section& section : program_->sections) {
-      if (n != 0) at.add(section.type.element.bits, element_count(*program_, section.type, values_, n));
-    }
-    return at;
-  }
-
   std::vector<float> decoded(ConstView payload, Elements n) const {
     if (n == 0) return {};
     std::vector<Values> sections;
@@ -176,7 +177,9 @@ Result<std::unique_ptr<Codec>> make_program_codec(std::shared_ptr<const Program>
   if (program->synchronize) return refuse_rounds(program->declares.name);
   const Result<ProgramValues> values = values_for(*program, parameters);
   if (!values) return values.status();
-  return std::unique_ptr<Codec>(std::make_unique<ProgramCodec>(std::move(program), *values));
+  std::vector<Coding> codings;
+  for (const Section& section : program->sections) codings.push_back(section.coding);
+  return coded_where_asked(std::make_unique<ProgramCodec>(std::move(program), *values), std::move(codings));
 }
 
 }  // namespace casync::compll

@@ -70,10 +70,20 @@ class CodeChecker {
   void check_node(const Statement& at, const Repeat& node);
   void check_node(const Statement& at, const Return& node);
   void check_node(const Statement& at, const Evaluate& node);
+
+  // Sections (section_checker.cc).
+  struct MarkedSection {
+    std::string_view word;           ///< of its coding; empty: it has none
+    const Expression* of = nullptr;  ///< the section itself
+  };
+  static bool is_mark(std::string_view name);
+  MarkedSection marked_section(const Expression& argument);
+  Coding coding_of(const MarkedSection& marked, const Type& type);
   void extract(const Statement& at, const Call& call);
+  void assign_sections(const Word& name, const Expression& value);
+  [[noreturn]] void refuse_mark(const Expression& argument, std::size_t section);
   void assign_output(const Statement& at, const Word& name, const Expression& value);
   void assign_gradient(const Word& name, const Expression& value);
-  void assign_sections(const Word& name, const Expression& value);
   bool makes_gradient() const { return kind_ != RoutineKind::kEncode && kind_ != RoutineKind::kMerge; }
   void begin_states();
   void end_states(const Function& function);

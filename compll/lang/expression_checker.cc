@@ -347,6 +347,10 @@ Terms CodeChecker::check_call(const Expression& at, const Call& node) {
   if (named_type(name)) return terms(check_conversion(at, node));
   if (name == "concat") refuse(at.at, "`concat` anywhere but in `compressed = concat(...);`");
   if (name == "extract") refuse(at.at, "`extract` gives no value", "write `extract(compressed, a, b);`");
+  if (is_mark(name)) {
+    refuse(at.at, "`" + std::string(name) + "` anywhere but in `concat` and `extract`",
+           "it says how a section is coded: `compressed = concat(" + std::string(name) + "(codes));`");
+  }
   std::vector<std::string_view> known = names_.all();
   for (const ScalarFunction& function : kFunctions) known.push_back(function.name);
   for (const std::string_view each : operators()) known.push_back(each);

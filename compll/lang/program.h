@@ -14,6 +14,7 @@
 
 #include "compll/lang/source.h"
 #include "compll/lang/type.h"
+#include "compll/ops/coding.h"
 
 namespace casync::compll {
 
@@ -189,7 +190,11 @@ struct ProgramParameter {
 struct Section {
   std::string name;
   Type type;
+  Coding coding = Coding::kPlain;
 };
+
+/// The word that `concat` and `extract` mark a section by: `packed`, `rising`, `elias`; of kPlain none.
+std::string_view word_of(Coding coding);
 
 /// One function of a codec: from the gradient or the sections to the sections or the gradient.
 struct Routine {

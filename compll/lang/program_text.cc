@@ -45,7 +45,10 @@ class ProgramWriter {
       write_synchronize(*program_.synchronize);
       return std::move(text_);
     }
-    for (const Section& section : program_.sections) line("section " + sized(section.type) + " " + section.name);
+    for (const Section& section : program_.sections) {
+      const std::string word(word_of(section.coding));
+      line("section " + sized(section.type) + " " + section.name + (word.empty() ? "" : " " + word));
+    }
     line("encode " + name(program_.encode.gradient));
     write(program_.encode.steps);
     for (const TermPtr& section : program_.encode.sections) line("  send " + text(*section));

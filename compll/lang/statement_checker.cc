@@ -199,42 +199,6 @@ void CodeChecker::assign_gradient(const Word& name, const Expression& value) {
   routine_->result = std::move(result);
 }
 
-void CodeChecker::assign_sections(const Word& name, const Expression& value) {
-  const auto* call = std::get_if<Call>(&value.node);
-  if (call == nullptr || call->callee.text != "concat") {
-    refuse(value.at, "`" + std::string(name.text) + "` is what `concat` makes",
-           "write `" + std::string(name.text) + " = concat(scale, codes);`");
-  }
-  if (call->arguments.empty()) refuse(value.at, "`concat` of nothing");
-  if (call->arguments.size() > kSectionLimit) {
-    refuse(call->arguments[kSectionLimit]->at, "more than " + std::to_string(kSectionLimit) + " sections",
-           "send several values as one array: `map(range(3), [&](int i) -> float { return i == 0 ? low : high; })`");
-  }
-  if (kind_ == RoutineKind::kMerge && call->arguments.size() != program_.sections.size()) {
-    refuse(value.at,
-           "`concat` of " + std::to_string(call->arguments.size()) + " sections, in `encode` it has " +
-               std::to_string(program_.sections.size()),
-           "decode reads what either function makes");
-  }
-  for (std::size_t i = 0; i < call->arguments.size(); ++i) {
-    const Expression& argument = *call->arguments[i];
-    TermPtr section = check_one(argument);
-    const auto* word = std::get_if<Name>(&argument.node);
-    if (section->type().element == kVoidType) refuse(argument.at, "this has no value");
-    if (kind_ == RoutineKind::kEncode) {
-      program_.sections.push_back({word != nullptr ? std::string(word->text) : "section", section->type()});
-    } else if (section->type() != program_.sections[i].type) {
-      const Section& wanted = program_.sections[i];
-      const auto sized = [&](const Type& type) {
-        return text_of(type) + (type.extent ? " of " + text_of(*type.extent) : "");
-      };
-      refuse(argument.at, "this is " + sized(section->type()) + ", the section `" + wanted.name + "` of `encode` is " +
-                              sized(wanted.type));
-    }
-    routine_->sections.push_back(std::move(section));
-  }
-}
-
 void CodeChecker::check_node(const Statement& at, const If& node) {
   const VariableId condition = keep(terms(check_condition(*node.condition, "`if`")), "if", at.at).front();
   Control branches = control_ == nullptr ? Control() : *control_;
@@ -317,39 +281,6 @@ void CodeChecker::check_node(const Statement& at, const Evaluate& node) {
   if (call != nullptr && call->callee.text == "extract") return extract(at, *call);
   check_terms(*node.value);
   refuse(at.at, "this statement changes nothing", "assign its value, or remove it");
-}
-
-/// `extract(compressed, a, b);`: the variables get the sections, in their order.
-void CodeChecker::extract(const Statement& at, const Call& call) {
-  if (kind_ != RoutineKind::kDecode || level_ != 0 || calls_ != 0) refuse(at.at, "`extract` belongs into `decode`");
-  if (!routine_->extracted.empty()) refuse(at.at, "a second `extract`", "take all sections at once");
-  const auto* bytes = call.arguments.empty() ? nullptr : std::get_if<Name>(&call.arguments.front()->node);
-  const Declared* from = bytes == nullptr ? nullptr : names_.find(bytes->text);
-  if (from == nullptr || !std::holds_alternative<Declared::Bytes>(from->what)) {
-    refuse(at.at, "`extract` takes the compressed bytes first", "write `extract(compressed, scale, codes);`");
-  }
-  if (call.arguments.size() != program_.sections.size() + 1) {
-    refuse(at.at, "`extract` into " + std::to_string(call.arguments.size() - 1) +
-                      " variables, `concat` in `encode` has " + std::to_string(program_.sections.size()) + " sections");
-  }
-  for (std::size_t i = 0; i < program_.sections.size(); ++i) {
-    const Expression& argument = *call.arguments[i + 1];
-    const auto* name = std::get_if<Name>(&argument.node);
-    const Declared* declared = name == nullptr ? nullptr : names_.find(name->text);
-    const auto* variable = declared == nullptr ? nullptr : std::get_if<Declared::Variable>(&declared->what);
-    if (variable == nullptr)
-      refuse(argument.at, "`extract` into what is no variable", "declare it before: `float scale;`");
-    const Type& type = program_.sections[i].type;
-    if (variable->type.element != type.element || variable->type.array != type.is_array()) {
-      refuse(argument.at, "`" + std::string(name->text) + "` is " + text_of(variable->type.element) +
-                              (variable->type.array ? "*" : "") + ", the section `" + program_.sections[i].name +
-                              "` is " + text_of(type));
-    }
-    if (values_[variable->slot]) refuse(argument.at, "`" + std::string(name->text) + "` has a value already");
-    const VariableId id = new_variable(name->text, type, argument.at);
-    values_[variable->slot] = id;
-    routine_->extracted.push_back(id);
-  }
 }
 
 void CodeChecker::check_routine(const Function& function, std::string_view output, RoutineKind kind, Routine& routine) {

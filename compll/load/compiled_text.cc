@@ -24,6 +24,7 @@
 #include "compll/load/headers.h"
 #include "compll/load/run_program.h"
 #include "compll/load/system_compiler.h"
+#include "compll/ops/generated_coded.h"
 
 namespace casync::compll {
 namespace {
@@ -140,7 +141,7 @@ Result<const GeneratedCodec*> open_entry(const Compilation& with, const fs::path
   if (object == nullptr) return unavailable(::dlerror());
   const auto function = reinterpret_cast<const GeneratedCodec* (*)()>(::dlsym(object, with.codec.function.c_str()));
   const GeneratedCodec* codec = function == nullptr ? nullptr : function();
-  if (codec != nullptr && codec->version == kGeneratedVersion) return codec;
+  if (codec != nullptr && fits_headers(*codec)) return codec;
   ::dlclose(object);
   return compile_error("what was compiled with the headers in " + with.headers.folder +
                        " does not fit this library: they are of another version of casync (CASYNC_INCLUDE_DIR)");

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "compll/codec/coded/coded_codec.h"
 #include "runtime/executor/gradient_run.h"
 
 namespace casync::runtime {
@@ -16,10 +17,12 @@ constexpr Bytes kPartAlignment = 16;
 
 Bytes bits_at(std::size_t count) { return 8 + count * sizeof(BundleEntry); }
 
-// A gradient in one partition that its owner merges: where all of its messages go follows from the owner.
+// A gradient in one partition that its owner merges: where all of its messages go follows from the owner. Where its
+// part lies in a bundle is laid out beforehand, so its payloads have one size.
 bool may_be_bundled(const GradientRun& run) {
   if (run.rounds || run.outer != nullptr || !run.warm_up.empty() || run.parts || !run.is_float32()) return false;
   if (run.decision.strategy != StrategyKind::kPs || run.decision.partitions != 1) return false;
+  if (compll::size_varies(run.codec(Hop::kFirst)) || compll::size_varies(run.codec(Hop::kSecond))) return false;
   return run.elements > 0 && run.elements * sizeof(float) <= kBundledGradientBytes && !run.graph.tasks().empty();
 }
 

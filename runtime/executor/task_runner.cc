@@ -60,7 +60,7 @@ void end_part(GradientRun& run, BufferId id, std::size_t part, compll::Encoded m
     outcome = {Status::ok(), made.size, made.finite};
     return;
   }
-  CASYNC_CHECK(made.size == payload_of(run, id, part).size);  // no codec's size depends on the values
+  CASYNC_CHECK(made.size == payload_of(run, id, part).size);  // of a codec whose size varies there is no bundle
   set_bundle_part_finite(run.state(id).memory, run.part_count(), part, made.finite);
   outcome = {Status::ok(), run.bound_of(id), outcome.finite && made.finite};
 }

@@ -19,13 +19,47 @@ std::string refusal(const std::string& name, const Parameters& parameters = {}) 
 }  // namespace
 
 TEST_CASE("registry: the codecs of this version, with numbers of their own") {
-  CHECK(codec_names() ==
-        std::vector<std::string>{
-            "none",     "bf16",      "fp16",   "int8",       "int4",    "onebit",   "adacomp",           "dgc",
-            "diana",    "drive",     "ecqsgd", "ef21",       "efsign",  "fp8_e4m3", "fp8_e5m2",          "graddrop",
-            "int2",     "lloyd2",    "minmax", "mstopk",     "mxfp4",   "natural",  "natural_dithering", "nf4",
-            "qsgd",     "randomk",   "rht4",   "sbc",        "signsgd", "stc",      "subsampling",       "tbq",
-            "terngrad", "threshold", "topk",   "topk_lloyd", "twobit"});
+  CHECK(codec_names() == std::vector<std::string>{"none",
+                                                  "bf16",
+                                                  "fp16",
+                                                  "int8",
+                                                  "int4",
+                                                  "onebit",
+                                                  "adacomp",
+                                                  "dgc",
+                                                  "diana",
+                                                  "drive",
+                                                  "ecqsgd",
+                                                  "ef21",
+                                                  "efsign",
+                                                  "fp8_e4m3",
+                                                  "fp8_e5m2",
+                                                  "graddrop",
+                                                  "int2",
+                                                  "lloyd2",
+                                                  "lossless",
+                                                  "minmax",
+                                                  "mstopk",
+                                                  "mxfp4",
+                                                  "natural",
+                                                  "natural_dithering",
+                                                  "nf4",
+                                                  "qsgd",
+                                                  "qsgd_elias",
+                                                  "randomk",
+                                                  "rht4",
+                                                  "sbc",
+                                                  "signsgd",
+                                                  "stc",
+                                                  "subsampling",
+                                                  "tbq",
+                                                  "terngrad",
+                                                  "threshold",
+                                                  "threshold_coded",
+                                                  "topk",
+                                                  "topk_coded",
+                                                  "topk_lloyd",
+                                                  "twobit"});
   std::set<int> numbers;
   for (const std::string& name : codec_names()) {
     const auto codec = codec_of(name);

@@ -59,7 +59,7 @@ TEST_CASE("codecs: a sign codec whose scale is that of the norm is not contracti
 }
 
 TEST_CASE("codecs: feedback is declared where the error is smaller than the input, and by what waits for a threshold") {
-  const std::set<std::string> waiting = {"tbq", "twobit", "threshold", "graddrop"};
+  const std::set<std::string> waiting = {"tbq", "twobit", "threshold", "threshold_coded", "graddrop"};
   for (const std::string& name : written_names()) {
     INFO(name);
     const Declarations declares = from_source(name).program->declares;

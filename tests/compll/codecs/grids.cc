@@ -103,6 +103,20 @@ Rounding euclidean_qsgd(int bits, Elements block) {
   return {"qsgd", {{"bits", bits}, {"block", static_cast<double>(block)}, {"euclidean", 1}}, cells, bound};
 }
 
+Rounding qsgd_elias(int steps, Elements block) {
+  Rounding rounding = euclidean_qsgd(2, block);
+  rounding.name = "qsgd_elias";
+  rounding.parameters = {{"steps", steps}, {"block", static_cast<double>(block)}};
+  rounding.cells = cells_of_scales(block, steps, [](std::span<const float> part) {
+    return static_cast<double>(static_cast<float>(std::sqrt(norm_squared(part))));
+  });
+  rounding.bound = [=](std::span<const float> x) {
+    const auto size = static_cast<double>(block), most = static_cast<double>(steps);
+    return std::min(size / (most * most), std::sqrt(size) / most) * norm_squared(x);
+  };
+  return rounding;
+}
+
 Rounding minmax(int bits, Elements block) {
   const double most = (1 << bits) - 1;
   const auto ends = [](std::span<const float> part) { return std::minmax_element(part.begin(), part.end()); };
@@ -177,6 +191,8 @@ std::vector<Rounding> roundings() {
           euclidean_qsgd(2, 128),
           euclidean_qsgd(4, 128),
           euclidean_qsgd(8, 512),
+          qsgd_elias(22, 512),
+          qsgd_elias(1, 64),
           minmax(1, 512),
           minmax(2, 512),
           minmax(4, 512),

@@ -10,6 +10,7 @@
 #include <map>
 #include <random>
 
+#include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/written.h"
@@ -29,6 +30,8 @@ const std::vector<std::string> kWithPlaces = {"topk",    "threshold", "graddrop"
                                               "adacomp", "sbc",       "stc",      "ef21", "topk_lloyd"};
 
 Parameters many(const std::string& name) {
+  if (name == "threshold_coded") return {{"tau", 0.5}};
+  if (name == "topk_coded") return {{"ratio", 0.5}};
   if (name == "threshold" || name == "adacomp") return {{"capacity", 0.5}};
   if (name == "randomk" || name == "subsampling") return {{"ratio", 0.5}, {"run", 3}};
   return std::find(kWithPlaces.begin(), kWithPlaces.end(), name) != kWithPlaces.end() ? Parameters{{"ratio", 0.5}}
@@ -77,8 +80,8 @@ bool stays_inside(const Codec& codec, const std::vector<std::byte>& bytes, std::
   if (codec.info().has_result) {
     codec.result(decoded.gradient(), kElements, {nullptr, kept.data(), kElements}, {}, decoded.gradient());
   }
-  return decoded.untouched() && added.untouched() && made.size == merged.size() &&
-         codec.check({merged.data(), merged.size()}, kElements).is_ok();
+  return decoded.untouched() && added.untouched() && (made.size == merged.size() || size_varies(codec)) &&
+         codec.check({merged.data(), made.size}, kElements).is_ok();
 }
 
 bool same_numbers(std::span<const float> a, std::span<const float> b) {
@@ -143,6 +146,7 @@ TEST_CASE("hostile: payloads that are cut off anywhere, or go on, are refused wi
       if (generated != nullptr)
         REQUIRE(generated->check({other.data(), other.size()}, kElements).text() == status.text());
       REQUIRE(status.code() == StatusCode::kDataLoss);
+      if (size_varies(*written.codec)) continue;  // any size up to the bound may be right
       REQUIRE_THAT(status.message(), Catch::Contains(std::to_string(size)));
       REQUIRE_THAT(status.message(), Catch::Contains(std::to_string(coded.payload.size())));
     }
@@ -217,6 +221,7 @@ TEST_CASE("hostile: sections of noise decode inside, whatever they say") {
   for (const std::string& name : written_names()) {
     INFO(name);
     const Written written = from_source(name, many(name));
+    if (size_varies(*written.codec)) continue;  // of noise hardly any is accepted: tests/compll/coded
     const std::unique_ptr<Codec> generated = generated_of(name);
     const Coded coded = encode(*written.codec, laplace(kElements, 4));
     int accepted = 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "compll/codec/coded/coded_codec.h"
 #include "tests/compll/codecs/promises.h"
 #include "tests/compll/support/inputs.h"
 
@@ -34,7 +35,8 @@ TEST_CASE("codecs: a payload has the size of its sections, for every size and ev
     for (const Elements n : sizes()) {
       if (n > 4099) continue;
       INFO(name << ", n " << n);
-      REQUIRE(written.codec->encoded_bound(n) == size_of_sections(written, n));
+      const Bytes plain = size_of_sections(written, n), bound = written.codec->encoded_bound(n);
+      REQUIRE((size_varies(*written.codec) ? bound >= plain : bound == plain));
       for (const Input& input : inputs(n)) {
         INFO(input.name);
         const Coded coded = encode(*written.codec, input.values);
@@ -97,7 +99,9 @@ TEST_CASE("codecs: the bits for each element are those declared, whatever the pa
       const Written written = from_source(name, parameters);
       INFO(name << (parameters.empty() ? "" : ", " + parameters[0].first + " " + std::to_string(parameters[0].second)));
       const double bits = 8.0 * static_cast<double>(written.codec->encoded_bound(many)) / static_cast<double>(many);
-      CHECK(bits == Approx(written.codec->info().bits_per_element).epsilon(0.001).margin(0.001));
+      if (!size_varies(*written.codec)) {
+        CHECK(bits == Approx(written.codec->info().bits_per_element).epsilon(0.001).margin(0.001));
+      }
       const Coded coded = encode(*written.codec, x);
       CHECK(written.codec->check(coded.view(), x.size()).is_ok());
       const std::vector<float> decoded = decode(*written.codec, coded, x.size());

@@ -28,6 +28,7 @@ Promises promises_of(const std::string& name) {
     table["natural"].most = 65536;
     table["signsgd"].scales = table["signsgd"].keeps_zeros = false;
     table["tbq"].scales = table["twobit"].scales = table["threshold"].scales = false;
+    table["threshold_coded"].scales = false;
     table["adacomp"].repeats = false;    // a mean of what is compared is sent for what is compared
     table["adacomp"].anywhere = false;   // a bin's largest is what its neighbours have to reach
     table["graddrop"].anywhere = false;  // its sample is of places

@@ -41,8 +41,10 @@ std::vector<std::vector<float>> Ranks::step(const std::vector<std::vector<float>
       continue;
     }
     encoders[rank] = fresh();
-    codec_.encode(gradients[rank].data(), n_, with(encoders_[rank], encoders[rank]), context_of(rank, kEncode, number),
-                  codes[rank].data());
+    const Encoded code = codec_.encode(gradients[rank].data(), n_, with(encoders_[rank], encoders[rank]),
+                                       context_of(rank, kEncode, number), codes[rank].data());
+    CASYNC_CHECK(code.size <= codes[rank].size());
+    codes[rank].resize(code.size);
     contributions.push_back({{codes[rank].data(), codes[rank].size()}, nullptr});
     all_checked_ &= codec_.check(contributions.back().code, n_).is_ok();
   }
@@ -51,6 +53,8 @@ std::vector<std::vector<float>> Ranks::step(const std::vector<std::vector<float>
   const float mean = 1 / static_cast<float>(gradients.size());
   const Encoded made = codec_.merge(contributions, n_, mean, codec_, with(owner_, owner),
                                     context_of(kOwner, kMerge, number), merged.data());
+  CASYNC_CHECK(made.size <= merged.size());
+  merged.resize(made.size);
   all_checked_ &= codec_.check({merged.data(), merged.size()}, n_).is_ok();
 
   std::vector<std::vector<float>> results(gradients.size(), std::vector<float>(n_));

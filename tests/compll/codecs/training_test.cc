@@ -141,6 +141,7 @@ Written for_training(const std::string& name) {
                                                            {"subsampling", {{"ratio", 0.6}, {"run", 4}}},
                                                            {"tbq", {{"tau", 4}}},
                                                            {"threshold", {{"tau", 0.1}}},
+                                                           {"threshold_coded", {{"tau", 0.1}}},
                                                            {"twobit", {{"tau", 4}}}};
   const auto found = kTable.find(name);
   if (found != kTable.end()) return from_source(name, found->second);

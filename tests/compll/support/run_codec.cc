@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "compll/codec/coded/coded_codec.h"
 
 namespace casync::compll {
 
@@ -37,7 +38,9 @@ Coded encode(const Codec& codec, std::span<const float> in, std::span<const floa
   CASYNC_CHECK(residual_in.empty() || residual_in.size() == coded.residual.size());
   const Residual residual{residual_in.empty() ? nullptr : residual_in.data(), coded.residual.data(), in.size()};
   const Encoded encoded = codec.encode(in.data(), in.size(), residual, context, coded.payload.data());
-  CASYNC_CHECK(encoded.size == coded.payload.size());
+  CASYNC_CHECK(encoded.size <= coded.payload.size());
+  CASYNC_CHECK(encoded.size == coded.payload.size() || size_varies(codec));
+  coded.payload.resize(encoded.size);
   coded.finite = encoded.finite;
   return coded;
 }

@@ -109,6 +109,7 @@ double squared_distance(const Vector& a, const std::vector<double>& b) {
 std::string choice_of(const std::string& name) {
   static const std::map<std::string, std::string> kParameters = {
       {"threshold", "param { key: \"tau\" value: 0.5 } param { key: \"capacity\" value: 0.5 }"},
+      {"threshold_coded", "param { key: \"tau\" value: 0.5 }"},
       {"tbq", "param { key: \"tau\" value: 4 }"},
       {"twobit", "param { key: \"tau\" value: 4 }"},
       {"dgc", "param { key: \"ratio\" value: 0.2 } param { key: \"momentum\" value: 0 }"},
@@ -245,7 +246,7 @@ TEST_CASE("session codecs: randomk has the exact mean at its places, and the sam
 TEST_CASE("session codecs: over TCP, too, sessions give what the model gives") {
   for (const int ranks : {2, 3, 4}) {
     for (const char* strategy : {"PS", "RING", "TREE", "ALL_GATHER"}) {
-      for (const char* name : {"int8", "topk", "onebit", "signsgd"}) {
+      for (const char* name : {"int8", "topk", "onebit", "signsgd", "lossless", "threshold_coded", "topk_coded"}) {
         INFO(name << ", " << strategy << ", ranks " << ranks);
         const std::string complaint = compared_with_model(ranks, {strategy, ""}, told_codec(name), 2, "ucx:tcp");
         if (complaint.find("Unimplemented") != std::string::npos) {

@@ -190,6 +190,14 @@ Vector four_levels(Vector x) {
 
 Vector same(const Vector& x) { return x; }
 
+/// Elements above the threshold as they are, zeros for the others.
+Told values_above(double threshold) {
+  return [threshold](Vector x) {
+    for (double& value : x) value = std::fabs(value) > threshold ? value : 0;
+    return x;
+  };
+}
+
 std::string with(const std::string& name, const std::string& parameter, const std::string& value) {
   return "name: \"" + name + "\" param { key: \"" + parameter + "\" value: " + value + " }";
 }
@@ -214,6 +222,9 @@ std::vector<ToldCodec> told_codecs() {
           {with("topk", "ratio", "0.05"), largest_values(0.05), true, false, 2},
           {with("stc", "ratio", "0.05"), largest_signs(0.05), true, false, 2},
           {with("topk_lloyd", "ratio", "0.05"), largest_means(0.05), true, false, 2},
+          {named("lossless"), same},
+          {with("threshold_coded", "tau", "0.75"), values_above(0.75), true, false, 2},
+          {with("topk_coded", "ratio", "0.05"), largest_means(0.05), true, false, 2},
           {named("nf4"), normal_float, true, false, 0.31},
           {named("lloyd2"), four_levels, true, false, 2}};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/casync/check/figures.h"
 
+#include "compll/codec/coded/coded_codec.h"
 #include "tools/bench_codec.h"
 #include "tools/casync/check/samples.h"
 #include "tools/casync/check/trial.h"
@@ -43,7 +44,9 @@ Speeds speeds_of(const compll::Codec& codec, double seconds) {
 Figures measure_figures(const compll::Codec& codec, double seconds) {
   Figures figures;
   const Elements many = Elements{1} << 24;
-  figures.bits = 8 * static_cast<double>(codec.encoded_bound(many)) / static_cast<double>(many);
+  figures.bits = compll::size_varies(codec)
+                     ? codec.info().bits_per_element
+                     : 8 * static_cast<double>(codec.encoded_bound(many)) / static_cast<double>(many);
   figures.gaussian = relative_error(codec, gaussian_sample(kErrorElements, 1));
   figures.heavy_tails = relative_error(codec, heavy_sample(kErrorElements, 2));
   if (seconds > 0) figures.speeds = speeds_of(codec, seconds);

@@ -44,6 +44,7 @@ struct Trial {
   std::vector<std::byte> payload;
   std::vector<float> states;  ///< all states, one after the other; without any, the residual
   compll::Encoded encoded;
+  Bytes bound = 0;  ///< bytes that the encoder was given
   bool stayed_inside = true;
 
   ConstView view() const { return {payload.data(), payload.size()}; }
@@ -78,7 +79,9 @@ Trial tried(const compll::Codec& codec, Elements n, std::span<const float> befor
   const compll::Residual kept{before.empty() ? nullptr : before.data(), out.data(), n};
   Trial trial;
   trial.encoded = run(kept, payload.data());
+  trial.bound = payload.size();
   trial.payload = payload.taken();
+  trial.payload.resize(std::min(trial.encoded.size, trial.bound));
   trial.states = out.taken();
   trial.stayed_inside = payload.whole() && out.whole();
   return trial;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Codecs whose payloads have the size that the gradient asks for.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "compll/codec/coded/coded_codec.h"
+#include "compll/codec/merge_whole.h"
+#include "tests/compll/support/inputs.h"
+#include "tests/compll/support/programs.h"
+
+namespace casync::compll {
+namespace {
+
+const char* const kCoded[] = {"lossless", "threshold_coded", "topk_coded", "qsgd_elias"};
+
+double bits_of(const Coded& coded, double elements) {
+  return 8.0 * static_cast<double>(coded.payload.size()) / elements;
+}
+
+std::vector<float> rounded_to_bf16(std::vector<float> x) {
+  for (float& value : x) {
+    std::uint32_t word;
+    std::memcpy(&word, &value, sizeof word);
+    word &= 0xffff0000;
+    std::memcpy(&value, &word, sizeof word);
+  }
+  return x;
+}
+
+Status checked(const Codec& codec, const std::vector<std::byte>& payload, Elements n) {
+  const std::vector<std::byte> exact(payload);
+  return codec.check({exact.data(), exact.size()}, n);
+}
+
+}  // namespace
+
+TEST_CASE("coded: the codecs with a size that varies are these, and say what a Gaussian takes") {
+  for (const std::string& name : codec_names()) {
+    INFO(name);
+    const auto codec = codec_of(name);
+    CHECK(size_varies(*codec) == (std::find(std::begin(kCoded), std::end(kCoded), name) != std::end(kCoded)));
+  }
+  const Elements n = 1 << 16;
+  for (const char* name : kCoded) {
+    INFO(name);
+    const auto codec = codec_of(name);
+    const Coded coded = encode(*codec, gaussian(n, 1));
+    CHECK(bits_of(coded, n) == Approx(codec->info().bits_per_element).epsilon(0.15));
+    CHECK(coded.payload.size() < codec->encoded_bound(n));
+  }
+}
+
+TEST_CASE("coded: compiled and interpreted they write the same bytes, and what they say") {
+  for (const char* name : kCoded) {
+    const Written written = from_source(name);
+    const auto generated = codec_of(name);
+    CHECK(generated->info().bits_per_element == written.codec->info().bits_per_element);
+    for (const Elements n : {0u, 1u, 40u, 4099u, 9000u}) {
+      for (const Input& input : inputs(n)) {
+        INFO(name << ", " << input.name << ", n " << n);
+        const Coded a = encode(*written.codec, input.values), b = encode(*generated, input.values);
+        CHECK((a.payload == b.payload));
+        CHECK(same_bytes(decode(*written.codec, a, n), decode(*generated, b, n)));
+        CHECK(checked(*generated, a.payload, n).text() == "OK");
+      }
+    }
+  }
+}
+
+TEST_CASE("coded: lossless gives every bit back, NaN and minus zero too, and is 1.3 times smaller than bfloat16") {
+  const auto codec = codec_of("lossless");
+  for (const Elements n : {0u, 1u, 4095u, 4096u, 4097u, 20000u}) {
+    for (const Input& input : inputs(n)) {
+      INFO(input.name << ", n " << n);
+      CHECK(same_bytes(round_trip(*codec, input.values), input.values));
+    }
+  }
+  const Elements n = 1 << 18;
+  const Coded coded = encode(*codec, rounded_to_bf16(gaussian(n, 1)));
+  CHECK(2.0 * static_cast<double>(n) / static_cast<double>(coded.payload.size()) > 1.45);
+  CHECK(bits_of(encode(*codec, gaussian(n, 2)), n) < 27);
+  CHECK(encode(*codec, std::vector<float>(n, 0.0f)).payload.size() < n / 100);
+}
+
+TEST_CASE("coded: of the largest percent an element takes at most 10.5 bits, its place included") {
+  const Elements n = 1 << 20;
+  const auto codec = codec_of("topk_coded", {{"ratio", 0.01}});
+  const Coded coded = encode(*codec, gaussian(n, 1));
+  CHECK(bits_of(coded, 0.01 * n) < 10.5);
+  CHECK(bits_of(coded, 0.01 * n) > 10);
+  // The same elements as without codes, and the same residual.
+  const Coded plain = encode(*codec_of("topk_lloyd", {{"ratio", 0.01}}), gaussian(n, 1));
+  CHECK(same_bytes(decode(*codec, coded, n), round_trip(*codec_of("topk_lloyd", {{"ratio", 0.01}}), gaussian(n, 1))));
+  CHECK(same_bytes(coded.residual, plain.residual));
+}
+
+TEST_CASE("coded: a threshold that few elements exceed makes a payload of those few") {
+  const Elements n = 1 << 18;
+  const auto codec = codec_of("threshold_coded", {{"tau", 3}});
+  const std::vector<float> x = gaussian(n, 1);
+  const auto above = static_cast<double>(std::count_if(x.begin(), x.end(), [](float v) { return std::fabs(v) > 3; }));
+  REQUIRE(above > 500);
+  CHECK(bits_of(encode(*codec, x), above) <
+        52);  // 32 of its value, 10 of its place, and two bytes of the table for 4096
+  CHECK(encode(*codec, std::vector<float>(n, 1.0f)).payload.size() < 16 + n / 200);
+  const std::vector<float> given = round_trip(*codec, x);
+  for (Elements i = 0; i < n; ++i) REQUIRE(given[i] == (std::fabs(x[i]) > 3 ? x[i] : 0));
+}
+
+TEST_CASE("coded: QSGD with as many steps as the root of a block takes the 2.8 bits that its paper proves") {
+  const Elements n = 1 << 18;
+  CHECK(bits_of(encode(*codec_of("qsgd_elias"), gaussian(n, 1)), n) < 2.8);
+}
+
+TEST_CASE("coded: a merge is decoding, adding and encoding, also from and to codecs of one size") {
+  const Elements n = 9000;
+  const std::vector<float> x = gaussian(n, 1), y = laplace(n, 2);
+  for (const char* name : {"lossless", "threshold_coded", "topk_coded", "qsgd_elias", "int8", "topk"}) {
+    for (const char* second : {"lossless", "threshold_coded", "topk_coded", "none", "int4", "topk"}) {
+      INFO(name << " to " << second);
+      const auto first = codec_of(name), to = codec_of(second);
+      const Coded one = encode(*first, x), other = encode(*first, y);
+      const Contribution terms[] = {{one.view()}, {{}, x.data()}, {other.view()}};
+      std::vector<std::byte> is(to->encoded_bound(n)), should(is);
+      std::vector<float> kept(n), kept_meant(n);
+      const Encoded a = first->merge(terms, n, 0.5f, *to, {nullptr, kept.data(), n}, {}, is.data());
+      const Encoded b = merge_whole(*first, terms, n, 0.5f, *to, {nullptr, kept_meant.data(), n}, {}, should.data());
+      REQUIRE(a.size == b.size);
+      CHECK((std::memcmp(is.data(), should.data(), a.size) == 0));
+      CHECK(same_bytes(kept, kept_meant));
+    }
+  }
+}
+
+TEST_CASE("coded: a payload above the bound, cut off, longer or for other elements is data loss") {
+  for (const char* name : kCoded) {
+    for (const Elements n : {0u, 1u, 700u, 5000u}) {
+      const auto codec = codec_of(name);
+      const Coded coded = encode(*codec, gaussian(n, 1));
+      const Bytes step = std::max<Bytes>(1, coded.payload.size() / 97);
+      for (Bytes size = 0; size <= coded.payload.size() + 20; size += step) {
+        if (size == coded.payload.size()) continue;
+        std::vector<std::byte> other = coded.payload;
+        other.resize(size);
+        INFO(name << ", n " << n << ", " << size << " bytes");
+        CHECK(checked(*codec, other, n).code() == StatusCode::kDataLoss);
+      }
+      std::vector<std::byte> above = coded.payload;
+      above.resize(codec->encoded_bound(n) + 1);
+      const Status status = checked(*codec, above, n);
+      CHECK(status.code() == StatusCode::kDataLoss);
+      CHECK_THAT(status.message(), Catch::Contains("expected 16 to " + std::to_string(codec->encoded_bound(n))));
+      CHECK(checked(*codec, coded.payload, n + 1).code() == StatusCode::kDataLoss);
+    }
+  }
+}
+
+TEST_CASE("coded: of any bytes behind a header those that are accepted decode inside") {
+  std::mt19937 random(5);
+  constexpr Elements kMany = 5000;
+  std::vector<float> memory(kMany + 128, -7.5f);
+  int accepted = 0;
+  for (const char* name : kCoded) {
+    const auto codec = codec_of(name);
+    const Coded coded = encode(*codec, laplace(kMany, 3));
+    for (int trial = 0; trial < 600; ++trial) {
+      std::vector<std::byte> payload = coded.payload;
+      const std::size_t times = 1 + random() % 3;
+      for (std::size_t i = 0; i < times; ++i)
+        payload[16 + random() % (payload.size() - 16)] = static_cast<std::byte>(random());
+      if (trial % 8 == 0)
+        std::generate(payload.begin() + 16, payload.end(), [&] { return static_cast<std::byte>(random()); });
+      if (!checked(*codec, payload, kMany)) continue;
+      ++accepted;
+      codec->decode({payload.data(), payload.size()}, kMany, memory.data() + 64);
+      REQUIRE(std::all_of(memory.begin(), memory.begin() + 64, [](float v) { return v == -7.5f; }));
+      REQUIRE(std::all_of(memory.end() - 64, memory.end(), [](float v) { return v == -7.5f; }));
+    }
+  }
+  CHECK(accepted > 300);
+}
+
+}  // namespace casync::compll

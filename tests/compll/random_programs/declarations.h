@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/compll/random_programs/expressions.h"
+
+namespace casync::compll::test {
+
+inline const char* const kAll = "n";  ///< the extent of the gradient
+
+/// A value of `concat`. Encode and merge make the same ones.
+struct SectionWord {
+  std::string name;
+  TypeWord type;
+  std::string extent;   ///< "": one value
+  bool places = false;  ///< made by `largest` or `where`
+};
+
+/// The declarations of a random program, and the words for them in its functions.
+struct Declarations {
+  bool for_tiles = false;
+  std::string text;  ///< all of the program outside of encode, merge, decode and result
+  std::vector<Scalar> parameters;
+  std::vector<std::string> blocks, sizes, states;
+  std::string turned;  ///< elements that `hadamard` rotates together
+  std::vector<SectionWord> sections;
+};
+
+/// Writes the declarations with these choices: first the codec and its parameters, then states and helper functions.
+Declarations random_declarations(Choices& choices, Expressions& expressions, bool for_tiles);
+
+}  // namespace casync::compll::test
