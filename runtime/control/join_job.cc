@@ -39,7 +39,7 @@ Result<std::unique_ptr<Group>> join_job(const Launch& launch, const StoreFunctio
   } else if (launch.rendezvous.rfind("file:", 0) == 0) {
     store = make_file_store(launch.rendezvous.substr(5));
   } else if (launch.rendezvous == "pmix") {
-    auto pmix = open_pmix_store(launch.rank, launch.ranks);
+    auto pmix = open_pmix_store(launch.rank, launch.ranks, after(timeout));
     if (!pmix) return pmix.status();
     store = std::move(*pmix);
   } else if (launch.rendezvous == "torch") {

@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/thread.h"
 #include "runtime/control/crypto.h"
 
 namespace casync::runtime {
@@ -39,6 +41,9 @@ using GetCallback = void (*)(int status, PmixValue* value, void* context);
 
 constexpr auto kFirstPause = std::chrono::milliseconds(5);
 constexpr auto kMostPause = std::chrono::milliseconds(100);
+/// Time for one question. A server on another machine than rank 0's may drop one when the entry is set meanwhile.
+constexpr Seconds kAskTime{1};
+constexpr Seconds kFinalizeTime{5};
 
 /// The functions of the library, which stays loaded.
 struct Pmix {
@@ -96,20 +101,42 @@ void take_answer(int status, PmixValue* value, void* context) {
   answer.given.notify_all();
 }
 
+/// Runs a call that may never return on a thread of its own, which keeps what `call` holds. Timeout: it has not
+/// returned by the deadline. Unavailable: no thread left.
+Result<int> call_until(Clock::time_point deadline, std::function<int()> call) {
+  const auto answer = std::make_shared<Answer>();
+  Result<std::thread> thread = start_thread("casync-pmix", [answer, call = std::move(call)] {
+    const int status = call();
+    const std::lock_guard lock(answer->mutex);
+    answer->status = status;
+    answer->given.notify_all();
+  });
+  if (!thread) return thread.status();
+  thread->detach();
+  std::unique_lock lock(answer->mutex);
+  if (answer->given.wait_until(lock, deadline, [&] { return answer->status.has_value(); })) return *answer->status;
+  return timeout_error("the launcher's PMIx server does not answer: set CASYNC_RENDEZVOUS on all ranks");
+}
+
 class PmixStore final : public Store {
  public:
-  PmixStore(const Pmix& pmix, const PmixProcess& self, unsigned number) : pmix_(pmix), self_(self), number_(number) {}
+  PmixStore(const Pmix& pmix, const PmixProcess& self, Clock::time_point deadline, unsigned number)
+      : pmix_(pmix), self_(self), deadline_(deadline), number_(number) {}
   // Without it mpirun takes the end of the process for a crash.
-  ~PmixStore() override { pmix_.finalize(nullptr, 0); }
+  ~PmixStore() override {
+    static_cast<void>(call_until(after(kFinalizeTime), [pmix = pmix_] { return pmix.finalize(nullptr, 0); }));
+  }
 
   Status set(const std::string& key, const std::string& value) override {
-    std::string hex = to_hex(value);  // PMIx ends texts at a zero
-    PmixValue text{};
-    text.type = kString;
-    text.text = hex.data();
-    int error = pmix_.put(kGlobal, named(key).c_str(), &text);
-    if (error == kSuccess) error = pmix_.commit();
-    return error == kSuccess ? Status::ok() : failed("take", key, error);
+    const auto error = call_until(deadline_, [pmix = pmix_, name = named(key), hex = to_hex(value)]() mutable {
+      PmixValue text{};
+      text.type = kString;
+      text.text = hex.data();  // PMIx ends texts at a zero
+      const int refused = pmix.put(kGlobal, name.c_str(), &text);
+      return refused != kSuccess ? refused : pmix.commit();
+    });
+    if (!error) return error.status();
+    return *error == kSuccess ? Status::ok() : failed("take", key, *error);
   }
 
   /// Asks rank 0, which is the only one that sets keys, until it has: a server may answer "not found" at once, or wait.
@@ -117,7 +144,8 @@ class PmixStore final : public Store {
     for (auto pause = kFirstPause;; pause = std::min(2 * pause, kMostPause)) {
       const auto answer = ask(key);
       std::unique_lock lock(answer->mutex);
-      const bool given = answer->given.wait_until(lock, deadline, [&] { return answer->status.has_value(); });
+      const bool given = answer->given.wait_until(lock, std::min(deadline, after(kAskTime)),
+                                                  [&] { return answer->status.has_value(); });
       if (given && *answer->status == kSuccess) return from_hex(key, answer->text);
       const Clock::time_point now = Clock::now();
       if (now >= deadline) return timeout_error("rank 0 has not left \"" + key + "\" with PMIx");
@@ -160,27 +188,30 @@ class PmixStore final : public Store {
 
   Pmix pmix_;
   PmixProcess self_;
+  Clock::time_point deadline_;
   unsigned number_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_pmix_store(Rank rank, int ranks, const std::string& library) {
+Result<std::unique_ptr<Store>> open_pmix_store(Rank rank, int ranks, Clock::time_point deadline,
+                                               const std::string& library) {
   static std::atomic<unsigned> opened{0};
   auto pmix = load(library);
   if (!pmix) return pmix.status();
-  PmixProcess self{};
-  const int error = pmix->init(&self, nullptr, 0);
-  if (error != kSuccess) {
+  const auto self = std::make_shared<PmixProcess>();
+  const auto error = call_until(deadline, [init = pmix->init, self] { return init(self.get(), nullptr, 0); });
+  if (!error) return error.status();
+  if (*error != kSuccess) {
     return unavailable(
         fmt::format("no PMIx server answers this process ({}): start the ranks with mpirun or \"srun "
                     "--mpi=pmix\", or set CASYNC_RENDEZVOUS on all ranks",
-                    pmix->error_text(error)));
+                    pmix->error_text(*error)));
   }
-  auto store = std::make_unique<PmixStore>(*pmix, self, opened.fetch_add(1));
-  if (self.rank != static_cast<std::uint32_t>(rank)) {
+  auto store = std::make_unique<PmixStore>(*pmix, *self, deadline, opened.fetch_add(1));
+  if (self->rank != static_cast<std::uint32_t>(rank)) {
     return invalid_argument(
-        fmt::format("rank {} of {} is rank {} for PMIx: set CASYNC_RENDEZVOUS on all ranks", rank, ranks, self.rank));
+        fmt::format("rank {} of {} is rank {} for PMIx: set CASYNC_RENDEZVOUS on all ranks", rank, ranks, self->rank));
   }
   return std::unique_ptr<Store>(std::move(store));
 }

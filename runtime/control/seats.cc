@@ -50,16 +50,26 @@ void Seats::send_beats(Clock::time_point now) {
   beat_at_ = now + std::chrono::duration_cast<Clock::duration>(pulse_.beat);
 }
 
+/// A child's word may be in its socket already, when this rank has had no time to read: that is no silence.
 void Seats::look_for_silence(Clock::time_point now) {
+  for (const Rank child : taken()) {
+    const auto seat = seats_.find(child);
+    if (seat != seats_.end() && !seat->second.left && now >= limit_of(seat->second)) read_from(child);
+  }
   silent_at_ = Clock::time_point::max();
+  std::vector<Rank> silent;
   for (auto& [child, seat] : seats_) {
     if (seat.left) continue;
     if (now < limit_of(seat)) {
       silent_at_ = std::min(silent_at_, limit_of(seat));
     } else {
       seat.left = true;  // reported once
-      events_.silent(seat.who, now - seat.connection.last_heard());
+      silent.push_back(child);
     }
+  }
+  for (const Rank child : silent) {
+    const auto seat = seats_.find(child);
+    if (seat != seats_.end()) events_.silent(seat->second.who, now - seat->second.connection.last_heard());
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A libpmix.so.2 of the tests: one process, a map, and answers from another thread. PMIX_DOUBLE_RANK is its rank.
+// A libpmix.so.2 of the tests: one process, a map, and answers from another thread. PMIX_DOUBLE_RANK is its rank;
+// PMIX_DOUBLE_SILENT is the call that never returns ("init", "commit") or whose first answer is lost ("first get").
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -29,12 +32,22 @@ constexpr int kNotFound = -46, kNoServer = -25;
 std::mutex mutex;
 std::map<std::string, std::string> waiting, committed;
 
+bool is_silent(const char* call) {
+  const char* const silent = std::getenv("PMIX_DOUBLE_SILENT");
+  return silent != nullptr && std::string(silent) == call;
+}
+
+void never_return() {
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 }  // namespace
 
 extern "C" {
 
 __attribute__((visibility("default"))) int PMIx_Init(Process* self, void*, std::size_t) {
   const char* const rank = std::getenv("PMIX_DOUBLE_RANK");
+  if (is_silent("init")) never_return();
   if (rank == nullptr) return kNoServer;
   std::strcpy(self->space, "double");
   self->rank = static_cast<std::uint32_t>(std::atoi(rank));
@@ -50,6 +63,7 @@ __attribute__((visibility("default"))) int PMIx_Put(std::uint8_t, const char* ke
 }
 
 __attribute__((visibility("default"))) int PMIx_Commit() {
+  if (is_silent("commit")) never_return();
   const std::lock_guard lock(mutex);
   committed.insert(waiting.begin(), waiting.end());
   return 0;
@@ -58,6 +72,8 @@ __attribute__((visibility("default"))) int PMIx_Commit() {
 __attribute__((visibility("default"))) int PMIx_Get_nb(const Process* from, const char* name, const void*, std::size_t,
                                                        GetCallback call, void* context) {
   if (from->rank != 0) return kNotFound;
+  static bool asked = false;
+  if (is_silent("first get") && !std::exchange(asked, true)) return 0;
   std::thread([key = std::string(name), call, context] {
     std::string text;
     bool known = false;

@@ -92,6 +92,19 @@ TEST_CASE("seats: a silent child is reported once, at its limit, unless it has l
     family.seats.tend(family.start + of(5), true);
     CHECK(family.silent == std::vector<Rank>{3});
   }
+  SECTION("a word of one that nobody has read") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    family.ends[1].send(FrameType::kBeat, std::string());
+    family.seats.tend(family.start + of(5), true);
+    CHECK(family.silent == std::vector<Rank>{3});
+    CHECK(family.spoke == std::vector<Rank>{2});
+  }
+  SECTION("the last words of one that nobody has read") {
+    family.ends.pop_back();
+    family.seats.tend(family.start + of(5), true);
+    CHECK(family.silent == std::vector<Rank>{2});
+    CHECK(family.lost == std::vector<Rank>{3});
+  }
   SECTION("nobody judges") {
     family.seats.tend(family.start + of(5), false);
     CHECK(family.silent.empty());

@@ -3,6 +3,8 @@
 
 import os
 import shutil
+import socket
+import subprocess
 import sys
 
 import launched
@@ -22,19 +24,47 @@ def train():
         launched.report(session.rank, size=session.size, average=float(array.mean()), steps=session.stats()["steps"])
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun here (Debian: openmpi-bin)")
+pytestmark = pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun here (Debian: openmpi-bin)")
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+
+
 def test_two_steps_under_mpirun():
-    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable]
+    launcher = MPIRUN + ["-n", "2", sys.executable]
     for value in launched.values(launcher, __file__):
         assert value["size"] == 2 and value["steps"] == 2
         assert abs(value["average"] - 1.5) < 0.02
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun here (Debian: openmpi-bin)")
 def test_two_sessions_that_meet_by_pmix():
-    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "-x", "CASYNC_RENDEZVOUS=pmix", "-x", "TWICE=1"]
+    command = MPIRUN + ["-n", "3", "-x", "CASYNC_RENDEZVOUS=pmix", "-x", "TWICE=1"]
     for value in launched.values(command + [sys.executable], __file__):
         assert value["size"] == 3 and value["averages"] == [1.0, 2.0]
+
+
+def test_two_sessions_on_three_nodes(tmp_path):
+    """Each node has a PMIx server of its own: mpirun is told to start its daemons here, under three names."""
+    agent = tmp_path / "agent"
+    agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    agent.chmod(0o755)
+    hosts = "127.0.0.2:1,127.0.0.3:2,127.0.0.4:1"
+    command = MPIRUN + ["--mca", "plm_rsh_agent", str(agent), "--host", hosts, "-n", "4"]
+    command += ["-x", "TWICE=1", "-x", "CASYNC_INTERFACE=lo"]
+    for value in launched.values(command + [sys.executable], __file__):
+        assert value["size"] == 4 and value["averages"] == [1.5, 2.5]
+
+
+def test_a_pmix_server_that_says_nothing_is_an_error_in_time():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        uri = f"1.0;tcp4://127.0.0.1:{server.getsockname()[1]}"
+        launch = {"CASYNC_RANK": "0", "CASYNC_SIZE": "2", "CASYNC_RENDEZVOUS": "pmix", "CASYNC_TIMEOUT_SEC": "1"}
+        launch |= {"PMIX_NAMESPACE": "1", "PMIX_RANK": "0", "PMIX_SERVER_URI4": uri, "PMIX_SERVER_URI41": uri}
+        program = "import casync; casync.Session(codec='none')"
+        ended = subprocess.run([sys.executable, "-c", program], env={**os.environ, **launch}, capture_output=True,
+                               text=True, timeout=120)
+    assert ended.returncode == 1
+    assert "PMIx server does not answer" in ended.stderr
 
 
 def twice():
