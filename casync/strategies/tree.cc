@@ -34,6 +34,9 @@ class Leg {
  private:
   BufferId buffer(Hop hop) { return graph_.buffer({slice_, hop, partition_}); }
   Rank at(int place) const { return tree::at(place, root_, ranks_); }
+  std::uint32_t down_hop(int place) const {
+    return coded_terms_ ? tree::down_hop_after_relay(place, ranks_) : tree::down_hop(place, ranks_);
+  }
 
   void add_root(BufferId result) {
     pass_down(result);
@@ -96,7 +99,7 @@ class Leg {
 
   void add_result(const std::vector<TaskId>& sent) {
     const BufferId result = buffer(Hop::kSecond);
-    graph_.add(Recv{at(tree::parent(place_)), result, {partition_, tree::down_hop(place_, ranks_)}});
+    graph_.add(Recv{at(tree::parent(place_)), result, {partition_, down_hop(place_)}});
     pass_down(result);  // before the decode, so that the next ranks need not wait for it
     const TaskId decoded = graph_.add(Decode{result, slice_});
     for (const TaskId one : sent) graph_.after(one, decoded);
@@ -106,7 +109,7 @@ class Leg {
   void pass_down(BufferId result) {
     for (int k = children_ - 1; k >= 0; --k) {
       const int child = tree::child(place_, k);
-      graph_.add(Send{at(child), result, {partition_, tree::down_hop(child, ranks_)}});
+      graph_.add(Send{at(child), result, {partition_, down_hop(child)}});
     }
   }
 

@@ -1,96 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <functional>
 #include <random>
 
 #include "casync/graph/access.h"
-#include "casync/strategies/strategy.h"
+#include "tests/casync/strategy_cases.h"
 #include "tests/support/meanings.h"
 
 // Properties of every strategy, checked by running the graphs of all ranks. A new strategy joins with its name.
 namespace casync::test {
 namespace {
-
-constexpr int kMostRanks = 16;
-constexpr int kMostPartitions = 9;
-
-// The placement of ranks on nodes.
-enum class Nodes : std::uint8_t { kOne, kOfOneRank, kOfFour, kUneven, kScattered };
-
-struct Case {
-  StrategyKind strategy;
-  Nodes nodes = Nodes::kOne;
-  bool coded_terms = false;  ///< set by the first hop's codec
-  bool votes = false;
-};
-
-Case any_strategy() {
-  return GENERATE(values<Case>({{StrategyKind::kPs},
-                                {StrategyKind::kPs, Nodes::kOne, true},
-                                {StrategyKind::kRing},
-                                {StrategyKind::kRing, Nodes::kOne, true},
-                                {StrategyKind::kAllGather},
-                                {StrategyKind::kTree},
-                                {StrategyKind::kTree, Nodes::kOne, true},
-                                {StrategyKind::kHierarchical, Nodes::kOne},
-                                {StrategyKind::kHierarchical, Nodes::kOfOneRank},
-                                {StrategyKind::kHierarchical, Nodes::kOfFour},
-                                {StrategyKind::kHierarchical, Nodes::kUneven},
-                                {StrategyKind::kHierarchical, Nodes::kScattered},
-                                {StrategyKind::kHierarchical, Nodes::kOne, true},
-                                {StrategyKind::kHierarchical, Nodes::kUneven, true},
-                                {StrategyKind::kHierarchical, Nodes::kScattered, true}}));
-}
-
-Case any_vote() {
-  return GENERATE(values<Case>({{StrategyKind::kPs, Nodes::kOne, true, true},
-                                {StrategyKind::kRing, Nodes::kOne, true, true},
-                                {StrategyKind::kAllGather, Nodes::kOne, true, true},
-                                {StrategyKind::kTree, Nodes::kOne, true, true},
-                                {StrategyKind::kHierarchical, Nodes::kOne, true, true},
-                                {StrategyKind::kHierarchical, Nodes::kOfFour, true, true},
-                                {StrategyKind::kHierarchical, Nodes::kScattered, true, true}}));
-}
-
-Topology topology_of(Nodes nodes, int ranks) {
-  Topology topology = Topology::flat(ranks);
-  for (Rank rank = 0; nodes != Nodes::kOne && rank < ranks; ++rank) {
-    const int uneven = rank < 4 ? 0 : rank < 6 ? 1 : rank < 8 ? 2 : rank < 9 ? 3 : 4;  // 4, 2, 2, 1 and the others
-    topology.node_of.push_back(nodes == Nodes::kOfOneRank ? rank
-                               : nodes == Nodes::kOfFour  ? rank / 4
-                               : nodes == Nodes::kUneven  ? uneven
-                                                          : rank * rank % 7 % 3);
-  }
-  return topology;
-}
-
-// The seed of the random orders: another in each run, printed with each failure; CASYNC_TEST_SEED repeats one.
-std::uint64_t seed() {
-  static const std::uint64_t chosen = [] {
-    const char* wanted = std::getenv("CASYNC_TEST_SEED");
-    return wanted ? std::strtoull(wanted, nullptr, 10) : std::random_device{}();
-  }();
-  return chosen;
-}
-
-std::vector<TaskGraph> graphs_of(const Case& which, int ranks, int partitions, Elements elements) {
-  const Decision decision{.strategy = which.strategy, .partitions = partitions};
-  const Topology topology = topology_of(which.nodes, ranks);
-  const auto traits_of = [&](const CodecChoice&) -> Result<CodecTraits> {
-    return CodecTraits{.coded_terms = which.coded_terms, .votes = which.votes};
-  };
-  std::vector<TaskGraph> graphs;
-  for (Rank self = 0; self < ranks; ++self) {
-    // Another first owner for each shape, the same on all ranks.
-    const std::size_t first_owner = elements + static_cast<std::size_t>(partitions);
-    auto graph = make_graph(decision, elements, topology, self, first_owner, traits_of);
-    REQUIRE(graph.is_ok());
-    graphs.push_back(std::move(*graph));
-  }
-  return graphs;
-}
 
 // Calls check(graphs, ranks, elements, seed) for every shape of `which`.
 template <class Check>
@@ -105,15 +25,6 @@ void for_every_shape(const Case& which, Check check) {
       }
     }
   }
-}
-
-// Gradients of small multiples of 1/8: sums of them are exact, in any order.
-std::vector<std::vector<float>> random_gradients(int ranks, Elements elements, std::mt19937_64& random) {
-  std::vector<std::vector<float>> gradients(static_cast<std::size_t>(ranks), std::vector<float>(elements));
-  for (std::vector<float>& gradient : gradients) {
-    for (float& value : gradient) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 8;
-  }
-  return gradients;
 }
 
 std::vector<float> sum_of(const std::vector<std::vector<float>>& vectors) {
