@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# casync_python_test(NAME script ENVIRONMENT torch|tensorflow|mxnet|plain LABELS ... [ARGS ...] [TIMEOUT seconds] [SERIAL])
+# casync_python_test(NAME script ENVIRONMENT torch|tensorflow|mxnet|plain|docs LABELS ... [ARGS ...] [TIMEOUT seconds] [SERIAL])
 # The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
 # and the package staged in <build>/python. A file test_*.py runs under pytest, any other as a program (exit 77
 # skips). `plain` has numpy and nothing of a framework. All carry the label `python`. Without the environment,
@@ -15,6 +15,12 @@ set(CASYNC_VENV_DIR ${PROJECT_SOURCE_DIR}/.venv CACHE PATH "Folder of the virtua
 function(casync_python_environment result environment)
   set(python ${CASYNC_VENV_DIR}/${environment}/bin/python)
   set(${result} "" PARENT_SCOPE)
+  if(environment STREQUAL "docs")  # an extra that nothing else needs
+    if(EXISTS ${python})
+      set(${result} ${python} PARENT_SCOPE)
+    endif()
+    return()
+  endif()
   set(feature FRAMEWORKS)
   if(NOT environment STREQUAL "plain")
     string(TOUPPER ${environment} feature)

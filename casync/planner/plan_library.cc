@@ -19,6 +19,14 @@ namespace fs = std::filesystem;
 
 constexpr Bytes kMostFileBytes = 16_MiB;
 
+// TensorFlow exports a protobuf of its own to the whole process. With RTLD_DEEPBIND the module finds the one that it
+// was built with. Sanitizers refuse the flag.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kModuleMode = RTLD_NOW | RTLD_LOCAL;
+#else
+constexpr int kModuleMode = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+
 std::vector<fs::path> module_places() {
   std::vector<fs::path> places;
   if (const auto wanted = env_text("CASYNC_LIB_DIR")) places.push_back(fs::path(*wanted) / kPlanModule);
@@ -38,7 +46,7 @@ Result<void*> plan_library_function(const char* name, const std::string& wanted)
   std::lock_guard lock(one_at_a_time);
   std::string tried;
   for (const fs::path& place : module_places()) {
-    void* module = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* module = dlopen(place.c_str(), kModuleMode);
     void* function = module == nullptr ? nullptr : dlsym(module, name);
     if (function != nullptr) return function;
     const char* why = dlerror();

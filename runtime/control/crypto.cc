@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/control/crypto.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <sodium.h>
 #include <sys/random.h>
 
 #include <cerrno>
@@ -14,40 +12,46 @@ namespace casync::runtime {
 namespace {
 
 const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
+
+/// Lets libsodium choose its implementations for this processor, once; without that it takes the slowest.
+void prepare() {
+  static const bool ready = sodium_init() >= 0;
+  CASYNC_CHECK(ready);
+}
 
 }  // namespace
 
 std::string sha256(std::string_view bytes) {
+  prepare();
   std::string digest(kDigestBytes, '\0');
-  unsigned size = 0;
-  const int ok = EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()), &size,
-                            EVP_sha256(), nullptr);
-  CASYNC_CHECK(ok == 1 && size == kDigestBytes);
+  crypto_hash_sha256(bytes_of(digest), bytes_of(bytes), bytes.size());
   return digest;
 }
 
 std::string hmac_sha256(std::string_view key, std::string_view bytes) {
+  prepare();
   std::string digest(kDigestBytes, '\0');
-  unsigned size = 0;
-  // OpenSSL takes a null key for "the key of the call before".
-  const void* key_data = key.empty() ? "" : key.data();
-  const auto* made = HMAC(EVP_sha256(), key_data, static_cast<int>(key.size()), bytes_of(bytes), bytes.size(),
-                          reinterpret_cast<unsigned char*>(digest.data()), &size);
-  CASYNC_CHECK(made != nullptr && size == kDigestBytes);
+  crypto_auth_hmacsha256_state state;
+  crypto_auth_hmacsha256_init(&state, bytes_of(key), key.size());
+  crypto_auth_hmacsha256_update(&state, bytes_of(bytes), bytes.size());
+  crypto_auth_hmacsha256_final(&state, bytes_of(digest));
   return digest;
 }
 
 std::string scrypt(std::string_view secret, std::string_view salt) {
-  constexpr std::uint64_t kCost = 1 << 14, kBlock = 8, kParallel = 1, kMostMemory = 64 << 20;
+  prepare();
+  constexpr std::uint64_t kCost = 1 << 14;
+  constexpr std::uint32_t kBlock = 8, kParallel = 1;
   std::string key(kDigestBytes, '\0');
-  const int ok = EVP_PBE_scrypt(secret.data(), secret.size(), bytes_of(salt), salt.size(), kCost, kBlock, kParallel,
-                                kMostMemory, reinterpret_cast<unsigned char*>(key.data()), key.size());
-  CASYNC_CHECK(ok == 1);
+  const int failed = crypto_pwhash_scryptsalsa208sha256_ll(bytes_of(secret), secret.size(), bytes_of(salt), salt.size(),
+                                                           kCost, kBlock, kParallel, bytes_of(key), key.size());
+  CASYNC_CHECK(failed == 0);  // it fails without memory
   return key;
 }
 
 bool same_secret(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+  return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string random_bytes(Bytes count) {

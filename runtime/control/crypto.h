@@ -10,11 +10,11 @@ namespace casync::runtime {
 
 inline constexpr Bytes kDigestBytes = 32;
 
-/// Byte strings in, 32 bytes out; OpenSSL's.
+/// Byte strings in, 32 bytes out; libsodium's.
 std::string sha256(std::string_view bytes);
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
 
-/// 32 bytes that cost 16 MiB and some 50 ms of processor time to compute.
+/// RFC 7914 with N = 16384, r = 8, p = 1: 32 bytes that cost 16 MiB and some 50 ms of processor time to compute.
 std::string scrypt(std::string_view secret, std::string_view salt);
 
 /// Compares in a time that tells nothing about where two secrets differ.

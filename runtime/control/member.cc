@@ -58,19 +58,29 @@ Clock::time_point Member::tend(Clock::time_point now) {
   if (!over_ && proposed_) next = std::min(next, proposal_deadline_);
   if (!connection_) return next;
   next = std::min(next, connection_->keep_alive(now, pulse_.beat));
-  if (over_) return next;
-  const Clock::time_point silent_at =
-      connection_->last_heard() + std::chrono::duration_cast<Clock::duration>(pulse_.dead);
-  if (now < silent_at) return std::min(next, silent_at);
+  return over_ ? next : std::min(next, watch_hub(now));
+}
+
+Clock::time_point Member::hub_silent_at() const {
+  return connection_->last_heard() + std::chrono::duration_cast<Clock::duration>(pulse_.dead);
+}
+
+/// Fails if the hub has been silent for too long. Its word may be in the socket already, when this rank has had no time
+/// to read. Returns when to look again.
+Clock::time_point Member::watch_hub(Clock::time_point now) {
+  if (now < hub_silent_at()) return hub_silent_at();
+  read();
+  if (!connection_ || over_) return now;
+  if (now < hub_silent_at()) return hub_silent_at();
   if (hub_left_) {
     lose(peer_failure("silent"));
-    return next;
+    return Clock::time_point::max();
   }
   const Abort abort = silent(hub_, now - connection_->last_heard());
   // Should it wake up again, it finds this in its socket.
   connection_->send(FrameType::kAbort, encode_abort(abort));
   fail(abort);
-  return next;
+  return Clock::time_point::max();
 }
 
 void Member::forgive(Clock::duration stalled) {

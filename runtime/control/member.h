@@ -40,6 +40,8 @@ class Member final : public Role {
 
  private:
   void read();
+  Clock::time_point watch_hub(Clock::time_point now);
+  Clock::time_point hub_silent_at() const;
   void process(const std::vector<Frame>& frames, Status status);
   Status handle(FrameType type, const PayloadRef& payload);
   Status handle_down(const PayloadRef& payload);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
@@ -20,7 +21,7 @@ struct Nobody : runtime::TransportClient {
 
 }  // namespace
 
-TEST_CASE("ucx: loading it leaves the program's signal handlers alone") {
+TEST_CASE("ucx: loading it leaves the program's signal handlers and environment alone") {
   const std::vector<int> signals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGHUP, SIGTERM, SIGINT, SIGPIPE};
   std::vector<decltype(sighandler_t())> before;
   const auto handler_of = [](int number) {
@@ -28,12 +29,19 @@ TEST_CASE("ucx: loading it leaves the program's signal handlers alone") {
     sigaction(number, nullptr, &action);
     return action.sa_handler;
   };
+  const auto environment = [] {
+    std::vector<std::string> variables;
+    for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
+    return variables;
+  };
   for (int number : signals) before.push_back(handler_of(number));
+  const std::vector<std::string> variables = environment();
   REQUIRE(make_transport("ucx:tcp", {.ranks = 2, .epoch = 1}).is_ok());
   for (std::size_t i = 0; i < signals.size(); ++i) {
     INFO("signal " << signals[i]);
     CHECK(handler_of(signals[i]) == before[i]);
   }
+  CHECK(environment() == variables);
 }
 
 TEST_CASE("ucx: the description names networks, interface and buffers") {

@@ -2,8 +2,9 @@
 #include "runtime/transport/ucx/factory.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 
-#include <cstdlib>
+#include <array>
 #include <filesystem>
 #include <vector>
 
@@ -37,15 +38,30 @@ std::vector<fs::path> candidates() {
   return found;
 }
 
-// UCX reads these while it is being loaded. Older versions install signal handlers otherwise, which would take
-// those of the host program's place.
-void prepare_environment(const fs::path& module) {
-  setenv("UCX_HANDLE_ERRORS", "none", 0);
-  setenv("UCX_DEBUG_SIGNO", "0", 0);
-  const fs::path ucx_modules = module.parent_path() / "ucx";
-  std::error_code ignored;
-  if (fs::is_directory(ucx_modules, ignored)) setenv("UCX_MODULE_DIR", ucx_modules.c_str(), 0);
-}
+// UCX installs handlers of its own while it is being loaded, which would take those of the host program's place. Its
+// variables could keep it from that, but setting one is a race with every thread of the program that reads any.
+class SignalHandlers {
+ public:
+  SignalHandlers() {
+    for (std::size_t i = 0; i < before_.size(); ++i) known_[i] = sigaction(number(i), nullptr, &before_[i]) == 0;
+  }
+  ~SignalHandlers() {
+    if (foreign_env_text("UCX_HANDLE_ERRORS") || foreign_env_text("UCX_DEBUG_SIGNO")) return;  // the user wants them
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      struct sigaction now {};
+      if (!known_[i] || sigaction(number(i), nullptr, &now) != 0) continue;
+      if (now.sa_sigaction != before_[i].sa_sigaction) sigaction(number(i), &before_[i], nullptr);
+    }
+  }
+  SignalHandlers(const SignalHandlers&) = delete;
+  SignalHandlers& operator=(const SignalHandlers&) = delete;
+
+ private:
+  static int number(std::size_t i) { return static_cast<int>(i) + 1; }
+
+  std::array<struct sigaction, _NSIG - 1> before_{};
+  std::array<bool, _NSIG - 1> known_{};
+};
 
 Result<UcxModule> load_module() {
   const std::vector<fs::path> paths = candidates();
@@ -54,9 +70,11 @@ Result<UcxModule> load_module() {
                                    kUcxModuleFile, folder_of_this_code().string()));
   }
   const fs::path& path = paths.front();
-  prepare_environment(path);
   // Never closed: UCX keeps a thread and its own state until the process ends.
-  void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const module = [&] {
+    const SignalHandlers kept;
+    return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }();
   if (module == nullptr) {
     return unavailable(
         fmt::format("{}; install UCX 1.22 (pip install libucx-cu13, or the package libucx0)", dlerror()));
