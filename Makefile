@@ -10,7 +10,7 @@ BENCH_PYTHON := PYTHONPATH=build/release/python .venv/torch/bin/python
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CCACHE_COMPRESS ?= 1
 
-.PHONY: help setup configure build test demo bench wheel tidy format clean
+.PHONY: help setup configure build test demo bench wheel docs tidy format clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -49,7 +49,11 @@ bench:  ## codecs, control path, all-reduce and training steps beside the peers 
 	-@$(BENCH_PYTHON) tests/bench/ddp_step/planned.py build/release
 
 wheel: setup  ## dist/casync-*.whl: library, command and Python package
-	@tools/make_wheel
+	@.venv/plain/bin/python tools/make_wheel
+
+docs:  ## the documentation as a site with search: build/site/html/index.html
+	@$(MAKE) --no-print-directory build PRESET=release TARGETS=casync_tool SETUP_ARGS="$(SETUP_ARGS) --with-docs"
+	@tools/make_docs build/release/bin/casync
 
 tidy: build  ## clang-tidy on all sources
 	@tools/check_tidy build/$(PRESET)

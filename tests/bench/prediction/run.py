@@ -143,6 +143,11 @@ def predict(casync, folder, row):
     return json.loads(output)["step_ms"]
 
 
+def with_prediction(casync, folder, row):
+    _, backward, forward = settings.MODELS[row["model"]]
+    return {**row, "training_ms": 1e3 * (backward + forward), "predicted_ms": predict(casync, folder, row)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path, help="build folder with bin/casync")
@@ -158,7 +163,7 @@ def main():
         measure_all(casync, options)
     with tempfile.TemporaryDirectory() as name:
         write_files(pathlib.Path(name))
-        rows = [{**row, "predicted_ms": predict(casync, pathlib.Path(name), row)} for row in known()]
+        rows = [with_prediction(casync, pathlib.Path(name), row) for row in known()]
     print("\n".join(score.lines(rows, options.rows)))
     complaints = score.complaints(rows)
     print("\n".join(complaints), file=sys.stderr)

@@ -153,10 +153,10 @@ def hipress_ring(case, training):
 
 
 def ring_of_codes(case, training, compressed, plain, bulk, coding_blocks_sending=False):
-    """Our ring refuses codecs whose merge adds an error. So a compressed gradient is written as one of so many elements
-    that as many bytes travel, as float32 there and as bfloat16 back, and each merge on the way costs what decoding and
-    encoding do (also that of uncompressed gradients; their time is the wire's). Coding that blocks sending is written
-    as bytes: as many as leave meanwhile."""
+    """A ring that encodes again at each hop, as a ring without codecs. A compressed gradient has fewer elements, so
+    that the same number of bytes travels: as float32 to the owner and as bfloat16 from it. Each merge costs the
+    decoding and encoding of a hop, also that of an uncompressed gradient, whose time is the wire's. If coding blocks
+    sending, the gradient grows by the bytes that could have left meanwhile."""
     shrink = published.RATIO * (4 + 4) / (4 + 2)
     hop = ENCODE[1] + DECODE[1]
     blocked = hop * rate(case) / 3 if coding_blocks_sending else 0  # 3: bytes of an element, mean of both ways
