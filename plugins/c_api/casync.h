@@ -173,8 +173,10 @@ casync_status casync_session_state_get(casync_session* session, const char* name
 casync_status casync_session_state_set(casync_session* session, const char* name, const char* codec,
                                        const float* residual, size_t elements, uint32_t step);
 casync_status casync_session_abort(casync_session* session, const char* reason);
-/* Says goodbye to the other ranks and gives them 5 s for theirs; a second time it does nothing. After it only
- * casync_session_free is left. Aborted: gradients were still under way. */
+/* Waits until the other ranks have what this one has sent, and says goodbye; a second time it does nothing. Rank 0
+ * serves the others until they have left, too. After it only casync_session_free is left. Aborted: gradients were still
+ * under way. Timeout: a task has not ended within the session's time limit. Its thread goes on, and uses the gradients'
+ * memory until it ends. */
 casync_status casync_session_close(casync_session* session);
 /* Closes if need be. No other call may be under way; NULL is allowed. In a forked child every other function on the
  * parent's session returns CASYNC_UNAVAILABLE, and this one only lets go of it. */
