@@ -9,6 +9,9 @@ RUNNABLE := casync_tool casync_python
 BENCH_PYTHON := PYTHONPATH=build/release/python .venv/torch/bin/python
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CCACHE_COMPRESS ?= 1
+# Another checkout of the same sources finds what this one has compiled.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
 
 .PHONY: help setup configure build test demo bench wheel docs tidy format clean
 .DEFAULT_GOAL := help
