@@ -16,8 +16,8 @@ namespace {
 
 // So many tasks overlap: copies one way, copies the other way and kernels each keep a part of the device busy.
 constexpr std::size_t kLanes = 4;
-// A merge into another codec decodes and encodes: no task has more calls.
-constexpr std::size_t kMostCalls = 2;
+// A merge of half-precision gradients into another codec widens, decodes and encodes: no task has more calls.
+constexpr std::size_t kMostCalls = 3;
 constexpr Bytes kAlignment = 256;
 constexpr std::chrono::microseconds kRestPause{200};
 
@@ -90,8 +90,9 @@ class DeviceTasks::Maker {
  private:
   Status encode(const Encode& encode) {
     const compll::Codec& codec = run_->codec_of(encode.to);
-    const DeviceView in = run_->device_memory(encode.from);
     CASYNC_RETURN_IF_ERROR(wait_for_gradient());
+    DeviceView in;
+    CASYNC_RETURN_IF_ERROR(read_gradient(encode.from, &in));
     if (codec.info().identity) return download(in, run_->state(encode.to).memory);
     KernelCall call = call_of(KernelFunction::kEncode, codec, Use::kEncode, encode.from);
     call.in = in;
@@ -125,7 +126,8 @@ class DeviceTasks::Maker {
 
   Status decode(const Decode& decode) {
     const compll::Codec& codec = run_->codec_of(decode.from);
-    const DeviceView out = run_->device_memory(decode.to);
+    const DeviceView gradient = run_->device_memory(decode.to);
+    const DeviceView out = run_->is_float32() ? gradient : take(decode.to.count * sizeof(float));
     CASYNC_RETURN_IF_ERROR(wait_for_gradient());
     if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, decode.from));
     if (codec.info().identity) {
@@ -141,11 +143,46 @@ class DeviceTasks::Maker {
       CASYNC_RETURN_IF_ERROR(issue(codec, call));
     }
     const compll::Codec& first = run_->codec(Hop::kFirst);
-    if (!first.info().has_result) return Status::ok();
-    KernelCall call = call_of(KernelFunction::kResult, first, Use::kResult, decode.to);
-    call.context = {tasks_.settings_.seed, run_->key, run_->step, decode.to.first};
-    call.out = out;
-    return issue(first, call);
+    if (first.info().has_result) {
+      KernelCall call = call_of(KernelFunction::kResult, first, Use::kResult, decode.to);
+      call.context = {tasks_.settings_.seed, run_->key, run_->step, decode.to.first};
+      call.out = out;
+      CASYNC_RETURN_IF_ERROR(issue(first, call));
+    }
+    return run_->is_float32() ? Status::ok() : narrow(out, gradient);
+  }
+
+  /// Gives a slice of the gradient as float32: its own memory, or elements of half precision that were widened. The
+  /// codec of their type does that, whose payload is a head and the elements.
+  Status read_gradient(Slice slice, DeviceView* floats) {
+    const DeviceView memory = run_->device_memory(slice);
+    if (run_->is_float32()) {
+      *floats = memory;
+      return Status::ok();
+    }
+    const KernelTerm term{take(kDevicePayloadHead + memory.size()), {}};
+    *floats = take(slice.count * sizeof(float));
+    if (lane_ != nullptr) {
+      CASYNC_RETURN_IF_ERROR(lane_->stream->copy(memory, term.payload.slice(kDevicePayloadHead, memory.size())));
+    }
+    KernelCall call;
+    call.function = KernelFunction::kDecode;
+    call.n = slice.count;
+    call.terms = {&term, 1};
+    call.out = *floats;
+    return issue(run_->codec(Hop::kRaw), call);
+  }
+
+  /// The reverse: rounds `floats` to the gradient's type.
+  Status narrow(DeviceView floats, DeviceView gradient) {
+    KernelCall call;
+    call.function = KernelFunction::kEncode;
+    call.n = floats.size() / sizeof(float);
+    call.in = floats;
+    call.payload = take(kDevicePayloadHead + gradient.size());
+    CASYNC_RETURN_IF_ERROR(issue(run_->codec(Hop::kRaw), call));
+    if (lane_ == nullptr) return Status::ok();
+    return lane_->stream->copy(call.payload.slice(kDevicePayloadHead, gradient.size()), gradient);
   }
 
   /// Brings the terms of a merge to the device; `in`: the codec of those that are codes.
@@ -154,7 +191,9 @@ class DeviceTasks::Maker {
     for (const std::optional<BufferId>& one : merge.contributions) {
       if (!one) {
         CASYNC_RETURN_IF_ERROR(wait_for_gradient());
-        terms_.push_back({{}, run_->device_memory(merge.local)});
+        DeviceView local;
+        CASYNC_RETURN_IF_ERROR(read_gradient(merge.local, &local));
+        terms_.push_back({{}, local});
         continue;
       }
       if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, *one));
@@ -304,7 +343,7 @@ Status DeviceTasks::find_kernels(const GradientRun& run) {
   const HopCodecs& codecs = *run.used_codecs;
   CASYNC_RETURN_IF_ERROR(find_kernels(run.decision.codec.name, *codecs.first));
   CASYNC_RETURN_IF_ERROR(find_kernels(run.decision.second_hop.name, *codecs.second));
-  CASYNC_RETURN_IF_ERROR(find_kernels("none", *codecs.raw));
+  CASYNC_RETURN_IF_ERROR(find_kernels(codecs.raw->info().name, *codecs.raw));
   return find_kernels("none", *codecs.sum);
 }
 

@@ -48,9 +48,6 @@ Status check_on_device(const SessionOptions& options, const Plan& plan) {
 Status check_on_device(const Declared& declared) {
   const GradientSpec& spec = declared.spec;
   const auto refused = [&](const std::string& why) { return unimplemented("gradient " + spec.name + ": " + why); };
-  if (spec.dtype != DType::kFloat32) {
-    return refused("on a GPU gradients are float32: kernels read no " + std::string(name_of(spec.dtype)) + " yet");
-  }
   if (compll::has_rounds(declared.decision.codec.name)) {
     return refused("codec `" + declared.decision.codec.name +
                    "` exchanges within a step, which sessions do not do on " +

@@ -118,7 +118,8 @@ class Coded final : public Codec {
     terms.assign(contributions.begin(), contributions.end());
     std::byte* next = memory;
     for (Contribution& term : terms) {
-      if (term.raw == nullptr) term.code = plain(term.code, n, next);
+      const bool is_code = term.raw == nullptr && term.code.size != 0;  // the raw elements of n = 0 may be null
+      if (is_code) term.code = plain(term.code, n, next);
       next += image_bytes;
     }
     if (also_coded == nullptr) return plain_->merge(terms, n, scale, second, residual, context, payload);

@@ -41,6 +41,7 @@ std::optional<Keeps> keeps(const std::string& name) {
                                                       {"dgc", {{{"momentum", 0}}, 1}},
                                                       {"ecqsgd", {{{"alpha", 1}, {"beta", 1}}}},
                                                       {"tbq", {{{"tau", 16}}}},
+                                                      {"threshold_coded", {{{"tau", 1}}}},
                                                       {"twobit", {{{"tau", 16}}}}};
   const auto found = kTable.find(name);
   if (found != kTable.end()) return found->second;

@@ -30,15 +30,18 @@ using AllSeen = std::vector<Seen>;
 /// Gradients of a rank, in host memory or on the device.
 class Gradients {
  public:
-  Gradients(Session& session, bool on_device) : session_(session), on_device_(on_device) {
+  Gradients(Session& session, bool on_device, DType dtype = DType::kFloat32)
+      : session_(session), on_device_(on_device), dtype_(dtype) {
     if (on_device) program_ = std::make_unique<Program>();
   }
   Status declare_all() {
     for (const std::size_t size : kSizes) {
-      const Result<GradientId> id = declare(session_, "g" + std::to_string(ids_.size()), size);
+      const std::string name = "g" + std::to_string(ids_.size());
+      const Result<GradientId> id = session_.declare({name, dtype_, {static_cast<std::int64_t>(size)}, 0});
       if (!id) return id.status();
       ids_.push_back(*id);
-      if (on_device_) floats_.push_back(program_->floats(size));
+      if (on_device_) floats_.push_back(program_->floats(size, dtype_));
+      elements_.emplace_back(on_device_ ? 0 : size * bytes_of(dtype_));
     }
     return Status::ok();
   }
@@ -46,22 +49,31 @@ class Gradients {
   Result<StepResult> step(std::vector<std::vector<float>>& values) {
     std::vector<Submission> all;
     for (std::size_t i = 0; i < ids_.size(); ++i) {
-      if (on_device_) program_->write(floats_[i], values[i]);
-      all.push_back(on_device_ ? program_->submission(ids_[i], floats_[i]) : Submission{ids_[i], view_of(values[i])});
+      if (on_device_) {
+        program_->write(floats_[i], values[i]);
+        all.push_back(program_->submission(ids_[i], floats_[i]));
+      } else {
+        convert(values[i], dtype_, elements_[i].data());
+        all.push_back({ids_[i], {elements_[i].data(), elements_[i].size()}});
+      }
     }
     const Result<std::vector<Handle>> handles = session_.submit(all);
     if (!handles) return handles.status();
     Result<StepResult> done = session_.step();
-    for (std::size_t i = 0; on_device_ && i < ids_.size(); ++i) values[i] = program_->read(floats_[i]);
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+      values[i] = on_device_ ? program_->read(floats_[i]) : converted(elements_[i].data(), values[i].size(), dtype_);
+    }
     return done;
   }
 
  private:
   Session& session_;
   const bool on_device_;
+  const DType dtype_;
   std::unique_ptr<Program> program_;
   std::vector<GradientId> ids_;
-  std::vector<Program::Floats> floats_;
+  std::vector<Program::Floats> floats_;            // on the device
+  std::vector<std::vector<std::byte>> elements_;  // in host memory
 };
 
 using Values = std::function<std::vector<std::vector<float>>(int rank, std::uint32_t step)>;
@@ -75,7 +87,7 @@ inline std::vector<std::vector<float>> gaussians(int rank, std::uint32_t step) {
 /// Sessions of these ranks on the host or on the device; "" or what went wrong.
 inline std::string run_steps(int ranks, bool on_device, const std::function<void(SessionOptions&)>& configure,
                              AllSeen& seen, const Values& values = gaussians,
-                             const std::string& transport = "loopback") {
+                             const std::string& transport = "loopback", DType dtype = DType::kFloat32) {
   seen.assign(static_cast<std::size_t>(ranks), {});
   const auto configure_all = [&](SessionOptions& options) {
     configure(options);
@@ -83,7 +95,7 @@ inline std::string run_steps(int ranks, bool on_device, const std::function<void
   };
   const auto body = [&](Session& session, RankContext& context) -> std::string {
     Seen& here = seen[static_cast<std::size_t>(context.rank)];
-    Gradients gradients(session, on_device);
+    Gradients gradients(session, on_device, dtype);
     if (Status status = gradients.declare_all(); !status) return status.text();
     for (std::uint32_t step = 0; step < kSteps; ++step) {
       std::vector<std::vector<float>> all = values(context.rank, step);

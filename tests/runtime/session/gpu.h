@@ -10,6 +10,7 @@
 
 #include "compll/cuda/context_scope.h"
 #include "compll/cuda/driver_api.h"
+#include "compll/ops/cpu/convert.h"
 #include "runtime/device/device.h"
 #include "runtime/session/session.h"
 
@@ -24,6 +25,21 @@ Result<std::unique_ptr<runtime::Device>> open_gpu(const std::string& name);
 inline void on_gpu(runtime::SessionOptions& options) {
   options.device = "cuda:0";
   options.open_device = open_gpu;
+}
+
+/// Elements of a gradient's type from floats, and floats from them.
+inline void convert(const std::vector<float>& values, DType dtype, std::byte* elements) {
+  if (dtype != DType::kFloat32) return compll::from_float32(values.data(), values.size(), dtype, elements);
+  std::memcpy(elements, values.data(), values.size() * sizeof(float));
+}
+inline std::vector<float> converted(const std::byte* elements, std::size_t count, DType dtype) {
+  std::vector<float> values(count);
+  if (dtype != DType::kFloat32) {
+    compll::to_float32(dtype, elements, count, values.data());
+  } else if (count != 0) {
+    std::memcpy(values.data(), elements, count * sizeof(float));
+  }
+  return values;
 }
 
 /// A program's part on a device: memory of gradients, and the stream that writes them.
@@ -42,25 +58,25 @@ class Program {
   struct Floats {
     std::unique_ptr<runtime::DeviceBuffer> memory, pinned;
     std::size_t count = 0;
+    DType dtype = DType::kFloat32;
   };
-  Floats floats(std::size_t count) {
-    const Bytes bytes = count * sizeof(float);
+  Floats floats(std::size_t count, DType dtype = DType::kFloat32) {
+    const Bytes bytes = count * bytes_of(dtype);
     return {std::move(device_->allocate(bytes, runtime::Memory::kDevice)).value(),
-            std::move(device_->allocate(bytes, runtime::Memory::kPinned)).value(), count};
+            std::move(device_->allocate(bytes, runtime::Memory::kPinned)).value(), count, dtype};
   }
   /// Queued in the program's stream, from pinned memory: it waits for nothing.
   void write(Floats& floats, const std::vector<float>& values) {
     if (values.empty()) return;
     const View pinned = floats.pinned->view();
-    std::memcpy(pinned.data, values.data(), pinned.size);
+    convert(values, floats.dtype, pinned.data);
     context([&](const auto& api) { api.upload(floats.memory->device().address(), pinned.data, pinned.size, stream_); });
   }
   std::vector<float> read(const Floats& floats) {
-    std::vector<float> values(floats.count);
-    if (values.empty()) return values;
-    const View to{reinterpret_cast<std::byte*>(values.data()), floats.count * sizeof(float)};
-    if (!device_->read(floats.memory->device(), to)) values.clear();
-    return values;
+    std::vector<std::byte> elements(floats.count * bytes_of(floats.dtype));
+    if (elements.empty()) return {};
+    if (!device_->read(floats.memory->device(), {elements.data(), elements.size()})) return {};
+    return converted(elements.data(), floats.count, floats.dtype);
   }
   runtime::Submission submission(runtime::GradientId id, const Floats& floats) const {
     return {id, {}, floats.memory->device(), stream_};

@@ -18,7 +18,8 @@ namespace {
 
 /// "" or what went wrong.
 std::string run(int ranks, bool on_device, const std::string& plan, AllSeen& seen, const Values& values = gaussians,
-                const std::string& nodes = "", const std::string& transport = "loopback") {
+                const std::string& nodes = "", const std::string& transport = "loopback",
+                DType dtype = DType::kFloat32) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/plan.txtpb";
   std::ofstream(path) << "version: 1 seed: 5 " << plan << "\n";
@@ -26,14 +27,17 @@ std::string run(int ranks, bool on_device, const std::string& plan, AllSeen& see
     options.plan_file = path;
     if (!nodes.empty()) options.launch.node = nodes.substr(static_cast<std::size_t>(*options.launch.rank), 1);
   };
-  return run_steps(ranks, on_device, configure, seen, values, transport);
+  return run_steps(ranks, on_device, configure, seen, values, transport, dtype);
 }
 
 std::string compare(int ranks, const std::string& plan, const Values& values = gaussians, const std::string& nodes = "",
-                    const std::string& transport = "loopback") {
+                    const std::string& transport = "loopback", DType dtype = DType::kFloat32) {
   AllSeen host, device;
-  if (std::string bad = run(ranks, false, plan, host, values, nodes, transport); !bad.empty()) return "host: " + bad;
-  if (std::string bad = run(ranks, true, plan, device, values, nodes, transport); !bad.empty()) return "device: " + bad;
+  for (const bool on_device : {false, true}) {
+    AllSeen& seen = on_device ? device : host;
+    const std::string bad = run(ranks, on_device, plan, seen, values, nodes, transport, dtype);
+    if (!bad.empty()) return (on_device ? "device: " : "host: ") + bad;
+  }
   return difference(host, device);
 }
 
@@ -88,6 +92,31 @@ TEST_CASE("session on a GPU: the bytes are the host's, over TCP") {
       return;
     }
     CHECK(complaint == "");
+  }
+}
+
+TEST_CASE("session on a GPU: gradients in half precision have the host's bytes, by every strategy") {
+  const Values values = [](int rank, std::uint32_t step) {
+    std::vector<std::vector<float>> all = gaussians(rank, step);
+    all[1][3] = 1e-7f;  // denormal as float16
+    all[1][4] = 6e4f;   // near to its largest
+    all[0][7] = -0.0f;
+    return all;
+  };
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (const char* codec : {"none", "int4", "topk", "diana", "bf16", "signsgd"}) {
+      INFO(codec << " of " << name_of(dtype));
+      CHECK(compare(3, plan_of(codec, "PS"), values, "", "loopback", dtype) == "");
+    }
+    for (const Way& way : ways_of(4)) {
+      for (const char* codec : {"none", "int4"}) {
+        INFO(codec << " of " << name_of(dtype) << ", " << way.strategy << " " << way.nodes);
+        const std::string plan = plan_of(codec, way.strategy);
+        AllSeen host;
+        if (!run(4, false, plan, host, gaussians, way.nodes, "loopback", dtype).empty()) continue;  // refused
+        CHECK(compare(4, plan, gaussians, way.nodes, "loopback", dtype) == "");
+      }
+    }
   }
 }
 
