@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/device/stream.h"
 
@@ -60,6 +61,32 @@ class CodecKernels {
   /// Queues the call. Its memory and the room are its own until an event behind it is done. Allocates nothing and waits
   /// for nothing. Unavailable: as Stream.
   virtual Status issue(const KernelCall& call, DeviceView room, View pinned, Stream& stream) = 0;
+};
+
+/// One turn of a codec that exchanges within a step, as compll::Turn, on memory of the device.
+struct TurnCall {
+  std::uint32_t number = 0;
+  Elements rows = 0, columns = 0;
+  DeviceView gradient;
+  std::span<const DeviceView> exchanged;
+  DeviceView kept_in, kept_out;  ///< empty where the codec keeps nothing
+  DeviceView scratch;
+  DeviceView out;  ///< the last turn's; may be `gradient`
+  compll::EncodeContext context;
+};
+
+/// The turns of such a codec on a device. Results are byte for byte the host codec's.
+///
+/// Threads: one at a time.
+class TurnKernels {
+ public:
+  virtual ~TurnKernels() = default;
+
+  /// The floats that turns need from turn to turn, which may differ from the host's. Otherwise as room().
+  virtual Result<Elements> scratch(Elements rows, Elements columns) = 0;
+  /// As CodecKernels::room() and issue().
+  virtual Result<KernelRoom> room(const TurnCall& call) = 0;
+  virtual Status issue(const TurnCall& call, DeviceView room, View pinned, Stream& stream) = 0;
 };
 
 /// Payloads on a device have a header of so many bytes. An identity's has it, too: its elements come behind it.

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 #include "runtime/device/codec_kernels.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/device/stream.h"
@@ -43,6 +44,9 @@ class Device {
   /// The kernels of a codec by its name; `meaning` is the same codec on the host, and outlives them. Between steps:
   /// they may have to be compiled. Unimplemented: there are none of this codec; why. Others as compll::make_codec.
   virtual Result<std::unique_ptr<CodecKernels>> kernels(const std::string& codec, const compll::Codec& meaning) = 0;
+  /// The same of a codec that exchanges within a step.
+  virtual Result<std::unique_ptr<TurnKernels>> turn_kernels(const std::string& codec,
+                                                            const compll::RoundsCodec& meaning) = 0;
 };
 
 }  // namespace casync::runtime

@@ -23,6 +23,12 @@ constexpr std::chrono::microseconds kRestPause{200};
 
 using Use = GradientRun::KeptBy;
 
+std::string text_of(const std::string& name, const compll::CodecInfo& info) {
+  std::string text = name;
+  for (const double value : info.values) text += " " + std::to_string(value);
+  return text;
+}
+
 /// Bells that a device which failed may still ring.
 void keep_for_ever(std::shared_ptr<Bell> bell) {
   static std::mutex mutex;
@@ -78,12 +84,36 @@ class DeviceTasks::Maker {
   Maker(DeviceTasks& tasks, Lane* lane, std::vector<KernelTerm>& terms) : tasks_(tasks), lane_(lane), terms_(terms) {}
 
   Status make(GradientRun& run, TaskId task) {
+    if (run.rounds) return turn(run, run.rounds->turn);
     run_ = &run;
     const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
     if (const auto* encode = std::get_if<Encode>(&primitive)) return this->encode(*encode);
     if (const auto* merge = std::get_if<Merge>(&primitive)) return this->merge(*merge);
     if (const auto* decode = std::get_if<Decode>(&primitive)) return this->decode(*decode);
     return Status::ok();  // a message
+  }
+  /// The turn of this number of a gradient whose codec exchanges within a step.
+  Status turn(GradientRun& run, std::uint32_t number) {
+    run_ = &run;
+    RoundsRun& rounds = *run.rounds;
+    const Slice all{0, run.elements};
+    CASYNC_RETURN_IF_ERROR(wait_for_gradient());
+    std::array<DeviceView, compll::kMostRounds> exchanged;
+    for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) exchanged[i] = rounds.exchanged[i]->device();
+    TurnCall call;
+    call.number = number;
+    call.rows = rounds.rows;
+    call.columns = rounds.columns;
+    CASYNC_RETURN_IF_ERROR(read_gradient(all, &call.gradient));
+    call.exchanged = {exchanged.data(), rounds.exchanged.size()};
+    call.kept_in = run.kept_data[run.committed];
+    call.kept_out = run.kept_data[1 - run.committed];
+    call.scratch = rounds.scratch->device();
+    call.context = context_of(run, rounds.codec->info(), Use::kEncode, all, tasks_.settings_.seed);
+    const bool last = number == rounds.exchanges.size();
+    if (last) call.out = call.gradient;
+    CASYNC_RETURN_IF_ERROR(issue(call));
+    return last && !run.is_float32() ? narrow(call.out, run.device_memory(all)) : Status::ok();
   }
   const Plan& plan() const { return plan_; }
 
@@ -236,8 +266,11 @@ class DeviceTasks::Maker {
     return lane_->stream->download(call.payload.slice(head, bound), run_->state(to).memory);
   }
 
-  Status issue(const compll::Codec& codec, const KernelCall& call) {
-    CodecKernels& kernels = tasks_.kernels_of(codec);
+  Status issue(const compll::Codec& codec, const KernelCall& call) { return queue(tasks_.kernels_of(codec), call); }
+  Status issue(const TurnCall& call) { return queue(*tasks_.by_rounds_codec_.at(run_->rounds->codec.get()), call); }
+
+  template <class Kernels, class Call>
+  Status queue(Kernels& kernels, const Call& call) {
     if (lane_ == nullptr) {
       const Result<KernelRoom> room = kernels.room(call);
       if (!room) return room.status();
@@ -305,12 +338,14 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::funct
   Plan all = *room_;
   std::vector<KernelTerm> terms;
   for (GradientRun* run : runs) {
-    if (Status status = find_kernels(*run); !status) {
+    if (Status status = run->rounds ? find_turns(*run) : find_kernels(*run); !status) {
       return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());
     }
-    for (std::size_t i = 0; i < run->graph.tasks().size(); ++i) {
+    const std::size_t tasks = run->rounds ? run->rounds->turns() : run->graph.tasks().size();
+    for (std::size_t i = 0; i < tasks; ++i) {
       Maker maker(*this, nullptr, terms);
-      if (Status status = maker.make(*run, TaskId(i)); !status) {
+      const Status status = run->rounds ? maker.turn(*run, static_cast<std::uint32_t>(i)) : maker.make(*run, TaskId(i));
+      if (!status) {
         return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());
       }
       all.cover(maker.plan());
@@ -347,10 +382,31 @@ Status DeviceTasks::find_kernels(const GradientRun& run) {
   return find_kernels("none", *codecs.sum);
 }
 
+/// The turns of its codec, with room for the floats that they keep from turn to turn.
+Status DeviceTasks::find_turns(GradientRun& run) {
+  RoundsRun& rounds = *run.rounds;
+  const compll::RoundsCodec& codec = *rounds.codec;
+  std::unique_ptr<TurnKernels>& known = turns_[text_of(run.decision.codec.name, codec.info())];
+  if (known == nullptr) {
+    Result<std::unique_ptr<TurnKernels>> made = device_.turn_kernels(run.decision.codec.name, codec);
+    if (!made) return made.status();
+    known = std::move(*made);
+  }
+  by_rounds_codec_[&codec] = known.get();
+  const Result<Elements> scratch = known->scratch(rounds.rows, rounds.columns);
+  if (!scratch) return scratch.status();
+  if (*scratch > rounds.shape.scratch) {
+    auto memory = device_.allocate(*scratch * sizeof(float), Memory::kDevice);
+    if (!memory) return memory.status();
+    rounds.scratch = std::move(*memory);
+  }
+  const compll::Codec& raw = *run.used_codecs->raw;  // widens and rounds gradients of half precision
+  return find_kernels(raw.info().name, raw);
+}
+
 /// Codecs of one name and with the same parameters share theirs.
 Status DeviceTasks::find_kernels(const std::string& name, const compll::Codec& codec) {
-  std::string text = name;
-  for (const double value : codec.info().values) text += " " + std::to_string(value);
+  const std::string text = text_of(name, codec.info());
   std::unique_ptr<CodecKernels>& known = kernels_[text];
   if (known == nullptr) {
     Result<std::unique_ptr<CodecKernels>> made = device_.kernels(name, codec);
@@ -404,6 +460,12 @@ std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
 
 TaskOutcome DeviceTasks::outcome_of(const Lane& lane) const {
   GradientRun& run = *lane.run;
+  if (run.rounds) {
+    TaskOutcome outcome;
+    if (!run.rounds->is_last()) return outcome;
+    for (const std::unique_ptr<GradientRun>& one : run.rounds->exchanges) outcome.finite &= one->finite;
+    return outcome;
+  }
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(lane.task)];
   if (const auto* decode = std::get_if<Decode>(&primitive)) {
     return {Status::ok(), run.state(decode->from).bytes, run.state(decode->from).finite};

@@ -39,7 +39,8 @@ class Bell {
   std::uint64_t asked_ = 0;  ///< the progress thread's
 };
 
-/// Runs the encodes, merges and decodes of gradients that lie in a device's memory.
+/// Runs the encodes, merges and decodes of gradients that lie in a device's memory, and the turns of codecs that
+/// exchange within a step.
 ///
 /// Payloads are in pinned memory, where messages leave from and arrive. Each task has a lane while it runs: a stream,
 /// and memory of the device for what it reads and makes. An encode waits for the gradient's event, runs kernels and
@@ -95,6 +96,7 @@ class DeviceTasks {
 
   Status find_kernels(const GradientRun& run);
   Status find_kernels(const std::string& name, const compll::Codec& codec);
+  Status find_turns(GradientRun& run);
   CodecKernels& kernels_of(const compll::Codec& codec) const { return *by_codec_.at(&codec); }
   Status make_room(const Plan& plan);
   TaskOutcome outcome_of(const Lane& lane) const;
@@ -104,6 +106,8 @@ class DeviceTasks {
   std::shared_ptr<Bell> bell_;
   std::map<std::string, std::unique_ptr<CodecKernels>> kernels_;  ///< by the codec as text
   std::unordered_map<const compll::Codec*, CodecKernels*> by_codec_;
+  std::map<std::string, std::unique_ptr<TurnKernels>> turns_;  ///< by the codec of rounds as text
+  std::unordered_map<const compll::RoundsCodec*, TurnKernels*> by_rounds_codec_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::uint32_t> free_, taken_;  ///< indices of lanes; taken ones as they began
   std::unique_ptr<Plan> room_;               ///< of each lane

@@ -274,7 +274,14 @@ Clock::time_point Executor::finish_turn(GradientRun& run, const TaskOutcome& out
     run.finite = outcome.finite;
     finish_gradient(run);
   } else {
-    begin({rounds.exchanges[rounds.turn].get(), run.step, rounds.exchanged[rounds.turn]->view()});
+    const DeviceBuffer& exchanged = *rounds.exchanged[rounds.turn];
+    Start start{rounds.exchanges[rounds.turn].get(), run.step, {}};
+    if (device_tasks_ == nullptr) {
+      start.data = exchanged.view();
+    } else {
+      start.device_data = exchanged.device();
+    }
+    begin(start);
   }
   return now;
 }

@@ -3,7 +3,6 @@
 
 #include <charconv>
 
-#include "compll/codec/rounds_codec.h"
 #include "runtime/device/cuda/factory.h"
 #include "runtime/device/host/host_device.h"
 
@@ -41,17 +40,6 @@ Status check_on_device(const SessionOptions& options, const Plan& plan) {
   }
   if (!options.record_directory.empty()) {
     return unimplemented(where + " records no model yet: samples are read by the host; record a run on the CPU");
-  }
-  return Status::ok();
-}
-
-Status check_on_device(const Declared& declared) {
-  const GradientSpec& spec = declared.spec;
-  const auto refused = [&](const std::string& why) { return unimplemented("gradient " + spec.name + ": " + why); };
-  if (compll::has_rounds(declared.decision.codec.name)) {
-    return refused("codec `" + declared.decision.codec.name +
-                   "` exchanges within a step, which sessions do not do on " +
-                   "a GPU yet; choose another codec for it");
   }
   return Status::ok();
 }

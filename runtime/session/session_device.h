@@ -18,7 +18,6 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name);
 
 /// Unimplemented: what of these a session on a device other than the host's does not do; why, and what to do instead.
 Status check_on_device(const SessionOptions& options, const Plan& plan);
-Status check_on_device(const Declared& declared);
 
 /// InvalidArgument: the memory of this submission is not the session's device's, or cannot hold the gradient.
 Status check_memory(const Device& device, const GradientSpec& gradient, const Submission& submission);

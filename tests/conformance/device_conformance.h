@@ -93,6 +93,72 @@ inline void check_kernels(DeviceUnderTest& on, const std::string& name) {
   }
 }
 
+/// The turns of a codec that exchanges within a step, of one rank: their floats are the codec's.
+inline void check_turns(DeviceUnderTest& on, const std::string& name) {
+  INFO(name);
+  constexpr Elements kRows = 40, kColumns = 33, kN = kRows * kColumns;
+  const std::unique_ptr<compll::RoundsCodec> codec = std::move(compll::make_rounds_codec(name, {})).value();
+  Result<std::unique_ptr<runtime::TurnKernels>> kernels = on.device.turn_kernels(name, *codec);
+  REQUIRE(kernels.status().text() == "OK");
+  const compll::RoundsShape shape = codec->shape(kRows, kColumns);
+  const Result<Elements> scratch = (*kernels)->scratch(kRows, kColumns);
+  REQUIRE(scratch.is_ok());
+
+  // The codec on the host, and the same memories on the device.
+  std::vector<float> gradient(kN), states(shape.states), states_out(shape.states), kept(shape.scratch);
+  for (Elements i = 0; i < kN; ++i) gradient[i] = static_cast<float>(i % 17) - 8.5f;
+  const auto filled = [&](const std::vector<float>& values) {
+    const Bytes bytes = values.size() * sizeof(float);
+    auto memory = on.take(bytes, Memory::kDevice);
+    REQUIRE(on.device.write({reinterpret_cast<const std::byte*>(values.data()), bytes}, memory->device()).is_ok());
+    return memory;
+  };
+  std::vector<std::vector<float>> exchanged;
+  std::vector<float*> places;
+  std::vector<std::unique_ptr<runtime::DeviceBuffer>> memories;
+  std::vector<runtime::DeviceView> views;
+  for (const Elements size : shape.exchanged) exchanged.emplace_back(size);
+  for (std::vector<float>& each : exchanged) {
+    places.push_back(each.data());
+    memories.push_back(filled(each));
+    views.push_back(memories.back()->device());
+  }
+  const auto in = filled(gradient), kept_in = filled(states), kept_out = filled(states);
+  const auto between = on.take(*scratch * sizeof(float), Memory::kDevice);
+  const auto same = [&](const std::vector<float>& wanted, const runtime::DeviceBuffer& memory) {
+    std::vector<float> made(wanted.size());
+    const Bytes bytes = made.size() * sizeof(float);
+    REQUIRE(on.device.read(memory.device(), {reinterpret_cast<std::byte*>(made.data()), bytes}).is_ok());
+    return std::memcmp(made.data(), wanted.data(), bytes) == 0;
+  };
+  for (std::uint32_t number = 0; number <= shape.exchanged.size(); ++number) {
+    INFO("turn " << number);
+    const bool last = number == shape.exchanged.size();
+    const compll::EncodeContext context{5, 6, 7, 0};
+    codec->turn({number, kRows, kColumns, gradient.data(), places, states.data(), states_out.data(), kept.data(),
+                 last ? gradient.data() : nullptr},
+                context);
+    const runtime::TurnCall call{number,
+                                 kRows,
+                                 kColumns,
+                                 in->device(),
+                                 views,
+                                 kept_in->device(),
+                                 kept_out->device(),
+                                 between->device(),
+                                 last ? in->device() : runtime::DeviceView(),
+                                 context};
+    const Result<runtime::KernelRoom> room = (*kernels)->room(call);
+    REQUIRE(room.is_ok());
+    const auto memory = on.take(room->device, Memory::kDevice), pinned = on.take(room->pinned, Memory::kPinned);
+    REQUIRE((*kernels)->issue(call, memory->device(), pinned->view(), *on.stream).is_ok());
+    REQUIRE(on.over().is_ok());
+    if (!last) CHECK(same(exchanged[number], *memories[number]));
+  }
+  CHECK(same(gradient, *in));
+  CHECK(same(states_out, *kept_out));
+}
+
 /// Checks what every device must do; a device joins with one call.
 inline void check_device(runtime::Device& device) {
   DeviceUnderTest on(device);
@@ -169,6 +235,8 @@ inline void check_device(runtime::Device& device) {
   SECTION("kernels of codecs: blocks, statistics, a whole vector, and none at all") {
     for (const char* name : {"none", "int4", "onebit", "topk"}) check_kernels(on, name);
   }
+
+  SECTION("turns of a codec that exchanges within a step") { check_turns(on, "powersgd"); }
 }
 
 }  // namespace casync::test

@@ -110,15 +110,24 @@ class CudaDevice final : public Device {
   }
 
   Result<std::unique_ptr<CodecKernels>> kernels(const std::string& codec, const compll::Codec& meaning) override {
-    const std::lock_guard lock(mutex_);
-    Result<compll::CudaCodecText> text = kernel_text(codec, meaning.info());
-    if (!text) return text.status();
-    auto modules = modules_of(*text);
-    if (!modules) return modules.status();
-    return make_cuda_kernels(*device_, calls_, *modules, *text, meaning.info());
+    return compiled<CodecKernels>(codec, meaning.info(), make_cuda_kernels);
+  }
+  Result<std::unique_ptr<TurnKernels>> turn_kernels(const std::string& codec,
+                                                    const compll::RoundsCodec& meaning) override {
+    return compiled<TurnKernels>(codec, meaning.info(), make_cuda_turns);
   }
 
  private:
+  template <class Kernels, class Make>
+  Result<std::unique_ptr<Kernels>> compiled(const std::string& codec, const compll::CodecInfo& info, Make make) {
+    const std::lock_guard lock(mutex_);
+    Result<compll::CudaCodecText> text = kernel_text(codec, info);
+    if (!text) return text.status();
+    auto modules = modules_of(*text);
+    if (!modules) return modules.status();
+    return make(*device_, calls_, *modules, *text, info);
+  }
+
   /// Under the mutex.
   Result<compll::CudaModules> modules_of(const compll::CudaCodecText& text) {
     const auto known = modules_.find(text_of(text));

@@ -19,6 +19,19 @@ T* pointer(DeviceView view) {
   return reinterpret_cast<T*>(view.address());
 }
 
+/// Fills the memory of the launches and queues them.
+Status launch(const compll::Launches& launches, LaunchRoom& memory, const CudaCalls& calls, Stream& stream) {
+  CASYNC_RETURN_IF_ERROR(memory.fill(stream));
+  const auto handle = static_cast<CudaStream&>(stream).handle();
+  return calls("cuLaunchKernel", [&](const CudaCalls::Api& api) {
+    CudaCalls::Api::Code code = 0;
+    for (const compll::ReadyLaunch& each : launches) {
+      if (code == 0) code = compll::launch(api, each, handle);
+    }
+    return code;
+  });
+}
+
 class CudaKernels final : public CodecKernels {
  public:
   CudaKernels(compll::CudaDevice& device, const CudaCalls& calls, compll::CodecInfo info,
@@ -37,15 +50,7 @@ class CudaKernels final : public CodecKernels {
     LaunchRoom memory(room, pinned);
     const compll::Launches launches = launches_of(call, memory);
     if (!device_.status()) return device_.status();
-    CASYNC_RETURN_IF_ERROR(memory.fill(stream));
-    const auto handle = static_cast<CudaStream&>(stream).handle();
-    return calls_("cuLaunchKernel", [&](const CudaCalls::Api& api) {
-      CudaCalls::Api::Code code = 0;
-      for (const compll::ReadyLaunch& each : launches) {
-        if (code == 0) code = compll::launch(api, each, handle);
-      }
-      return code;
-    });
+    return launch(launches, memory, calls_, stream);
   }
 
  private:
@@ -104,14 +109,68 @@ class CudaKernels final : public CodecKernels {
   std::vector<cuda::Contribution> contributions_;
 };
 
+class CudaTurns final : public TurnKernels {
+ public:
+  CudaTurns(compll::CudaDevice& device, const CudaCalls& calls, std::unique_ptr<compll::TurnKernels> kernels)
+      : device_(device), calls_(calls), kernels_(std::move(kernels)) {}
+
+  Result<Elements> scratch(Elements rows, Elements columns) override {
+    const Elements floats = kernels_->shape(rows, columns).scratch;
+    return device_.status() ? Result<Elements>(floats) : device_.status();
+  }
+
+  Result<KernelRoom> room(const TurnCall& call) override {
+    LaunchRoom counting;
+    static_cast<void>(launches_of(call, counting));
+    if (!device_.status()) return device_.status();
+    return counting.counted();
+  }
+
+  Status issue(const TurnCall& call, DeviceView room, View pinned, Stream& stream) override {
+    LaunchRoom memory(room, pinned);
+    const compll::Launches launches = launches_of(call, memory);
+    if (!device_.status()) return device_.status();
+    return launch(launches, memory, calls_, stream);
+  }
+
+ private:
+  compll::Launches launches_of(const TurnCall& call, LaunchRoom& memory) const {
+    cuda::Segment segment;
+    segment.n = call.rows * call.columns;
+    segment.rows = call.rows;
+    segment.columns = call.columns;
+    segment.in = pointer<const float>(call.gradient);
+    segment.out = pointer<float>(call.out);
+    segment.states_in = pointer<const float>(call.kept_in);
+    segment.states_out = pointer<float>(call.kept_out);
+    segment.scratch = pointer<float>(call.scratch);
+    for (std::size_t i = 0; i < call.exchanged.size(); ++i) segment.exchanged[i] = pointer<float>(call.exchanged[i]);
+    return kernels_->turn(call.number, segment, call.context, memory);
+  }
+
+  compll::CudaDevice& device_;
+  const CudaCalls& calls_;
+  const std::unique_ptr<compll::TurnKernels> kernels_;
+};
+
 }  // namespace
+
+Result<std::unique_ptr<TurnKernels>> make_cuda_turns(compll::CudaDevice& device, const CudaCalls& calls,
+                                                     const compll::CudaModules& modules,
+                                                     const compll::CudaCodecText& text, const compll::CodecInfo& info) {
+  const auto* const turns = std::get_if<compll::CudaRounds>(&text);
+  if (turns == nullptr) return unimplemented("codec `" + info.name + "` does not exchange within a step");
+  auto kernels = compll::make_turn_kernels(device, modules, *turns, info);
+  if (!kernels) return kernels.status();
+  return std::unique_ptr<TurnKernels>(std::make_unique<CudaTurns>(device, calls, std::move(*kernels)));
+}
 
 Result<std::unique_ptr<CodecKernels>> make_cuda_kernels(compll::CudaDevice& device, const CudaCalls& calls,
                                                         const compll::CudaModules& modules,
                                                         const compll::CudaCodecText& text,
                                                         const compll::CodecInfo& info) {
   if (std::holds_alternative<compll::CudaRounds>(text)) {
-    return unimplemented("codec `" + info.name + "` exchanges within a step, which sessions do not do on a GPU yet");
+    return unimplemented("codec `" + info.name + "` exchanges within a step: it encodes nothing by itself");
   }
   const auto* const tiles = std::get_if<compll::CudaText>(&text);
   auto kernels = tiles != nullptr

@@ -17,4 +17,9 @@ Result<std::unique_ptr<CodecKernels>> make_cuda_kernels(compll::CudaDevice& devi
                                                         const compll::CudaCodecText& text,
                                                         const compll::CodecInfo& info);
 
+/// The same of a codec that exchanges within a step, and Unimplemented of all others.
+Result<std::unique_ptr<TurnKernels>> make_cuda_turns(compll::CudaDevice& device, const CudaCalls& calls,
+                                                     const compll::CudaModules& modules,
+                                                     const compll::CudaCodecText& text, const compll::CodecInfo& info);
+
 }  // namespace casync::runtime

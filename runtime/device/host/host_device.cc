@@ -85,6 +85,9 @@ class HostDevice final : public Device {
   Result<std::unique_ptr<CodecKernels>> kernels(const std::string&, const compll::Codec& meaning) override {
     return make_host_kernels(meaning);
   }
+  Result<std::unique_ptr<TurnKernels>> turn_kernels(const std::string&, const compll::RoundsCodec& meaning) override {
+    return make_host_turns(meaning);
+  }
 };
 
 }  // namespace

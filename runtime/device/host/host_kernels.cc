@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/host/host_kernels.h"
 
+#include <array>
 #include <vector>
 
 #include "compll/codec/payload.h"
@@ -72,7 +73,38 @@ class HostKernels final : public CodecKernels {
   std::vector<compll::Contribution> terms_;
 };
 
+class HostTurns final : public TurnKernels {
+ public:
+  explicit HostTurns(const compll::RoundsCodec& codec) : codec_(codec) {}
+
+  Result<Elements> scratch(Elements rows, Elements columns) override { return codec_.shape(rows, columns).scratch; }
+  Result<KernelRoom> room(const TurnCall&) override { return KernelRoom(); }
+
+  Status issue(const TurnCall& call, DeviceView, View, Stream&) override {
+    std::array<float*, compll::kMostRounds> exchanged{};
+    for (std::size_t i = 0; i < call.exchanged.size(); ++i) exchanged[i] = floats(call.exchanged[i]);
+    codec_.turn({.number = call.number,
+                 .rows = call.rows,
+                 .columns = call.columns,
+                 .gradient = floats(call.gradient),
+                 .exchanged = {exchanged.data(), call.exchanged.size()},
+                 .states_in = floats(call.kept_in),
+                 .states_out = floats(call.kept_out),
+                 .scratch = floats(call.scratch),
+                 .out = floats(call.out)},
+                call.context);
+    return Status::ok();
+  }
+
+ private:
+  const compll::RoundsCodec& codec_;
+};
+
 }  // namespace
+
+std::unique_ptr<TurnKernels> make_host_turns(const compll::RoundsCodec& codec) {
+  return std::make_unique<HostTurns>(codec);
+}
 
 std::unique_ptr<CodecKernels> make_host_kernels(const compll::Codec& codec) {
   return std::make_unique<HostKernels>(codec);

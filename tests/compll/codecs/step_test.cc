@@ -37,12 +37,9 @@ struct Keeps {
 };
 
 std::optional<Keeps> keeps(const std::string& name) {
-  static const std::map<std::string, Keeps> kTable = {{"adacomp", {}},
-                                                      {"dgc", {{{"momentum", 0}}, 1}},
-                                                      {"ecqsgd", {{{"alpha", 1}, {"beta", 1}}}},
-                                                      {"tbq", {{{"tau", 16}}}},
-                                                      {"threshold_coded", {{{"tau", 1}}}},
-                                                      {"twobit", {{{"tau", 16}}}}};
+  static const std::map<std::string, Keeps> kTable = {
+      {"adacomp", {}},          {"dgc", {{{"momentum", 0}}, 1}},     {"ecqsgd", {{{"alpha", 1}, {"beta", 1}}}},
+      {"tbq", {{{"tau", 16}}}}, {"threshold_coded", {{{"tau", 1}}}}, {"twobit", {{{"tau", 16}}}}};
   const auto found = kTable.find(name);
   if (found != kTable.end()) return found->second;
   if (from_source(name).program->declares.feedback) return Keeps{};

@@ -43,10 +43,12 @@ Made made_by(const Codec& codec, const std::vector<float>& values) {
   made.summed = values;
   codec.decode_add(made.coded.view(), n, made.summed.data());
   made.merged = made.coded;
+  made.merged.payload.resize(codec.encoded_bound(n));
   const Contribution terms[] = {{made.coded.view(), nullptr}, {{}, values.data()}};
   const Encoded merged = codec.merge(terms, n, 0.5f, codec, {before.data(), made.merged.residual.data(), n},
                                      {3, 4, 5, 0}, made.merged.payload.data());
   made.merged.finite = merged.finite;
+  made.merged.payload.resize(merged.size);
   if (codec.info().has_result) {
     std::vector<float> after(states * n);
     made.result.resize(n);

@@ -33,6 +33,10 @@ class CountingDevice final : public Device {
   Result<std::unique_ptr<CodecKernels>> kernels(const std::string& codec, const compll::Codec& meaning) override {
     return inner_->kernels(codec, meaning);
   }
+  Result<std::unique_ptr<TurnKernels>> turn_kernels(const std::string& codec,
+                                                    const compll::RoundsCodec& meaning) override {
+    return inner_->turn_kernels(codec, meaning);
+  }
 
   const std::shared_ptr<int> alive = std::make_shared<int>(0);
 

@@ -14,8 +14,13 @@
 
 namespace casync::test {
 
-// One that is cut into partitions, one of a single block, one element.
+// One that is cut into partitions, a matrix; one of a single block; one element.
 inline constexpr std::size_t kSizes[] = {3 * 1040, 129, 1};
+
+inline std::vector<std::int64_t> shape_of(std::size_t size) {
+  if (size == kSizes[0]) return {60, 52};
+  return {static_cast<std::int64_t>(size)};
+}
 inline constexpr std::uint32_t kSteps = 3;
 
 /// A rank's view: of each step each gradient and what the step said, and its states at the end.
@@ -37,7 +42,7 @@ class Gradients {
   Status declare_all() {
     for (const std::size_t size : kSizes) {
       const std::string name = "g" + std::to_string(ids_.size());
-      const Result<GradientId> id = session_.declare({name, dtype_, {static_cast<std::int64_t>(size)}, 0});
+      const Result<GradientId> id = session_.declare({name, dtype_, shape_of(size), 0});
       if (!id) return id.status();
       ids_.push_back(*id);
       if (on_device_) floats_.push_back(program_->floats(size, dtype_));
@@ -72,7 +77,7 @@ class Gradients {
   const DType dtype_;
   std::unique_ptr<Program> program_;
   std::vector<GradientId> ids_;
-  std::vector<Program::Floats> floats_;            // on the device
+  std::vector<Program::Floats> floats_;           // on the device
   std::vector<std::vector<std::byte>> elements_;  // in host memory
 };
 
@@ -86,8 +91,8 @@ inline std::vector<std::vector<float>> gaussians(int rank, std::uint32_t step) {
 
 /// Sessions of these ranks on the host or on the device; "" or what went wrong.
 inline std::string run_steps(int ranks, bool on_device, const std::function<void(SessionOptions&)>& configure,
-                             AllSeen& seen, const Values& values = gaussians,
-                             const std::string& transport = "loopback", DType dtype = DType::kFloat32) {
+                             AllSeen& seen, const Values& values = gaussians, const std::string& transport = "loopback",
+                             DType dtype = DType::kFloat32) {
   seen.assign(static_cast<std::size_t>(ranks), {});
   const auto configure_all = [&](SessionOptions& options) {
     configure(options);

@@ -23,14 +23,6 @@ std::function<void(SessionOptions&)> device_codec(const std::string& name) {
   };
 }
 
-/// Declares this gradient; the answer.
-std::string declared(const std::string& codec, const GradientSpec& gradient) {
-  return with_sessions(1, device_codec(codec), [&](Session& session, RankContext&) -> std::string {
-    const Status status = session.declare(gradient).status();
-    return status.text();
-  });
-}
-
 std::string opened(const std::function<void(SessionOptions&)>& configure) {
   return with_sessions(1, configure, [](Session&, RankContext&) -> std::string { return "it opened"; });
 }
@@ -82,8 +74,6 @@ TEST_CASE("session on a GPU: no memory is an error of the step, with the gradien
 }
 
 TEST_CASE("session on a GPU: what it does not do yet is refused by name") {
-  CHECK_THAT(declared("powersgd", {"w", DType::kFloat32, {300, 300}, 0}),
-             Catch::Contains("Unimplemented: gradient w: codec `powersgd` exchanges within a step"));
   TemporaryDirectory directory;
   std::ofstream(directory.path() + "/plan.txtpb") << "version: 1 staleness: 1";
   const std::string stale = opened([&](SessionOptions& options) {

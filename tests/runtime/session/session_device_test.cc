@@ -51,7 +51,7 @@ std::string plan_of(const std::string& codec, const std::string& strategy, const
 
 TEST_CASE("session on a GPU: the bytes of every codec are the host's, by ps") {
   for (const std::string& codec : compll::codec_names()) {
-    if (codec == "powersgd" || size_varies(codec)) continue;  // refused by name
+    if (size_varies(codec)) continue;  // refused by name
     INFO(codec);
     CHECK(compare(2, plan_of(codec, "PS")) == "");
   }
@@ -74,7 +74,7 @@ TEST_CASE("session on a GPU: the bytes are the host's, of 1 to 4 ranks") {
 
 TEST_CASE("session on a GPU: the bytes are the host's, by every strategy") {
   for (const Way& way : ways_of(4)) {
-    for (const char* codec : {"none", "int4", "topk"}) {
+    for (const char* codec : {"none", "int4", "topk", "powersgd"}) {
       INFO(codec << ", " << way.strategy << " " << way.nodes);
       const std::string plan = plan_of(codec, way.strategy);
       AllSeen host;
@@ -104,7 +104,7 @@ TEST_CASE("session on a GPU: gradients in half precision have the host's bytes, 
     return all;
   };
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
-    for (const char* codec : {"none", "int4", "topk", "diana", "bf16", "signsgd"}) {
+    for (const char* codec : {"none", "int4", "topk", "diana", "bf16", "signsgd", "powersgd"}) {
       INFO(codec << " of " << name_of(dtype));
       CHECK(compare(3, plan_of(codec, "PS"), values, "", "loopback", dtype) == "");
     }
