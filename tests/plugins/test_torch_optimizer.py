@@ -203,12 +203,19 @@ def answers(rank, deferred):
     optimizer.zero_grad()
     optimizer.casync.close()
 
+    # Memory that changes before a message has left can end the job (DataLoss), so all have left here.
+    def arrive():
+        for flight in optimizer.casync._gradients.flights.values():
+            flight.handle.wait()
+
     net, optimizer = fresh()
     loss_of(net, batch(rank, 1, torch.float32)).backward()
+    arrive()
     with refusal("twice"):
         loss_of(net, batch(rank, 2, torch.float32)).backward()
     optimizer.casync.discard()
     loss_of(net, batch(rank, 1, torch.float32)).backward()
+    arrive()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 0.01)
     with refusal("clipped too early"):
         optimizer.synchronize()
