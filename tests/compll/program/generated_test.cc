@@ -151,7 +151,7 @@ TEST_CASE("generated: without a residual the payload is the same") {
       const UseInstructionSet used(set);
       INFO(set << ", " << codec->declares.name);
       std::vector<std::byte> payload((*generated)->encoded_bound(values.size()));
-      (*generated)->encode(values.data(), values.size(), {}, {}, payload.data());
+      payload.resize((*generated)->encode(values.data(), values.size(), {}, {}, payload.data()).size);
       CHECK(payload == encode(**generated, values).payload);
     }
   }
