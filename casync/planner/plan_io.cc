@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
+#include "base/check.h"
 #include "base/codec_file.h"
+#include "casync/strategies/strategy.h"
 #include "proto/checked_numbers.h"
 #include "proto/placed.h"
 #include "proto/plan.pb.h"
@@ -74,32 +76,25 @@ CodecChoice read_codec(const Placed<wire::Codec>& codec) {
   return choice;
 }
 
-constexpr std::pair<wire::Strategy, StrategyKind> kStrategies[] = {{wire::PS, StrategyKind::kPs},
-                                                                   {wire::RING, StrategyKind::kRing},
-                                                                   {wire::TREE, StrategyKind::kTree},
-                                                                   {wire::ALL_GATHER, StrategyKind::kAllGather},
-                                                                   {wire::HIERARCHICAL, StrategyKind::kHierarchical}};
-
 wire::Strategy written(StrategyKind kind) {
-  for (const auto& [name, known] : kStrategies) {
-    if (known == kind) return name;
-  }
-  return wire::STRATEGY_UNSPECIFIED;
+  wire::Strategy value = wire::STRATEGY_UNSPECIFIED;
+  CASYNC_CHECK(wire::Strategy_Parse(plan_name_of(kind), &value));  // plan.proto has every strategy
+  return value;
 }
 
 template <class Message>
 std::optional<StrategyKind> read_strategy(const Placed<Message>& from) {
   constexpr int kNumber = Message::kStrategyFieldNumber;
-  constexpr const char* kExpected = ", expected PS, RING, ALL_GATHER, TREE or HIERARCHICAL";
   if (!from->has_strategy()) return std::nullopt;
+  const std::string expected = ", expected " + strategy_plan_names();
   if (from.written_as_number(kNumber)) {
-    from.refuse(kNumber, "strategy " + std::to_string(from->strategy()) + kExpected + " (by name)");
+    from.refuse(kNumber, "strategy " + std::to_string(from->strategy()) + expected + " (by name)");
     return std::nullopt;
   }
-  for (const auto& [name, kind] : kStrategies) {
-    if (from->strategy() == name) return kind;
+  for (const Strategy& strategy : strategies()) {
+    if (from->strategy() == written(strategy.kind)) return strategy.kind;
   }
-  from.refuse(kNumber, std::string("strategy `STRATEGY_UNSPECIFIED`") + kExpected + " (leave it out to say nothing)");
+  from.refuse(kNumber, std::string("strategy `STRATEGY_UNSPECIFIED`") + expected + " (leave it out to say nothing)");
   return std::nullopt;
 }
 

@@ -31,14 +31,10 @@ bool owns_alike(Elements elements, std::size_t partitions, std::size_t ranks) {
 bool is_symmetric(const Decision& decision, Elements elements, int ranks) {
   if (ranks == 1 || elements == 0) return true;
   const auto partitions = static_cast<std::size_t>(std::max(decision.partitions, 1));
-  const auto count = static_cast<std::size_t>(ranks);
-  switch (decision.strategy) {
-    case StrategyKind::kAllGather: return true;
-    case StrategyKind::kRing:
-    case StrategyKind::kPs: return owns_alike(elements, partitions, count);
-    // Leaves of a tree begin with partition 0, and owners of partitions with node 0, wherever they are.
-    case StrategyKind::kTree:
-    case StrategyKind::kHierarchical: return false;
+  switch (strategy_of(decision.strategy).alike) {
+    case Strategy::Alike::kAlways: return true;
+    case Strategy::Alike::kByTurn: return owns_alike(elements, partitions, static_cast<std::size_t>(ranks));
+    case Strategy::Alike::kNever: return false;
   }
   return false;
 }
@@ -63,7 +59,7 @@ Status for_each_exchange(const Scenario& scenario, Visit visit) {
 }  // namespace
 
 std::uint32_t Symmetry::partition_moved_with(Rank other, std::uint32_t partition, StrategyKind strategy) const {
-  if (strategy == StrategyKind::kAllGather || is_trivial()) return partition;
+  if (strategy_of(strategy).alike == Strategy::Alike::kAlways || is_trivial()) return partition;
   const auto turn = static_cast<Rank>(partition % static_cast<std::uint32_t>(ranks));
   return partition - static_cast<std::uint32_t>(turn) + static_cast<std::uint32_t>(moved_with(other, turn));
 }
@@ -89,8 +85,9 @@ Result<double> tasks_at_most(const Scenario& scenario, const Symmetry& symmetry)
     // to it. A codec that exchanges has a turn before and one after. Codes that travel side by side are
     // at most all, coming and going.
     const auto facts = scenario.facts_of(decision.codec);
-    const bool side_by_side = facts && facts->traits.coded_terms && decision.strategy != StrategyKind::kPs;
-    const bool all = side_by_side || decision.strategy == StrategyKind::kAllGather;
+    const Strategy& strategy = strategy_of(decision.strategy);
+    const bool side_by_side = facts && facts->traits.coded_terms && strategy.relays;
+    const bool all = side_by_side || strategy.alike == Strategy::Alike::kAlways;
     tasks += symmetry.period * (2 + partitions * (all ? 2 * ranks + 1 : 6));
   }));
   return tasks;

@@ -2,7 +2,8 @@
 #include "casync/strategies/strategy.h"
 
 #include <algorithm>
-#include <array>
+#include <cctype>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -18,33 +19,49 @@
 namespace casync {
 namespace {
 
-struct Strategy {
-  StrategyKind kind;
-  std::string_view name;
-  bool has_second_hop;  ///< a codec can be named for it
-  TaskGraph (*graph)(const Exchange&);
-};
+double ring_encodings(int ranks) { return (ranks - 1) / 2.0; }
+double tree_encodings(int ranks) { return static_cast<double>(ranks - 1) / ranks * tree::mean_size(ranks); }
 
-// The one list of strategies: a new one is a file and a line here.
-constexpr std::array kStrategies = {
-    Strategy{StrategyKind::kPs, "ps", true, &ps_graph},
-    Strategy{StrategyKind::kRing, "ring", true, &ring_graph},
-    Strategy{StrategyKind::kAllGather, "all_gather", false, &all_gather_graph},
-    Strategy{StrategyKind::kTree, "tree", true, &tree_graph},
-    Strategy{StrategyKind::kHierarchical, "hierarchical", true, &hierarchical_graph},
-};
+using Alike = Strategy::Alike;
 
-const Strategy& strategy_of(StrategyKind kind) {
-  for (const Strategy& strategy : kStrategies) {
-    if (strategy.kind == kind) return strategy;
-  }
-  check_failed("a StrategyKind is in kStrategies", __FILE__, __LINE__);
-}
+// The one list of strategies: a new one is a file and a row here.
+constexpr Strategy kStrategies[] = {
+    {.kind = StrategyKind::kPs,
+     .name = "ps",
+     .graph = &ps_graph,
+     .alike = Alike::kByTurn,
+     .references = References::kCoded},
+    {.kind = StrategyKind::kRing,
+     .name = "ring",
+     .graph = &ring_graph,
+     .relays = true,
+     .encodings = &ring_encodings,
+     .alike = Alike::kByTurn,
+     .references = References::kCoded},
+    {.kind = StrategyKind::kAllGather,
+     .name = "all_gather",
+     .graph = &all_gather_graph,
+     .second_hop = false,
+     .alike = Alike::kAlways},
+    // Leaves of a tree begin with partition 0, and owners of partitions with node 0, wherever they are: never alike.
+    {.kind = StrategyKind::kTree,
+     .name = "tree",
+     .graph = &tree_graph,
+     .relays = true,
+     .encodings = &tree_encodings,
+     .references = References::kPlain},
+    {.kind = StrategyKind::kHierarchical,
+     .name = "hierarchical",
+     .graph = &hierarchical_graph,
+     .relays = true,
+     .levels = true,
+     .references = References::kCoded},
+};
 
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
 Status can_carry(const Strategy& strategy, const Decision& decision) {
-  if (!strategy.has_second_hop && !(decision.second_hop == decision.codec)) {
+  if (!strategy.second_hop && !(decision.second_hop == decision.codec)) {
     return plan_error("strategy " + quoted(strategy.name) + " has one hop only, in codec " +
                       quoted(text_of(decision.codec)) + ", and nothing travels in second_hop " +
                       quoted(text_of(decision.second_hop)) +
@@ -88,13 +105,47 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
 
 double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits& traits) {
   if (traits.exact_merge || traits.coded_terms) return 1;
-  const double others = ranks - 1;  // of N ranks each partition has an owner, whose elements need no code
-  if (strategy == StrategyKind::kRing) return std::max(1.0, others / 2);
-  if (strategy == StrategyKind::kTree) return std::max(1.0, others / ranks * tree::mean_size(ranks));
-  return 1;
+  const auto encodings = strategy_of(strategy).encodings;
+  return encodings != nullptr ? std::max(1.0, encodings(ranks)) : 1;
+}
+
+std::span<const Strategy> strategies() { return kStrategies; }
+
+const Strategy& strategy_of(StrategyKind kind) {
+  for (const Strategy& strategy : kStrategies) {
+    if (strategy.kind == kind) return strategy;
+  }
+  check_failed("a StrategyKind is in kStrategies", __FILE__, __LINE__);
 }
 
 std::string_view name_of(StrategyKind kind) { return strategy_of(kind).name; }
+
+std::string plan_name_of(StrategyKind kind) {
+  std::string name(name_of(kind));
+  for (char& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return name;
+}
+
+namespace {
+
+std::string listed(std::string (*spelled)(StrategyKind)) {
+  std::string names;
+  for (const Strategy& strategy : kStrategies) {
+    const bool is_last = &strategy == std::end(kStrategies) - 1;
+    names += (names.empty() ? "" : is_last ? " or " : ", ") + spelled(strategy.kind);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string strategy_names() {
+  return listed([](StrategyKind kind) { return std::string(name_of(kind)); });
+}
+
+std::string strategy_plan_names() { return listed(&plan_name_of); }
+
+bool has_levels(const Topology& topology) { return topology.nodes() > 1 && topology.nodes() < topology.ranks; }
 
 Result<StrategyKind> strategy_from(std::string_view name) {
   std::vector<std::string_view> known;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -9,6 +11,7 @@
 #include "casync/model/gradient.h"
 #include "casync/model/plan.h"
 #include "casync/model/topology.h"
+#include "casync/strategies/exchange.h"
 
 namespace casync {
 
@@ -19,6 +22,39 @@ struct CodecTraits {
   bool coded_terms = false;      ///< a rank contributes its code, never its raw elements
   bool votes = false;            ///< and the result is made of the codes of all ranks, and is no sum
 };
+/// The plans that people would write, which a found plan is compared with (planner/search/references.h).
+enum class References : std::uint8_t {
+  kNone,
+  kPlain,  ///< everything over this strategy, nothing compressed
+  kCoded,  ///< that, and everything in one codec
+};
+
+/// A row of the table of strategies: everything that the planner, the simulator and the runtime ask about one. A field
+/// that is left out says the usual.
+struct Strategy {
+  /// The ranks whose graphs differ in nothing but the names of ranks and partitions.
+  enum class Alike : std::uint8_t {
+    kNever,
+    kByTurn,  ///< all, each in the partitions that it owns, if all own equally much
+    kAlways,  ///< all, in every partition
+  };
+
+  StrategyKind kind{};
+  std::string_view name;  ///< in capital letters in plan files
+  TaskGraph (*graph)(const Exchange&) = nullptr;
+  bool second_hop = true;  ///< the result may travel in another codec than the contributions
+  bool relays = false;     ///< ranks send on, so each has few peers; coded terms of others are among what they send
+  bool levels = false;  ///< it follows the nodes: useful with several, and several ranks on one; states depend on them
+  /// Mean number of encodings of a rank's elements on their way, where ranks encode sums again; null: 1.
+  double (*encodings)(int ranks) = nullptr;
+  Alike alike = Alike::kNever;
+  References references = References::kNone;
+};
+
+/// All strategies: the one list of them.
+std::span<const Strategy> strategies();
+const Strategy& strategy_of(StrategyKind kind);
+
 using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
 
 /// The graph of `self` for one gradient of `elements` elements. `first_owner` spreads the owners of the
@@ -34,6 +70,13 @@ double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits&
 
 /// "ps", "ring", "all_gather", ...; and back (PlanError lists the names).
 std::string_view name_of(StrategyKind kind);
+/// As in plan files: "PS".
+std::string plan_name_of(StrategyKind kind);
+/// All of them, for help texts and errors: "ps, ring or tree", or "PS, RING or TREE".
+std::string strategy_names();
+std::string strategy_plan_names();
+/// Returns true if the nodes make `levels` strategies different from the others: several, with several ranks on one.
+bool has_levels(const Topology& topology);
 Result<StrategyKind> strategy_from(std::string_view name);
 
 }  // namespace casync

@@ -106,7 +106,7 @@ std::string state_label(const Decision& decision, const Topology& topology) {
   std::string label = identity_of(decision.codec) + " / " + identity_of(decision.second_hop) + ", " +
                       std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
                       " partitions";
-  if (decision.strategy == StrategyKind::kHierarchical) label += ", ranks " + text_of(topology);
+  if (strategy_of(decision.strategy).levels) label += ", ranks " + text_of(topology);
   return label;
 }
 

@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "casync/planner/plan_file.h"
+#include "casync/strategies/strategy.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/control/descriptors.h"
 #include "runtime/control/join_job.h"
@@ -85,9 +86,7 @@ Status check_codecs(const Plan& plan, const std::optional<CodecChoice>& codec) {
 
 /// The most peers that this rank may connect to: with a strategy that the plan leaves open, all.
 int most_peers(const Plan& plan, int ranks) {
-  const auto is_sparse = [](const std::optional<StrategyKind>& kind) {
-    return kind == StrategyKind::kRing || kind == StrategyKind::kTree || kind == StrategyKind::kHierarchical;
-  };
+  const auto is_sparse = [](const std::optional<StrategyKind>& kind) { return kind && strategy_of(*kind).relays; };
   bool sparse = is_sparse(plan.defaults.strategy);
   const auto look_at = [&](const Choice& choice) {
     sparse = sparse && (!choice.strategy || is_sparse(choice.strategy));

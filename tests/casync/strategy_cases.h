@@ -23,33 +23,24 @@ struct Case {
   bool votes = false;
 };
 
-inline Case any_strategy() {
-  return GENERATE(values<Case>({{StrategyKind::kPs},
-                                {StrategyKind::kPs, Nodes::kOne, true},
-                                {StrategyKind::kRing},
-                                {StrategyKind::kRing, Nodes::kOne, true},
-                                {StrategyKind::kAllGather},
-                                {StrategyKind::kTree},
-                                {StrategyKind::kTree, Nodes::kOne, true},
-                                {StrategyKind::kHierarchical, Nodes::kOne},
-                                {StrategyKind::kHierarchical, Nodes::kOfOneRank},
-                                {StrategyKind::kHierarchical, Nodes::kOfFour},
-                                {StrategyKind::kHierarchical, Nodes::kUneven},
-                                {StrategyKind::kHierarchical, Nodes::kScattered},
-                                {StrategyKind::kHierarchical, Nodes::kOne, true},
-                                {StrategyKind::kHierarchical, Nodes::kUneven, true},
-                                {StrategyKind::kHierarchical, Nodes::kScattered, true}}));
+/// Every strategy of the table, on several layouts of nodes where it follows them.
+inline std::vector<Case> all_cases(bool votes) {
+  std::vector<Case> cases;
+  for (const Strategy& strategy : strategies()) {
+    for (const bool coded_terms : {false, true}) {
+      if (votes && !coded_terms) continue;
+      cases.push_back({strategy.kind, Nodes::kOne, coded_terms, votes});
+      if (!strategy.levels) continue;
+      for (const Nodes nodes : {Nodes::kOfOneRank, Nodes::kOfFour, Nodes::kUneven, Nodes::kScattered}) {
+        cases.push_back({strategy.kind, nodes, coded_terms, votes});
+      }
+    }
+  }
+  return cases;
 }
 
-inline Case any_vote() {
-  return GENERATE(values<Case>({{StrategyKind::kPs, Nodes::kOne, true, true},
-                                {StrategyKind::kRing, Nodes::kOne, true, true},
-                                {StrategyKind::kAllGather, Nodes::kOne, true, true},
-                                {StrategyKind::kTree, Nodes::kOne, true, true},
-                                {StrategyKind::kHierarchical, Nodes::kOne, true, true},
-                                {StrategyKind::kHierarchical, Nodes::kOfFour, true, true},
-                                {StrategyKind::kHierarchical, Nodes::kScattered, true, true}}));
-}
+inline Case any_strategy() { return GENERATE(from_range(all_cases(false))); }
+inline Case any_vote() { return GENERATE(from_range(all_cases(true))); }
 
 inline Topology topology_of(Nodes nodes, int ranks) {
   Topology topology = Topology::flat(ranks);

@@ -51,12 +51,12 @@ Rank sender_of(const TaskGraph& graph, BufferId buffer) {
 
 }  // namespace
 
-TEST_CASE("make_graph: all but all_gather take any codec on each hop") {
-  for (const StrategyKind kind :
-       {StrategyKind::kPs, StrategyKind::kRing, StrategyKind::kTree, StrategyKind::kHierarchical}) {
+TEST_CASE("make_graph: all strategies of two hops take any codec on each") {
+  for (const Strategy& strategy : strategies()) {
+    if (!strategy.second_hop) continue;
     for (const char* first : {"none", "int8"}) {
       for (const char* second : {"none", "int8"}) {
-        CHECK(graph_of({.codec = {first, {}}, .second_hop = {second, {}}, .strategy = kind}).is_ok());
+        CHECK(graph_of({.codec = {first, {}}, .second_hop = {second, {}}, .strategy = strategy.kind}).is_ok());
       }
     }
   }
@@ -75,8 +75,9 @@ TEST_CASE("make_graph: all_gather has one hop, and refuses a second codec by its
 TEST_CASE("make_graph: with a codec that needs each rank to encode its own elements all codes reach one merge") {
   const auto coded = [](const CodecChoice&) -> Result<CodecTraits> { return CodecTraits{.coded_terms = true}; };
   Topology topology{7, {0, 0, 1, 1, 1, 0, 2}};
-  for (const StrategyKind kind :
-       {StrategyKind::kPs, StrategyKind::kRing, StrategyKind::kTree, StrategyKind::kHierarchical}) {
+  for (const Strategy& strategy : strategies()) {
+    if (!strategy.second_hop) continue;  // every rank merges, or every node
+    const StrategyKind kind = strategy.kind;
     int merges = 0;
     for (Rank self = 0; self < topology.ranks; ++self) {
       const auto graph = make_graph({.codec = {"ef21", {}}, .strategy = kind}, 100, topology, self, 2, coded);
@@ -143,11 +144,9 @@ TEST_CASE("make_graph: the same arguments give the same graph") {
 }
 
 TEST_CASE("strategy names go there and back") {
-  for (StrategyKind kind : {StrategyKind::kPs, StrategyKind::kRing, StrategyKind::kAllGather, StrategyKind::kTree,
-                            StrategyKind::kHierarchical}) {
-    CHECK(*strategy_from(name_of(kind)) == kind);
-  }
+  for (const Strategy& strategy : strategies()) CHECK(*strategy_from(strategy.name) == strategy.kind);
   CHECK(name_of(StrategyKind::kAllGather) == "all_gather");
+  CHECK(plan_name_of(StrategyKind::kAllGather) == "ALL_GATHER");
 }
 
 TEST_CASE("strategy_from: an unknown name is refused with those there are") {
@@ -155,7 +154,7 @@ TEST_CASE("strategy_from: an unknown name is refused with those there are") {
   REQUIRE(!kind);
   CHECK(kind.status().code() == StatusCode::kPlanError);
   CHECK_THAT(kind.status().message(), Contains("`rign`") &&
-                                          Contains("`ps`, `ring`, `all_gather`, `tree`, `hierarchical`") &&
+                                          Contains("there are `ps`, `ring`, `all_gather`, `tree`, ") &&
                                           Contains("mean `ring`"));
 }
 

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "casync/planner/plan_io.h"
+#include "casync/strategies/strategy.h"
 #include "tests/casync_plan/plan_texts.h"
 
 namespace casync {
@@ -10,12 +11,25 @@ namespace {
 const std::filesystem::path kFolder = CASYNC_PLAN_TESTS;
 const std::string kExpect = "# expect: ";
 
+/// "PS, RING or TREE", which `{strategies}` stands for.
+std::string strategy_list() {
+  std::string names;
+  for (const Strategy& strategy : strategies()) {
+    names += (names.empty() ? "" : &strategy == &strategies().back() ? " or " : ", ") + plan_name_of(strategy.kind);
+  }
+  return names;
+}
+
 /// Returns the error message that the comments at the head of a refused plan expect.
 std::string expected_message(const std::string& text, const std::string& source) {
   std::istringstream lines(text);
   std::string message, line;
   while (std::getline(lines, line) && line.starts_with(kExpect)) {
     message += (message.empty() ? "" : "\n") + source + ":" + line.substr(kExpect.size());
+  }
+  const std::string list = "{strategies}";
+  for (std::size_t at; (at = message.find(list)) != std::string::npos;) {
+    message.replace(at, list.size(), strategy_list());
   }
   return message;
 }

@@ -6,6 +6,7 @@
 
 #include "base/codec_file.h"
 #include "casync/model/plan.h"
+#include "casync/strategies/strategy.h"
 
 namespace casync {
 
@@ -59,7 +60,7 @@ class RandomPlans {
     Choice choice;
     if (maybe()) choice.codec = codec();
     if (maybe()) choice.second_hop = codec();
-    if (maybe()) choice.strategy = static_cast<StrategyKind>(below(5));
+    if (maybe()) choice.strategy = strategies()[below(static_cast<unsigned>(strategies().size()))].kind;
     if (maybe()) choice.partition_bytes = 1024 + below(1u << 30);
     if (maybe()) choice.partitions = 1 + static_cast<int>(below(65536));
     if (maybe()) choice.priority = static_cast<int>(random_());

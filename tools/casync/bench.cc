@@ -106,8 +106,7 @@ void add_all_reduce(CLI::App* bench, Invocation& invocation) {
       ->capture_default_str();
   CLI::Option* codec =
       command->add_option("--codec", flags->codec, "As in int4 or int4:block=64,feedback=0")->capture_default_str();
-  CLI::Option* strategy =
-      command->add_option("--strategy", flags->strategy, "ps, ring, all_gather, tree or hierarchical (default: ps)");
+  CLI::Option* strategy = command->add_option("--strategy", flags->strategy, strategy_names() + " (default: ps)");
   command->add_option("--plan", options.plan_file, "A plan file instead; the gradients are called bench.BYTES")
       ->excludes(codec)
       ->excludes(strategy);

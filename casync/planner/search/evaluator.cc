@@ -44,14 +44,15 @@ std::string Evaluator::kind_of(std::size_t at) {
          (limits_alike_.empty() ? "" : " " + std::to_string(limits_alike_[at])) + merged_again(at);
 }
 
-/// Lists the codecs that a ring and a tree may merge again at each hop, if that differs from gradient to gradient.
+/// Lists the codecs that may be merged again at each hop, by strategy, if that differs from gradient to gradient.
 std::string Evaluator::merged_again(std::size_t at) {
   if (!losses_differ_) return "";
   std::string may = " ";
   for (const CodecOffer& offer : request_.codecs) {
     const Result<CodecFacts> codec = facts(offer.choice);
-    for (const StrategyKind kind : {StrategyKind::kRing, StrategyKind::kTree}) {
-      may += codec && may_merge_again(request_, limits(at), at, offer.choice, codec->traits, kind) ? 'y' : 'n';
+    for (const Strategy& strategy : strategies()) {
+      if (strategy.encodings == nullptr) continue;
+      may += codec && may_merge_again(request_, limits(at), at, offer.choice, codec->traits, strategy.kind) ? 'y' : 'n';
     }
   }
   return may;

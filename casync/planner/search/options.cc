@@ -95,20 +95,20 @@ Result<std::vector<Hops>> hops(Evaluator& evaluator, std::size_t at) {
 }
 
 /// The strategies worth trying with these codecs for gradient `at`.
-std::vector<StrategyKind> strategies(Evaluator& evaluator, std::size_t at, const Hops& hops) {
+std::vector<StrategyKind> worth_trying(Evaluator& evaluator, std::size_t at, const Hops& hops) {
   const Topology& topology = evaluator.request().topology;
   const Limits& limits = evaluator.limits(at);
-  std::vector<StrategyKind> able{StrategyKind::kPs};
-  for (const StrategyKind kind : {StrategyKind::kRing, StrategyKind::kTree}) {
-    // With codes that travel side by side these send more bytes than ps.
-    if (hops.traits.coded_terms && !limits.strategy) continue;
-    if (may_merge_again(evaluator.request(), limits, at, hops.first, hops.traits, kind)) able.push_back(kind);
+  std::vector<StrategyKind> able;
+  for (const Strategy& strategy : strategies()) {
+    if (strategy.kind != limits.strategy.value_or(strategy.kind)) continue;
+    if (!strategy.second_hop && !(hops.first == hops.second)) continue;
+    // With codes that travel side by side these send more bytes than ps; without levels those are the same as another.
+    const bool in_vain =
+        (strategy.encodings != nullptr && hops.traits.coded_terms) || (strategy.levels && !has_levels(topology));
+    if (in_vain && !limits.strategy) continue;
+    if (!may_merge_again(evaluator.request(), limits, at, hops.first, hops.traits, strategy.kind)) continue;
+    able.push_back(strategy.kind);
   }
-  if (hops.first == hops.second) able.push_back(StrategyKind::kAllGather);
-  const bool levels = topology.nodes() > 1 && topology.nodes() < topology.ranks;
-  // Without levels it is the same as ps: tried only if the strategy is fixed.
-  if (levels || limits.strategy) able.push_back(StrategyKind::kHierarchical);
-  if (limits.strategy) std::erase_if(able, [&](StrategyKind kind) { return kind != *limits.strategy; });
   return able;
 }
 
@@ -142,7 +142,7 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
       if (!any) return any.status();
       if (!*any) continue;
     }
-    for (const StrategyKind strategy : strategies(evaluator, at, way)) {
+    for (const StrategyKind strategy : worth_trying(evaluator, at, way)) {
       for (const int partitions :
            limits.partitions ? std::vector<int>{*limits.partitions} : partition_counts(spec, request.topology.ranks)) {
         const Result<const Option*> option =

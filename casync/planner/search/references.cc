@@ -98,15 +98,16 @@ class Writer {
   std::vector<PlannedStep> made_;
 };
 
-bool has_levels(const Topology& topology) { return topology.nodes() > 1 && topology.nodes() < topology.ranks; }
+bool is_reference(const Strategy& strategy, References which, const Topology& topology) {
+  return strategy.references >= which && (!strategy.levels || has_levels(topology));
+}
 
 Status add_plain(Writer& writer) {
-  std::vector<StrategyKind> strategies{StrategyKind::kPs, StrategyKind::kRing, StrategyKind::kTree};
-  if (has_levels(writer.request().topology)) strategies.push_back(StrategyKind::kHierarchical);
-  for (const StrategyKind strategy : strategies) {
-    CASYNC_RETURN_IF_ERROR(
-        writer.add("plain, " + std::string(name_of(strategy)), Plan{}.fusion_bytes,
-                   [&](std::size_t g) { return writer.decision(g, kNone, strategy, kDefaultPartitionBytes); }));
+  for (const Strategy& strategy : strategies()) {
+    if (!is_reference(strategy, References::kPlain, writer.request().topology)) continue;
+    CASYNC_RETURN_IF_ERROR(writer.add("plain, " + std::string(strategy.name), Plan{}.fusion_bytes, [&](std::size_t g) {
+      return writer.decision(g, kNone, strategy.kind, kDefaultPartitionBytes);
+    }));
   }
   return Status::ok();
 }
@@ -115,17 +116,14 @@ Status add_codec(Writer& writer, const CodecChoice& codec) {
   const std::string name = text_of(codec);
   const Result<CodecFacts> facts = writer.evaluator().facts(codec);
   if (!facts) return facts.status();
-  std::vector<StrategyKind> strategies{StrategyKind::kPs};
   Limits unsaid;
   unsaid.max_error = writer.request().max_error;
-  if (may_merge_again(writer.request(), unsaid, kTypical, codec, facts->traits, StrategyKind::kRing)) {
-    strategies.push_back(StrategyKind::kRing);
-  }
-  if (has_levels(writer.request().topology)) strategies.push_back(StrategyKind::kHierarchical);
-  for (const StrategyKind strategy : strategies) {
+  for (const Strategy& strategy : strategies()) {
+    if (!is_reference(strategy, References::kCoded, writer.request().topology)) continue;
+    if (!may_merge_again(writer.request(), unsaid, kTypical, codec, facts->traits, strategy.kind)) continue;
     CASYNC_RETURN_IF_ERROR(
-        writer.add(name + ", " + std::string(name_of(strategy)), Plan{}.fusion_bytes,
-                   [&](std::size_t g) { return writer.decision(g, codec, strategy, kDefaultPartitionBytes); }));
+        writer.add(name + ", " + std::string(strategy.name), Plan{}.fusion_bytes,
+                   [&](std::size_t g) { return writer.decision(g, codec, strategy.kind, kDefaultPartitionBytes); }));
   }
   if (facts->rounds) return Status::ok();                // SeCoPa's rule is about codes that are merged
   std::map<std::pair<Elements, DType>, Decision> known;  // its rule sees nothing but the size

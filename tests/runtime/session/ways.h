@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "casync/strategies/strategy.h"
 #include "compll/codec/codec.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/support/ranks.h"
@@ -18,10 +19,15 @@ struct Way {
   std::string nodes;
 };
 
+/// Every strategy of the table, on several layouts of nodes where it follows them.
 inline std::vector<Way> ways_of(int ranks) {
-  std::vector<Way> ways = {{"PS", ""}, {"RING", ""}, {"ALL_GATHER", ""}, {"TREE", ""}, {"HIERARCHICAL", ""}};
-  for (const char* nodes : {"abcdefgh", "aabbccdd", "aaaabbcc", "abbabaca"}) {
-    ways.push_back({"HIERARCHICAL", std::string(nodes).substr(0, static_cast<std::size_t>(ranks))});
+  std::vector<Way> ways;
+  for (const Strategy& strategy : strategies()) {
+    ways.push_back({plan_name_of(strategy.kind), ""});
+    if (!strategy.levels) continue;
+    for (const char* nodes : {"abcdefgh", "aabbccdd", "aaaabbcc", "abbabaca"}) {
+      ways.push_back({ways.back().strategy, std::string(nodes).substr(0, static_cast<std::size_t>(ranks))});
+    }
   }
   return ways;
 }

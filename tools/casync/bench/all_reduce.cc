@@ -49,13 +49,6 @@ std::string codec_entry(const CodecChoice& codec) {
   return text + " }";
 }
 
-/// As a plan file has it.
-std::string entry_of(StrategyKind strategy) {
-  std::string name(name_of(strategy));
-  for (char& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-  return "strategy: " + name;
-}
-
 /// Only a plan file can name a strategy, so --strategy writes one.
 Result<BenchPlan> make_plan(const AllReduceOptions& options) {
   BenchPlan bench;
@@ -67,7 +60,7 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
     bench.directory = std::move(*directory);
     bench.file = bench.directory.path() + "/plan.txtpb";
     std::ofstream(bench.file) << "version: 1\ndefault { " << codec_entry(options.codec) << " "
-                              << entry_of(*options.strategy) << " }\n";
+                              << "strategy: " << plan_name_of(*options.strategy) << " }\n";
   }
   if (bench.file.empty()) return bench;
   Result<Plan> plan = read_plan_file(bench.file);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "casync/simulator/outlines/outlines.h"
+
+namespace casync {
+
+void all_gather_outline(OutlineWriter& out, bool) {
+  using Kind = Stage::Kind;
+  // As many lumps as partitions: each waits for the others' of the same only.
+  const int inside = out.each() - 1, outside = out.ranks() - out.each();
+  const double of_round = out.of_round();
+  out.send_all_the_time();
+  out.codec(Kind::kEncode, of_round, out.encode_s());
+  if (inside > 0) out.send(false, of_round * inside, out.there(), 0, inside);
+  if (outside > 0) out.send(true, of_round * outside, out.there(), 0, outside);
+  out.next_hop();
+  if (out.votes()) {
+    out.codec(Kind::kMerge, of_round, out.merge_of_codes_s());
+    out.codec(Kind::kDecode, of_round, out.decode_s());
+    return;
+  }
+  out.codec(Kind::kMerge, of_round, out.merge_s(out.ranks(), Hop::kFirst, false, Hop::kSum));
+  if (out.profile().task_s > 0) out.codec(Kind::kDecode, of_round, 0);  // the sum is there; what is left is a task
+}
+
+}  // namespace casync
