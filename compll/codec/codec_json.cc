@@ -13,6 +13,7 @@ nlohmann::ordered_json json_of(const CodecInfo& info) {
             {"identity", info.identity},
             {"exact_merge", info.exact_merge},
             {"votes", info.votes},
+            {"has_result", info.has_result},
             {"contractive", info.contractive},
             {"feedback", info.feedback},
             {"states", info.state_initial},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codec/registry.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/nearest.h"
@@ -44,6 +45,9 @@ Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
   for (const GeneratedCodec* written : written_codecs()) {
     if (written->declares.name == name) return make_generated_codec(*written, parameters, 0, statistics_check_of(name));
   }
+  for (const GeneratedCodec* written : written_patches()) {
+    if (written->declares.name == name) return make_generated_codec(*written, parameters);
+  }
   for (const GeneratedCodec* written : written_rounds()) {
     if (written->declares.name == name) return refuse_rounds(name);
   }
@@ -52,11 +56,10 @@ Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
 
 std::string built_in_with_number(std::uint8_t number) {
   if (none().info().number == number) return none().info().name;
-  for (const GeneratedCodec* written : written_codecs()) {
-    if (written->declares.number == number) return written->declares.name;
-  }
-  for (const GeneratedCodec* written : written_rounds()) {
-    if (written->declares.number == number) return written->declares.name;
+  for (const auto all : {written_codecs(), written_rounds(), written_patches()}) {
+    for (const GeneratedCodec* written : all) {
+      if (written->declares.number == number) return written->declares.name;
+    }
   }
   return "";
 }
@@ -71,6 +74,21 @@ std::vector<std::string> codec_names() {
   std::vector<std::string> names = {none().info().name};
   for (const GeneratedCodec* written : written_codecs()) names.push_back(written->declares.name);
   return names;
+}
+
+std::vector<std::string> patch_names() {
+  std::vector<std::string> names;
+  for (const GeneratedCodec* written : written_patches()) names.push_back(written->declares.name);
+  return names;
+}
+
+Status check_no_patch(const std::string& name) {
+  const std::vector<std::string> names = patch_names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) return Status::ok();
+  return invalid_argument("codec `" + name +
+                          "` encodes the difference to the last version of one rank's weights, and differences of "
+                          "several ranks have no sum: encode and decode it by itself (`casync.Codec`), and use another "
+                          "codec for gradients");
 }
 
 }  // namespace casync::compll

@@ -8,12 +8,13 @@
 
 namespace casync::compll {
 
-/// The codecs of compll/codecs, compiled: those that encode, in the order docs/codecs.md presents them, and those that
-/// exchange in rounds.
+/// The codecs of compll/codecs, compiled: those that encode gradients, in the order docs/codecs.md presents them, those
+/// that exchange in rounds, and those that encode versions of weights.
 std::span<const GeneratedCodec* const> written_codecs();
 std::span<const GeneratedCodec* const> written_rounds();
+std::span<const GeneratedCodec* const> written_patches();
 
-/// The source of one of them, of those in rounds, too; empty: there is none of this name.
+/// The source of one of them, of any kind; empty: there is none of this name.
 std::string_view written_source(std::string_view name);
 
 }  // namespace casync::compll

@@ -198,6 +198,12 @@ casync_status casync_codec_encode(const casync_codec* codec, const float* in, si
 /* Data loss: the payload is not one of this codec for so many elements. */
 casync_status casync_codec_decode(const casync_codec* codec, const void* payload, size_t bytes, float* out,
                                   size_t elements);
+/* For a codec that encodes differences (`has_result` of casync_codec_info): adds decoded elements to the state of the
+ * one who decodes, and gives the elements that were encoded. state_in and state_out: as large as the residuals of
+ * casync_codec_encode, zeros at first. If a decoded element is NaN or infinite, state_out becomes a copy of state_in.
+ * `out` may be `decoded`; otherwise no two of the arrays may overlap. CASYNC_INVALID_ARGUMENT: another codec. */
+casync_status casync_codec_result(const casync_codec* codec, const float* decoded, size_t elements,
+                                  const float* state_in, float* state_out, float* out);
 /* Payload of the sum of `count` payloads of `elements` elements each. */
 casync_status casync_codec_merge(const casync_codec* codec, size_t count, const void* const* payloads,
                                  const size_t* bytes, size_t elements, void* payload, size_t capacity,

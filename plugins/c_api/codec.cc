@@ -2,12 +2,14 @@
 //
 // A codec in C, without a session: for the Python class and for tests of other languages.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "compll/codec/codec_json.h"
 #include "compll/codec/element_limit.h"
+#include "compll/codec/registry.h"
 #include "compll/codec/rounds_codec.h"
 #include "plugins/c_api/error.h"
 #include "plugins/c_api/options.h"
@@ -103,10 +105,35 @@ Status encode(const casync_codec* codec, const EncodeArguments& a, const compll:
   return Status::ok();
 }
 
+Status result(const casync_codec* codec, const float* decoded, std::size_t elements, const float* state_in,
+              float* state_out, float* out) {
+  CASYNC_RETURN_IF_ERROR(need_codec(codec));
+  if (!codec->info().has_result) {
+    return invalid_argument("codec `" + codec->info().name +
+                            "` encodes no differences: the elements that it decodes are the result");
+  }
+  CASYNC_RETURN_IF_ERROR(compll::check_elements(codec->info(), elements));
+  CASYNC_RETURN_IF_ERROR(need_array(decoded, elements, "decoded"));
+  CASYNC_RETURN_IF_ERROR(need_array(state_in, elements, "state_in"));
+  CASYNC_RETURN_IF_ERROR(need_array(state_out, elements, "state_out"));
+  CASYNC_RETURN_IF_ERROR(need_array(out, elements, "out"));
+  const std::size_t bytes = elements * sizeof(float), state_bytes = kept_floats(codec, elements) * sizeof(float);
+  if (out != decoded) CASYNC_RETURN_IF_ERROR(apart(decoded, bytes, out, bytes, "decoded and out"));
+  CASYNC_RETURN_IF_ERROR(apart(state_in, state_bytes, state_out, state_bytes, "state_in and state_out"));
+  CASYNC_RETURN_IF_ERROR(apart(decoded, bytes, state_out, state_bytes, "decoded and state_out"));
+  CASYNC_RETURN_IF_ERROR(apart(state_in, state_bytes, out, bytes, "state_in and out"));
+  CASYNC_RETURN_IF_ERROR(apart(state_out, state_bytes, out, bytes, "state_out and out"));
+  const bool finite = std::all_of(decoded, decoded + elements, [](float x) { return std::isfinite(x); });
+  codec->codec->result(decoded, elements, {state_in, state_out, elements}, {}, out);
+  if (!finite) std::copy_n(state_in, kept_floats(codec, elements), state_out);
+  return Status::ok();
+}
+
 Status merge(const casync_codec* codec, std::size_t count, const void* const* payloads, const size_t* bytes,
              std::size_t elements, void* payload, std::size_t capacity, size_t* merged_bytes) {
   CASYNC_RETURN_IF_ERROR(check_capacity(codec, elements, payload, capacity));
   CASYNC_RETURN_IF_ERROR(need(merged_bytes, "merged_bytes"));
+  CASYNC_RETURN_IF_ERROR(compll::check_no_patch(codec->info().name));
   if (count == 0) return invalid_argument("`count` is 0: a merge needs at least one payload");
   CASYNC_RETURN_IF_ERROR(need(payloads, "payloads"));
   CASYNC_RETURN_IF_ERROR(need(bytes, "bytes"));
@@ -183,6 +210,11 @@ casync_status casync_codec_decode(const casync_codec* codec, const void* payload
     codec->codec->decode({static_cast<const std::byte*>(payload), bytes}, elements, out);
     return Status::ok();
   });
+}
+
+casync_status casync_codec_result(const casync_codec* codec, const float* decoded, size_t elements,
+                                  const float* state_in, float* state_out, float* out) {
+  return guarded([&] { return result(codec, decoded, elements, state_in, state_out, out); });
 }
 
 casync_status casync_codec_merge(const casync_codec* codec, size_t count, const void* const* payloads,

@@ -2,6 +2,7 @@
 #include "runtime/session/hop_codecs.h"
 
 #include "compll/codec/codec.h"
+#include "compll/codec/registry.h"
 
 namespace casync::runtime {
 
@@ -17,6 +18,7 @@ Result<HopCodecs> make_codecs(const Decision& decision, DType dtype) {
                                                                          {&codecs.raw, for_dtype({}, dtype)},
                                                                          {&codecs.sum, {}}};
   for (const auto& [place, choice] : all) {
+    CASYNC_RETURN_IF_ERROR(compll::check_no_patch(choice.name));
     Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
     if (!codec) return codec.status();
     *place = std::move(*codec);
@@ -25,6 +27,7 @@ Result<HopCodecs> make_codecs(const Decision& decision, DType dtype) {
 }
 
 Result<CodecTraits> traits_of(const CodecChoice& choice) {
+  CASYNC_RETURN_IF_ERROR(compll::check_no_patch(choice.name));
   Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
   if (!codec) return codec.status();
   const compll::CodecInfo& info = (*codec)->info();

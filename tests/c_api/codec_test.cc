@@ -79,6 +79,47 @@ TEST_CASE("c codec: one of rounds describes itself, and refuses to encode outsid
   CHECK(last_error() == why);
 }
 
+TEST_CASE("c codec: of a patch the result is the version that was encoded, and a merge is refused by name") {
+  const Codec codec("patch");
+  CHECK(codec.info().at("has_result") == true);
+  const std::size_t n = 1000;
+  std::vector<float> sent(n), sent_next(n), held(n), held_next(n), out(n);
+  std::vector<char> payload(codec.bound(n));
+  for (int version = 1; version <= 3; ++version) {
+    std::vector<float> weights(n);
+    for (std::size_t i = 0; i < n; ++i)
+      weights[i] = static_cast<float>(i % 128) * (version == 2 && i < 20 ? -2.0f : 1.0f);
+    std::size_t bytes = 0;
+    REQUIRE(casync_codec_encode(codec.handle, weights.data(), n, sent.data(), sent_next.data(), 0, 0, payload.data(),
+                                payload.size(), &bytes) == CASYNC_OK);
+    if (version > 1) CHECK(bytes < 150);
+    REQUIRE(casync_codec_decode(codec.handle, payload.data(), bytes, out.data(), n) == CASYNC_OK);
+    REQUIRE(casync_codec_result(codec.handle, out.data(), n, held.data(), held_next.data(), out.data()) == CASYNC_OK);
+    CHECK((std::memcmp(out.data(), weights.data(), n * sizeof(float)) == 0));
+    sent.swap(sent_next);
+    held.swap(held_next);
+  }
+  std::vector<float> infinite(n, std::numeric_limits<float>::infinity());
+  REQUIRE(casync_codec_result(codec.handle, infinite.data(), n, held.data(), held_next.data(), out.data()) ==
+          CASYNC_OK);
+  CHECK(held_next == held);
+  CHECK(casync_codec_result(codec.handle, out.data(), n, held.data(), held.data(), out.data()) ==
+        CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == "state_in and state_out overlap");
+  CHECK(casync_codec_result(codec.handle, out.data(), n, nullptr, held.data(), out.data()) == CASYNC_INVALID_ARGUMENT);
+  const Codec int8("int8");
+  CHECK(casync_codec_result(int8.handle, out.data(), n, held.data(), held_next.data(), out.data()) ==
+        CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error() == "codec `int8` encodes no differences: the elements that it decodes are the result");
+  const void* payloads[] = {payload.data()};
+  const std::size_t sizes[] = {payload.size()};
+  std::size_t bytes = 0;
+  std::vector<char> merged(codec.bound(n));
+  CHECK(casync_codec_merge(codec.handle, 1, payloads, sizes, n, merged.data(), merged.size(), &bytes) ==
+        CASYNC_INVALID_ARGUMENT);
+  CHECK(last_error().rfind("codec `patch` encodes the difference to the last version", 0) == 0);
+}
+
 TEST_CASE("c codec: every codec named encodes and decodes through C, and describes itself") {
   std::istringstream names(casync_codec_names());
   int count = 0;

@@ -36,6 +36,7 @@ TEST_CASE("registry: the codecs of this version, with numbers of their own") {
                                                   "fp8_e5m2",
                                                   "graddrop",
                                                   "int2",
+                                                  "laq",
                                                   "lloyd2",
                                                   "lossless",
                                                   "minmax",

@@ -124,6 +124,25 @@ def test_a_codec_of_rounds_says_what_it_is_and_encodes_nothing_by_itself():
         codec.encode(GRADIENT)
 
 
+def test_a_patch_takes_the_weights_of_one_side_to_the_other():
+    codec, random = casync.Codec("patch"), numpy.random.default_rng(1)
+    sender, receiver = casync.CodecState(100_000), casync.CodecState(100_000)
+    weights = random.integers(0x3C00, 0x3E00, 100_000, numpy.uint32) << 16
+    for changed in (100_000, 2000, 0, 2000):
+        weights[random.permutation(100_000)[:changed]] += 1 << 16
+        payload = codec.encode(weights.view(numpy.float32), sender)
+        version = codec.result(codec.decode(payload, weights.size), receiver)
+        assert version.tobytes() == weights.tobytes()
+        assert changed == 100_000 or len(payload) <= 1.5 * changed + 12 * 25 + 64
+    with pytest.raises(casync.InvalidArgument, match="no sum"):
+        codec.merge([payload, payload], weights.size)
+    with pytest.raises(casync.InvalidArgument, match="encodes no differences"):
+        casync.Codec("int8").result(GRADIENT, casync.CodecState(GRADIENT.size))
+    with pytest.raises(casync.InvalidArgument, match="state must be"):
+        codec.result(version, None)
+    assert "patch" not in casync.codecs()
+
+
 def test_another_width_is_compiled_when_it_is_asked_for(cache):
     two, four = casync.Codec("minmax", bits=2), casync.Codec("minmax")
     assert len(two.encode(GRADIENT)) < 0.6 * len(four.encode(GRADIENT))

@@ -6,6 +6,7 @@
 
 #include "casync/model/codec_choice.h"
 #include "compll/codec/codec_json.h"
+#include "compll/codec/registry.h"
 #include "compll/codec/rounds_codec.h"
 #include "tools/casync/codec_check.h"
 #include "tools/casync/exit_code.h"
@@ -31,7 +32,9 @@ void print(const CodecInfo& info) {
     std::printf("  block               %zu elements share statistics\n", info.block);
     std::printf("  error feedback      %s\n", yes_no(info.feedback));
     std::printf("  merging             %s\n",
-                info.votes         ? "counts the codes of all ranks; a rank's elements never take part"
+                !compll::check_no_patch(info.name).is_ok()
+                    ? "is refused: it encodes differences between versions of one rank's weights"
+                : info.votes       ? "counts the codes of all ranks; a rank's elements never take part"
                 : info.coded_terms ? "decodes and adds the codes of all ranks, which keep more than a residual"
                 : info.exact_merge ? "is exact: encoding a sum again loses nothing"
                                    : "loses as one encoding does, with the strategies ring and tree at each hop");
@@ -66,7 +69,9 @@ Result<CodecInfo> info_of(const std::string& name, std::span<const std::pair<std
 int list(bool as_json) {
   Json all = Json::array();
   std::vector<std::string> names = compll::codec_names();
-  for (const std::string& name : compll::rounds_codec_names()) names.push_back(name);
+  for (const auto& kind : {compll::rounds_codec_names(), compll::patch_names()}) {
+    names.insert(names.end(), kind.begin(), kind.end());
+  }
   for (const std::string& name : names) {
     const Result<CodecInfo> info = info_of(name);
     if (!info) return fail("codec", info.status());

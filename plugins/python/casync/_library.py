@@ -109,6 +109,7 @@ _STATUS_FUNCTIONS = {
         POINTER(c_size_t),
     ],
     "casync_codec_decode": [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t],
+    "casync_codec_result": [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p],
     "casync_codec_merge": [
         c_void_p,
         c_size_t,

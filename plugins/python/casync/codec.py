@@ -94,6 +94,27 @@ class Codec:
         _library.call("casync_codec_decode", self._handle, payload, len(payload), _address(out), out.size)
         return out
 
+    def result(self, decoded, state):
+        """The elements that were encoded, of a codec that encodes differences (`info()["has_result"]`), from the decoded
+        ones. `state` is a CodecState of the one who decodes, or an array like that of `encode`: it holds the elements of the
+        last result, and those of this one afterwards. It stays as it was when `decoded` is not finite."""
+        decoded = numpy.ascontiguousarray(decoded, numpy.float32).reshape(-1)
+        if state is None:
+            raise errors.InvalidArgument("state must be a casync.CodecState or a float32 array")
+        before, after = self._residuals(decoded, state)
+        out = numpy.empty_like(decoded)
+        _library.call(
+            "casync_codec_result",
+            self._handle,
+            _address(decoded),
+            decoded.size,
+            _address(before),
+            _address(after),
+            _address(out),
+        )
+        before[:] = after
+        return out
+
     def merge(self, payloads, n):
         """The payload of the sum of what these payloads, of n elements each, stand for."""
         payloads = [bytes(payload) for payload in payloads]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ecqsgd, diana and ef21: what they keep besides, or instead of, a residual.
+// ecqsgd, diana, ef21 and laq: what they keep besides, or instead of, a residual.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -180,6 +180,94 @@ TEST_CASE("ef21: of constant gradients the results become their mean, each rank'
     CHECK(distance(result, mean_of(gradients)) < 1e-5);
     for (std::size_t rank = 0; rank < count; ++rank) CHECK(distance(ranks.encoder(rank, 0), gradients[rank]) < 1e-5);
   }
+}
+
+TEST_CASE("laq: a rank uploads what exceeds its last change, in levels of a block's largest, and nothing otherwise") {
+  const Written written = from_source("laq", {{"lazy", 4}, {"patience", 1000}, {"block", 128}});
+  std::vector<float> states(2 * kElements, 0.0f), told(kElements, 0.0f), last(kElements, 0.0f);
+  int uploads = 0, left_out = 0;
+  for (std::uint32_t step = 0; step < 40; ++step) {
+    std::vector<float> x = laplace(kElements, 1);
+    const std::vector<float> drift = gaussian(kElements, 2), noise = gaussian(kElements, 100 + step);
+    for (Elements i = 0; i < kElements; ++i) x[i] += 0.05f * static_cast<float>(step) * drift[i] + 0.01f * noise[i];
+    double news = 0, moved = 0;
+    for (Elements i = 0; i < kElements; ++i) {
+      news += std::pow(static_cast<double>(x[i] - told[i]), 2);
+      moved += std::pow(static_cast<double>(x[i] - last[i]), 2);
+    }
+    const Coded coded = encode(*written.codec, x, states, {1, 2, step, 0});
+    const std::vector<float> q = decode(*written.codec, coded, kElements);
+    const bool is_sent = norm_squared(q) != 0;
+    INFO("step " << step << ": " << news << " and " << moved);
+    if (news > 4 * moved || step == 0) REQUIRE(is_sent);
+    uploads += is_sent, left_out += !is_sent;
+    CHECK(coded.payload.size() < (is_sent ? 16 + kElements / 2 + 40 : 48));
+    for (Elements begin = 0; begin < kElements; begin += 128) {
+      float top = 0;
+      for (Elements i = begin; i < std::min<Elements>(begin + 128, kElements); ++i)
+        top = std::max(top, std::fabs(x[i] - told[i]));
+      for (Elements i = begin; i < std::min<Elements>(begin + 128, kElements); ++i) {
+        if (is_sent) REQUIRE(std::fabs(x[i] - told[i] - q[i]) <= top / 14 * 1.0001f);
+        REQUIRE(coded.residual[i] == told[i] + q[i]);
+        REQUIRE(coded.residual[kElements + i] == x[i]);
+      }
+    }
+    states = coded.residual, last = x;
+    told.assign(states.begin(), states.begin() + kElements);
+  }
+  CHECK(uploads > 5);
+  CHECK(left_out > 10);
+}
+
+TEST_CASE("laq: with a patience of one step every step uploads, and a rank draws by itself when it is longer") {
+  const std::vector<float> x = laplace(kElements, 1), y = laplace(kElements, 2);
+  std::vector<float> states(x);
+  states.insert(states.end(), y.begin(), y.end());  // told nearly all, and changed much: nothing to tell
+  states[0] += 0.1f;
+  int uploads = 0;
+  for (const double patience : {1.0, 10.0}) {
+    const Written written = from_source("laq", {{"patience", patience}});
+    uploads = 0;
+    for (std::uint32_t step = 0; step < 400; ++step) {
+      const Coded coded = encode(*written.codec, x, states, {1, 2, step, 0});
+      uploads += norm_squared(decode(*written.codec, coded, kElements)) != 0;
+    }
+    INFO("patience " << patience << ": " << uploads);
+    if (patience == 1) CHECK(uploads == 400);
+  }
+  CHECK(uploads > 20);  // a tenth of 400, within three deviations and more
+  CHECK(uploads < 60);
+}
+
+TEST_CASE("laq: of constant gradients the results become their mean") {
+  for (const std::size_t count : {1, 2, 4}) {
+    INFO(count << " ranks");
+    const Written written = from_source("laq");
+    Ranks ranks(*written.codec, count, kElements);
+    const Gradients gradients = constant_gradients(count);
+    std::vector<float> result;
+    for (std::uint32_t step = 0; step < 100; ++step) result = ranks.step(gradients, step).front();
+    CHECK(distance(result, mean_of(gradients)) < 1e-5);
+    CHECK(ranks.all_checked());
+  }
+}
+
+TEST_CASE("laq: what all ranks have told is what the results have and what the owner has not sent yet") {
+  const Gradients base = constant_gradients(3);
+  const auto apart = [&](const Written& written, bool check) {
+    Ranks ranks(*written.codec, 3, kElements);
+    for (std::uint32_t step = 0; step < 300; ++step) {
+      ranks.step(with_noise(base, step), step);
+      if (!check) continue;
+      std::vector<float> known = ranks.receiver(0, 0);
+      for (Elements i = 0; i < kElements; ++i) known[i] += ranks.owner(0)[i];
+      REQUIRE(distance(mean_of_encoders(ranks, 3, 0), known) < 1e-4);
+    }
+    return distance(mean_of_encoders(ranks, 3, 0), ranks.receiver(0, 0));
+  };
+  const double kept = apart(from_source("laq"), true);
+  const std::string dropping = changed(source_of("laq"), "return x - q * s;", "return 0 * (x - q * s);");
+  CHECK(apart(from_text("laq", dropping), false) > 2 * kept);
 }
 
 TEST_CASE("ef21: what all ranks have told is what the results have and what the owner has not sent yet") {

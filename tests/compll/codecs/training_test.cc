@@ -137,6 +137,7 @@ double trained(const Problem& problem, const Codec* codec, Forgets forgets = For
 Written for_training(const std::string& name) {
   static const std::map<std::string, Parameters> kTable = {{"dgc", {{"ratio", 0.1}, {"momentum", 0}}},
                                                            {"ef21", {{"ratio", 0.3}}},
+                                                           {"laq", {{"lazy", 0.25}}},
                                                            {"randomk", {{"ratio", 0.1}, {"run", 4}}},
                                                            {"subsampling", {{"ratio", 0.6}, {"run", 4}}},
                                                            {"tbq", {{"tau", 4}}},

@@ -138,6 +138,7 @@ TEST_CASE("codecs: the same step draws the same numbers, another step, seed or g
   for (float& value : x) value = std::clamp(value, -2.0f, 2.0f);
   std::fill(x.begin() + 64, x.end(), 2.5f);  // so that some of many have to be chosen
   for (const std::string& name : written_names()) {
+    if (name == "laq") continue;  // its first payload does not depend on what it draws: shifts_test.cc
     const Written written = from_source(name);
     const auto payload = [&](const EncodeContext& context) { return encode(*written.codec, x, {}, context).payload; };
     const auto first = payload({1, 2, 3, 0});

@@ -15,7 +15,7 @@
 namespace casync::compll {
 namespace {
 
-const char* const kCoded[] = {"lossless", "threshold_coded", "topk_coded", "qsgd_elias"};
+const char* const kCoded[] = {"laq", "lossless", "threshold_coded", "topk_coded", "qsgd_elias"};
 
 double bits_of(const Coded& coded, double elements) {
   return 8.0 * static_cast<double>(coded.payload.size()) / elements;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compll/codec/registry.h"
 #include "compll/interpreter/program_codec.h"
 #include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
@@ -34,7 +35,8 @@ std::vector<std::string> names_of_files(bool rounds) {
   std::vector<std::string> names;
   for (const auto& file : std::filesystem::directory_iterator(std::string(CASYNC_COMPLL) + "/codecs")) {
     const std::string name = file.path().stem().string();
-    if (file.path().extension() != ".cll") continue;
+    const std::vector<std::string> patches = patch_names();
+    if (file.path().extension() != ".cll" || std::find(patches.begin(), patches.end(), name) != patches.end()) continue;
     if ((source_of(name).find("\nvoid synchronize(") != std::string::npos) == rounds) names.push_back(name);
   }
   std::sort(names.begin(), names.end());

@@ -19,8 +19,8 @@ struct Written {
   std::unique_ptr<Codec> codec;
 };
 
-/// The codecs of compll/codecs that encode, by their files' names, in alphabetical order; and those that exchange in
-/// rounds.
+/// The codecs of compll/codecs that encode gradients, by their files' names, in alphabetical order; and those that
+/// exchange in rounds.
 std::vector<std::string> written_names();
 std::vector<std::string> written_round_names();
 /// The written_names() that kernels are written for: the size of none of their sections depends on the elements.

@@ -304,6 +304,26 @@ TEST_CASE("session: ranks that differ learn it at the start, all of them, with t
   }
 }
 
+TEST_CASE("session: a codec of versions of weights is refused by name, on either hop and with one rank") {
+  casync::test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/plan.txtpb";
+  for (const char* first : {"patch", "int8"}) {
+    std::ofstream(path) << "version: 1\ndefault { codec { name: \"" << first
+                        << "\" } second_hop { name: \"patch\" } }\n";
+    for (const int ranks : {1, 2}) {
+      INFO(first << ", ranks " << ranks);
+      const std::string complaints = with_sessions(
+          ranks, [&](SessionOptions& options) { options.plan_file = path; },
+          [](Session& session, RankContext&) {
+            const Result<GradientId> id = declare(session, "weight", 10);
+            return id ? std::string("it was accepted") : id.status().text();
+          });
+      CHECK_THAT(complaints, Catch::Contains("codec `patch` encodes the difference to the last version"));
+      CHECK_THAT(complaints, !Catch::Contains("accepted"));
+    }
+  }
+}
+
 TEST_CASE("session: misuse is refused by name and starts nothing") {
   const std::string complaints = with_sessions(1, codec("none"), [&](Session& session, RankContext&) {
     const Result<GradientId> id = declare(session, "weight", 10);
