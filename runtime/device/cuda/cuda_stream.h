@@ -39,6 +39,7 @@ class CudaStream final : public Stream {
   Status wait();
 
   CudaCalls::Api::Handle handle() const { return handle_; }
+  const CudaCalls& calls() const { return calls_; }
 
  private:
   const CudaCalls& calls_;
