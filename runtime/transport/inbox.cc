@@ -224,11 +224,11 @@ void Inbox::finish(InboxRecord* record, const FrameHeader& header, Status status
   --record->pieces_missing;
   const View piece = record->view.slice(header.piece_offset, header.piece_bytes);
   if (status.is_ok() && header.checksummed && checksum(piece) != header.piece_checksum) {
-    status = data_loss(
-        fmt::format("payload of {} from rank {}: checksum differs in {} bytes at offset {} of {}: it was damaged on its "
-                    "way, or rank {} wrote to the gradient while it was sent",
-                    describe(record->message.key), record->from, header.piece_bytes, header.piece_offset,
-                    record->message.payload_bytes, record->from));
+    status = data_loss(fmt::format(
+        "payload of {} from rank {}: checksum differs in {} bytes at offset {} of {}: it was damaged on its "
+        "way, or rank {} wrote to the gradient while it was sent",
+        describe(record->message.key), record->from, header.piece_bytes, header.piece_offset,
+        record->message.payload_bytes, record->from));
   }
   if (!status.is_ok() && record->status.is_ok()) record->status = std::move(status);
   const Status& peer = failed_[static_cast<std::size_t>(record->from)];
