@@ -69,11 +69,19 @@ Status Executor::connect(std::span<const std::string> addresses, ExecutorEvents 
   taken_outcomes_.reserve(slots_.size());
   CASYNC_RETURN_IF_ERROR(transport_->connect(addresses, *this));
   description_ = transport_->description();
+  if (rounds_ != nullptr) description_ = rounds_->description() + ", beside " + description_;
   Result<std::thread> thread = start_thread("casync-progress", [this] { progress_loop(); });
   if (!thread) return thread.status();
   progress_ = std::move(*thread);
   progress_clock_.emplace(progress_);
   return Status::ok();
+}
+
+Status Executor::open_rounds(Bytes bucket_bytes, const DeviceRounds::Open& open) {
+  CASYNC_CHECK(!device_.is_host());
+  rounds_ = std::make_unique<DeviceRounds>(device_, DeviceRounds::Settings{options_.seed, options_.scale, bucket_bytes},
+                                           *transport_);
+  return rounds_->open(open);
 }
 
 bool Executor::post(std::function<void()> call) {
@@ -216,6 +224,7 @@ Status Executor::settle(Clock::time_point deadline) {
 }
 
 void Executor::want_comparison(std::uint32_t steps) {
+  if (rounds_ != nullptr) static_cast<void>(post([this] { rounds_->forget_step(); }));
   if (comparison_wanted_.exchange(true)) return;
   // The first comparison needs no notice: no rank goes on without it.
   const std::uint64_t next = comparisons() + 1;
@@ -321,6 +330,29 @@ void Executor::reserve_links(std::span<GradientRun* const> runs) {
   for (std::size_t peer = 0; peer < links_.size(); ++peer) links_[peer].ready.reserve(sends[peer]);
 }
 
+/// Memory for the messages of these runs, and room in the queues for their tasks.
+Status Executor::make_queues(std::span<GradientRun* const> runs) {
+  std::vector<const TaskGraph*> graphs;
+  graphs.reserve(runs.size());
+  for (const GradientRun* run : runs) graphs.push_back(&run->graph);
+  CASYNC_RETURN_IF_ERROR(arena_.add(lay_out(graphs, [&](std::size_t which, const Buffer& buffer) -> Bytes {
+    const GradientRun& run = *runs[which];
+    const auto id = BufferId(static_cast<std::uint32_t>(&buffer - run.graph.buffers().data()));
+    return run.in_place(id) ? 0 : run.bound_of(id);
+  })));
+  std::size_t tasks = 0;
+  for (const GradientRun* run : runs) {
+    reserve_scratch(*run, options_.ranks, scratch_);
+    for (const std::unique_ptr<StreamSlot>& slot : slots_) reserve_scratch(*run, options_.ranks, slot->scratch);
+    tasks += run->graph.tasks().size() + (run->rounds ? 1 : 0);
+  }
+  if (device_.is_host()) prepare_threads(runs);
+  compute_.reserve(tasks);
+  instant_.reserve(instant_.capacity() + tasks);
+  reserve_links(runs);
+  return Status::ok();
+}
+
 Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   std::vector<GradientRun*> all;
   for (const std::unique_ptr<GradientRun>& run : runs) {
@@ -331,30 +363,15 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
       return invalid_argument("gradient " + run->spec.name + " has the same 64-bit hash as another: rename it");
     }
   }
-  if (device_tasks_ != nullptr) {
+  if (rounds_ != nullptr) {
+    CASYNC_RETURN_IF_ERROR(rounds_->take_in(all));
+  } else if (device_tasks_ != nullptr) {
     for (GradientRun* run : all) run->move_to_device();
     CASYNC_RETURN_IF_ERROR(device_tasks_->take_in(all, [this] { rest_device(); }));
   }
   std::vector<std::unique_ptr<GradientRun>> bundles = bundle_small(all);
   for (const std::unique_ptr<GradientRun>& bundle : bundles) all.push_back(bundle.get());
-  std::vector<const TaskGraph*> graphs;
-  graphs.reserve(all.size());
-  for (const GradientRun* run : all) graphs.push_back(&run->graph);
-  CASYNC_RETURN_IF_ERROR(arena_.add(lay_out(graphs, [&](std::size_t which, const Buffer& buffer) -> Bytes {
-    const GradientRun& run = *all[which];
-    const auto id = BufferId(static_cast<std::uint32_t>(&buffer - run.graph.buffers().data()));
-    return run.in_place(id) ? 0 : run.bound_of(id);
-  })));
-  std::size_t tasks = 0;
-  for (const GradientRun* run : all) {
-    reserve_scratch(*run, options_.ranks, scratch_);
-    for (const std::unique_ptr<StreamSlot>& slot : slots_) reserve_scratch(*run, options_.ranks, slot->scratch);
-    tasks += run->graph.tasks().size() + (run->rounds ? 1 : 0);
-  }
-  if (device_.is_host()) prepare_threads(all);
-  compute_.reserve(tasks);
-  instant_.reserve(instant_.capacity() + tasks);
-  reserve_links(all);
+  if (rounds_ == nullptr) CASYNC_RETURN_IF_ERROR(make_queues(all));
   {
     // Every gradient at once, in both of the lists that take turns: a steady step's push never allocates.
     std::lock_guard lock(post_mutex_);

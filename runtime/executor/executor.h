@@ -17,6 +17,7 @@
 #include "base/thread.h"
 #include "runtime/device/work_queue.h"
 #include "runtime/executor/arena.h"
+#include "runtime/executor/device_rounds.h"
 #include "runtime/executor/device_tasks.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/link_coordinator.h"
@@ -93,6 +94,10 @@ class Executor final : private TransportClient {
   ~Executor() override;  ///< as stop() at once; waits for tasks without a limit
 
   std::string address() const { return transport_->address(); }
+  /// Gradients go through rounds over the transport that `open` returns, and not over this executor's, which keeps the
+  /// messages with names. On a device other than the host's, before connect(). `bucket_bytes`: as DeviceRounds. Errors:
+  /// those of `open`; Unavailable: the device refuses.
+  Status open_rounds(Bytes bucket_bytes, const DeviceRounds::Open& open);
   /// Connects and starts the threads. Unavailable: no thread left; else as Transport::connect.
   Status connect(std::span<const std::string> addresses, ExecutorEvents events);
 
@@ -196,6 +201,9 @@ class Executor final : private TransportClient {
   void rest_device();
   bool take_device_outcomes();
   bool begin_device_tasks();
+  bool run_rounds();
+  void end_rounds(bool in_order);
+  TransportStats stats_now() const;
   bool run_instant_tasks();
   bool run_ready_tasks();
   bool flush_links();
@@ -228,6 +236,7 @@ class Executor final : private TransportClient {
   std::optional<Answer> ask(std::function<Answer()> question, Seconds patience);
   void wake();
   Status make_room(std::vector<std::unique_ptr<GradientRun>>& runs);
+  Status make_queues(std::span<GradientRun* const> runs);
   void reserve_links(std::span<GradientRun* const> runs);
   void prepare_threads(std::span<GradientRun* const> runs);
   void begin(const Start& start);
@@ -317,6 +326,7 @@ class Executor final : private TransportClient {
   std::uint64_t allocations_seen_ = 0;
 
   std::unique_ptr<DeviceTasks> device_tasks_;  ///< null on the host; before the runs, whose codecs it has kernels of
+  std::unique_ptr<DeviceRounds> rounds_;       ///< not null: instead of device_tasks_
 
   // Streams: slots are taken and freed by the progress thread, finished ones listed under outcome_mutex_.
   std::vector<std::unique_ptr<StreamSlot>> slots_;

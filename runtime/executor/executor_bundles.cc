@@ -16,7 +16,7 @@ namespace casync::runtime {
 
 std::vector<std::unique_ptr<GradientRun>> Executor::bundle_small(std::span<GradientRun* const> runs) const {
   std::vector<std::unique_ptr<GradientRun>> bundles;
-  if (options_.fusion_bytes == 0 || options_.ranks == 1 || device_tasks_ != nullptr) return bundles;
+  if (options_.fusion_bytes == 0 || options_.ranks == 1 || !device_.is_host()) return bundles;
   for (const std::vector<GradientRun*>& group : group_small(runs)) {
     auto bundle = std::make_unique<GradientRun>(group);
     if (!by_key_.contains(bundle->key) && bundle->bound_of(BufferId{0}) <= kMostBundleBytes) {

@@ -6,9 +6,8 @@
 #include "runtime/executor/executor.h"
 
 namespace casync::runtime {
-
 Status Executor::open_device() {
-  if (device_.is_host()) return Status::ok();
+  if (device_.is_host() || rounds_ != nullptr) return Status::ok();
   device_tasks_ = std::make_unique<DeviceTasks>(
       device_, DeviceTasks::Settings{options_.seed, options_.scale, options_.ranks}, *transport_);
   return device_tasks_->open();
@@ -23,6 +22,21 @@ bool Executor::begin_device_tasks() {
     any = true;
   }
   return any;
+}
+
+/// Moves the rounds on. A failure ends everything.
+bool Executor::run_rounds() {
+  if (failing_.load()) return false;
+  const Result<bool> moved = rounds_->progress();
+  if (!moved) {
+    report(moved.status());
+    return true;
+  }
+  while (GradientRun* run = rounds_->take_done()) {
+    counters_.tasks.fetch_add(1, std::memory_order_relaxed);
+    finish_gradient(*run);
+  }
+  return *moved;
 }
 
 /// Waits until no task is under way on the device, for its memory to be laid out anew.

@@ -25,6 +25,9 @@ constexpr Seconds kRestPause{0.001};
 // A device rings when a task has ended; one that has failed may not.
 constexpr std::chrono::milliseconds kDeviceLook{2};
 
+// A call of a round that is about to be in its stream: work waits behind it.
+constexpr std::chrono::microseconds kStartLook{50};
+
 // The time that tasks on a device may go on after a failure.
 constexpr Seconds kDeviceRest{10};
 
@@ -89,8 +92,22 @@ bool Executor::take_commands() {
 void Executor::announce() {
   announce_ = false;
   std::lock_guard lock(wait_mutex_);
-  last_stats_ = transport_->stats();
+  last_stats_ = stats_now();
   changed_.notify_all();
+}
+
+/// Messages of rounds count as messages.
+TransportStats Executor::stats_now() const {
+  TransportStats all = transport_->stats();
+  if (rounds_ == nullptr) return all;
+  const TransportStats more = rounds_->stats();
+  all.messages_sent += more.messages_sent;
+  all.messages_received += more.messages_received;
+  all.payload_bytes_sent += more.payload_bytes_sent;
+  all.payload_bytes_received += more.payload_bytes_received;
+  all.wire_bytes_sent += more.wire_bytes_sent;
+  all.wire_bytes_received += more.wire_bytes_received;
+  return all;
 }
 
 void Executor::sleep() {
@@ -103,6 +120,9 @@ void Executor::sleep() {
     until = std::min(until, links_[static_cast<std::size_t>(peer)].pace.opens_at(under_way_ >= kMostUnderWay));
   }
   if (device_tasks_ != nullptr && device_tasks_->under_way() > 0) until = std::min(until, from + kDeviceLook);
+  if (rounds_ != nullptr && rounds_->is_under_way()) {
+    until = std::min<Clock::time_point>(until, rounds_->is_starting() ? from + kStartLook : from + kDeviceLook);
+  }
   transport_->wait(until);
   const double slept = Seconds(Clock::now() - from).count();
   counters_.idle_s.store(counters_.idle_s.load(std::memory_order_relaxed) + slept, std::memory_order_relaxed);
@@ -174,13 +194,14 @@ void Executor::shut_down() {
     std::lock_guard lock(wait_mutex_);
     if (failure_.is_ok()) failure_ = aborted("the session was closed");
   }
-  failing_.store(true);
+  const bool in_order = !failing_.exchange(true);
+  if (rounds_ != nullptr) attempt([&] { end_rounds(in_order); });
   attempt([&] { come_to_rest(); });
   attempt([&] { answer_the_last(); });
   TransportStats stats;
   bool let_go = true;
   attempt([&] {
-    stats = transport_->stats();
+    stats = stats_now();
     let_go = transport_->close(stopping_.load() ? stop_deadline_ : after(kLetGo));
     if (!let_go) keep_memory();
   });
@@ -215,6 +236,12 @@ void Executor::come_to_rest() {
   while (free_slots_.size() < slots_.size()) {
     if (!take_outcomes()) transport_->wait(after(kRestPause));
   }
+}
+
+/// `in_order`: nothing has failed. With rounds under way it is the end of a program that did not wait for them.
+void Executor::end_rounds(bool in_order) {
+  if (in_order && !rounds_->is_under_way()) return rounds_->close(stop_deadline_);
+  static_cast<void>(rounds_->come_to_rest(after(kDeviceRest)));
 }
 
 /// Every `stall` without a task or a byte, and from then on half as often, it is logged what is missing.

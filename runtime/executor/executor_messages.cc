@@ -212,6 +212,7 @@ void Executor::failed(Rank peer, Status status) {
 /// Returns true if this rank waits for another's contribution, and not only for a result that an owner makes of them.
 bool Executor::lacks_contribution(const GradientRun& run) const {
   if (!run.active) return false;
+  if (rounds_ != nullptr) return true;
   if (const GradientRun& inner = run.under_way(); &inner != &run) return lacks_contribution(inner);
   for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
     const Recv* const recv = std::get_if<Recv>(&run.graph.tasks()[i]);
@@ -222,6 +223,7 @@ bool Executor::lacks_contribution(const GradientRun& run) const {
 
 std::string Executor::missing(const GradientRun& run) const {
   if (!run.active) return "nothing is missing any more";
+  if (rounds_ != nullptr) return rounds_->missing(run);
   if (run.bundle != nullptr && &run.under_way() == run.bundle) return missing(*run.bundle);
   const GradientRun& inner = run.under_way();
   if (run.warm_up_in(run.step) == &inner) return missing(inner);

@@ -44,6 +44,10 @@ void Executor::begin(const Start& start) {
   run.ready = start.ready;
   moved_at_ = run.begun;
   stalls_said_ = 0;
+  if (rounds_ != nullptr) {
+    if (Status status = rounds_->begin(run); !status) report(std::move(status));
+    return;
+  }
   if (GradientRun* instead = run.warm_up_in(start.step)) {
     run.keeps = instead->shares_kept;
     return begin({instead, start.step, start.data, start.device_data, start.ready});
@@ -114,6 +118,7 @@ bool Executor::run_instant_tasks() {
 bool Executor::run_ready_tasks() {
   bool any = run_instant_tasks();
   if (device_tasks_ != nullptr) return begin_device_tasks() || any;
+  if (rounds_ != nullptr) return run_rounds() || any;
   if (compute_.empty()) return any;
   Clock::time_point now = Clock::now();
   const Clock::time_point until = now + kTaskTime;

@@ -14,6 +14,7 @@
 #include "runtime/session/handles.h"
 #include "runtime/session/session_device.h"
 #include "runtime/session/session_impl.h"
+#include "runtime/session/session_nccl.h"
 
 namespace casync::runtime {
 namespace {
@@ -37,6 +38,7 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   if (!declared) return declared.status();
   std::unique_ptr<Event> ready;
   if (!device_->is_host()) {
+    if (over_nccl()) CASYNC_RETURN_IF_ERROR(check_over_nccl(*declared));
     Result<std::unique_ptr<Event>> made = device_->make_event();
     if (!made) return made.status();
     ready = std::move(*made);
@@ -288,11 +290,26 @@ Result<StepResult> SessionImpl::step() {
   CASYNC_RETURN_IF_ERROR(usable());
   const Clock::time_point until = deadline();
   if (std::lock_guard lock(mutex_); recorder_) recorder_->computed(program_now());
+  if (over_nccl()) {
+    if (Status status = check_all_submitted(); !status) return end_with(status);
+  }
   while (true) {
     if (Status status = wait_for_step(until); !status) return end_with(status);
     std::lock_guard lock(mutex_);
     if (is_complete()) return commit();  // else another thread has submitted meanwhile
   }
+}
+
+bool SessionImpl::over_nccl() const { return options_.transport == kNccl; }
+
+/// Messages that match by order have no place for a gradient that is left out.
+Status SessionImpl::check_all_submitted() {
+  std::lock_guard lock(mutex_);
+  if (exchanged_in(plan_.mode, step_) == Exchanged::kNothing) return Status::ok();
+  for (std::size_t i = 0; i < declared_.size(); ++i) {
+    if (submitted_[i].steps != step_ + 1) return not_submitted(declared_[i].spec, step_);
+  }
+  return Status::ok();
 }
 
 /// Returns true if nothing of the step is under way. Under mutex_.

@@ -30,8 +30,11 @@ struct SessionOptions {
   StoreFunctions store;              ///< both set: used instead of launch's rendezvous
   std::string plan_file;             ///< "": no plan
   std::optional<CodecChoice> codec;  ///< instead of a plan: this for every gradient
-  std::string transport = "ucx";     ///< as make_transport() takes it
-  /// Opens the transport instead of make_transport(): a program's own, or a test's with faults in it.
+  /// As make_transport() takes it. Or "nccl", on a GPU: messages match by their order then, and every rank submits all
+  /// gradients that it has declared in each step; docs/transports.md says the rest.
+  std::string transport = "ucx";
+  /// Opens the transport instead of make_transport(): a program's own, or a test's with faults in it. With "nccl": the
+  /// one beside it, for the few messages that have names.
   std::function<Result<std::unique_ptr<Transport>>(const TransportOptions&)> open_transport;
   std::string device = "cpu";  ///< of all gradients of this rank: "cpu", "cuda", "cuda:1"
   /// Opens the device instead of its name: a test's.

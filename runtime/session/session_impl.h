@@ -80,6 +80,9 @@ class SessionImpl final : public Session {
   SessionImpl(const SessionOptions& options, Launch launch, Plan plan, std::unique_ptr<Device> device);
   Status connect();
   Status open_executor();
+  bool over_nccl() const;
+  Status open_nccl();
+  Status check_all_submitted();
   void agreed(const Agreement& agreement);
   Facts settings() const;
 

@@ -18,6 +18,7 @@
 #include "runtime/session/hop_codecs.h"
 #include "runtime/session/session_device.h"
 #include "runtime/session/session_impl.h"
+#include "runtime/session/session_nccl.h"
 
 namespace casync::runtime {
 namespace {
@@ -119,12 +120,14 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
       options.open_device ? options.open_device(options.device) : open_device(options.device);
   if (!device) return device.status();
   if (!(*device)->is_host()) CASYNC_RETURN_IF_ERROR(check_on_device(options, *plan));
+  if (options.transport == kNccl) CASYNC_RETURN_IF_ERROR(check_over_nccl(**device, *plan));
   std::unique_ptr<SessionImpl> session(
       new SessionImpl(options, std::move(*launch), std::move(*plan), std::move(*device)));
   Result<std::unique_ptr<Group>> group = join_job(session->launch_, options.store, Seconds(options.timeout_s));
   if (!group) return group.status();
   session->group_ = std::move(*group);
   if (Status status = session->connect(); !status) {
+    if (session->executor_) session->executor_->fail(status);  // it has nothing to settle
     session->group_->abort(status);
     const Status first = session->group_->failure();
     return first.is_ok() ? status : first;
@@ -174,6 +177,7 @@ Status SessionImpl::connect() {
   owners_.emplace(topology_.ranks);
   Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
   if (!addresses) return addresses.status();
+  if (over_nccl()) CASYNC_RETURN_IF_ERROR(open_nccl());
   CASYNC_RETURN_IF_ERROR(
       executor_->connect(*addresses, {[this](Rank peer, const Status& status) { peer_broke(peer, status); },
                                       [this](const Status& cause) { end_here(cause); },
@@ -186,6 +190,12 @@ Status SessionImpl::connect() {
   group_->watch_leavers([this](Rank peer, const std::string& last_words) { peer_left(peer, last_words); });
   log().info("transport {}", executor_->transport_description());
   return Status::ok();
+}
+
+Status SessionImpl::open_nccl() {
+  return executor_->open_rounds(plan_.fusion_bytes, [&](Stream& stream) {
+    return open_nccl_of(*group_, launch_.rank, launch_.ranks, stream, deadline());
+  });
 }
 
 /// Runs on the group's thread, which must not wait: the progress thread does the work.
@@ -206,9 +216,9 @@ Status SessionImpl::open_executor() {
   transport_options.checksum = *checksum;
   transport_options.dead = dead_;
   transport_options.fusion_bytes = plan_.fusion_bytes;
-  Result<std::unique_ptr<Transport>> transport = options_.open_transport
-                                                     ? options_.open_transport(transport_options)
-                                                     : make_transport(options_.transport, transport_options);
+  Result<std::unique_ptr<Transport>> transport =
+      options_.open_transport ? options_.open_transport(transport_options)
+                              : make_transport(over_nccl() ? kBesideNccl : options_.transport, transport_options);
   if (!transport) return transport.status();
   const Result<int> streams = stream_count(group_->local_ranks());
   if (!streams) return streams.status();

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "casync/model/plan.h"
+#include "runtime/collective/round_transport.h"
+#include "runtime/control/group.h"
+#include "runtime/device/device.h"
+#include "runtime/session/declarations.h"
+#include "runtime/session/session.h"
+
+namespace casync::runtime {
+
+/// The transport whose messages match by order, and the one beside it for messages that have names.
+inline constexpr const char* kNccl = "nccl";
+inline constexpr const char* kBesideNccl = "ucx";
+
+/// Refuses sessions and gradients that NCCL does not carry; the message says why, and names the remedy.
+/// InvalidArgument: gradients of the host, a paced link, a coordinated plan. Unimplemented: a gradient's type, its
+/// warm-up, or its strategy.
+Status check_over_nccl(const Device& device, const Plan& plan);
+Status check_over_nccl(const Declared& declared);
+
+/// InvalidArgument: over NCCL a step of all ranks has all gradients, and this one was not submitted in it.
+Status not_submitted(const GradientSpec& gradient, std::uint32_t step);
+
+/// Opens NCCL's communicator of a job on this stream. Collective. Errors as find_nccl, make_nccl_id and open_nccl; the
+/// end of the job.
+Result<std::unique_ptr<RoundTransport>> open_nccl_of(Group& group, Rank rank, int ranks, Stream& stream,
+                                                     Clock::time_point deadline);
+
+}  // namespace casync::runtime
