@@ -24,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Bytes kMostCode = 64_MiB;
+// NVRTC 13.0 crashes on some texts by where its memory lies: one of the tests' texts in about one run of ten.
+constexpr int kRuns = 5;
 
 Result<std::string> find_program() {
   std::string tried;
@@ -67,16 +69,16 @@ Status failure(const ProgramEnd& end, const Task& task, double seconds) {
                                              : subject + " makes nothing for " + task.architecture + said);
     case kNvrtcFailed: return internal_error(subject + " failed" + said);
     case kNoResult: return unavailable(subject + " has no room for its result" + said);
-    default: return compile_error(subject + " " + text_of(end) + ", twice" + said);
+    default: return compile_error(subject + " " + text_of(end) + ", " + std::to_string(kRuns) + " times" + said);
   }
 }
 
-/// Runs `words`, again after a crash. Returns what the program wrote to `result`.
+/// Runs `words`, after a crash again up to kRuns times. Returns what the program wrote to `result`.
 Result<std::string> run(const std::vector<std::string>& words, const fs::path& result, const Task& task) {
   const Result<double> seconds = compile_seconds();
   if (!seconds) return seconds.status();
   Result<ProgramEnd> end = run_program(words, *seconds);
-  if (end && crashed(*end)) end = run_program(words, *seconds);
+  for (int run = 1; run < kRuns && end && crashed(*end); ++run) end = run_program(words, *seconds);
   if (!end) return end.status();
   if (end->too_late || end->exit_code != 0) return failure(*end, task, *seconds);
   Result<std::string> bytes = file_text(result, kMostCode);

@@ -64,12 +64,12 @@ TEST_CASE("kernel compiler: a crash is an error that names the kernel and the si
   const Status status = fake.refusal();
   CHECK(status.code() == StatusCode::kCompileError);
   CHECK_THAT(status.message(), Catch::Contains("kernel small: NVRTC 13.0 was ended by signal 11 (Segmentation fault), "
-                                               "twice\n  about to crash\n  the text is "));
+                                               "5 times\n  about to crash\n  the text is "));
   const std::string& message = status.message();
   CHECK(content(message.substr(message.rfind(' ') + 1)) == "the text\n");
 }
 
-TEST_CASE("kernel compiler: after a crash it tries once more") {
+TEST_CASE("kernel compiler: after a crash it tries again") {
   const test::TemporaryDirectory folder;
   const std::string calls = folder.path() + "/calls";
   CHECK(Fake("crash once " + calls).refusal().text() == "OK");
@@ -77,7 +77,7 @@ TEST_CASE("kernel compiler: after a crash it tries once more") {
 }
 
 TEST_CASE("kernel compiler: a process that ends in an unknown way has crashed") {
-  check_compile_error("exit", "ended with 3, twice");
+  check_compile_error("exit", "ended with 3, 5 times");
 }
 
 TEST_CASE("kernel compiler: a text that NVRTC refuses is not tried again") {
