@@ -37,12 +37,9 @@ struct Keeps {
 };
 
 std::optional<Keeps> keeps(const std::string& name) {
-  static const std::map<std::string, Keeps> kTable = {{"adacomp", {}},
-                                                      {"dgc", {{{"momentum", 0}}, 1}},
-                                                      {"ecqsgd", {{{"alpha", 1}, {"beta", 1}}}},
-                                                      {"tbq", {{{"tau", 16}}}},
-                                                      {"threshold_coded", {{{"tau", 1}}}},
-                                                      {"twobit", {{{"tau", 16}}}}};
+  static const std::map<std::string, Keeps> kTable = {
+      {"adacomp", {}},          {"dgc", {{{"momentum", 0}}, 1}},     {"ecqsgd", {{{"alpha", 1}, {"beta", 1}}}},
+      {"tbq", {{{"tau", 16}}}}, {"threshold_coded", {{{"tau", 1}}}}, {"twobit", {{{"tau", 16}}}}};
   const auto found = kTable.find(name);
   if (found != kTable.end()) return found->second;
   if (from_source(name).program->declares.feedback) return Keeps{};
@@ -172,8 +169,9 @@ TEST_CASE("step: what results have and what ranks and owner keep is together wha
     }
     INFO(name << ", forgetting");
     CHECK(lost(*written.codec, kept->state, 3, Forgets::kEncoders) > 1e-4);
-    // With randomk all ranks choose the same elements, and all of these arrive: the owner loses nothing.
-    if (name != "randomk") CHECK(lost(*written.codec, kept->state, 3, Forgets::kOwner) > 1e-4);
+    // With randomk all ranks choose the same elements, and all of these arrive: the owner loses nothing. So it is with
+    // the sums of sketch.
+    if (name != "randomk" && name != "sketch") CHECK(lost(*written.codec, kept->state, 3, Forgets::kOwner) > 1e-4);
   }
   CHECK(tried > 15);
 }
@@ -184,7 +182,8 @@ TEST_CASE("step: with what they keep, the mean of many results comes to the mean
     if (!kept && name != "diana" && name != "ef21") continue;
     INFO(name);
     Parameters parameters = kept ? kept->parameters : Parameters();
-    if (name == "ef21") parameters = {{"ratio", 0.2}};  // noise is told as slowly as everything else
+    if (name == "ef21") parameters = {{"ratio", 0.2}};   // noise is told as slowly as everything else
+    if (name == "sketch") parameters = {{"block", 16}};  // one part in 32 arrives too slowly for so few steps
     const Written written = from_source(name, parameters);
     const double early = off(*written.codec, Numbers::kDeclared, 50),
                  late = off(*written.codec, Numbers::kDeclared, 500);
