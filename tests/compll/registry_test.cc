@@ -51,6 +51,7 @@ TEST_CASE("registry: the codecs of this version, with numbers of their own") {
                                                   "rht4",
                                                   "sbc",
                                                   "signsgd",
+                                                  "sketch",
                                                   "stc",
                                                   "subsampling",
                                                   "tbq",

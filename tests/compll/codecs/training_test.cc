@@ -139,6 +139,7 @@ Written for_training(const std::string& name) {
                                                            {"ef21", {{"ratio", 0.3}}},
                                                            {"laq", {{"lazy", 0.25}}},
                                                            {"randomk", {{"ratio", 0.1}, {"run", 4}}},
+                                                           {"sketch", {{"block", 8}}},
                                                            {"subsampling", {{"ratio", 0.6}, {"run", 4}}},
                                                            {"tbq", {{"tau", 4}}},
                                                            {"threshold", {{"tau", 0.1}}},

@@ -113,6 +113,7 @@ std::string choice_of(const std::string& name) {
       {"tbq", "param { key: \"tau\" value: 4 }"},
       {"twobit", "param { key: \"tau\" value: 4 }"},
       {"dgc", "param { key: \"ratio\" value: 0.2 } param { key: \"momentum\" value: 0 }"},
+      {"sketch", "param { key: \"block\" value: 4 }"},
       {"subsampling", "param { key: \"ratio\" value: 0.6 }"},
       {"adacomp", ""}};
   const auto found = kParameters.find(name);

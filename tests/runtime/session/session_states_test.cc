@@ -44,6 +44,7 @@ TEST_CASE("session states: gradients that stay the same arrive whole by their di
   CHECK(relative_error(settled({"ef21", {{"ratio", 0.1}}}, 60), mean) < 1e-6);
   CHECK(relative_error(settled({"ef21", {{"ratio", 0.1}}}, 2), mean) > 0.1);
   CHECK(relative_error(settled({"diana", {{"alpha", 0.1}}}, 200), mean) < 1e-3);
+  CHECK(relative_error(settled({"laq", {}}, 40), mean) < 1e-6);
   // Nothing is learnt: every step has the error of the first.
   CHECK(relative_error(settled({"diana", {{"alpha", 0}}}, 200), mean) > 0.1);
 }
@@ -98,7 +99,7 @@ TEST_CASE("session states: what is sent late is sent, by ranks and by the owner"
 }
 
 TEST_CASE("session states: a state that is saved and loaded goes on with the same bytes") {
-  for (const char* name : {"dgc", "ef21", "diana", "ecqsgd", "adacomp"}) {
+  for (const char* name : {"dgc", "ef21", "diana", "ecqsgd", "adacomp", "laq"}) {
     std::vector<float> through[kRanks], resumed[kRanks];
     SessionState states[kRanks];
     const auto run = [&](std::uint32_t from, std::uint32_t to, bool load, bool save, std::vector<float>* results) {
@@ -128,7 +129,7 @@ TEST_CASE("session states: a state that is saved and loaded goes on with the sam
 }
 
 TEST_CASE("session states: a step that is not finite leaves them as they were") {
-  for (const char* name : {"dgc", "ef21", "diana", "ecqsgd", "adacomp"}) {
+  for (const char* name : {"dgc", "ef21", "diana", "ecqsgd", "adacomp", "laq"}) {
     std::vector<float> before[kRanks], after[kRanks];
     bool finite[kRanks] = {true, true, true};
     const std::string complaints = with_sessions(kRanks, codec(name), [&](Session& session, RankContext& context) {
