@@ -258,6 +258,29 @@ TEST_CASE("session over nccl: a rank that does not come to a step is a Timeout, 
   CHECK(fake_nccl::waiting() == 0);
 }
 
+TEST_CASE("session over nccl: a rank that needs nothing more leaves, and one that does is told so at once") {
+  for (const std::uint32_t steps_of_0 : {2u, 3u}) {
+    const std::string complaints = sessions(2, "none", [&](Session& session, RankContext& context) -> std::string {
+      Program program;
+      const Result<GradientId> id = declare(session, "layer", 5000);
+      auto floats = program.floats(5000);
+      for (std::uint32_t step = 0; step < (context.rank == 0 ? steps_of_0 : 2); ++step) {
+        program.write(floats, contribution(context.rank, 5000, step));
+        const Submission one = program.submission(*id, floats);
+        const auto handles = session.submit({&one, 1});
+        const Status status = handles ? session.step().status() : handles.status();
+        if (!status) return status.text();
+      }
+      return "";
+    });
+    if (steps_of_0 == 2) CHECK(complaints == "");
+    if (steps_of_0 == 3) {
+      CHECK_THAT(complaints, Catch::Contains("rank 0: PeerFailure: rank 1") && Catch::Contains("left the job"));
+    }
+    CHECK(fake_nccl::waiting() == 0);
+  }
+}
+
 TEST_CASE("session over nccl: what NCCL reports later ends the job on all ranks, with its words") {
   const std::string complaints = sessions(2, "int8", [&](Session& session, RankContext& context) -> std::string {
     Program program;
