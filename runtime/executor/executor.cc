@@ -338,10 +338,14 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   std::vector<std::unique_ptr<GradientRun>> bundles = bundle_small(all);
   for (const std::unique_ptr<GradientRun>& bundle : bundles) all.push_back(bundle.get());
   std::vector<const TaskGraph*> graphs;
-  graphs.reserve(all.size());
-  for (const GradientRun* run : all) graphs.push_back(&run->graph);
+  std::vector<const GradientRun*> of_graph;
+  for (const GradientRun* run : all) {
+    if (run->borrows_slots) continue;
+    graphs.push_back(&run->graph);
+    of_graph.push_back(run);
+  }
   CASYNC_RETURN_IF_ERROR(arena_.add(lay_out(graphs, [&](std::size_t which, const Buffer& buffer) -> Bytes {
-    const GradientRun& run = *all[which];
+    const GradientRun& run = *of_graph[which];
     const auto id = BufferId(static_cast<std::uint32_t>(&buffer - run.graph.buffers().data()));
     return run.in_place(id) ? 0 : run.bound_of(id);
   })));
