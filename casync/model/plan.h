@@ -64,6 +64,16 @@ struct Prediction {
   bool operator==(const Prediction&) const = default;
 };
 
+/// Each step of staleness takes the memory of all gradients once more.
+inline constexpr std::uint32_t kMostStaleness = 16;
+
+/// The ranks with which a rank averages its parameters.
+enum class Neighbours : std::uint8_t {
+  kAll,    ///< no gossip
+  kRing,   ///< the ranks one below and one above it
+  kPairs,  ///< one rank, another one in each exchange, drawn from the plan's seed
+};
+
 /// The steps in which ranks exchange, and what they exchange.
 struct SyncMode {
   /// Local SGD: from step `from_step` on, ranks exchange by how much their parameters have moved since they last were
@@ -71,19 +81,23 @@ struct SyncMode {
   /// that no codec's memory of gradients is left for what comes after. 0: every step exchanges gradients.
   std::uint32_t every = 0;
   std::uint32_t from_step = 0;
-  /// Number of steps after which a step's result is applied: 0 or 1. Never with local SGD.
+  /// Gossip, where it is not kAll: in the same steps, ranks average their parameters with these ranks only.
+  Neighbours neighbours = Neighbours::kAll;
+  /// Number of steps after which a step's result is applied: 0 to kMostStaleness. Never with local SGD or gossip.
   std::uint32_t staleness = 0;
 
   bool is_local() const { return every > 0; }
+  bool is_gossip() const { return neighbours != Neighbours::kAll; }
   bool operator==(const SyncMode&) const = default;
 };
 
 /// The data that ranks exchange in a step. Numbers as in plugins/c_api/casync.h.
-enum class Exchanged : std::uint8_t { kGradients, kNothing, kDifferences };
+enum class Exchanged : std::uint8_t { kGradients, kNothing, kDifferences, kParameters };
 
 inline Exchanged exchanged_in(const SyncMode& mode, std::uint32_t step) {
   if (!mode.is_local() || step < mode.from_step) return Exchanged::kGradients;
-  return (step - mode.from_step + 1) % mode.every == 0 ? Exchanged::kDifferences : Exchanged::kNothing;
+  if ((step - mode.from_step + 1) % mode.every != 0) return Exchanged::kNothing;
+  return mode.is_gossip() ? Exchanged::kParameters : Exchanged::kDifferences;
 }
 
 /// The plan as data. The file format is proto/plan.proto; reading and writing is planner/plan_io.h.

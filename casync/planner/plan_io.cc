@@ -197,12 +197,15 @@ void check_version(const Placed<wire::Plan>& from) {
   }
 }
 
-/// Refuses warm_up_from in a plan with local SGD: gradients are not compressed until local SGD begins.
+/// Refuses warm_up_from in a plan with local SGD: gradients are not compressed until local SGD begins; with gossip,
+/// never.
 void check_warm_up(const Placed<wire::Plan>& from, const Plan& plan) {
   const auto has_it = [](const auto& one) { return one.choice.warm_up_from.has_value(); };
   const bool any = plan.defaults.warm_up_from || std::any_of(plan.rules.begin(), plan.rules.end(), has_it) ||
                    std::any_of(plan.gradients.begin(), plan.gradients.end(), has_it);
-  if (any && plan.mode.is_local()) {
+  if (any && plan.mode.is_gossip()) {
+    from.refuse(wire::Plan::kGossipFieldNumber, "gossip beside warm_up_from, expected one of the two");
+  } else if (any && plan.mode.is_local()) {
     from.refuse(wire::Plan::kLocalSgdFieldNumber, "local_sgd beside warm_up_from, expected one of the two");
   }
 }
@@ -244,10 +247,42 @@ void write_prediction(const Prediction& prediction, wire::Prediction* to) {
   to->set_decode_seconds(prediction.decode_s);
 }
 
+Neighbours read_neighbours(const Placed<wire::Gossip>& from) {
+  constexpr int kNumber = wire::Gossip::kNeighboursFieldNumber;
+  constexpr const char* kExpected = ", expected RING or PAIRS";
+  if (!from->has_neighbours()) {
+    from.refuse("gossip without neighbours, expected neighbours: RING or PAIRS");
+  } else if (from.written_as_number(kNumber)) {
+    from.refuse(kNumber, "neighbours " + std::to_string(from->neighbours()) + kExpected + " (by name)");
+  } else if (from->neighbours() == wire::Gossip::PAIRS) {
+    return Neighbours::kPairs;
+  } else if (from->neighbours() != wire::Gossip::RING) {
+    from.refuse(kNumber, std::string("neighbours `NEIGHBOURS_UNSPECIFIED`") + kExpected);
+  }
+  return Neighbours::kRing;
+}
+
+SyncMode read_gossip(const Placed<wire::Plan>& from, const SyncMode& others) {
+  constexpr int kNumber = wire::Plan::kGossipFieldNumber;
+  const auto gossip = from.inner(from->gossip(), kNumber);
+  SyncMode mode;
+  mode.neighbours = read_neighbours(gossip);
+  mode.every =
+      gossip.within(wire::Gossip::kEveryFieldNumber, gossip->has_every(), gossip->every(), 1, kMostSteps).value_or(1);
+  mode.from_step =
+      gossip.within(wire::Gossip::kFromStepFieldNumber, gossip->has_from_step(), gossip->from_step(), 0, kMostSteps)
+          .value_or(mode.from_step);
+  if (others.staleness > 0) from.refuse(kNumber, "gossip beside staleness, expected one of the two");
+  if (from->has_local_sgd()) from.refuse(kNumber, "gossip beside local_sgd, expected one of the two");
+  return mode;
+}
+
 SyncMode read_mode(const Placed<wire::Plan>& from) {
   SyncMode mode;
-  mode.staleness = from.within(wire::Plan::kStalenessFieldNumber, from->has_staleness(), from->staleness(), 0, 1)
-                       .value_or(mode.staleness);
+  mode.staleness =
+      from.within(wire::Plan::kStalenessFieldNumber, from->has_staleness(), from->staleness(), 0, kMostStaleness)
+          .value_or(mode.staleness);
+  if (from->has_gossip()) return read_gossip(from, mode);
   if (!from->has_local_sgd()) return mode;
   const auto local = from.inner(from->local_sgd(), wire::Plan::kLocalSgdFieldNumber);
   if (!local->has_every()) local.refuse("local_sgd without every, expected every: STEPS");
@@ -265,6 +300,13 @@ SyncMode read_mode(const Placed<wire::Plan>& from) {
 
 void write_mode(const SyncMode& mode, wire::Plan* to) {
   if (mode.staleness > 0) to->set_staleness(static_cast<std::int32_t>(mode.staleness));
+  if (mode.is_gossip()) {
+    wire::Gossip* const gossip = to->mutable_gossip();
+    gossip->set_neighbours(mode.neighbours == Neighbours::kRing ? wire::Gossip::RING : wire::Gossip::PAIRS);
+    if (mode.every > 1) gossip->set_every(mode.every);
+    if (mode.from_step > 0) gossip->set_from_step(mode.from_step);
+    return;
+  }
   if (!mode.is_local()) return;
   to->mutable_local_sgd()->set_every(mode.every);
   if (mode.from_step > 0) to->mutable_local_sgd()->set_from_step(mode.from_step);

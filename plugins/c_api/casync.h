@@ -45,8 +45,9 @@ typedef enum casync_dtype { CASYNC_FLOAT32 = 1, CASYNC_FLOAT16 = 2, CASYNC_BFLOA
 /* What a step exchanges, by the plan. */
 typedef enum casync_exchanged {
   CASYNC_GRADIENTS = 0,
-  CASYNC_NOTHING = 1,    /* local SGD: what is submitted is refused */
-  CASYNC_DIFFERENCES = 2 /* local SGD: parameters as they were when they last were the same, minus what they are */
+  CASYNC_NOTHING = 1,     /* local SGD: what is submitted is refused */
+  CASYNC_DIFFERENCES = 2, /* local SGD: parameters as they were when they last were the same, minus what they are */
+  CASYNC_PARAMETERS = 3   /* gossip, or a consensus: parameters as they are, which come back as a mean */
 } casync_exchanged;
 
 /* The place of a gradient's memory. */
@@ -133,6 +134,9 @@ casync_status casync_session_rank(casync_session* session, int32_t* rank, int32_
 casync_status casync_session_end_submissions(casync_session* session);
 /* The data that the step under way exchanges: a casync_exchanged. */
 casync_status casync_session_exchanged(casync_session* session, int32_t* exchanged);
+/* With a plan's gossip: makes the step under way a consensus, which exchanges parameters and gives the exact mean of
+ * all ranks, the same bytes on each. On every rank in the same step, before its first submission. */
+casync_status casync_session_begin_consensus(casync_session* session);
 /* priority: smaller is needed sooner in the next forward pass. */
 casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
                                      const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id);

@@ -143,6 +143,13 @@ casync_status casync_session_exchanged(casync_session* session, int32_t* exchang
   });
 }
 
+casync_status casync_session_begin_consensus(casync_session* session) {
+  return guarded([&] {
+    CASYNC_RETURN_IF_ERROR(check_open(session));
+    return session->session->begin_consensus();
+  });
+}
+
 casync_status casync_session_declare(casync_session* session, const char* name, casync_dtype dtype,
                                      const int64_t* shape, size_t dimensions, int32_t priority, uint32_t* id) {
   return guarded([&] { return declare(session, name, static_cast<int>(dtype), shape, dimensions, priority, id); });

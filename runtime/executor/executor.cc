@@ -333,10 +333,14 @@ void Executor::reserve_links(std::span<GradientRun* const> runs) {
 /// Memory for the messages of these runs, and room in the queues for their tasks.
 Status Executor::make_queues(std::span<GradientRun* const> runs) {
   std::vector<const TaskGraph*> graphs;
-  graphs.reserve(runs.size());
-  for (const GradientRun* run : runs) graphs.push_back(&run->graph);
+  std::vector<const GradientRun*> of_graph;
+  for (const GradientRun* run : runs) {
+    if (run->borrows_slots) continue;
+    graphs.push_back(&run->graph);
+    of_graph.push_back(run);
+  }
   CASYNC_RETURN_IF_ERROR(arena_.add(lay_out(graphs, [&](std::size_t which, const Buffer& buffer) -> Bytes {
-    const GradientRun& run = *runs[which];
+    const GradientRun& run = *of_graph[which];
     const auto id = BufferId(static_cast<std::uint32_t>(&buffer - run.graph.buffers().data()));
     return run.in_place(id) ? 0 : run.bound_of(id);
   })));

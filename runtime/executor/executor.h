@@ -86,8 +86,9 @@ class Executor final : private TransportClient {
     GradientRun* run = nullptr;
     std::uint32_t step = 0;
     View data;
-    DeviceView device_data = {};   ///< instead of `data`, on a device
-    const Event* ready = nullptr;  ///< as GradientRun::ready
+    DeviceView device_data = {};     ///< instead of `data`, on a device
+    const Event* ready = nullptr;    ///< as GradientRun::ready
+    GradientRun* instead = nullptr;  ///< one of run->gossip, which carries this step; null: `run`, or its warm-up
   };
 
   Executor(const ExecutorOptions& options, std::unique_ptr<Transport> transport, Device& device);

@@ -226,7 +226,7 @@ std::string Executor::missing(const GradientRun& run) const {
   if (rounds_ != nullptr) return rounds_->missing(run);
   if (run.bundle != nullptr && &run.under_way() == run.bundle) return missing(*run.bundle);
   const GradientRun& inner = run.under_way();
-  if (run.warm_up_in(run.step) == &inner) return missing(inner);
+  if (run.instead == &inner) return missing(inner);
   if (run.rounds) {
     const std::string turn = std::to_string(run.rounds->turn + 1) + " of " + std::to_string(run.rounds->turns());
     return "turn " + turn + (&inner != &run ? " is done; then " + missing(inner) : " is not computed");

@@ -48,9 +48,10 @@ void Executor::begin(const Start& start) {
     if (Status status = rounds_->begin(run); !status) report(std::move(status));
     return;
   }
-  if (GradientRun* instead = run.warm_up_in(start.step)) {
-    run.keeps = instead->shares_kept;
-    return begin({instead, start.step, start.data, start.device_data, start.ready});
+  run.instead = start.instead != nullptr ? start.instead : run.warm_up_in(start.step);
+  if (run.instead != nullptr) {
+    run.keeps = run.instead->shares_kept;
+    return begin({run.instead, start.step, start.data, start.device_data, start.ready});
   }
   if (run.rounds) return make_turn_ready(run);
   transport_->retry_held(run.key);  // other ranks may be there already
@@ -95,9 +96,10 @@ void Executor::prepare(GradientRun& run, TaskId task) {
 
 /// Runs a task, on any thread. Reading processor time twice costs half a microsecond, so only timelines have it.
 TaskOutcome Executor::compute(GradientRun& run, TaskId task, Scratch& scratch) {
-  if (options_.timeline == nullptr) return run_task(run, task, options_.seed, options_.scale, scratch);
+  const float scale = run.scale_or(options_.scale);
+  if (options_.timeline == nullptr) return run_task(run, task, options_.seed, scale, scratch);
   const double before = seconds_of_this_thread();
-  TaskOutcome outcome = run_task(run, task, options_.seed, options_.scale, scratch);
+  TaskOutcome outcome = run_task(run, task, options_.seed, scale, scratch);
   counters_.codec_processor_s.fetch_add(seconds_of_this_thread() - before, std::memory_order_relaxed);
   return outcome;
 }
@@ -256,7 +258,7 @@ void Executor::finish_gradient(GradientRun& run) {
 /// Goes on with the gradient that waits for `run`.
 void Executor::finish_inner(const GradientRun& run) {
   GradientRun& outer = *run.outer;
-  if (&run == outer.warm_up_in(outer.step)) {
+  if (&run == outer.instead) {
     outer.finite = run.finite;
     return finish_gradient(outer);
   }

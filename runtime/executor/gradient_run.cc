@@ -272,9 +272,7 @@ void GradientRun::set_step(std::uint32_t next) {
 
 const GradientRun& GradientRun::under_way() const {
   if (bundle != nullptr && bundle->active && bundle->step == step) return *bundle;
-  for (const WarmUp& stage : warm_up) {
-    if (stage.run->active) return *stage.run;
-  }
+  if (instead != nullptr) return *instead;
   return rounds && rounds->under_way() != nullptr ? *rounds->under_way() : *this;
 }
 
@@ -289,6 +287,7 @@ GradientRun::Arrival* GradientRun::arrival(MessageId id, Rank from) {
 void GradientRun::begin(std::uint32_t new_step, View new_data) {
   data = new_data;
   step = new_step;
+  instead = nullptr;
   active = true;
   finite = true;
   keeps = true;

@@ -85,6 +85,7 @@ struct GradientRun {
   bool keeps_like(const GradientRun& other) const;
   /// The warm-up run that replaces this one in step `asked`; null: none.
   GradientRun* warm_up_in(std::uint32_t asked) const;
+  float scale_or(float session) const { return mean_of > 0 ? 1.0f / static_cast<float>(mean_of) : session; }
   /// The next step is `step`: the session's, while none is under way.
   void set_step(std::uint32_t next);
 
@@ -140,6 +141,7 @@ struct GradientRun {
   void for_each(Visit visit) {
     visit(*this);
     for (const WarmUp& stage : warm_up) visit(*stage.run);
+    for (const std::unique_ptr<GradientRun>& one : gossip) visit(*one);
     if (!rounds) return;
     for (const std::unique_ptr<GradientRun>& one : rounds->exchanges) visit(*one);
   }
@@ -161,7 +163,11 @@ struct GradientRun {
   std::unique_ptr<RoundsRun> rounds;       ///< null but for a codec of rounds
   std::vector<WarmUp> warm_up;             ///< the runs that replace this one in the first steps, in order
   std::unique_ptr<Bundle> parts;           ///< null but for a bundle
-  GradientRun* outer = nullptr;            ///< not null: this is an exchange or a warm-up of that gradient
+  /// Gossip: the runs that replace this one where it goes to neighbours only, one of each neighbourhood.
+  std::vector<std::unique_ptr<GradientRun>> gossip;
+  GradientRun* outer = nullptr;  ///< not null: this is an exchange, a warm-up or the gossip of that gradient
+  int mean_of = 0;               ///< the number of contributions that the last merge averages; 0: the session's scale
+  bool borrows_slots = false;  ///< another run, never under way together with this one, has reserved the arena's slots
 
   // A step of a small gradient in a bundle touches these two cache lines and no others: thousands of gradients do not
   // fit into a cache otherwise.
@@ -191,8 +197,9 @@ struct GradientRun {
   std::uint32_t steps = 0;
   double total_s = 0;
 
-  DeviceView device_data;        ///< instead of `data`, on a device
-  const Event* ready = nullptr;  ///< behind which the program has written it there; null: it has
+  DeviceView device_data;          ///< instead of `data`, on a device
+  const Event* ready = nullptr;    ///< behind which the program has written it there; null: it has
+  GradientRun* instead = nullptr;  ///< the run that replaces this one in the step
   int tasks_left = 0;
   std::vector<int> waits_for;            ///< per task: predecessors not done; kTaskDone afterwards
   std::vector<Clock::time_point> since;  ///< per task: when its message began to move

@@ -65,8 +65,12 @@ Facts facts_of(const Plan& plan) {
   facts.emplace_back("plan: fusion_bytes", std::to_string(plan.fusion_bytes));
   facts.emplace_back("plan: coordinated", plan.coordinated ? "true" : "false");
   facts.emplace_back("plan: seed", std::to_string(plan.seed));
-  facts.emplace_back("plan: local_sgd every", std::to_string(plan.mode.every));
-  facts.emplace_back("plan: local_sgd from_step", std::to_string(plan.mode.from_step));
+  const std::string mode = plan.mode.is_gossip() ? "plan: gossip" : "plan: local_sgd";
+  if (plan.mode.is_gossip()) {
+    facts.emplace_back(mode + " neighbours", plan.mode.neighbours == Neighbours::kRing ? "RING" : "PAIRS");
+  }
+  facts.emplace_back(mode + " every", std::to_string(plan.mode.every));
+  facts.emplace_back(mode + " from_step", std::to_string(plan.mode.from_step));
   facts.emplace_back("plan: staleness", std::to_string(plan.mode.staleness));
   return facts;
 }

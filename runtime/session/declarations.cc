@@ -46,10 +46,14 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   Result<Decision> decision = with_rounds_where_they_pay(decide(plan, gradient, topology.ranks), gradient);
   if (!decision) return named(decision.status());
   Declared declared{gradient, std::move(*decision), XXH3_64bits(gradient.name.data(), gradient.name.size())};
+  declared.neighbours = plan.mode.neighbours;
   // In half precision `none` is a cast to the gradient's type. make_run() checks the decision with these codecs: it
   // refuses a strategy of one hop if the codecs of the two hops differ.
   declared.decision.codec = for_dtype(declared.decision.codec, gradient.dtype);
   declared.decision.second_hop = for_dtype(declared.decision.second_hop, gradient.dtype);
+  if (plan.mode.is_gossip()) {
+    if (const Status exact = check_gossip(declared); !exact) return named(exact);
+  }
   Result<std::unique_ptr<GradientRun>> run = make_run(declared, topology, 0, 0);
   if (!run) return named(run.status());
   declared.text = text_of(declared.spec, declared.decision);
@@ -99,6 +103,9 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
   run->self = self;
   run->key = declared.key;
   CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, first_owner, *run));
+  if (declared.neighbours != Neighbours::kAll) {
+    CASYNC_RETURN_IF_ERROR(add_gossip(declared, declared.neighbours, topology, *run));
+  }
   return run;
 }
 

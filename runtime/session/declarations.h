@@ -20,7 +20,8 @@ struct Declared {
   GradientSpec spec;
   Decision decision;
   std::uint64_t key = 0;
-  std::string text = {};  ///< specification and decision, as all ranks compare them
+  std::string text = {};                     ///< specification and decision, as all ranks compare them
+  Neighbours neighbours = Neighbours::kAll;  ///< the plan's
 };
 
 /// Decides for `gradient`. In half precision `none` means a cast to that type: the payload is then the elements

@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
+#include "base/check.h"
+#include "base/thread.h"
 #include "compll/ops/cpu/convert.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/handles.h"
@@ -12,8 +17,9 @@
 namespace casync::runtime {
 namespace {
 
-constexpr const char* kLate = " (late)";
-constexpr const char* kLateState = "one step late";  // the codec of such a state
+// Marks of the results in a state: in the names of their gradients, and at the end of their codecs' names.
+constexpr std::string_view kLate = " (late";
+constexpr std::string_view kOneLate = "step late", kManyLate = "steps late";
 
 void swap_bytes(std::byte* a, std::byte* b, std::size_t size) {
   std::array<std::byte, 8192> block;
@@ -31,10 +37,21 @@ std::vector<float> floats_of(const std::vector<std::byte>& memory, const Gradien
   return values;
 }
 
-/// The gradient that a state's entry has the late result of; nothing: it is of another kind.
-std::optional<std::string> late_name(const std::string& name, const GradientState& state) {
-  if (state.codec != kLateState || !name.ends_with(kLate)) return std::nullopt;
-  return name.substr(0, name.size() - std::strlen(kLate));
+/// The gradient that a state's entry has a late result of; nothing: it is of another kind.
+std::optional<std::string> gradient_of_late(const std::string& name, const GradientState& state) {
+  if (!state.codec.ends_with(kOneLate) && !state.codec.ends_with(kManyLate)) return std::nullopt;
+  const std::size_t at = name.rfind(kLate);
+  if (at == std::string::npos) return std::nullopt;
+  return name.substr(0, at);
+}
+
+bool all_finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+void note_not_finite(const std::string& gradient, StepResult& result) {
+  if (result.finite || gradient < result.first_non_finite) result.first_non_finite = gradient;
+  result.finite = false;
 }
 
 Status check_size(const GradientSpec& gradient, const GradientState& late) {
@@ -46,7 +63,13 @@ Status check_size(const GradientSpec& gradient, const GradientState& late) {
 }  // namespace
 
 DelayedSession::~DelayedSession() {
-  if (!forked()) static_cast<void>(close());
+  if (!forked()) {
+    static_cast<void>(close());
+    return;
+  }
+  // The thread does not exist here, and whoever it waited for would be waited for in turn.
+  static_cast<void>(thread_.release());
+  static_cast<void>(changed_.release());
 }
 
 Result<GradientId> DelayedSession::declare(const GradientSpec& gradient) {
@@ -58,12 +81,9 @@ Result<GradientId> DelayedSession::declare(const GradientSpec& gradient) {
   gradients_.resize(index + 1);
   Gradient& own = gradients_[index];
   own.spec = gradient;
-  own.memory.resize(gradient.bytes());
-  const auto waiting = waiting_.find(gradient.name);
-  if (waiting == waiting_.end()) return id;
-  CASYNC_RETURN_IF_ERROR(check_size(gradient, waiting->second));
-  compll::from_float32(waiting->second.residual.data(), gradient.elements(), gradient.dtype, own.memory.data());
-  waiting_.erase(waiting);
+  own.slots.resize(staleness_);
+  for (Slot& slot : own.slots) slot.memory.resize(gradient.bytes());
+  CASYNC_RETURN_IF_ERROR(take_late(own));
   return id;
 }
 
@@ -95,8 +115,9 @@ Status DelayedSession::submit(std::span<const Submission> submissions, std::span
     Gradient& gradient = gradients_[static_cast<std::size_t>(submissions[i].gradient)];
     gradient.destination = submissions[i].data;
     gradient.steps = step_ + 1;
+    ++gradient.submissions;
     gradient.handed_over = false;
-    if (!gradient.reduction) hand_over(gradient);
+    if (is_reduced(gradient.slot())) hand_over(gradient);
     handles[i] = handle_of(step_, submissions[i].gradient);
   }
   return Status::ok();
@@ -113,21 +134,41 @@ Result<DelayedSession::Gradient*> DelayedSession::gradient_of(Handle handle) con
 /// The result into the program's memory, and its new gradient out of it.
 void DelayedSession::hand_over(Gradient& gradient) const {
   if (gradient.handed_over) return;
-  swap_bytes(gradient.memory.data(), gradient.destination.data, gradient.memory.size());
+  Slot& slot = gradient.slot();
+  swap_bytes(slot.memory.data(), gradient.destination.data, slot.memory.size());
+  slot.steps = gradient.steps;
+  slot.reduction.reset();
   gradient.handed_over = true;
 }
 
 Status DelayedSession::wait(Handle handle, double timeout_s, Waiter waiter) {
   if (forked()) return session_->wait(handle, timeout_s, waiter);
+  constexpr double kLongest = 1e8;  // seconds; reductions have the session's own limit
+  const Clock::time_point deadline = after(Seconds(timeout_s < 0 ? kLongest : std::min(timeout_s, kLongest)));
   std::optional<Handle> reduction;
   {
-    std::lock_guard lock(mutex_);
-    const Result<Gradient*> gradient = gradient_of(handle);
-    if (!gradient) return gradient.status();
-    if (!(*gradient)->has_result(handle)) reduction = (*gradient)->reduction;
+    std::unique_lock lock(mutex_);
+    if (const Status known = gradient_of(handle).status(); !known) return known;
+    const auto own = [&]() -> Gradient& { return gradients_[index_of(handle)]; };
+    const auto may_go_on = [&] {
+      return own().has_result(handle) || is_reduced(own().slot()) || own().slot().reduction || !failure_.is_ok();
+    };
+    const bool in_time = changed_->wait_until(lock, deadline, may_go_on);
+    if (own().has_result(handle)) return Status::ok();
+    if (is_reduced(own().slot())) {
+      hand_over(own());
+      return Status::ok();
+    }
+    if (!failure_.is_ok()) return tell(failure_);
+    if (!in_time) {
+      return timeout_error("gradient " + own().spec.name + ", step " + std::to_string(step_of(handle)) +
+                           ": the step whose result it gets is not reduced yet, step " + std::to_string(reduced_) +
+                           " comes before it");
+    }
+    reduction = own().slot().reduction;
   }
-  if (!reduction) return Status::ok();
-  if (Status status = session_->wait(*reduction, timeout_s, waiter); !status) {
+  const double left = timeout_s < 0 ? timeout_s : std::max(0.0, Seconds(deadline - Clock::now()).count());
+  if (Status status = session_->wait(*reduction, left, waiter); !status) {
     return status.code() == StatusCode::kTimeout ? status : tell(status);  // a wait may be tried again
   }
   std::lock_guard lock(mutex_);
@@ -143,7 +184,9 @@ bool DelayedSession::done(Handle handle) const {
   const Result<Gradient*> gradient = gradient_of(handle);
   if (!gradient) return false;
   Gradient& own = **gradient;
-  if (!own.has_result(handle) && session_->done(*own.reduction)) hand_over(own);
+  if (own.has_result(handle)) return true;
+  const Slot& slot = own.slot();
+  if (is_reduced(slot) || (slot.reduction && session_->done(*slot.reduction))) hand_over(own);
   return own.has_result(handle);
 }
 
@@ -151,32 +194,52 @@ Status DelayedSession::wait_any(std::span<const Handle> handles, const std::atom
                                 std::vector<Handle>* done) {
   done->clear();
   if (forked()) return session_->wait_any(handles, interrupted, done);
-  thread_local std::vector<Handle> reductions, reduced;  // keep their memory: this runs in every step
+  thread_local std::vector<Handle> waiting, reductions, reduced;  // keep their memory: this runs in every step
+  waiting.clear();
   reductions.clear();
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     for (const Handle handle : handles) {
       const Result<Gradient*> gradient = gradient_of(handle);
       if (!gradient) return gradient.status();
-      if ((*gradient)->has_result(handle)) {
+      Gradient& own = **gradient;
+      if (!own.has_result(handle) && is_reduced(own.slot())) hand_over(own);
+      if (own.has_result(handle)) {
         done->push_back(handle);
-      } else {
-        reductions.push_back(*(*gradient)->reduction);
+      } else if (own.slot().reduction) {
+        waiting.push_back(handle);
+        reductions.push_back(*own.slot().reduction);
       }
     }
+    if (!done->empty()) return Status::ok();
+    if (!failure_.is_ok()) return tell(failure_);
+    if (reductions.empty()) {  // the caller looks again when one has begun
+      const std::uint32_t begun = begun_, are_reduced = reduced_;
+      changed_->wait(
+          lock, [&] { return interrupted.load() || begun_ != begun || reduced_ != are_reduced || !failure_.is_ok(); });
+      return failure_.is_ok() ? Status::ok() : tell(failure_);
+    }
   }
-  if (!done->empty()) return Status::ok();
   const Status status = session_->wait_any(reductions, interrupted, &reduced);
   std::lock_guard lock(mutex_);
-  for (std::size_t i = 0, next = 0; i < handles.size() && next < reduced.size(); ++i) {
+  for (std::size_t i = 0, next = 0; i < waiting.size() && next < reduced.size(); ++i) {
     if (reductions[i] != reduced[next]) continue;
     ++next;
     // step() may have handed it over meanwhile, and the memory is the next step's.
-    Gradient& gradient = gradients_[index_of(handles[i])];
-    if (!gradient.has_result(handles[i])) hand_over(gradient);
-    done->push_back(handles[i]);
+    Gradient& gradient = gradients_[index_of(waiting[i])];
+    if (!gradient.has_result(waiting[i])) hand_over(gradient);
+    done->push_back(waiting[i]);
   }
   return tell(status);
+}
+
+void DelayedSession::nudge() {
+  if (forked()) return;
+  {
+    std::lock_guard lock(mutex_);  // who has looked already sleeps by now, and hears it
+    changed_->notify_all();
+  }
+  session_->nudge();
 }
 
 Status DelayedSession::note_exposed(Handle handle, double seconds) {
@@ -186,7 +249,7 @@ Status DelayedSession::note_exposed(Handle handle, double seconds) {
     std::lock_guard lock(mutex_);
     const Result<Gradient*> gradient = gradient_of(handle);
     if (!gradient) return gradient.status();
-    reduction = (*gradient)->reduction;
+    reduction = (*gradient)->slot().reduction;
   }
   return reduction ? session_->note_exposed(*reduction, seconds) : Status::ok();
 }
@@ -198,41 +261,82 @@ Status DelayedSession::tell(Status status) const {
 }
 
 Status DelayedSession::settle() const {
-  if (!begun_ || settled_) return Status::ok();
-  Result<StepResult> result = session_->step();
-  if (!result) return tell(result.status());
-  settled_ = std::move(*result);
-  return Status::ok();
+  std::unique_lock lock(mutex_);
+  changed_->wait(lock, [&] { return reduced_ == step_ || !failure_.is_ok(); });
+  return reduced_ == step_ ? Status::ok() : tell(failure_);
 }
 
 Result<StepResult> DelayedSession::step() {
   if (forked()) return session_->step();
   std::lock_guard one_at_a_time(step_mutex_);
-  CASYNC_RETURN_IF_ERROR(settle());
-  std::lock_guard lock(mutex_);
-  StepResult result = settled_.value_or(StepResult{});
+  CASYNC_RETURN_IF_ERROR(start_reducing());
+  std::unique_lock lock(mutex_);
+  changed_->wait(lock, [&] { return may_end_step() || !failure_.is_ok(); });
+  if (!may_end_step()) return tell(failure_);
+  StepResult result = std::exchange(results_[step_ % staleness_], {});
   result.step = step_;
   for (Gradient& gradient : gradients_) hand_over(gradient);
-  CASYNC_RETURN_IF_ERROR(begin_reductions());
-  settled_.reset();
   ++step_;
+  changed_->notify_all();
   return result;
 }
 
-Status DelayedSession::begin_reductions() {
+Status DelayedSession::start_reducing() {
+  if (thread_) return Status::ok();
+  Result<std::thread> thread = start_thread("casync-late", [this] { reduce_all(); });
+  if (!thread) return thread.status();
+  thread_ = std::make_unique<std::thread>(std::move(*thread));
+  return Status::ok();
+}
+
+void DelayedSession::reduce_all() {
+  std::unique_lock lock(mutex_);
+  while (failure_.is_ok()) {
+    changed_->wait(lock, [&] { return begun_ < step_ || closing_; });
+    if (begun_ == step_) return;
+    try {
+      failure_ = reduce_next(lock);
+    } catch (const std::exception& error) {
+      failure_ = unavailable(std::string("a late reduction could not begin: ") + error.what());
+      session_->abort(failure_.message());
+    }
+    changed_->notify_all();
+  }
+}
+
+/// `lock` is held before and after, but not while the reductions go on.
+Status DelayedSession::reduce_next(std::unique_lock<std::mutex>& lock) {
+  gather_next();
+  lock.unlock();
+  const Status begun = session_->submit(starts_, started_);
+  lock.lock();
+  CASYNC_RETURN_IF_ERROR(begun);
+  for (std::size_t i = 0; i < starts_.size(); ++i) {
+    for (Slot& slot : gradients_[static_cast<std::size_t>(starts_[i].gradient)].slots) {
+      if (slot.steps == begun_ + 1) slot.reduction = started_[i];
+    }
+  }
+  ++begun_;
+  changed_->notify_all();
+  lock.unlock();
+  Result<StepResult> result = session_->step();
+  lock.lock();
+  CASYNC_RETURN_IF_ERROR(result.status());
+  results_[reduced_ % staleness_] = std::move(*result);
+  ++reduced_;
+  return Status::ok();
+}
+
+/// What was submitted in the step that is reduced next. A gradient's memory stays where it is, whoever is declared.
+void DelayedSession::gather_next() {
   starts_.clear();
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
-    Gradient& gradient = gradients_[i];
-    if (gradient.steps != step_ + 1) continue;
-    starts_.push_back({GradientId(static_cast<std::uint32_t>(i)), {gradient.memory.data(), gradient.memory.size()}});
+    for (Slot& slot : gradients_[i].slots) {
+      if (slot.steps != begun_ + 1) continue;
+      starts_.push_back({GradientId(static_cast<std::uint32_t>(i)), {slot.memory.data(), slot.memory.size()}});
+    }
   }
   started_.resize(starts_.size());
-  CASYNC_RETURN_IF_ERROR(tell(session_->submit(starts_, started_)));
-  begun_ = true;
-  for (std::size_t i = 0; i < starts_.size(); ++i) {
-    gradients_[static_cast<std::size_t>(starts_[i].gradient)].reduction = started_[i];
-  }
-  return Status::ok();
 }
 
 SessionStats DelayedSession::stats() const {
@@ -248,19 +352,28 @@ std::ptrdiff_t DelayedSession::under_way() const {
                        [&](const Gradient& gradient) { return gradient.steps == step_ + 1; });
 }
 
+std::string DelayedSession::late_name(const std::string& gradient, std::uint32_t place) const {
+  return gradient + std::string(kLate) + (staleness_ > 1 ? " " + std::to_string(place + 1) : "") + ")";
+}
+
+std::string DelayedSession::late_label() const {
+  return staleness_ == 1 ? "one " + std::string(kOneLate) : std::to_string(staleness_) + " " + std::string(kManyLate);
+}
+
 Result<SessionState> DelayedSession::state() const {
   if (forked()) return session_->state();
-  std::lock_guard one_at_a_time(step_mutex_);
   CASYNC_RETURN_IF_ERROR(settle());
   std::lock_guard lock(mutex_);
   if (under_way() > 0) return invalid_argument("a step is under way: end it, then take the state");
   Result<SessionState> state = session_->state();
   if (!state) return state;
-  const auto add = [&](const std::string& name, std::vector<float> values) {
-    state->gradients.emplace(name + kLate, GradientState{kLateState, std::move(values)});
-  };
-  for (const Gradient& gradient : gradients_) add(gradient.spec.name, floats_of(gradient.memory, gradient.spec));
-  for (const auto& [name, waiting] : waiting_) add(name, waiting.residual);
+  for (const Gradient& gradient : gradients_) {
+    for (std::uint32_t place = 0; place < staleness_; ++place) {
+      state->gradients.emplace(late_name(gradient.spec.name, place),
+                               GradientState{late_label(), floats_of(gradient.next_slot(place).memory, gradient.spec)});
+    }
+  }
+  state->gradients.insert(waiting_.begin(), waiting_.end());
   return state;
 }
 
@@ -272,7 +385,7 @@ Status DelayedSession::load_state(const SessionState& state) {
   if (under_way() > 0) return invalid_argument("a step is under way: end it, then load a state");
   CASYNC_RETURN_IF_ERROR(check_late(state));
   SessionState others = state;
-  std::erase_if(others.gradients, [](const auto& one) { return late_name(one.first, one.second).has_value(); });
+  std::erase_if(others.gradients, [](const auto& one) { return gradient_of_late(one.first, one.second).has_value(); });
   CASYNC_RETURN_IF_ERROR(session_->load_state(others));
   adopt(state);
   return Status::ok();
@@ -280,7 +393,11 @@ Status DelayedSession::load_state(const SessionState& state) {
 
 Status DelayedSession::check_late(const SessionState& state) const {
   for (const auto& [name, one] : state.gradients) {
-    const auto of = late_name(name, one);
+    const auto of = gradient_of_late(name, one);
+    if (of && one.codec != late_label()) {
+      return invalid_argument("gradient " + *of + ": the state has results that come " + one.codec +
+                              ", by the plan here they come " + late_label());
+    }
     const auto gradient = std::find_if(gradients_.begin(), gradients_.end(),
                                        [&](const Gradient& each) { return of && each.spec.name == *of; });
     if (gradient != gradients_.end()) CASYNC_RETURN_IF_ERROR(check_size(gradient->spec, one));
@@ -288,27 +405,40 @@ Status DelayedSession::check_late(const SessionState& state) const {
   return Status::ok();
 }
 
+/// Gives a gradient that is new, or whose slots are free, the results that were loaded for it.
+Status DelayedSession::take_late(Gradient& gradient) {
+  for (std::uint32_t place = 0; place < staleness_; ++place) {
+    const auto late = waiting_.find(late_name(gradient.spec.name, place));
+    if (late == waiting_.end()) continue;
+    const std::vector<float>& values = late->second.residual;
+    CASYNC_RETURN_IF_ERROR(check_size(gradient.spec, late->second));
+    if (!all_finite(values)) note_not_finite(gradient.spec.name, results_[(step_ + place) % staleness_]);
+    compll::from_float32(values.data(), values.size(), gradient.spec.dtype, gradient.slots[place].memory.data());
+    waiting_.erase(late);
+  }
+  return Status::ok();
+}
+
 void DelayedSession::adopt(const SessionState& state) {
   waiting_.clear();
   for (const auto& [name, one] : state.gradients) {
-    if (const auto of = late_name(name, one)) waiting_.emplace(*of, one);
+    if (gradient_of_late(name, one)) waiting_.emplace(name, one);
   }
+  submit_calls_ = 0;
+  step_ = begun_ = reduced_ = state.step;
+  std::fill(results_.begin(), results_.end(), StepResult{});
   for (Gradient& gradient : gradients_) {
-    gradient.reduction.reset();
+    gradient.submissions = 0;
     gradient.steps = 0;
     gradient.call = 0;
     gradient.handed_over = true;
-    std::fill(gradient.memory.begin(), gradient.memory.end(), std::byte{0});
-    const auto late = waiting_.find(gradient.spec.name);
-    if (late == waiting_.end()) continue;
-    compll::from_float32(late->second.residual.data(), gradient.spec.elements(), gradient.spec.dtype,
-                         gradient.memory.data());
-    waiting_.erase(late);
+    for (Slot& slot : gradient.slots) {
+      slot.steps = 0;
+      slot.reduction.reset();
+      std::fill(slot.memory.begin(), slot.memory.end(), std::byte{0});
+    }
+    CASYNC_CHECK(take_late(gradient).is_ok());  // check_late() has looked at the sizes
   }
-  submit_calls_ = 0;
-  step_ = state.step;
-  begun_ = false;
-  settled_.reset();
 }
 
 void DelayedSession::abort(const std::string& reason) {
@@ -321,14 +451,16 @@ Status DelayedSession::close() {
   {
     std::lock_guard lock(mutex_);
     if (closed_) return Status::ok();
-    closed_ = true;
+    closed_ = closing_ = true;
+    changed_->notify_all();
   }
   std::lock_guard one_at_a_time(step_mutex_);
-  Status ended = told_ ? Status::ok() : settle();  // the others wait for this rank's part
+  if (thread_) thread_->join();  // the others wait for this rank's part: it reduces what has ended
   Status closed = session_->close();
   std::lock_guard lock(mutex_);
-  if (!ended) return ended;
-  if (told_ || under_way() == 0) return closed;
+  if (told_) return closed;
+  if (!failure_.is_ok()) return failure_;
+  if (under_way() == 0) return closed;
   return aborted("the session was closed while " + std::to_string(under_way()) + " gradients were under way");
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/control/fd.h"
@@ -14,22 +16,27 @@
 
 namespace casync::runtime {
 
-/// A session whose results come one step late (`staleness: 1` in a plan): what a step submits is reduced while the next
-/// one computes, and its memory gets the result of the submission before it; of a first one, zeros. The same on every
-/// rank, so replicas stay identical.
+/// A session whose results come a fixed number of steps late (`staleness` in a plan): what a step submits is reduced
+/// while the next ones compute, and its memory gets the result of the gradient's submission so many before it; of the
+/// first ones, zeros. The same on every rank, so replicas stay identical.
 ///
-/// It wraps a session that knows nothing of it and is one step late: step() ends the reductions of the previous step,
-/// hands their results over and begins its own. Each gradient has memory of its own for that. A state contains those
-/// results, as gradients "NAME (late)".
+/// It wraps a session that knows nothing of it. A thread takes that session through the program's steps, one after the
+/// other, each with its commit, so residuals are those of a session without staleness. step() hands over what has
+/// been reduced, and waits only if the program would be more steps ahead of the reductions than `staleness`. Each
+/// gradient has that many memories of its own. A state contains them, as gradients "NAME (late)", or "NAME (late 1)"
+/// for the next step, "NAME (late 2)" for the one after it, and so on.
 class DelayedSession final : public Session {
  public:
-  explicit DelayedSession(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+  /// `staleness`: at least 1.
+  DelayedSession(std::unique_ptr<Session> session, std::uint32_t staleness)
+      : session_(std::move(session)), staleness_(staleness), results_(staleness) {}
   ~DelayedSession() override;
 
   Rank rank() const override { return session_->rank(); }
   int ranks() const override { return session_->ranks(); }
   const Topology& topology() const override { return session_->topology(); }
   Exchanged exchanged() const override { return session_->exchanged(); }
+  Status begin_consensus() override { return session_->begin_consensus(); }
   void end_submissions() override { session_->end_submissions(); }
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
@@ -37,7 +44,7 @@ class DelayedSession final : public Session {
   bool done(Handle handle) const override;
   Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
-  void nudge() override { session_->nudge(); }
+  void nudge() override;
   Status note_exposed(Handle handle, double seconds) override;
   Result<StepResult> step() override;
   SessionStats stats() const override;
@@ -47,45 +54,73 @@ class DelayedSession final : public Session {
   Status close() override;
 
  private:
+  /// Memory of one submission, and then of its result until that is handed over.
+  struct Slot {
+    std::vector<std::byte> memory;
+    std::uint32_t steps = 0;          ///< 1 + the step of the submission in it; 0: none, or a result that was loaded
+    std::optional<Handle> reduction;  ///< of that submission, once it has begun
+  };
   struct Gradient {
     GradientSpec spec;
-    std::vector<std::byte> memory;    ///< the elements to reduce, then their result until it is handed over
-    std::optional<Handle> reduction;  ///< of one of the last two steps; none: memory has the result
-    View destination;                 ///< of the last submission
-    std::uint32_t steps = 0;          ///< 1 + the step of the last submission; 0: none
-    std::uint64_t call = 0;           ///< the submit() that named it last, valid or not
-    bool handed_over = true;          ///< the last submission has its result
+    std::vector<Slot> slots;        ///< the n-th submission takes slot n, modulo their number
+    std::uint64_t submissions = 0;  ///< since the start, or since a state was loaded
+    View destination;               ///< of the last submission
+    std::uint32_t steps = 0;        ///< 1 + the step of the last submission; 0: none
+    std::uint64_t call = 0;         ///< the submit() that named it last, valid or not
+    bool handed_over = true;        ///< the last submission has its result
 
+    /// The slot of the last submission: until that is handed over, with the result for it.
+    Slot& slot() { return slots[(submissions - 1) % slots.size()]; }
+    /// The slot whose result the k-th submission from now gets; k from 0.
+    const Slot& next_slot(std::uint64_t k) const { return slots[(submissions + k) % slots.size()]; }
     bool has_result(Handle handle) const;
   };
 
   bool forked() const { return fork_generation() != generation_; }
   Status check(std::span<const Submission> submissions);
-  /// InvalidArgument: a handle that no submission gave. Under mutex_, as all that follows but settle().
+  /// InvalidArgument: a handle that no submission gave. Under mutex_, as all that follows but settle() and
+  /// reduce_all().
   Result<Gradient*> gradient_of(Handle handle) const;
+  bool is_reduced(const Slot& slot) const { return slot.steps <= reduced_; }
   void hand_over(Gradient& gradient) const;
-  Status begin_reductions();
+  bool may_end_step() const { return reduced_ + staleness_ > step_; }
   std::ptrdiff_t under_way() const;
+  std::string late_name(const std::string& gradient, std::uint32_t place) const;
+  std::string late_label() const;
   Status check_late(const SessionState& state) const;
+  Status take_late(Gradient& gradient);
   void adopt(const SessionState& state);
   Status tell(Status status) const;
-  /// Ends the previous step: its reductions are done and committed, once. Under step_mutex_.
+  Status start_reducing();
+  /// The thread: reduces one ended step after the other.
+  void reduce_all();
+  Status reduce_next(std::unique_lock<std::mutex>& lock);
+  void gather_next();
+  /// Waits until all ended steps are reduced and committed. Takes mutex_ itself.
   Status settle() const;
 
   const unsigned generation_ = fork_generation();
   const std::unique_ptr<Session> session_;
-  mutable std::atomic<bool> told_{false};         ///< the job's failure, to the program
-  mutable std::mutex step_mutex_;                 ///< one at a time ends a step
-  mutable std::mutex mutex_;                      ///< guards the members below; taken after step_mutex_
+  const std::uint32_t staleness_;
+  mutable std::atomic<bool> told_{false};  ///< the job's failure, to the program
+  std::mutex step_mutex_;                  ///< one at a time ends a step, or loads a state
+  mutable std::mutex mutex_;               ///< guards the members below; taken after step_mutex_
+  /// Of step_, begun_, reduced_, failure_ or closing_, or a nudge.
+  std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
   mutable std::vector<Gradient> gradients_;       ///< by GradientId; done() hands over, too
   std::map<std::string, GradientState> waiting_;  ///< results that were loaded before their gradient was declared
-  std::vector<Submission> starts_;                ///< of one step; keeps its memory, as does:
-  std::vector<Handle> started_;
+  std::vector<StepResult> results_;               ///< of the step that is reduced, or that gets it: modulo their number
   std::uint64_t submit_calls_ = 0;
-  std::uint32_t step_ = 0;
-  bool begun_ = false;                         ///< session_ has a step to end
-  mutable std::optional<StepResult> settled_;  ///< the previous step's result, if it was settled earlier than step()
-  bool closed_ = false;
+  std::uint32_t step_ = 0;     ///< the program's
+  std::uint32_t begun_ = 0;    ///< steps whose reductions have begun
+  std::uint32_t reduced_ = 0;  ///< steps that are reduced and committed
+  Status failure_;             ///< of the thread
+  bool closed_ = false, closing_ = false;
+
+  std::unique_ptr<std::thread> thread_;  ///< since the first step()
+  // The thread's own.
+  std::vector<Submission> starts_;  ///< of one step; keeps its memory, as does:
+  std::vector<Handle> started_;
 };
 
 }  // namespace casync::runtime

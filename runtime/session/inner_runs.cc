@@ -10,7 +10,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "casync/patterns/pairs.h"
 #include "casync/planner/decide.h"
+#include "casync/strategies/gossip.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/session/hop_codecs.h"
 
@@ -18,8 +20,11 @@ namespace casync::runtime {
 namespace {
 
 // Numbers of a gradient's parts in messages: the gradient itself is 0, then its warm-up, then each of its rounds; the
-// stages of a warm-up begin far above them.
-constexpr std::uint64_t kWarmUpPart = 1, kFirstStagePart = 1u << 16;
+// stages of a warm-up begin far above them, and its neighbourhoods above those.
+constexpr std::uint64_t kWarmUpPart = 1, kFirstStagePart = 1u << 16, kFirstGossipPart = 1u << 17;
+
+// Each pairing is a graph for each gradient.
+constexpr int kMostPairedRanks = 64;
 
 // As Lin et al. 2018, Deep Gradient Compression: ratios of 0.25, 0.0625, 0.0156 and 0.004 before 0.001.
 constexpr std::uint32_t kStages = 4;
@@ -149,7 +154,63 @@ Status add_stages(const Declared& declared, const Topology& topology, std::size_
   return Status::ok();
 }
 
+Result<std::unique_ptr<GradientRun>> make_gossip(const Declared& declared, std::span<const Rank> neighbours,
+                                                 std::uint64_t number, const Topology& topology, GradientRun& outer) {
+  Result<HopCodecs> codecs = make_codecs(declared.decision, declared.spec.dtype);
+  if (!codecs) return codecs.status();
+  TaskGraph graph = gossip_graph({.elements = declared.spec.elements(),
+                                  .partitions = static_cast<std::size_t>(declared.decision.partitions),
+                                  .ranks = topology.ranks,
+                                  .self = outer.self},
+                                 neighbours);
+  auto run = std::make_unique<GradientRun>(declared.spec, declared.decision, std::move(graph), std::move(*codecs));
+  run->self = outer.self;
+  run->key = key_of(declared.spec.name, kFirstGossipPart + number);
+  run->outer = &outer;
+  run->mean_of = static_cast<int>(neighbours.size()) + 1;
+  return run;
+}
+
+/// Lets one of several runs that never go on together reserve the slots of all: the one with the most buffers.
+void share_slots(std::span<const std::unique_ptr<GradientRun>> runs) {
+  const auto fewer = [](const auto& a, const auto& b) { return a->buffers.size() < b->buffers.size(); };
+  const auto largest = std::max_element(runs.begin(), runs.end(), fewer);
+  for (const std::unique_ptr<GradientRun>& one : runs) one->borrows_slots = one != *largest;
+}
+
 }  // namespace
+
+Status check_gossip(const SyncMode& mode, int ranks) {
+  if (mode.neighbours != Neighbours::kPairs || ranks <= kMostPairedRanks) return Status::ok();
+  return invalid_argument(fmt::format(
+      "gossip with neighbours PAIRS is for up to {} ranks, and this job has {}: use RING", kMostPairedRanks, ranks));
+}
+
+Status check_gossip(const Declared& declared) {
+  const CodecChoice exact = for_dtype({}, declared.spec.dtype);
+  for (const CodecChoice& codec : {declared.decision.codec, declared.decision.second_hop}) {
+    if (codec == exact) continue;
+    return plan_error("gossip averages parameters, which no codec may change, and `" + text_of(codec) +
+                      "` loses a part of each: use codec `none`, or local_sgd, whose differences any codec carries");
+  }
+  return Status::ok();
+}
+
+Status add_gossip(const Declared& declared, Neighbours neighbours, const Topology& topology, GradientRun& run) {
+  const auto add = [&](std::span<const Rank> ranks) {
+    Result<std::unique_ptr<GradientRun>> made = make_gossip(declared, ranks, run.gossip.size(), topology, run);
+    if (made) run.gossip.push_back(std::move(*made));
+    return made.status();
+  };
+  if (neighbours == Neighbours::kRing) return add(ring_neighbours(run.self, topology.ranks));
+  for (int round = 0; round < pairs::rounds(topology.ranks); ++round) {
+    const Rank partner = pairs::partner(run.self, round, topology.ranks);
+    const std::size_t count = partner == run.self ? 0 : 1;
+    CASYNC_RETURN_IF_ERROR(add({&partner, count}));
+  }
+  share_slots(run.gossip);
+  return Status::ok();
+}
 
 Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpec& gradient) {
   const bool first = compll::has_rounds(decision.codec.name), second = compll::has_rounds(decision.second_hop.name);

@@ -21,4 +21,12 @@ Result<std::unique_ptr<GradientRun>> make_rounds_run(const Declared& declared, c
 /// them.
 Status add_warm_up(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run);
 
+/// InvalidArgument: so many ranks cannot average in pairs. Their pairings are prepared, and take memory.
+Status check_gossip(const SyncMode& mode, int ranks);
+/// PlanError: the decision has a codec that loses something, which would stay in the parameters.
+Status check_gossip(const Declared& declared);
+/// Gives `run` the runs that average with `neighbours` only: of a ring one, of pairs one for each round of the
+/// tournament. Not for kAll.
+Status add_gossip(const Declared& declared, Neighbours neighbours, const Topology& topology, GradientRun& run);
+
 }  // namespace casync::runtime

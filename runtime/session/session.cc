@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "casync/patterns/pairs.h"
 #include "runtime/control/tree.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/handles.h"
@@ -79,10 +80,19 @@ Status SessionImpl::check(const Submission& one) const {
 
 /// Checks all in one pass: a gradient that this call has named carries the call's number.
 Status SessionImpl::check(std::span<const Submission> submissions) {
-  if (!submissions.empty() && exchanged_in(plan_.mode, step_) == Exchanged::kNothing) {
+  if (!submissions.empty() && exchanged_now() == Exchanged::kNothing) {
+    const char* const mode = plan_.mode.is_gossip() ? "gossip" : "local_sgd";
+    const char* const values = plan_.mode.is_gossip() ? "parameters" : "parameters' differences";
+    return invalid_argument(fmt::format(
+        "step {} exchanges nothing: by the plan's {} ranks go on alone, and exchange their {} once in {} steps", step_,
+        mode, values, plan_.mode.every));
+  }
+  if (!submissions.empty() && !asked_ && exchanged_now() == Exchanged::kParameters) {
     return invalid_argument(
-        "step " + std::to_string(step_) + " exchanges nothing: by the plan's local_sgd ranks go on " +
-        "alone, and exchange their parameters' differences once in " + std::to_string(plan_.mode.every) + " steps");
+        fmt::format("step {} exchanges parameters by the plan's gossip, and this program has not asked what it "
+                    "exchanges, so what it "
+                    "submits may be gradients: leave `gossip` out of the plan",
+                    step_));
   }
   ++submit_calls_;
   for (const Submission& one : submissions) {
@@ -96,10 +106,32 @@ Status SessionImpl::check(std::span<const Submission> submissions) {
   return Status::ok();
 }
 
+/// Under mutex_.
+Exchanged SessionImpl::exchanged_now() const {
+  return consensus_ ? Exchanged::kParameters : exchanged_in(plan_.mode, step_);
+}
+
 Exchanged SessionImpl::exchanged() const {
   if (forked()) return Exchanged::kNothing;
   std::lock_guard lock(mutex_);
-  return exchanged_in(plan_.mode, step_);
+  asked_ = true;
+  return exchanged_now();
+}
+
+Status SessionImpl::begin_consensus() {
+  CASYNC_RETURN_IF_ERROR(usable());
+  if (!plan_.mode.is_gossip()) {
+    return invalid_argument(
+        "a consensus is for a plan with gossip: without it the ranks' parameters are the same after each exchange");
+  }
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < submitted_.size(); ++i) {
+    if (submitted_[i].steps != step_ + 1) continue;
+    return invalid_argument("gradient " + declared_[i].spec.name + " was submitted in step " + std::to_string(step_) +
+                            " before the consensus: end the step first");
+  }
+  consensus_ = asked_ = true;
+  return Status::ok();
 }
 
 Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Handle> handles) {
@@ -164,9 +196,16 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
   executor_->submit(starts_);
 }
 
+/// The run of `run` that goes to the neighbours of this step; null: the step's result is of all ranks. Under mutex_.
+GradientRun* SessionImpl::gossip_of(const GradientRun& run) const {
+  if (!plan_.mode.is_gossip() || consensus_ || exchanged_now() != Exchanged::kParameters) return nullptr;
+  const bool pairs = plan_.mode.neighbours == Neighbours::kPairs;
+  return run.gossip[pairs ? static_cast<std::size_t>(pairs::round_of(plan_.seed, step_, launch_.ranks)) : 0].get();
+}
+
 Executor::Start SessionImpl::start_of(GradientRun* run, std::uint32_t step, const Submission& one) const {
   const Event* const ready = device_->is_host() ? nullptr : ready_[static_cast<std::size_t>(one.gradient)].get();
-  return {run, step, one.data, one.device_data, ready};
+  return {run, step, one.data, one.device_data, ready, gossip_of(*run)};
 }
 
 /// The run of a handle's gradient; null if not every rank has declared it.
@@ -377,6 +416,7 @@ StepResult SessionImpl::commit() {
   if (watch_) watch(Seconds(now - step_begun_).count());
   step_begun_ = now;
   ++step_;
+  consensus_ = asked_ = false;
   warn_of_strangers();
   return result;
 }

@@ -48,7 +48,7 @@ struct SessionOptions {
 /// The thread that waits: time that a helper's thread spends does not count as the program standing still.
 enum class Waiter : std::uint8_t { kProgram, kHelper };
 
-/// The result of a step, the same on all ranks.
+/// The result of a step, the same on all ranks; with gossip, of this rank and its neighbours.
 struct StepResult {
   std::uint32_t step = 0;
   bool finite = true;            ///< false: some rank's gradient was NaN or infinite; no residual has changed
@@ -99,7 +99,7 @@ struct SessionState {
 };
 
 /// The one class a framework talks to: gradients go in as each rank has them and come back reduced, the same
-/// bytes on every rank.
+/// bytes on every rank (with gossip, those of its neighbours).
 ///
 /// Threads: any thread may call anything; one thread at a time per call of step(), declare() and load_state().
 /// Errors:  the first failure is final and the same on all ranks; every later call returns it. By then nothing of the
@@ -122,8 +122,14 @@ class Session {
   /// All ranks and the nodes they run on, the same on every rank.
   virtual const Topology& topology() const = 0;
   /// The values that this step exchanges, by the plan: gradients, or in local SGD nothing or the differences of
-  /// parameters (their values when they last were the same, minus their values now), submitted like gradients.
+  /// parameters (their values when they last were the same, minus their values now), submitted like gradients. With
+  /// gossip, nothing or the parameters as they are, which come back as the mean of this rank's and its neighbours'. A
+  /// program has to ask in each step of gossip that it submits parameters in.
   virtual Exchanged exchanged() const = 0;
+  /// Makes the step under way a consensus: it exchanges parameters, and they come back as the exact mean of all ranks,
+  /// the same bytes on each. On every rank in the same step: a rank that does not call it is waited for until the
+  /// session's timeout. InvalidArgument: the plan has no gossip, or the step has submissions.
+  virtual Status begin_consensus() = 0;
 
   /// Makes a gradient known. Every rank declares it, in any order, at the latest before the step() of the first step in
   /// which a rank submits it. Ranks compare declarations by name once each has submitted something or ended a step
@@ -137,7 +143,7 @@ class Session {
   /// The first submit of a session and after load_state() compares steps of all ranks and waits for them; others do not
   /// wait. A submit after a declare() allocates; others do not.
   /// InvalidArgument: unknown id, wrong size, memory of another device than the session's, submitted twice in one step,
-  /// a step that exchanges nothing; nothing of this call was started.
+  /// a step that exchanges nothing, or parameters without having been asked; nothing of this call was started.
   virtual Status submit(std::span<const Submission> submissions, std::span<Handle> handles) = 0;
   /// The same with handles of its own.
   Result<std::vector<Handle>> submit(std::span<const Submission> submissions);

@@ -38,6 +38,11 @@ Status check_on_device(const SessionOptions& options, const Plan& plan) {
     return unimplemented(where + " has no staleness yet: it keeps a second gradient in the host's memory; leave " +
                          "`staleness` out of the plan");
   }
+  if (plan.mode.is_gossip()) {
+    return unimplemented(where +
+                         " has no gossip yet: it exchanges parameters in the host's memory; leave `gossip` out " +
+                         "of the plan");
+  }
   if (!options.record_directory.empty()) {
     return unimplemented(where + " records no model yet: samples are read by the host; record a run on the CPU");
   }

@@ -45,6 +45,7 @@ class SessionImpl final : public Session {
   int ranks() const override { return launch_.ranks; }
   const Topology& topology() const override { return topology_; }
   Exchanged exchanged() const override;
+  Status begin_consensus() override;
   void end_submissions() override;
   Result<GradientId> declare(const GradientSpec& gradient) override;
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
@@ -114,6 +115,8 @@ class SessionImpl final : public Session {
   Status check(std::span<const Submission> submissions);
   Status check(const Submission& one) const;
   Status note_ready(std::span<const Submission> submissions);
+  Exchanged exchanged_now() const;
+  GradientRun* gossip_of(const GradientRun& run) const;
   Executor::Start start_of(GradientRun* run, std::uint32_t step, const Submission& submission) const;
   void start(std::span<const Submission> submissions, std::span<Handle> handles);
   Result<GradientRun*> run_of(Handle handle) const;
@@ -182,6 +185,8 @@ class SessionImpl final : public Session {
   bool strangers_unsaid_ = false;                       ///< the warning of gradients that were never declared is due
   bool loaded_ = false;                                 ///< a state, since the last comparison
   std::uint32_t step_ = 0;
+  bool consensus_ = false;        ///< the step under way averages parameters over all ranks
+  mutable bool asked_ = false;    ///< the program knows what the step under way exchanges
   std::uint32_t steps_here_ = 0;  ///< ended in this session, loaded ones apart
   Clock::time_point step_begun_;
   double spent_s_ = 0;  ///< processor time of the executor's threads beyond codecs until then; with a timeline

@@ -16,6 +16,7 @@
 #include "runtime/session/agreement.h"
 #include "runtime/session/delayed_session.h"
 #include "runtime/session/hop_codecs.h"
+#include "runtime/session/inner_runs.h"
 #include "runtime/session/session_device.h"
 #include "runtime/session/session_impl.h"
 #include "runtime/session/session_nccl.h"
@@ -116,6 +117,10 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   Result<Plan> plan = plan_of(options);
   if (!plan) return plan.status();
   CASYNC_RETURN_IF_ERROR(check_codecs(*plan, options.codec));
+  CASYNC_RETURN_IF_ERROR(check_gossip(plan->mode, launch->ranks));
+  if (plan->mode.is_gossip() && options.op == ReduceOp::kSum) {
+    return invalid_argument("gossip averages parameters, and a sum of them is none: open the session with op average");
+  }
   Result<std::unique_ptr<Device>> device =
       options.open_device ? options.open_device(options.device) : open_device(options.device);
   if (!device) return device.status();
@@ -133,7 +138,8 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
     return first.is_ok() ? status : first;
   }
   if (session->plan_.mode.staleness > 0) {
-    return std::unique_ptr<Session>(std::make_unique<DelayedSession>(std::move(session)));
+    const std::uint32_t staleness = session->plan_.mode.staleness;
+    return std::unique_ptr<Session>(std::make_unique<DelayedSession>(std::move(session), staleness));
   }
   return std::unique_ptr<Session>(std::move(session));
 }
@@ -145,8 +151,9 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
   if (launch_.rank != 0) return;
   if (!options_.record_directory.empty() && !records()) {
     log().warn(
-        "no model is recorded in {}, only samples of gradients: with local_sgd or staleness gradients are exchanged at "
-        "other times than they are ready; record a run whose plan has neither",
+        "no model is recorded in {}, only samples of gradients: with local_sgd, gossip or staleness gradients are "
+        "exchanged at "
+        "other times than they are ready; record a run whose plan has none of these",
         options_.record_directory);
   }
   if (!options_.record_directory.empty()) sampler_.emplace();

@@ -81,6 +81,7 @@ Status SessionImpl::load_state(const SessionState& state) {
   std::fill(submitted_.begin(), submitted_.end(), Submitted{});
   submit_calls_ = 0;
   step_ = state.step;
+  consensus_ = asked_ = false;
   late_names_.go_to(state.step);
   strangers_unsaid_ = true;
   loaded_ = true;

@@ -28,7 +28,8 @@ class RandomPlans {
     if (maybe()) plan.fusion_bytes = below(1u << 30);
     plan.coordinated = maybe();
     if (local_) plan.mode = {.every = 1 + below(1'000'000'000), .from_step = below(1'000'000'001)};
-    if (!plan.mode.is_local() && maybe()) plan.mode.staleness = 1;
+    if (local_) plan.mode.neighbours = static_cast<Neighbours>(below(3));
+    if (!plan.mode.is_local() && maybe()) plan.mode.staleness = 1 + below(kMostStaleness);
     if (maybe()) plan.seed = (std::uint64_t{random_()} << 32) | random_();
     return plan;
   }

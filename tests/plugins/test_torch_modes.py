@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local SGD and staleness under DDP, by the plan alone: against the same training computed in one process."""
+"""Local SGD, gossip and staleness under DDP, by the plan alone: against the same training computed in one process."""
 
 import pathlib
 
@@ -94,6 +94,7 @@ TRAINED = [f"local_sgd {{ every: {every}  from_step: {from_step} }}" for every, 
     "local_sgd { every: 2 }",
     'local_sgd { every: 2 }  default { codec { name: "int4" } }',
     "staleness: 1",
+    "staleness: 3",
 ]
 
 
@@ -133,16 +134,128 @@ def test_differences_are_compressed_and_replicas_stay_identical(trained):
     assert coded[0][-1][2] < 0.3 * plain[0][-1][2]
 
 
-def test_a_gradient_one_step_late_is_applied_one_step_late(trained):
-    histories = trained["staleness: 1"]
+@pytest.mark.parametrize("staleness", [1, 3])
+def test_a_gradient_some_steps_late_is_applied_so_many_steps_late(trained, staleness):
+    histories = trained[f"staleness: {staleness}"]
     net, optimizer = replica()
-    late = [torch.zeros_like(p) for p in net.parameters()]
+    late = [[torch.zeros_like(p) for p in net.parameters()]] * staleness
     for step in range(STEPS):
-        own = mean([gradients(net, rank, step) for rank in range(RANKS)])
-        apply(net, optimizer, late)
-        late = own
+        late = late + [mean([gradients(net, rank, step) for rank in range(RANKS)])]
+        apply(net, optimizer, late[0])
+        late = late[1:]
         assert len({history[step][1] for history in histories}) == 1, step
         assert near(histories[0][step][0], [p.detach() for p in net.parameters()]), step
+
+
+GOSSIP_RANKS, SEED = 4, 5
+GOSSIP = ["gossip { neighbours: RING  every: 2  from_step: 1 }", f"seed: {SEED}  gossip {{ neighbours: PAIRS }}"]
+
+
+def drawn_round(step):
+    """The round of pairs that docs/modes.md promises: SplitMix64 of the seed, at the step, modulo the rounds."""
+    bits = 2**64 - 1
+    mixed = (SEED + (step + 1) * 0x9E3779B97F4A7C15) & bits
+    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & bits
+    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & bits
+    return (mixed ^ mixed >> 31) % (GOSSIP_RANKS - 1)
+
+
+# Of four ranks by round: 0, 1 and 2 sit on a circle, and meet those with whom they add up to the round.
+PAIRS = [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]]
+
+
+def members(pairs, rank, step):
+    if pairs:
+        return [rank, PAIRS[drawn_round(step)][rank]]
+    return [rank, (rank + 1) % GOSSIP_RANKS, (rank - 1) % GOSSIP_RANKS]
+
+
+def gossip_in_one_process(pairs, every, from_step):
+    """Parameters of each rank after each step."""
+    replicas = [replica() for _ in range(GOSSIP_RANKS)]
+    history = []
+    for step in range(STEPS):
+        of_ranks = [gradients(net, rank, step) for rank, (net, _) in enumerate(replicas)]
+        if step < from_step:
+            of_ranks = [mean(of_ranks)] * GOSSIP_RANKS
+        for (net, optimizer), values in zip(replicas, of_ranks):
+            apply(net, optimizer, values)
+        if step >= from_step and (step - from_step + 1) % every == 0:
+            before = [[p.detach().clone() for p in net.parameters()] for net, _ in replicas]
+            for rank, (net, _) in enumerate(replicas):
+                for p, value in zip(net.parameters(), mean([before[r] for r in members(pairs, rank, step)])):
+                    p.data.copy_(value)
+        history.append([[p.detach().clone() for p in net.parameters()] for net, _ in replicas])
+    return history
+
+
+def train_with_optimizer(rank, plan):
+    """The same training without DDP: the parameters at the end, and after a consensus."""
+    net, sgd = replica()
+    optimizer = casync.torch.DistributedOptimizer(sgd, net.named_parameters(), plan=plan)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        net(batch(rank, step)).square().mean().backward()
+        optimizer.step()
+    own = [p.detach().numpy().copy() for p in net.parameters()]
+    assert optimizer.casync.consensus()
+    common = [p.detach().numpy().copy() for p in net.parameters()]
+    optimizer.casync.close()
+    return own, common
+
+
+def gossip(rank, plan):
+    """For each step the parameters; then, after a consensus, the parameters and their hash; then once more."""
+    ddp, state, optimizer = small_net.make(None, plan=plan)
+    state.follow(optimizer)
+    history = []
+    for step in range(STEPS):
+        small_net.step_once(ddp, optimizer, rank, step)
+        history.append([p.detach().numpy().copy() for p in ddp.parameters()])
+    assert state.consensus()
+    common = [p.detach().numpy().copy() for p in ddp.parameters()]
+    hashes = [small_net.fingerprint(ddp)]
+    for step in range(2):
+        small_net.step_once(ddp, optimizer, rank, STEPS + step)
+    hashes.append(small_net.fingerprint(ddp))
+    state.consensus()
+    hashes.append(small_net.fingerprint(ddp))
+    state.close()
+    return history, common, hashes, train_with_optimizer(rank, plan)
+
+
+def gossip_all(rank, plans):
+    dist.init_process_group("gloo")
+    return [gossip(rank, plan) for plan in plans]
+
+
+@pytest.fixture(scope="module")
+def gossiped(tmp_path_factory):
+    plans = write_plans(tmp_path_factory.mktemp("plans"), GOSSIP)
+    return ranks.values(__file__, "gossip_all", GOSSIP_RANKS, torch=True, plans=plans)
+
+
+@pytest.mark.parametrize("at", range(len(GOSSIP)))
+def test_gossip_is_what_it_would_be_in_one_process(gossiped, at):
+    expected = gossip_in_one_process(pairs=at == 1, every=(2, 1)[at], from_step=(1, 0)[at])
+    for rank, of_rank in enumerate(gossiped):
+        history, _, _, (own, _) = of_rank[at]
+        for step in range(STEPS):
+            assert near(history[step], expected[step][rank]), (step, rank)
+        assert near(own, expected[-1][rank]), rank
+
+
+@pytest.mark.parametrize("at", range(len(GOSSIP)))
+def test_a_consensus_takes_all_ranks_to_the_mean_and_gossip_goes_on_after_it(gossiped, at):
+    finals = [[torch.from_numpy(p) for p in of_rank[at][0][-1]] for of_rank in gossiped]
+    for of_rank in gossiped:
+        _, common, _, (_, common_of_optimizer) = of_rank[at]
+        assert near(common, mean(finals))
+        assert near(common_of_optimizer, mean(finals))
+    hashes = [of_rank[at][2] for of_rank in gossiped]
+    assert len({first for first, _, _ in hashes}) == 1
+    assert len({apart for _, apart, _ in hashes}) > 1
+    assert len({last for _, _, last in hashes}) == 1
 
 
 def interrupted_and_not(rank, plan, folder, at):
@@ -175,7 +288,8 @@ def interrupt_all(rank, plans, folder):
 
 def test_a_training_that_is_resumed_in_the_middle_of_a_round_goes_on_as_it_would_have(tmp_path):
     codec = '  default { codec { name: "int4" } }'
-    plans = write_plans(tmp_path, ["local_sgd { every: 3  from_step: 1 }" + codec, "staleness: 1" + codec])
+    texts = ["local_sgd { every: 3  from_step: 1 }" + codec, "staleness: 1" + codec, "staleness: 3" + codec]
+    plans = write_plans(tmp_path, texts + ["gossip { neighbours: PAIRS  every: 3  from_step: 1 }"])
     outcomes = ranks.values(__file__, "interrupt_all", 2, torch=True, plans=plans, folder=str(tmp_path))
     for hashes in outcomes:
         for whole, resumed in hashes:
@@ -230,19 +344,37 @@ def is_wrapped(rank, plan):
         return str(error)
 
 
-def go_wrong(rank, plan):
+def asks_for_a_consensus(rank, plan):
+    ddp, state, optimizer = small_net.make(None, plan=plan)
+    state.follow(optimizer)
+    errors = []
+    for step in range(2):
+        try:
+            state.consensus()
+        except casync.InvalidArgument as error:
+            errors.append(str(error))
+        small_net.step_once(ddp, optimizer, rank, step)
+    state.close()
+    return errors
+
+
+def go_wrong(rank, plan, gossip_plan):
     dist.init_process_group("gloo")
-    return [case(rank, plan) for case in (runs_away, leaves_out_an_update, is_not_followed, is_wrapped)]
+    outcomes = [case(rank, plan) for case in (runs_away, leaves_out_an_update, is_not_followed, is_wrapped)]
+    return outcomes + [runs_away(rank, gossip_plan), asks_for_a_consensus(rank, plan)]
 
 
 @pytest.fixture(scope="module")
 def gone_wrong(tmp_path_factory):
-    (plan,) = write_plans(tmp_path_factory.mktemp("plans"), ["local_sgd { every: 2 }"])
-    return ranks.values(__file__, "go_wrong", 2, torch=True, plan=plan)
+    plans = write_plans(
+        tmp_path_factory.mktemp("plans"), ["local_sgd { every: 2 }", "gossip { neighbours: RING  every: 2 }"]
+    )
+    return ranks.values(__file__, "go_wrong", 2, torch=True, plan=plans[0], gossip_plan=plans[1])
 
 
-def test_a_round_that_is_not_finite_takes_all_ranks_back_to_where_it_began(gone_wrong):
-    first, second = (of_rank[0] for of_rank in gone_wrong)
+@pytest.mark.parametrize("case", [0, 4])
+def test_a_round_that_is_not_finite_takes_all_ranks_back_to_where_it_began(gone_wrong, case):
+    first, second = (of_rank[case] for of_rank in gone_wrong)
     assert first[1] == second[1] and first[3] == second[3]
     assert first[1][0] and not first[3][0]
     assert first[3][1] == first[1][1]
@@ -261,3 +393,10 @@ def test_without_somebody_to_follow_the_second_step_says_so(gone_wrong):
 def test_differences_of_parameters_do_not_go_through_a_wrapper_that_changes_their_type(gone_wrong):
     for of_rank in gone_wrong:
         assert "0.weight is float32" in of_rank[3] and "wrapper" in of_rank[3]
+
+
+def test_a_consensus_is_refused_before_the_first_backward_pass_and_without_gossip(gone_wrong):
+    for of_rank in gone_wrong:
+        early, other = of_rank[5]
+        assert "no backward pass has run" in early
+        assert "a consensus is for a plan with gossip" in other

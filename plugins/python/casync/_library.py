@@ -82,6 +82,7 @@ _STATUS_FUNCTIONS = {
     ],
     "casync_session_submit_each": [c_void_p, c_size_t, POINTER(Submission), POINTER(c_uint64)],
     "casync_session_exchanged": [c_void_p, POINTER(c_int32)],
+    "casync_session_begin_consensus": [c_void_p],
     "casync_session_end_submissions": [c_void_p],
     "casync_session_wait": [c_void_p, c_uint64, c_double],
     "casync_session_wait_hidden": [c_void_p, c_uint64, c_double],

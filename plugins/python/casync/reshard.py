@@ -7,7 +7,7 @@ import numpy
 
 from casync import errors
 
-_LATE = "one step late"  # of a delayed session's results, which all ranks have alike
+_LATE = ("step late", "steps late")  # the codecs of a delayed session's results, which all ranks have alike
 
 
 def reshard(states, rank, size):
@@ -23,7 +23,7 @@ def reshard(states, rank, size):
     gradients = {}
     for name, first in states[0]["gradients"].items():
         parts = [state["gradients"][name] for state in states]
-        if first["codec"] == _LATE or not len(first["residual"]):
+        if first["codec"].endswith(_LATE) or not len(first["residual"]):
             gradients[name] = first
             continue
         if any("owned" not in part for part in parts):

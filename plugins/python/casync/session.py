@@ -13,7 +13,8 @@ import numpy
 from casync import _exit, _library, _open, _patience, arrays, errors
 
 
-_EXCHANGED = ("gradients", "nothing", "differences")  # by casync_exchanged
+_LATE = ("step late", "steps late")  # the codecs of results that staleness has not handed over
+_EXCHANGED = ("gradients", "nothing", "differences", "parameters")  # by casync_exchanged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Handle:
 
 
 def _check_kept(name, gradient):
-    """Residuals are finite: a step with NaN leaves them as they were. What waits a step for its turn may be anything."""
-    if gradient["codec"] == "one step late":
+    """Residuals are finite: a step with NaN leaves them as they were. What waits some steps for its turn may be anything."""
+    if gradient["codec"].endswith(_LATE):
         return
     kept = numpy.asarray(gradient["residual"], numpy.float32)
     finite = numpy.isfinite(kept)
@@ -214,11 +215,18 @@ class Session:
     @property
     def exchanged(self):
         """The values that the step under way exchanges, by the plan: "gradients", or with `local_sgd` "nothing" or
-        "differences" (parameters as they were when they last were the same on all ranks, minus their values now)."""
+        "differences" (parameters as they were when they last were the same on all ranks, minus their values now), or
+        with `gossip` "nothing" or "parameters"."""
         self._check()
         exchanged = ctypes.c_int32()
         _library.call("casync_session_exchanged", self._pointer, ctypes.byref(exchanged))
         return _EXCHANGED[exchanged.value]
+
+    def begin_consensus(self):
+        """With a plan's `gossip`: what the step under way submits are parameters, and their arrays get the exact mean of
+        all ranks, the same on each. On every rank in the same step, before its first submit()."""
+        self._check()
+        _library.call("casync_session_begin_consensus", self._pointer)
 
     def step(self):
         """Ends the step: waits for all submissions and keeps, or on a non-finite gradient drops, the new state of error

@@ -171,7 +171,7 @@ class Trainer {
     } else {
       pause_until(begin, training_.backward_s);
     }
-    if (exchanged == Exchanged::kDifferences) {
+    if (exchanged == Exchanged::kDifferences || exchanged == Exchanged::kParameters) {
       for (std::size_t i = 0; i < ids_.size(); ++i) CASYNC_RETURN_IF_ERROR(submit(i));
     }
     CASYNC_RETURN_IF_ERROR(session_.step().status());

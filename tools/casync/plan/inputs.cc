@@ -106,8 +106,8 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
   command.add_option("--from-step", inputs.mode.from_step, "Exchange gradients in each step before this one")
       ->check(CLI::Range(0u, kMostSteps))
       ->needs(local);
-  command.add_option("--staleness", inputs.mode.staleness, "Apply results so many steps later (1)")
-      ->check(CLI::Range(0, 1))
+  command.add_option("--staleness", inputs.mode.staleness, "Apply results so many steps later")
+      ->check(CLI::Range(0u, kMostStaleness))
       ->excludes(local);
 }
 

@@ -47,7 +47,9 @@ def load_residuals(owner, checkpoint_id=None, key="casync", storage_reader=None,
 def _of_this_rank(states, rank, size):
     state = saved.to_tensors(reshard.reshard([saved.to_arrays(one) for one in states], rank, size))
     if "local_sgd" in states[0]:
-        state["local_sgd"] = states[0]["local_sgd"]  # where a round began, which all ranks have alike
+        # Where a round began: in local SGD all ranks have it alike, in gossip each has its own.
+        own = [one for one in states if one["rank"] == rank] if len(states) == size else states
+        state["local_sgd"] = own[0]["local_sgd"]
     return state
 
 

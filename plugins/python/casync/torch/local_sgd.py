@@ -4,6 +4,9 @@
 A plan's `local_sgd` says when. The communication hook leaves gradients as they are then, and what an optimizer has made
 of them is exchanged after its step: each rank submits where all ranks last were minus where it is, and goes to where all
 last were minus the mean of that. The same bytes on every rank, whatever codec carries them.
+
+Gossip, a plan's `gossip`: each rank submits its parameters and goes to the mean of its own and its neighbours', so that
+ranks stay apart. A consensus takes all to the same place, the exact mean.
 """
 
 import torch
@@ -20,26 +23,59 @@ class LocalSgd:
         self._parameters = parameters
         self._identities = identities
         with torch.no_grad():
-            self._common = [parameter.detach().clone() for _, parameter in parameters]  # where all ranks last were
-        self._differences = [torch.empty_like(common) for common in self._common]
+            # Where all ranks last were, or with gossip where this rank was after the last round.
+            self._common = [parameter.detach().clone() for _, parameter in parameters]
+        self._submitted = [torch.empty_like(common) for common in self._common]
         self.has_gradients = False  # of a backward pass that no optimizer has used yet
 
     def end_step(self):
         """After the parameters have been updated, or were not to be. The session's StepResult."""
         self.has_gradients = False
-        if self._synchronizer.session.exchanged != "differences":
-            return self._synchronizer.end_step()
+        exchanged = self._synchronizer.session.exchanged
+        if exchanged == "parameters":
+            return self._exchange_parameters()
+        return self._exchange_differences() if exchanged == "differences" else self._synchronizer.end_step()
+
+    def consensus(self):
+        """With gossip: a step by itself, after which all ranks have the mean of their parameters. The StepResult; False
+        in a condition: some rank's are not finite, and all keep theirs."""
+        self._synchronizer.session.begin_consensus()
         with torch.no_grad():
-            for common, difference, (_, parameter) in zip(self._common, self._differences, self._parameters):
+            step = self._submit([parameter for _, parameter in self._parameters])
+            if step.finite:
+                self._go_to(self._submitted)
+        return step
+
+    def _exchange_differences(self):
+        with torch.no_grad():
+            for common, difference, (_, parameter) in zip(self._common, self._submitted, self._parameters):
                 torch.sub(common, parameter, out=difference)
-            addresses = [difference.data_ptr() for difference in self._differences]
-            self._synchronizer.submit(self._identities, addresses, self._differences)
-            step = self._synchronizer.end_step()
-            for common, difference, (_, parameter) in zip(self._common, self._differences, self._parameters):
+            step = self._submit()
+            for common, difference, (_, parameter) in zip(self._common, self._submitted, self._parameters):
                 if step.finite:  # else all ranks go back to where they last were the same
                     common.sub_(difference)
                 parameter.copy_(common)
         return step
+
+    def _exchange_parameters(self):
+        with torch.no_grad():
+            step = self._submit([parameter for _, parameter in self._parameters])
+            # A rank that has met values that are not finite goes back to where its round began.
+            self._go_to(self._submitted if step.finite else self._common)
+        return step
+
+    def _submit(self, values=None):
+        """Exchanges `values`, else what is in the memory for it already, and ends the step."""
+        for memory, value in zip(self._submitted, values or []):
+            memory.copy_(value)
+        addresses = [memory.data_ptr() for memory in self._submitted]
+        self._synchronizer.submit(self._identities, addresses, self._submitted)
+        return self._synchronizer.end_step()
+
+    def _go_to(self, values):
+        for common, value, (_, parameter) in zip(self._common, values, self._parameters):
+            common.copy_(value)
+            parameter.copy_(value)
 
     def state_dict(self):
         return {name: common for (name, _), common in zip(self._parameters, self._common)}

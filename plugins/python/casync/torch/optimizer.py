@@ -193,6 +193,11 @@ class Engine:
         own = self._optimizer.__dict__
         return bool(own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks"))
 
+    def consensus(self):
+        """With a plan's `gossip`: as State.consensus()."""
+        self.finish()
+        return self._gradients.local.consensus()
+
     def stats(self):
         return self._synchronizer.stats()
 

@@ -23,8 +23,8 @@ class State:
     cannot be is refused here (InvalidArgument).
 
     Names come from `named_parameters`, else from the DDP module that holds this state. A failure of the session is
-    raised by backward(), on the thread that called it. With a plan's `local_sgd`, follow(optimizer) once. The session
-    is on the device of the first bucket.
+    raised by backward(), on the thread that called it. With a plan's `local_sgd` or `gossip`, follow(optimizer) once.
+    The session is on the device of the first bucket.
     """
 
     def __init__(
@@ -81,20 +81,33 @@ class State:
         return flight.future
 
     def follow(self, optimizer):
-        """With a plan's `local_sgd`: each optimizer.step() ends a step, and exchanges where the plan says so. Of several
-        optimizers, follow the one that comes last, or call stepped() yourself."""
+        """With a plan's `local_sgd` or `gossip`: each optimizer.step() ends a step, and exchanges where the plan says so.
+        Of several optimizers, follow the one that comes last, or call stepped() yourself."""
         self._followed = True
         optimizer.register_step_post_hook(lambda *_: self.stepped())
 
     def stepped(self):
         """The parameters have been updated: ends the step, if its gradients were not exchanged. In the last step of a
-        round, parameters are the same on all ranks afterwards."""
+        round of local SGD, parameters are the same on all ranks afterwards."""
         if self._local is None or not self._local.has_gradients:
             return
         begin = time.monotonic()
         self.last_step = self._local.end_step()
         for key in self._seconds:
             self._seconds[key] += time.monotonic() - begin
+
+    def consensus(self):
+        """With a plan's `gossip`: takes all ranks to the mean of their parameters, the same bytes on each. On every rank
+        after the same update; a step by itself. Evaluate, and save for another number of ranks, afterwards. Returns the
+        StepResult: not finite, all ranks keep their parameters. InvalidArgument: the plan has no gossip, or no backward
+        pass has run."""
+        if self._synchronizer is None:
+            raise errors.InvalidArgument("no backward pass has run: the parameters are those of the start")
+        self.stepped()
+        if self._local is None:
+            self._begin_local()
+        self.last_step = self._local.consensus()
+        return self.last_step
 
     def stats(self):
         """The session's counters, with synchronizing_s (first gradient submitted to last averaged, summed over steps)
@@ -169,7 +182,7 @@ class State:
             if naming.dtype_name(parameter, f"parameter {name}") != self._dtype[id(parameter)]:
                 raise errors.InvalidArgument(
                     f"{name} is {naming.dtype_name(parameter, name)} and its gradient comes as "
-                    f"{self._dtype[id(parameter)]}: local_sgd exchanges parameters as they are; register the hook "
+                    f"{self._dtype[id(parameter)]}: local_sgd and gossip exchange parameters as they are; register the hook "
                     "without a compressing wrapper"
                 )
         self._local = LocalSgd(self._synchronizer, self._trained, [self._ids[id(p)][0] for _, p in self._trained])
@@ -182,12 +195,14 @@ class State:
     def _stay(self, buffer, last):
         """A bucket of a step that exchanges no gradients: they stay as this rank has them."""
         if buffer.is_cuda:
-            raise errors.Unavailable("local_sgd exchanges parameters in memory of the CPU: leave it out of the plan")
+            raise errors.Unavailable(
+                "local_sgd and gossip exchange parameters in memory of the CPU: leave them out of the plan"
+            )
         if self._local is None:
             self._begin_local()
         if self._local.has_gradients:
             raise errors.InvalidArgument(
-                "by the plan's local_sgd this step ends when the parameters have been updated, and nobody says when: "
+                "by the plan's local_sgd or gossip this step ends when the parameters have been updated, and nobody says when: "
                 "call state.follow(optimizer) once, or state.stepped() after each update"
             )
         self._local.has_gradients = last
