@@ -13,7 +13,7 @@ export CCACHE_COMPRESS ?= 1
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 
-.PHONY: help setup configure build test demo bench wheel docs tidy format clean
+.PHONY: help setup configure build test quick demo bench wheel docs tidy format clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -35,9 +35,13 @@ build: configure  ## compile everything (PRESET=dev)
 test: build  ## all tests (PRESET=dev)
 	@ctest --preset $(PRESET) $(CTEST_ARGS)
 
+quick: configure  ## build and run the tests of what changed since `main` (BASE=), two minutes of them
+	@.venv/plain/bin/python tools/quick.py build/$(PRESET) $(if $(BASE),--base $(BASE)) $(QUICK_ARGS)
+
+# The same objects as of `make test`: the presets dev and release both optimize.
 demo:  ## train a model with four ranks, uncompressed and compressed, and compare
-	@$(MAKE) --no-print-directory build PRESET=release TARGETS="$(RUNNABLE)"
-	@examples/demo/run build/release
+	@$(MAKE) --no-print-directory build TARGETS="$(RUNNABLE)"
+	@examples/demo/run build/$(PRESET)
 
 bench:  ## codecs, control path, all-reduce and training steps beside the peers (root; ARGS= of the last: --help)
 	@$(MAKE) --no-print-directory build PRESET=release \

@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import time
+import traceback
 
 import pytest
 
@@ -98,6 +99,95 @@ def one_bad_gradient(rank):
 
 def test_all_ranks_learn_alike_which_gradient_was_not_finite():
     assert set(ranks.values(__file__, "one_bad_gradient", 3, torch=True)) == {(True, False, "2.weight")}
+
+
+def bad_gradients(rank):
+    dist.init_process_group("gloo")
+    ddp, state, optimizer = small_net.make("int8")
+    if rank == 1:
+        ddp.module[2].weight.register_hook(lambda gradient: gradient * float("nan"))
+    for step in range(3):
+        small_net.step_once(ddp, optimizer, rank, step)
+
+
+def test_rank_0_warns_once_of_a_gradient_that_is_not_finite():
+    first, second = ranks.outcomes(__file__, "bad_gradients", 2, torch=True)
+    assert first.stderr.count("gradient 2.weight was not finite on some rank") == 1, first.stderr
+    assert "not finite" not in second.stderr
+
+
+class Writer:
+    """As a SummaryWriter of TensorBoard."""
+
+    def __init__(self):
+        self.scalars = []
+
+    def add_scalar(self, tag, value, step):
+        self.scalars.append((tag, value, step))
+
+
+def logged(rank):
+    dist.init_process_group("gloo")
+    ddp, state, optimizer = small_net.make("none")
+    writer = Writer()
+    state.log_to(writer, every=2)
+    for step in range(5):
+        small_net.step_once(ddp, optimizer, rank, step)
+    return writer.scalars, state.stats()
+
+
+def test_scalars_are_means_over_the_steps_since_the_last_ones():
+    (scalars, stats), (others, _) = ranks.values(__file__, "logged", 2, torch=True)
+    assert others == []  # rank 0 writes
+    assert [step for tag, _, step in scalars if tag == "casync/finite"] == [2, 4]
+    sent = [value for tag, value, _ in scalars if tag == "casync/sent_mb"]
+    # 3,580 elements in float32: of two ranks each sends half of them to the owner, and half as results.
+    assert all(0.014 < value < 0.017 for value in sent), sent
+    exposed, synchronizing = ([v for tag, v, _ in scalars if tag == f"casync/{name}_ms"] for name in
+                              ("exposed", "synchronizing"))  # fmt: skip
+    assert all(0 <= few <= many for few, many in zip(exposed, synchronizing)), (exposed, synchronizing)
+    assert 2 * sum(synchronizing) <= 1e3 * stats["synchronizing_s"] + 1e-6
+    with pytest.raises(errors.InvalidArgument, match="every is 0"):
+        casync.torch.State(codec="int8").log_to(Writer(), every=0)
+
+
+def profiled(rank):
+    dist.init_process_group("gloo")
+    ddp, _, optimizer = small_net.make("int8")
+    with torch.profiler.profile() as profile:
+        small_net.step_once(ddp, optimizer, rank, 0)
+    return {event.key: event.count for event in profile.key_averages() if event.key.startswith("casync.")}
+
+
+def test_a_profiler_sees_the_submissions_and_the_wait():
+    for seen in ranks.values(__file__, "profiled", 2, torch=True):
+        assert seen["casync.submit"] >= 1 and seen["casync.wait"] == 1, seen
+
+
+def wrong_plan(rank, folder):
+    dist.init_process_group("gloo")
+    path = os.path.join(folder, f"plan{rank}.txtpb")
+    with open(path, "w") as file:
+        file.write("version: 1\ndefault { partitons: 2 }\n")
+    ddp, _, optimizer = small_net.make(None, plan=path)
+    try:
+        small_net.step_once(ddp, optimizer, rank, 0)
+    except errors.PlanError as error:
+        return traceback.format_exc(), str(error)
+
+
+def test_a_traceback_ends_at_the_hook(tmp_path):
+    for text, message in ranks.values(__file__, "wrong_plan", 2, torch=True, folder=str(tmp_path)):
+        assert "did you mean `partitions`" in message
+        assert "_patience" not in text and "_library" not in text and "synchronizer.py" not in text, text
+        assert "step_once" in text, text
+
+
+def test_a_folder_that_cannot_be_written_is_told_at_the_start(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    (first, *_) = ranks.outcomes(__file__, "bad_gradients", 1, torch=True, env={"CASYNC_TRACE": str(file / "trace")})
+    assert "nothing can be written to" in first.stderr and "(CASYNC_TRACE)" in first.stderr, first.stderr
 
 
 def two_rules(rank, folder):

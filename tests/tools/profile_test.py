@@ -47,6 +47,11 @@ def test_a_profile_of_this_machine_is_one_that_plan_takes():
         if result.returncode == 1 and "ucx" in result.stderr.lower() and "built without" in result.stderr:
             return
         ends_with(0, result, "profile")
+        claim(re.search("casync profile: 1 of [0-9]+: ", result.stderr) and " s left)" in result.stderr, "progress", result.stderr)
+        last = re.findall("casync profile: ([0-9]+) of ([0-9]+): ", result.stderr)[-1]
+        claim(last[0] == last[1], "whose last part is the last", result.stderr)
+        claim(result.stdout.splitlines()[-1].startswith(("The profile is usable: ", "Measure again on an idle machine: ")),
+              "one sentence at the end", result.stdout)
         text = open(here).read()
         claim('codec { name: "int8"' in text and "# measured int8 encode" in text, "curves and points", text)
         claim('codec { name: "powersgd" encode {' in text and "# measured powersgd turns of a step" in text,

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: help, versions, exit codes, codecs, doctor."""
 import json
+import subprocess
 
 from command import casync, claim, ends_with, run_all
 
 COMMANDS = [["run"], ["bench"], ["bench", "all_reduce"], ["bench", "step"], ["bench", "codec"], ["bench", "transport"], ["report"],
             ["doctor"], ["codec"], ["codec", "list"], ["codec", "info"], ["codec", "check"], ["simulate"],
-            ["plan"], ["explain"], ["profile"], ["tune"]]
+            ["plan"], ["explain"], ["profile"], ["tune"], ["completion"], ["completion", "bash"]]
 
 
 def test_every_subcommand_has_help_on_stdout():
@@ -18,7 +19,7 @@ def test_every_subcommand_has_help_on_stdout():
 
 def test_every_leaf_subcommand_offers_json():
     for command in COMMANDS:
-        if command not in (["bench"], ["codec"]):
+        if command not in (["bench"], ["codec"], ["completion"], ["completion", "bash"]):
             claim("--json" in casync(*command, "--help").stdout, f"casync {command} has --json")
 
 
@@ -45,6 +46,46 @@ def test_an_unknown_subcommand_is_named():
                           (["dance"], "no subcommand `dance`"), ([], "Usage: casync"), (["bench"], "all_reduce")):
         result = casync(*command)
         claim(told in result.stderr, f"casync {command} says it", result.stderr)
+
+
+def test_a_number_that_is_none_is_said_so():
+    for value, told in (("two", "--ranks: `two` is no number, expected 1 to 1024"),
+                        ("2000", "--ranks: `2000` is out of range, expected 1 to 1024")):
+        result = casync("run", "-n", value, "--", "true")
+        ends_with(2, result, "run -n")
+        claim(told in result.stderr, told, result.stderr)
+
+
+def test_a_profile_refuses_codecs_before_it_measures():
+    result = casync("profile", "--codecs", "int9")
+    ends_with(3, result, "profile of an unknown codec")
+    claim("int9" in result.stderr and " of " not in result.stderr.split("int9")[0], "nothing was measured", result.stderr)
+
+
+def test_refused_input_is_said_once_for_all_ranks():
+    result = casync("bench", "all_reduce", "-r", "3", "--codec", "int5", "-e", "64K")
+    ends_with(3, result, "bench of an unknown codec")
+    claim(result.stderr.count("no codec is called `int5`") == 1, "one rank speaks", result.stderr)
+    rounds = casync("bench", "all_reduce", "--codec", "powersgd")
+    ends_with(3, rounds, "a codec of rounds")
+    claim("use `casync bench step`" in rounds.stderr and rounds.stdout == "", "what to use instead", rounds.stderr)
+
+
+def completed(*words):
+    """The words that bash offers after `casync WORDS`; the last one is being typed."""
+    script = (casync("completion", "bash").stdout + '\nCOMP_WORDS=(casync "$@"); COMP_CWORD=$#; _casync; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    made = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, timeout=60)
+    claim(made.returncode == 0, "the script runs", made.stderr)
+    return made.stdout.split()
+
+
+def test_bash_completes_subcommands_and_options():
+    claim("explain" in completed("exp"), "a subcommand", completed("exp"))
+    claim("all_reduce" in completed("bench", "all"), "one below it", completed("bench", "all"))
+    claim("--max-error" in completed("plan", "--max"), "an option", completed("plan", "--max"))
+    claim("--iterations" in completed("bench", "all_reduce", "--codec", "int8", "--iter"), "after other options")
+    claim("--max-error" not in completed("run", "--max"), "of another subcommand")
 
 
 def test_codec_list_and_info_agree():

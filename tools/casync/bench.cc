@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "casync/model/codec_choice.h"
 #include "casync/strategies/strategy.h"
+#include "compll/codec/rounds_codec.h"
 #include "runtime/control/launch.h"
 #include "tools/casync/bench/all_reduce.h"
 #include "tools/casync/bench/codec_table.h"
@@ -72,6 +73,11 @@ int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<
     if (!strategy) return usage(strategy.status());
     flags.options.strategy = *strategy;
   }
+  if (compll::has_rounds(codec->name)) {
+    return fail("bench", invalid_argument("all_reduce cannot run " + codec->name +
+                                          ", which exchanges several times in a step: use `casync bench step` with a "
+                                          "plan that names it"));
+  }
   const Result<std::optional<double>> timeout = env_number("CASYNC_TIMEOUT_SEC");
   if (!timeout) return fail("bench", timeout.status());
   AllReduceOptions& options = flags.options;
@@ -86,7 +92,7 @@ int all_reduce(AllReduceFlags& flags, const SizeFlags& sizes, const std::vector<
   if (!launch) return fail("bench", launch.status());
   if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
   const Result<bool> right = bench_all_reduce(flags.options);
-  if (!right) return fail("bench", right.status());
+  if (!right) return fail_on_rank("bench", right.status(), launch->local_rank);
   return *right ? kExitOk : kExitFailure;
 }
 
@@ -206,7 +212,7 @@ int step(StepFlags& flags, const std::vector<std::string>& arguments) {
   if (!launch) return fail("bench", launch.status());
   if (launch->source == "alone") return run_as_ranks(arguments, flags.ranks);
   const Status status = bench_step(options);
-  return status.is_ok() ? kExitOk : fail("bench", status);
+  return status.is_ok() ? kExitOk : fail_on_rank("bench", status, launch->local_rank);
 }
 
 void add_step(CLI::App* bench, Invocation& invocation) {

@@ -23,4 +23,9 @@ ExitCode fail(const char* what, const Status& status) {
   return exit_code_of(status);
 }
 
+ExitCode fail_on_rank(const char* what, const Status& status, Rank local_rank) {
+  const ExitCode code = exit_code_of(status);
+  return code == kExitRefused && local_rank != 0 ? code : fail(what, status);
+}
+
 }  // namespace casync::tools

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "base/units.h"
 
 namespace casync::tools {
 
@@ -20,5 +21,9 @@ ExitCode exit_code_of(const Status& status);
 
 /// Prints "casync WHAT: MESSAGE" to stderr and returns the Status's exit code.
 ExitCode fail(const char* what, const Status& status);
+
+/// The same on one rank of a job: refused input is the same for all ranks of a machine, so its first one alone prints
+/// it.
+ExitCode fail_on_rank(const char* what, const Status& status, Rank local_rank);
 
 }  // namespace casync::tools

@@ -2,14 +2,13 @@
 // casync explain: why a gradient is decided so, and from where on compression pays.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "casync/planner/decide.h"
-#include "casync/planner/plan_file.h"
 #include "casync/planner/search/alternatives.h"
+#include "casync/planner/search/bandwidth.h"
 #include "casync/planner/search/measured.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
@@ -17,6 +16,9 @@
 #include "tools/casync/exit_code.h"
 #include "tools/casync/explain/crossover_picture.h"
 #include "tools/casync/explain/whole_step_text.h"
+#include "tools/casync/input_files.h"
+#include "tools/casync/output_file.h"
+#include "tools/casync/plan/codec_shares.h"
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/subcommands.h"
@@ -27,6 +29,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShownAlternatives = 12;
+constexpr double kNoDifference = 0.01;  ///< part of a step by which predictions err on a quiet machine
 constexpr std::size_t kTableSizes = 10, kTableBandwidths = 48;
 
 struct ExplainOptions {
@@ -65,7 +68,8 @@ std::string what_decided(const std::vector<Alternative>& all) {
   if (!planned.allowed) return "the plan's way is not allowed; the shortest step is with " + text_of(best.decision);
   if (best.planned) return "the plan's way gives the shortest step";
   const double longer = planned.step_s - best.step_s;
-  if (longer <= 1e-6 * best.step_s) return "the step is as short with others: this gradient does not hold it up";
+  if (longer <= kNoDifference * planned.step_s)
+    return "no other way makes the step shorter by a hundredth, as far as predictions can tell";
   return "another way would make the step " + text_of_seconds(longer) + " shorter: " + text_of(best.decision);
 }
 
@@ -112,6 +116,13 @@ const Crossover::Cell& cell_at(const Crossover& crossover, double bandwidth, std
   return crossover.cells[row * crossover.bytes.size() + size];
 }
 
+std::string where_it_pays(const std::optional<double>& below) {
+  if (!below) return "compression pays at no bandwidth from " + text_of_bandwidth(kSlowestBandwidth) + " on";
+  if (*below >= kFastestBandwidth)
+    return "compression pays up to " + text_of_bandwidth(kFastestBandwidth) + " and above";
+  return "compression stops paying above " + text_of_bandwidth(*below);
+}
+
 /// Explains the whole step, as `casync plan` does.
 Status explain_step(const ExplainOptions& options, const PlanRequest& request, Json& json) {
   if (request.training.gradients.empty()) return Status::ok();
@@ -119,15 +130,37 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& request, J
   if (!report) return report.status();
   const Gain gain = gain_of(*report);
   const std::vector<std::string> assumed = assumed_codecs(request.profile, report->step);
+  const Result<std::optional<double>> below = compression_pays_below(request);
+  if (!below) return below.status();
+  CodecShares shares;
+  for (std::size_t g = 0; g < report->step.decisions.size(); ++g) {
+    shares.add(codecs_of(report->step.decisions[g]), request.training.gradients[g].spec);
+  }
   if (options.json) {
     json["step"] = {{"compress", gain.compresses},
+                    {"bytes_per_second", bandwidth_of(request)},
+                    {"pays_below_bytes_per_second", *below ? Json(**below) : Json()},
+                    {"codecs", shares.json()},
                     {"gain", gain.times()},
+                    {"steps", gain.steps},
                     {"uncompressed_ms", gain.uncompressed_s * 1e3},
                     {"planned_ms", gain.planned_s * 1e3},
                     {"assumed", assumed}};
     return Status::ok();
   }
   std::printf("compress: %s\n%s\n", gain.compresses ? "yes" : "no", text_of(gain).c_str());
+  const double training_s = report->simulation.parts.training_s;
+  std::printf("the program waits for gradients: %s of a step uncompressed, %s with this plan\n",
+              text_of_seconds(gain.uncompressed_s - training_s).c_str(),
+              text_of_seconds(gain.planned_s - training_s).c_str());
+  std::printf("%s\n", shares.text().c_str());
+  if (request.more_steps) {
+    for (const std::string& line : {text_of_steps(gain), text_of_rejected(*report)}) {
+      if (!line.empty()) std::printf("%s\n", line.c_str());
+    }
+  }
+  std::printf("the slowest link has %s; %s\n", text_of_bandwidth(bandwidth_of(request)).c_str(),
+              where_it_pays(*below).c_str());
   if (!assumed.empty()) std::printf("%s\n", text_of_assumed(assumed).c_str());
   std::printf("\n");
   return Status::ok();
@@ -138,19 +171,17 @@ Status explain_crossover(const ExplainOptions& options, const PlanRequest& reque
   CASYNC_RETURN_IF_ERROR(explain_step(options, request, whole));
   const Result<Crossover> table = crossover(request, kTableBandwidths, kTableSizes);
   if (!table) return table.status();
-  const std::string title = "what is over soonest alone, " + std::to_string(request.topology.ranks) + " ranks on " +
+  const std::string title = "the fastest way to synchronize one gradient alone, " +
+                            std::to_string(request.topology.ranks) + " ranks on " +
                             std::to_string(request.topology.nodes()) + " nodes: " + request.profile.name;
   if (!options.svg.empty()) {
     const Result<Crossover> fine = crossover(request, 32, 36);
     if (!fine) return fine.status();
-    std::ofstream file(options.svg, std::ios::binary);
-    file << crossover_svg(*fine, title);
-    file.close();
-    if (!file) return unavailable(options.svg + ": cannot be written");
+    CASYNC_RETURN_IF_ERROR(write_output(options.svg, crossover_svg(*fine, bandwidth_of(request), title)));
   }
   Json json = Json::array();
   if (!options.json) {
-    std::printf("%s\n  %10s  %14s  %s\n", title.c_str(), "size", "pays up to", "with");
+    std::printf("%s\n  %10s  %22s  %s\n", title.c_str(), "size", "compression pays up to", "with");
   }
   for (std::size_t size = 0; size < table->bytes.size(); ++size) {
     const std::optional<double> below = table->pays_below[size];
@@ -161,7 +192,7 @@ Status explain_crossover(const ExplainOptions& options, const PlanRequest& reque
                       {"with", with}});
       continue;
     }
-    std::printf("  %10s  %14s  %s\n", text_of_size(table->bytes[size]).c_str(),
+    std::printf("  %10s  %22s  %s\n", text_of_size(table->bytes[size]).c_str(),
                 below ? text_of_bandwidth(*below).c_str() : "never", with.c_str());
   }
   whole["title"] = title;
@@ -182,6 +213,7 @@ void use_everywhere(const CodecChoice& codec, PlanRequest& request) {
 
 /// Explains a step by its terms, beside the closed form.
 Status explain_terms(const ExplainOptions& options, PlanRequest request) {
+  request.more_steps = nullptr;  // the closed form is of a step's time
   if (!options.codec.empty() && !request.codecs.empty()) use_everywhere(request.codecs.front().choice, request);
   const Result<WholeStep> whole = whole_step(request);
   if (!whole) return whole.status();
@@ -193,7 +225,7 @@ Status explain_terms(const ExplainOptions& options, PlanRequest request) {
 }
 
 Status explain(ExplainOptions options) {
-  const Result<Plan> plan = options.plan.empty() ? Result<Plan>(Plan{}) : read_plan_file(options.plan);
+  const Result<Plan> plan = options.plan.empty() ? Result<Plan>(Plan{}) : read_plan_input(options.plan);
   if (!plan) return plan.status();
   CASYNC_RETURN_IF_ERROR(settle_world(options, *plan));
   if (!options.codec.empty()) options.inputs.codecs = {options.codec};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/number.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/subcommands.h"
 #include "tools/casync/version.h"
@@ -53,6 +54,17 @@ void explain_subcommand(const CLI::App& app, const std::vector<std::string>& arg
   std::fprintf(stderr, "%s", command->help().c_str());
 }
 
+/// "--ranks: Value two not in range 1 to 1024" becomes "--ranks: `two` is no number, expected 1 to 1024".
+std::string reworded(const std::string& message) {
+  constexpr std::string_view kBefore = "Value ", kAfter = " not in range ";
+  const std::size_t before = message.find(kBefore), after = message.find(kAfter);
+  if (before == std::string::npos || after == std::string::npos || after < before) return message;
+  const std::string value = message.substr(before + kBefore.size(), after - before - kBefore.size());
+  const std::string range = message.substr(after + kAfter.size());
+  return message.substr(0, before) + "`" + value + "` is " + (number_from(value) ? "out of range" : "no number") +
+         ", expected " + range;
+}
+
 int run_command(int argc, char** argv) {
   Invocation invocation = split_command_line(argc, argv);
   CLI::App app("Compression-aware gradient synchronization: start, measure, look inside.", "casync");
@@ -69,12 +81,16 @@ int run_command(int argc, char** argv) {
   add_explain(app, invocation);
   add_profile(app, invocation);
   add_tune(app, invocation);
+  add_completion(app, invocation);
   std::vector<std::string> reversed(invocation.arguments.rbegin(), invocation.arguments.rend());
   try {  // CLI11 speaks in exceptions; they end here
     app.parse(reversed);
   } catch (const CLI::RequiredError& error) {
     if (!lacks_subcommand(app)) return app.exit(error) == 0 ? kExitOk : kExitUsage;
     explain_subcommand(app, invocation.arguments);
+    return kExitUsage;
+  } catch (const CLI::ValidationError& error) {
+    std::fprintf(stderr, "%s\nRun with --help for more information.\n", reworded(error.what()).c_str());
     return kExitUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
 #include "tools/casync/exit_code.h"
+#include "tools/casync/output_file.h"
 #include "tools/casync/plan/check.h"
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
@@ -33,9 +33,20 @@ struct PlanOptions {
   bool json = false;
 };
 
+/// The shortest step times the number of steps first.
 std::vector<PlanReport::Compared> by_seconds(std::vector<PlanReport::Compared> compared) {
-  std::stable_sort(compared.begin(), compared.end(), [](const auto& a, const auto& b) { return a.step_s < b.step_s; });
+  std::stable_sort(compared.begin(), compared.end(),
+                   [](const auto& a, const auto& b) { return a.steps * a.step_s < b.steps * b.step_s; });
   return compared;
+}
+
+/// The sentences below the gain: steps to the same loss, the plan that they speak against, and assumed costs.
+std::vector<std::string> more_about(const PlanRequest& request, const PlanReport& report) {
+  std::vector<std::string> lines;
+  if (request.more_steps) lines = {text_of_steps(gain_of(report)), text_of_rejected(report)};
+  lines.push_back(text_of_assumed(assumed_codecs(request.profile, report.step)));
+  std::erase(lines, "");
+  return lines;
 }
 
 std::string head_line(const PlanRequest& request, const PlanReport& report) {
@@ -54,14 +65,15 @@ std::string how_compared(const PlanReport& report) {
 void print_summary(std::FILE* to, const PlanRequest& request, const PlanReport& report) {
   const Simulation& made = report.simulation;
   std::fprintf(to, "%s\n%s\n", text_of(gain_of(report)).c_str(), head_line(request, report).c_str());
-  const std::string assumed = text_of_assumed(assumed_codecs(request.profile, report.step));
-  if (!assumed.empty()) std::fprintf(to, "  %s\n", assumed.c_str());
+  for (const std::string& line : more_about(request, report)) std::fprintf(to, "  %s\n", line.c_str());
   std::fprintf(to, "  training alone %s, exposed %s\n", text_of_seconds(made.parts.training_s).c_str(),
                text_of_seconds(made.parts.exposed_s).c_str());
-  std::fprintf(to, "  beside it, %s:\n", how_compared(report).c_str());
+  std::fprintf(to, "  compared %s with:\n", how_compared(report).c_str());
   const std::vector<PlanReport::Compared> sorted = by_seconds(report.compared);
   for (std::size_t i = 0; i < std::min(sorted.size(), kShownReferences); ++i) {
-    std::fprintf(to, "  %12.3f ms  %s\n", sorted[i].step_s * 1e3, sorted[i].name.c_str());
+    std::fprintf(to, "  %12.3f ms  %s", sorted[i].step_s * 1e3, sorted[i].name.c_str());
+    if (sorted[i].steps > 1) std::fprintf(to, ", %.2f times as many steps", sorted[i].steps);
+    std::fprintf(to, "\n");
   }
 }
 
@@ -73,6 +85,7 @@ Json summary_json(const PlanRequest& request, const PlanReport& report) {
             {"step_ms", report.simulation.step_s * 1e3},
             {"uncompressed_ms", gain_of(report).uncompressed_s * 1e3},
             {"gain", gain_of(report).times()},
+            {"steps", report.steps},
             {"assumed", assumed_codecs(request.profile, report.step)},
             {"training_ms", report.simulation.parts.training_s * 1e3},
             {"exposed_ms", report.simulation.parts.exposed_s * 1e3},
@@ -80,7 +93,7 @@ Json summary_json(const PlanRequest& request, const PlanReport& report) {
             {"all_ranks", report.all_ranks},
             {"evaluations", report.evaluations}};
   for (const PlanReport::Compared& other : by_seconds(report.compared)) {
-    json["compared"].push_back({{"name", other.name}, {"step_ms", other.step_s * 1e3}});
+    json["compared"].push_back({{"name", other.name}, {"step_ms", other.step_s * 1e3}, {"steps", other.steps}});
   }
   for (std::size_t g = 0; g < report.step.decisions.size(); ++g) {
     json["gradients"].push_back({{"name", request.training.gradients[g].spec.name},
@@ -92,14 +105,8 @@ Json summary_json(const PlanRequest& request, const PlanReport& report) {
   return json;
 }
 
-Status write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file ? Status::ok() : unavailable(path + ": cannot be written");
-}
-
 Status make_plan(const PlanOptions& options) {
+  CASYNC_RETURN_IF_ERROR(check_writable(options.output));
   const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
   if (!inputs) return inputs.status();
   const PlanRequest& request = inputs->request;
@@ -117,14 +124,13 @@ Status make_plan(const PlanOptions& options) {
   const Result<std::string> bare = text_of_plan(plan);
   if (!bare) return bare.status();
   std::vector<std::string> head{text_of(gain_of(*report)), head_line(request, *report)};
-  const std::string assumed = text_of_assumed(assumed_codecs(request.profile, report->step));
-  if (!assumed.empty()) head.push_back(assumed);
+  for (const std::string& line : more_about(request, *report)) head.push_back(line);
   const std::vector<PlanReport::Compared> sorted = by_seconds(report->compared);
   if (!sorted.empty())
     head.push_back("the best of what was compared: " + sorted[0].name + ", " + text_of_seconds(sorted[0].step_s));
   const std::string text = plan.gradients.empty() ? with_rule_comments(*bare, head, shares_of(plan, gradients))
                                                   : with_comments(*bare, head, report->reason);
-  if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_file(options.output, text));
+  if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_output(options.output, text));
   if (options.json) {
     Json json = summary_json(request, *report);
     json["plan"] = text;
@@ -136,12 +142,25 @@ Status make_plan(const PlanOptions& options) {
   return Status::ok();
 }
 
+/// The options that a search needs and that are not given, as "--model and --ranks"; "" if none is missing.
+std::string missing_options(const PlanInputs& inputs) {
+  std::vector<std::string> missing;
+  if (inputs.profile.empty()) missing.emplace_back("--profile");
+  if (inputs.run.empty() && inputs.model.empty()) missing.emplace_back("--model");
+  if (inputs.run.empty() && inputs.ranks == 0) missing.emplace_back("--ranks");
+  std::string text;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ") + missing[i];
+  }
+  return text.empty() ? "" : text + (missing.size() == 1 ? " is missing" : " are missing");
+}
+
 int run(PlanOptions options) {
-  const bool described = !options.inputs.model.empty() && options.inputs.ranks > 0;
-  const bool whole = !options.inputs.profile.empty() && (described || !options.inputs.run.empty());
-  if (options.check.empty() && !whole) {
+  if (const std::string missing = missing_options(options.inputs); options.check.empty() && !missing.empty()) {
     std::fprintf(stderr,
-                 "casync plan: expected --profile, --model and --ranks, --profile and --from-run, or --check PLAN\n");
+                 "casync plan: %s; expected --profile, --model and --ranks, or --profile and --from-run, or --check "
+                 "PLAN\n",
+                 missing.c_str());
     return kExitUsage;
   }
   if (options.check.empty() && options.inputs.nodes == 0) options.inputs.nodes = options.inputs.ranks;

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // casync profile: measures the costs of links and codecs on this machine, for plan, explain and simulate.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/env.h"
+#include "casync/model/codec_choice.h"
 #include "casync/planner/profile_file.h"
 #include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 #include "tools/casync/bench/table.h"
 #include "tools/casync/exit_code.h"
+#include "tools/casync/output_file.h"
 #include "tools/casync/profile/measure.h"
 #include "tools/casync/profile/processors.h"
 #include "tools/casync/subcommands.h"
@@ -26,6 +31,78 @@ struct Options {
   std::string output, name;
   bool json = false;
 };
+
+constexpr double kFarOff = 0.05;    ///< mean distance of a curve from its measurements that is worth a line
+constexpr double kUsable = 0.15;    ///< mean distance above which a profile should be measured again
+constexpr double kScattered = 0.5;  ///< the same of measurements with a training, which scatter more
+
+/// Refuses unknown codecs and parameters before anything is measured. Returns the number of codecs that are measured
+/// with a training, too.
+Result<int> check_codecs(const std::vector<std::string>& names) {
+  int with_training = 0;
+  for (const std::string& name : names) {
+    const Result<CodecChoice> choice = parse_codec_choice(name);
+    CASYNC_RETURN_IF_ERROR(choice.status());
+    if (compll::has_rounds(choice->name)) {
+      CASYNC_RETURN_IF_ERROR(compll::make_rounds_codec(choice->name, choice->parameters).status());
+      continue;
+    }
+    const auto codec = compll::make_codec(choice->name, choice->parameters);
+    CASYNC_RETURN_IF_ERROR(codec.status());
+    if (!(*codec)->info().identity) ++with_training;
+  }
+  return with_training;
+}
+
+/// Prints each part of the measurement with its number, and the time that the rest may take.
+class Progress {
+ public:
+  explicit Progress(int parts) : parts_(parts) {}
+
+  void operator()(const std::string& what) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    parts_ = std::max(parts_, ++part_);
+    std::fprintf(stderr, "casync profile: %d of %d: %s", part_, parts_, what.c_str());
+    // The first parts say too little about the others.
+    if (part_ > 4)
+      std::fprintf(stderr, " (about %.0f s left)", std::ceil(seconds / (part_ - 1) * (parts_ - part_ + 1)));
+    std::fprintf(stderr, "\n");
+  }
+
+ private:
+  int parts_, part_ = 0;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// One sentence: the profile can be used as it is, or what should be measured again.
+std::string verdict(const MeasuredProfile& measured) {
+  const Measured *worst = nullptr, *scattered = nullptr;
+  double sum = 0;
+  int curves = 0;
+  for (const Measured& raw : measured.raw) {
+    const bool with_training = raw.what.starts_with("contended ");
+    const Measured*& most = with_training ? scattered : worst;
+    if (most == nullptr || raw.mean > most->mean) most = &raw;
+    if (!with_training && raw.worst > 0) sum += raw.mean, ++curves;
+  }
+  char text[400];
+  if (worst != nullptr && worst->mean > kUsable) {
+    std::snprintf(
+        text, sizeof text,
+        "Measure again on an idle machine: `%s` is off by %.0f %% on average, so plans from this profile may be "
+        "wrong.",
+        worst->what.c_str(), 100 * worst->mean);
+  } else {
+    std::snprintf(
+        text, sizeof text, "The profile is usable: its curves are off by %.1f %% on average%s.",
+        curves > 0 ? 100 * sum / curves : 0,
+        scattered != nullptr && scattered->mean > kScattered
+            ? "; the cost of training and codecs to each other scatters, so expect larger errors where training "
+              "shares its processors"
+            : "");
+  }
+  return text;
+}
 
 std::string machine() {
   std::string text;
@@ -50,7 +127,7 @@ std::string raw_comments(const MeasuredProfile& measured) {
 }
 
 Json json_of(const MeasuredProfile& measured, const std::string& text) {
-  Json json{{"profile", text}, {"notes", measured.notes}, {"measured", Json::array()}};
+  Json json{{"profile", text}, {"verdict", verdict(measured)}, {"notes", measured.notes}, {"measured", Json::array()}};
   for (const Measured& raw : measured.raw) {
     Json points = Json::array();
     for (const Curve::Point& point : raw.points) points.push_back({point.size, point.seconds});
@@ -59,16 +136,18 @@ Json json_of(const MeasuredProfile& measured, const std::string& text) {
   return json;
 }
 
-Status profile(Options options) {
+Status profile(Options options, const runtime::Launch& launch) {
   if (options.profile.codecs.empty())
     options.profile.codecs = {"none", "bf16", "fp16", "fp8_e4m3", "int8", "int4", "onebit"};
-  options.profile.progress = [](const std::string& what) {
-    std::fprintf(stderr, "casync profile: %s\n", what.c_str());
-  };
-  const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
-  if (!launch) return launch.status();
+  const Result<int> with_training = check_codecs(options.profile.codecs);
+  CASYNC_RETURN_IF_ERROR(with_training.status());
+  if (launch.rank == 0) CASYNC_RETURN_IF_ERROR(check_writable(options.output));
+  // Tasks and links over two transports, memory, and each codec once alone and once with a training.
+  const auto progress =
+      std::make_shared<Progress>(5 + static_cast<int>(options.profile.codecs.size()) + *with_training);
+  options.profile.progress = [progress](const std::string& what) { (*progress)(what); };
   options.profile.processors = usable_processors();
-  if (launch->rank == 0) {
+  if (launch.rank == 0) {
     // While there are no threads yet, and the other ranks wait for this one to join.
     for (const auto& [transport, steps] : {std::pair(options.profile.inside, &options.profile.tiny_inside),
                                            std::pair(options.profile.between, &options.profile.tiny_between)}) {
@@ -79,8 +158,8 @@ Status profile(Options options) {
     }
   }
   std::unique_ptr<ProfileJob> job;
-  if (launch->ranks > 1) {
-    Result<std::unique_ptr<ProfileJob>> joined = ProfileJob::join(*launch);
+  if (launch.ranks > 1) {
+    Result<std::unique_ptr<ProfileJob>> joined = ProfileJob::join(launch);
     if (!joined) return joined.status();
     job = std::move(*joined);
     options.profile.job = job.get();
@@ -88,18 +167,13 @@ Status profile(Options options) {
   }
   Result<MeasuredProfile> measured = measure_profile(options.profile);
   if (!measured) return measured.status();
-  if (launch->rank != 0) return Status::ok();
+  if (launch.rank != 0) return Status::ok();
   measured->profile.name = options.name.empty() ? "this machine" : options.name;
   measured->profile.source = std::string("casync profile ") + kVersion + "; " + machine();
   Result<std::string> text = text_of_profile(measured->profile);
   if (!text) return text.status();
   *text += raw_comments(*measured);
-  if (!options.output.empty()) {
-    std::ofstream file(options.output, std::ios::binary);
-    file << *text;
-    file.close();
-    if (!file) return unavailable(options.output + ": cannot be written");
-  }
+  if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_output(options.output, *text));
   if (options.json) {
     std::printf("%s\n", json_of(*measured, *text).dump(2).c_str());
   } else if (options.output.empty()) {
@@ -107,10 +181,11 @@ Status profile(Options options) {
   } else {
     for (const std::string& note : measured->notes) std::printf("%s\n", note.c_str());
     for (const Measured& raw : measured->raw) {
-      if (raw.worst > 0)
+      if (raw.mean > kFarOff)
         std::printf("  %-64s off by %4.1f %% at most, %4.1f %% on average\n", raw.what.c_str(), 100 * raw.worst,
                     100 * raw.mean);
     }
+    std::printf("%s\n", verdict(*measured).c_str());
   }
   return Status::ok();
 }
@@ -133,8 +208,9 @@ void add_profile(CLI::App& app, Invocation& invocation) {
   command->add_flag("--quick", options->profile.quick, "Fewer sizes, less time on each");
   command->add_flag("--json", options->json, "With all measured points, as a JSON object");
   command->callback([=, &invocation] {
-    const Status status = profile(*options);
-    invocation.exit_code = status.is_ok() ? kExitOk : fail("profile", status);
+    const Result<runtime::Launch> launch = runtime::read_launch({}, foreign_env_text);
+    const Status status = launch ? profile(*options, *launch) : launch.status();
+    invocation.exit_code = status.is_ok() ? kExitOk : fail_on_rank("profile", status, launch ? launch->local_rank : 0);
   });
 }
 

@@ -88,7 +88,7 @@ void add_simulate(CLI::App& app, Invocation& invocation) {
       ->required();
   command->add_option("--plan", options->plan, "What happens to each gradient (default: nothing is encoded)");
   command->add_option("-n,--ranks", options->ranks, "How many ranks")->required()->check(CLI::Range(1, kMostRanks));
-  command->add_option("--nodes", options->nodes, "How many nodes they share (default: each has its own)")
+  command->add_option("--nodes", options->nodes, "How many machines they share (default: each rank has its own)")
       ->check(CLI::Range(1, kMostRanks));
   command->add_option("--steps", options->simulation.steps, "Mean over so many steps")
       ->check(CLI::Range(1, 10000))
@@ -102,7 +102,7 @@ void add_simulate(CLI::App& app, Invocation& invocation) {
   command->add_option("--seed", options->simulation.seed, "Of the jitter")->capture_default_str();
   command->add_option("--trace", options->trace, "Write all ranks' virtual time as one Chrome trace for Perfetto");
   command->add_flag("--one-rank", options->one_rank,
-                    "Let one rank stand for all where they are not symmetric and too many for some seconds: nearly so");
+                    "Approximate: simulate one rank only, if all of them are more than 4 million tasks");
   command->add_flag("--json", options->json, "The prediction as a JSON object, with every gradient");
   command->callback([=, &invocation] {
     if (options->nodes == 0) options->nodes = options->ranks;

@@ -26,5 +26,6 @@ void add_plan(CLI::App& app, Invocation& invocation);
 void add_explain(CLI::App& app, Invocation& invocation);
 void add_profile(CLI::App& app, Invocation& invocation);
 void add_tune(CLI::App& app, Invocation& invocation);
+void add_completion(CLI::App& app, Invocation& invocation);
 
 }  // namespace casync::tools

@@ -15,6 +15,8 @@ namespace casync {
 namespace {
 
 constexpr double kSmallest = 4096, kLargest = 1 << 30;  // bytes
+constexpr double kAsManySteps = 0.01;                   // more steps, as a share, that count as none
+constexpr std::uint64_t kAllRanksTasks = 1'500'000;     // of a step that all ranks are simulated for: a second
 
 Status check(const PlanRequest& request) {
   Scenario scenario{request.topology, request.profile, request.training, {}, 0, request.mode, {}};
@@ -91,7 +93,10 @@ Result<Crossover::Cell> soonest(Evaluator& evaluator, std::size_t first, std::si
   for (std::size_t at = first; at < last; ++at) {
     const Result<std::vector<const Option*>> options = all_options(evaluator, at);
     if (!options) return options.status();
+    const auto& more_steps = evaluator.request().more_steps;
     for (const Option* option : *options) {
+      const Decision& decision = option->decision;
+      if (more_steps && more_steps(decision.codec, decision.second_hop) > kAsManySteps) continue;
       const double seconds = option->outline.alone_s();
       if (!compresses(option->decision)) cell.plain_s = std::min(cell.plain_s, seconds);
       if (seconds >= cell.seconds) continue;
@@ -121,6 +126,9 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
   Result<std::vector<const Option*>> candidates = all_options(evaluator, *at);
   if (!candidates) return candidates.status();
   const Option* const planned = options[*at];
+  const Result<Simulation> judged = evaluator.judge(step, tasks_of(step, request.topology.ranks) <= kAllRanksTasks);
+  if (!judged) return judged.status();
+  const double offset = judged->step_s - evaluator.quick(options, priorities, step.fusion_bytes);
   std::map<std::string, Alternative> best;
   candidates->insert(candidates->begin(), planned);
   for (const Option* option : *candidates) {
@@ -131,7 +139,7 @@ Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const 
                            ports(option->outline),
                            option->outline.codec_s(),
                            option->outline.messages_s(),
-                           evaluator.quick(options, priorities, step.fusion_bytes),
+                           evaluator.quick(options, priorities, step.fusion_bytes) + offset,
                            option == planned,
                            request.limits.empty() || option != planned ||
                                allows(request.limits[*at], request.codecs, step.decisions[*at])};
@@ -158,6 +166,7 @@ Result<Crossover> crossover(const PlanRequest& request, std::size_t bandwidths, 
   Crossover made;
   made.bytes_per_second = scale(kSlowestBandwidth, kFastestBandwidth, bandwidths);
   made.bytes = scale(kSmallest, kLargest, sizes);
+  for (double& bytes : made.bytes) bytes = 4 * std::round(bytes / 4);  // of whole elements
   made.pays_below.resize(sizes);
   const PlanRequest sized_request = with_sizes(request, made.bytes);
   const std::size_t each = sized_request.training.gradients.size() / std::max<std::size_t>(sizes, 1);

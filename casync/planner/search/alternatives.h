@@ -22,13 +22,14 @@ struct Alternative {
 };
 
 /// The plan's decision, and for each codec and strategy within the gradient's limits the number of partitions with
-/// which the step is shortest. The shortest step first; of equal ones the soonest over alone. Simulated with one rank
-/// that stands for all. InvalidArgument: no gradient of that name (with the nearest); else as simulate and all_options.
+/// which the step is shortest. The shortest step first; of equal ones the soonest over alone. The planned step is
+/// simulated with all ranks, as by simulate(), up to 1.5 million tasks; differences from it with one rank that stands
+/// for all. InvalidArgument: no gradient of that name (with the nearest); else as simulate and all_options.
 Result<std::vector<Alternative>> alternatives(const PlanRequest& request, const PlannedStep& step,
                                               const std::string& gradient);
 
 /// The bandwidth below which compressing pays, alone on the cluster of `request`, by size: over sending as it is, with
-/// codecs and strategies that go together within some gradient's limits.
+/// codecs and strategies that go together within some gradient's limits, and that take as many steps to the same loss.
 struct Crossover {
   std::vector<double> bytes_per_second;  ///< of the slowest link in use, ascending
   std::vector<double> bytes;             ///< of a float32 gradient, ascending

@@ -20,6 +20,9 @@ Evaluator::Evaluator(const PlanRequest& request)
       ranks_(alike_ranks(request.topology)),
       exchanges_(exchanges_of(request.training, request.mode)),
       rank_(exchanges_.training, request.profile) {
+  for (const TrainedGradient& gradient : request.training.gradients) {
+    elements_ += static_cast<double>(gradient.spec.elements());
+  }
   no_limits_.max_error = request.max_error;
   const auto has_rounds = [&](const CodecChoice& choice) {
     const Result<CodecFacts> codec = facts(choice);
@@ -85,7 +88,8 @@ Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision
   }
   return options_
       .emplace(key, std::make_unique<Option>(
-                        Option{decision, outline(own, spec.elements(), ranks_, request_.profile, costs->second)}))
+                        Option{decision, outline(own, spec.elements(), ranks_, request_.profile, costs->second),
+                               more_steps(at, decision)}))
       .first->second.get();
 }
 
@@ -98,7 +102,27 @@ Result<const Option*> Evaluator::option_of_rounds(std::size_t at, const Decision
   Result<Outline> made =
       outline_of(decision, spec, ranks_, request_.profile, [&](const CodecChoice& choice) { return facts(choice); });
   if (!made) return Status(made.status().code(), "gradient " + spec.name + ": " + made.status().message());
-  return options_.emplace(with_shape, std::make_unique<Option>(Option{decision, std::move(*made)})).first->second.get();
+  return options_
+      .emplace(with_shape, std::make_unique<Option>(Option{decision, std::move(*made), more_steps(at, decision)}))
+      .first->second.get();
+}
+
+double Evaluator::more_steps(std::size_t at, const Decision& decision) const {
+  const auto own = static_cast<double>(request_.training.gradients[at].spec.elements());
+  if (!request_.more_steps || own == 0) return 0;
+  return own / elements_ * request_.more_steps(decision.codec, decision.second_hop);
+}
+
+double Evaluator::steps(std::span<const Option* const> options) const {
+  double steps = 1;
+  for (const Option* option : options) steps += option->more_steps;
+  return steps;
+}
+
+double Evaluator::steps(const PlannedStep& step) const {
+  double steps = 1;
+  for (std::size_t g = 0; g < step.decisions.size(); ++g) steps += more_steps(g, step.decisions[g]);
+  return steps;
 }
 
 const Outline* const* Evaluator::outlines_of(std::span<const Option* const> options) {

@@ -16,6 +16,7 @@ namespace casync {
 struct Option {
   Decision decision;
   Outline outline;
+  double more_steps = 0;  ///< additional steps to the same loss, as a share, if one gradient of this size is decided so
 };
 
 /// The simulator, asked often: outlines are made once for each decision and size, codecs looked up once.
@@ -27,6 +28,11 @@ class Evaluator {
   /// The cost of `decision` for gradient `at`; shared by all of its size and type, valid as long as this object. The
   /// priority is ignored. Errors as hop_costs.
   Result<const Option*> option(std::size_t at, const Decision& decision);
+
+  /// Number of steps to the same loss as a multiple of those without compression: 1 plus the shares of all gradients,
+  /// which add up by their elements.
+  double steps(std::span<const Option* const> options) const;
+  double steps(const PlannedStep& step) const;
 
   /// Seconds of a step, simulated with one rank that stands for all.
   double quick(std::span<const Option* const> options, std::span<const int> priorities, Bytes fusion_bytes);
@@ -46,6 +52,7 @@ class Evaluator {
 
  private:
   std::string merged_again(std::size_t at);
+  double more_steps(std::size_t at, const Decision& decision) const;
   Result<const Option*> option_of_rounds(std::size_t at, const Decision& decision, const std::string& key);
   const Outline* const* outlines_of(std::span<const Option* const> options);
 
@@ -57,6 +64,7 @@ class Evaluator {
   std::map<std::string, HopCosts> costs_;
   std::map<std::string, std::unique_ptr<Option>> options_;
   std::vector<const Outline*> outlines_;
+  double elements_ = 0;  ///< of all gradients
   bool shapes_count_ = false;
   bool losses_differ_ = false;  ///< recorded gradients have each their own
   Limits no_limits_;

@@ -12,7 +12,8 @@ namespace {
 bool may_be_chosen(const CodecLimits& limits, const Offers& offers, std::size_t at, std::size_t gradient) {
   const CodecOffer& offer = offers.codecs[at];
   const double budget = limits.is_open ? limits.max_error.value_or(kAnyError) : offers.max_error;
-  const bool within = offer.error_of(gradient) <= budget;
+  const double most = limits.is_open ? kAnyError : offer.most_error.value_or(kAnyError);
+  const bool within = offer.error_of(gradient) <= std::min(budget, most);
   if (limits.allowed.empty()) return within && at < offers.for_all;
   return within && std::find(limits.allowed.begin(), limits.allowed.end(), offer.choice) != limits.allowed.end();
 }

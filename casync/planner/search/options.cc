@@ -137,6 +137,9 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
   if (!ways) return ways.status();
   std::vector<const Option*> options;
   for (const Hops& way : *ways) {
+    if (!limits.codec && request.more_steps && request.more_steps(way.first, way.second) > request.most_more_steps) {
+      continue;
+    }
     if (way.rounds && !limits.codec) {
       const Result<bool> any = exchanges(evaluator, way, spec);
       if (!any) return any.status();
@@ -175,10 +178,13 @@ Decision nearest_within(const Limits& limits, const std::vector<const Option*>& 
   return decision;
 }
 
-std::vector<Prices> price_grid() {
+std::vector<Prices> price_grid(double step_s) {
   std::vector<Prices> grid;
-  for (const double port : {0.0, 0.2, 1.0, 5.0, 100.0}) {
-    for (const double codec : {0.0, 0.3, 1.0, 3.0}) grid.push_back({port, codec * std::max(port, 0.2)});
+  // A step with compression takes at least as long as its training, and seldom more than a few times as long.
+  for (const double steps : step_s > 0 ? std::vector{step_s, 4 * step_s} : std::vector{0.0}) {
+    for (const double port : {0.0, 0.2, 1.0, 5.0, 100.0}) {
+      for (const double codec : {0.0, 0.3, 1.0, 3.0}) grid.push_back({port, codec * std::max(port, 0.2), steps});
+    }
   }
   return grid;
 }
@@ -187,19 +193,19 @@ const Option* cheapest(const std::vector<const Option*>& options, const Prices& 
   const auto cost = [&](const Option* option) {
     const Outline& outline = option->outline;
     return outline.alone_s() + prices.port * std::max(outline.port_s(false), outline.port_s(true)) +
-           prices.codec * (outline.codec_s() + outline.messages_s());
+           prices.codec * (outline.codec_s() + outline.messages_s()) + prices.steps * option->more_steps;
   };
   return *std::min_element(options.begin(), options.end(),
                            [&](const Option* a, const Option* b) { return cost(a) < cost(b); });
 }
 
-std::vector<const Option*> worthwhile(const std::vector<const Option*>& options) {
+std::vector<const Option*> worthwhile(const std::vector<const Option*>& options, double step_s) {
   std::vector<const Option*> plain;
   for (const Option* option : options) {
     if (!compresses(option->decision)) plain.push_back(option);
   }
   std::set<const Option*> chosen;
-  for (const Prices& prices : price_grid()) {
+  for (const Prices& prices : price_grid(step_s)) {
     chosen.insert(cheapest(options, prices));
     if (!plain.empty()) chosen.insert(cheapest(plain, prices));
   }

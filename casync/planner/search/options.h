@@ -16,17 +16,20 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
 /// nearest that they have. Priority and number of partitions are the decision's own, unless they are fixed.
 Decision nearest_within(const Limits& limits, const std::vector<const Option*>& options, Decision decision);
 
-/// The members of `options` that are cheapest for some price of the ports' and the codec's time, in seconds of a step:
-/// between "only how long it takes counts" and "only how much everybody else is held up counts". In the order of
-/// `options`.
-std::vector<const Option*> worthwhile(const std::vector<const Option*>& options);
+/// The members of `options` that are cheapest for some price of the ports' and the codec's time and of additional
+/// steps, in seconds of a step of `step_s`: between "only how long it takes counts" and "only how much everybody else
+/// is held up counts". In the order of `options`.
+std::vector<const Option*> worthwhile(const std::vector<const Option*>& options, double step_s);
 
-/// Prices of a second of a busy port, and of a codec or processors busy with messages, in seconds of delay.
+/// Prices of a second of a busy port, of a codec or processors busy with messages, and of as many steps again, in
+/// seconds of delay.
 struct Prices {
   double port = 0;
   double codec = 0;
+  double steps = 0;
 };
-std::vector<Prices> price_grid();
+/// `step_s` 0: the number of steps has no price.
+std::vector<Prices> price_grid(double step_s);
 const Option* cheapest(const std::vector<const Option*>& options, const Prices& prices);
 
 bool compresses(const Decision& decision);

@@ -113,6 +113,9 @@ Status add_plain(Writer& writer) {
 }
 
 Status add_codec(Writer& writer, const CodecChoice& codec) {
+  const PlanRequest& request = writer.request();
+  // It may be used with another codec on the other hop, but not for all gradients on both.
+  if (request.more_steps && request.more_steps(codec, codec) > request.most_more_steps) return Status::ok();
   const std::string name = text_of(codec);
   const Result<CodecFacts> facts = writer.evaluator().facts(codec);
   if (!facts) return facts.status();

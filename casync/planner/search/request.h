@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,12 +17,14 @@
 
 namespace casync {
 
-/// A codec that the planner may use, besides sending gradients as they are.
+/// A codec that the planner may use, besides sending gradients uncompressed.
 struct CodecOffer {
   CodecChoice choice;
   double error = 0;  ///< ||D(E(x)) - x||^2 / ||x||^2 of typical gradients: orders codecs by precision
   /// The same of recorded gradients, by position in training.gradients; nothing: not recorded. Empty: none is.
   std::vector<std::optional<double>> recorded = {};
+  /// The codec may be used for a gradient of which it loses no more than this; unset: whatever it loses.
+  std::optional<double> most_error = std::nullopt;
 
   /// The error for gradient `at`: as recorded, else of typical gradients.
   double error_of(std::size_t at) const { return at < recorded.size() ? recorded[at].value_or(error) : error; }
@@ -53,6 +57,11 @@ struct PlanRequest {
   std::uint64_t seed = 0;           ///< as Plan::seed
   std::optional<double> max_error;  ///< largest loss of a gradient on each hop, if no limits set it
   std::vector<Limits> limits;       ///< by position in training.gradients; empty: all codecs, and nothing is fixed
+  /// Additional steps to the same loss, as a share, if every gradient has this pair of codecs: one above
+  /// `most_more_steps` is never chosen, unless the codecs are fixed. The plan with the least product of a step's time
+  /// and the number of steps is searched. Empty: the least time of a step.
+  std::function<double(const CodecChoice& first, const CodecChoice& second)> more_steps = nullptr;
+  double most_more_steps = std::numeric_limits<double>::max();
 };
 
 /// The decision for every gradient, by position in training.gradients.

@@ -31,7 +31,7 @@ struct State {
   std::vector<const Option*> options;
   std::vector<int> priorities;
   Bytes fusion_bytes = Plan{}.fusion_bytes;
-  double seconds = 0;
+  double seconds = 0;  ///< of a step, times the number of steps
 };
 
 class Search {
@@ -84,13 +84,20 @@ class Search {
       if (!fresh) continue;
       const Result<std::vector<const Option*>> options = all_options(evaluator_, g);
       if (!options) return options.status();
-      own.options = worthwhile(*options);
+      own.options = worthwhile(*options, step_price());
     }
     return Status::ok();
   }
 
+  /// Seconds of a step that its number is priced with.
+  double step_price() const {
+    const Training& training = request_.training;
+    return request_.more_steps ? training.backward_s + training.forward_s : 0;
+  }
+
   double measure(State& state) {
-    state.seconds = evaluator_.quick(state.options, state.priorities, state.fusion_bytes);
+    state.seconds =
+        evaluator_.steps(state.options) * evaluator_.quick(state.options, state.priorities, state.fusion_bytes);
     return state.seconds;
   }
 
@@ -110,6 +117,7 @@ class Search {
   /// Starts from the best of the reference plans and the cheapest options at each price.
   Status begin(const std::vector<PlannedStep>& references) {
     for (const PlannedStep& reference : references) {
+      if (!is_eligible(reference)) continue;
       Result<State> state = state_of(reference);
       if (!state) return state.status();
       consider(std::move(*state));
@@ -118,7 +126,7 @@ class Search {
     for (std::size_t g = 0; g < request_.training.gradients.size(); ++g) {
       urgent.push_back(evaluator_.limits(g).priority.value_or(request_.training.gradients[g].spec.priority));
     }
-    for (const Prices& prices : price_grid()) {
+    for (const Prices& prices : price_grid(step_price())) {
       State state;
       state.priorities = urgent;
       for (const std::size_t own : class_of_) state.options.push_back(cheapest(classes_[own].options, prices));
@@ -126,6 +134,17 @@ class Search {
       consider(std::move(state));
     }
     return Status::ok();
+  }
+
+  /// A reference plan with a pair of codecs that no gradient may have is only compared with.
+  bool is_eligible(const PlannedStep& step) const {
+    if (!request_.more_steps) return true;
+    for (std::size_t g = 0; g < step.decisions.size(); ++g) {
+      const Decision& decision = step.decisions[g];
+      const bool fixed = evaluator_.limits(g).codec.has_value();
+      if (!fixed && request_.more_steps(decision.codec, decision.second_hop) > request_.most_more_steps) return false;
+    }
+    return true;
   }
 
   void consider(State state) {
@@ -213,12 +232,12 @@ class Search {
     }
   }
 
-  /// Gives sizes with a decision of their own the decision of larger ones if the step is as long. Small sizes
-  /// come first: the large ones' decision is the plan's.
+  /// Gives sizes with a decision of their own the decision of larger ones if the step is as long, and gradients of one
+  /// size one decision. Small sizes come first: the large ones' decision is the plan's.
   void collapse() {
     std::vector<std::size_t> order = by_bytes();
     for (std::size_t i = order.size(); i-- > 0;) {
-      for (std::size_t k = 0; k < i; ++k) {
+      for (std::size_t k = 0; k <= i; ++k) {
         if (take_way(order[i], best_.options[classes_[order[k]].gradients.front()]->decision)) break;
       }
     }
@@ -258,11 +277,14 @@ class Search {
   Status judge(const PlannedStep& step, bool reference, double by = kNoDifference) {
     Result<Simulation> simulation = evaluator_.judge(step, all_ranks_);
     if (!simulation) return simulation.status();
-    if (reference) report_.compared.push_back({step.name, simulation->step_s});
-    if (!report_.step.decisions.empty() && simulation->step_s >= report_.simulation.step_s * (1 - by)) {
+    const double steps = evaluator_.steps(step);
+    if (reference) report_.compared.push_back({step.name, simulation->step_s, steps});
+    if (!report_.step.decisions.empty() &&
+        (!is_eligible(step) || steps * simulation->step_s >= report_.steps * report_.simulation.step_s * (1 - by))) {
       return Status::ok();
     }
     report_.step = step;
+    report_.steps = steps;
     report_.simulation = std::move(*simulation);
     return Status::ok();
   }

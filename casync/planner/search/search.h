@@ -13,8 +13,10 @@ struct PlanReport {
   struct Compared {
     std::string name;
     double step_s = 0;
+    double steps = 1;  ///< to the same loss, as a multiple of those without compression
   };
   PlannedStep step;
+  double steps = 1;                 ///< of `step`, likewise
   Simulation simulation;            ///< the simulation of `step`
   bool all_ranks = false;           ///< plans were compared by simulating all ranks, else by one that stands for all
   std::vector<Compared> compared;   ///< the reference plans, in their order
@@ -22,10 +24,11 @@ struct PlanReport {
   std::uint64_t evaluations = 0;    ///< number of simulated steps
 };
 
-/// Searches the plan with the least predicted step, over the simulator. Gradients of one size and type are decided
-/// together first, then single ones that are waited for. Gradients whose compression does not shorten the step are sent
-/// as they are. Another fusion, and other partitions, than the default ones are chosen if the step is shorter by a
-/// hundredth, or by three if training shares its processors with codecs (a contention of 1.5 and more).
+/// Searches the plan with the least predicted step, over the simulator; with `request.more_steps`, the one with the
+/// least product of a step's time and the number of steps, which is meant by "step" below. Gradients of one size and
+/// type are decided together first, then single ones that are waited for. Gradients whose compression does not shorten
+/// the step are sent as they are. Another fusion, and other partitions, than the default ones are chosen if the step is
+/// shorter by a hundredth, or by three if training shares its processors with codecs (a contention of 1.5 and more).
 /// Takes the simpler of plans that differ by less than the predictions' error, a hundredth of a step: fewer compressed
 /// gradients, fewer kinds of decisions.
 /// The result is a function of the request, and by the same simulator worse than any of reference_plans() by no more

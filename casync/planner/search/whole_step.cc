@@ -125,7 +125,7 @@ Result<bool> pays_at(const PlanRequest& request, const PlanRequest& plain, doubl
   if (!compresses_any(with->step)) return false;
   const Result<PlanReport> without = find_plan(with_bandwidth(plain, bandwidth));
   if (!without) return without.status();
-  return with->simulation.step_s < kPays * without->simulation.step_s;
+  return with->steps * with->simulation.step_s < kPays * without->simulation.step_s;
 }
 
 /// The closed form decides about the codecs of one plan, whatever the bandwidth is.
@@ -135,8 +135,7 @@ Result<bool> form_pays_at(const PlanRequest& request, const Work& plain, const W
 }
 
 Status find_bandwidths(const PlanRequest& request, const PlanRequest& plain, WholeStep& made) {
-  const auto pays = [&](double bandwidth) { return pays_at(request, plain, bandwidth); };
-  const Result<std::optional<double>> below = largest(kHalvings, pays);
+  const Result<std::optional<double>> below = compression_pays_below(request);
   if (!below) return below.status();
   made.pays_below = *below;
   // If nothing pays here, the codecs come from the plan for the slowest link.
@@ -155,6 +154,11 @@ Status find_bandwidths(const PlanRequest& request, const PlanRequest& plain, Who
 }
 
 }  // namespace
+
+Result<std::optional<double>> compression_pays_below(const PlanRequest& request) {
+  const PlanRequest plain = without_codecs(request);
+  return largest(kHalvings, [&](double bandwidth) { return pays_at(request, plain, bandwidth); });
+}
 
 Result<WholeStep> whole_step(const PlanRequest& request) {
   const PlanRequest plain = without_codecs(request);

@@ -30,4 +30,9 @@ struct WholeStep {
 /// moves with one owner for each gradient; encoding and merging count as encode. Errors as find_plan().
 Result<WholeStep> whole_step(const PlanRequest& request);
 
+/// Bytes per second of the slowest link below which the best plan within the request makes a step shorter by a
+/// hundredth than the best one that compresses nothing, to 7 %: empty and kFastestBandwidth as WholeStep::pays_below.
+/// Errors as find_plan().
+Result<std::optional<double>> compression_pays_below(const PlanRequest& request);
+
 }  // namespace casync

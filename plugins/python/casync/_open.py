@@ -3,10 +3,14 @@
 
 import ctypes
 import dataclasses
+import logging
 import os
+import tempfile
 
 from casync import _library, _patience, errors, launch
 from casync.codec import Codec
+
+_log = logging.getLogger("casync")
 
 
 @dataclasses.dataclass
@@ -33,13 +37,25 @@ def open_session(request):
     if store is None and request.rank is None and request.size is None and request.rendezvous is None:
         store = launch.find_store(request.timeout)
     calls = _StoreCalls(store)
+    for variable, folder in (("CASYNC_TRACE", request.trace), ("CASYNC_RECORD", None)):
+        _probe(variable, folder or os.environ.get(variable))
     try:
         return _patience.in_thread(lambda: _open(_options(request, store, calls)), abandoned=_drop)
-    except Exception:
-        # The store's exception is the cause of the error that C then reported.
-        if calls.error is not None:
-            raise calls.error
-        raise
+    except Exception as error:
+        # The store's exception is the cause of the error that C then reported. The frames in between say nothing.
+        raise (calls.error or error.with_traceback(None)) from None
+
+
+def _probe(variable, folder):
+    """Warns at the start when the files of a job's end cannot be written, and not only at its end."""
+    if not folder:
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        _log.warning("nothing can be written to %s (%s): %s", folder, variable, error.strerror or error)
 
 
 def _open(options):

@@ -47,7 +47,7 @@ def record(model, ranks, folder, options):
 def make_plan(casync, folder, ranks, described):
     """The plan's file, and what it predicts, in words."""
     path = folder / "plan.txtpb"
-    command = [casync, "plan", "--profile", str(folder / "profile.txtpb"), "--model", str(described), "-o", str(path)]
+    command = [casync, "plan", "--goal", "step", "--profile", str(folder / "profile.txtpb"), "--model", str(described), "-o", str(path)]
     command += ["-n", str(ranks), "--nodes", "1", "--codecs", ",".join(CODECS)]
     made = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return path, made.stdout.splitlines()[0]

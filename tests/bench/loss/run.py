@@ -32,6 +32,8 @@ def known():
 def is_wanted(row, optimizer, options):
     if optimizer not in options.optimizers or row.only not in ("", optimizer):
         return False
+    if options.rows is not None:
+        return row.name in options.rows
     return options.codecs is None or row.codec.split(":")[0] in options.codecs
 
 
@@ -63,6 +65,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path, help="build folder with bin/casync and python/casync")
     parser.add_argument("--codecs", nargs="+", help="rows of these only")
+    parser.add_argument("--rows", nargs="+", help="only rows of these names, such as none")
     parser.add_argument("--optimizers", nargs="+", default=rows.OPTIMIZERS, choices=rows.OPTIMIZERS)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=600)

@@ -49,7 +49,7 @@ def inputs(model):
 
 def comparison(command, model, folder):
     ours, theirs = folder / f"{model}.ours.txtpb", folder / f"{model}.secopa.txtpb"
-    command.call("plan", *inputs(model), "--codecs", CODEC, "--output", ours)
+    command.call("plan", *inputs(model), "--goal", "step", "--codecs", CODEC, "--output", ours)
     plain = command.run("simulate", *inputs(model), "--json")
     steps = []
     for fusion in FUSIONS:

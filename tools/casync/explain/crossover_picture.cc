@@ -14,6 +14,8 @@ constexpr double kLeft = 90, kTop = 40, kWidth = 640, kHeight = 400;
 constexpr const char* kColours[] = {"#cccccc", "#1f77b4", "#ff7f0e", "#2ca02c",
                                     "#9467bd", "#8c564b", "#e377c2", "#17becf"};
 
+constexpr double kRoundGigabits[] = {0.1, 0.25, 1, 2.5, 10, 25, 100, 400};
+
 std::string formatted(const char* format, auto... arguments) {
   char text[400];
   std::snprintf(text, sizeof text, format, arguments...);
@@ -30,8 +32,9 @@ std::string escaped(const std::string& text) {
 
 std::string name_of(const Decision& decision) {
   if (decision.codec == decision.second_hop)
-    return decision.codec.name == "none" ? "as it is" : text_of(decision.codec);
-  return text_of(decision.codec) + " there, " + text_of(decision.second_hop) + " back";
+    return decision.codec.name == "none" ? "uncompressed" : text_of(decision.codec);
+  return (decision.codec.name == "none" ? "uncompressed" : text_of(decision.codec)) + " to the owner, " +
+         (decision.second_hop.name == "none" ? "uncompressed" : text_of(decision.second_hop)) + " on the way back";
 }
 
 std::string label(double x, double y, const char* anchor, const std::string& text) {
@@ -45,7 +48,7 @@ std::size_t every(std::size_t count) { return std::max<std::size_t>(1, count / 6
 
 std::string text_of_bandwidth(double bytes_per_second) {
   const double bits = 8 * bytes_per_second;
-  return bits < 1e9 ? formatted("%.3g Mb/s", bits / 1e6) : formatted("%.3g Gb/s", bits / 1e9);
+  return bits < 0.9995e9 ? formatted("%.3g Mb/s", bits / 1e6) : formatted("%.3g Gb/s", bits / 1e9);
 }
 
 std::string text_of_size(double bytes) {
@@ -55,10 +58,10 @@ std::string text_of_size(double bytes) {
   return formatted("%.3g %s", bytes, kUnits[unit]);
 }
 
-std::string crossover_svg(const Crossover& crossover, const std::string& title) {
+std::string crossover_svg(const Crossover& crossover, double here, const std::string& title) {
   const std::size_t columns = crossover.bytes.size(), rows = crossover.bytes_per_second.size();
   const double width = kWidth / static_cast<double>(columns), height = kHeight / static_cast<double>(rows);
-  std::map<std::string, std::size_t> colour_of{{"as it is", 0}};
+  std::map<std::string, std::size_t> colour_of{{"uncompressed", 0}};
   std::string cells;
   for (std::size_t row = 0; row < rows; ++row) {
     for (std::size_t column = 0; column < columns; ++column) {
@@ -79,11 +82,26 @@ std::string crossover_svg(const Crossover& crossover, const std::string& title) 
     svg += label(kLeft + (static_cast<double>(column) + 0.5) * width, kTop + kHeight + 18, "middle",
                  text_of_size(crossover.bytes[column]));
   }
-  for (std::size_t row = 0; row < rows; row += every(rows)) {
-    svg += label(kLeft - 6, kTop + kHeight - (static_cast<double>(row) + 0.5) * height + 4, "end",
-                 text_of_bandwidth(crossover.bytes_per_second[row]));
+  const double slowest = crossover.bytes_per_second.front(), fastest = crossover.bytes_per_second.back();
+  const auto height_of = [&](double bandwidth) {  // the rows' middles are equal steps of the logarithm
+    const double part = std::log(bandwidth / slowest) / std::log(fastest / slowest);
+    return kTop + kHeight - height / 2 - part * (kHeight - height);
+  };
+  for (const double gigabits : kRoundGigabits) {
+    const double bandwidth = gigabits * 1e9 / 8;
+    if (rows < 2 || bandwidth < slowest * 0.999 || bandwidth > fastest * 1.001) continue;
+    svg += label(kLeft - 6, height_of(bandwidth) + 4, "end", text_of_bandwidth(bandwidth));
   }
   svg += label(kLeft + kWidth / 2, kTop + kHeight + 40, "middle", "size of the gradient; darker: saves more");
+  svg += formatted("<text x=\"16\" y=\"%.1f\" text-anchor=\"middle\" transform=\"rotate(-90 16 %.1f)\">",
+                   kTop + kHeight / 2, kTop + kHeight / 2) +
+         "bandwidth of the slowest link</text>\n";
+  if (rows > 1 && here >= slowest && here <= fastest) {
+    svg +=
+        formatted("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"black\" stroke-dasharray=\"6 4\"/>\n",
+                  kLeft, height_of(here), kLeft + kWidth, height_of(here)) +
+        label(kLeft + kWidth - 6, height_of(here) - 5, "end", "you are here: " + text_of_bandwidth(here));
+  }
   double y = kTop + 12;
   for (const auto& [name, colour] : colour_of) {
     svg += formatted("<rect x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", kLeft + kWidth + 16,

@@ -11,8 +11,9 @@ namespace casync::tools {
 std::string text_of_bandwidth(double bytes_per_second);
 std::string text_of_size(double bytes);
 
-/// A map of sizes (across) and bandwidths (up): the colour is what is over soonest, as it is or with which codec; the
-/// darker, the more it saves. A page of its own: no script, no font, nothing from outside.
-std::string crossover_svg(const Crossover& crossover, const std::string& title);
+/// A map of sizes (across) and bandwidths (up): the colour names the fastest way, uncompressed or with a codec; the
+/// darker, the more it saves. A dashed line marks `here`, a bandwidth. A page of its own: no script, no font, nothing
+/// from outside.
+std::string crossover_svg(const Crossover& crossover, double here, const std::string& title);
 
 }  // namespace casync::tools

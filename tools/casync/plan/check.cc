@@ -4,14 +4,15 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "casync/planner/decide.h"
-#include "casync/planner/model_file.h"
-#include "casync/planner/plan_file.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/request.h"
 #include "casync/simulator/outline.h"
 #include "casync/simulator/rounds.h"
+#include "tools/casync/input_files.h"
+#include "tools/casync/plan/codec_shares.h"
 #include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
@@ -54,10 +55,14 @@ std::string text_of(const CodecLimits& limits) {
   return text + " (" + limits.by + ")";
 }
 
+std::string counted(std::size_t count, const char* one, const char* several) {
+  return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
 }  // namespace
 
 Status check_plan(const std::string& path, const std::string& model, int ranks, int nodes, bool json) {
-  const Result<Plan> plan = read_plan_file(path);
+  const Result<Plan> plan = read_plan_input(path);
   if (!plan) return plan.status();
   const auto named = [&](const Status& status) { return Status(status.code(), path + ": " + status.message()); };
   const Status codecs = check_codecs(*plan);
@@ -70,8 +75,9 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   std::vector<std::string> odd;
   int left_open = 0;
   std::string lines;
+  CodecShares shares;
   if (!model.empty()) {
-    const Result<Training> training = read_model_file(model);
+    const Result<Training> training = read_model_input(model);
     if (!training) return training.status();
     const Topology topology = place(ranks, nodes);
     std::vector<GradientSpec> gradients;
@@ -83,6 +89,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
         lines += "  " + gradient.spec.name + "  " + open + "\n";
         report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", open}});
         ++left_open;
+        shares.add("left to the planner", gradient.spec);
         continue;
       }
       Decision decision = decide(*plan, gradient.spec, ranks);
@@ -96,6 +103,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
         return named(
             Status(costs.status().code(), "gradient `" + gradient.spec.name + "`: " + costs.status().message()));
       lines += "  " + gradient.spec.name + "  " + text_of(decision) + "\n";
+      shares.add(codecs_of(decision), gradient.spec);
       report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", text_of(decision)}});
     }
     odd = remarks(*plan, gradients, topology);
@@ -106,13 +114,16 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     }
   }
   report["remarks"] = odd;
+  if (!model.empty()) report["codecs"] = shares.json();
   if (json) {
     std::printf("%s\n", report.dump(2).c_str());
     return Status::ok();
   }
-  std::printf("%s: %zu rules, %zu entries, %s\n%s", path.c_str(), plan->rules.size(), plan->gradients.size(),
-              odd.empty() ? "nothing odd" : (std::to_string(odd.size()) + " remarks").c_str(), lines.c_str());
+  std::printf("%s: %s, %s\n%s", path.c_str(), counted(plan->rules.size(), "rule", "rules").c_str(),
+              counted(plan->gradients.size(), "entry", "entries").c_str(), lines.c_str());
   for (const std::string& remark : odd) std::printf("  note: %s\n", remark.c_str());
+  std::printf("%s%s%s\n", odd.empty() ? "OK" : counted(odd.size(), "note", "notes").c_str(), model.empty() ? "" : ": ",
+              shares.text().c_str());
   return Status::ok();
 }
 

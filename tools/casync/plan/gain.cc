@@ -2,6 +2,7 @@
 #include "tools/casync/plan/gain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "casync/planner/search/options.h"
@@ -13,6 +14,7 @@ Gain gain_of(const PlanReport& report) {
   Gain gain;
   gain.planned_s = gain.uncompressed_s = report.simulation.step_s;
   const auto& decisions = report.step.decisions;
+  gain.steps = report.steps;
   gain.compresses = std::any_of(decisions.begin(), decisions.end(), compresses);
   bool first = true;
   for (const PlanReport::Compared& other : report.compared) {
@@ -29,6 +31,30 @@ std::string text_of(const Gain& gain) {
   const std::string steps = text_of_seconds(gain.uncompressed_s) + " a step uncompressed, " +
                             text_of_seconds(gain.planned_s) + " with this plan";
   return times + steps + (gain.compresses ? " (predicted)" : ", which compresses nothing (predicted)");
+}
+
+std::string text_of_steps(const Gain& gain) {
+  if (!gain.compresses) return "";
+  if (gain.steps <= 1) return "to the same loss: as many steps as uncompressed, as far as trainings can tell";
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "to the same loss: %.2f x, with %.2f times as many steps as uncompressed by trainings",
+                gain.times() / gain.steps, gain.steps);
+  return text;
+}
+
+std::string text_of_rejected(const PlanReport& report) {
+  const PlanReport::Compared* shortest = nullptr;
+  for (const PlanReport::Compared& other : report.compared) {
+    if (shortest == nullptr || other.step_s < shortest->step_s) shortest = &other;
+  }
+  constexpr double kShorter = 0.99;  // of a step: predictions are no better than a hundredth
+  if (shortest == nullptr || shortest->step_s >= kShorter * report.simulation.step_s) return "";
+  if (shortest->steps <= report.steps) return "";
+  char steps[64] = "no training has measured it";
+  if (std::isfinite(shortest->steps))
+    std::snprintf(steps, sizeof steps, "it needs %.2f times as many steps", shortest->steps);
+  return shortest->name + " has a shorter step, " + text_of_seconds(shortest->step_s) + ", but " + steps;
 }
 
 std::string text_of_assumed(const std::vector<std::string>& codecs) {

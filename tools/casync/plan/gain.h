@@ -14,6 +14,7 @@ struct Gain {
   double uncompressed_s = 0;  ///< of the best uncompressed plan that was compared
   double planned_s = 0;
   bool compresses = false;  ///< the plan compresses a gradient
+  double steps = 1;         ///< to the same loss, as a multiple of those without compression
 
   double times() const { return uncompressed_s / planned_s; }
 };
@@ -22,6 +23,13 @@ Gain gain_of(const PlanReport& report);
 /// "1.75 x: 488 ms a step uncompressed, 279 ms with this plan (predicted)". The first line of `casync plan` and
 /// `casync explain`.
 std::string text_of(const Gain& gain);
+
+/// A sentence about the number of steps to the same loss; "" if nothing is compressed.
+std::string text_of_steps(const Gain& gain);
+
+/// A sentence about the compared plan with the shortest step, if it would win by its step and loses by its number of
+/// steps; else "".
+std::string text_of_rejected(const PlanReport& report);
 
 /// A sentence that names the codecs whose costs are assumed and not measured; "" without any.
 std::string text_of_assumed(const std::vector<std::string>& codecs);

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <utility>
 
-#include "casync/planner/model_file.h"
+#include "casync/planner/loss_table.h"
 #include "casync/planner/plan_library.h"
-#include "casync/planner/profile_file.h"
 #include "casync/planner/search/measured.h"
 #include "compll/codec/codec.h"
+#include "tools/casync/input_files.h"
 #include "tools/casync/plan/gradient_samples.h"
 #include "tools/casync/plan/losses.h"
 #include "tools/casync/plan/rules.h"
@@ -22,7 +22,7 @@ constexpr int kMostRanks = 65536;
 constexpr std::uint32_t kMostSteps = 1'000'000'000;  // as plan files have it
 
 Status take_description(const PlanInputs& inputs, PlanRequest& request) {
-  Result<Training> training = read_model_file(inputs.model);
+  Result<Training> training = read_model_input(inputs.model);
   if (!training) return training.status();
   request.training = std::move(*training);
   request.topology = place(inputs.ranks, inputs.nodes);
@@ -61,8 +61,11 @@ Result<Losses> read_losses(const PlanInputs& inputs, ReadInputs& read) {
 /// Codecs that are left out because nobody measured them, and those that are priced without having been.
 void remark_on_costs(const PlanInputs& inputs, ReadInputs& read) {
   const Profile& profile = read.request.profile;
-  std::string assumed, left_out;
+  std::string assumed, left_out, untrained;
   for (const CodecOffer& offer : read.request.codecs) {
+    const bool trained = more_steps(offer.choice, offer.choice).has_value();
+    if (inputs.goal_is_loss && !trained && offer.error > 0)
+      untrained += (untrained.empty() ? "" : ", ") + text_of(offer.choice);
     if (!is_measured(profile, offer.choice)) assumed += (assumed.empty() ? "" : ", ") + text_of(offer.choice);
   }
   for (const std::string& name : compll::codec_names()) {
@@ -73,6 +76,10 @@ void remark_on_costs(const PlanInputs& inputs, ReadInputs& read) {
     read.remarks.push_back(inputs.profile + " has no costs of " + assumed +
                            ": they are assumed to run at the memory's speed, which is the most that they could; "
                            "`casync profile --codecs` measures them");
+  }
+  if (!untrained.empty()) {
+    read.remarks.push_back("no training has measured the loss of " + untrained +
+                           ": it is planned as if it took no more steps than no compression");
   }
   if (!left_out.empty()) {
     read.remarks.push_back(inputs.profile + " has no costs of these codecs, which are left out: " + left_out +
@@ -86,17 +93,31 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
   command.add_option("--profile", inputs.profile, "What machines and links cost (casync profile, examples/profiles)");
   command.add_option("--model", inputs.model, "Gradients and when they are ready and needed (examples/models)");
   command.add_option("-n,--ranks", inputs.ranks, "How many ranks")->check(CLI::Range(1, kMostRanks));
-  command.add_option("--nodes", inputs.nodes, "How many nodes they share (default: each has its own)")
+  command.add_option("--nodes", inputs.nodes, "How many machines they share (default: each rank has its own)")
       ->check(CLI::Range(1, kMostRanks));
   CLI::Option* codecs =
       command.add_option("--codecs", inputs.codecs, "Codecs that may be used, as int8,int4:block=64")->delimiter(',');
   command
-      .add_option("--max-error", inputs.max_error,
-                  "Else all codecs whose squared error over squared values is at most this, of recorded gradients, "
-                  "else of Gaussian values and heavy tails")
+      .add_option(
+          "--max-error", inputs.max_error,
+          "Instead of the trained codecs or --codecs: allow every codec whose relative squared error is at most "
+          "this; measured on --gradients if given, else on typical values (with --goal step: 0.03)")
       ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
       ->excludes(codecs);
+  command
+      .add_option_function<std::string>(
+          "--goal", [&inputs](const std::string& goal) { inputs.goal_is_loss = goal == "loss"; },
+          "loss: the least time to the same loss, by trainings that measured what codecs cost; step: the least time of "
+          "a "
+          "step")
+      ->check(CLI::IsMember({"loss", "step"}))
+      ->default_str("loss");
+  command
+      .add_option("--most-steps", inputs.most_steps,
+                  "With --goal loss, without --codecs and --max-error: only codecs that need at most so many times the "
+                  "steps")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
   command.add_option("--gradients", inputs.gradients,
                      "Recorded gradients (CASYNC_RECORD, safetensors): what codecs lose is measured on these");
   CLI::Option* local = command
@@ -120,7 +141,7 @@ std::string digest_of_file(const std::string& text) {
 Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   ReadInputs read;
   PlanRequest& request = read.request;
-  Result<Profile> profile = read_profile_file(inputs.profile);
+  Result<Profile> profile = read_profile_input(inputs.profile);
   if (!profile) return profile.status();
   request.profile = std::move(*profile);
   const Result<std::string> text = text_of_input("profile file", inputs.profile);
@@ -130,6 +151,12 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   request.facts_of = facts_of;
   request.warm_up_steps = inputs.warm_up_steps;
   request.mode = inputs.mode;
+  if (inputs.goal_is_loss) {
+    request.more_steps = [](const CodecChoice& first, const CodecChoice& second) {
+      return more_steps(first, second).value_or(0);
+    };
+    if (inputs.by_loss()) request.most_more_steps = inputs.most_steps - 1;
+  }
   Result<Losses> losses = read_losses(inputs, read);
   if (!losses) return losses.status();
   CASYNC_RETURN_IF_ERROR(take_limits(inputs, *losses, read));

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "casync/planner/search/limits.h"
 #include "casync/planner/search/request.h"
 
 namespace casync::tools {
@@ -15,13 +17,19 @@ struct PlanInputs {
   std::string run;  ///< a folder of traces and a model: instead of model, ranks and nodes, and to correct the profile
   int ranks = 0, nodes = 0;
   std::vector<std::string> codecs;
-  double max_error = 0.03;
+  bool goal_is_loss = true;  ///< the least time to a loss, else the least time of a step
+  double most_steps = 1.2;   ///< with that goal and neither list nor budget: of steps without compression
+  std::optional<double> max_error;
   std::string rules;      ///< a plan to stay within; "": none
   std::string gradients;  ///< samples of gradients to measure codecs on; "": the run's, if it left any
   /// Codecs in addition to those within max_error: usable if within a budget, even if another one is better.
   std::vector<CodecChoice> judged;
   std::uint32_t warm_up_steps = 0;
   SyncMode mode;
+
+  /// Codecs are chosen by the losses of trainings, and not by a budget or a list.
+  bool by_loss() const { return goal_is_loss && !max_error && codecs.empty(); }
+  double budget() const { return max_error.value_or(kUnsaidError); }
 };
 
 void add_plan_inputs(CLI::App& command, PlanInputs& inputs);

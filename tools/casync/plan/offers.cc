@@ -8,8 +8,11 @@
 #include <memory>
 #include <utility>
 
+#include "casync/planner/loss_table.h"
+#include "casync/planner/search/limits.h"
 #include "casync/planner/search/measured.h"
 #include "compll/codec/codec.h"
+#include "compll/codec/rounds_codec.h"
 
 namespace casync::tools {
 namespace {
@@ -35,6 +38,53 @@ bool is_within(const CodecOffer& offer, double max_error, std::size_t gradients)
   return false;
 }
 
+/// Codecs that decide each step for itself: they keep nothing but a residual, and send their codes to be merged.
+bool stands_for_itself(const compll::CodecInfo& info) {
+  return !info.identity && !info.coded_terms && !info.has_result && info.rounds == 0;
+}
+
+/// A codec of the trainings.
+struct TrainedCodec {
+  CodecChoice choice;
+  double bits = 0, steps = 0;  ///< additional steps with the codec on both hops
+  bool in_pair = false;        ///< trained with another codec on the other hop
+};
+
+void add_trained(const CodecChoice& choice, bool in_pair, const Profile& profile, std::vector<TrainedCodec>& trained) {
+  const auto known =
+      std::find_if(trained.begin(), trained.end(), [&](const TrainedCodec& one) { return one.choice == choice; });
+  if (known != trained.end()) {
+    known->in_pair = known->in_pair || in_pair;
+    return;
+  }
+  if ((measures_codecs(profile) && !is_measured(profile, choice)) || compll::has_rounds(choice.name)) return;
+  const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
+  // Values of some parameters need a compiler, which this machine may not have.
+  if (!codec || !stands_for_itself((*codec)->info())) return;
+  trained.push_back({choice, (*codec)->info().bits_per_element, more_steps(choice, choice).value_or(0), in_pair});
+}
+
+/// Each codec of the trainings once, of those that the planner may use with this profile and this many more steps.
+std::vector<TrainedCodec> trained_codecs(const PlanRequest& request) {
+  std::vector<TrainedCodec> trained;
+  for (const CodecPair& pair : trained_pairs()) {
+    const bool in_pair = !(pair.first == pair.second);
+    // A pair that needs too many steps is shown by the codec on both hops at most.
+    if (in_pair && more_steps(pair.first, pair.second).value_or(0) > request.most_more_steps) continue;
+    for (const CodecChoice& choice : {pair.first, pair.second}) add_trained(choice, in_pair, request.profile, trained);
+  }
+  std::vector<TrainedCodec> useful;
+  std::copy_if(trained.begin(), trained.end(), std::back_inserter(useful), [&](const TrainedCodec& one) {
+    if (one.in_pair) return true;
+    if (one.steps > request.most_more_steps) return false;
+    return request.profile.codecs.contains(one.choice.name) ||
+           std::none_of(trained.begin(), trained.end(), [&](const TrainedCodec& other) {
+             return is_better({other.bits, other.steps}, {one.bits, one.steps});
+           });
+  });
+  return useful;
+}
+
 }  // namespace
 
 Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanRequest& request, Losses& losses) {
@@ -47,7 +97,7 @@ Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanReques
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(name);
     if (!codec) return codec.status();
     const compll::CodecInfo& info = (*codec)->info();
-    if (info.identity || info.coded_terms || info.has_result || info.rounds > 0) continue;
+    if (!stands_for_itself(info)) continue;
     Result<CodecOffer> offer = losses.of({name, {}});
     if (!offer) return offer.status();
     costs[name] = all_losses(*offer);
@@ -65,6 +115,22 @@ Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanReques
   std::copy_if(offers.begin(), offers.end(), std::back_inserter(useful),
                [&](const CodecOffer& offer) { return !is_useless(offer); });
   return useful;
+}
+
+Result<std::vector<CodecOffer>> offers_by_loss(double max_error, const PlanRequest& request, Losses& losses) {
+  std::vector<CodecOffer> offers;
+  for (const TrainedCodec& trained : trained_codecs(request)) {
+    CASYNC_RETURN_IF_ERROR(add_offer(trained.choice, offers, losses));
+  }
+  const Result<std::vector<CodecOffer>> within =
+      max_error > 0 ? offers_within(max_error, request, losses) : std::vector<CodecOffer>{};
+  if (!within) return within.status();
+  for (const CodecOffer& offer : *within) CASYNC_RETURN_IF_ERROR(add_offer(offer.choice, offers, losses));
+  for (CodecOffer& offer : offers) {
+    const bool trained = more_steps(offer.choice, offer.choice).has_value();
+    offer.most_error = trained ? std::max(kUnsaidError, 2 * offer.error) : kUnsaidError;
+  }
+  return offers;
 }
 
 Status add_offer(const CodecChoice& choice, std::vector<CodecOffer>& offers, Losses& losses) {

@@ -14,6 +14,13 @@ namespace casync::tools {
 /// profile has the costs of any codec: only codecs whose costs it has.
 Result<std::vector<CodecOffer>> offers_within(double max_error, const PlanRequest& request, Losses& losses);
 
+/// The codecs that trainings have measured (casync/planner/loss_table.h), and those of offers_within(max_error) unless
+/// that is 0. If the
+/// profile has the costs of any codec: only codecs whose costs it has. Of the others none that another one beats in
+/// steps and in bits. Each may be used for a gradient of which it loses no more than kUnsaidError, or than twice its
+/// loss of typical values: more would be another gradient than those of the trainings. Errors as make_codec.
+Result<std::vector<CodecOffer>> offers_by_loss(double max_error, const PlanRequest& request, Losses& losses);
+
 /// The codecs of these names, as command lines have them. Errors as parse_codec_choice, make_codec.
 Result<std::vector<CodecOffer>> offers_of(const std::vector<std::string>& names, Losses& losses);
 

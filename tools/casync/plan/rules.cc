@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "casync/planner/decide.h"
+#include "casync/planner/loss_table.h"
 #include "casync/planner/plan_file.h"
 #include "casync/planner/search/limits.h"
 #include "tools/casync/plan/offers.h"
@@ -31,7 +32,7 @@ Status check_fixed(const CodecLimits& limits, std::size_t at, Losses& losses) {
 
 /// The largest max_error of the gradients that may have any codec within it.
 double largest_budget(const PlanInputs& inputs, const std::vector<CodecLimits>& limits) {
-  double largest = inputs.max_error;
+  double largest = inputs.by_loss() ? 0 : inputs.budget();
   for (const CodecLimits& one : limits) {
     if (one.is_open && one.allowed.empty()) largest = std::max(largest, one.max_error.value_or(0));
   }
@@ -43,11 +44,18 @@ Result<Offers> offers_for(const PlanInputs& inputs, const PlanRequest& request, 
                           Losses& losses) {
   const double budget = largest_budget(inputs, limits);
   const bool named = !inputs.codecs.empty(), limited = !inputs.rules.empty() || losses.recorded();
-  Result<std::vector<CodecOffer>> for_all =
-      named ? offers_of(inputs.codecs, losses) : offers_within(budget, request, losses);
+  Result<std::vector<CodecOffer>> for_all = named              ? offers_of(inputs.codecs, losses)
+                                            : inputs.by_loss() ? offers_by_loss(budget, request, losses)
+                                                               : offers_within(budget, request, losses);
   if (!for_all) return for_all.status();
-  Offers offers{std::move(*for_all), 0, inputs.max_error};
-  if (named) offers.max_error = kAnyError;
+  if (!named && inputs.goal_is_loss) {
+    // A codec of unknown loss would win over trained ones for no other reason.
+    std::erase_if(*for_all, [](const CodecOffer& offer) {
+      return offer.error > 0 && !more_steps(offer.choice, offer.choice).has_value();
+    });
+  }
+  Offers offers{std::move(*for_all), 0, inputs.budget()};
+  if (named || inputs.by_loss()) offers.max_error = kAnyError;
   for (const CodecChoice& choice : inputs.judged) {
     if (!named && limited) CASYNC_RETURN_IF_ERROR(add_offer(choice, offers.codecs, losses));
   }
@@ -109,12 +117,12 @@ Status take_options(const PlanInputs& inputs, Losses& losses, PlanRequest& reque
   Result<Offers> offers = offers_for(inputs, request, {}, losses);
   if (!offers) return offers.status();
   const bool vectors = has_small_vectors(request.training);
-  if (vectors || (losses.recorded() && inputs.codecs.empty())) {
+  if (vectors || inputs.by_loss() || (losses.recorded() && inputs.codecs.empty())) {
     request.limits = limits_of({}, request.training, request.topology.ranks, *offers);
     leave_small_vectors({}, request);
   }
   request.codecs = std::move(offers->codecs);
-  if (inputs.codecs.empty()) request.max_error = inputs.max_error;
+  if (inputs.codecs.empty() && !inputs.by_loss()) request.max_error = inputs.budget();
   return Status::ok();
 }
 

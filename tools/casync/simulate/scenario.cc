@@ -2,10 +2,8 @@
 #include "tools/casync/simulate/scenario.h"
 
 #include "casync/planner/decide.h"
-#include "casync/planner/model_file.h"
-#include "casync/planner/plan_file.h"
-#include "casync/planner/profile_file.h"
 #include "casync/planner/search/request.h"
+#include "tools/casync/input_files.h"
 #include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
@@ -27,11 +25,11 @@ Scenario scenario_of(Profile profile, Training training, const Plan& plan, Topol
 
 Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
                                const std::function<void(const std::string&)>& remark) {
-  Result<Profile> profile = read_profile_file(files.profile);
+  Result<Profile> profile = read_profile_input(files.profile);
   if (!profile) return profile.status();
-  Result<Training> training = read_model_file(files.model);
+  Result<Training> training = read_model_input(files.model);
   if (!training) return training.status();
-  const Result<Plan> plan = files.plan.empty() ? Result<Plan>(Plan{}) : read_plan_file(files.plan);
+  const Result<Plan> plan = files.plan.empty() ? Result<Plan>(Plan{}) : read_plan_input(files.plan);
   if (!plan) return plan.status();
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : training->gradients) gradients.push_back(gradient.spec);

@@ -4,7 +4,12 @@
 import torch
 import torch.distributed as dist
 
+from casync import errors
+
 
 def comm_hook(state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """Averages the bucket's gradients over the ranks; `state` is a casync.torch.State."""
-    return state.reduce(bucket)
+    try:
+        return state.reduce(bucket)
+    except errors.Error as error:
+        raise error.with_traceback(None) from None  # the traceback ends at the program's line

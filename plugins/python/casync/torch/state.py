@@ -5,6 +5,7 @@ import logging
 import time
 
 import torch
+from torch.autograd.profiler import record_function
 
 from casync import errors, launch
 from casync.synchronizer import Synchronizer, check_choice
@@ -53,6 +54,8 @@ class State:
         self._local = None  # the LocalSgd, once a step exchanges no gradients
         self._followed = self._hooked = self._in_backward = False
         self._begin = None
+        self._warned = False  # of a gradient that was not finite
+        self._writer, self._every, self._steps = None, 1, 0
         self._seconds = {"synchronizing_s": 0.0, "waiting_s": 0.0}
         self.last_step = None  # casync.StepResult of the last backward pass
 
@@ -70,7 +73,8 @@ class State:
         if self._synchronizer.session.exchanged != "gradients":
             return self._stay(buffer, bucket.is_last())
         future = torch.futures.Future(devices=[buffer.device]) if buffer.is_cuda else torch.futures.Future()
-        flight = Flight(self._submit(buffer, parameters), buffer, bucket.is_last(), future)
+        with record_function("casync.submit"):
+            flight = Flight(self._submit(buffer, parameters), buffer, bucket.is_last(), future)
         if not self._flights:
             self._begin = time.monotonic()
             self._in_backward = self._wait_after_backward()
@@ -113,6 +117,14 @@ class State:
         """The session's counters, with synchronizing_s (first gradient submitted to last averaged, summed over steps)
         and waiting_s (the part of it for which backward() waited at its end)."""
         return {**(self._synchronizer.stats() if self._synchronizer else {}), **self._seconds}
+
+    def log_to(self, writer, every=10):
+        """Writes scalars on rank 0 after each `every`-th step, to an object with add_scalar(tag, value, step), such as
+        torch.utils.tensorboard.SummaryWriter: casync/exposed_ms and casync/synchronizing_ms of a step, casync/sent_mb of
+        rank 0, each the mean since the last scalars, and casync/finite."""
+        if every < 1:
+            raise errors.InvalidArgument(f"every is {every}, expected 1 or more steps")
+        self._writer, self._every, self._logged = writer, every, None
 
     def state_dict(self):
         """The state of error feedback on this rank: tensors, ints and strings. Each rank saves its own."""
@@ -271,10 +283,34 @@ class State:
         begin = time.monotonic()
         flights, self._flights = self._flights, []
         self._note_overlap(flights)
-        for flight in flights:
-            flight.wait()
+        with record_function("casync.wait"):
+            for flight in flights:
+                flight.wait()
         end = flights[-1].end
         if flights[-1].step is not None:
             self.last_step = flights[-1].step
         self._seconds["waiting_s"] += max(0.0, end - begin)
         self._seconds["synchronizing_s"] += end - self._begin
+        self._tell()
+
+    def _tell(self):
+        """Logs the first gradient that is not finite, and the scalars of log_to()."""
+        if self._synchronizer.rank != 0:
+            return
+        self._steps += 1
+        if self.last_step is not None and not self.last_step.finite and not self._warned:
+            self._warned = True
+            _log.warning(
+                "gradient %s was not finite on some rank: skip this update on all ranks, as in `if state.last_step: "
+                "optimizer.step()` (said once; state.last_step tells of each step)",
+                self.last_step.first_non_finite,
+            )
+        if self._writer is None or self._steps % self._every != 0:
+            return
+        stats = self.stats()
+        values = (self._steps, stats["waiting_s"], stats["synchronizing_s"], stats["wire_bytes_sent"])
+        steps, *since = (now - then for now, then in zip(values, self._logged or (0, 0, 0, 0)))
+        self._logged = values
+        for tag, value in zip(("exposed_ms", "synchronizing_ms", "sent_mb"), since):
+            self._writer.add_scalar(f"casync/{tag}", value / steps * (1e-6 if tag == "sent_mb" else 1e3), self._steps)
+        self._writer.add_scalar("casync/finite", float(bool(self.last_step)), self._steps)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""casync plan --goal loss: steps to the same loss, by the trainings of tests/bench/loss."""
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+from command import casync, claim, ends_with, run_all, temporary_folder
+from planner_files import Files
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+LOSSES = os.path.join(ROOT, "tests/bench/loss")
+
+
+def trainings():
+    with open(os.path.join(LOSSES, "results.jsonl")) as file:
+        return [json.loads(line) for line in file]
+
+
+def increases(row, optimizer):
+    """Percent over `none` of the same seed, after 600 steps."""
+    by_seed = {(one["row"], one["seed"]): one["loss"] for one in trainings()
+               if one["optimizer"] == optimizer and one["steps"] == 600}
+    seeds = sorted(seed for name, seed in by_seed if name == row and ("none", seed) in by_seed)
+    return [100 * (by_seed[row, seed] / by_seed["none", seed] - 1) for seed in seeds]
+
+
+def exponent(optimizer):
+    """By sums of squares: how steeply log(loss) falls with log(steps) without compression."""
+    points = [(math.log(one["steps"]), math.log(one["loss"])) for one in trainings()
+              if one["row"] == "none" and one["optimizer"] == optimizer]
+    x, y = statistics.mean(p[0] for p in points), statistics.mean(p[1] for p in points)
+    squares = sum((p[0] - x) ** 2 for p in points)
+    return -sum((p[0] - x) * (p[1] - y) for p in points) / squares
+
+
+def expected_steps(row):
+    """As docs/planner.md says it: increases of two standard errors count, and the optimizer with more steps."""
+    most = 1
+    for optimizer in ("adamw", "sgd"):
+        values = increases(row, optimizer)
+        if statistics.mean(values) >= 2 * statistics.stdev(values) / math.sqrt(len(values)):
+            most = max(most, (1 + statistics.mean(values) / 100) ** (1 / exponent(optimizer)))
+    return most
+
+
+def test_the_table_is_that_of_the_trainings():
+    made = subprocess.run([sys.executable, os.path.join(LOSSES, "export.py")], capture_output=True, text=True)
+    claim(made.returncode == 0, "export.py", made.stderr)
+    with open(os.path.join(ROOT, "casync/planner/loss_rows.inc")) as file:
+        claim(file.read() == made.stdout, "loss_rows.inc is what export.py writes: run it again", made.stdout)
+
+
+def test_steps_to_the_same_loss_follow_from_the_trainings():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        for codec in ("int8", "int4", "int2", "onebit", "terngrad"):
+            made = casync("plan", *files.inputs, "-n", 4, "--codecs", codec, "--json")
+            ends_with(0, made, f"plan --codecs {codec}")
+            compared = {one["name"]: one["steps"] for one in json.loads(made.stdout)["compared"]}
+            # The bias of 100 elements stays uncompressed.
+            expected = 1 + (expected_steps(codec) - 1) * 1100000 / 1100100
+            claim(abs(compared[codec + ", ps"] - expected) < 0.02 * expected, codec, compared, expected)
+            claim(compared["plain, ps"] == 1, "nothing compressed: as many steps", compared)
+
+
+def test_four_bits_are_preferred_where_one_bit_needs_more_steps_than_it_saves():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        goals = {}
+        for goal in ("loss", "step"):
+            made = casync("plan", *files.inputs, "-n", 4, "--codecs", "onebit,int4", "--goal", goal, "--json")
+            ends_with(0, made, f"plan --goal {goal}")
+            goals[goal] = json.loads(made.stdout)
+        decisions = {goal: " ".join(one["decision"] for one in found["gradients"]) for goal, found in goals.items()}
+        claim("onebit" not in decisions["loss"] and "int4" in decisions["loss"], "few steps", decisions)
+        claim("onebit" in decisions["step"], "the least time of a step", decisions)
+        claim(goals["step"]["step_ms"] < goals["loss"]["step_ms"], "which is shorter", goals)
+        claim("needs" in goals["loss"]["plan"] and "times as many steps" in goals["loss"]["plan"], "and it is said",
+              goals["loss"]["plan"])
+        claim("times as many steps" not in goals["step"]["plan"], "of no interest there", goals["step"]["plan"])
+        default = casync("plan", *files.inputs, "-n", 4, "--codecs", "onebit,int4", "--json")
+        claim(json.loads(default.stdout) == goals["loss"], "loss is the default", default.stdout)
+
+
+def test_codecs_that_need_many_more_steps_are_left_out_unless_asked_for():
+    with temporary_folder() as folder:
+        files = Files(folder, "1e6")  # so slow that bytes are all that counts
+        made = json.loads(casync("plan", *files.inputs, "-n", 4, "--json").stdout)
+        claim(1 <= made["steps"] <= 1.2, "at most 1.2 times the steps", made["steps"])
+        claim(all(other["steps"] <= 1.2 for other in made["compared"]), "of what it is compared with, too", made["compared"])
+        more = json.loads(casync("plan", *files.inputs, "-n", 4, "--most-steps", 5, "--json").stdout)
+        claim(more["steps"] > 1.2 and more["steps"] * more["step_ms"] < made["steps"] * made["step_ms"], "they win here",
+              more["steps"], made["steps"])
+        ends_with(2, casync("plan", *files.inputs, "-n", 4, "--goal", "both"), "an unknown goal")
+
+
+def test_explain_agrees_with_plan_and_says_where_compression_pays():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        first = casync("plan", *files.inputs, "-n", 4).stdout.splitlines()[0][2:]
+        text = casync("explain", *files.inputs, "-n", 4).stdout
+        claim(text.splitlines()[1] == first, "to the digit", text, first)
+        claim("the program waits for gradients: " in text, "why", text)
+        limit = re.search("the slowest link has (\\S+) Mb/s; compression stops paying above (\\S+) Gb/s", text)
+        claim(limit and float(limit[1]) == 800, "here, and from where on not", text)
+        step = json.loads(casync("explain", *files.inputs, "-n", 4, "--json").stdout)["step"]
+        below = step["pays_below_bytes_per_second"]
+        for factor, compresses in ((0.8, True), (1.25, False)):
+            other = Files(folder, str(below * factor))
+            made = json.loads(casync("plan", *other.inputs, "-n", 4, "--json").stdout)
+            claim((made["gain"] / made["steps"] > 1.01) == compresses, "as plan says there", factor, made["gain"])
+
+
+run_all(globals())

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "casync/model/plan.h"
+#include "casync/simulator/profile.h"
+#include "casync/simulator/training.h"
+
+namespace casync::tools {
+
+// As read_profile_file, read_model_file and read_plan_file. A file of another kind gets one sentence that names its
+// kind and the option for it, instead of a line for each unknown field.
+Result<Profile> read_profile_input(const std::string& path);
+Result<Training> read_model_input(const std::string& path);
+Result<Plan> read_plan_input(const std::string& path);
+
+}  // namespace casync::tools
