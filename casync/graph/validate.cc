@@ -212,8 +212,14 @@ class Inspection {
   std::optional<Slice> changed_by(std::size_t t) const {
     if (const auto* decode = std::get_if<Decode>(&task(t))) return decode->to;
     const auto* merge = std::get_if<Merge>(&task(t));
-    if (merge && buffer(merge->to).hop == Hop::kSum) return merge->local;
+    if (merge && (buffer(merge->to).hop == Hop::kSum || buffer(merge->to).hop == Hop::kRaw)) return merge->local;
     return std::nullopt;
+  }
+
+  // Returns true if task `reader` sends the buffer that task `t` writes: it reads the elements as they are then.
+  bool sends_what(std::size_t t, std::size_t reader) const {
+    const auto* send = std::get_if<Send>(&task(reader));
+    return send && written_buffer(task(t)) == std::optional(send->from);
   }
 
   // Every reader of elements must have been waited for before they change, by this rank's own edges and not because
@@ -231,6 +237,7 @@ class Inspection {
       for (const auto& [slice, reader] : readers) {
         if (slice.first >= changed->first + changed->count) break;
         if (reader == t || !overlap(slice, *changed) || waited_for.contains(reader)) continue;
+        if (sends_what(t, reader)) continue;
         return wrong(t, "does not wait for task " + to_string(reader) + " to read these elements");
       }
     }

@@ -11,7 +11,15 @@
 
 namespace casync {
 
-enum class StrategyKind : std::uint8_t { kPs, kRing, kAllGather, kTree, kHierarchical };
+enum class StrategyKind : std::uint8_t {
+  kPs,
+  kRing,
+  kAllGather,
+  kTree,
+  kHierarchical,
+  kDoubleTree,
+  kHierarchicalAllGather
+};
 
 /// A codec's parameter that begins with another value: in the warm-up steps it goes from here to its own.
 struct WarmUpFrom {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "casync/patterns/binary_tree.h"
 #include "casync/patterns/tree.h"
 #include "casync/simulator/outlines/outlines.h"
 #include "casync/strategies/strategy.h"
@@ -17,7 +18,25 @@ void add_stages(OutlineWriter& out, StrategyKind strategy, bool coded_terms) {
     case StrategyKind::kAllGather: return all_gather_outline(out, coded_terms);
     case StrategyKind::kTree: return tree_outline(out, coded_terms);
     case StrategyKind::kHierarchical: return hierarchical_outline(out, coded_terms);
+    case StrategyKind::kDoubleTree: return double_tree_outline(out, coded_terms);
+    case StrategyKind::kHierarchicalAllGather: return hierarchical_all_gather_outline(out, coded_terms);
   }
+}
+
+/// Mean number of messages each way between nodes, over the roots.
+double double_tree_crossing(int ranks, int nodes) {
+  const int each = ranks / nodes;
+  int crossing = 0;
+  for (Rank root = 0; nodes > 1 && root < each; ++root) {
+    for (int place = 1; place < ranks; ++place) {
+      const binary_tree::Node child = binary_tree::with_place(place, ranks);
+      const binary_tree::Node parent = binary_tree::with_place(child.parent, ranks);
+      const Rank from = binary_tree::rank_of(child.number(), root, ranks);
+      const Rank to = binary_tree::rank_of(parent.number(), root, ranks);
+      if (from / each != to / each) ++crossing;
+    }
+  }
+  return static_cast<double>(crossing) / each;
 }
 
 }  // namespace
@@ -88,6 +107,7 @@ AlikeRanks alike_ranks(const Topology& topology) {
                                      in[static_cast<std::size_t>(parent % each)] += 1});
     }
   }
+  made.double_tree_crossing = double_tree_crossing(made.ranks, made.nodes);
   return made;
 }
 

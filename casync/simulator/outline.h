@@ -67,7 +67,8 @@ bool alike(const Topology& topology);
 struct AlikeRanks {
   int ranks = 1;
   int nodes = 1;
-  double tree_crossing = 0;  ///< of a tree's N - 1 messages each way, those to another node at the busiest rank
+  double tree_crossing = 0;         ///< of a tree's N - 1 messages each way, those to another node at the busiest rank
+  double double_tree_crossing = 0;  ///< the same of a double tree, on average: its ranks are about as busy
 };
 AlikeRanks alike_ranks(const Topology& topology);
 

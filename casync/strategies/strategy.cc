@@ -9,9 +9,12 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "casync/patterns/binary_tree.h"
 #include "casync/patterns/tree.h"
 #include "casync/strategies/all_gather.h"
+#include "casync/strategies/double_tree.h"
 #include "casync/strategies/hierarchical.h"
+#include "casync/strategies/hierarchical_all_gather.h"
 #include "casync/strategies/ps.h"
 #include "casync/strategies/ring.h"
 #include "casync/strategies/tree.h"
@@ -56,6 +59,17 @@ constexpr Strategy kStrategies[] = {
      .relays = true,
      .levels = true,
      .references = References::kCoded},
+    {.kind = StrategyKind::kDoubleTree,
+     .name = "double_tree",
+     .graph = &double_tree_graph,
+     .relays = true,
+     .encodings = &binary_tree::mean_depth},
+    {.kind = StrategyKind::kHierarchicalAllGather,
+     .name = "hierarchical_all_gather",
+     .graph = &hierarchical_all_gather_graph,
+     .second_hop = false,
+     .relays = true,
+     .levels = true},
 };
 
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }

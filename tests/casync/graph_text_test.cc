@@ -4,7 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include "casync/strategies/all_gather.h"
+#include "casync/strategies/double_tree.h"
 #include "casync/strategies/hierarchical.h"
+#include "casync/strategies/hierarchical_all_gather.h"
 #include "casync/strategies/ps.h"
 #include "casync/strategies/ring.h"
 #include "casync/strategies/tree.h"
@@ -55,6 +57,18 @@ TEST_CASE("golden: all_gather of one rank encodes, sums and decodes alone") {
 
 TEST_CASE("golden: all_gather of three ranks and two partitions") {
   check("all_gather_3_ranks.txt", texts(all_ranks(&all_gather_graph, {.elements = 4096, .partitions = 2, .ranks = 3})));
+}
+
+TEST_CASE("golden: double_tree of five ranks and two partitions") {
+  check("double_tree_5_ranks.txt", texts(all_ranks(&double_tree_graph, {.elements = 10, .partitions = 2, .ranks = 5})));
+}
+
+TEST_CASE("golden: hierarchical_all_gather of five ranks on two nodes, and of votes there") {
+  const std::vector<int> node_of{0, 0, 0, 1, 1};
+  check("hierarchical_all_gather_5_ranks.txt",
+        texts(all_ranks(&hierarchical_all_gather_graph, {.elements = 10, .ranks = 5, .node_of = node_of})));
+  const Exchange votes{.elements = 10, .ranks = 5, .coded_terms = true, .votes = true, .node_of = node_of};
+  check("hierarchical_all_gather_votes.txt", texts(all_ranks(&hierarchical_all_gather_graph, votes)));
 }
 
 TEST_CASE("golden: tree of one rank merges, encodes and decodes alone") {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
 
+#include "casync/patterns/binary_tree.h"
 #include "casync/patterns/delegates.h"
 #include "casync/patterns/partition.h"
 #include "casync/patterns/ring.h"
@@ -160,6 +162,58 @@ TEST_CASE("tree: places and ranks undo each other, and the root has place 0") {
       CAPTURE(ranks, root);
       REQUIRE(tree::place(root, root, ranks) == 0);
       for (Rank rank = 0; rank < ranks; ++rank) REQUIRE(tree::at(tree::place(rank, root, ranks), root, ranks) == rank);
+    }
+  }
+}
+
+TEST_CASE(
+    "binary tree: parents have two children at most, subtrees are runs of places, and no place is deeper than log2") {
+  for (int ranks = 1; ranks <= 130; ++ranks) {
+    std::vector<int> size(static_cast<std::size_t>(ranks), 1), children(size.size()), numbers;
+    int depths = 0, deepest = 0;
+    for (int place = ranks - 1; place >= 0; --place) {  // children come after their parents
+      const binary_tree::Node node = binary_tree::with_place(place, ranks);
+      CAPTURE(ranks, place);
+      REQUIRE(node.place == place);
+      REQUIRE(binary_tree::with_number(node.number(), ranks).place == place);
+      REQUIRE(node.size == size[static_cast<std::size_t>(place)]);
+      REQUIRE(node.children() == children[static_cast<std::size_t>(place)]);
+      REQUIRE(node.children() <= 2);
+      REQUIRE((node.children() > 0) == (node.number() % 2 == 1));
+      numbers.push_back(node.number());
+      depths += node.depth;
+      deepest = std::max(deepest, node.depth);
+      if (place == 0) break;
+      REQUIRE(node.parent < place);
+      REQUIRE(node.depth == binary_tree::with_place(node.parent, ranks).depth + 1);
+      REQUIRE(place + node.size <= node.parent + binary_tree::with_place(node.parent, ranks).size);
+      size[static_cast<std::size_t>(node.parent)] += node.size;
+      ++children[static_cast<std::size_t>(node.parent)];
+    }
+    std::sort(numbers.begin(), numbers.end());
+    for (int number = 0; number < ranks; ++number) REQUIRE(numbers[static_cast<std::size_t>(number)] == number);
+    CHECK(deepest == binary_tree::height(ranks));
+    CHECK((1 << deepest) <= ranks);
+    CHECK(binary_tree::mean_depth(ranks) == Approx(static_cast<double>(depths) / ranks));
+  }
+}
+
+TEST_CASE(
+    "binary tree: no rank has children in two trees whose roots are neighbours, and every rank is a leaf of one") {
+  for (int ranks = 2; ranks <= 65; ++ranks) {
+    for (const Rank root : {0, 1, ranks / 2, ranks - 1}) {
+      const Rank other = (root + 1) % ranks;
+      for (Rank rank = 0; rank < ranks; ++rank) {
+        CAPTURE(ranks, root, rank);
+        int with_children = 0;
+        for (const Rank at : {root, other}) {
+          const int number = binary_tree::number_of(rank, at, ranks);
+          REQUIRE(binary_tree::rank_of(number, at, ranks) == rank);
+          with_children += binary_tree::with_number(number, ranks).children() > 0 ? 1 : 0;
+        }
+        REQUIRE(with_children <= 1);
+      }
+      REQUIRE(binary_tree::with_number(binary_tree::number_of(root, root, ranks), ranks).place == 0);
     }
   }
 }

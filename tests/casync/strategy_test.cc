@@ -2,7 +2,9 @@
 #include "casync/strategies/strategy.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "casync/graph/graph_text.h"
 #include "casync/model/topology.h"
@@ -102,6 +104,16 @@ TEST_CASE("encodings_on_the_way: a ring's code is encoded again at each hop, a t
   CHECK(encodings_on_the_way(StrategyKind::kRing, 16, exact) == 1);
   CHECK(encodings_on_the_way(StrategyKind::kTree, 16, lossy) == Approx(2));  // each place as often as its depth
   CHECK(encodings_on_the_way(StrategyKind::kTree, 1, lossy) == 1);
+}
+
+TEST_CASE("encodings_on_the_way: in a double tree a code is encoded again at each level of a binary tree") {
+  const CodecTraits lossy, exact{.exact_merge = true}, coded{.coded_terms = true};
+  // The root, 2, 4 and 8 ranks on its levels, and one more below: 2 + 8 + 24 + 4 encodings of 16 contributions.
+  CHECK(encodings_on_the_way(StrategyKind::kDoubleTree, 16, lossy) == Approx(38.0 / 16));
+  CHECK(encodings_on_the_way(StrategyKind::kDoubleTree, 3, lossy) == 1);
+  CHECK(encodings_on_the_way(StrategyKind::kDoubleTree, 16, exact) == 1);
+  CHECK(encodings_on_the_way(StrategyKind::kDoubleTree, 16, coded) == 1);
+  CHECK(encodings_on_the_way(StrategyKind::kHierarchicalAllGather, 16, lossy) == 1);
 }
 
 TEST_CASE("make_graph: nodes of another number of ranks") {
@@ -223,6 +235,76 @@ TEST_CASE("hierarchical: what leaves a node is the code of its sum, once, and th
     CHECK(raw == kElements * (kSize - 1) / kSize);
     CHECK(first == kElements * (kNodes - 1) / kRanks);
     CHECK(second == kElements * (kNodes - 1) / kRanks);
+  }
+}
+
+// Elements that `self` sends up to owners, and down from them.
+std::pair<Elements, Elements> sent_up_and_down(const TaskGraph& graph) {
+  Elements up = 0, down = 0;
+  for (const Primitive& task : graph.tasks()) {
+    const auto* send = std::get_if<Send>(&task);
+    if (!send) continue;
+    const Buffer& buffer = graph.buffers()[TaskGraph::index(send->from)];
+    (buffer.hop == Hop::kSecond ? down : up) += buffer.slice.count;
+  }
+  return {up, down};
+}
+
+TEST_CASE("double_tree: with two partitions no rank sends more than the gradient up and down, nor to more than four") {
+  for (int ranks = 2; ranks <= 33; ++ranks) {
+    constexpr Elements kElements = Elements{2} * 64 * 1024;
+    Elements all_up = 0, all_down = 0;
+    for (Rank self = 0; self < ranks; ++self) {
+      const auto graph = make_graph({.strategy = StrategyKind::kDoubleTree, .partitions = 2}, kElements,
+                                    Topology::flat(ranks), self, 5, traits_of);
+      CAPTURE(ranks, self);
+      const auto [up, down] = sent_up_and_down(*graph);
+      REQUIRE(up <= kElements);
+      REQUIRE(down <= kElements);
+      all_up += up;
+      all_down += down;
+      std::set<Rank> peers;
+      std::map<std::uint32_t, int> waited_for;  // messages up, by partition
+      for (const Primitive& task : graph->tasks()) {
+        if (const auto* send = std::get_if<Send>(&task)) peers.insert(send->to);
+        const auto* recv = std::get_if<Recv>(&task);
+        if (recv && graph->buffers()[TaskGraph::index(recv->to)].hop == Hop::kFirst) ++waited_for[recv->id.partition];
+      }
+      REQUIRE(peers.size() <= 4);
+      REQUIRE(waited_for.size() <= 1);  // it has children in one of the two trees at most
+      for (const auto& [partition, messages] : waited_for) REQUIRE(messages <= 2);
+    }
+    CHECK(all_up == static_cast<Elements>(ranks - 1) * kElements);
+    CHECK(all_down == all_up);
+  }
+}
+
+TEST_CASE("hierarchical_all_gather: codes of nodes' sums go to all nodes, and elements as they are stay inside") {
+  const Topology topology{9, {0, 0, 0, 0, 1, 1, 2, 2, 2}};  // 4, 2 and 3 ranks
+  constexpr Elements kElements = Elements{12} * 64 * 1024;
+  const Decision decision{.strategy = StrategyKind::kHierarchicalAllGather, .partitions = 12};  // of every node alike
+  for (Rank self = 0; self < topology.ranks; ++self) {
+    const auto graph = make_graph(decision, kElements, topology, self, 0, traits_of);
+    REQUIRE(graph.is_ok());
+    Elements inside = 0, between = 0, merged = 0;
+    for (const Primitive& task : graph->tasks()) {
+      if (const auto* merge = std::get_if<Merge>(&task); merge && merge->last) {
+        CHECK(merge->contributions.size() == 3);  // the nodes, in their order
+        merged += merge->local.count;
+      }
+      const auto* send = std::get_if<Send>(&task);
+      if (!send) continue;
+      const Buffer& buffer = graph->buffers()[TaskGraph::index(send->from)];
+      const bool is_inside =
+          topology.node_of[static_cast<std::size_t>(send->to)] == topology.node_of[static_cast<std::size_t>(self)];
+      CAPTURE(self, send->to);
+      REQUIRE(buffer.hop == (is_inside ? Hop::kRaw : Hop::kFirst));
+      (is_inside ? inside : between) += buffer.slice.count;
+    }
+    const Elements size = self < 4 ? 4 : self < 6 ? 2 : 3;
+    CHECK(merged == kElements / size);
+    CHECK(between == 2 * kElements / size);
+    CHECK(inside == 2 * (size - 1) * kElements / size);  // its elements to the other delegates, results to the others
   }
 }
 

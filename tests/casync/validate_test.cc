@@ -216,6 +216,21 @@ TEST_CASE("validate: a sum, which takes the gradient's memory, waits for whoever
   check(error, waits, "task 2 (merge b0 into b1, the last): does not wait for task 1 to read these elements");
 }
 
+TEST_CASE("validate: a result in the gradient's own type takes its memory, and may be sent from there") {
+  const bool waits = GENERATE(false, true);
+  TaskGraph::Builder builder;
+  const BufferId mine = builder.buffer({kAll}), result = builder.buffer({kAll, Hop::kRaw});
+  builder.add(Encode{kAll, mine});
+  const TaskId sent = builder.add(Send{1, mine, {0, 0}});
+  const TaskId merged = builder.add(Merge{{mine}, kAll, result, true});
+  const TaskId passed_on = builder.add(Send{1, result, {0, 1}});
+  const TaskId decoded = builder.add(Decode{result, kAll});
+  builder.after(passed_on, decoded);
+  builder.after(sent, waits ? merged : decoded);
+  const std::string error = std::move(builder).build().validate(kAll.count, 2, 0).message();
+  check(error, waits, "task 2 (merge b0 into b1, the last): does not wait for task 1 to read these elements");
+}
+
 TEST_CASE("validate: elements decoded while a send of raw elements may still read them in place") {
   TaskGraph::Builder builder;
   const BufferId mine = builder.buffer({kAll, Hop::kRaw}), result = builder.buffer({kAll, Hop::kSecond});

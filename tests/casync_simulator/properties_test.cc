@@ -23,7 +23,11 @@ std::vector<Decision> decisions() {
           {{"vote", {}}, {"vote", {}}, StrategyKind::kAllGather, 2, 0},
           {{"byte", {}}, {"byte", {}}, StrategyKind::kAllGather, 3, 0},
           {{"half", {}}, {"byte", {}}, StrategyKind::kTree, 2, 0},
-          {{"byte", {}}, {"half", {}}, StrategyKind::kHierarchical, 4, 0}};
+          {{"byte", {}}, {"half", {}}, StrategyKind::kHierarchical, 4, 0},
+          {{"half", {}}, {"byte", {}}, StrategyKind::kDoubleTree, 3, 0},
+          {{"state", {}}, {"byte", {}}, StrategyKind::kDoubleTree, 2, 0},
+          {{"byte", {}}, {"byte", {}}, StrategyKind::kHierarchicalAllGather, 3, 0},
+          {{"vote", {}}, {"vote", {}}, StrategyKind::kHierarchicalAllGather, 2, 0}};
 }
 
 Curve scaled(Curve curve, double factor) {

@@ -66,7 +66,8 @@ Code Contributions::merge(Rank rank, const Merge& merge, std::span<const Code* c
     for (std::size_t r = 0; r < ranks_; ++r) sum.counts[r] += part.counts[r];
     sum.scaled += part.scaled;
   }
-  return to == Hop::kSum ? sum_of(rank, merge, codes, std::move(sum)) : code_of(std::move(sum));
+  const bool codec_remembers = to == Hop::kFirst || to == Hop::kSecond;
+  return codec_remembers ? code_of(std::move(sum)) : sum_of(rank, merge, codes, std::move(sum));
 }
 
 void Contributions::decode(Rank rank, const Code& code, const Slice& to, Hop) {

@@ -22,7 +22,8 @@ OutlineWriter::OutlineWriter(const Decision& decision, Elements elements, const 
       ranks_(ranks.ranks),
       nodes_(ranks.nodes),
       each_(ranks_ / nodes_),
-      crossing_(ranks.tree_crossing) {
+      crossing_(ranks.tree_crossing),
+      double_crossing_(ranks.double_tree_crossing) {
   const auto wanted = static_cast<Elements>(std::max(decision.partitions, 1));
   const auto partitions = static_cast<double>(std::min(wanted, std::max<Elements>(elements, 1)));
   slice_ = static_cast<Elements>(std::llround(static_cast<double>(elements) / partitions));

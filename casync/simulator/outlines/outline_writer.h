@@ -21,7 +21,8 @@ class OutlineWriter {
   int ranks() const { return ranks_; }
   int nodes() const { return nodes_; }
   int each() const { return each_; }                  ///< ranks of a node
-  double tree_crossing() const { return crossing_; }  ///< as AlikeRanks
+  double tree_crossing() const { return crossing_; }  ///< both as AlikeRanks
+  double double_tree_crossing() const { return double_crossing_; }
   const Profile& profile() const { return profile_; }
   int lumps() const { return made_.lumps; }
 
@@ -71,7 +72,7 @@ class OutlineWriter {
   const Profile& profile_;
   const HopCosts& costs_;
   int ranks_, nodes_, each_;
-  double crossing_;
+  double crossing_, double_crossing_;
   Elements slice_ = 0;
   double rounds_ = 1, of_round_ = 1;  ///< rounds, and partitions in each
   double share_ = 1;

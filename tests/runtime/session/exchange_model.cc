@@ -76,35 +76,59 @@ Vector ExchangeModel::over_tree(int root, int place) {
   return sum;
 }
 
+// Of `count` numbers the one in the middle: odd, so that all leaves are even.
+static int middle(int count) {
+  const int half = (count - 1) / 2;
+  return count < 2 ? 0 : half + 1 - half % 2;
+}
+
+// Numbers go around the ranks, the root's in the middle of all. The sum at the middle of `count` numbers from `first`
+// on, after the middles of both its sides have sent.
+Vector ExchangeModel::over_double_tree(int root, int first, int count) {
+  const auto rank = [&](int begin, int size) {
+    return (begin + middle(size) - middle(ranks_) + root + ranks_) % ranks_;
+  };
+  Vector sum = own(rank(first, count));
+  const int left = middle(count), right = count - 1 - left;
+  for (const auto& [begin, size] : {std::pair(first + left + 1, right), std::pair(first, left)}) {
+    if (size == 0) continue;
+    Vector half = over_double_tree(root, begin, size);
+    sum = plus(sum, told("rank " + std::to_string(rank(begin, size)), std::move(half)));
+  }
+  return sum;
+}
+
 Vector ExchangeModel::sum_of_node(const std::vector<int>& node) const {
   Vector sum(elements_ / partitions_, 0.0);
   for (const int rank : node) sum = plus(sum, own(rank));
   return sum;
 }
 
-// The nodes' sums are encoded, but for that of the owner's node.
-Vector ExchangeModel::over_nodes() {
+// The nodes' sums are encoded, but for that of the owner's node, if there is an owner.
+Vector ExchangeModel::over_nodes(bool gathered) {
   std::size_t largest = 1;
   for (const std::vector<int>& node : nodes_) largest = std::max(largest, node.size());
   const std::size_t owning = (partition_ % largest + partition_ / largest) % nodes_.size();
   Vector sum(elements_ / partitions_, 0.0);
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     const Vector whole = sum_of_node(nodes_[node]);
-    sum = plus(sum, node == owning ? whole : told("node " + std::to_string(node), whole));
+    sum = plus(sum, node == owning && !gathered ? whole : told("node " + std::to_string(node), whole));
   }
   return sum;
 }
 
 Vector ExchangeModel::result_of(int owner) {
   const double share = 1.0 / ranks_;
-  Vector sum = codec_.votes                  ? sum_of_codes("rank ")
-               : strategy_ == "PS"           ? over_ps(owner)
-               : strategy_ == "RING"         ? over_ring(owner)
-               : strategy_ == "TREE"         ? over_tree(owner, 0)
-               : strategy_ == "HIERARCHICAL" ? over_nodes()
-                                             : sum_of_codes("rank ");
+  Vector sum = codec_.votes                             ? sum_of_codes("rank ")
+               : strategy_ == "PS"                      ? over_ps(owner)
+               : strategy_ == "RING"                    ? over_ring(owner)
+               : strategy_ == "TREE"                    ? over_tree(owner, 0)
+               : strategy_ == "HIERARCHICAL"            ? over_nodes(false)
+               : strategy_ == "HIERARCHICAL_ALL_GATHER" ? over_nodes(true)
+               : strategy_ == "DOUBLE_TREE" ? over_double_tree(static_cast<int>(partition_ % 2) % ranks_, 0, ranks_)
+                                            : sum_of_codes("rank ");
   for (double& each : sum) each *= share;
-  return strategy_ == "ALL_GATHER" && !codec_.votes ? sum : told("owner", sum);
+  return strategy_.ends_with("ALL_GATHER") && !codec_.votes ? sum : told("owner", sum);
 }
 
 Vector ExchangeModel::step(const std::vector<Vector>& gradients) {

@@ -31,7 +31,8 @@ class ExchangeModel {
   Vector over_ps(int owner);
   Vector over_ring(int owner);
   Vector over_tree(int root, int place);
-  Vector over_nodes();
+  Vector over_double_tree(int root, int first, int count);
+  Vector over_nodes(bool gathered);
   Vector sum_of_node(const std::vector<int>& node) const;
 
   ToldCodec codec_;
