@@ -22,9 +22,9 @@ class KernelCompiler {
 
   /// Compiles `kernel` of a text to machine code for an architecture, `sm_90`. After a crash it tries once more, in a
   /// new process, whose memory lies elsewhere. Unavailable: NVRTC does not know an option, such as the architecture; no
-  /// folder for its files. CompileError: NVRTC refuses the text, crashed five times, or made what is no code of this kernel.
-  /// Timeout: it took over CASYNC_COMPILE_SEC. Internal: NVRTC says that it failed. InvalidArgument: that variable is
-  /// no number. Each names the kernel.
+  /// folder for its files. CompileError: NVRTC refuses the text, crashed five times, or made what is no code of this
+  /// kernel. Timeout: it took over CASYNC_COMPILE_SEC. Internal: NVRTC says that it failed. InvalidArgument: that
+  /// variable is no number. Each names the kernel.
   Result<std::string> compiled(const std::string& text, const std::string& kernel, const std::string& architecture,
                                std::span<const std::string> options) const;
 
