@@ -92,7 +92,7 @@ def test_kernels_that_are_refused_are_an_error():
 
 
 def test_an_nvrtc_that_crashes_or_hangs_is_an_error_that_names_the_codec():
-    crash, sizes = "was ended by signal 11 (Segmentation fault), twice", "casync_int4_"
+    crash, sizes = "was ended by signal 11 (Segmentation fault), 5 times", "casync_int4_"
     for wish, code, words in (("early crash", 3, [crash]), ("crash", 3, [crash, sizes]),
                               ("nonsense", 3, ["made what is no such kernel", sizes]),
                               ("hang", 4, ["was not ready after 0.5 s", sizes])):  # fmt: skip

@@ -94,7 +94,7 @@ def test_steps_that_exchange_seldom_or_late_are_planned_and_predicted_as_such():
             ends_with(0, simulated, "simulate")
             claim(abs(json.loads(simulated.stdout)["step_ms"] / json.loads(made.stdout)["step_ms"] - 1) < 1e-9,
                   "what is simulated is what was planned", [made.stdout, simulated.stdout])
-        for wrong in (["--local-sgd", 8, "--staleness", 1], ["--from-step", 3], ["--local-sgd", 0], ["--staleness", 2]):
+        for wrong in (["--local-sgd", 8, "--staleness", 1], ["--from-step", 3], ["--local-sgd", 0], ["--staleness", 17]):
             ends_with(2, casync("plan", *files.inputs, "-n", 4, *wrong), f"{wrong}")
 
 
