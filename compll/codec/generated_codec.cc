@@ -120,14 +120,7 @@ class Generated final : public TileCodec, public SectionedPayload {
   }
 
   PayloadLayout layout(Elements n) const override {
-    PayloadLayout layout;
-    layout.codec = info_.number;
-    layout.version = info_.version;
-    layout.program = fingerprint_of(info_.digest);
-    layout.n = n;
-    layout.block = sends_blocks_ ? info_.block : 1;
-    layout.size = encoded_bound(n);
-    return layout;
+    return layout_of(info_, n, sends_blocks_ ? info_.block : 1, encoded_bound(n));
   }
 
  private:

@@ -31,6 +31,15 @@ bool any_above_trits(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+PayloadLayout layout_of(const CodecInfo& info, Elements n, Elements block, Bytes size) {
+  return {.codec = info.number,
+          .version = info.version,
+          .program = fingerprint_of(info.digest),
+          .n = n,
+          .block = block,
+          .size = size};
+}
+
 Status check_section(const SectionPlace& place, std::size_t section, const std::byte* payload) {
   const auto fault = [section](const char* before, const char* after) {
     return data_loss("payload: " + std::string(before) + "section " + std::to_string(section) + after);

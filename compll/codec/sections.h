@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "base/view.h"
+#include "compll/codec/codec.h"
 #include "compll/codec/payload.h"
 #include "compll/ops/generated.h"
 #include "compll/ops/trits.h"
@@ -51,6 +52,9 @@ class SectionPlaces {
 
 /// DataLoss: bits or trits behind the last element of `section` are not zero, or a byte holds no five trits.
 Status check_section(const SectionPlace& place, std::size_t section, const std::byte* payload);
+
+/// The layout of a payload of n elements. `block`: the elements that share the statistics it has, 1 if it has none.
+PayloadLayout layout_of(const CodecInfo& info, Elements n, Elements block, Bytes size);
 
 /// Payloads that are a header and sections, whose sizes depend on n and on the codec's parameters alone.
 class SectionedPayload {

@@ -83,16 +83,7 @@ class Whole final : public Codec, public SectionedPayload {
     return at;
   }
 
-  PayloadLayout layout(Elements n) const override {
-    PayloadLayout layout;
-    layout.codec = info_.number;
-    layout.version = info_.version;
-    layout.program = fingerprint_of(info_.digest);
-    layout.n = n;
-    layout.block = info_.block;
-    layout.size = encoded_bound(n);
-    return layout;
-  }
+  PayloadLayout layout(Elements n) const override { return layout_of(info_, n, info_.block, encoded_bound(n)); }
 
  private:
   const GeneratedWhole& functions() const { return generated_.whole; }

@@ -88,16 +88,7 @@ class ProgramCodec final : public Codec, public SectionedPayload {
     return merge_whole(*this, contributions, n, scale, second, residual, context, payload);
   }
 
-  PayloadLayout layout(Elements n) const override {
-    PayloadLayout layout;
-    layout.codec = info_.number;
-    layout.version = info_.version;
-    layout.program = fingerprint_of(info_.digest);
-    layout.n = n;
-    layout.block = info_.block;
-    layout.size = encoded_bound(n);
-    return layout;
-  }
+  PayloadLayout layout(Elements n) const override { return layout_of(info_, n, info_.block, encoded_bound(n)); }
 
   SectionPlaces places(Elements n) const override {
     SectionPlaces at;

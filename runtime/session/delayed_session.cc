@@ -327,7 +327,8 @@ Status DelayedSession::reduce_next(std::unique_lock<std::mutex>& lock) {
   return Status::ok();
 }
 
-/// What was submitted in the step that is reduced next. A gradient's memory stays where it is, whoever is declared.
+/// Gathers the submissions of the step that is reduced next. A gradient's memory stays where it is, whoever is
+/// declared.
 void DelayedSession::gather_next() {
   starts_.clear();
   for (std::size_t i = 0; i < gradients_.size(); ++i) {

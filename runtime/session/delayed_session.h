@@ -105,7 +105,7 @@ class DelayedSession final : public Session {
   mutable std::atomic<bool> told_{false};  ///< the job's failure, to the program
   std::mutex step_mutex_;                  ///< one at a time ends a step, or loads a state
   mutable std::mutex mutex_;               ///< guards the members below; taken after step_mutex_
-  /// Of step_, begun_, reduced_, failure_ or closing_, or a nudge.
+  /// Notified when step_, begun_, reduced_, failure_ or closing_ change, and by a nudge.
   std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
   mutable std::vector<Gradient> gradients_;       ///< by GradientId; done() hands over, too
   std::map<std::string, GradientState> waiting_;  ///< results that were loaded before their gradient was declared

@@ -47,7 +47,7 @@ class OutlineWriter {
   double leaving_to(bool between, Bytes bytes, int peers) const;
   double arriving_from(bool between, Bytes bytes, int peers) const;
 
-  /// What follows is on the next hop.
+  /// Puts the next tasks on the next hop.
   void next_hop() { hop_ += 1; }
   /// Ranks send all the time, without waiting for each other.
   void send_all_the_time() { all_the_time_ = true; }

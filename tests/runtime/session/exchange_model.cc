@@ -76,7 +76,7 @@ Vector ExchangeModel::over_tree(int root, int place) {
   return sum;
 }
 
-// Of `count` numbers the one in the middle: odd, so that all leaves are even.
+// The middle one of `count` numbers: odd, so that all leaves are even.
 static int middle(int count) {
   const int half = (count - 1) / 2;
   return count < 2 ? 0 : half + 1 - half % 2;

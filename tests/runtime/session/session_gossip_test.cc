@@ -48,7 +48,7 @@ std::string exchange(Session& session, GradientId id, std::vector<float>& values
   return step(session, id, values);
 }
 
-/// What each rank submitted and got, by step.
+/// The submissions and results of each rank, by step.
 struct Rounds {
   std::vector<std::vector<std::vector<float>>> before, after;  // [step][rank]
   Rounds(int ranks, std::uint32_t steps)

@@ -47,7 +47,7 @@ def load_residuals(owner, checkpoint_id=None, key="casync", storage_reader=None,
 def _of_this_rank(states, rank, size):
     state = saved.to_tensors(reshard.reshard([saved.to_arrays(one) for one in states], rank, size))
     if "local_sgd" in states[0]:
-        # Where a round began: in local SGD all ranks have it alike, in gossip each has its own.
+        # The start of a round: in local SGD the same on all ranks, in gossip each rank has its own.
         own = [one for one in states if one["rank"] == rank] if len(states) == size else states
         state["local_sgd"] = own[0]["local_sgd"]
     return state

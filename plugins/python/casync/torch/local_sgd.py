@@ -23,7 +23,7 @@ class LocalSgd:
         self._parameters = parameters
         self._identities = identities
         with torch.no_grad():
-            # Where all ranks last were, or with gossip where this rank was after the last round.
+            # The parameters that all ranks last had, or with gossip those of this rank after the last round.
             self._common = [parameter.detach().clone() for _, parameter in parameters]
         self._submitted = [torch.empty_like(common) for common in self._common]
         self.has_gradients = False  # of a backward pass that no optimizer has used yet
