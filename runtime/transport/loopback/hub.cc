@@ -62,7 +62,7 @@ void LoopbackHub::leave(Rank rank, bool said_goodbye) {
   present_[rank] = false;
   if (said_goodbye) return;
   for (auto& [other, mailbox] : mailboxes_) {
-    if (other != rank) mailbox->put({.bytes = {}, .from = rank, .sender_gone = true});
+    if (other != rank) mailbox->put({.bytes = {}, .from = rank, .sender_gone = true, .last = true});
   }
 }
 

@@ -18,6 +18,7 @@ struct Parcel {
   std::vector<std::byte> bytes;
   Rank from = 0;
   bool sender_gone = false;  ///< no bytes: `from` was destroyed without a goodbye
+  bool last = false;         ///< nothing of `from` follows: its goodbye, or sender_gone
 };
 
 /// Buffers in classes of powers of two, so that a program that repeats itself soon allocates nothing.

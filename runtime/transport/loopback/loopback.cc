@@ -182,12 +182,14 @@ bool Loopback::progress() {
   return peers_.progress() || moved;
 }
 
-// Moves a random part of what arrived into batch_, in random order.
+// Moves a random part of the arrived parcels into batch_, in random order. The last parcel of a sender overtakes none of
+// its others, as on every network: a rank is settled before it says goodbye.
 void Loopback::shuffle_arrived() {
   std::shuffle(arrived_.begin(), arrived_.end(), random_);
-  const auto part = static_cast<std::ptrdiff_t>(random_() % (arrived_.size() + 1));
-  std::move(arrived_.end() - part, arrived_.end(), std::back_inserter(batch_));
-  arrived_.erase(arrived_.end() - part, arrived_.end());
+  std::partition(arrived_.begin(), arrived_.end(), [](const Parcel& parcel) { return !parcel.last; });
+  const auto end = arrived_.begin() + static_cast<std::ptrdiff_t>(random_() % (arrived_.size() + 1));
+  std::move(arrived_.begin(), end, std::back_inserter(batch_));
+  arrived_.erase(arrived_.begin(), end);
 }
 
 void Loopback::deliver(Parcel& parcel) {
@@ -256,7 +258,7 @@ bool Loopback::close(Clock::time_point) {
   goodbye.kind = FrameKind::kGoodbye;
   for (Rank to = 0; to < options_.ranks; ++to) {
     if (to == options_.rank || !peers_.alive(to)) continue;
-    Parcel parcel{.bytes = hub_->pool().take(kFrameHeaderBytes), .from = options_.rank};
+    Parcel parcel{.bytes = hub_->pool().take(kFrameHeaderBytes), .from = options_.rank, .last = true};
     write_frame_header(goodbye, parcel.bytes.data());
     hub_->mailbox(to).put(std::move(parcel));
   }
