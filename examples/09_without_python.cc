@@ -14,7 +14,8 @@
 
 namespace {
 
-constexpr int kWeights = 1000, kSteps = 300, kBatch = 16;
+constexpr int kWeights = 1000, kSteps = 300;
+constexpr int kBatch = 32;  // samples of all ranks together
 
 // The first failure is final, on all ranks.
 void check(casync_status status) {
@@ -23,17 +24,16 @@ void check(casync_status status) {
   std::exit(1);
 }
 
-// Gradient of the mean squared error of weights . x - truth . x over a batch of this rank's own data.
-std::vector<float> gradient_of(const std::vector<float>& weights, std::mt19937& random) {
+// Gradient of the mean squared error of weights . x - truth . x over this rank's part of a batch.
+std::vector<float> gradient_of(const std::vector<float>& weights, std::mt19937& random, int rank, int ranks) {
   std::normal_distribution<float> normal;
   std::vector<float> gradient(kWeights), x(kWeights);
   for (int sample = 0; sample < kBatch; ++sample) {
+    for (float& value : x) value = normal(random);
+    if (sample % ranks != rank) continue;
     float error = 0;
-    for (int i = 0; i < kWeights; ++i) {
-      x[i] = normal(random);
-      error += (weights[i] - std::sin(static_cast<float>(i))) * x[i];
-    }
-    for (int i = 0; i < kWeights; ++i) gradient[i] += error * x[i] / kBatch;
+    for (int i = 0; i < kWeights; ++i) error += (weights[i] - std::sin(static_cast<float>(i))) * x[i];
+    for (int i = 0; i < kWeights; ++i) gradient[i] += error * x[i] * ranks / kBatch;  // the session averages
   }
   return gradient;
 }
@@ -62,9 +62,9 @@ int main(int argc, char** argv) {
   check(casync_session_declare(session, "weights", CASYNC_FLOAT32, &shape, 1, 0, &id));
 
   std::vector<float> weights(kWeights, 0.0f);  // the same start on every rank
-  std::mt19937 random(1 + static_cast<unsigned>(rank));
+  std::mt19937 random(1);
   for (int step = 0; step < kSteps; ++step) {
-    std::vector<float> gradient = gradient_of(weights, random);
+    std::vector<float> gradient = gradient_of(weights, random, rank, ranks);
     void* data = gradient.data();
     const std::size_t bytes = gradient.size() * sizeof(float);
     casync_handle handle = 0;

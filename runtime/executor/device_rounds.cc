@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor/device_rounds.h"
 
+#include <algorithm>
+#include <limits>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -13,7 +16,7 @@ namespace {
 constexpr std::chrono::microseconds kRestPause{200};
 
 bool is_all_reduced(const GradientRun& run) {
-  return run.codec(Hop::kFirst).info().identity && run.codec(Hop::kSecond).info().identity;
+  return run.is_float32() && run.codec(Hop::kFirst).info().identity && run.codec(Hop::kSecond).info().identity;
 }
 
 /// Everything that a device may still use which does not come to rest, or which has failed and may still ring.
@@ -21,7 +24,7 @@ struct KeptWork {
   std::shared_ptr<Bell> bell;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<RoundTransport> transport;
-  std::vector<std::unique_ptr<RoundBucket>> buckets;
+  std::shared_ptr<void> buckets;
 };
 void keep_for_ever(KeptWork work) {
   static std::mutex mutex;
@@ -33,7 +36,7 @@ void keep_for_ever(KeptWork work) {
 }  // namespace
 
 DeviceRounds::DeviceRounds(Device& device, const Settings& settings, Transport& waker)
-    : device_(device), settings_(settings), bell_(std::make_shared<Bell>(waker)) {}
+    : device_(device), settings_(settings), bell_(std::make_shared<Bell>(waker)), kernels_(device) {}
 
 DeviceRounds::~DeviceRounds() { bell_->silence(); }
 
@@ -51,48 +54,70 @@ Status DeviceRounds::open(const Open& open) {
 }
 
 Status DeviceRounds::take_in(std::span<GradientRun* const> runs) {
-  std::vector<RoundGradient> gradients;
+  std::vector<GradientRun*> gradients;  // without their warm-up, and what their codecs exchange
+  std::set<std::uint32_t> ends{std::numeric_limits<std::uint32_t>::max()};
   for (GradientRun* run : runs) {
     run->move_to_device();
-    if (Status status = find_kernels(*run); !status) {
+    if (Status status = kernels_.take_in(*run); !status) {
       return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());
     }
-    gradients.push_back({&run->graph, run->spec.bytes(), is_all_reduced(*run)});
+    for (const GradientRun::WarmUp& stage : run->warm_up) ends.insert(stage.until);
+    if (run->outer == nullptr) gradients.push_back(run);
+  }
+  Intake intake;
+  std::uint32_t from = 0;
+  for (const std::uint32_t until : ends) {
+    intake.push_back({until, {}});
+    std::vector<GradientRun*> used;
+    for (GradientRun* run : gradients) {
+      GradientRun* const instead = run->warm_up_in(from);
+      used.push_back(instead != nullptr ? instead : run);
+    }
+    CASYNC_RETURN_IF_ERROR(add_phase(used, intake));
+    from = until;
+  }
+  intakes_.push_back(std::move(intake));
+  if (step_) choose_order(*step_);  // the order so far stays as it is
+  return Status::ok();
+}
+
+/// Schedules the gradients of the intake's last phase.
+Status DeviceRounds::add_phase(std::span<GradientRun* const> runs, Intake& intake) {
+  std::vector<RoundGradient> gradients;
+  for (const GradientRun* run : runs) {
+    gradients.push_back({&run->graph, run->spec.bytes(), is_all_reduced(*run) || run->rounds != nullptr});
   }
   Result<std::vector<Bucket>> schedule = make_rounds(gradients, settings_.bucket_bytes);
   if (!schedule) return schedule.status();
-  const RoundBucket::Settings settings{
-      settings_.seed, settings_.scale,
-      [this](const compll::Codec& codec) -> CodecKernels& { return *by_codec_.at(&codec); }};
+  const RoundBucket::Settings settings{settings_.seed, settings_.scale, kernels_};
   for (Bucket& bucket : *schedule) {
     const auto of_it = runs.subspan(bucket.first_gradient, bucket.gradients);
     auto made = std::make_unique<RoundBucket>(std::move(bucket), of_it, settings);
     CASYNC_RETURN_IF_ERROR(made->open(device_));
-    for (const GradientRun* run : of_it) bucket_of_.emplace(run, buckets_.size());
-    buckets_.push_back(std::move(made));
+    intake.back().buckets.push_back(std::move(made));
   }
+  return Status::ok();
+}
+
+/// Allocates only where another phase begins.
+void DeviceRounds::choose_order(std::uint32_t step) {
+  std::size_t at = 0;
+  bool same = true;
+  const auto visit = [&](auto take) {
+    for (const Intake& intake : intakes_) {
+      const auto phase = std::find_if(intake.begin(), intake.end(), [&](const Phase& one) { return step < one.until; });
+      for (const std::unique_ptr<RoundBucket>& bucket : phase->buckets) take(bucket.get());
+    }
+  };
+  visit([&](RoundBucket* bucket) { same = same && at < order_.size() && order_[at++] == bucket; });
+  if (same && at == order_.size()) return;
+  order_.clear();
+  bucket_of_.clear();
+  visit([&](RoundBucket* bucket) {
+    for (const GradientRun* run : bucket->runs()) bucket_of_.emplace(run, order_.size());
+    order_.push_back(bucket);
+  });
   done_.reserve(bucket_of_.size());
-  return Status::ok();
-}
-
-Status DeviceRounds::find_kernels(const GradientRun& run) {
-  const HopCodecs& codecs = *run.used_codecs;
-  CASYNC_RETURN_IF_ERROR(find_kernels(run.decision.codec.name, *codecs.first));
-  return find_kernels(run.decision.second_hop.name, *codecs.second);
-}
-
-/// Codecs of one name and with the same parameters share theirs.
-Status DeviceRounds::find_kernels(const std::string& name, const compll::Codec& codec) {
-  std::string text = name;
-  for (const double value : codec.info().values) text += " " + std::to_string(value);
-  std::unique_ptr<CodecKernels>& known = kernels_[text];
-  if (known == nullptr) {
-    Result<std::unique_ptr<CodecKernels>> made = device_.kernels(name, codec);
-    if (!made) return made.status();
-    known = std::move(*made);
-  }
-  by_codec_[&codec] = known.get();
-  return Status::ok();
 }
 
 Status DeviceRounds::begin(const GradientRun& run) {
@@ -101,11 +126,12 @@ Status DeviceRounds::begin(const GradientRun& run) {
       return internal_error("gradient " + run.spec.name + ": step " + std::to_string(run.step) +
                             " begins while rounds of the step before it are under way");
     }
-    for (const std::unique_ptr<RoundBucket>& bucket : buckets_) bucket->reset();
+    choose_order(run.step);
+    for (RoundBucket* bucket : order_) bucket->reset();
     current_ = ended_ = 0;
     step_ = run.step;
   }
-  buckets_[bucket_of_.at(&run)]->take(run);
+  order_[bucket_of_.at(&run)]->take(run);
   return Status::ok();
 }
 
@@ -125,7 +151,7 @@ Result<bool> DeviceRounds::progress() {
 /// Queues parts up to the next call of the transport.
 Status DeviceRounds::queue_some(bool* moved) {
   while (!starting_ && can_queue()) {
-    RoundBucket& bucket = *buckets_[current_];
+    RoundBucket& bucket = *order_[current_];
     CASYNC_RETURN_IF_ERROR(bucket.issue(part_, *stream_, *transport_));
     starting_ = bucket.calls_transport(part_);
     *moved = true;
@@ -145,10 +171,10 @@ Status DeviceRounds::ring() {
 
 Status DeviceRounds::look_for_ended(bool* moved) {
   while (ended_ < current_) {
-    const Result<bool> over = buckets_[ended_]->is_over();
+    const Result<bool> over = order_[ended_]->is_over();
     if (!over) return over.status();
     if (!*over) return Status::ok();
-    for (GradientRun* run : buckets_[ended_]->runs()) done_.push_back(run);
+    for (GradientRun* run : order_[ended_]->runs()) done_.push_back(run);
     ++ended_;
     *moved = true;
   }
@@ -165,7 +191,7 @@ GradientRun* DeviceRounds::take_done() {
 std::string DeviceRounds::missing(const GradientRun& run) const {
   const std::size_t at = bucket_of_.at(&run);
   for (std::size_t b = current_; b <= at; ++b) {
-    const GradientRun* const first = buckets_[b]->first_missing();
+    const GradientRun* const first = order_[b]->first_missing();
     if (first == nullptr) continue;
     return "gradient " + first->spec.name +
            ", which was declared earlier or travels with it, was not submitted here: " + "over " +
@@ -176,11 +202,15 @@ std::string DeviceRounds::missing(const GradientRun& run) const {
 
 TransportStats DeviceRounds::stats() const {
   TransportStats all;
-  for (const std::unique_ptr<RoundBucket>& bucket : buckets_) {
-    all.messages_sent += bucket->messages_sent();
-    all.messages_received += bucket->messages_received();
-    all.payload_bytes_sent += bucket->bytes_sent();
-    all.payload_bytes_received += bucket->bytes_received();
+  for (const Intake& intake : intakes_) {
+    for (const Phase& phase : intake) {
+      for (const std::unique_ptr<RoundBucket>& bucket : phase.buckets) {
+        all.messages_sent += bucket->messages_sent();
+        all.messages_received += bucket->messages_received();
+        all.payload_bytes_sent += bucket->bytes_sent();
+        all.payload_bytes_received += bucket->bytes_received();
+      }
+    }
   }
   all.wire_bytes_sent = all.payload_bytes_sent;
   all.wire_bytes_received = all.payload_bytes_received;
@@ -213,7 +243,8 @@ bool DeviceRounds::come_to_rest(Clock::time_point deadline) {
   silence();
   if (at_rest) return true;
   log().error("{}: rounds have not ended: their memory is kept until the process ends", device_.name());
-  keep_for_ever({bell_, std::move(stream_), std::move(transport_), std::move(buckets_)});
+  keep_for_ever(
+      {bell_, std::move(stream_), std::move(transport_), std::make_shared<std::vector<Intake>>(std::move(intakes_))});
   return false;
 }
 

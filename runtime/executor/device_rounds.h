@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,13 +13,15 @@
 #include "runtime/collective/round_transport.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/device_tasks.h"
+#include "runtime/executor/kernel_table.h"
 #include "runtime/executor/round_bucket.h"
 
 namespace casync::runtime {
 
 /// Runs gradients on a device through rounds over a transport that matches messages by their order: on all ranks the
 /// same buckets, one after the other, all in one stream. A bucket begins once all its gradients are submitted and the
-/// buckets in front of it have begun. Gradients that no codec changes are all-reduced.
+/// buckets in front of it have begun. Gradients that no codec changes are
+/// all-reduced, and so is what codecs exchange in their turns.
 ///
 /// Threads: the progress thread. Errors: as RoundBucket, with the gradient and the step.
 class DeviceRounds {
@@ -67,9 +68,17 @@ class DeviceRounds {
   bool come_to_rest(Clock::time_point deadline);
 
  private:
-  Status find_kernels(const GradientRun& run);
-  Status find_kernels(const std::string& name, const compll::Codec& codec);
-  bool can_queue() const { return current_ < buckets_.size() && buckets_[current_]->is_whole(); }
+  /// The buckets of gradients that were taken in together, in the steps before `until`: in steps of warm-up other
+  /// codecs take their place.
+  struct Phase {
+    std::uint32_t until = 0;
+    std::vector<std::unique_ptr<RoundBucket>> buckets;
+  };
+  using Intake = std::vector<Phase>;  ///< by `until`
+
+  Status add_phase(std::span<GradientRun* const> runs, Intake& intake);
+  void choose_order(std::uint32_t step);
+  bool can_queue() const { return current_ < order_.size() && order_[current_]->is_whole(); }
   Status queue_some(bool* moved);
   Status look_for_ended(bool* moved);
   Status ring();
@@ -78,12 +87,12 @@ class DeviceRounds {
   Device& device_;
   const Settings settings_;
   std::shared_ptr<Bell> bell_;
-  std::map<std::string, std::unique_ptr<CodecKernels>> kernels_;  ///< by the codec as text
-  std::unordered_map<const compll::Codec*, CodecKernels*> by_codec_;
+  KernelTable kernels_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Event> rest_;
   std::unique_ptr<RoundTransport> transport_;
-  std::vector<std::unique_ptr<RoundBucket>> buckets_;  ///< in the order of all ranks
+  std::vector<Intake> intakes_;
+  std::vector<RoundBucket*> order_;  ///< of this step, the same on all ranks
   std::unordered_map<const GradientRun*, std::size_t> bucket_of_;
   std::vector<GradientRun*> done_;
 

@@ -23,12 +23,6 @@ constexpr std::chrono::microseconds kRestPause{200};
 
 using Use = GradientRun::KeptBy;
 
-std::string text_of(const std::string& name, const compll::CodecInfo& info) {
-  std::string text = name;
-  for (const double value : info.values) text += " " + std::to_string(value);
-  return text;
-}
-
 /// Bells that a device which failed may still ring.
 void keep_for_ever(std::shared_ptr<Bell> bell) {
   static std::mutex mutex;
@@ -138,7 +132,7 @@ class DeviceTasks::Maker {
     CASYNC_RETURN_IF_ERROR(gather(merge, &in));
     KernelCall call = call_of(KernelFunction::kMerge, out, use, slice);
     call.scale = merge.last ? tasks_.settings_.scale : 1.0f;
-    if (in == nullptr || &tasks_.kernels_of(*in) == &tasks_.kernels_of(out)) {
+    if (in == nullptr || &tasks_.kernels_.of(*in) == &tasks_.kernels_.of(out)) {
       call.terms = terms_;
       call.out = take(slice.count * sizeof(float));
       return make_payload(out, merge.to, call);
@@ -266,8 +260,8 @@ class DeviceTasks::Maker {
     return lane_->stream->download(call.payload.slice(head, bound), run_->state(to).memory);
   }
 
-  Status issue(const compll::Codec& codec, const KernelCall& call) { return queue(tasks_.kernels_of(codec), call); }
-  Status issue(const TurnCall& call) { return queue(*tasks_.by_rounds_codec_.at(run_->rounds->codec.get()), call); }
+  Status issue(const compll::Codec& codec, const KernelCall& call) { return queue(tasks_.kernels_.of(codec), call); }
+  Status issue(const TurnCall& call) { return queue(tasks_.kernels_.of(*run_->rounds->codec), call); }
 
   template <class Kernels, class Call>
   Status queue(Kernels& kernels, const Call& call) {
@@ -314,7 +308,11 @@ class DeviceTasks::Maker {
 };
 
 DeviceTasks::DeviceTasks(Device& device, const Settings& settings, Transport& transport)
-    : device_(device), settings_(settings), bell_(std::make_shared<Bell>(transport)), room_(std::make_unique<Plan>()) {}
+    : device_(device),
+      settings_(settings),
+      bell_(std::make_shared<Bell>(transport)),
+      kernels_(device),
+      room_(std::make_unique<Plan>()) {}
 
 DeviceTasks::~DeviceTasks() { bell_->silence(); }
 
@@ -338,7 +336,7 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::funct
   Plan all = *room_;
   std::vector<KernelTerm> terms;
   for (GradientRun* run : runs) {
-    if (Status status = run->rounds ? find_turns(*run) : find_kernels(*run); !status) {
+    if (Status status = kernels_.take_in(*run); !status) {
       return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());
     }
     const std::size_t tasks = run->rounds ? run->rounds->turns() : run->graph.tasks().size();
@@ -371,49 +369,6 @@ Status DeviceTasks::make_room(const Plan& plan) {
     lane->pinned = std::move(*pinned);
   }
   *room_ = plan;
-  return Status::ok();
-}
-
-Status DeviceTasks::find_kernels(const GradientRun& run) {
-  const HopCodecs& codecs = *run.used_codecs;
-  CASYNC_RETURN_IF_ERROR(find_kernels(run.decision.codec.name, *codecs.first));
-  CASYNC_RETURN_IF_ERROR(find_kernels(run.decision.second_hop.name, *codecs.second));
-  CASYNC_RETURN_IF_ERROR(find_kernels(codecs.raw->info().name, *codecs.raw));
-  return find_kernels("none", *codecs.sum);
-}
-
-/// The turns of its codec, with room for the floats that they keep from turn to turn.
-Status DeviceTasks::find_turns(GradientRun& run) {
-  RoundsRun& rounds = *run.rounds;
-  const compll::RoundsCodec& codec = *rounds.codec;
-  std::unique_ptr<TurnKernels>& known = turns_[text_of(run.decision.codec.name, codec.info())];
-  if (known == nullptr) {
-    Result<std::unique_ptr<TurnKernels>> made = device_.turn_kernels(run.decision.codec.name, codec);
-    if (!made) return made.status();
-    known = std::move(*made);
-  }
-  by_rounds_codec_[&codec] = known.get();
-  const Result<Elements> scratch = known->scratch(rounds.rows, rounds.columns);
-  if (!scratch) return scratch.status();
-  if (*scratch > rounds.shape.scratch) {
-    auto memory = device_.allocate(*scratch * sizeof(float), Memory::kDevice);
-    if (!memory) return memory.status();
-    rounds.scratch = std::move(*memory);
-  }
-  const compll::Codec& raw = *run.used_codecs->raw;  // widens and rounds gradients of half precision
-  return find_kernels(raw.info().name, raw);
-}
-
-/// Codecs of one name and with the same parameters share theirs.
-Status DeviceTasks::find_kernels(const std::string& name, const compll::Codec& codec) {
-  const std::string text = text_of(name, codec.info());
-  std::unique_ptr<CodecKernels>& known = kernels_[text];
-  if (known == nullptr) {
-    Result<std::unique_ptr<CodecKernels>> made = device_.kernels(name, codec);
-    if (!made) return made.status();
-    known = std::move(*made);
-  }
-  by_codec_[&codec] = known.get();
   return Status::ok();
 }
 

@@ -3,19 +3,18 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
 #include "base/units.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/gradient_run.h"
+#include "runtime/executor/kernel_table.h"
 #include "runtime/executor/task_runner.h"
 
 namespace casync::runtime {
@@ -94,20 +93,13 @@ class DeviceTasks {
   struct Plan;
   class Maker;
 
-  Status find_kernels(const GradientRun& run);
-  Status find_kernels(const std::string& name, const compll::Codec& codec);
-  Status find_turns(GradientRun& run);
-  CodecKernels& kernels_of(const compll::Codec& codec) const { return *by_codec_.at(&codec); }
   Status make_room(const Plan& plan);
   TaskOutcome outcome_of(const Lane& lane) const;
 
   Device& device_;
   const Settings settings_;
   std::shared_ptr<Bell> bell_;
-  std::map<std::string, std::unique_ptr<CodecKernels>> kernels_;  ///< by the codec as text
-  std::unordered_map<const compll::Codec*, CodecKernels*> by_codec_;
-  std::map<std::string, std::unique_ptr<TurnKernels>> turns_;  ///< by the codec of rounds as text
-  std::unordered_map<const compll::RoundsCodec*, TurnKernels*> by_rounds_codec_;
+  KernelTable kernels_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::uint32_t> free_, taken_;  ///< indices of lanes; taken ones as they began
   std::unique_ptr<Plan> room_;               ///< of each lane

@@ -223,7 +223,7 @@ bool Executor::lacks_contribution(const GradientRun& run) const {
 
 std::string Executor::missing(const GradientRun& run) const {
   if (!run.active) return "nothing is missing any more";
-  if (rounds_ != nullptr) return rounds_->missing(run);
+  if (rounds_ != nullptr) return rounds_->missing(run.instead != nullptr ? *run.instead : run);
   if (run.bundle != nullptr && &run.under_way() == run.bundle) return missing(*run.bundle);
   const GradientRun& inner = run.under_way();
   if (run.instead == &inner) return missing(inner);

@@ -44,14 +44,14 @@ void Executor::begin(const Start& start) {
   run.ready = start.ready;
   moved_at_ = run.begun;
   stalls_said_ = 0;
-  if (rounds_ != nullptr) {
-    if (Status status = rounds_->begin(run); !status) report(std::move(status));
-    return;
-  }
   run.instead = start.instead != nullptr ? start.instead : run.warm_up_in(start.step);
   if (run.instead != nullptr) {
     run.keeps = run.instead->shares_kept;
     return begin({run.instead, start.step, start.data, start.device_data, start.ready});
+  }
+  if (rounds_ != nullptr) {
+    if (Status status = rounds_->begin(run); !status) report(std::move(status));
+    return;
   }
   if (run.rounds) return make_turn_ready(run);
   transport_->retry_held(run.key);  // other ranks may be there already

@@ -2,6 +2,7 @@
 #include "runtime/executor/round_bucket.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -18,7 +19,9 @@ static_assert(kSlot == kDevicePayloadHead);
 
 using Use = GradientRun::KeptBy;
 
-std::size_t slot_of(const Buffer& buffer) { return 2 * buffer.partition + (buffer.hop == Hop::kSecond ? 1 : 0); }
+constexpr std::size_t kHops = 4;
+
+std::size_t slot_of(const Buffer& buffer) { return kHops * buffer.partition + static_cast<std::size_t>(buffer.hop); }
 
 }  // namespace
 
@@ -37,14 +40,27 @@ RoundBucket::RoundBucket(Bucket bucket, std::span<GradientRun* const> runs, cons
     const Round& round = bucket_.rounds[r];
     for (const RoundTask& task : round.tasks) parts_.push_back({Part::kTask, r, here(task)});
     if (!round.sends.empty() || !round.recvs.empty()) parts_.push_back({Part::kExchange, r, {}});
-    for (const std::uint32_t g : round.all_reduced) {
-      all_reduced_[g - bucket_.first_gradient] = true;
-      parts_.push_back({Part::kAllReduce, r, here({g, {}})});
-    }
-    for (const std::uint32_t g : round.all_reduced) parts_.push_back({Part::kScale, r, here({g, {}})});
+    for (const std::uint32_t g : round.all_reduced) add_all_reduced(r, g - bucket_.first_gradient);
   }
   parts_.push_back({Part::kAgree, 0, {}});
   parts_.push_back({Part::kEnd, 0, {}});
+}
+
+/// The parts of a gradient that is all-reduced, or whose codec exchanges what it makes in its turns.
+void RoundBucket::add_all_reduced(std::uint32_t round, std::uint32_t gradient) {
+  all_reduced_[gradient] = true;
+  const RoundTask task{gradient, {}};
+  const GradientRun& run = *runs_[gradient];
+  if (!run.rounds) {
+    parts_.push_back({Part::kAllReduce, round, task});
+    parts_.push_back({Part::kScale, 0, task});
+    return;
+  }
+  const auto last = static_cast<std::uint32_t>(run.rounds->exchanges.size());
+  for (std::uint32_t number = 0; number < last; ++number) {
+    for (const Part part : {Part::kTurn, Part::kAllReduce, Part::kScale}) parts_.push_back({part, number, task});
+  }
+  parts_.push_back({Part::kTurn, last, task});
 }
 
 /// Places each payload. A slot for each partition and hop, on all ranks the same.
@@ -53,7 +69,8 @@ void RoundBucket::lay_out() {
   for (std::size_t g = 0; g < runs_.size(); ++g) {
     const GradientRun& run = *runs_[g];
     first_slot_.push_back(slots);
-    slots += all_reduced_[g] ? 1 : 2 * static_cast<std::size_t>(run.decision.partitions);
+    const std::size_t reductions = run.rounds ? run.rounds->exchanges.size() : 1;
+    slots += all_reduced_[g] ? reductions : kHops * static_cast<std::size_t>(run.decision.partitions);
     std::vector<std::pair<Bytes, Bytes>>& places = places_.emplace_back();
     for (std::size_t b = 0; !all_reduced_[g] && b < run.graph.buffers().size(); ++b) {
       const BufferId id = BufferId(static_cast<std::uint32_t>(b));
@@ -87,13 +104,14 @@ void RoundBucket::find_pieces() {
 Status RoundBucket::plan() {
   std::vector<bool> is_filled(first_slot_.back());
   for (const Step& step : parts_) {
-    if (step.part != Part::kTask && step.part != Part::kScale) continue;
     GradientRun& run = *runs_[step.task.gradient];
     now_.vectors = 0;
-    const Status status =
-        step.part == Part::kTask ? queue_task(run, step.task.gradient, step.task.task) : scale(run, step.task.gradient);
+    Status status;
+    if (step.part == Part::kTask) status = queue_task(run, step.task.gradient, step.task.task);
+    if (step.part == Part::kTurn) status = turn(run, step.round);
+    if (step.part == Part::kScale) status = scale(run, step.task.gradient, step.round);
     if (!status) return Status(status.code(), "gradient " + run.spec.name + ": " + status.message());
-    if (step.part == Part::kScale) continue;
+    if (step.part != Part::kTask) continue;
     const Primitive& primitive = run.graph.tasks()[TaskGraph::index(step.task.task)];
     const auto* const merge = std::get_if<Merge>(&primitive);
     const auto* const encode = std::get_if<Encode>(&primitive);
@@ -180,8 +198,12 @@ Status RoundBucket::queue(const Step& step, RoundTransport& transport) {
       for (const RoundPiece& piece : pieces.recvs) bytes_received_ += piece.memory.size();
       return transport.exchange(pieces.sends, pieces.recvs);
     }
-    case Part::kAllReduce: return transport.all_reduce(runs_[step.task.gradient]->device_data, Reduction::kSumOfFloats);
-    case Part::kScale: now_.vectors = 0; return scale(*runs_[step.task.gradient], step.task.gradient);
+    case Part::kTurn: now_.vectors = 0; return turn(*runs_[step.task.gradient], step.round);
+    case Part::kAllReduce: {
+      const GradientRun& run = *runs_[step.task.gradient];
+      return transport.all_reduce(reduced(run, run.rounds ? step.round : 0), Reduction::kSumOfFloats);
+    }
+    case Part::kScale: now_.vectors = 0; return scale(*runs_[step.task.gradient], step.task.gradient, step.round);
     case Part::kAgree: return transport.all_reduce(slots, Reduction::kMostOfBytes);
     case Part::kEnd:
       CASYNC_RETURN_IF_ERROR(stream_->download(slots, pinned_->view().slice(most_.pinned, slots.size())));
@@ -216,9 +238,11 @@ Status RoundBucket::queue_task(GradientRun& run, std::uint32_t gradient, TaskId 
 /// Elements that travel as they are say nothing of themselves: the merge looks.
 Status RoundBucket::encode(GradientRun& run, std::uint32_t gradient, const Encode& encode) {
   const compll::Codec& codec = run.codec_of(encode.to);
-  if (codec.info().identity) return copy(run.device_memory(encode.from), message(run, gradient, encode.to));
+  DeviceView in;
+  CASYNC_RETURN_IF_ERROR(read_gradient(run, encode.from, &in));
+  if (codec.info().identity) return copy(in, message(run, gradient, encode.to));
   KernelCall call = call_of(run, KernelFunction::kEncode, codec, Use::kEncode, encode.from);
-  call.in = run.device_memory(encode.from);
+  call.in = in;
   return make_payload(run, gradient, encode.to, codec, call);
 }
 
@@ -230,7 +254,9 @@ Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge&
   terms_.clear();
   for (const std::optional<BufferId>& one : merge.contributions) {
     if (!one) {
-      terms_.push_back({{}, run.device_memory(merge.local)});
+      DeviceView local;
+      CASYNC_RETURN_IF_ERROR(read_gradient(run, merge.local, &local));
+      terms_.push_back({{}, local});
     } else if (run.codec_of(*one).info().identity) {
       terms_.push_back({{}, message(run, gradient, *one)});
     } else {
@@ -241,7 +267,7 @@ Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge&
   KernelCall call = call_of(run, KernelFunction::kMerge, out, use, slice);
   call.scale = merge.last ? settings_.scale : 1.0f;
   const DeviceView sum = take_vector(slice.count * sizeof(float));
-  if (in == nullptr || &settings_.kernels(*in) == &settings_.kernels(out)) {
+  if (in == nullptr || &settings_.kernels.of(*in) == &settings_.kernels.of(out)) {
     call.terms = terms_;
     call.out = sum;
     return make_payload(run, gradient, merge.to, out, call);
@@ -259,7 +285,8 @@ Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge&
 
 Status RoundBucket::decode(GradientRun& run, std::uint32_t gradient, const Decode& decode) {
   const compll::Codec& codec = run.codec_of(decode.from);
-  const DeviceView out = run.device_memory(decode.to);
+  const DeviceView memory = run.device_memory(decode.to);
+  const DeviceView out = run.is_float32() ? memory : take_vector(decode.to.count * sizeof(float));
   if (codec.info().identity) {
     CASYNC_RETURN_IF_ERROR(copy(message(run, gradient, decode.from), out));
   } else {
@@ -272,28 +299,87 @@ Status RoundBucket::decode(GradientRun& run, std::uint32_t gradient, const Decod
     CASYNC_RETURN_IF_ERROR(issue(codec, call));
   }
   const compll::Codec& first = run.codec(Hop::kFirst);
-  if (!first.info().has_result) return Status::ok();
-  KernelCall call = call_of(run, KernelFunction::kResult, first, Use::kResult, decode.to);
-  call.context = {settings_.seed, run.key, run.step, decode.to.first};
-  call.out = out;
-  return issue(first, call);
+  if (first.info().has_result) {
+    KernelCall call = call_of(run, KernelFunction::kResult, first, Use::kResult, decode.to);
+    call.context = {settings_.seed, run.key, run.step, decode.to.first};
+    call.out = out;
+    CASYNC_RETURN_IF_ERROR(issue(first, call));
+  }
+  return run.is_float32() ? Status::ok() : narrow(run, out, memory);
+}
+
+/// Gives a slice of the gradient as float32: its own memory, or its elements of half precision, widened.
+Status RoundBucket::read_gradient(const GradientRun& run, Slice slice, DeviceView* floats) {
+  const DeviceView memory = run.device_memory(slice);
+  if (run.is_float32()) {
+    *floats = memory;
+    return Status::ok();
+  }
+  const KernelTerm term{take_vector(kDevicePayloadHead + memory.size()), {}};
+  *floats = take_vector(slice.count * sizeof(float));
+  CASYNC_RETURN_IF_ERROR(copy(memory, term.payload.slice(kDevicePayloadHead, memory.size())));
+  KernelCall call;
+  call.function = KernelFunction::kDecode;
+  call.n = slice.count;
+  call.terms = {&term, 1};
+  call.out = *floats;
+  return issue(run.codec(Hop::kRaw), call);
+}
+
+/// Rounds `floats` to the gradient's type.
+Status RoundBucket::narrow(const GradientRun& run, DeviceView floats, DeviceView memory) {
+  KernelCall call;
+  call.function = KernelFunction::kEncode;
+  call.n = floats.size() / sizeof(float);
+  call.in = floats;
+  call.payload = take_vector(kDevicePayloadHead + memory.size());
+  CASYNC_RETURN_IF_ERROR(issue(run.codec(Hop::kRaw), call));
+  return copy(call.payload.slice(kDevicePayloadHead, memory.size()), memory);
+}
+
+/// One turn of a codec that exchanges within a step. The last one makes the result.
+Status RoundBucket::turn(GradientRun& run, std::uint32_t number) {
+  RoundsRun& rounds = *run.rounds;
+  const Slice all{0, run.elements};
+  std::array<DeviceView, compll::kMostRounds> exchanged;
+  for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) exchanged[i] = rounds.exchanged[i]->device();
+  TurnCall call;
+  call.number = number;
+  call.rows = rounds.rows;
+  call.columns = rounds.columns;
+  CASYNC_RETURN_IF_ERROR(read_gradient(run, all, &call.gradient));
+  call.exchanged = {exchanged.data(), rounds.exchanged.size()};
+  call.kept_in = run.kept_data[run.committed];
+  call.kept_out = run.kept_data[1 - run.committed];
+  call.scratch = rounds.scratch->device();
+  call.context = context_of(run, rounds.codec->info(), Use::kEncode, all, settings_.seed);
+  const bool last = number == rounds.exchanges.size();
+  if (last) call.out = call.gradient;
+  CASYNC_RETURN_IF_ERROR(queue_call(settings_.kernels.of(*rounds.codec), call));
+  return last && !run.is_float32() ? narrow(run, call.out, run.device_memory(all)) : Status::ok();
+}
+
+DeviceView RoundBucket::reduced(const GradientRun& run, std::uint32_t exchange) {
+  return run.rounds ? run.rounds->exchanged[exchange]->device() : run.device_data;
 }
 
 /// Scales what the all-reduce has summed, and looks if all of it is finite.
-Status RoundBucket::scale(GradientRun& run, std::uint32_t gradient) {
-  if (run.elements == 0) return Status::ok();
-  const compll::Codec& codec = run.codec(Hop::kSecond);
-  terms_.assign(1, {{}, run.device_data});
+Status RoundBucket::scale(GradientRun& run, std::uint32_t gradient, std::uint32_t exchange) {
+  const GradientRun& of = run.rounds ? *run.rounds->exchanges[exchange] : run;
+  if (of.elements == 0) return Status::ok();
+  const DeviceView values = reduced(run, exchange);
+  const Bytes bytes = of.elements * sizeof(float);
+  terms_.assign(1, {{}, values});
   KernelCall call;
   call.function = KernelFunction::kMerge;
-  call.n = run.elements;
+  call.n = of.elements;
   call.terms = terms_;
   call.scale = settings_.scale;
-  call.payload = take_vector(kDevicePayloadHead + run.elements * sizeof(float));
-  call.out = take_vector(run.elements * sizeof(float));
-  CASYNC_RETURN_IF_ERROR(issue(codec, call));
-  CASYNC_RETURN_IF_ERROR(copy(call.payload.slice(0, kDevicePayloadHead), slot(gradient, 0)));
-  return copy(call.payload.slice(kDevicePayloadHead, run.elements * sizeof(float)), run.device_data);
+  call.payload = take_vector(kDevicePayloadHead + bytes);
+  call.out = take_vector(bytes);
+  CASYNC_RETURN_IF_ERROR(issue(of.codec(Hop::kSecond), call));
+  CASYNC_RETURN_IF_ERROR(copy(call.payload.slice(0, kDevicePayloadHead), slot(gradient, exchange)));
+  return copy(call.payload.slice(kDevicePayloadHead, bytes), values);
 }
 
 Status RoundBucket::make_payload(GradientRun& run, std::uint32_t gradient, BufferId to, const compll::Codec& codec,
@@ -317,8 +403,8 @@ KernelCall RoundBucket::call_of(const GradientRun& run, KernelFunction function,
 }
 
 /// Kernels follow each other in the stream, and have one room; what they are filled from is their own for the step.
-Status RoundBucket::issue(const compll::Codec& codec, const KernelCall& call) {
-  CodecKernels& kernels = settings_.kernels(codec);
+template <class Kernels, class Call>
+Status RoundBucket::queue_call(Kernels& kernels, const Call& call) {
   if (stream_ == nullptr) {
     const Result<KernelRoom> room = kernels.room(call);
     if (!room) return room.status();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "runtime/collective/round_transport.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/gradient_run.h"
+#include "runtime/executor/kernel_table.h"
 
 namespace casync::runtime {
 
@@ -27,10 +27,10 @@ class RoundBucket {
  public:
   struct Settings {
     std::uint64_t seed = 0;
-    float scale = 1;  ///< of the last merge
-    std::function<CodecKernels&(const compll::Codec&)> kernels;
+    float scale = 1;             ///< of the last merge
+    const KernelTable& kernels;  ///< of the runs' codecs
   };
-  enum class Part : std::uint8_t { kBegin, kTask, kExchange, kAllReduce, kScale, kAgree, kEnd };
+  enum class Part : std::uint8_t { kBegin, kTask, kExchange, kTurn, kAllReduce, kScale, kAgree, kEnd };
 
   /// `runs`: the gradients of the bucket, in its order.
   RoundBucket(Bucket bucket, std::span<GradientRun* const> runs, const Settings& settings);
@@ -63,8 +63,8 @@ class RoundBucket {
  private:
   struct Step {
     Part part = Part::kBegin;
-    std::uint32_t round = 0;
-    RoundTask task;  ///< its gradient by its place in runs_
+    std::uint32_t round = 0;  ///< of the bucket; of a codec that takes turns: the turn, and what is exchanged after it
+    RoundTask task;           ///< its gradient by its place in runs_
   };
   struct Pieces {
     std::vector<RoundPiece> sends, recvs;
@@ -74,6 +74,7 @@ class RoundBucket {
     Bytes vectors = 0, room = 0, pinned = 0;
   };
 
+  void add_all_reduced(std::uint32_t round, std::uint32_t gradient);
   void lay_out();
   void find_pieces();
   Status plan();
@@ -82,18 +83,27 @@ class RoundBucket {
   Status encode(GradientRun& run, std::uint32_t gradient, const Encode& encode);
   Status merge(GradientRun& run, std::uint32_t gradient, const Merge& merge);
   Status decode(GradientRun& run, std::uint32_t gradient, const Decode& decode);
-  Status scale(GradientRun& run, std::uint32_t gradient);
+  Status read_gradient(const GradientRun& run, Slice slice, DeviceView* floats);
+  Status narrow(const GradientRun& run, DeviceView floats, DeviceView memory);
+  Status turn(GradientRun& run, std::uint32_t number);
+  Status scale(GradientRun& run, std::uint32_t gradient, std::uint32_t exchange);
   Status make_payload(GradientRun& run, std::uint32_t gradient, BufferId to, const compll::Codec& codec,
                       KernelCall& call);
   KernelCall call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec,
                      GradientRun::KeptBy use, Slice slice) const;
-  Status issue(const compll::Codec& codec, const KernelCall& call);
+  Status issue(const compll::Codec& codec, const KernelCall& call) {
+    return queue_call(settings_.kernels.of(codec), call);
+  }
+  template <class Kernels, class Call>
+  Status queue_call(Kernels& kernels, const Call& call);
   Status copy(DeviceView from, DeviceView to);
   DeviceView take_vector(Bytes bytes);
   /// A buffer's payload as kernels have it, and as it travels: without the head of an identity's.
   DeviceView payload(std::uint32_t gradient, BufferId buffer) const;
   DeviceView message(const GradientRun& run, std::uint32_t gradient, BufferId buffer) const;
   DeviceView slot(std::uint32_t gradient, std::size_t at) const;
+  /// The elements of all-reduce `exchange` of a gradient: its own, or what its codec exchanges.
+  static DeviceView reduced(const GradientRun& run, std::uint32_t exchange);
   static Bytes head_of(const compll::Codec& codec) { return codec.info().identity ? kDevicePayloadHead : 0; }
 
   const Bucket bucket_;

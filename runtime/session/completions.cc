@@ -10,7 +10,9 @@ namespace casync::runtime {
 
 Completions::~Completions() {
   if (generation_ != fork_generation()) {
-    static_cast<void>(thread_.release());  // the parent's: here it does not exist, and cannot be joined
+    // The thread does not exist here: it cannot be joined, and the destructor of what it waited for would wait for it.
+    static_cast<void>(thread_.release());
+    static_cast<void>(changed_.release());
   } else {
     close();
   }
@@ -33,7 +35,7 @@ void Completions::add(Handle handle, Completion completion) {
     added_.push_back({handle, std::move(completion)});
     ++expected_;
     interrupted_ = true;
-    changed_.notify_all();
+    changed_->notify_all();
   }
   session_.nudge();
 }
@@ -41,7 +43,7 @@ void Completions::add(Handle handle, Completion completion) {
 void Completions::drain() {
   std::unique_lock lock(mutex_);
   if (thread_ && thread_->get_id() == std::this_thread::get_id()) return;
-  changed_.wait(lock, [&] { return expected_ == 0; });
+  changed_->wait(lock, [&] { return expected_ == 0; });
 }
 
 void Completions::close() {
@@ -49,7 +51,7 @@ void Completions::close() {
     std::lock_guard lock(mutex_);
     closing_ = true;
     interrupted_ = true;
-    changed_.notify_all();
+    changed_->notify_all();
   }
   session_.nudge();
   if (thread_ && thread_->joinable()) thread_->join();
@@ -58,7 +60,7 @@ void Completions::close() {
 /// Waits while there is nothing to wait for in the session. False: the end.
 bool Completions::take_added() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !pending_.empty() || !added_.empty() || closing_; });
+  changed_->wait(lock, [&] { return !pending_.empty() || !added_.empty() || closing_; });
   interrupted_ = false;
   pending_.insert(pending_.end(), std::make_move_iterator(added_.begin()), std::make_move_iterator(added_.end()));
   added_.clear();
@@ -90,7 +92,7 @@ void Completions::call(const Status& status) {
   pending_.resize(kept);
   std::lock_guard lock(mutex_);
   expected_ -= called;
-  changed_.notify_all();
+  changed_->notify_all();
 }
 
 }  // namespace casync::runtime

@@ -57,7 +57,7 @@ class Completions {
   std::atomic<bool> interrupted_{false};  ///< added_ or closing_ has changed
 
   std::mutex mutex_;  ///< for the fields below
-  std::condition_variable changed_;
+  std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
   std::vector<Pending> added_;
   std::size_t expected_ = 0;  ///< added and not yet called
   bool closing_ = false;

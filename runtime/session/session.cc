@@ -39,7 +39,6 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   if (!declared) return declared.status();
   std::unique_ptr<Event> ready;
   if (!device_->is_host()) {
-    if (over_nccl()) CASYNC_RETURN_IF_ERROR(check_over_nccl(*declared));
     Result<std::unique_ptr<Event>> made = device_->make_event();
     if (!made) return made.status();
     ready = std::move(*made);

@@ -2,7 +2,6 @@
 #include "runtime/session/session_nccl.h"
 
 #include "base/env.h"
-#include "compll/codec/rounds_codec.h"
 #include "runtime/collective/nccl/nccl_transport.h"
 
 namespace casync::runtime {
@@ -17,26 +16,6 @@ Status check_over_nccl(const Device& device, const Plan& plan) {
   if (plan.coordinated) {
     return invalid_argument("a coordinated plan orders the messages of links, and NCCL has none of its own: leave " +
                             std::string("`coordinated` out of the plan, or use the transport ucx"));
-  }
-  return Status::ok();
-}
-
-Status check_over_nccl(const Declared& declared) {
-  const Decision& decision = declared.decision;
-  const auto refused = [&](const std::string& why) {
-    return unimplemented("gradient " + declared.spec.name + ": over nccl " + why + ", or use the transport ucx");
-  };
-  if (declared.spec.dtype != DType::kFloat32) {
-    return refused("gradients are float32, and this one is " + std::string(name_of(declared.spec.dtype)) + ": cast it");
-  }
-  if (compll::has_rounds(decision.codec.name)) {
-    return refused("codec `" + decision.codec.name + "` has no turns yet: choose another codec for it");
-  }
-  if (decision.warm_up_steps > 0) return refused("there is no warm-up yet: leave `warm_up_steps` out of the plan");
-  const bool is_plain = decision.codec.name == "none" && decision.second_hop.name == "none";
-  if (!is_plain && decision.strategy != StrategyKind::kPs) {
-    return refused("codes go by the strategy PS alone yet, and this gradient's is " +
-                   std::string(name_of(decision.strategy)) + ": choose PS in the plan");
   }
   return Status::ok();
 }

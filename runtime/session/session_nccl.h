@@ -9,7 +9,6 @@
 #include "runtime/collective/round_transport.h"
 #include "runtime/control/group.h"
 #include "runtime/device/device.h"
-#include "runtime/session/declarations.h"
 #include "runtime/session/session.h"
 
 namespace casync::runtime {
@@ -18,11 +17,9 @@ namespace casync::runtime {
 inline constexpr const char* kNccl = "nccl";
 inline constexpr const char* kBesideNccl = "ucx";
 
-/// Refuses sessions and gradients that NCCL does not carry; the message says why, and names the remedy.
-/// InvalidArgument: gradients of the host, a paced link, a coordinated plan. Unimplemented: a gradient's type, its
-/// warm-up, or its strategy.
+/// Refuses sessions that NCCL does not carry. InvalidArgument, with the reason and the remedy: gradients of the host, a
+/// paced link, a coordinated plan.
 Status check_over_nccl(const Device& device, const Plan& plan);
-Status check_over_nccl(const Declared& declared);
 
 /// InvalidArgument: over NCCL a step of all ranks has all gradients, and this one was not submitted in it.
 Status not_submitted(const GradientSpec& gradient, std::uint32_t step);

@@ -14,6 +14,7 @@ import importlib.util
 import os
 import pathlib
 import pickle
+import random
 import signal
 import socket
 import subprocess
@@ -122,7 +123,9 @@ class Job:
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGABRT)  # faulthandler prints them
                 _, stderr = process.communicate(timeout=20)
-                raise AssertionError(f"rank {rank} had not ended after {timeout} s: {stderr[-5000:]}") from None
+                others = [f"rank {i} ended with {o.code}: {o.stderr[-1500:]}" for i, o in enumerate(outcomes)]
+                late = f"rank {rank} had not ended after {timeout} s: {stderr[-5000:]}"
+                raise AssertionError("\n".join([late, *others])) from None
             assert process.returncode != -signal.SIGSEGV, f"rank {rank}: {stderr[-5000:]}"
             outcome = Outcome(process.returncode, stderr=stderr)
             if os.path.exists(self._report(rank)):
@@ -195,10 +198,16 @@ def _save(**what):
 
 
 def free_port():
-    """A TCP port of this machine that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """Returns a TCP port of this machine that nobody listens on. It lies below those that the kernel gives to callers:
+    one of these could be taken by another test before the rank listens."""
+    while True:
+        port = random.randrange(15000, 30000)
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def _torch_place():

@@ -2,6 +2,8 @@
 """FSDP2 on real meshes of two nodes by two shards, and the process group of the backend "casync"."""
 
 import hashlib
+import pathlib
+import time
 
 import pytest
 
@@ -9,7 +11,7 @@ torch = pytest.importorskip("torch")
 import ranks  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh  # noqa: E402
-from torch.distributed.fsdp import fully_shard  # noqa: E402
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import casync.torch  # noqa: E402
@@ -86,6 +88,98 @@ def test_the_hook_averages_shards_between_nodes(codec, error):
     assert names == ["0", "1", "2", "3"]
     for (difference, other), _ in outcomes:
         assert difference <= error and other == digest
+
+
+class Passes(torch.autograd.Function):
+    """The identity, whose backward pass calls a function first."""
+
+    @staticmethod
+    def forward(ctx, x, function):
+        ctx.function = function
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.function()
+        return gradient, None
+
+
+class Calls(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return Passes.apply(x, self.function)
+
+
+def with_overlap(rank, sign):
+    """The second node comes to its last layer once the first is past its last two, in the second step: in the first one
+    the session opens, and ranks compare what they declare."""
+    begin()
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    place = pathlib.Path(f"{sign}.{rank % SHARDS}")
+
+    step = 0
+
+    def wait():
+        while step == 1 and rank >= SHARDS and not place.exists():
+            time.sleep(0.01)
+
+    def tell():
+        if step == 1 and rank < SHARDS:
+            place.touch()
+
+    layers = list(network())
+    for layer in layers:
+        fully_shard(layer, mesh=mesh["shards"])
+    net = torch.nn.Sequential(*layers[:2], Calls(tell), *layers[2:], Calls(wait))
+    net = fully_shard(net, mesh=mesh["shards"])
+    state = casync.torch.State(codec="none", process_group=mesh.get_group("nodes"))
+    casync.torch.fsdp_all_reduce_hook(state).install(net)
+    for step in range(2):
+        net.zero_grad()
+        loss_of(net, rank, step).backward()
+    state.close()
+    return place.exists()
+
+
+def test_the_backward_pass_goes_on_while_a_shard_travels(tmp_path):
+    assert ranks.values(__file__, "with_overlap", NODES * SHARDS, torch=True, sign=str(tmp_path / "sign")) == [True] * 4
+
+
+def with_readers(rank, case):
+    """FSDP, or the program, reads a shard before the backward pass is over."""
+    begin()
+    mesh = init_device_mesh("cpu", (NODES, SHARDS), mesh_dim_names=("nodes", "shards"))
+    net, seen = network(), {}
+    policy = MixedPrecisionPolicy(reduce_dtype=torch.float16 if case == "float16" else None)
+    for layer in net:
+        fully_shard(layer, mesh=mesh["shards"], mp_policy=policy)
+    net = fully_shard(net, mesh=mesh["shards"], mp_policy=policy)
+    state = casync.torch.State(codec="none", process_group=mesh.get_group("nodes"))
+    casync.torch.fsdp_all_reduce_hook(state).install(net)
+    if case == "hook":
+        for parameter in net.parameters():
+            parameter.register_post_accumulate_grad_hook(lambda p: seen.update({p: p.grad.to_local().clone()}))
+    passes = 2 if case == "accumulate" else 1
+    for step in range(passes):
+        loss_of(net, rank, step).backward()
+    if case == "hook":
+        assert all(torch.equal(seen[parameter], parameter.grad.to_local()) for parameter in net.parameters())
+    gradients = [parameter.grad.full_tensor() for parameter in net.parameters()]
+    alike = network()
+    for step in range(passes):
+        (sum(loss_of(alike, r, step) for r in range(NODES * SHARDS)) / (NODES * SHARDS)).backward()
+    difference = max((g - p.grad).abs().max().item() for g, p in zip(gradients, alike.parameters()))
+    state.close()
+    return difference
+
+
+@pytest.mark.parametrize("case, error", [("accumulate", 1e-6), ("hook", 1e-6), ("float16", 2e-3)])
+def test_a_shard_that_is_read_during_the_backward_pass_is_waited_for(case, error):
+    for difference in ranks.values(__file__, "with_readers", NODES * SHARDS, torch=True, case=case):
+        assert difference <= error
 
 
 def native(rank):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of run.py, in TensorFlow."""
 
+import json
 import os
 import pathlib
 import sys
@@ -8,7 +9,9 @@ import time
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ddp_step"))
 import keras
+import network
 import numpy
 import session_cost
 import tensorflow
@@ -17,6 +20,7 @@ import casync.tensorflow
 
 LAYERS, READY_S, WIRE_S = 8, 0.05, 0.05
 SMALL, ELEMENTS = 512, 1024
+SIDE, BATCH = 5000, 4  # 25 million parameters; samples of a rank
 
 
 def overlap(rank, rounds):
@@ -24,13 +28,17 @@ def overlap(rank, rounds):
     elements = int(WIRE_S * 125e6) // 4
     values = [tensorflow.Variable(tensorflow.ones(elements)) for _ in range(LAYERS)]
 
+    def sleep(x):
+        time.sleep(READY_S)
+        return x
+
     @tensorflow.function
     def step():
-        ready, gradients, asleep = [], [], []
+        gradients, awake = [], tensorflow.zeros(())
         for value in values:
-            with tensorflow.control_dependencies(asleep):
-                asleep = [tensorflow.py_function(lambda: time.sleep(READY_S), [], [])]
-            with tensorflow.control_dependencies(asleep):
+            # Not stateful: TensorFlow would run all of them before the step begins.
+            awake = tensorflow.numpy_function(sleep, [awake], tensorflow.float32, stateful=False)
+            with tensorflow.control_dependencies([awake]):
                 gradients.append(tensorflow.identity(value))
         reduced, _ = casync.tensorflow.all_reduce(gradients, [f"layer{i}" for i in range(LAYERS)])
         with tensorflow.control_dependencies(reduced):
@@ -72,9 +80,28 @@ def cost(rank, rounds):
 
 def training(rank, rounds):
     casync.tensorflow.init()
-    side = 5000  # 25 million parameters
-    model = keras.Sequential([keras.layers.Input((side,)), keras.layers.Dense(side, use_bias=False)])
-    model.compile(optimizer=casync.tensorflow.DistributedOptimizer(keras.optimizers.SGD(1e-3)), loss="mse")
+    optimizer = casync.tensorflow.DistributedOptimizer(keras.optimizers.SGD(1e-3))
+    return seconds_of_fit(model_with(optimizer), rounds, [casync.tensorflow.BroadcastCallback()])
+
+
+def own(rank, rounds):
+    """The same training as TensorFlow spreads it over the hosts of network.py."""
+    workers = [f"{address}:29478" for address in network.ADDRESSES]
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}})
+    strategy = tensorflow.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        model = model_with(keras.optimizers.SGD(1e-3))
+    return seconds_of_fit(model, rounds, [], replicas=strategy.num_replicas_in_sync)
+
+
+def model_with(optimizer):
+    model = keras.Sequential([keras.layers.Input((SIDE,)), keras.layers.Dense(SIDE, use_bias=False)])
+    model.compile(optimizer=optimizer, loss="mse")
+    return model
+
+
+def seconds_of_fit(model, rounds, callbacks, replicas=1):
+    """Of each step but the first two. A strategy divides a batch among its replicas."""
     seconds = []
 
     class Clock(keras.callbacks.Callback):
@@ -84,6 +111,7 @@ def training(rank, rounds):
         def on_train_batch_end(self, step, logs=None):
             seconds.append(time.perf_counter() - self.begin)
 
-    x = numpy.ones((4 * (rounds + 2), side), numpy.float32)
-    model.fit(x, x, batch_size=4, verbose=0, callbacks=[casync.tensorflow.BroadcastCallback(), Clock()])
+    batch = BATCH * replicas
+    x = numpy.ones((batch * (rounds + 2), SIDE), numpy.float32)
+    model.fit(x, x, batch_size=batch, verbose=0, callbacks=[*callbacks, Clock()])
     return seconds[2:]

@@ -3,6 +3,9 @@
 // Submissions that tell the program when they are done.
 #include "runtime/session/completions.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <future>
@@ -147,5 +150,23 @@ TEST_CASE("completions: a delayed session tells at once what it has, and later w
         }
         return "";
       });
+  CHECK(complaints == "");
+}
+
+TEST_CASE("completions: a forked child lets go of them while their thread waits") {
+  const std::string complaints = with_sessions(1, codec("none"), [](Session& session, RankContext&) -> std::string {
+    Completions completions(session);
+    if (const Status status = completions.prepare(1); !status) return status.text();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the thread waits, which nothing shows
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // a child that hangs is a failure of this test, not of the machine
+      completions.~Completions();
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? "" : "the child ended with " + std::to_string(status);
+  });
   CHECK(complaints == "");
 }

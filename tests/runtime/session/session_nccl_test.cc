@@ -15,6 +15,7 @@
 #include "runtime/transport/loopback/factory.h"
 #include "tests/compll/cuda/emulated/driver.h"
 #include "tests/runtime/session/device_runs.h"
+#include "tests/runtime/session/ways.h"
 #include "tests/support/nccl/fake_nccl.h"
 #include "tests/support/ranks.h"
 
@@ -52,20 +53,23 @@ std::string plan_of(const std::string& codec, const std::string& more = "strateg
 }
 
 /// The steps of device_runs.h by this plan; "" or the complaints.
-std::string run(int ranks, bool with_nccl, const std::string& plan, AllSeen& seen, const Values& values = gaussians) {
+std::string run(int ranks, bool with_nccl, const std::string& plan, AllSeen& seen, const Values& values = gaussians,
+                DType dtype = DType::kFloat32, const std::string& nodes = "") {
   const PlanFile file(plan);
   const Configure configure = [&](SessionOptions& options) {
     options.plan_file = file.path();
+    if (!nodes.empty()) options.launch.node = nodes.substr(static_cast<std::size_t>(*options.launch.rank), 1);
     if (with_nccl) over_nccl(options);
   };
-  return run_steps(ranks, with_nccl, configure, seen, values);
+  return run_steps(ranks, with_nccl, configure, seen, values, "loopback", dtype);
 }
 
 /// The difference between sessions over NCCL and sessions on the host over loopback.
-std::string compare(int ranks, const std::string& plan, const Values& values = gaussians) {
+std::string compare(int ranks, const std::string& plan, const Values& values = gaussians, DType dtype = DType::kFloat32,
+                    const std::string& nodes = "") {
   AllSeen host, device;
-  if (std::string bad = run(ranks, false, plan, host, values); !bad.empty()) return "host: " + bad;
-  if (std::string bad = run(ranks, true, plan, device, values); !bad.empty()) return "over nccl: " + bad;
+  if (std::string bad = run(ranks, false, plan, host, values, dtype, nodes); !bad.empty()) return "host: " + bad;
+  if (std::string bad = run(ranks, true, plan, device, values, dtype, nodes); !bad.empty()) return "over nccl: " + bad;
   return difference(host, device);
 }
 
@@ -106,6 +110,56 @@ TEST_CASE("session over nccl: the bytes are those over loopback, of 1 to 4 ranks
       CHECK(compare(ranks, "fusion_bytes: 0 " + plan_of(codec)) == "");
     }
   }
+}
+
+TEST_CASE("session over nccl: the bytes are those over loopback, by every strategy") {
+  for (const Way& way : ways_of(4)) {
+    for (const char* codec : {"int4", "topk", "onebit"}) {
+      INFO(codec << ", " << way.strategy << " " << way.nodes);
+      const std::string plan = plan_of(codec, "partitions: 3 strategy: " + way.strategy);
+      AllSeen host;
+      if (!run(4, false, plan, host, gaussians, DType::kFloat32, way.nodes).empty()) continue;  // it refuses this codec
+      CHECK(compare(4, plan, gaussians, DType::kFloat32, way.nodes) == "");
+    }
+  }
+}
+
+TEST_CASE("session over nccl: gradients in half precision have the bytes of those over loopback") {
+  const Values values = [](int rank, std::uint32_t step) {
+    std::vector<std::vector<float>> all = gaussians(rank, step);
+    all[1][3] = 1e-7f;  // denormal as float16
+    all[1][4] = 6e4f;   // near to its largest
+    all[0][7] = -0.0f;
+    return all;
+  };
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (const char* codec : {"none", "int4", "topk", "diana", "bf16", "signsgd"}) {
+      INFO(codec << " of " << name_of(dtype));
+      CHECK(compare(3, plan_of(codec), values, dtype) == "");
+    }
+  }
+}
+
+TEST_CASE("session over nccl: what a codec exchanges in its turns is all-reduced") {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16}) {
+    CHECK(compare(1, plan_of("powersgd"), gaussians, dtype) == "");
+    CHECK(compare(2, plan_of("powersgd"), gaussians, dtype) == "");  // a sum of two terms has one order
+  }
+  AllSeen device;
+  REQUIRE(run(4, true, plan_of("powersgd"), device) == "");
+  for (const Seen& seen : device) {
+    CHECK(seen.gradients == device[0].gradients);
+    CHECK(seen.steps == device[0].steps);
+  }
+}
+
+TEST_CASE("session over nccl: steps of warm-up") {
+  CHECK(compare(2, plan_of("topk", "strategy: PS partitions: 3 warm_up_steps: 2")) == "");
+  CHECK(compare(2, plan_of("powersgd", "strategy: RING warm_up_steps: 1")) == "");
+  const std::string from = "strategy: PS warm_up_steps: 2 warm_up_from { key: \"ratio\" value: 0.5 }";
+  CHECK(compare(3, plan_of("topk", from)) == "");
+  const std::string some = "rule { match: \"g1\" codec { name: \"int8\" } strategy: RING warm_up_steps: 1 } ";
+  CHECK(compare(2, some + plan_of("int4", "strategy: PS warm_up_steps: 2")) == "");
 }
 
 TEST_CASE("session over nccl: another codec on the second hop") {
@@ -149,7 +203,7 @@ TEST_CASE("session over nccl: a gradient that is not finite on one rank is said 
     if (rank == 1 && step == 1) all[1][5] = std::numeric_limits<float>::infinity();
     return all;
   };
-  for (const char* codec : {"none", "int8", "topk"}) {
+  for (const char* codec : {"none", "int8", "topk", "powersgd"}) {
     INFO(codec);
     AllSeen host, device;
     CHECK(run(2, false, plan_of(codec), host, values) == "");
@@ -325,18 +379,6 @@ TEST_CASE("session over nccl: a kernel that faults ends the job with the gradien
 TEST_CASE("session over nccl: what it does not do is refused by name, with what to do instead") {
   CHECK_THAT(opened([](SessionOptions& options) { over_nccl(options); }),
              Catch::Contains("InvalidArgument: the transport nccl moves memory of GPUs") && Catch::Contains("cuda:0"));
-  AllSeen seen;
-  CHECK_THAT(
-      run(2, true, plan_of("int8", "strategy: RING"), seen),
-      Catch::Contains("gradient g0: over nccl codes go by the strategy PS alone yet") && Catch::Contains("ring"));
-  CHECK_THAT(run(2, true, plan_of("powersgd"), seen),
-             Catch::Contains("gradient g0: over nccl codec `powersgd` has no turns yet"));
-  CHECK_THAT(run(2, true, plan_of("int8", "strategy: PS warm_up_steps: 2"), seen),
-             Catch::Contains("gradient g0: over nccl there is no warm-up yet"));
-  const std::string half = sessions(1, "none", [](Session& session, RankContext&) -> std::string {
-    return session.declare({"half", DType::kFloat16, {10}, 0}).status().text();
-  });
-  CHECK_THAT(half, Catch::Contains("gradient half: ") && Catch::Contains("float16"));
   const auto begun = std::chrono::steady_clock::now();
   fake_nccl::refuse("ncclGetUniqueId", NcclApi::kSystemError);
   const std::string unreachable =

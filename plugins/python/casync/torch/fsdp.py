@@ -29,10 +29,11 @@ class _Step:
     """One backward pass is one step of the session."""
 
     def __init__(self, state):
-        self._state, self._under_way = state, False
+        self._state, self._under_way, self._handles = state, False, []
 
-    def reduce(self, name, tensor):
-        """Averages a flat tensor in place, under a name, inside of a backward pass."""
+    def start(self, name, tensor):
+        """Starts averaging a flat tensor in place, under a name, inside of a backward pass. Returns its Handle; the end of
+        the pass waits for it."""
         if tensor.device.type != "cpu":
             raise errors.Unavailable(f"{name} is on {tensor.device}: this build synchronizes memory of the CPU")
         synchronizer = self._state.synchronizer()
@@ -41,18 +42,23 @@ class _Step:
             torch.autograd.Variable._execution_engine.queue_callback(self._end)
             self._under_way = True
         (handle,) = synchronizer.submit([identity], [tensor.data_ptr()], tensor)
-        handle.wait()
+        self._handles.append(handle)
+        return handle
 
     def _end(self):
         self._under_way = False
+        handles, self._handles = self._handles, []
+        for handle in handles:
+            handle.wait()  # so that the time counts as lost for this gradient
         self._state.last_step = self._state.synchronizer().end_step()
 
 
 class AllReduceHook:
-    """Averages a module's shard with the same shard of the other nodes, under the module's name."""
+    """Averages a module's shard with the same shard of the other nodes, under the module's name. The backward pass goes on
+    meanwhile, unless FSDP would read the shard before its end."""
 
     def __init__(self, state):
-        self._step, self._name = _Step(state), None
+        self._step, self._name, self._groups = _Step(state), None, []
 
     def install(self, model):
         """Sets a hook on every FSDP module of `model`. InvalidArgument: a module is on a two-dimensional mesh, where FSDP
@@ -63,12 +69,15 @@ class AllReduceHook:
         for name, module in modules:
             hook = AllReduceHook.__new__(AllReduceHook)
             hook._step, hook._name = self._step, name
+            hook._groups = module._get_fsdp_state()._fsdp_param_groups
             module.set_all_reduce_hook(hook)
 
     def __call__(self, reduced):
         if self._name is None:
             self._find_module()
-        self._step.reduce(self._name, reduced)
+        handle = self._step.start(self._name, reduced)
+        if not _is_final(self._groups, reduced):
+            handle.wait()
 
     def _find_module(self):
         """The hook was given to set_all_reduce_hook directly, which does not tell of which module it is."""
@@ -79,7 +88,29 @@ class AllReduceHook:
                 f"one hook is on {len(names)} modules ({', '.join(names)}): call fsdp_all_reduce_hook(state).install(model)"
             )
         _refuse_native(names[0], groups)
-        self._name = names[0]
+        self._name, self._groups = names[0], groups
+
+
+def _is_final(groups, reduced):
+    """Returns True if FSDP makes views of `reduced` the parameters' gradients, and does not read it until the backward pass
+    is over: it neither divides, casts nor adds it, and nobody is told of a gradient that is there. False where this
+    torch does not say."""
+    try:
+        (group,) = groups
+        return (
+            reduced.dtype in (torch.float32, torch.bfloat16)
+            and reduced.dtype == group._orig_dtype
+            and group.gradient_divide_factor is None
+            and not group.force_sum_reduction_for_comms
+            and all(
+                parameter.sharded_param.grad is None
+                and not parameter.offload_to_cpu
+                and not getattr(parameter.sharded_param, "_post_accumulate_grad_hooks", None)
+                for parameter in group.fsdp_params
+            )
+        )
+    except (AttributeError, ValueError):
+        return False
 
 
 class CompressedReduceScatter(ReduceScatter):
@@ -108,7 +139,7 @@ class CompressedReduceScatter(ReduceScatter):
                 f"module {name}: reduce-scatter with {op}, can be SUM or AVG: call "
                 "model.set_force_sum_reduction_for_comms(True)"
             )
-        self._step.reduce(name, input_tensor)
+        self._step.start(name, input_tensor).wait()
         output_tensor.copy_(input_tensor.view(group.size(), -1)[group.rank()].view_as(output_tensor))
         if op == dist.ReduceOp.SUM:
             output_tensor.mul_(group.size())

@@ -109,6 +109,16 @@ class Engine:
         return self._deferred is not None and self._deferred.pending
 
     @property
+    def rank(self):
+        """This process's rank in the session."""
+        return self._synchronizer.rank
+
+    @property
+    def size(self):
+        """The number of ranks in the session."""
+        return self._synchronizer.size
+
+    @property
     def last_step(self):
         """The casync.StepResult of the last step that ended."""
         return self._synchronizer.last_step

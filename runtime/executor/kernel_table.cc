@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/kernel_table.h"
+
+#include <utility>
+
+namespace casync::runtime {
+namespace {
+
+std::string text_of(const std::string& name, const compll::CodecInfo& info) {
+  std::string text = name;
+  for (const double value : info.values) text += " " + std::to_string(value);
+  return text;
+}
+
+}  // namespace
+
+Status KernelTable::take_in(GradientRun& run) {
+  const HopCodecs& codecs = *run.used_codecs;
+  CASYNC_RETURN_IF_ERROR(find(codecs.raw->info().name, *codecs.raw));  // also widens and rounds half precision
+  if (run.rounds) return find_turns(run);
+  CASYNC_RETURN_IF_ERROR(find(run.decision.codec.name, *codecs.first));
+  CASYNC_RETURN_IF_ERROR(find(run.decision.second_hop.name, *codecs.second));
+  return find("none", *codecs.sum);
+}
+
+Status KernelTable::find(const std::string& name, const compll::Codec& codec) {
+  std::unique_ptr<CodecKernels>& known = kernels_[text_of(name, codec.info())];
+  if (known == nullptr) {
+    Result<std::unique_ptr<CodecKernels>> made = device_.kernels(name, codec);
+    if (!made) return made.status();
+    known = std::move(*made);
+  }
+  by_codec_[&codec] = known.get();
+  return Status::ok();
+}
+
+Status KernelTable::find_turns(GradientRun& run) {
+  RoundsRun& rounds = *run.rounds;
+  const compll::RoundsCodec& codec = *rounds.codec;
+  std::unique_ptr<TurnKernels>& known = turns_[text_of(run.decision.codec.name, codec.info())];
+  if (known == nullptr) {
+    Result<std::unique_ptr<TurnKernels>> made = device_.turn_kernels(run.decision.codec.name, codec);
+    if (!made) return made.status();
+    known = std::move(*made);
+  }
+  by_rounds_codec_[&codec] = known.get();
+  const Result<Elements> scratch = known->scratch(rounds.rows, rounds.columns);
+  if (!scratch) return scratch.status();
+  if (*scratch <= rounds.shape.scratch) return Status::ok();
+  auto memory = device_.allocate(*scratch * sizeof(float), Memory::kDevice);
+  if (!memory) return memory.status();
+  rounds.scratch = std::move(*memory);
+  return Status::ok();
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "base/status.h"
+#include "runtime/device/device.h"
+#include "runtime/executor/gradient_run.h"
+
+namespace casync::runtime {
+
+/// The kernels of the codecs of all gradients on one device. Codecs of one name and with the same parameters share
+/// theirs.
+///
+/// Threads: one at a time.
+class KernelTable {
+ public:
+  /// Borrows `device`, which outlives this.
+  explicit KernelTable(Device& device) : device_(device) {}
+
+  /// Finds the kernels of the gradient's codecs. A codec that exchanges within a step gets room on the device for the
+  /// floats that its turns keep. Unimplemented: a codec has no kernels. Unavailable: no memory, or the device failed.
+  Status take_in(GradientRun& run);
+
+  /// Of a codec whose gradient was taken in.
+  CodecKernels& of(const compll::Codec& codec) const { return *by_codec_.at(&codec); }
+  TurnKernels& of(const compll::RoundsCodec& codec) const { return *by_rounds_codec_.at(&codec); }
+
+ private:
+  Status find(const std::string& name, const compll::Codec& codec);
+  Status find_turns(GradientRun& run);
+
+  Device& device_;
+  std::map<std::string, std::unique_ptr<CodecKernels>> kernels_;  ///< by the codec as text
+  std::unordered_map<const compll::Codec*, CodecKernels*> by_codec_;
+  std::map<std::string, std::unique_ptr<TurnKernels>> turns_;  ///< by the codec as text
+  std::unordered_map<const compll::RoundsCodec*, TurnKernels*> by_rounds_codec_;
+};
+
+}  // namespace casync::runtime

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each example on several ranks ends as well as on one rank with the same global batch."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+COMMAND = os.environ["CASYNC_COMMAND"]  # the `casync` of this build
+ENVIRONMENTS = pathlib.Path(os.environ["CASYNC_VENV_DIR"])
+
+# Framework of each program, or none for a compiled one; ranks; if its ranks meet as torchrun's do.
+TORCH = {"05_train_pytorch": 2, "10_huggingface_trainer": 2, "11_accelerate": 2, "12_lightning": 2, "13_fsdp2": 4}
+TENSORFLOW = {"06_train_keras": 2, "07_train_tensorflow": 2}
+PROGRAMS = [
+    *[("torch", name, size, True) for name, size in TORCH.items()],
+    ("torch", "14_distributed_optimizer", 2, False),
+    *[("tensorflow", name, size, False) for name, size in TENSORFLOW.items()],
+    ("mxnet", "08_train_gluon", 2, False),
+]
+
+
+def output_of(command, size, torch):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CASYNC_")}
+    launcher = [COMMAND, "run", "-n", str(size), *(["--torch"] if torch else []), "--"]
+    # The libraries of Hugging Face ask no server.
+    environment = {**environment, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*launcher, *command], env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("framework, name, size, torch", PROGRAMS, ids=[name for _, name, _, _ in PROGRAMS])
+def test_it_is_as_accurate_as_one_process(framework, name, size, torch):
+    python = ENVIRONMENTS / framework / "bin/python"
+    if not python.exists():
+        pytest.skip(f"no environment of {framework}")
+    accuracies = []
+    for ranks in (1, size):
+        printed = output_of([str(python), str(EXAMPLES / f"{name}.py")], ranks, torch)
+        accuracies.append(float(re.search(r"accuracy (\d\.\d+)", printed).group(1)))
+    print(f"{name}: {accuracies[0]} in one process, {accuracies[1]} on {size} ranks")
+    assert accuracies[1] >= accuracies[0] - 0.01
+
+
+def test_the_program_in_cpp_comes_as_near_to_the_truth_as_one_process():
+    errors = []
+    for ranks in (1, 2):
+        printed = output_of([os.environ["CASYNC_EXAMPLE_WITHOUT_PYTHON"]], ranks, False)
+        errors.append(float(re.search(r"within (\d\.\d+)", printed).group(1)))
+    assert errors[1] <= 1.01 * errors[0] + 0.001
