@@ -7,17 +7,17 @@
 #include <utility>
 
 #include "casync/patterns/partition_count.h"
+#include "casync/simulator/one_rank.h"
 #include "casync/simulator/outline.h"
 #include "casync/simulator/rounds.h"
-#include "casync/simulator/simulate_within.h"
+#include "casync/simulator/simulate.h"
 #include "casync/simulator/symmetry.h"
 #include "casync/simulator/sync_mode.h"
 
 namespace casync {
 namespace {
 
-constexpr std::uint64_t kGroupTasks = 1'500'000;  ///< of a step of groups that is simulated with every task: a second
-constexpr double kCreditTasks = 500'000;          ///< of all steps with a credit over one strategy
+constexpr double kMostTasks = 500'000;  ///< that are simulated for one method over one strategy: a third of a second
 constexpr std::array<Bytes, 7> kPartitionBytes{16_MiB, 8_MiB, 4_MiB, 2_MiB, 1_MiB, 512_KiB, 256_KiB};
 constexpr std::array<int, 5> kCredits{1, 2, 4, 8, 16};
 
@@ -62,18 +62,30 @@ std::string over(const std::string& method, StrategyKind strategy) {
   return method + ", " + std::string(name_of(strategy));
 }
 
-Result<PublishedMethod> mg_wfbp(const PlanRequest& request, StrategyKind strategy) {
+/// The tasks that have to be simulated.
+Result<double> tasks_of(const Scenario& scenario) {
+  const Result<Symmetry> symmetry = symmetry_of(scenario, {});
+  if (!symmetry) return symmetry.status();
+  return tasks_at_most(scenario, *symmetry);
+}
+
+Status add_groups(const PlanRequest& request, StrategyKind strategy, std::vector<PublishedMethod>& methods) {
   const Result<MergedGradients> merged = mg_wfbp_groups(request, strategy);
   if (!merged) return merged.status();
   Scenario scenario = scenario_of(request, merged_training(request.training, *merged));
   for (const TrainedGradient& group : scenario.training.gradients) {
     scenario.decisions.push_back(uncompressed(group.spec, strategy, request.topology.ranks));
   }
-  const Result<Simulation> simulation = simulate_within(kGroupTasks, scenario, {});
+  const Result<double> tasks = tasks_of(scenario);
+  if (!tasks) return tasks.status();
+  const bool every_task = *tasks <= kMostTasks;
+  if (!every_task && !alike(request.topology)) return Status::ok();
+  const Result<Simulation> simulation = every_task ? simulate(scenario, {}) : simulate_one_rank(scenario, {});
   if (!simulation) return simulation.status();
-  return PublishedMethod{over("MG-WFBP's groups", strategy), simulation->step_s,
-                         std::to_string(merged->groups.size()) + " groups of " + std::to_string(merged->order.size()) +
-                             " gradients"};
+  methods.push_back({over("MG-WFBP's groups", strategy), simulation->step_s,
+                     std::to_string(merged->groups.size()) + " groups of " + std::to_string(merged->order.size()) +
+                         " gradients"});
+  return Status::ok();
 }
 
 std::string text_of_size(Bytes bytes) {
@@ -158,12 +170,10 @@ Result<std::optional<CreditSetting>> best_credit(const PlanRequest& request, Str
       const int partitions = choose_partitions(gradient.spec.bytes(), request.topology.ranks, bytes);
       scenario.decisions.push_back(uncompressed(gradient.spec, strategy, partitions));
     }
-    const Result<Symmetry> symmetry = symmetry_of(scenario, {});
-    if (!symmetry) return symmetry.status();
-    const Result<double> each = tasks_at_most(scenario, *symmetry);
+    const Result<double> each = tasks_of(scenario);
     if (!each) return each.status();
     tasks += static_cast<double>(kCredits.size()) * *each;
-    if (tasks > kCreditTasks) break;
+    if (tasks > kMostTasks) break;
     for (const int credit : kCredits) {
       scenario.credit_bytes = static_cast<Bytes>(credit) * bytes;
       const Result<Simulation> simulation = simulate(scenario, {});
@@ -180,9 +190,7 @@ Result<std::vector<PublishedMethod>> published_methods(const PlanRequest& reques
   if (request.topology.ranks < 2 || request.training.gradients.empty()) return methods;
   for (const StrategyKind strategy : {StrategyKind::kPs, StrategyKind::kRing}) {
     if (!carries_all(request, strategy)) continue;
-    Result<PublishedMethod> groups = mg_wfbp(request, strategy);
-    if (!groups) return groups.status();
-    methods.push_back(std::move(*groups));
+    CASYNC_RETURN_IF_ERROR(add_groups(request, strategy, methods));
     CASYNC_RETURN_IF_ERROR(add_credit(request, strategy, methods));
   }
   return methods;

@@ -20,8 +20,8 @@ struct PublishedMethod {
 
 /// MG-WFBP's groups (merging.h), each sent as one gradient, and ByteScheduler with the credit and the size of partitions
 /// that best_credit() finds; each over `ps` and over `ring`, where these carry the gradients as they are. Without what
-/// the request says of codecs and rules, in its mode. None for one rank or without gradients; ByteScheduler only where
-/// ranks can be simulated with every task in a moment. Errors as simulate().
+/// the request says of codecs and rules, in its mode. None for one rank or without gradients. If that is too many tasks to
+/// simulate, one rank stands for all with the groups, unless nodes differ; the credit is left out. Errors as simulate().
 Result<std::vector<PublishedMethod>> published_methods(const PlanRequest& request);
 
 /// MG-WFBP's groups for `request`: gradients in the order in which they are ready, and the groups' first positions there.
