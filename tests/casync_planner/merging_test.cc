@@ -38,10 +38,10 @@ double earliest_end(std::span<const ReadyMessage> messages, const ChannelCost& c
 
 }  // namespace
 
-TEST_CASE("merging: no way to merge neighbours ends earlier, of all there are") {
+TEST_CASE("merging: no way to merge neighbours ends earlier than the best, and MG-WFBP's is mostly as early") {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> part(0, 1);
-  std::size_t merged = 0, groups_in_all = 0;
+  std::size_t merged = 0, groups_in_all = 0, as_early = 0;
   for (int round = 0; round < 300; ++round) {
     const std::size_t count = 1 + random() % 10;
     const ChannelCost cost{part(random) * (round % 3 == 0 ? 0.1 : 1), part(random) * 1e-3};
@@ -53,23 +53,33 @@ TEST_CASE("merging: no way to merge neighbours ends earlier, of all there are") 
     }
     const std::vector<std::size_t> groups = merged_groups(messages, cost);
     CAPTURE(round, count, cost.startup_s, cost.byte_s);
-    CHECK(end_of_groups(messages, groups, cost) <= earliest_end(messages, cost) * (1 + 1e-12));
+    const double earliest = earliest_end(messages, cost) * (1 + 1e-12);
+    CHECK(end_of_groups(messages, best_groups(messages, cost), cost) <= earliest);
+    const double end = end_of_groups(messages, groups, cost);
+    as_early += end <= earliest ? 1 : 0;
+    CHECK(end <= 1.5 * earliest);
     CHECK((groups.front() == 0 && std::is_sorted(groups.begin(), groups.end()) && groups.back() < count));
     merged += count - groups.size();
     groups_in_all += groups.size();
   }
   CHECK(merged > 300);  // the rule says both yes and no
   CHECK(groups_in_all > 600);
+  CHECK(as_early > 150);  // of 300
 }
 
 TEST_CASE("merging: a message joins if it is ready before the startup of the one before it is over") {
   const ChannelCost cost{1, 0.1};
   const std::vector<ReadyMessage> close{{0, 10}, {0.9, 10}, {4.5, 10}};
   CHECK(merged_groups(close, cost) == std::vector<std::size_t>{0, 2});
-  CHECK(end_of_groups(close, merged_groups(close, cost), cost) == Approx(0.9 + 3 + 2));
+  CHECK(end_of_groups(close, merged_groups(close, cost), cost) == Approx(4.5 + 2));
   const std::vector<ReadyMessage> apart{{0, 10}, {1, 10}, {4.5, 10, false}};
   CHECK(merged_groups(apart, cost) == std::vector<std::size_t>{0, 1, 2});
   CHECK(merged_groups({}, cost).empty());
+  CHECK(best_groups({}, cost).empty());
+  // A pair at a time, all three join, although the first could be over before the third is ready.
+  const std::vector<ReadyMessage> chain{{0, 10}, {0.9, 10}, {1.8, 10}};
+  CHECK(merged_groups(chain, cost) == std::vector<std::size_t>{0});
+  CHECK(best_groups(chain, cost) == std::vector<std::size_t>{0, 1});
 }
 
 TEST_CASE("merging: the simulator agrees where a port is the channel and has nothing else to do") {
@@ -92,7 +102,7 @@ TEST_CASE("merging: the simulator agrees where a port is the channel and has not
       one.training.gradients[g].ready_s *= backward_s / one.training.backward_s;
     }
     one.training.backward_s = backward_s;
-    const Result<MergedGradients> merged = mg_wfbp_groups(one, StrategyKind::kRing);
+    const Result<MergedGradients> merged = merged_gradients(one, StrategyKind::kRing, Merging::kBest);
     REQUIRE(merged.status().text() == "OK");
     double least = std::numeric_limits<double>::infinity();
     for (std::uint32_t joins = 0; joins < 1u << (any.size() - 1); ++joins) {
@@ -109,7 +119,8 @@ TEST_CASE("merging: groups keep all elements, wait for their last gradient, and 
     mixed.training.gradients[g].spec.dtype = DType::kBFloat16;
   }
   mixed.profile.between.latency_s = 1;  // all that may join does
-  const Result<MergedGradients> merged = mg_wfbp_groups(mixed, StrategyKind::kPs);
+  const Merging rule = GENERATE(Merging::kMgWfbp, Merging::kBest);
+  const Result<MergedGradients> merged = merged_gradients(mixed, StrategyKind::kPs, rule);
   REQUIRE(merged.status().text() == "OK");
   const Training made = merged_training(mixed.training, *merged);
   REQUIRE(made.gradients.size() == merged->groups.size());
@@ -176,19 +187,20 @@ TEST_CASE("credit: a link with a long way asks for more than one partition, one 
 TEST_CASE("methods: each over both strategies, with what it chose, and none where nothing is exchanged") {
   const Result<std::vector<PublishedMethod>> methods = published_methods(request(4, 1, slow_network()));
   REQUIRE(methods.status().text() == "OK");
-  REQUIRE(methods->size() == 4);
+  REQUIRE(methods->size() == 6);
   CHECK((*methods)[0].name == "MG-WFBP's groups, ps");
   CHECK((*methods)[0].detail.ends_with(" groups of 12 gradients"));
-  CHECK((*methods)[3].name == "ByteScheduler with a credit, ring");
-  CHECK((*methods)[3].detail.find("a credit of") != std::string::npos);
+  CHECK((*methods)[4].name == "best groups of neighbours, ring");
+  CHECK((*methods)[5].name == "ByteScheduler with a credit, ring");
+  CHECK((*methods)[5].detail.find("a credit of") != std::string::npos);
   for (const PublishedMethod& method : *methods) CHECK(method.step_s >= 0.03 * (1 - 1e-9));
   CHECK(published_methods(request(1, 1, slow_network()))->empty());
   CHECK(published_methods(request(4, 1, slow_network(), 0))->empty());
   // A few hundred gradients of thousands of ranks: too many messages for a credit, and groups by one rank for all.
   const Result<std::vector<PublishedMethod>> large = published_methods(transformer(4096, 8, slow_network()));
   REQUIRE(large.status().text() == "OK");
-  for (const PublishedMethod& method : *large) CHECK(method.name.starts_with("MG-WFBP"));
-  CHECK(large->size() == 2);
+  for (const PublishedMethod& method : *large) CHECK(method.name.find("groups") != std::string::npos);
+  CHECK(large->size() == 4);
 }
 
 }  // namespace casync

@@ -176,8 +176,9 @@ def test_methods_that_no_plan_can_say_are_simulated_beside_it():
         made = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8", "--json")
         ends_with(0, made, "plan")
         methods = {one["name"]: one for one in json.loads(made.stdout)["methods"]}
-        claim({name.split(",")[0] for name in methods} == {"MG-WFBP's groups", "ByteScheduler with a credit"} and
-              len(methods) == 4, "two, over ps and ring", methods)
+        claim({name.split(",")[0] for name in methods} ==
+              {"MG-WFBP's groups", "best groups of neighbours", "ByteScheduler with a credit"} and len(methods) == 6,
+              "three, over ps and ring", methods)
         claim(re.fullmatch("[1-3] groups of 3 gradients", methods["MG-WFBP's groups, ring"]["detail"]), "its groups", methods)
         claim(all(one["step_ms"] >= 15 for one in methods.values()), "no shorter than the training", methods)
         text = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8", "-o", files.plan).stdout

@@ -2,6 +2,7 @@
 #include "casync/planner/search/merging.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace casync {
 
@@ -19,6 +20,30 @@ std::vector<std::size_t> merged_groups(std::span<const ReadyMessage> messages, c
     starts_s = std::max(starts_s, next.ready_s);
     bytes += next.bytes;
   }
+  return groups;
+}
+
+std::vector<std::size_t> best_groups(std::span<const ReadyMessage> messages, const ChannelCost& cost) {
+  // The earliest end of the first so many messages, and the first message of their last group. What comes after them
+  // never ends earlier for a later end of theirs.
+  std::vector<double> end_s(messages.size() + 1);
+  std::vector<std::size_t> first(messages.size() + 1);
+  for (std::size_t count = 1; count <= messages.size(); ++count) {
+    double bytes = 0;
+    end_s[count] = std::numeric_limits<double>::infinity();
+    for (std::size_t i = count; i-- > 0;) {
+      bytes += messages[i].bytes;
+      const double end = std::max(end_s[i], messages[count - 1].ready_s) + cost.startup_s + bytes * cost.byte_s;
+      if (end <= end_s[count]) {
+        end_s[count] = end;
+        first[count] = i;
+      }
+      if (!messages[i].may_join) break;
+    }
+  }
+  std::vector<std::size_t> groups;
+  for (std::size_t count = messages.size(); count > 0; count = first[count]) groups.push_back(first[count]);
+  std::reverse(groups.begin(), groups.end());
   return groups;
 }
 

@@ -69,8 +69,9 @@ Result<double> tasks_of(const Scenario& scenario) {
   return tasks_at_most(scenario, *symmetry);
 }
 
-Status add_groups(const PlanRequest& request, StrategyKind strategy, std::vector<PublishedMethod>& methods) {
-  const Result<MergedGradients> merged = mg_wfbp_groups(request, strategy);
+Status add_groups(const PlanRequest& request, StrategyKind strategy, Merging rule,
+                  std::vector<PublishedMethod>& methods) {
+  const Result<MergedGradients> merged = merged_gradients(request, strategy, rule);
   if (!merged) return merged.status();
   Scenario scenario = scenario_of(request, merged_training(request.training, *merged));
   for (const TrainedGradient& group : scenario.training.gradients) {
@@ -82,7 +83,8 @@ Status add_groups(const PlanRequest& request, StrategyKind strategy, std::vector
   if (!every_task && !alike(request.topology)) return Status::ok();
   const Result<Simulation> simulation = every_task ? simulate(scenario, {}) : simulate_one_rank(scenario, {});
   if (!simulation) return simulation.status();
-  methods.push_back({over("MG-WFBP's groups", strategy), simulation->step_s,
+  const std::string name = rule == Merging::kMgWfbp ? "MG-WFBP's groups" : "best groups of neighbours";
+  methods.push_back({over(name, strategy), simulation->step_s,
                      std::to_string(merged->groups.size()) + " groups of " + std::to_string(merged->order.size()) +
                          " gradients"});
   return Status::ok();
@@ -115,7 +117,7 @@ bool carries_all(const PlanRequest& request, StrategyKind strategy) {
 
 }  // namespace
 
-Result<MergedGradients> mg_wfbp_groups(const PlanRequest& request, StrategyKind strategy) {
+Result<MergedGradients> merged_gradients(const PlanRequest& request, StrategyKind strategy, Merging rule) {
   const Result<ChannelCost> cost = channel_cost(request, strategy);
   if (!cost) return cost.status();
   const Training training = exchanges_of(request.training, request.mode).training;
@@ -133,7 +135,7 @@ Result<MergedGradients> mg_wfbp_groups(const PlanRequest& request, StrategyKind 
     messages.push_back({own.ready_s, static_cast<double>(own.spec.bytes()), may_join});
     before = &own;
   }
-  merged.groups = merged_groups(messages, *cost);
+  merged.groups = rule == Merging::kMgWfbp ? merged_groups(messages, *cost) : best_groups(messages, *cost);
   return merged;
 }
 
@@ -190,7 +192,9 @@ Result<std::vector<PublishedMethod>> published_methods(const PlanRequest& reques
   if (request.topology.ranks < 2 || request.training.gradients.empty()) return methods;
   for (const StrategyKind strategy : {StrategyKind::kPs, StrategyKind::kRing}) {
     if (!carries_all(request, strategy)) continue;
-    CASYNC_RETURN_IF_ERROR(add_groups(request, strategy, methods));
+    for (const Merging rule : {Merging::kMgWfbp, Merging::kBest}) {
+      CASYNC_RETURN_IF_ERROR(add_groups(request, strategy, rule, methods));
+    }
     CASYNC_RETURN_IF_ERROR(add_credit(request, strategy, methods));
   }
   return methods;

@@ -18,20 +18,23 @@ struct PublishedMethod {
   std::string detail;  ///< "12 groups of 75 gradients"
 };
 
-/// MG-WFBP's groups (merging.h), each sent as one gradient, and ByteScheduler with the credit and the size of partitions
+/// MG-WFBP's groups and the best groups of neighbours (merging.h), each sent as one gradient, and ByteScheduler with the credit and the size of partitions
 /// that best_credit() finds; each over `ps` and over `ring`, where these carry the gradients as they are. Without what
 /// the request says of codecs and rules, in its mode. None for one rank or without gradients. If that is too many tasks to
 /// simulate, one rank stands for all with the groups, unless nodes differ; the credit is left out. Errors as simulate().
 Result<std::vector<PublishedMethod>> published_methods(const PlanRequest& request);
 
-/// MG-WFBP's groups for `request`: gradients in the order in which they are ready, and the groups' first positions there.
+/// The rule by which gradients that are ready one after the other are merged (merging.h).
+enum class Merging { kMgWfbp, kBest };
+
+/// Groups of gradients: gradients in the order in which they are ready, and the groups' first positions there.
 struct MergedGradients {
   std::vector<std::size_t> order;   ///< positions in training.gradients
   std::vector<std::size_t> groups;  ///< positions in `order`
 };
 /// The channel's cost is that of `strategy` for an uncompressed gradient alone, with a partition for each rank: startup
 /// is what the smallest takes. Gradients of different types do not join. Errors as outline_of.
-Result<MergedGradients> mg_wfbp_groups(const PlanRequest& request, StrategyKind strategy);
+Result<MergedGradients> merged_gradients(const PlanRequest& request, StrategyKind strategy, Merging rule);
 
 /// The training in which each group is one gradient: ready with its last one, needed with its first one.
 Training merged_training(const Training& training, const MergedGradients& merged);
