@@ -101,7 +101,7 @@ class CodecPasses::Bench {
       codes_.push_back(std::make_unique<Memory<std::byte>>(slot_ * partitions()));
     sizes_.resize(static_cast<std::size_t>(options.merged) * partitions());
     for (int i = 0; i < options.merged; ++i) encode(i);
-    terms_.resize(static_cast<std::size_t>(options.merged) + (options.own ? 1 : 0));
+    merge_only(options.merged);
   }
 
   CodecBenchResult run() {
@@ -113,15 +113,19 @@ class CodecPasses::Bench {
     result.payload_bits = 8 * code;
     result.encode = {best_seconds(options_.seconds, [&] { encode(0); }), sizeof(float) + residual + code};
     result.decode = {best_seconds(options_.seconds, [&] { decode(); }), sizeof(float) + code};
-    result.merge = merge_time();
+    result.merge = merge_time(options_.merged);
     result.error = relative_error(values_.get(), decoded_.get(), options_.total);
     return result;
   }
 
-  OperationTime merge_time() {
+  /// Merges the first `codes` codes.
+  OperationTime merge_time(int codes) {
+    merge_only(codes);
     const double code = code_bytes();
     const double residual = 2 * sizeof(float) * codec_.info().states, own = options_.own ? sizeof(float) : 0;
-    return {best_seconds(options_.seconds, [&] { merge(); }), (options_.merged + 1) * code + residual + own};
+    const double seconds = best_seconds(options_.seconds, [&] { merge(); });
+    merge_only(options_.merged);
+    return {seconds, (codes + 1) * code + residual + own};
   }
 
   void encode(int i) {
@@ -137,7 +141,7 @@ class CodecPasses::Bench {
   void merge() {
     const float scale = 1.0f / static_cast<float>(terms_.size());
     for_partitions(options_, [&](Elements p, Elements first, Elements n) {
-      for (int i = 0; i < options_.merged; ++i) {
+      for (int i = 0; i < codes_merged_; ++i) {
         terms_[static_cast<std::size_t>(i)].code = {code(i, p), size_of(i, p)};
       }
       if (options_.own) terms_.back().raw = values_.get() + first;
@@ -146,6 +150,10 @@ class CodecPasses::Bench {
   }
 
  private:
+  void merge_only(int codes) {
+    codes_merged_ = codes;
+    terms_.assign(static_cast<std::size_t>(codes) + (options_.own ? 1 : 0), {});
+  }
   Elements partitions() const { return ceil_div(options_.total, options_.partition); }
   std::byte* code(int i, Elements partition) { return codes_[static_cast<std::size_t>(i)]->get() + partition * slot_; }
   Bytes& size_of(int i, Elements partition) { return sizes_[static_cast<std::size_t>(i) * partitions() + partition]; }
@@ -167,6 +175,7 @@ class CodecPasses::Bench {
   Memory<std::byte> merged_;
   std::vector<std::unique_ptr<Memory<std::byte>>> codes_;
   std::vector<Bytes> sizes_;  // of payloads, those of one code after the other
+  int codes_merged_ = 0;
   std::vector<compll::Contribution> terms_;
 };
 
@@ -214,11 +223,7 @@ void CodecPasses::encode() { bench_->encode(0); }
 void CodecPasses::decode() { bench_->decode(); }
 void CodecPasses::merge() { bench_->merge(); }
 CodecBenchResult CodecPasses::measure() { return bench_->run(); }
-OperationTime CodecPasses::measure_merge() { return bench_->merge_time(); }
-
-OperationTime measure_merge(const compll::Codec& codec, const CodecBenchOptions& options) {
-  return CodecPasses(codec, options).measure_merge();
-}
+OperationTime CodecPasses::measure_merge(int codes) { return bench_->merge_time(codes); }
 
 CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options) {
   return CodecPasses(codec, options).measure();

@@ -51,8 +51,6 @@ OperationTime measure_sum(const CodecBenchOptions& options);
 
 /// One codec on one core.
 CodecBenchResult measure_codec(const compll::Codec& codec, const CodecBenchOptions& options);
-/// Its merge alone.
-OperationTime measure_merge(const compll::Codec& codec, const CodecBenchOptions& options);
 
 /// The same operations one pass at a time, for callers that have a clock of their own.
 class CodecPasses {
@@ -67,8 +65,8 @@ class CodecPasses {
   void merge();
   /// As measure_codec.
   CodecBenchResult measure();
-  /// As measure_merge.
-  OperationTime measure_merge();
+  /// A merge of the first `codes` codes, of at least one and of those in the options.
+  OperationTime measure_merge(int codes);
 
  private:
   class Bench;

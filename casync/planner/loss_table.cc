@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -22,13 +23,33 @@ struct Row {
   std::vector<Increase> increases;  ///< by optimizer
 };
 
+struct ModeRow {
+  std::uint32_t every = 0, staleness = 0;
+  std::vector<Increase> increases;  ///< by optimizer
+};
+
 const std::vector<Row>& rows() {
 #define CASYNC_LOSS_ROW(first, second, ...) {first, second, {__VA_ARGS__}},
+#define CASYNC_LOSS_MODE(...)
 #define CASYNC_LOSS_EXPONENTS(...)
   static const std::vector<Row> all{
 #include "casync/planner/loss_rows.inc"
   };
 #undef CASYNC_LOSS_ROW
+#undef CASYNC_LOSS_MODE
+#undef CASYNC_LOSS_EXPONENTS
+  return all;
+}
+
+const std::vector<ModeRow>& mode_rows() {
+#define CASYNC_LOSS_ROW(...)
+#define CASYNC_LOSS_MODE(every, staleness, ...) {every, staleness, {__VA_ARGS__}},
+#define CASYNC_LOSS_EXPONENTS(...)
+  static const std::vector<ModeRow> all{
+#include "casync/planner/loss_rows.inc"
+  };
+#undef CASYNC_LOSS_ROW
+#undef CASYNC_LOSS_MODE
 #undef CASYNC_LOSS_EXPONENTS
   return all;
 }
@@ -36,20 +57,22 @@ const std::vector<Row>& rows() {
 /// By optimizer.
 const std::vector<double>& exponents() {
 #define CASYNC_LOSS_ROW(...)
+#define CASYNC_LOSS_MODE(...)
 #define CASYNC_LOSS_EXPONENTS(...) \
   { __VA_ARGS__ }
   static const std::vector<double> all
 #include "casync/planner/loss_rows.inc"
       ;
 #undef CASYNC_LOSS_ROW
+#undef CASYNC_LOSS_MODE
 #undef CASYNC_LOSS_EXPONENTS
   return all;
 }
 
-double steps_of(const Row& row) {
+double steps_of(const std::vector<Increase>& increases) {
   double most = 0;
-  for (std::size_t i = 0; i < row.increases.size(); ++i) {
-    const Increase& one = row.increases[i];
+  for (std::size_t i = 0; i < increases.size(); ++i) {
+    const Increase& one = increases[i];
     if (one.mean < kSure * one.error) continue;
     most = std::max(most, std::pow(1 + one.mean / 100, 1 / exponents()[i]) - 1);
   }
@@ -78,7 +101,7 @@ std::optional<std::string> known_name(const CodecChoice& codec) {
 /// The figure of a codec on both hops.
 double steps_of(const std::string& codec) {
   const Row* row = find_row(codec, codec);
-  return row == nullptr ? kNever : steps_of(*row);
+  return row == nullptr ? kNever : steps_of(row->increases);
 }
 
 }  // namespace
@@ -97,10 +120,34 @@ std::optional<double> more_steps(const CodecChoice& first, const CodecChoice& se
   if (plain_first && plain_second) return 0;
   const std::optional<std::string> there = known_name(first), back = known_name(second);
   if (there && back) {
-    if (const Row* row = find_row(*there, *back)) return steps_of(*row);
+    if (const Row* row = find_row(*there, *back)) return steps_of(row->increases);
   }
   if (!there && !back) return std::nullopt;
   return std::max(there ? steps_of(*there) : 0, back ? steps_of(*back) : 0);
+}
+
+std::vector<SyncMode> trained_modes() {
+  std::vector<SyncMode> modes;
+  for (const ModeRow& row : mode_rows()) {
+    SyncMode mode;
+    mode.every = row.every;
+    mode.staleness = row.staleness;
+    modes.push_back(mode);
+  }
+  return modes;
+}
+
+std::optional<double> more_steps(const SyncMode& mode) {
+  if (mode.is_gossip()) return std::nullopt;
+  if (!mode.is_local() && mode.staleness == 0) return 0;
+  std::optional<double> least;
+  for (const ModeRow& row : mode_rows()) {
+    const bool same_kind = mode.is_local() ? row.every > 0 : row.staleness > 0;
+    if (!same_kind || row.every < mode.every || row.staleness < mode.staleness) continue;
+    const double more = steps_of(row.increases);
+    least = std::min(more, least.value_or(more));
+  }
+  return least;
 }
 
 }  // namespace casync

@@ -23,4 +23,13 @@ std::vector<CodecPair> trained_pairs();
 /// training has used either codec.
 std::optional<double> more_steps(const CodecChoice& first, const CodecChoice& second);
 
+/// The modes of synchronization that trainings of this repository have measured, uncompressed: local SGD by its steps,
+/// then staleness by its steps. Each from the first step on.
+std::vector<SyncMode> trained_modes();
+
+/// The same share for a mode: local SGD of so many steps counts like the trained one with as many or more that needs
+/// fewest, and staleness likewise; `from_step` changes nothing. 0 if every step exchanges and waits. Empty: no
+/// training had as many steps, or the mode is gossip.
+std::optional<double> more_steps(const SyncMode& mode);
+
 }  // namespace casync

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -83,10 +84,19 @@ class Engine {
     std::vector<std::pair<std::uint32_t, int>> early;  ///< messages of steps that have not begun: recv, step
   };
 
+  /// A message by its first task, with all that has joined it.
+  struct HandedOver {
+    std::uint32_t first = 0;
+    Bytes bytes = 0;
+  };
+
   struct Port {
     bool sending = false;
     double receives_until = 0;
     UrgentQueue ready;  ///< may name sends that have left fused with another
+    // With a credit: messages that nothing overtakes any more, and the bytes of these and of those that have left.
+    std::deque<HandedOver> handed_over;
+    Bytes under_way = 0;
     // Kept where the link has a fan of that kind.
     PeerCount receivers;  ///< of messages that wait to leave or are leaving
     PeerCount senders;    ///< of messages that arrive or wait to
@@ -134,7 +144,10 @@ class Engine {
   void queue_send(std::uint32_t send);
   void start_sending(std::size_t port);
   bool clean(UrgentQueue& queue) const;
-  double fuse(std::uint32_t first);
+  std::optional<HandedOver> next_message(Port& port);
+  void hand_over(Port& port);
+  void give_back_credit(std::uint32_t first);
+  Bytes fuse(std::uint32_t first);
   void port_free(std::uint32_t first);
   void head_arrives(std::uint32_t first, std::uint32_t step);
   void part_left(std::uint32_t first);
@@ -176,6 +189,7 @@ class Engine {
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
   std::vector<double> since_;  // when a message asked, or began to leave, or to arrive; before that, has left
   std::vector<std::uint64_t> queued_as_;  // the arrival of a send that waits for its port; 0: it does not
+  std::vector<Bytes> credit_;  // of a message that has been handed over, by its first task; empty: no credit
   // Parts still missing until a message, given by its first task, has left and has arrived. Used if messages take
   // processor time.
   std::vector<std::uint8_t> to_leave_, to_arrive_;

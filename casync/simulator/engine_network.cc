@@ -73,13 +73,47 @@ bool Engine::clean(UrgentQueue& queue) const {
   return !queue.empty();
 }
 
+/// With a credit, the port takes messages as far as it goes, before it is free.
+void Engine::hand_over(Port& port) {
+  while (clean(port.ready)) {
+    const Bytes next = tasks_[port.ready.top().task].bytes;
+    if (port.under_way > 0 && port.under_way + next > scenario_.credit_bytes) return;
+    const std::uint32_t first = port.ready.pop().task;
+    credit_[first] = fuse(first);
+    port.under_way += credit_[first];
+    port.handed_over.push_back({first, credit_[first]});
+  }
+}
+
+/// The message that a free port sends next.
+std::optional<Engine::HandedOver> Engine::next_message(Port& port) {
+  if (credit_.empty()) {
+    if (!clean(port.ready)) return std::nullopt;
+    const std::uint32_t first = port.ready.pop().task;
+    return HandedOver{first, fuse(first)};
+  }
+  if (port.handed_over.empty()) return std::nullopt;
+  const HandedOver next = port.handed_over.front();
+  port.handed_over.pop_front();
+  return next;
+}
+
+void Engine::give_back_credit(std::uint32_t first) {
+  const std::size_t port = port_of(first);
+  ports_[port].under_way -= credit_[first];
+  if (!std::exchange(ports_[port].dirty, true)) dirty_ports_.push_back(port);
+}
+
 void Engine::start_sending(std::size_t port) {
   Port& own = ports_[port];
-  if (own.sending || !clean(own.ready)) return;
-  const std::uint32_t first = own.ready.pop().task;
+  if (!credit_.empty()) hand_over(own);
+  if (own.sending) return;
+  const std::optional<HandedOver> message = next_message(own);
+  if (!message) return;
+  const std::uint32_t first = message->first;
   const Link& link = link_of(first);
   const double slowdown = link.outcast.at(own.receivers.peers());
-  const double bytes = fuse(first);
+  const auto bytes = static_cast<double>(message->bytes);
   const double seconds = (link.message_s + link.wire.at(bytes)) * slowdown;
   RankState& sender = state(rank_of(first));
   if (!to_leave_.empty()) {
@@ -99,7 +133,7 @@ void Engine::start_sending(std::size_t port) {
 }
 
 /// Takes along what fits into the same message, most urgent first. Returns its bytes.
-double Engine::fuse(std::uint32_t first) {
+Bytes Engine::fuse(std::uint32_t first) {
   Bytes bytes = 0;
   std::size_t count = 0;
   const auto take = [&](std::uint32_t send) {
@@ -120,7 +154,7 @@ double Engine::fuse(std::uint32_t first) {
     }
   }
   bytes_sent_ += static_cast<double>(bytes);
-  return static_cast<double>(bytes);
+  return bytes;
 }
 
 /// The port, or the sender's processors, are through with it.
@@ -213,6 +247,10 @@ void Engine::arrived(std::uint32_t first, int step) {
   if (!link_of(first).incast.empty()) {
     const std::uint32_t recv = tasks_[first].peer_task;
     ports_[port_of(recv)].senders.remove(tasks_[recv].peer);
+  }
+  if (!credit_.empty()) {
+    push(Event::Kind::kCredit, now_ + link_of(first).latency_s, first, static_cast<std::uint32_t>(step),
+         receiver_of(first), rank_of(first), distance_of(tasks_[first].peer_task));
   }
   for (std::uint32_t send = first; send != kNoTask;) {
     const std::uint32_t recv = tasks_[send].peer_task;

@@ -19,7 +19,8 @@ struct Event {
     kArrived,    ///< its last byte is there
     kMessages,   ///< a rank's processors have done their part of a message
     kAnnounced,  ///< its receiver is asked whether it may come
-    kAnswered    ///< its sender is told that it may
+    kAnswered,   ///< its sender is told that it may
+    kCredit      ///< its sender knows that it has arrived
   };
   double time = 0;
   std::uint64_t order = 0;  ///< decides between equal times

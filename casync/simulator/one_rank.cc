@@ -169,6 +169,7 @@ void OneRank::happen(const Event& event) {
       }
       break;
     case Event::Kind::kAnnounced:
+    case Event::Kind::kCredit:
     case Event::Kind::kAnswered: break;  // of Engine: ranks that have just ended a task answer at once
   }
 }
@@ -368,6 +369,9 @@ Result<Simulation> simulate_one_rank(const Scenario& scenario, const SimulationO
   CASYNC_RETURN_IF_ERROR(check_scenario(scenario, options));
   if (!alike(scenario.topology)) {
     return invalid_argument("one rank cannot stand for all: nodes have different numbers of ranks");
+  }
+  if (scenario.credit_bytes > 0) {
+    return invalid_argument("one rank cannot stand for all: its messages go in lumps, which no credit counts");
   }
   if (options.spans || options.jitter > 0 || !options.slowness.empty()) {
     return invalid_argument("one rank cannot stand for all: ranks are to differ, or spans of all are asked for");

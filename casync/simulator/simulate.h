@@ -22,6 +22,10 @@ struct Scenario {
   Bytes fusion_bytes = 0;           ///< as Plan::fusion_bytes
   SyncMode mode;                    ///< of local SGD, steps from mode.from_step on
   CodecFactsOf facts_of;
+  /// ByteScheduler's credit: a port takes the most urgent messages that wait until they have so many bytes together,
+  /// or one that is larger, and sends them in this order. A message gives its bytes back one latency after it has
+  /// arrived. 0: none, the port takes the next message when it is free. For one step.
+  Bytes credit_bytes = 0;
 };
 
 struct SimulationOptions {

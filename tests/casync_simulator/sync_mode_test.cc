@@ -44,6 +44,9 @@ TEST_CASE("simulator: a step whose results come late takes the longer of trainin
     CHECK(late.step_s == Approx(std::max(kTraining, exchange)).epsilon(1e-9));
     CHECK(late.step_s <= simulated(scenario).step_s * (1 + 1e-9));
     CHECK(late.wire_bytes_per_rank == simulated(scenario).wire_bytes_per_rank);
+    for (const std::uint32_t steps : {2u, kMostStaleness}) {
+      CHECK(in_mode(scenario, {.staleness = steps}).step_s == late.step_s);  // exchanges go one after the other
+    }
   }
 }
 

@@ -115,4 +115,74 @@ def test_explain_agrees_with_plan_and_says_where_compression_pays():
             claim((made["gain"] / made["steps"] > 1.01) == compresses, "as plan says there", factor, made["gain"])
 
 
+def mode_text(every, staleness):
+    return f"local_sgd {{ every: {every} }}" if every else f"staleness: {staleness}"
+
+
+def test_modes_are_proposed_and_taken_only_if_they_are_allowed():
+    rows = {mode_text(every, 0): f"none, local SGD of {every} steps" for every in (2, 4, 8)}
+    rows |= {mode_text(0, late): f"none, {late} steps late" for late in (1, 2)}
+    with temporary_folder() as folder:
+        files = Files(folder, "1e7")  # an exchange takes longer than the training
+        inputs = ["plan", *files.inputs, "-n", 4, "--codecs", "int8"]
+        made = casync(*inputs, "--json")
+        ends_with(0, made, "plan")
+        bulk = json.loads(made.stdout)
+        claim(bulk["mode"] == "" and "local_sgd {" not in bulk["plan"].split("version: 1")[1], "it is not taken", bulk["plan"])
+        claim(bulk["modes"] and all(one["time_to_loss"] < 0.99 for one in bulk["modes"]), "what would be better", bulk["modes"])
+        for one in bulk["modes"]:
+            steps = expected_steps(rows[one["mode"]])
+            claim(abs(one["steps"] - steps) < 0.01 * steps, "by the trainings", one, steps)
+            of_bulk = one["steps"] * one["step_ms"] / (bulk["steps"] * bulk["step_ms"])
+            claim(abs(one["time_to_loss"] - of_bulk) < 1e-9, "the part that is left", one, of_bulk)
+        best = bulk["modes"][0]
+        proposed = [line for line in bulk["plan"].splitlines() if "ask with --allow-modes" in line]
+        claim(proposed and f"# with {best['mode']} a step would take " in proposed[0], "the best first", proposed)
+        explained = casync("explain", *files.inputs, "-n", 4, "--codecs", "int8")
+        ends_with(0, explained, "explain")
+        claim(all(line[2:] in explained.stdout.splitlines() for line in proposed), "explain says the same", explained.stdout)
+
+        allowed = casync(*inputs, "--allow-modes", "-o", files.plan, "--json")
+        ends_with(0, allowed, "plan --allow-modes")
+        found = json.loads(allowed.stdout)
+        claim(found["mode"] == best["mode"] and found["modes"] == [], "the best one is taken", found)
+        claim(best["mode"] in found["plan"].split("version: 1")[1], "and written", found["plan"])
+        claim(abs(found["step_ms"] - best["step_ms"]) < 1e-9 and abs(found["steps"] - best["steps"]) < 1e-9, "as proposed", found)
+        claim(found["uncompressed_ms"] == bulk["uncompressed_ms"], "over an exchange in every step", found)
+        simulated = casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan, "--json")
+        ends_with(0, simulated, "simulate")
+        claim(abs(json.loads(simulated.stdout)["step_ms"] / found["step_ms"] - 1) < 1e-9, "as simulated", simulated.stdout)
+        whole = json.loads(casync("explain", *files.inputs, "-n", 4, "--codecs", "int8", "--allow-modes", "--json").stdout)
+        claim(whole["step"]["mode"] == best["mode"], "explain takes it, too", whole["step"])
+
+        asked = json.loads(casync(*inputs, "--local-sgd", 16, "--json").stdout)
+        claim("no training has measured how many steps local_sgd { every: 16 } takes" in asked["plan"], "said", asked["plan"])
+        claim(asked["modes"] == [], "a mode that was asked for stays", asked["modes"])
+        step = json.loads(casync(*inputs, "--goal", "step", "--json").stdout)
+        claim(step["modes"] == [], "no loss, no weighing", step["modes"])
+        fast = Files(folder, "1e13")
+        hidden = json.loads(casync("plan", *fast.inputs, "-n", 4, "--codecs", "int8", "--allow-modes", "--json").stdout)
+        claim(hidden["mode"] == "" and hidden["modes"] == [], "nothing to gain", hidden["mode"], hidden["modes"])
+        for wrong in (["--allow-modes", "--local-sgd", 8], ["--allow-modes", "--staleness", 1]):
+            ends_with(2, casync(*inputs, *wrong), f"{wrong}")
+        refused = casync(*inputs, "--allow-modes", "--goal", "step")
+        ends_with(3, refused, "a mode by the time of a step")
+        claim("--allow-modes with --goal step" in refused.stderr, "named", refused.stderr)
+
+
+def test_methods_that_no_plan_can_say_are_simulated_beside_it():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        made = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8", "--json")
+        ends_with(0, made, "plan")
+        methods = {one["name"]: one for one in json.loads(made.stdout)["methods"]}
+        claim({name.split(",")[0] for name in methods} ==
+              {"MG-WFBP's groups", "best groups of neighbours", "ByteScheduler with a credit"} and len(methods) == 6,
+              "three, over ps and ring", methods)
+        claim(re.fullmatch("[1-3] groups of 3 gradients", methods["MG-WFBP's groups, ring"]["detail"]), "its groups", methods)
+        claim(all(one["step_ms"] >= 15 for one in methods.values()), "no shorter than the training", methods)
+        text = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8", "-o", files.plan).stdout
+        claim(all(f"  {name} ({one['detail']})" in text for name, one in methods.items()), "and printed", text)
+
+
 run_all(globals())

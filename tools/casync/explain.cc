@@ -19,6 +19,7 @@
 #include "tools/casync/input_files.h"
 #include "tools/casync/output_file.h"
 #include "tools/casync/plan/codec_shares.h"
+#include "tools/casync/plan/decided.h"
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/subcommands.h"
@@ -124,11 +125,13 @@ std::string where_it_pays(const std::optional<double>& below) {
 }
 
 /// Explains the whole step, as `casync plan` does.
-Status explain_step(const ExplainOptions& options, const PlanRequest& request, Json& json) {
-  if (request.training.gradients.empty()) return Status::ok();
-  const Result<PlanReport> report = find_plan(request);
-  if (!report) return report.status();
-  const Gain gain = gain_of(*report);
+Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Json& json) {
+  if (asked.training.gradients.empty()) return Status::ok();
+  const Result<Decided> decided = decided_plan(options.inputs, asked);
+  if (!decided) return decided.status();
+  const PlanRequest& request = decided->request;
+  const PlanReport* const report = &decided->report;
+  const Gain& gain = decided->gain;
   const std::vector<std::string> assumed = assumed_codecs(request.profile, report->step);
   const Result<std::optional<double>> below = compression_pays_below(request);
   if (!below) return below.status();
@@ -143,6 +146,8 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& request, J
                     {"codecs", shares.json()},
                     {"gain", gain.times()},
                     {"steps", gain.steps},
+                    {"mode", gain.mode},
+                    {"modes", json_of_better(*decided)},
                     {"uncompressed_ms", gain.uncompressed_s * 1e3},
                     {"planned_ms", gain.planned_s * 1e3},
                     {"assumed", assumed}};
@@ -158,6 +163,7 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& request, J
     for (const std::string& line : {text_of_steps(gain), text_of_rejected(*report)}) {
       if (!line.empty()) std::printf("%s\n", line.c_str());
     }
+    for (const std::string& line : text_of_better(*decided)) std::printf("%s\n", line.c_str());
   }
   std::printf("the slowest link has %s; %s\n", text_of_bandwidth(bandwidth_of(request)).c_str(),
               where_it_pays(*below).c_str());

@@ -14,6 +14,7 @@
 #include "tools/casync/exit_code.h"
 #include "tools/casync/output_file.h"
 #include "tools/casync/plan/check.h"
+#include "tools/casync/plan/decided.h"
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/simulate/prediction.h"
@@ -40,11 +41,14 @@ std::vector<PlanReport::Compared> by_seconds(std::vector<PlanReport::Compared> c
   return compared;
 }
 
-/// The sentences below the gain: steps to the same loss, the plan that they speak against, and assumed costs.
-std::vector<std::string> more_about(const PlanRequest& request, const PlanReport& report) {
+/// The sentences below the gain: steps to the same loss, the plan that they speak against, modes that would be better,
+/// methods that no plan can say, and assumed costs.
+std::vector<std::string> more_about(const Decided& plan) {
   std::vector<std::string> lines;
-  if (request.more_steps) lines = {text_of_steps(gain_of(report)), text_of_rejected(report)};
-  lines.push_back(text_of_assumed(assumed_codecs(request.profile, report.step)));
+  if (plan.request.more_steps) lines = {text_of_steps(plan.gain), text_of_rejected(plan.report)};
+  for (std::string& line : text_of_better(plan)) lines.push_back(std::move(line));
+  for (std::string& line : text_of_shorter(plan.methods, plan.report)) lines.push_back(std::move(line));
+  lines.push_back(text_of_assumed(assumed_codecs(plan.request.profile, plan.report.step)));
   std::erase(lines, "");
   return lines;
 }
@@ -62,10 +66,11 @@ std::string how_compared(const PlanReport& report) {
   return report.all_ranks ? "by simulating all ranks" : "by simulating one rank that stands for all";
 }
 
-void print_summary(std::FILE* to, const PlanRequest& request, const PlanReport& report) {
+void print_summary(std::FILE* to, const Decided& plan) {
+  const PlanReport& report = plan.report;
   const Simulation& made = report.simulation;
-  std::fprintf(to, "%s\n%s\n", text_of(gain_of(report)).c_str(), head_line(request, report).c_str());
-  for (const std::string& line : more_about(request, report)) std::fprintf(to, "  %s\n", line.c_str());
+  std::fprintf(to, "%s\n%s\n", text_of(plan.gain).c_str(), head_line(plan.request, report).c_str());
+  for (const std::string& line : more_about(plan)) std::fprintf(to, "  %s\n", line.c_str());
   std::fprintf(to, "  training alone %s, exposed %s\n", text_of_seconds(made.parts.training_s).c_str(),
                text_of_seconds(made.parts.exposed_s).c_str());
   std::fprintf(to, "  compared %s with:\n", how_compared(report).c_str());
@@ -75,17 +80,24 @@ void print_summary(std::FILE* to, const PlanRequest& request, const PlanReport& 
     if (sorted[i].steps > 1) std::fprintf(to, ", %.2f times as many steps", sorted[i].steps);
     std::fprintf(to, "\n");
   }
+  for (const PublishedMethod& method : plan.methods) {
+    std::fprintf(to, "  %12.3f ms  %s (%s)\n", method.step_s * 1e3, method.name.c_str(), method.detail.c_str());
+  }
 }
 
-Json summary_json(const PlanRequest& request, const PlanReport& report) {
+Json summary_json(const Decided& plan) {
+  const PlanRequest& request = plan.request;
+  const PlanReport& report = plan.report;
   Json json{{"model", request.training.name},
             {"profile", request.profile.name},
             {"ranks", request.topology.ranks},
             {"nodes", request.topology.nodes()},
             {"step_ms", report.simulation.step_s * 1e3},
-            {"uncompressed_ms", gain_of(report).uncompressed_s * 1e3},
-            {"gain", gain_of(report).times()},
-            {"steps", report.steps},
+            {"uncompressed_ms", plan.gain.uncompressed_s * 1e3},
+            {"gain", plan.gain.times()},
+            {"steps", plan.gain.steps},
+            {"mode", plan.gain.mode},
+            {"modes", json_of_better(plan)},
             {"assumed", assumed_codecs(request.profile, report.step)},
             {"training_ms", report.simulation.parts.training_s * 1e3},
             {"exposed_ms", report.simulation.parts.exposed_s * 1e3},
@@ -94,6 +106,9 @@ Json summary_json(const PlanRequest& request, const PlanReport& report) {
             {"evaluations", report.evaluations}};
   for (const PlanReport::Compared& other : by_seconds(report.compared)) {
     json["compared"].push_back({{"name", other.name}, {"step_ms", other.step_s * 1e3}, {"steps", other.steps}});
+  }
+  for (const PublishedMethod& method : plan.methods) {
+    json["methods"].push_back({{"name", method.name}, {"step_ms", method.step_s * 1e3}, {"detail", method.detail}});
   }
   for (std::size_t g = 0; g < report.step.decisions.size(); ++g) {
     json["gradients"].push_back({{"name", request.training.gradients[g].spec.name},
@@ -109,11 +124,17 @@ Status make_plan(const PlanOptions& options) {
   CASYNC_RETURN_IF_ERROR(check_writable(options.output));
   const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
   if (!inputs) return inputs.status();
-  const PlanRequest& request = inputs->request;
   for (const std::string& remark : inputs->remarks) std::fprintf(stderr, "casync plan: %s\n", remark.c_str());
-  if (request.training.gradients.empty()) return invalid_argument(options.inputs.model + ": no gradients to plan for");
-  const Result<PlanReport> report = find_plan(request);
-  if (!report) return report.status();
+  if (inputs->request.training.gradients.empty()) {
+    return invalid_argument(options.inputs.model + ": no gradients to plan for");
+  }
+  Result<Decided> decided = decided_plan(options.inputs, inputs->request);
+  if (!decided) return decided.status();
+  Result<std::vector<PublishedMethod>> methods = published_methods(decided->request);
+  if (!methods) return methods.status();
+  decided->methods = std::move(*methods);
+  const PlanRequest& request = decided->request;
+  const PlanReport* const report = &decided->report;
   Plan plan = plan_of(request, report->step, inputs->profile_digest);
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
@@ -123,8 +144,8 @@ Status make_plan(const PlanOptions& options) {
                               rounded(parts.merge_s), rounded(parts.decode_s)};
   const Result<std::string> bare = text_of_plan(plan);
   if (!bare) return bare.status();
-  std::vector<std::string> head{text_of(gain_of(*report)), head_line(request, *report)};
-  for (const std::string& line : more_about(request, *report)) head.push_back(line);
+  std::vector<std::string> head{text_of(decided->gain), head_line(request, *report)};
+  for (const std::string& line : more_about(*decided)) head.push_back(line);
   const std::vector<PlanReport::Compared> sorted = by_seconds(report->compared);
   if (!sorted.empty())
     head.push_back("the best of what was compared: " + sorted[0].name + ", " + text_of_seconds(sorted[0].step_s));
@@ -132,13 +153,13 @@ Status make_plan(const PlanOptions& options) {
                                                   : with_comments(*bare, head, report->reason);
   if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_output(options.output, text));
   if (options.json) {
-    Json json = summary_json(request, *report);
+    Json json = summary_json(*decided);
     json["plan"] = text;
     std::printf("%s\n", json.dump(2).c_str());
     return Status::ok();
   }
   if (options.output.empty()) std::printf("%s", text.c_str());
-  print_summary(options.output.empty() ? stderr : stdout, request, *report);
+  print_summary(options.output.empty() ? stderr : stdout, *decided);
   return Status::ok();
 }
 

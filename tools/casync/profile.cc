@@ -152,7 +152,7 @@ Status profile(Options options, const runtime::Launch& launch) {
     for (const auto& [transport, steps] : {std::pair(options.profile.inside, &options.profile.tiny_inside),
                                            std::pair(options.profile.between, &options.profile.tiny_between)}) {
       options.profile.progress("tasks: steps of tiny gradients over " + transport);
-      Result<TinySteps> measured = measure_tiny_steps({transport, options.profile.quick ? 0.1 : 0.4});
+      Result<TinySteps> measured = measure_tiny_steps({transport, options.profile.quick ? 0.05 : 0.4});
       if (!measured) return measured.status();
       *steps = std::move(*measured);
     }

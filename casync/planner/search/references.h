@@ -14,13 +14,13 @@ namespace casync {
 ///   one codec              everything in it, over ps and, on nodes, hierarchical
 ///   SeCoPa (HiPress)       compress or not and how many partitions, by its sums of stages; ps, each codec
 ///   WFBP                   each gradient whole (ps) or in as many partitions as ranks (ring), in order of readiness
-///   MG-WFBP                the same with small messages fused
-///   ByteScheduler          partitions of 1 to 8 MiB, the most urgent first
+///   MG-WFBP                the same with messages fused that wait for the link
+///   ByteScheduler          partitions of 2 and of 8 MiB, the most urgent first
 ///
 /// Left out: BSP's barrier after the backward pass, for a gradient starts when it is ready, which is never later;
-/// SeCoPa over a ring; MG-WFBP's groups of gradients, for fusion is a rule of the link. One codec goes over a ring
-/// if may_merge_again(). If a request has limits, each gradient is decided as near to that as they allow. Errors
-/// as Evaluator::option, of a codec that is not known.
+/// SeCoPa over a ring; and what methods.h has, which no plan can say. One codec goes over a ring if may_merge_again().
+/// If a request has limits, each gradient is decided as near to that as they allow. Errors as Evaluator::option, of a
+/// codec that is not known.
 Result<std::vector<PlannedStep>> reference_plans(Evaluator& evaluator);
 
 /// HiPress's rule for one gradient: the number of partitions K from 1 to N with the least sum of stages, compressed

@@ -4,8 +4,9 @@
 
     python tests/bench/loss/export.py > casync/planner/loss_rows.inc
 
-A row is a pair of codecs without other aids: mean increase of the held-out loss in percent and its standard error, for
-each optimizer. The exponents say how the loss of `none` falls with the number of steps.
+A row is a pair of codecs without other aids, or a mode with nothing compressed: mean increase of the held-out loss in
+percent and its standard error, for each optimizer. The exponents say how the loss of `none` falls with the number of
+steps.
 """
 
 import json
@@ -28,6 +29,15 @@ def known():
 def is_plain(row):
     """Nothing but codecs: the planner sets no warm-up and no optimizer."""
     return row == rows.Row(row.codec, row.second_hop, fails=row.fails) and row.codec != "none"
+
+
+def head_of(row):
+    """The beginning of the row's line; None for a row that the planner has no use for."""
+    if is_plain(row):
+        return f'CASYNC_LOSS_ROW("{row.codec}", "{row.second_hop or row.codec}"'
+    if row in rows.MODES:
+        return f"CASYNC_LOSS_MODE({row.local_sgd}, {row.staleness}"
+    return None
 
 
 def estimate(results, row, optimizer):
@@ -53,12 +63,13 @@ def lines():
     final = [one for one in results if one["steps"] == STEPS]
     yield "// Made by tests/bench/loss/export.py from the trainings of tests/bench/loss/results.jsonl."
     for row in rows.ROWS:
-        if not is_plain(row):
+        head = head_of(row)
+        if head is None:
             continue
         found = [estimate(final, row, optimizer) for optimizer in rows.OPTIMIZERS]
         if None not in found:
             measured = ", ".join(f"{{{mean:.2f}, {error:.2f}}}" for mean, error in found)
-            yield f'CASYNC_LOSS_ROW("{row.codec}", "{row.second_hop or row.codec}", {measured})'
+            yield f"{head}, {measured})"
     yield f"CASYNC_LOSS_EXPONENTS({', '.join(f'{exponent(results, optimizer):.4f}' for optimizer in rows.OPTIMIZERS)})"
 
 

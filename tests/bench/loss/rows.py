@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of the table of losses: each codec as it is, and again with the aids that its authors prescribe."""
+"""The rows of the table of losses: each codec as it is, again with the aids that its authors prescribe, and the modes
+in which steps exchange seldom or late."""
 
 import dataclasses
 
@@ -15,6 +16,8 @@ class Row:
     frozen: bool = False  # AdamW's second moment stays as it is after the warm-up, as in 1-bit Adam
     momentum: float = 0.9  # of SGD; 0 if the codec has its own
     rate: float = 1.0  # times the usual learning rate
+    local_sgd: int = 0  # parameters' differences once in so many steps, instead of gradients
+    staleness: int = 0  # results are applied so many steps late
     only: str = ""  # this optimizer
     fails: bool = False  # a negative control: has to end clearly above the uncompressed loss
 
@@ -26,6 +29,8 @@ class Row:
         aids += ["frozen second moment"] if self.frozen else []
         aids += [f"optimizer's momentum {self.momentum}"] if self.momentum != 0.9 else []
         aids += [f"rate x {self.rate}"] if self.rate != 1.0 else []
+        aids += [f"local SGD of {self.local_sgd} steps"] if self.local_sgd else []
+        aids += [f"{self.staleness} steps late"] if self.staleness else []
         return ", ".join([self.codec, *aids])
 
 
@@ -83,7 +88,10 @@ WITHOUT_FEEDBACK = [
     Row("randomk:ratio=0.05,feedback=0", warm_up=0.1, fails=True),
 ]
 
-ROWS = AS_THEY_ARE + WITH_AIDS + WITHOUT_FEEDBACK
+# Nothing is compressed; steps exchange seldom, or late.
+MODES = [Row("none", local_sgd=every) for every in (2, 4, 8)] + [Row("none", staleness=steps) for steps in (1, 2)]
+
+ROWS = AS_THEY_ARE + WITH_AIDS + WITHOUT_FEEDBACK + MODES
 OPTIMIZERS = ["adamw", "sgd"]
 # Four bits and more cost nothing: no more than half a percent over the uncompressed loss.
 BOUND = 0.5
@@ -98,7 +106,9 @@ def plan_text(row, steps):
     fields += [written("second_hop", row.second_hop)] if row.second_hop else []
     fields += [f"warm_up_steps: {round(row.warm_up * steps)}"] if row.warm_up else []
     fields += [f'warm_up_from {{ key: "ratio" value: {row.warm_up_ratio} }}'] if row.warm_up_ratio else []
-    return f"version: 1\ndefault {{ {'  '.join(fields)} }}\n"
+    mode = f"local_sgd {{ every: {row.local_sgd} }}\n" if row.local_sgd else ""
+    mode += f"staleness: {row.staleness}\n" if row.staleness else ""
+    return f"version: 1\n{mode}default {{ {'  '.join(fields)} }}\n"
 
 
 def written(field, codec):

@@ -21,6 +21,8 @@ def cell(results, row, optimizer):
     values = percents(results, row, optimizer)
     if not values:
         return ""
+    if row == rows.ROWS[0]:
+        return f"0 ({len(values)})"
     spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):+.2f}{spread} % ({len(values)})"
 
@@ -30,8 +32,11 @@ def megabytes(results, row):
     return f"{statistics.mean(sent) / 1e6:.2f}" if sent else ""
 
 
-def lines(results):
-    yield "| codec | MB a rank and step | AdamW | SGD, momentum |"
+HEADER = "| codec | MB a rank and step | AdamW | SGD, momentum |"
+
+
+def measured_rows(results):
+    yield HEADER
     yield "| --- | --- | --- | --- |"
     for row in rows.ROWS:
         if not any(one["row"] == row.name for one in results):
@@ -39,6 +44,19 @@ def lines(results):
         name = f"`{row.codec}`" + row.name.removeprefix(row.codec)
         cells = [cell(results, row, optimizer) for optimizer in rows.OPTIMIZERS]
         yield f"| {name} | {megabytes(results, row)} | {' | '.join(cells)} |"
+
+
+def replaced_in(page, results):
+    """The page with today's rows in place of its own."""
+    before, header, rest = page.partition(HEADER)
+    if not header:
+        raise ValueError(f"the page has no table that begins with {HEADER}")
+    after = rest[rest.index("\n\n") :]
+    return before + "\n".join(measured_rows(results)) + after
+
+
+def lines(results):
+    yield from measured_rows(results)
     yield ""
     for optimizer in rows.OPTIMIZERS:
         losses = by_seed(results, rows.ROWS[0], optimizer)

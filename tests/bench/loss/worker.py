@@ -40,8 +40,10 @@ def optimizer_of(kind, row, parameters):
     return adam(parameters, lr=RATES[kind], betas=(0.9, 0.95), weight_decay=0.1)
 
 
-def train(ddp, kind, row, steps, seed, text):
+def train(ddp, state, kind, row, steps, seed, text):
     optimizer = optimizer_of(kind, row, ddp.parameters())
+    if row.local_sgd:
+        state.follow(optimizer)
     order = torch.Generator().manual_seed(1000 * (seed + 1) + dist.get_rank())
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = learning_rate(kind, row, step, steps)
@@ -71,7 +73,7 @@ def run(row, kind, seed, steps, texts):
         plan.flush()
         state = casync.torch.State(plan=plan.name)
         ddp.register_comm_hook(state, casync.torch.comm_hook)
-        train(ddp, kind, row, steps, seed, texts[0])
+        train(ddp, state, kind, row, steps, seed, texts[0])
     result = {"loss": held_out_loss(ddp.module, texts[1]), "bytes": state.stats()["wire_bytes_sent"] / steps}
     state.close()
     return result

@@ -29,12 +29,14 @@ std::string text_of(const Gain& gain) {
   char times[32];
   std::snprintf(times, sizeof times, "%.2f x: ", gain.times());
   const std::string steps = text_of_seconds(gain.uncompressed_s) + " a step uncompressed, " +
-                            text_of_seconds(gain.planned_s) + " with this plan";
+                            text_of_seconds(gain.planned_s) + " with this plan" +
+                            (gain.mode.empty() ? "" : " and " + gain.mode);
   return times + steps + (gain.compresses ? " (predicted)" : ", which compresses nothing (predicted)");
 }
 
 std::string text_of_steps(const Gain& gain) {
-  if (!gain.compresses) return "";
+  if (!gain.mode_is_trained) return "to the same loss: no training has measured how many steps " + gain.mode + " takes";
+  if (!gain.compresses && gain.mode.empty()) return "";
   if (gain.steps <= 1) return "to the same loss: as many steps as uncompressed, as far as trainings can tell";
   char text[160];
   std::snprintf(text, sizeof text,

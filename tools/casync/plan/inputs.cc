@@ -127,9 +127,15 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
   command.add_option("--from-step", inputs.mode.from_step, "Exchange gradients in each step before this one")
       ->check(CLI::Range(0u, kMostSteps))
       ->needs(local);
-  command.add_option("--staleness", inputs.mode.staleness, "Apply results so many steps later")
-      ->check(CLI::Range(0u, kMostStaleness))
-      ->excludes(local);
+  CLI::Option* late = command.add_option("--staleness", inputs.mode.staleness, "Apply results so many steps later")
+                          ->check(CLI::Range(0u, kMostStaleness))
+                          ->excludes(local);
+  command
+      .add_flag("--allow-modes", inputs.allow_modes,
+                "Let steps exchange seldom or late (local_sgd, staleness) where the same loss then takes less time, by "
+                "trainings")
+      ->excludes(local)
+      ->excludes(late);
 }
 
 std::string digest_of_file(const std::string& text) {
@@ -139,6 +145,10 @@ std::string digest_of_file(const std::string& text) {
 }
 
 Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
+  if (inputs.allow_modes && !inputs.goal_is_loss) {
+    return invalid_argument(
+        "--allow-modes with --goal step, expected --goal loss: a mode is weighed by the steps to the same loss");
+  }
   ReadInputs read;
   PlanRequest& request = read.request;
   Result<Profile> profile = read_profile_input(inputs.profile);

@@ -26,6 +26,7 @@ struct PlanInputs {
   std::vector<CodecChoice> judged;
   std::uint32_t warm_up_steps = 0;
   SyncMode mode;
+  bool allow_modes = false;  ///< the planner may choose a mode
 
   /// Codecs are chosen by the losses of trainings, and not by a budget or a list.
   bool by_loss() const { return goal_is_loss && !max_error && codecs.empty(); }

@@ -136,7 +136,7 @@ class Measurement {
     options_.progress(name + ": " + transport);
     TransportBenchOptions bench;
     bench.transport = transport;
-    bench.seconds_per_size = options_.quick ? 0.1 : 0.4;
+    bench.seconds_per_size = options_.quick ? 0.04 : 0.4;
     for (Bytes bytes = 256; bytes <= (options_.quick ? 4_MiB : 16_MiB); bytes *= 4) bench.sizes.push_back(bytes);
     std::vector<TransportBenchRow> best;
     for (int round = 0; round < kLinkRounds; ++round) {
@@ -221,12 +221,12 @@ class Measurement {
       bench.merged = kManyMerged;
       bench.own = true;
       bench.seconds = options_.quick ? 0.02 : 0.1;
-      const CodecBenchResult result = measure_codec(**codec, bench);
+      CodecPasses passes(**codec, bench);
+      const CodecBenchResult result = passes.measure();
       const double times = static_cast<double>(bench.total) / static_cast<double>(n);
       encode.push_back({static_cast<double>(n), result.encode.seconds / times});
       decode.push_back({static_cast<double>(n), result.decode.seconds / times});
-      bench.merged = kFewMerged;
-      const double many = result.merge.seconds / times, few = measure_merge(**codec, bench).seconds / times;
+      const double many = result.merge.seconds / times, few = passes.measure_merge(kFewMerged).seconds / times;
       const double each = std::clamp((many - few) / (kManyMerged - kFewMerged), 0.0, few / kFewMerged);
       merge.push_back({static_cast<double>(n), each});
       merge_base.push_back({static_cast<double>(n), few - kFewMerged * each});

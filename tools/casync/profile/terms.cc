@@ -65,6 +65,7 @@ Status add_contention(const ProfileOptions& options, std::vector<int> processors
   wanted.codecs = options.codecs;
   wanted.processors = std::move(processors);
   wanted.seconds = options.quick ? 0.03 : 0.1;
+  if (options.quick) wanted.rounds = 3;
   wanted.progress = options.progress;
   const Result<MeasuredContention> measured = measure_contention(wanted);
   CASYNC_RETURN_IF_ERROR(measured.status());
