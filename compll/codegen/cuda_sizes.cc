@@ -18,8 +18,8 @@ std::set<std::string> blocks_of(const Program& program, const CudaWholeRoutine& 
     if (CudaWholeRoutine::is_of_blocks(type)) all.insert(text.block_size(type.extent->count));
   };
   const auto note = [&](const Term& term) {
-    const bool has_blocks = term.op == Op::kBlockReduce || term.op == Op::kSpread || term.op == Op::kHadamard;
-    if (has_blocks && !term.block.dimension) all.insert(text.block_size(term.block));
+    const bool has_blocks = operation_of(term.op).traits.has_blocks && !term.block.dimension;
+    if (has_blocks) all.insert(text.block_size(term.block));
     if (!term.types.empty()) note_type(term.type());
   };
   for_each_term(program.encode, note);

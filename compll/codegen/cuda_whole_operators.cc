@@ -208,7 +208,7 @@ void CudaWholeRoutine::plan_sort(const Term& term, Planned& planned, const std::
 /// Returns true if no place occurs twice: an operator has made them so, here or in the routine that sent them.
 bool CudaWholeRoutine::is_distinct(const Term& places) const {
   const auto picks = [](const auto& self, const Routine& routine, const Term& term) -> bool {
-    if (term.op == Op::kLargest || term.op == Op::kWhere) return true;
+    if (operation_of(term.op).traits.gives_distinct) return true;
     if (term.op != Op::kVariable) return false;
     for (const Step& step : routine.steps) {
       const bool here = step.variables.size() == 1 && step.variables.front() == term.variable;
@@ -292,6 +292,32 @@ void CudaWholeRoutine::plan_scatter(const Term& term, Planned& planned, const st
     out_.line("fill(" + all + ", " + count + ", " + name + "_each, " + address + ");");
     out_.line("fill(" + all + ", " + count + ", [](uint64_t) { return 0u; }, " + last + ");");
     out_.line("__syncthreads();");
+  });
+  planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+}
+
+void CudaWholeRoutine::plan_histogram(const Term& term, Planned& planned, const std::string& name) {
+  const Term& of = *term.arguments[0];
+  const std::string type = type_text(term.type().element), count = size(term.type());
+  const std::string address = memory("uint32_t", name, "4 * " + count, Zeros::kCleared);
+  const std::uint32_t stage = ready_to_share(of);
+  add(stage, [=, this, &of] {
+    const std::string from = array(of);
+    out_.line("histogram(" + part_of(of.type()) + ", " + size(of.type()) + ", " + from + ", " + count + ", " + address +
+              ");");
+  });
+  planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
+}
+
+void CudaWholeRoutine::plan_hadamard(const Term& term, Planned& planned, const std::string& name,
+                                     std::optional<VariableId> id) {
+  const Term& of = *term.arguments[0];
+  const std::string type = type_text(term.type().element), address = address_for(id, name, term.type());
+  const std::uint32_t stage = ready(of).own;
+  add_own(stage, [=, this, &of, &term] {
+    const std::string from = array(of);
+    out_.source_line(term.at);
+    out_.line("hadamard(part, " + block_size(term.block) + ", " + from + ", " + address + ");");
   });
   planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
 }

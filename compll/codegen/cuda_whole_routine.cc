@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "compll/codegen/cuda_routine.h"
 #include "compll/codegen/cuda_terms.h"
 #include "compll/codegen/operation_text.h"
@@ -296,81 +297,69 @@ void CudaWholeRoutine::plan_kept(const Term& term, Planned& planned, const std::
 
 void CudaWholeRoutine::plan_array(const Term& term, Planned& planned, const std::string& name,
                                   std::optional<VariableId> id) {
-  const std::string type = type_text(term.type().element), count = size(term.type());
-  switch (term.op) {
-    case Op::kMap: {
-      plan_map(term, 0, planned, name);
-      const bool wanted = id && places_.count(*id) != 0;
-      if (!id || uses_[*id] <= 1 || (!wanted && planned.cost <= kCheap)) return;
-      if (!is_filled_by_product(*id)) return plan_kept(term, planned, name, id);
-      planned.fills = address_for(id, name, term.type());
-      return;
-    }
-    case Op::kRange:
-      planned = {{},
-                 [=, this] {
-                   out_.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return static_cast<" + type +
-                             ">(i); };");
-                 },
-                 name,
-                 0,
-                 true};
-      return;
-    case Op::kSpread: {
-      const Term& of = *term.arguments[0];
-      const bool vectors = term.block.dimension.has_value();
-      const std::string given = size(of.type());
-      planned = {vectors ? Ready{ready(of).all, ready(of).all} : ready(of),
-                 [=, this, &of, &term] {
-                   const std::string from = array(of);
-                   const std::string which =
-                       "static_cast<uint32_t>(i) / " +
-                       (vectors ? "static_cast<uint32_t>(" + block_size(term.block) + ")" : block_size(term.block));
-                   out_.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return " +
-                             (vectors ? "element(" + given + ", " + from + ", " + which : from + "(" + which) +
-                             "); };");
-                 },
-                 name, cost(of), true};
-      return;
-    }
-    case Op::kBlockReduce:
+  const std::optional<ArrayOp> op = array_op(term.op);
+  CASYNC_CHECK(op.has_value());
+  switch (*op) {
+    case ArrayOp::kMap: return plan_map_of(term, planned, name, id);
+    case ArrayOp::kRange: return plan_range(term, planned, name);
+    case ArrayOp::kSpread: return plan_spread(term, planned, name);
+    case ArrayOp::kBlockReduce:
       return term.block.dimension ? plan_vector_reduction(term, planned, name)
                                   : plan_block_reduction(term, planned, name);
-    case Op::kMatmul:
+    case ArrayOp::kMatmul:
       return term.form == MatmulForm::kOuter ? plan_outer_product(term, planned, name, id)
                                              : plan_matmul(term, planned, name, id);
-    case Op::kOrthonormalize: return plan_orthonormalize(term, planned, name, id);
-    case Op::kLargest: return plan_largest(term, planned, name);
-    case Op::kWhere: return plan_where(term, planned, name);
-    case Op::kSort: return plan_sort(term, planned, name);
-    case Op::kScatter:
-    case Op::kScatterAdd: return plan_scatter(term, planned, name, id);
-    case Op::kHistogram: {
-      const Term& of = *term.arguments[0];
-      const std::string address = memory("uint32_t", name, "4 * " + count, Zeros::kCleared);
-      const std::uint32_t stage = ready_to_share(of);
-      add(stage, [=, this, &of] {
-        const std::string from = array(of);
-        out_.line("histogram(" + part_of(of.type()) + ", " + size(of.type()) + ", " + from + ", " + count + ", " +
-                  address + ");");
-      });
-      planned = {{stage + 1, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
-      return;
-    }
-    case Op::kHadamard: {
-      const Term& of = *term.arguments[0];
-      const std::string address = address_for(id, name, term.type());
-      const std::uint32_t stage = ready(of).own;
-      add_own(stage, [=, this, &of, &term] {
-        const std::string from = array(of);
-        out_.source_line(term.at);
-        out_.line("hadamard(part, " + block_size(term.block) + ", " + from + ", " + address + ");");
-      });
-      planned = {{stage, stage + 1}, [=, this] { define_memory(name, type, address); }, name, 0};
-      return;
-    }
-    default: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
+    case ArrayOp::kOrthonormalize: return plan_orthonormalize(term, planned, name, id);
+    case ArrayOp::kLargest: return plan_largest(term, planned, name);
+    case ArrayOp::kWhere: return plan_where(term, planned, name);
+    case ArrayOp::kSort: return plan_sort(term, planned, name);
+    case ArrayOp::kScatter:
+    case ArrayOp::kScatterAdd: return plan_scatter(term, planned, name, id);
+    case ArrayOp::kHistogram: return plan_histogram(term, planned, name);
+    case ArrayOp::kHadamard: return plan_hadamard(term, planned, name, id);
+    case ArrayOp::kExchange: break;  // between two turns
+    case ArrayOp::kReduce:
+    case ArrayOp::kKthLargest: CASYNC_CHECK(false);  // no arrays: plan_term() plans them
   }
+  refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
+}
+
+/// Plans a map that is computed where it is used, or once if that is cheaper.
+void CudaWholeRoutine::plan_map_of(const Term& term, Planned& planned, const std::string& name,
+                                   std::optional<VariableId> id) {
+  plan_map(term, 0, planned, name);
+  const bool wanted = id && places_.count(*id) != 0;
+  if (!id || uses_[*id] <= 1 || (!wanted && planned.cost <= kCheap)) return;
+  if (!is_filled_by_product(*id)) return plan_kept(term, planned, name, id);
+  planned.fills = address_for(id, name, term.type());
+}
+
+void CudaWholeRoutine::plan_range(const Term& term, Planned& planned, const std::string& name) {
+  const std::string type = type_text(term.type().element);
+  planned = {{},
+             [=, this] {
+               out_.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return static_cast<" + type +
+                         ">(i); };");
+             },
+             name,
+             0,
+             true};
+}
+
+void CudaWholeRoutine::plan_spread(const Term& term, Planned& planned, const std::string& name) {
+  const Term& of = *term.arguments[0];
+  const std::string type = type_text(term.type().element), given = size(of.type());
+  const bool vectors = term.block.dimension.has_value();
+  planned = {vectors ? Ready{ready(of).all, ready(of).all} : ready(of),
+             [=, this, &of, &term] {
+               const std::string from = array(of);
+               const std::string which =
+                   "static_cast<uint32_t>(i) / " +
+                   (vectors ? "static_cast<uint32_t>(" + block_size(term.block) + ")" : block_size(term.block));
+               out_.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return " +
+                         (vectors ? "element(" + given + ", " + from + ", " + which : from + "(" + which) + "); };");
+             },
+             name, cost(of), true};
 }
 
 }  // namespace casync::compll

@@ -132,6 +132,11 @@ class CudaWholeRoutine {
 
   void plan_step(const Step& step);
   void plan_map(const Term& term, std::size_t result, Planned& planned, const std::string& name);
+  void plan_map_of(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
+  void plan_range(const Term& term, Planned& planned, const std::string& name);
+  void plan_spread(const Term& term, Planned& planned, const std::string& name);
+  void plan_histogram(const Term& term, Planned& planned, const std::string& name);
+  void plan_hadamard(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
   void plan_array(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
   void plan_kept(const Term& term, Planned& planned, const std::string& name, std::optional<VariableId> id);
   Planned& planned_of(const Term& term);

@@ -122,7 +122,7 @@ std::string CudaWholeRoutine::expression(const Term& term) {
       return cuda_conversion(term.arguments[0]->type().element, term.type().element, expression(*term.arguments[0]));
     default: break;
   }
-  if (term.op > Op::kMax || term.arguments.empty()) refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
+  if (!is_scalar(term.op)) refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
   std::vector<std::string> operands;
   for (const TermPtr& argument : term.arguments) operands.push_back(expression(*argument));
   return cuda_operation(term.op, term.arguments.back()->type().element, operands);

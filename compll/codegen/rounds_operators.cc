@@ -185,7 +185,7 @@ std::string RoundsRoutine::expression(const Term& term) {
              expression(*term.arguments[2]) + ")";
     default: break;
   }
-  if (term.op > Op::kMax) refuse(term.at, "`" + std::string(name_of(term.op)) + "` of this");
+  if (!is_scalar(term.op)) refuse(term.at, "`" + std::string(name_of(term.op)) + "` of this");
   std::vector<std::string> operands;
   for (const TermPtr& argument : term.arguments) operands.push_back(expression(*argument));
   return operation_text(term.op, term.arguments.back()->type().element, operands);

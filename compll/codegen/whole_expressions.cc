@@ -62,7 +62,7 @@ std::string WholeRoutine::expression(const Term& term) {
       return conversion_text(term.arguments[0]->type().element, term.type().element, expression(*term.arguments[0]));
     default: break;
   }
-  if (term.op > Op::kMax) refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
+  if (!is_scalar(term.op)) refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
   const ScalarType type = term.arguments.back()->type().element;
   std::vector<std::string> operands;
   const bool shifts = term.op == Op::kShiftLeft || term.op == Op::kShiftRight;

@@ -17,24 +17,31 @@ std::string WholeRoutine::block_size(const Constant& constant) {
                             : "size_t{" + std::to_string(constant.value) + "}";
 }
 
-/// Operators that go through an array at once.
-void WholeRoutine::define_operator(const std::string& to, const Term& term) {
+/// The size and the name of the array that an operator goes through at once.
+std::string WholeRoutine::whole_operand(const Term& term) {
   const Term& of = *term.arguments.front();
-  const std::string from = whole_array(of), count = size(of.type()), type = type_text(of.type().element);
+  const std::string from = whole_array(of);
   if (of.type().extent->kind == Extent::Kind::kElements) note_loop("`" + std::string(name_of(term.op)) + "`", from, 0);
-  std::string made;
-  switch (term.op) {
-    case Op::kWhere: made = "where(" + count + ", " + size(term.type()) + ", " + from + ", memory)"; break;
-    case Op::kSort: {
-      const std::string less =
-          term.function ? function(term) : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
-      made = "sorted<" + type + ">(" + count + ", " + from + ", memory, " + less + ")";
-      break;
-    }
-    case Op::kHistogram: made = "histogram(" + count + ", " + from + ", " + size(term.type()) + ", memory)"; break;
-    default: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
-  }
-  out_.line("const auto " + to + " = " + made + ";");
+  return size(of.type()) + ", " + from;
+}
+
+void WholeRoutine::define_where(const std::string& to, const Term& term) {
+  const Term& of = *term.arguments.front();
+  const std::string from = whole_array(of);
+  if (of.type().extent->kind == Extent::Kind::kElements) note_loop("`where`", from, 0);
+  out_.line("const auto " + to + " = where(" + size(of.type()) + ", " + size(term.type()) + ", " + from + ", memory);");
+}
+
+void WholeRoutine::define_sort(const std::string& to, const Term& term) {
+  const std::string from = whole_operand(term), type = type_text(term.type().element);
+  const std::string less =
+      term.function ? function(term) : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
+  out_.line("const auto " + to + " = sorted<" + type + ">(" + from + ", memory, " + less + ");");
+}
+
+void WholeRoutine::define_histogram(const std::string& to, const Term& term) {
+  const std::string from = whole_operand(term);
+  out_.line("const auto " + to + " = histogram(" + from + ", " + size(term.type()) + ", memory);");
 }
 
 /// `largest` and `kth_largest`: the loop collects candidates, and they are searched after it.

@@ -191,7 +191,7 @@ class WholeText {
     return false;
   }
   static bool picks(const Routine& routine, const Term& term) {
-    if (term.op == Op::kLargest || term.op == Op::kWhere) return true;
+    if (operation_of(term.op).traits.gives_distinct) return true;
     if (term.op != Op::kVariable) return false;
     for (const Step& step : routine.steps) {
       if (step.variables.size() == 1 && step.variables.front() == term.variable) return picks(routine, *step.value);

@@ -100,37 +100,28 @@ class Lowering {
   }
 
   std::vector<ValueId> all_of(const Term& term) {
-    switch (term.op) {
-      case Op::kMap: return map(term);
-      case Op::kReduce:
-      case Op::kBlockReduce: return {reduce(term)};
-      case Op::kSpread: return {spread(term)};
-      case Op::kHadamard: return {transform(term)};
-      case Op::kRange: return {index(domain_of(term.type(), term.at), term)};
-      case Op::kVariable: return {variable(term)};
-      case Op::kConstant: return {graph_.constant(term.type().element, term.number, term.at)};
-      case Op::kParameter: return {parameter(term)};
-      case Op::kSize: return {count(term)};
-      case Op::kElement: return {element(term)};
-      case Op::kRandomBits:
-      case Op::kRandomUniform: return {random(term)};
-      case Op::kLargest:
-      case Op::kKthLargest:
-      case Op::kWhere:
-      case Op::kSort:
-      case Op::kScatter:
-      case Op::kScatterAdd:
-      case Op::kHistogram:
-      case Op::kRows:
-      case Op::kColumns:
-      case Op::kMatmul:
-      case Op::kOrthonormalize:
-      case Op::kExchange: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
-      default: break;
+    switch (operation_of(term.op).lowered) {
+      case GraphForm::kConstant: return {graph_.constant(term.type().element, term.number, term.at)};
+      case GraphForm::kVariable: return {variable(term)};
+      case GraphForm::kParameter: return {parameter(term)};
+      case GraphForm::kSize: return {count(term)};
+      case GraphForm::kElement: return {element(term)};
+      case GraphForm::kCompute: return {compute(term)};
+      case GraphForm::kRandom: return {random(term)};
+      case GraphForm::kMap: return map(term);
+      case GraphForm::kReduce: return {reduce(term)};
+      case GraphForm::kSpread: return {spread(term)};
+      case GraphForm::kIndex: return {index(domain_of(term.type(), term.at), term)};
+      case GraphForm::kTransform: return {transform(term)};
+      case GraphForm::kNone: break;
     }
+    refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
+  }
+
+  ValueId compute(const Term& term) {
     std::vector<ValueId> arguments;
     for (const TermPtr& argument : term.arguments) arguments.push_back(value_of(*argument));
-    return {graph_.compute(term.op, term.type().element, std::move(arguments), term.at)};
+    return graph_.compute(term.op, term.type().element, std::move(arguments), term.at);
   }
 
   ValueId variable(const Term& term) {

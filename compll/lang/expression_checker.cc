@@ -12,32 +12,6 @@
 namespace casync::compll {
 namespace {
 
-struct Sign {
-  std::string_view sign;
-  Op op;
-  enum class On { kNumbers, kIntegers, kShift, kCompare, kLogic } on;
-  bool swapped = false;  ///< a > b is b < a
-};
-
-constexpr std::array<Sign, 18> kSigns = {{{"+", Op::kAdd, Sign::On::kNumbers},
-                                          {"-", Op::kSubtract, Sign::On::kNumbers},
-                                          {"*", Op::kMultiply, Sign::On::kNumbers},
-                                          {"/", Op::kDivide, Sign::On::kNumbers},
-                                          {"%", Op::kRemainder, Sign::On::kIntegers},
-                                          {"&", Op::kAnd, Sign::On::kIntegers},
-                                          {"|", Op::kOr, Sign::On::kIntegers},
-                                          {"^", Op::kXor, Sign::On::kIntegers},
-                                          {"<<", Op::kShiftLeft, Sign::On::kShift},
-                                          {">>", Op::kShiftRight, Sign::On::kShift},
-                                          {"==", Op::kEqual, Sign::On::kCompare},
-                                          {"!=", Op::kUnequal, Sign::On::kCompare},
-                                          {"<", Op::kLess, Sign::On::kCompare},
-                                          {"<=", Op::kLessEqual, Sign::On::kCompare},
-                                          {">", Op::kLess, Sign::On::kCompare, true},
-                                          {">=", Op::kLessEqual, Sign::On::kCompare, true},
-                                          {"&&", Op::kAnd, Sign::On::kLogic},
-                                          {"||", Op::kOr, Sign::On::kLogic}}};
-
 struct ScalarFunction {
   std::string_view name;
   Op op;
@@ -47,16 +21,10 @@ struct ScalarFunction {
 };
 
 // Functions of reals take a double as one, and anything else as a float.
-constexpr std::array<ScalarFunction, 10> kFunctions = {{{"abs", Op::kAbs, 1, kVoidType, kVoidType},
-                                                        {"min", Op::kMin, 2, kVoidType, kVoidType},
-                                                        {"max", Op::kMax, 2, kVoidType, kVoidType},
-                                                        {"floor", Op::kFloor, 1, kFloatType, kFloatType},
-                                                        {"ceil", Op::kCeil, 1, kFloatType, kFloatType},
-                                                        {"round", Op::kRound, 1, kFloatType, kFloatType},
-                                                        {"sqrt", Op::kSqrt, 1, kFloatType, kFloatType},
-                                                        {"bits", Op::kBits, 1, kFloatType, kUintType},
-                                                        {"from_bits", Op::kFromBits, 1, kUintType, kFloatType},
-                                                        {"is_finite", Op::kIsFinite, 1, kFloatType, kBoolType}}};
+constexpr auto kFunctions = std::to_array<ScalarFunction>({
+#define COMPLL_FUNCTION(word, id, operands, takes, gives) {#word, Op::k##id, operands, takes, gives},
+#include "compll/lang/operators.def"
+});
 
 const ScalarFunction* scalar_function(std::string_view name) {
   for (const ScalarFunction& function : kFunctions) {
@@ -257,24 +225,24 @@ TermPtr CodeChecker::check_node(const Expression& at, const Binary& node) {
 
 /// One of C's signs between two elements.
 TermPtr CodeChecker::operation(Span at, std::string_view written, Span sign_at, TermPtr left, TermPtr right) {
-  const Sign& sign = *std::find_if(kSigns.begin(), kSigns.end(), [&](const Sign& s) { return s.sign == written; });
+  const SignWord& sign = *sign_word(written);
   const std::string quoted = "`" + std::string(written) + "`";
-  if (sign.on == Sign::On::kLogic) {
+  if (sign.operands == OperandsOf::kBools) {
     return make_term(sign.op, at, {kBoolType, {}},
                      terms(convert(std::move(left), kBoolType), convert(std::move(right), kBoolType)));
   }
   ScalarType type = common_type(left->type().element, right->type().element);
-  if (type.is_float() && (sign.on == Sign::On::kIntegers || sign.on == Sign::On::kShift)) {
+  if (type.is_float() && (sign.operands == OperandsOf::kIntegers || sign.operands == OperandsOf::kShift)) {
     refuse(sign_at, quoted + " of a float", "it works on integers; `int(x)` makes one");
   }
-  if (sign.on == Sign::On::kShift) {
+  if (sign.operands == OperandsOf::kShift) {
     type = common_type(left->type().element, kIntType);
     return make_term(sign.op, at, {type, {}}, terms(convert(std::move(left), type), convert(std::move(right), type)));
   }
   left = convert(std::move(left), type);
   right = convert(std::move(right), type);
   if (sign.swapped) std::swap(left, right);
-  const ScalarType result = sign.on == Sign::On::kCompare ? kBoolType : type;
+  const ScalarType result = sign.operands == OperandsOf::kCompared ? kBoolType : type;
   return make_term(sign.op, at, {result, {}}, terms(std::move(left), std::move(right)));
 }
 

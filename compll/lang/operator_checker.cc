@@ -10,9 +10,10 @@
 namespace casync::compll {
 namespace {
 
-constexpr std::array kOperators = std::to_array<std::string_view>(
-    {"map", "reduce", "block_reduce", "spread", "range", "largest", "kth_largest", "where", "filter", "sort", "gather",
-     "scatter", "scatter_add", "histogram", "hadamard", "matmul", "orthonormalize", "exchange"});
+constexpr auto kOperators = std::to_array<std::string_view>({
+#define COMPLL_CALL(word, ...) #word,
+#include "compll/lang/operators.def"
+});
 
 struct NamedReducer {
   std::string_view name;

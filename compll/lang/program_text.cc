@@ -8,17 +8,6 @@
 namespace casync::compll {
 namespace {
 
-// As many names in a line as fit.
-// clang-format off
-constexpr std::array kOpNames = std::to_array<std::string_view>({
-    "constant", "variable", "parameter", "size", "rows", "columns", "element", "convert", "select", "negate",
-    "not", "complement", "abs", "floor", "ceil", "round", "sqrt", "bits", "from_bits", "is_finite", "add",
-    "subtract", "multiply", "divide", "remainder", "and", "or", "xor", "shift_left", "shift_right", "equal",
-    "unequal", "less", "less_equal", "min", "max", "random_bits", "random_uniform", "map", "reduce",
-    "block_reduce", "spread", "range", "largest", "kth_largest", "where", "sort", "scatter", "scatter_add",
-    "histogram", "hadamard", "matmul", "orthonormalize", "exchange"});
-// clang-format on
-static_assert(kOpNames.size() == static_cast<std::size_t>(Op::kExchange) + 1);
 constexpr std::array<std::string_view, 3> kFormNames = {"of_rows", "of_columns", "outer"};
 constexpr std::array<std::string_view, 6> kReducerNames = {"sum", "min", "max", "magnitude", "count", "user"};
 
@@ -143,7 +132,7 @@ class ProgramWriter {
 
 }  // namespace
 
-std::string_view name_of(Op op) { return kOpNames[static_cast<std::size_t>(op)]; }
+std::string_view name_of(Op op) { return operation_of(op).name; }
 
 std::string_view name_of(Dimension dimension) {
   return name_of(dimension == Dimension::kRows ? Op::kRows : Op::kColumns);

@@ -34,8 +34,7 @@ class Closing {
     }
     const bool leaf =
         term.op == Op::kConstant || term.op == Op::kParameter || term.op == Op::kRows || term.op == Op::kColumns;
-    const bool computes = term.op >= Op::kConvert && term.op <= Op::kMax;
-    if (!leaf && !computes && term.op != Op::kSize) return nullptr;
+    if (!leaf && !is_scalar(term.op) && term.op != Op::kSize) return nullptr;
     TermPtr copy = make_term(term.op, term.at, term.type());
     copy->number = term.number;
     copy->parameter = term.parameter;

@@ -27,10 +27,10 @@ std::vector<TermPtr> terms(Each... each) {
 /// int. Fewer bits than 32 count as int.
 ScalarType common_type(ScalarType a, ScalarType b);
 
-bool is_random(const Term& term);
+inline bool is_random(const Term& term) { return is_random(term.op); }
 
 /// Returns true if a term makes one element of an array.
-bool reduces_array(const Term& term);
+inline bool reduces_array(const Term& term) { return operation_of(term.op).traits.gives_one; }
 
 /// Returns true if a program has elements that are trits.
 bool uses_trits(const Program& program);
