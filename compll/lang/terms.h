@@ -10,6 +10,9 @@
 
 namespace casync::compll {
 
+/// Several terms where most have one: the results of a function of several.
+using Terms = std::vector<TermPtr>;
+
 TermPtr make_term(Op op, Span at, Type type, std::vector<TermPtr> arguments = {});
 TermPtr make_constant(Span at, ScalarType type, double number);
 TermPtr make_variable(Span at, VariableId variable, Type type);
