@@ -16,6 +16,7 @@
 #include "compll/ir/lower.h"
 #include "compll/lang/checker.h"
 #include "compll/lang/lexer.h"
+#include "compll/lang/operators.h"
 #include "compll/lang/parser.h"
 
 namespace casync::compll {
@@ -57,6 +58,14 @@ bool can_be_included(const std::string& path) {
     const auto byte = static_cast<unsigned char>(c);
     return byte >= ' ' && byte != 0x7f && c != '"' && c != '\\';
   });
+}
+
+/// Prints the words that programs call, for editors and the fuzzer, and ends the run.
+[[noreturn]] void print_words() {
+  for (const std::string_view word : called_words()) {
+    std::printf("%.*s\n", static_cast<int>(word.size()), word.data());
+  }
+  throw CLI::Success();
 }
 
 int print_cuda(const Program& program, const Source& source) {
@@ -150,6 +159,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu", "cuda"}));
   app.add_flag("--explain", options.explain,
                "Print the passes over memory and the bytes they move, and the least there is");
+  app.add_flag_callback("--words", casync::compll::print_words,
+                        "Print the words that a program calls, one a line, and nothing else");
   app.add_option("-o,--output", options.output, "Write the CPU's text here");
   app.add_option("--include", options.include, "The path by which that text includes itself (--output's)");
   app.add_option("--param", options.settings, "PARAMETER=NUMBER: a value that is known when the program is compiled");
