@@ -13,7 +13,7 @@
 #include "compll/codegen/cpu.h"
 #include "compll/codegen/cuda_codec.h"
 #include "compll/codegen/explain.h"
-#include "compll/ir/lower.h"
+#include "compll/codegen/ir_text.h"
 #include "compll/lang/checker.h"
 #include "compll/lang/lexer.h"
 #include "compll/lang/operators.h"
@@ -104,18 +104,12 @@ int run(const Options& options) {
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
   if (wanted.count("cuda") != 0 && print_cuda(*program, source) != 0) return kRefused;
   if (wanted.count("ir") != 0) {
-    const Result<Lowered> lowered = lower(*program, source);
-    if (!lowered) {
-      std::fprintf(stderr, "%s\n", lowered.status().message().c_str());
+    const Result<std::string> text = ir_text(*program, source);
+    if (!text) {
+      std::fprintf(stderr, "%s\n", text.status().message().c_str());
       return kRefused;
     }
-    const auto print = [&](const char* routine, const Graph& graph) {
-      std::printf("%s\n%s", routine, text_of(graph, *program).c_str());
-    };
-    print("encode", lowered->encode.graph);
-    if (lowered->merge) print("merge", lowered->merge->graph);
-    print("decode", lowered->decode.graph);
-    if (lowered->result) print("result", lowered->result->graph);
+    std::fputs(text->c_str(), stdout);
   }
   if (options.explain) {
     const Result<std::string> text = explanation(*program, source);

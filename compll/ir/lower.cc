@@ -90,7 +90,7 @@ class Lowering {
 
  private:
   [[noreturn]] void refuse(Span at, const std::string& what) {
-    diagnostics_.add(at, what + " cannot be compiled, only interpreted");
+    diagnostics_.add(at, what + ", which cannot be taken apart into tiles");
     throw CannotLower();
   }
 
@@ -317,6 +317,16 @@ void lower_decode(const Program& program, Lowered& lowered, Diagnostics& diagnos
   decode.result = steps.value_of(*program.decode.result);
 }
 
+/// Lowers all routines. Throws CannotLower.
+Lowered lower_all(const Program& program, Diagnostics& diagnostics) {
+  Lowered lowered;
+  lowered.encode = lower_encode(program, program.encode, lowered.block, diagnostics);
+  if (program.merge) lowered.merge = lower_encode(program, *program.merge, lowered.block, diagnostics);
+  lower_decode(program, lowered, diagnostics);
+  if (program.result) lowered.result = lower_result(program, *program.result, lowered.block, diagnostics);
+  return lowered;
+}
+
 }  // namespace
 
 Result<Lowered> lower(const Program& program, const Source& source) {
@@ -324,16 +334,22 @@ Result<Lowered> lower(const Program& program, const Source& source) {
     return unimplemented(source.name() + ": `synchronize` cannot be taken apart into tiles");
   }
   Diagnostics diagnostics(source);
-  Lowered lowered;
   try {
-    lowered.encode = lower_encode(program, program.encode, lowered.block, diagnostics);
-    if (program.merge) lowered.merge = lower_encode(program, *program.merge, lowered.block, diagnostics);
-    lower_decode(program, lowered, diagnostics);
-    if (program.result) lowered.result = lower_result(program, *program.result, lowered.block, diagnostics);
+    return lower_all(program, diagnostics);
   } catch (const CannotLower&) {
     return unimplemented(diagnostics.status().message());
   }
-  return lowered;
+}
+
+std::optional<Diagnostic> why_not_lowered(const Program& program, const Source& source) {
+  if (program.synchronize) return Diagnostic{{}, "`synchronize`, which cannot be taken apart into tiles", ""};
+  Diagnostics diagnostics(source);
+  try {
+    lower_all(program, diagnostics);
+  } catch (const CannotLower&) {
+    return diagnostics.found().front();
+  }
+  return std::nullopt;
 }
 
 }  // namespace casync::compll
