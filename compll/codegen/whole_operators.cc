@@ -10,7 +10,7 @@ namespace casync::compll {
 namespace {
 
 /// The program's name for an array.
-std::string word_of(const std::string& name) { return "`" + name.substr(0, name.rfind('_')) + "`"; }
+std::string program_word(const std::string& name) { return "`" + name.substr(0, name.rfind('_')) + "`"; }
 
 }  // namespace
 
@@ -81,7 +81,7 @@ std::string WholeOperators::memory_of_scatter(const std::string& to, const Term&
   const std::string place = text_.places.take(id).value_or("taken<" + type + ">(" + count + ", memory)");
   text_.out.line(type + "* const " + memory + " = " + place + ";");
   text_.out.line("fill(" + count + ", " + into + ", " + memory + ");");
-  if (term.type().is_over(Extent::Kind::kElements)) text_.loops.note_alone(word_of(to) + " is kept", into, 4);
+  if (term.type().is_over(Extent::Kind::kElements)) text_.loops.note_alone(program_word(to) + " is kept", into, 4);
   return memory;
 }
 
@@ -132,7 +132,7 @@ void WholeOperators::define_block_reduction(const std::string& to, const Term& t
           ", [&](size_t b, [[maybe_unused]] size_t first, [[maybe_unused]] size_t last) COMPLL_INLINE { " + to +
           "_at[b] = " + value + "; });",
       here, block);
-  text_.loops.note(word_of(to), from, 0);
+  text_.loops.note(program_word(to), from, 0);
 }
 
 void WholeOperators::define_block_values(const std::string& to, const std::string& from, const Term& term) {
