@@ -120,7 +120,7 @@ void WholeArrays::define(const std::string& to, const Term& term, std::optional<
     case ArrayOp::kHistogram: return operators.define_histogram(to, term);
     case ArrayOp::kMatmul:
     case ArrayOp::kOrthonormalize:
-    case ArrayOp::kExchange: break;  // in programs that exchange: rounds_operators.cc
+    case ArrayOp::kExchange: break;  // in programs that exchange: rounds_arrays.cc
     case ArrayOp::kReduce:
     case ArrayOp::kKthLargest: CASYNC_CHECK(false);  // no arrays: WholeValues names them
   }
