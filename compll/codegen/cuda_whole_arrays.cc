@@ -226,7 +226,9 @@ void CudaArrays::plan_array(const Term& term, CudaPlanned& planned, const std::s
     case ArrayOp::kSort: return text_.operators.plan_sort(term, planned, name);
     case ArrayOp::kScatter:
     case ArrayOp::kScatterAdd: return text_.operators.plan_scatter(term, planned, name, id);
-    case ArrayOp::kHistogram: return text_.operators.plan_histogram(term, planned, name);
+    case ArrayOp::kHistogram:
+      return text_.operators.plan_call(term, planned, name, "histogram",
+                                       text_.plan.ready_to_share(*term.arguments[0]), CudaStages::Zeros::kCleared);
     case ArrayOp::kHadamard: return text_.operators.plan_hadamard(term, planned, name, id);
     case ArrayOp::kExchange: break;  // between two turns
     case ArrayOp::kReduce:

@@ -126,15 +126,16 @@ void CudaOperators::plan_scatter(const Term& term, CudaPlanned& planned, const s
   planned = {{stage, stage + 1}, [=, this] { text_.plan.define_memory(name, type, address); }, name, 0};
 }
 
-void CudaOperators::plan_histogram(const Term& term, CudaPlanned& planned, const std::string& name) {
+void CudaOperators::plan_call(const Term& term, CudaPlanned& planned, const std::string& name,
+                              const std::string& function, std::uint32_t stage, CudaStages::Zeros zeros) {
   const Term& of = *term.arguments[0];
-  const std::string type = type_text(term.type().element), count = CudaNames::size(term.type());
-  const std::string address = text_.stages.memory("uint32_t", name, "4 * " + count, CudaStages::Zeros::kCleared);
-  const std::uint32_t stage = text_.plan.ready_to_share(of);
+  const ScalarType element = term.type().element;
+  const std::string type = type_text(element), count = CudaNames::size(term.type());
+  const std::string address = text_.stages.memory(type, name, cuda_bytes(count, element), zeros);
   text_.stages.add(stage, [=, this, &of] {
-    const std::string from = text_.plan.array(of);
-    text_.out.line("histogram(" + CudaNames::part_of(of.type()) + ", " + CudaNames::size(of.type()) + ", " + from + ", " + count + ", " + address +
-              ");");
+    const std::string from = text_.plan.array(of), share = CudaNames::part_of(of.type());
+    text_.out.line(function + "(" + share + ", " + CudaNames::size(of.type()) + ", " + from + ", " + count + ", " +
+                   address + ");");
   });
   planned = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(name, type, address); }, name, 0};
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "compll/codegen/cuda_whole_plan.h"
+#include "compll/codegen/cuda_whole_stages.h"
 #include "compll/lang/program.h"
 
 namespace casync::compll {
@@ -18,7 +20,10 @@ class CudaOperators {
 
   void plan_sort(const Term& term, CudaPlanned& planned, const std::string& name);
   void plan_scatter(const Term& term, CudaPlanned& planned, const std::string& name, std::optional<VariableId> id);
-  void plan_histogram(const Term& term, CudaPlanned& planned, const std::string& name);
+  /// Plans FUNCTION(part, count, array, wanted, address), which goes through a tile's share of the array from this stage
+  /// on; its result is there in the next one.
+  void plan_call(const Term& term, CudaPlanned& planned, const std::string& name, const std::string& function,
+                 std::uint32_t stage, CudaStages::Zeros zeros = CudaStages::Zeros::kNone);
   void plan_hadamard(const Term& term, CudaPlanned& planned, const std::string& name, std::optional<VariableId> id);
 
  private:

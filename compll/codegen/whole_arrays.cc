@@ -117,7 +117,7 @@ void WholeArrays::define(const std::string& to, const Term& term, std::optional<
     case ArrayOp::kHadamard: return operators.define_hadamard(to, term);
     case ArrayOp::kWhere: return operators.define_where(to, term);
     case ArrayOp::kSort: return operators.define_sort(to, term);
-    case ArrayOp::kHistogram: return operators.define_histogram(to, term);
+    case ArrayOp::kHistogram: return operators.define_call(to, term, "histogram", WholeNames::size(term.type()));
     case ArrayOp::kMatmul:
     case ArrayOp::kOrthonormalize:
     case ArrayOp::kExchange: break;  // in programs that exchange: rounds_arrays.cc

@@ -65,9 +65,10 @@ void WholeOperators::define_sort(const std::string& to, const Term& term) {
   text_.out.line("const auto " + to + " = sorted<" + type + ">(" + from + ", memory, " + less + ");");
 }
 
-void WholeOperators::define_histogram(const std::string& to, const Term& term) {
-  const std::string from = whole_operand(term), count = WholeNames::size(term.type());
-  text_.out.line("const auto " + to + " = histogram(" + from + ", " + count + ", memory);");
+void WholeOperators::define_call(const std::string& to, const Term& term, const std::string& function,
+                                 const std::string& more) {
+  const std::string from = whole_operand(term);
+  text_.out.line("const auto " + to + " = " + function + "(" + from + (more.empty() ? "" : ", " + more) + ", memory);");
 }
 
 /// The memory of a scatter, which has the elements that it leaves as they are.

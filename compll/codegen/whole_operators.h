@@ -19,7 +19,8 @@ class WholeOperators {
   void define_largest(const std::string& to, const Term& term, std::optional<VariableId> id);
   void define_where(const std::string& to, const Term& term);
   void define_sort(const std::string& to, const Term& term);
-  void define_histogram(const std::string& to, const Term& term);
+  /// Defines FUNCTION(count, array, more, memory), for an operator that goes through an array at once.
+  void define_call(const std::string& to, const Term& term, const std::string& function, const std::string& more = "");
   void define_scatter(const std::string& to, const Term& term, std::optional<VariableId> id);
   /// Reduces each block to one element: in the tile's loop over blocks, after the phase that has their elements.
   void define_block_reduction(const std::string& to, const Term& term);
