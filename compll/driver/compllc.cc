@@ -68,6 +68,15 @@ bool can_be_included(const std::string& path) {
   throw CLI::Success();
 }
 
+int print(const Result<std::string>& text) {
+  if (!text) {
+    std::fprintf(stderr, "%s\n", text.status().message().c_str());
+    return kRefused;
+  }
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
 int print_cuda(const Program& program, const Source& source) {
   const Result<CudaCodecText> text = cuda_codec_text(program, source);
   if (!text) {
@@ -103,22 +112,8 @@ int run(const Options& options) {
   if (program->declares.name.empty()) program->declares.name = codec_name_of_file(options.files.front());
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
   if (wanted.count("cuda") != 0 && print_cuda(*program, source) != 0) return kRefused;
-  if (wanted.count("ir") != 0) {
-    const Result<std::string> text = ir_text(*program, source);
-    if (!text) {
-      std::fprintf(stderr, "%s\n", text.status().message().c_str());
-      return kRefused;
-    }
-    std::fputs(text->c_str(), stdout);
-  }
-  if (options.explain) {
-    const Result<std::string> text = explanation(*program, source);
-    if (!text) {
-      std::fprintf(stderr, "%s\n", text.status().message().c_str());
-      return kRefused;
-    }
-    std::fputs(text->c_str(), stdout);
-  }
+  if (wanted.count("ir") != 0 && print(ir_text(*program, source)) != 0) return kRefused;
+  if (options.explain && print(explanation(*program, source)) != 0) return kRefused;
   if (wanted.count("cpu") != 0 || !options.output.empty()) {
     const std::string& include = options.include.empty() ? options.output : options.include;
     if (!can_be_included(include)) {
