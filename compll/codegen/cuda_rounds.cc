@@ -21,7 +21,7 @@ class CudaRoundsText {
         plan_(plan_rounds(program)) {}
 
   void write(CudaRounds& made) {
-    write_cuda_sizes(program_, "kRoundsTile", out_, diagnostics_);
+    write_cuda_sizes(program_, "kRoundsTile", out_);
     write_layout();
     out_.line("");
     for (std::size_t turn = 0; turn < plan_.turns.size(); ++turn) {
@@ -56,21 +56,21 @@ class CudaRoundsText {
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) names += word("stored", i) + ", ";
     const std::vector<std::string> members = {"uint64_t exchanged[" + std::to_string(plan_.exchanged.size()) + "];",
                                               "uint64_t " + names + "states, stored;"};
-    CudaWholeRoutine::write_measures(program_, "Layout", members, out_, [&] { write_places_of_layout(); });
+    CudaStages::write_measures(program_, "Layout", members, out_, [&] { write_places_of_layout(); });
   }
   void write_places_of_layout() {
     for (std::size_t i = 0; i < plan_.exchanged.size(); ++i) {
-      out_.line("exchanged[" + std::to_string(i) + "] = " + CudaWholeRoutine::size(type_of(plan_.exchanged[i])) + ";");
+      out_.line("exchanged[" + std::to_string(i) + "] = " + CudaNames::size(type_of(plan_.exchanged[i])) + ";");
     }
     out_.line("states = 0;");
     for (std::size_t i = 0; i < program_.states.size(); ++i) {
       out_.line(word("state", i) + " = states;");
-      out_.line("states += " + CudaWholeRoutine::size({kFloatType, program_.states[i].extent}) + ";");
+      out_.line("states += " + CudaNames::size({kFloatType, program_.states[i].extent}) + ";");
     }
     out_.line("Places places;");
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
       const Type& type = type_of(plan_.stored[i]);
-      out_.line(word("stored", i) + " = places.take(" + cuda_bytes(CudaWholeRoutine::size(type), type.element) +
+      out_.line(word("stored", i) + " = places.take(" + cuda_bytes(CudaNames::size(type), type.element) +
                 ") / 4;");
     }
     out_.line("stored = places.end() / 4;");
@@ -86,20 +86,20 @@ class CudaRoundsText {
     CudaWholeRoutine text(program_, plan_.turns[turn], kept, out_, diagnostics_);
     plan_inputs(text, turn);
     want(text, turn);
-    text.plan_steps();
+    text.arrays.plan_steps();
     const Term& given = *plan_.turns[turn].given;
-    text.plan_term(given);
+    text.arrays.plan_term(given);
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
       if (plan_.stored_in[i] == turn) put(text, plan_.stored[i], stored_at(i));
     }
     turn < last() ? put_given(text, given, turn) : put_result(text, given);
-    text.write(word("Turn", turn), "", [&] { out_.line("part.clear(at.cleared);"); });
-    return text.stages();
+    text.stages.write(word("Turn", turn), "", [&] { out_.line("part.clear(at.cleared);"); });
+    return text.stages.count();
   }
 
   void plan_inputs(CudaWholeRoutine& text, std::size_t turn) {
     const auto plan = [&](VariableId id, const std::string& address) {
-      if (text.uses(id)) text.plan_memory(id, address);
+      if (text.names.uses(id)) text.arrays.plan_memory(id, address);
     };
     plan(routine_.gradient, "in_global(part.segment.in)");
     for (std::size_t i = 0; i < routine_.states.size(); ++i) {
@@ -114,35 +114,35 @@ class CudaRoundsText {
   /// Announces the addresses at which variables are wanted; the first one of a variable is where it is made.
   void want(CudaWholeRoutine& text, std::size_t turn) {
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
-      if (plan_.stored_in[i] == turn) text.want_at(plan_.stored[i], stored_at(i));
+      if (plan_.stored_in[i] == turn) text.places.want_at(plan_.stored[i], stored_at(i));
     }
     const Term& given = *plan_.turns[turn].given;
-    if (turn < last() && given.op == Op::kVariable) text.want_at(given.variable, exchanged_at(turn));
+    if (turn < last() && given.op == Op::kVariable) text.places.want_at(given.variable, exchanged_at(turn));
     for (std::size_t i = 0; turn == last() && i < routine_.states_then.size(); ++i) {
-      text.want_at(routine_.states_then[i], state_at(i));
+      text.places.want_at(routine_.states_then[i], state_at(i));
     }
   }
 
   /// Copies a variable to an address unless it was made there.
   void put(CudaWholeRoutine& text, VariableId id, const std::string& address) {
     const Type& type = type_of(id);
-    if (text.is_at_place(id, address)) return;
+    if (text.places.is_at_place(id, address)) return;
     const std::uint32_t stage =
-        CudaWholeRoutine::is_of_blocks(type) || !type.is_array() ? text.ready(id).all : text.ready(id).own;
-    text.add(stage, [=, this, &text] {
-      const std::string value = text.array(id);
+        CudaNames::is_of_blocks(type) || !type.is_array() ? text.plan.ready(id).all : text.plan.ready(id).own;
+    text.stages.add(stage, [=, this, &text] {
+      const std::string value = text.plan.array(id);
       out_.line(!type.is_array() ? "if (part.is_first_thread()) *" + address + " = " + value + ";"
                                  : fill(type, value, address));
     });
   }
   static std::string fill(const Type& type, const std::string& array, const std::string& address) {
-    return "fill(part, " + CudaWholeRoutine::size(type) + ", " + array + ", " + address + ");";
+    return "fill(part, " + CudaNames::size(type) + ", " + array + ", " + address + ");";
   }
 
   void put_given(CudaWholeRoutine& text, const Term& given, std::size_t turn) {
     if (given.op == Op::kVariable) return put(text, given.variable, exchanged_at(turn));
-    text.add(text.ready_to_share(given), [&, turn] {
-      const std::string array = text.array(given);
+    text.stages.add(text.plan.ready_to_share(given), [&, turn] {
+      const std::string array = text.plan.array(given);
       out_.source_line(given.at);
       out_.line(fill(given.type(), array, exchanged_at(turn)));
     });
@@ -151,22 +151,22 @@ class CudaRoundsText {
   void put_result(CudaWholeRoutine& text, const Term& given) {
     for (std::size_t i = 0; i < routine_.states_then.size(); ++i) put_state(text, i);
     // The result may be in the gradient's memory: if a step reads the gradient, it is made elsewhere.
-    const bool waits = text.uses(routine_.gradient);
-    const std::string made = waits ? text.memory("float", "made", "4 * n") : "in_global(part.segment.out)";
-    text.add(text.ready_to_share(given), [&, made] {
-      const std::string array = text.array(given);
+    const bool waits = text.names.uses(routine_.gradient);
+    const std::string made = waits ? text.stages.memory("float", "made", "4 * n") : "in_global(part.segment.out)";
+    text.stages.add(text.plan.ready_to_share(given), [&, made] {
+      const std::string array = text.plan.array(given);
       out_.source_line(given.at);
       out_.line(fill(given.type(), array, made));
     });
     if (!waits) return;
-    text.add(text.stages(),
+    text.stages.add(text.stages.count(),
              [this, made] { out_.line("fill(part, n, Array<float>{" + made + "}, in_global(part.segment.out));"); });
   }
   void put_state(CudaWholeRoutine& text, std::size_t index) {
     const VariableId then = routine_.states_then[index];
-    if (text.is_at_place(then, state_at(index))) return;
-    text.add(text.ready(then).own, [=, this, &text] {
-      const std::string array = text.array(then);
+    if (text.places.is_at_place(then, state_at(index))) return;
+    text.stages.add(text.plan.ready(then).own, [=, this, &text] {
+      const std::string array = text.plan.array(then);
       out_.line("if (part.segment.states_out != nullptr) " + fill(type_of(then), array, state_at(index) + " 0)"));
     });
   }

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "compll/codegen/cuda_whole_routine.h"
+#include "compll/codegen/cuda_whole_names.h"
 #include "compll/codegen/plain_text.h"
 #include "compll/codegen/size_text.h"
 #include "compll/lang/terms.h"
@@ -12,14 +12,14 @@ namespace casync::compll {
 namespace {
 
 /// Blocks of elements, as text. Vectors are no blocks: their ends need not be those of a tile.
-std::set<std::string> blocks_of(const Program& program, const CudaWholeRoutine& text) {
+std::set<std::string> blocks_of(const Program& program) {
   std::set<std::string> all;
   const auto note_type = [&](const Type& type) {
-    if (CudaWholeRoutine::is_of_blocks(type)) all.insert(text.block_size(type.extent->count));
+    if (CudaNames::is_of_blocks(type)) all.insert(CudaNames::block_size(type.extent->count));
   };
   const auto note = [&](const Term& term) {
-    const bool has_blocks = term.op == Op::kBlockReduce || term.op == Op::kSpread || term.op == Op::kHadamard;
-    if (has_blocks && !term.block.dimension) all.insert(text.block_size(term.block));
+    const bool has_blocks = operation_of(term.op).traits.has_blocks && !term.block.dimension;
+    if (has_blocks) all.insert(CudaNames::block_size(term.block));
     if (!term.types.empty()) note_type(term.type());
   };
   for_each_term(program.encode, note);
@@ -36,22 +36,20 @@ std::set<std::string> blocks_of(const Program& program, const CudaWholeRoutine& 
 
 }  // namespace
 
-void write_cuda_sizes(const Program& program, const std::string& tile, Writer& out, Diagnostics& diagnostics) {
-  const Routine nothing;
-  CudaWholeRoutine text(program, nothing, out, diagnostics);
+void write_cuda_sizes(const Program& program, const std::string& tile, Writer& out) {
   out.line("/// How many elements arrays have whose sizes the program computes.");
   out.open("struct Lengths");
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {
     out.line("uint64_t size" + std::to_string(i) + ";  ///< " + comment_text(program.sizes[i].text));
   }
   if (!program.sizes.empty()) out.line("");
-  out.open("COMPLL_BOTH Lengths([[maybe_unused]] " + CudaWholeRoutine::declared_n(program) +
+  out.open("COMPLL_BOTH Lengths([[maybe_unused]] " + CudaNames::declared_n(program) +
            ", [[maybe_unused]] const Settings& settings)");
   for (std::size_t i = 0; i < program.sizes.size(); ++i) {
     out.line("size" + std::to_string(i) + " = opaque(least<uint64_t>(n, " +
              size_text(*program.sizes[i].value,
                        {[](ParameterId id) { return "settings.parameters[" + std::to_string(id) + "]"; },
-                        CudaWholeRoutine::size, "n.rows", "n.columns"}) +
+                        CudaNames::size, "n.rows", "n.columns"}) +
              "));");
   }
   out.close();
@@ -60,7 +58,7 @@ void write_cuda_sizes(const Program& program, const std::string& tile, Writer& o
   out.line("/// A tile has whole blocks.");
   out.open("COMPLL_BOTH uint32_t tile_elements([[maybe_unused]] const Settings& settings)");
   std::string elements = tile;
-  for (const std::string& block : blocks_of(program, text)) {
+  for (const std::string& block : blocks_of(program)) {
     elements.insert(0, "common_multiple(").append(", ").append(block).append(")");
   }
   out.line("return " + elements + ";");

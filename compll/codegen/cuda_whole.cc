@@ -19,7 +19,7 @@ class CudaWholeText {
       : program_(program), out_(out), diagnostics_(diagnostics) {}
 
   void write(CudaWhole& made) {
-    write_cuda_sizes(program_, "kWholeTile", out_, diagnostics_);
+    write_cuda_sizes(program_, "kWholeTile", out_);
     write_sections();
     out_.line("");
     const auto count = [&](const std::string& name, std::uint32_t stages) {
@@ -40,13 +40,13 @@ class CudaWholeText {
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
       members.push_back("uint64_t " + word(i) + ", " + word(i) + "_end;");
     }
-    CudaWholeRoutine::write_measures(program_, "Sections", members, out_, [&] {
+    CudaStages::write_measures(program_, "Sections", members, out_, [&] {
       std::string before = "kHeaderBytes";
       for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
         const Type& type = program_.sections[i].type;
         out_.line(word(i) + " = " + (i == 0 ? before : "section_behind(" + before + ")") + ";");
         before = word(i) + "_end";
-        out_.line(before + " = end_of_section(" + word(i) + ", " + CudaWholeRoutine::size(type) + ", " +
+        out_.line(before + " = end_of_section(" + word(i) + ", " + CudaNames::size(type) + ", " +
                   cuda_width(type.element) + ");");
       }
     });
@@ -63,62 +63,62 @@ class CudaWholeText {
 
   std::uint32_t write_encoder(const std::string& name, const Routine& routine) {
     CudaWholeRoutine text(program_, routine, out_, diagnostics_);
-    text.plan_memory(routine.gradient, "part.input(" + text.place("input", "4 * n") + ")", {0, 1});
+    text.arrays.plan_memory(routine.gradient, "part.input(" + text.stages.place("input", "4 * n") + ")", {0, 1});
     const bool is_bounded = !std::isinf(program_.declares.overflow);
-    text.plan_input(is_bounded ? "<" + overflow_bits_text(program_) + ">" : "<>", "part, at.input");
+    text.input.plan_input(is_bounded ? "<" + overflow_bits_text(program_) + ">" : "<>", "part, at.input");
     plan_states(text, routine);
-    text.find_changed();
-    text.plan_steps();
+    text.places.find_changed();
+    text.arrays.plan_steps();
     for (std::uint32_t i = 0; i < routine.sections.size(); ++i) plan_section(text, *routine.sections[i], i);
-    text.plan_changes();
-    keeps_residual_ = text.plan_residual() && keeps_residual_;
+    text.places.plan_changes();
+    keeps_residual_ = text.places.plan_residual() && keeps_residual_;
     keep_states(text, routine);
     const std::string constants = ", kNumber = " + std::to_string(program_.declares.number) +
                                   ", kVersion = " + std::to_string(program_.declares.version);
-    text.write(name, constants, [&] {
+    text.stages.write(name, constants, [&] {
       out_.line("write_header<kNumber, kVersion>(part);");
       out_.line("if (threadIdx.x == 0) clear_gaps(sections, in_global(part.segment.payload));");
-      text.clear_memory();
+      text.stages.clear_memory();
     });
-    return text.stages();
+    return text.stages.count();
   }
 
   void plan_section(CudaWholeRoutine& text, const Term& term, std::uint32_t section) {
-    text.plan_term(term);
+    text.arrays.plan_term(term);
     const Type& type = program_.sections[section].type;
     const std::string to = "in_global(part.segment.payload) + sections." + word(section);
     const bool words = type.element.bits >= 32 && type.element != kTritType;
-    const bool blocks = CudaWholeRoutine::is_of_blocks(type) && words;
-    const std::uint32_t stage = blocks ? text.ready(term).own : text.ready_to_share(term);
-    const bool is_even = CudaWholeRoutine::part_of(type) != "part";
+    const bool blocks = CudaNames::is_of_blocks(type) && words;
+    const std::uint32_t stage = blocks ? text.plan.ready(term).own : text.plan.ready_to_share(term);
+    const bool is_even = CudaNames::part_of(type) != "part";
     const auto write = [=, this, &text, &term] {
       if (!type.is_array()) {
-        const std::string value = text.scalar(term);
+        const std::string value = text.values.scalar(term);
         return out_.line("store_scalar<" + cuda_width(type.element) + ">(part, " + value + ", " + to + ");");
       }
-      const std::string array = text.array(term), part = CudaWholeRoutine::part_of(type);
+      const std::string array = text.plan.array(term), part = CudaNames::part_of(type);
       const std::string by = "<" + cuda_width(type.element) + ">(" + part + ", ";
-      out_.line((blocks ? "store_blocks" + by + text.block_size(type.extent->count)
-                        : "store_section" + by + CudaWholeRoutine::size(type)) +
+      out_.line((blocks ? "store_blocks" + by + CudaNames::block_size(type.extent->count)
+                        : "store_section" + by + CudaNames::size(type)) +
                 ", " + array + ", " + to + ");");
     };
-    is_even ? text.add(stage, write) : text.add_own(stage, write);
+    is_even ? text.stages.add(stage, write) : text.stages.add_own(stage, write);
   }
 
   void plan_states(CudaWholeRoutine& text, const Routine& routine) {
     for (std::size_t i = 0; i < routine.states.size(); ++i) {
-      text.plan_memory(routine.states[i], "part.state_in(" + std::to_string(i) + ")");
+      text.arrays.plan_memory(routine.states[i], "part.state_in(" + std::to_string(i) + ")");
     }
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
-      text.want_at(routine.states_then[i], state_place(i));
+      text.places.want_at(routine.states_then[i], state_place(i));
     }
   }
   static std::string state_place(std::size_t index) { return "part.state_out(" + std::to_string(index) + ","; }
   void keep_states(CudaWholeRoutine& text, const Routine& routine) {
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
       const VariableId then = routine.states_then[i];
-      if (text.is_at_place(then, state_place(i))) continue;
-      text.add_own(text.ready(then).own, [=, this, &text] { write_state(text.array(then), i); });
+      if (text.places.is_at_place(then, state_place(i))) continue;
+      text.stages.add_own(text.plan.ready(then).own, [=, this, &text] { write_state(text.plan.array(then), i); });
     }
   }
 
@@ -131,33 +131,33 @@ class CudaWholeText {
     const Routine& routine = program_.decode;
     CudaWholeRoutine text(program_, routine, out_, diagnostics_);
     for (std::uint32_t i = 0; i < routine.extracted.size(); ++i) {
-      text.plan_section(routine.extracted[i], program_.sections[i].type, "payload + sections." + word(i));
+      text.arrays.plan_section(routine.extracted[i], program_.sections[i].type, "payload + sections." + word(i));
     }
-    text.plan_steps();
+    text.arrays.plan_steps();
     const Term& given = *routine.result;
     const bool scatters =
         given.op == Op::kScatter && given.arguments.size() == 2 && given.arguments[1]->type().is_array();
-    if (scatters && text.is_distinct(*given.arguments[0])) {
+    if (scatters && text.places.is_distinct(*given.arguments[0])) {
       const Term &places = *given.arguments[0], &values = *given.arguments[1];
-      text.plan_term(places);
-      text.plan_term(values);
-      text.add(0, [&] { out_.line("give_zeros(part);"); });
-      const std::uint32_t stage = std::max({1u, text.ready_to_share(places), text.ready_to_share(values)});
-      text.add(stage, [&] {
-        const std::string at = text.array(places), from = text.array(values);
+      text.arrays.plan_term(places);
+      text.arrays.plan_term(values);
+      text.stages.add(0, [&] { out_.line("give_zeros(part);"); });
+      const std::uint32_t stage = std::max({1u, text.plan.ready_to_share(places), text.plan.ready_to_share(values)});
+      text.stages.add(stage, [&] {
+        const std::string at = text.plan.array(places), from = text.plan.array(values);
         out_.source_line(given.at);
-        out_.line("give_at(" + CudaWholeRoutine::part_of(places.type()) + ", " + CudaWholeRoutine::size(places.type()) +
+        out_.line("give_at(" + CudaNames::part_of(places.type()) + ", " + CudaNames::size(places.type()) +
                   ", " + at + ", " + from + ");");
       });
     } else {
-      text.plan_term(given);
-      text.add(text.ready(given).own, [&] {
-        const std::string array = text.array(given);
+      text.arrays.plan_term(given);
+      text.stages.add(text.plan.ready(given).own, [&] {
+        const std::string array = text.plan.array(given);
         out_.line("give(part, " + array + ");");
       });
     }
-    text.write("Decode", "", [&] { text.clear_memory(); });
-    return text.stages();
+    text.stages.write("Decode", "", [&] { text.stages.clear_memory(); });
+    return text.stages.count();
   }
 
   /// Returns true if the routine may read elements of other tiles.
@@ -173,24 +173,24 @@ class CudaWholeText {
   std::uint32_t write_result() {
     const Routine& routine = *program_.result;
     CudaWholeRoutine text(program_, routine, out_, diagnostics_);
-    text.plan_memory(routine.gradient, "in_global(part.segment.in)");
+    text.arrays.plan_memory(routine.gradient, "in_global(part.segment.in)");
     plan_states(text, routine);
-    text.plan_steps();
-    text.plan_term(*routine.result);
-    const std::string made = text.memory("float", "made", "4 * n");
-    text.add_own(text.ready(*routine.result).own, [&, made] {
-      const std::string array = text.array(*routine.result);
+    text.arrays.plan_steps();
+    text.arrays.plan_term(*routine.result);
+    const std::string made = text.stages.memory("float", "made", "4 * n");
+    text.stages.add_own(text.plan.ready(*routine.result).own, [&, made] {
+      const std::string array = text.plan.array(*routine.result);
       out_.line("fill(part, n, " + array + ", " + made + ");");
     });
     keep_states(text, routine);
     // Comes last, as it may overwrite the operand, which the tile itself reads, or others, which then have to be done.
-    text.add_own(text.stages() - (reads_elsewhere(routine) ? 0 : 1), [&, made] {
+    text.stages.add_own(text.stages.count() - (reads_elsewhere(routine) ? 0 : 1), [&, made] {
       out_.line("__syncthreads();");
       out_.line("fill(part, n, Array<float>{" + made +
                 "}, in_global(part.segment.out));  // last: it may be what was read");
     });
-    text.write("Result", "", [&] { text.clear_memory(); });
-    return text.stages();
+    text.stages.write("Result", "", [&] { text.stages.clear_memory(); });
+    return text.stages.count();
   }
 
   const Program& program_;

@@ -19,44 +19,15 @@ std::string integer_literal(ScalarType type, double number) {
 std::string_view sign_of(Op op, ScalarType type) {
   const bool is_bool = type.kind == ScalarType::Kind::kBool;
   switch (op) {
-    case Op::kAdd: return "+";
-    case Op::kSubtract: return "-";
-    case Op::kMultiply: return "*";
     case Op::kDivide: return type.is_float() ? "/" : "";
-    case Op::kEqual: return "==";
-    case Op::kUnequal: return "!=";
-    case Op::kLess: return "<";
-    case Op::kLessEqual: return "<=";
     case Op::kAnd: return is_bool ? "&&" : "&";
     case Op::kOr: return is_bool ? "||" : "|";
     case Op::kXor: return is_bool ? "!=" : "^";
-    default: return "";
+    default: return operation_of(op).sign;
   }
 }
 
-std::string_view function_of(Op op) {
-  switch (op) {
-    case Op::kNegate: return "-";
-    case Op::kNot: return "!";
-    case Op::kComplement: return "~";
-    case Op::kAbs: return "abs";
-    case Op::kFloor: return "floor";
-    case Op::kCeil: return "ceil";
-    case Op::kRound: return "round_even";
-    case Op::kSqrt: return "sqrt";
-    case Op::kBits: return "bits";
-    case Op::kFromBits: return "from_bits";
-    case Op::kIsFinite: return "is_finite";
-    case Op::kDivide: return "quotient";
-    case Op::kRemainder: return "remainder";
-    case Op::kShiftLeft: return "shift_left";
-    case Op::kShiftRight: return "shift_right";
-    case Op::kMin: return "min";
-    case Op::kMax: return "max";
-    case Op::kSelect: return "select";
-    default: return "";
-  }
-}
+std::string_view function_of(Op op) { return operation_of(op).function; }
 
 std::string type_text(ScalarType type) {
   switch (type.kind) {

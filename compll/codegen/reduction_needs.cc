@@ -45,8 +45,7 @@ class Needs {
       });
       return step != steps_.end() && is_of_parameters(*(*step)->value);
     }
-    const bool computes = term.op <= Op::kMax && term.op != Op::kElement && term.op != Op::kSize &&
-                          term.op != Op::kRows && term.op != Op::kColumns && !term.type().is_array();
+    const bool computes = term.op == Op::kConstant || term.op == Op::kParameter || is_scalar(term.op);
     return computes && std::all_of(term.arguments.begin(), term.arguments.end(),
                                    [&](const TermPtr& each) { return is_of_parameters(*each); });
   }

@@ -72,7 +72,7 @@ class RoundsText {
     want(text, turn);
     text.write_steps();
     hand_out(text, turn);
-    functions_.push_back({"turn " + std::to_string(turn), text.loops()});
+    functions_.push_back({"turn " + std::to_string(turn), text.loops});
     out_.close();
     out_.line("");
   }

@@ -1,79 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Loops over all elements, put off until a step needs the whole of a result.
-#include <algorithm>
+#include "compll/codegen/whole_loops.h"
 
-#include "compll/codegen/operation_text.h"
-#include "compll/codegen/whole_routine.h"
+#include <algorithm>
+#include <utility>
 
 namespace casync::compll {
 
-std::size_t WholeRoutine::level(const std::string& array) const {
+std::size_t WholeLoops::level(const std::string& array) const {
   const auto found = level_.find(array);
   return found == level_.end() ? 0 : found->second;
 }
 
-WholeRoutine::Phase& WholeRoutine::phase(std::size_t level) {
+void WholeLoops::set_level(const std::string& array, std::size_t level) {
+  if (level != 0) level_[array] = level;
+}
+
+WholeLoops::Phase& WholeLoops::phase(std::size_t level) {
   if (phases_.size() <= level) phases_.resize(level + 1);
   return phases_[level];
 }
 
-/// Notes a loop's work and the bytes it moves, for `compllc --explain`.
-void WholeRoutine::note(const std::string& what, const std::string& array, double written) {
+void WholeLoops::note(const std::string& what, const std::string& array, double written) {
   if (!what.empty()) noted_.what += (noted_.what.empty() ? "" : ", ") + what;
   for (const auto& [memory, bytes] : read_[array]) noted_reads_[memory] = bytes;
   noted_.written += written;
 }
 
-void WholeRoutine::note_loop(const std::string& what, const std::string& array, double written) {
+void WholeLoops::note_alone(const std::string& what, const std::string& array, double written) {
   double read = 0;
   for (const auto& [memory, bytes] : read_[array]) read += bytes;
   loops_.push_back({what, read, written});
 }
 
-void WholeRoutine::add_to_loop(const std::string& what, const std::string& line, const std::string& array,
-                               double written) {
+void WholeLoops::add(const std::string& what, const std::string& line, const std::string& array, double written) {
   phase(level(array)).elements.push_back(line);
   note(what, array, written);
 }
 
-void WholeRoutine::add_last(const std::string& what, const std::string& line, const std::string& array,
-                            double written) {
+void WholeLoops::add_last(const std::string& what, const std::string& line, const std::string& array, double written) {
   phase(level(array));
   last_.push_back(line);
   note(what, array, written);
 }
 
-/// Stores the array in its other places: the state that it becomes, and the array that begins as a copy of it.
-void WholeRoutine::begin_copies(VariableId id, const std::string& array) {
-  const auto put = [&](const std::string& at, const std::string& type, const std::string& place) {
-    out_.line(type + "* const " + at + " = " + place + ";");
-    const std::string value = array + "(i)";
-    if (type != "float")
-      return add_to_loop("`" + array + "` is copied",
-                         "store_group<" + type + ">(" + value + ", " + at + " + i.first, i.rest);", array, 4);
-    out_.line("const Write " + at + "_mode = mode_of(" + at + ", n);");
-    add_to_loop("`" + array.substr(0, array.rfind('_')) + "` is kept",
-                "put(" + value + ", " + at + ", " + at + "_mode, i);", array, 4);
-  };
-  const auto place = [&](VariableId of, const std::string& otherwise) {
-    const auto wanted = places_.find(of);
-    if (wanted == places_.end()) return otherwise;
-    made_at_place_.insert(of);
-    return wanted->second;
-  };
-  if (places_.count(id) != 0 && made_at_place_.count(id) == 0) put(array + "_then", "float", place(id, ""));
-  if (const auto found = copies_.find(id); found != copies_.end()) {
-    for (const VariableId copy : found->second) {
-      const std::string type = type_text(program_.variables[copy].type.element), at = name(copy) + "_at";
-      put(at, type, place(copy, "taken<" + type + ">(n, memory)"));
-      copied_to_[copy] = at;
-      picked_from_[id] = at;
-    }
-  }
+void WholeLoops::add_of_blocks(const std::string& to, const std::string& line, std::size_t level,
+                               const std::string& block) {
+  phase(level).blocks.push_back(line);
+  tiles_.push_back(block);
+  set_level(to, level + 1);
 }
 
-void WholeRoutine::write_loop() {
+void WholeLoops::add_behind(const std::string& line, std::optional<VariableId> id) {
+  behind_.push_back(line);
+  if (id) awaited_.insert(*id);
+}
+
+void WholeLoops::write() {
   if (phases_.empty() && noted_.what.empty()) return;
   if (!last_.empty()) {
     for (const std::string& line : last_) phases_.back().elements.push_back(line);
@@ -100,15 +82,16 @@ void WholeRoutine::write_loop() {
   for (const std::string& line : behind) out_.line(line);
 }
 
-void WholeRoutine::write_tiles() {
-  const auto elements = [&](const std::string& begin, const std::string& end, const Phase& phase) {
-    if (phase.elements.empty()) return;
-    out_.open("for_groups(" + begin + ", " + end + ", [&](size_t at, auto rest) COMPLL_INLINE");
-    out_.line("const Sixteen<" + std::to_string(loop_) + ", decltype(rest)> i{at, rest};");
-    for (const std::string& line : phase.elements) out_.line(line);
-    out_.close(");");
-  };
-  if (phases_.size() == 1 && phases_.front().blocks.empty()) return elements("0", "n", phases_.front());
+void WholeLoops::write_elements(const std::string& begin, const std::string& end, const Phase& phase) {
+  if (phase.elements.empty()) return;
+  out_.open("for_groups(" + begin + ", " + end + ", [&](size_t at, auto rest) COMPLL_INLINE");
+  out_.line("const Sixteen<" + std::to_string(loop_) + ", decltype(rest)> i{at, rest};");
+  for (const std::string& line : phase.elements) out_.line(line);
+  out_.close(");");
+}
+
+void WholeLoops::write_tiles() {
+  if (phases_.size() == 1 && phases_.front().blocks.empty()) return write_elements("0", "n", phases_.front());
   std::string sizes;
   for (const std::string& block : tiles_) {
     if (sizes.find(block) == sizes.npos) sizes += (sizes.empty() ? "" : ", ") + block;
@@ -125,7 +108,7 @@ void WholeRoutine::write_tiles() {
     for (const std::string& memory : memories_) last.elements.push_back(memory + ".fetch(at + " + tile + ");");
   }
   for (const Phase& phase : phases_) {
-    elements("begin", "end", phase);
+    write_elements("begin", "end", phase);
     for (const std::string& line : phase.blocks) out_.line(line);
   }
   out_.close();

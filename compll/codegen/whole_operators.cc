@@ -1,221 +1,167 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Operators of a routine that make arrays in memory, and reductions.
+#include "compll/codegen/whole_operators.h"
+
 #include <algorithm>
-#include <iterator>
 
 #include "compll/codegen/operation_text.h"
-#include "compll/codegen/routine_text.h"
 #include "compll/codegen/whole_routine.h"
 
 namespace casync::compll {
+namespace {
 
-std::string WholeRoutine::in_parameters(ParameterId id) { return "parameter" + std::to_string(id); }
+/// The program's name for an array.
+std::string program_word(const std::string& name) { return "`" + name.substr(0, name.rfind('_')) + "`"; }
 
-std::string WholeRoutine::block_size(const Constant& constant) {
-  return constant.parameter ? "static_cast<size_t>(" + in_parameters(*constant.parameter) + ")"
-                            : "size_t{" + std::to_string(constant.value) + "}";
-}
+}  // namespace
 
-/// Operators that go through an array at once.
-void WholeRoutine::define_operator(const std::string& to, const Term& term) {
-  const Term& of = *term.arguments.front();
-  const std::string from = whole_array(of), count = size(of.type()), type = type_text(of.type().element);
-  if (of.type().extent->kind == Extent::Kind::kElements) note_loop("`" + std::string(name_of(term.op)) + "`", from, 0);
-  std::string made;
-  switch (term.op) {
-    case Op::kWhere: made = "where(" + count + ", " + size(term.type()) + ", " + from + ", memory)"; break;
-    case Op::kSort: {
-      const std::string less =
-          term.function ? function(term) : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
-      made = "sorted<" + type + ">(" + count + ", " + from + ", memory, " + less + ")";
-      break;
-    }
-    case Op::kHistogram: made = "histogram(" + count + ", " + from + ", " + size(term.type()) + ", memory)"; break;
-    default: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
-  }
-  out_.line("const auto " + to + " = " + made + ";");
-}
-
-/// `largest` and `kth_largest`: the loop collects candidates, and they are searched after it.
-void WholeRoutine::define_largest(const std::string& to, const Term& term, std::optional<VariableId> id) {
+void WholeOperators::define_largest(const std::string& to, const Term& term, std::optional<VariableId> id) {
+  WholeLoops& loops = text_.loops;
+  Writer& out = text_.out;
   const bool is_one = term.op == Op::kKthLargest;
   const std::string type = type_text(term.type().element);
-  const std::string wanted = is_one ? expression(*term.arguments[1]) : size(term.type());
+  const std::string wanted =
+      is_one ? text_.values.expression(*term.arguments[1]) : WholeNames::size(term.type());
   const Term& of = *term.arguments.front();
-  const std::string from = array(of), count = size(of.type()), key = temporary("key");
-  const bool all = of.type().extent->kind == Extent::Kind::kElements;
-  if (level(from) != 0 || one_by_one_.count(from) != 0) write_loop();
-  out_.line("const auto " + key + " = [&](auto i) COMPLL_INLINE { return key_of(" + from + "(i)); };");
-  if (!all) {
-    return out_.line("const auto " + to + " = " + (is_one ? "kth_largest<" + type + ">" : "largest") + "(" + count +
-                     ", " + wanted + ", " + key + ", memory);");
+  const std::string from = text_.arrays.array(of), count = WholeNames::size(of.type());
+  const std::string key = text_.names.temporary("key");
+  if (loops.level(from) != 0 || loops.is_one_by_one(from)) loops.write();
+  out.line("const auto " + key + " = [&](auto i) COMPLL_INLINE { return key_of(" + from + "(i)); };");
+  if (!of.type().is_over(Extent::Kind::kElements)) {
+    return out.line("const auto " + to + " = " + (is_one ? "kth_largest<" + type + ">" : "largest") + "(" + count +
+                    ", " + wanted + ", " + key + ", memory);");
   }
-  const std::string name(name_of(term.op)), search = temporary(name);
-  out_.line((is_one ? "KthLargest<" + type + "> " : "Largest ") + search + "(" + count + ", " + wanted + ", memory);");
-  out_.line(search + ".guess<" + (kept_.empty() ? "0" : "kSample") + ">(" + key + ");");
-  add_to_loop("`" + name + "`", search + ".take(" + key + "(i), i);", from, 0);
-  behind_.push_back("const " + (is_one ? type : "Array<uint32_t>") + " " + to + " = " + search +
-                    (is_one ? ".element(" : ".places(") + key + ");");
-  id ? static_cast<void>(awaited_.insert(*id)) : write_loop();
+  const std::string name(name_of(term.op)), search = text_.names.temporary(name);
+  out.line((is_one ? "KthLargest<" + type + "> " : "Largest ") + search + "(" + count + ", " + wanted + ", memory);");
+  out.line(search + ".guess<" + (loops.keeps_any() ? "kSample" : "0") + ">(" + key + ");");
+  loops.add("`" + name + "`", search + ".take(" + key + "(i), i);", from, 0);
+  loops.add_behind("const " + (is_one ? type : "Array<uint32_t>") + " " + to + " = " + search +
+                       (is_one ? ".element(" : ".places(") + key + ");",
+                   id);
+  if (!id) loops.write();
 }
 
-void WholeRoutine::define_scatter(const std::string& to, const Term& term, std::optional<VariableId> id) {
-  const std::string type = type_text(term.type().element), count = size(term.type());
-  const std::string places = whole_array(*term.arguments[0]), values_of = values(term);
+/// The size and the name of the array that an operator goes through at once.
+std::string WholeOperators::whole_operand(const Term& term) {
+  const Term& of = *term.arguments.front();
+  const std::string from = text_.arrays.whole_array(of);
+  if (of.type().is_over(Extent::Kind::kElements)) {
+    text_.loops.note_alone("`" + std::string(name_of(term.op)) + "`", from, 0);
+  }
+  return WholeNames::size(of.type()) + ", " + from;
+}
+
+void WholeOperators::define_where(const std::string& to, const Term& term) {
+  const Term& of = *term.arguments.front();
+  const std::string from = text_.arrays.whole_array(of), wanted = WholeNames::size(term.type());
+  if (of.type().is_over(Extent::Kind::kElements)) text_.loops.note_alone("`where`", from, 0);
+  text_.out.line("const auto " + to + " = where(" + WholeNames::size(of.type()) + ", " + wanted + ", " + from +
+                 ", memory);");
+}
+
+void WholeOperators::define_sort(const std::string& to, const Term& term) {
+  const std::string from = whole_operand(term), type = type_text(term.type().element);
+  const std::string less = term.function ? text_.values.function(term)
+                                         : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
+  text_.out.line("const auto " + to + " = sorted<" + type + ">(" + from + ", memory, " + less + ");");
+}
+
+void WholeOperators::define_call(const std::string& to, const Term& term, const std::string& function,
+                                 const std::string& more) {
+  const std::string from = whole_operand(term);
+  text_.out.line("const auto " + to + " = " + function + "(" + from + (more.empty() ? "" : ", " + more) + ", memory);");
+}
+
+/// The memory of a scatter, which has the elements that it leaves as they are.
+std::string WholeOperators::memory_of_scatter(const std::string& to, const Term& term, std::optional<VariableId> id) {
+  if (const std::optional<std::string> copy = text_.places.take_copy(id)) return *copy;
+  const std::string type = type_text(term.type().element), count = WholeNames::size(term.type());
+  const std::string into = term.arguments.size() > 2
+                               ? text_.arrays.whole_array(*term.arguments[2])
+                               : "[&](auto i) COMPLL_INLINE { return constant(i, " + type + "{}); }";
   std::string memory = to + "_at";
-  if (const auto copied = id ? copied_to_.find(*id) : copied_to_.end(); copied != copied_to_.end()) {
-    memory = copied->second;
-    for (auto each = picked_from_.begin(); each != picked_from_.end();) {
-      each = each->second == memory ? picked_from_.erase(each) : std::next(each);
-    }
-  } else {
-    const std::string into = term.arguments.size() > 2
-                                 ? whole_array(*term.arguments[2])
-                                 : "[&](auto i) COMPLL_INLINE { return constant(i, " + type + "{}); }";
-    const auto wanted = id ? places_.find(*id) : places_.end();
-    out_.line(type + "* const " + memory + " = " +
-              (wanted == places_.end() ? "taken<" + type + ">(" + count + ", memory)" : wanted->second) + ";");
-    out_.line("fill(" + count + ", " + into + ", " + memory + ");");
-    if (wanted != places_.end()) made_at_place_.insert(*id);
-    if (term.type().extent->kind == Extent::Kind::kElements) {
-      note_loop("`" + to.substr(0, to.rfind('_')) + "` is kept", into, 4);
-    }
+  const std::string place = text_.places.take(id).value_or("taken<" + type + ">(" + count + ", memory)");
+  text_.out.line(type + "* const " + memory + " = " + place + ";");
+  text_.out.line("fill(" + count + ", " + into + ", " + memory + ");");
+  if (term.type().is_over(Extent::Kind::kElements)) text_.loops.note_alone(program_word(to) + " is kept", into, 4);
+  return memory;
+}
+
+/// The function that adds an element to another one, which is of the same type again.
+std::string WholeOperators::sum_text(const Term& scatter) {
+  const ScalarType element = scatter.type().element;
+  const std::string type = type_text(element);
+  const ScalarType wide = element.is_float() || element == kUintType ? element : kIntType;
+  std::string value = operation_text(Op::kAdd, element, {"a", "b"});
+  if (element.is_integer() && element.bits < 32) {
+    value = conversion_text(wide, element, operation_text(Op::kAdd, wide, {"int32_t(a)", "int32_t(b)"}));
   }
-  if (term.type().extent->kind == Extent::Kind::kElements) read_[to][to] = 4;
+  return "[](" + type + " a, " + type + " b) HWY_ATTR -> " + type + " { return " + value + "; }";
+}
+
+void WholeOperators::define_scatter(const std::string& to, const Term& term, std::optional<VariableId> id) {
+  const Term& at = *term.arguments[0];
+  const std::string places = text_.arrays.whole_array(at), values = text_.values.values(term);
+  const std::string memory = memory_of_scatter(to, term, id), type = type_text(term.type().element);
+  if (term.type().is_over(Extent::Kind::kElements)) text_.loops.read(to)[to] = 4;
   const std::string to_all =
-      size(term.arguments[0]->type()) + ", " + places + ", " + values_of + ", " + count + ", " + memory;
-  if (term.op == Op::kScatter) {
-    out_.line("set_at(" + to_all + ");");
-  } else {
-    const ScalarType element = term.type().element;
-    const bool narrow = element.is_integer() && element.bits < 32;
-    const std::string sum = operation_text(Op::kAdd, element, {"a", "b"});
-    const ScalarType wide = element.is_float() || element == kUintType ? element : kIntType;
-    const std::string value =
-        narrow ? conversion_text(wide, element, operation_text(Op::kAdd, wide, {"int32_t(a)", "int32_t(b)"})) : sum;
-    out_.line("add_at(" + to_all + ", [](" + type + " a, " + type + " b) HWY_ATTR -> " + type + " { return " + value +
-              "; });");
-  }
-  out_.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + memory + "};");
+      WholeNames::size(at.type()) + ", " + places + ", " + values + ", " + WholeNames::size(term.type()) + ", " + memory;
+  text_.out.line(term.op == Op::kScatter ? "set_at(" + to_all + ");" : "add_at(" + to_all + ", " + sum_text(term) + ");");
+  text_.out.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + memory + "};");
 }
 
-/// Reduces each block to one element: in the tile's loop over blocks, after the phase that has their elements.
-void WholeRoutine::define_of_blocks(const std::string& to, const Term& term) {
-  const std::string from = array(*term.arguments.front()), type = type_text(term.type().element);
-  const std::string block = block_size(term.block), at = to + "_at";
-  const std::size_t here = level(from);
+void WholeOperators::define_memory_of_blocks(const std::string& to, const Term& term) {
+  const std::string type = type_text(term.type().element);
+  text_.out.line(type + "* const " + to + "_at = taken<" + type + ">(" + WholeNames::size(term.type()) + ", memory);");
+  text_.out.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + to + "_at};");
+}
+
+void WholeOperators::define_block_reduction(const std::string& to, const Term& term) {
+  const std::string from = text_.arrays.array(*term.arguments.front());
+  const std::string block = WholeNames::block_size(term.block);
+  const std::size_t here = text_.loops.level(from);
   std::string value;
-  if (const std::optional<std::string> reducer = group_reducer(term)) {
-    value = "reduced<" + *reducer + ", " + std::to_string(loop_) + ">(first, last, " + from + ")";
+  if (const std::optional<std::string> reducer = WholeValues::group_reducer(term)) {
+    value = "reduced<" + *reducer + ", " + std::to_string(text_.loops.number()) + ">(first, last, " + from + ")";
   } else {
-    value = reduction(term, "last - first", "[&](size_t k) HWY_ATTR { return " + from + "(first + k); }");
+    value =
+        text_.values.reduction(term, "last - first", "[&](size_t k) HWY_ATTR { return " + from + "(first + k); }");
   }
-  out_.line(type + "* const " + at + " = taken<" + type + ">(" + size(term.type()) + ", memory);");
-  out_.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + at + "};");
-  phase(here).blocks.push_back(
+  define_memory_of_blocks(to, term);
+  text_.loops.add_of_blocks(
+      to,
       "for_blocks(begin, end, " + block +
-      ", [&](size_t b, [[maybe_unused]] size_t first, [[maybe_unused]] size_t last) COMPLL_INLINE { " + at +
-      "[b] = " + value + "; });");
-  note("`" + to.substr(0, to.rfind('_')) + "`", from, 0);
-  tiles_.push_back(block);
-  level_[to] = here + 1;
+          ", [&](size_t b, [[maybe_unused]] size_t first, [[maybe_unused]] size_t last) COMPLL_INLINE { " + to +
+          "_at[b] = " + value + "; });",
+      here, block);
+  text_.loops.note(program_word(to), from, 0);
 }
 
-/// A function of blocks' values, computed once for each block.
-void WholeRoutine::define_block_values(const std::string& to, const std::string& from, const Term& term) {
-  const std::string type = type_text(term.type().element), at = to + "_at";
-  const std::string block = block_size(term.type().extent->count);
-  const std::size_t here = std::max<std::size_t>(level(from), 1) - 1;
-  out_.line(type + "* const " + at + " = taken<" + type + ">(" + size(term.type()) + ", memory);");
-  out_.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + at + "};");
-  phase(here).blocks.push_back("for_blocks(begin, end, " + block + ", [&](size_t b, size_t, size_t) COMPLL_INLINE { " +
-                               at + "[b] = " + from + "(b); });");
-  tiles_.push_back(block);
-  level_[to] = here + 1;
+void WholeOperators::define_block_values(const std::string& to, const std::string& from, const Term& term) {
+  const std::string block = WholeNames::block_size(term.type().extent->count);
+  const std::size_t here = std::max<std::size_t>(text_.loops.level(from), 1) - 1;
+  define_memory_of_blocks(to, term);
+  text_.loops.add_of_blocks(to,
+                            "for_blocks(begin, end, " + block +
+                                ", [&](size_t b, size_t, size_t) COMPLL_INLINE { " + to + "_at[b] = " + from +
+                                "(b); });",
+                            here, block);
 }
 
-void WholeRoutine::define_hadamard(const std::string& to, const Term& term) {
+void WholeOperators::define_hadamard(const std::string& to, const Term& term) {
   const Term& of = *term.arguments.front();
-  const std::string from = array(of), count = size(of.type()), block = block_size(term.block), at = to + "_at";
-  out_.line("float* const " + at + " = taken<float>(" + count + ", memory);");
-  out_.line("const Array<float> " + to + "{" + at + "};");
-  if (of.type().extent->kind != Extent::Kind::kElements) {
-    return out_.line("hadamard<0>(0, " + count + ", " + block + ", " + from + ", " + at + ");");
+  const std::string from = text_.arrays.array(of), count = WholeNames::size(of.type());
+  const std::string block = WholeNames::block_size(term.block), at = to + "_at";
+  text_.out.line("float* const " + at + " = taken<float>(" + count + ", memory);");
+  text_.out.line("const Array<float> " + to + "{" + at + "};");
+  if (!of.type().is_over(Extent::Kind::kElements)) {
+    return text_.out.line("hadamard<0>(0, " + count + ", " + block + ", " + from + ", " + at + ");");
   }
-  const std::size_t here = level(from);
-  phase(here).blocks.push_back("hadamard<" + std::to_string(loop_) + ">(begin, end, " + block + ", " + from + ", " +
-                               at + ");");
-  note("`hadamard`", from, 4);
-  kept_.push_back(to);
-  tiles_.push_back(block);
-  level_[to] = here + 1;
-}
-
-/// The class that reduces sixteen elements at a time; empty: elements are reduced one by one.
-std::optional<std::string> WholeRoutine::group_reducer(const Term& term) const {
-  const ScalarType element = term.arguments.front()->type().element;
-  const std::string group = element.kind == ScalarType::Kind::kFloat ? "Float, float"
-                            : element.kind == ScalarType::Kind::kInt ? "Int, int32_t"
-                                                                     : "Uint, uint32_t";
-  switch (term.reducer) {
-    case Reducer::kMagnitude: return "Magnitude";
-    case Reducer::kCount: return element == kDoubleType ? std::nullopt : std::optional<std::string>("Count");
-    case Reducer::kSum: return element.is_float() ? "Sum" : "IntegerSum<" + group + ">";
-    case Reducer::kMin:
-    case Reducer::kMax:
-      if (element == kDoubleType) return std::nullopt;
-      return (term.reducer == Reducer::kMin ? "Minimum<" : "Maximum<") + group + ">";
-    case Reducer::kUser: break;
-  }
-  return std::nullopt;
-}
-
-/// The name of a reduction's result, after the loop that was put off.
-std::string WholeRoutine::tensor_reduction(const Term& term, const std::string& from) {
-  const Type& over = term.arguments.front()->type();
-  const std::string type = type_text(term.type().element), to = temporary("reduced");
-  const std::optional<std::string> reducer = group_reducer(term);
-  if (over.extent->kind != Extent::Kind::kElements || !reducer) {
-    if (over.extent->kind == Extent::Kind::kElements) {
-      write_loop();
-      note_loop("`reduce`", from, 0);
-    }
-    const std::string value = reducer ? "reduced<" + *reducer + ", 0>(0, " + size(over) + ", " + from + ")"
-                                      : reduction(term, size(over), from);
-    out_.line("const " + type + " " + to + " = " + value + ";");
-    return to;
-  }
-  const bool ordered = term.reducer == Reducer::kSum && over.element.is_float();
-  const std::string open = to + "_open", chunks = to + "_chunks";
-  out_.line(*reducer + " " + open + ";");
-  if (ordered) out_.line("Chunks<" + *reducer + "> " + chunks + ";");
-  add_to_loop("`reduce`",
-              ordered ? "take_in_order(" + open + ", " + chunks + ", " + from + "(i), i);"
-                      : open + ".take(" + from + "(i), i.rest);",
-              from, 0);
-  write_loop();
-  out_.line("const " + type + " " + to + " = " + (ordered ? chunks + ".result(" + open + ")" : open + ".result()") +
-            ";");
-  return to;
-}
-
-std::string WholeRoutine::reduction(const Term& term, const std::string& count, const std::string& from) {
-  return reduction_text(term, count, from, [&] { return expression(*term.arguments[1]) + ", " + function(term); });
-}
-
-/// Names a function of two elements: its lines stand ahead of the call that takes it.
-std::string WholeRoutine::function(const Term& term) {
-  const Body& body = *term.function;
-  const std::string to = temporary("function");
-  std::vector<std::string> words = {"a", "b"};
-  const std::string type = type_text(program_.variables[body.parameters[0]].type.element);
-  const std::string result = type_text(body.results.front()->type().element);
-  out_.open("const auto " + to + " = [&]([[maybe_unused]] " + type + " a, [[maybe_unused]] " + type +
-            " b) HWY_ATTR -> " + result);
-  write_body(body, words, result);
-  out_.close(";");
-  return to;
+  WholeLoops& loops = text_.loops;
+  const std::string call = "hadamard<" + std::to_string(loops.number()) + ">(begin, end, " + block + ", " + from +
+                           ", " + at + ");";
+  loops.add_of_blocks(to, call, loops.level(from), block);
+  loops.note("`hadamard`", from, 4);
+  loops.keep(to);
 }
 
 }  // namespace casync::compll

@@ -37,7 +37,7 @@ class WholeText {
     text.define_sizes();
   }
   void end(const std::string& name, const WholeRoutine& text) {
-    functions_.push_back({name, text.loops()});
+    functions_.push_back({name, text.loops.written()});
     out_.close();
     out_.line("");
   }
@@ -51,7 +51,7 @@ class WholeText {
       const Type& type = program_.sections[i].type;
       const bool sized =
           type.extent && (type.extent->kind == Extent::Kind::kSized || type.extent->kind == Extent::Kind::kFixed);
-      if (sized) out_.line("if (section == " + std::to_string(i) + ") return " + WholeRoutine::size(type) + ";");
+      if (sized) out_.line("if (section == " + std::to_string(i) + ") return " + WholeNames::size(type) + ";");
     }
     out_.line("static_cast<void>(section);");
     out_.line("return n;");
@@ -75,25 +75,25 @@ class WholeText {
       const bool over_elements = type.extent && type.extent->kind == Extent::Kind::kElements;
       const std::string to = "sections[" + std::to_string(i) + "]";
       if (over_elements) {
-        const std::string array = text.array(*routine.sections[i]);
-        text.add_to_loop("section `" + program_.sections[i].name + "`",
+        const std::string array = text.arrays.array(*routine.sections[i]);
+        text.loops.add("section `" + program_.sections[i].name + "`",
                          store("codes_at", type.element) + "(" + array + "(i), " + to + ", i);", array,
                          bits_per_element(type.element.bits) / 8);
       }
     }
     keep_states(text, routine);
-    text.write_loop();
+    text.loops.write();
     for (std::size_t i = 0; i < routine.sections.size(); ++i) {
       const Type& type = program_.sections[i].type;
       const std::string to = "sections[" + std::to_string(i) + "]";
       if (!type.is_array()) {
-        const std::string value = text.scalar(*routine.sections[i]);
+        const std::string value = text.values.scalar(*routine.sections[i]);
         const bool is_bool = type.element == kBoolType;
         out_.line(store("one", type.element) + "(" + (is_bool ? "to_uint(" + value + ")" : value) + ", " + to +
                   ", 0);");
       } else if (type.extent->kind != Extent::Kind::kElements) {
-        out_.line(store("all", type.element) + "(" + WholeRoutine::size(type) + ", " +
-                  text.whole_array(*routine.sections[i]) + ", " + to + ");");
+        out_.line(store("all", type.element) + "(" + WholeNames::size(type) + ", " +
+                  text.arrays.whole_array(*routine.sections[i]) + ", " + to + ");");
       }
     }
     out_.line("hwy::FlushStream();");
@@ -105,7 +105,7 @@ class WholeText {
 
   void want_states(WholeRoutine& text, const Routine& routine) {
     for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
-      text.want_at(routine.states_then[i], "state_memory(n, states, " + std::to_string(i) + ", memory)");
+      text.places.want(routine.states_then[i], "state_memory(n, states, " + std::to_string(i) + ", memory)");
     }
     out_.line("static_cast<void>(states);");
   }
@@ -119,10 +119,10 @@ class WholeText {
       const bool first =
           std::find(routine.states_then.begin(), routine.states_then.end(), then) - routine.states_then.begin() ==
           static_cast<std::ptrdiff_t>(i);
-      if (first && text.is_at_place(then)) continue;
-      const std::string at = "state" + std::to_string(i), array = text.name(then);
+      if (first && text.places.is_made(then)) continue;
+      const std::string at = "state" + std::to_string(i), array = text.names.name(then);
       out_.line("float* const " + at + " = state_memory(n, states, " + std::to_string(i) + ", memory);");
-      text.add_to_loop("state `" + program_.states[i].name + "`",
+      text.loops.add("state `" + program_.states[i].name + "`",
                        "put(" + array + "(i), " + at + ", Write::kPlain, i);", array, 4);
     }
   }
@@ -142,9 +142,9 @@ class WholeText {
     out_.line("template <class Take>");
     out_.open("void decode_list(const GeneratedVector& v, const std::byte* const* sections, const Take& take)");
     begin_decoder(text);
-    const std::string places = text.whole_array(*given.arguments[0]), values = text.values(given);
-    out_.line("take(" + WholeRoutine::size(given.arguments[0]->type()) + ", " + places + ", " + values + ");");
-    text.note_loop("zeros, then values at their places", places, 4);
+    const std::string places = text.arrays.whole_array(*given.arguments[0]), values = text.values.values(given);
+    out_.line("take(" + WholeNames::size(given.arguments[0]->type()) + ", " + places + ", " + values + ");");
+    text.loops.note_alone("zeros, then values at their places", places, 4);
     end("decode", text);
 
     const std::string take =
@@ -172,10 +172,10 @@ class WholeText {
     WholeRoutine text(program_, routine, out_, diagnostics_);
     out_.open("void decode(const GeneratedVector& v, const std::byte* const* sections, float* out, Give how)");
     begin_decoder(text);
-    const std::string array = text.array(*routine.result);
+    const std::string array = text.arrays.array(*routine.result);
     out_.line("const Write mode = mode_of(out, n, how);");
-    text.add_last("elements are given", "give_sixteen(" + array + "(i), out, how, mode, i);", array, 4);
-    text.write_loop();
+    text.loops.add_last("elements are given", "give_sixteen(" + array + "(i), out, how, mode, i);", array, 4);
+    text.loops.write();
     out_.line("hwy::FlushStream();");
     end("decode", text);
   }
@@ -191,7 +191,7 @@ class WholeText {
     return false;
   }
   static bool picks(const Routine& routine, const Term& term) {
-    if (term.op == Op::kLargest || term.op == Op::kWhere) return true;
+    if (operation_of(term.op).traits.gives_distinct) return true;
     if (term.op != Op::kVariable) return false;
     for (const Step& step : routine.steps) {
       if (step.variables.size() == 1 && step.variables.front() == term.variable) return picks(routine, *step.value);
@@ -208,18 +208,18 @@ class WholeText {
     text.bind_memory(routine.gradient, "values");
     bind_states(text, routine);
     text.write_steps();
-    const std::string array = text.array(*routine.result);
-    if (text.picks_elements()) {
+    const std::string array = text.arrays.array(*routine.result);
+    if (text.picks_elements) {
       keep_states(text, routine);
-      text.write_loop();
+      text.loops.write();
       out_.line("fill(n, kept<float>(n, " + array + ", memory), out);  // last: it may be what was read");
-      text.note_loop("elements are made", array, 4);
-      text.note_loop("elements are copied", "", 8);
+      text.loops.note_alone("elements are made", array, 4);
+      text.loops.note_alone("elements are copied", "", 8);
     } else {
       keep_states(text, routine);
-      text.add_last("elements are made", "put(" + array + "(i), out, Write::kPlain, i);  // it may be what was read",
+      text.loops.add_last("elements are made", "put(" + array + "(i), out, Write::kPlain, i);  // it may be what was read",
                     array, 4);
-      text.write_loop();
+      text.loops.write();
     }
     out_.line("hwy::FlushStream();");
     end("result", text);

@@ -13,9 +13,10 @@
 #include "compll/codegen/cpu.h"
 #include "compll/codegen/cuda_codec.h"
 #include "compll/codegen/explain.h"
-#include "compll/ir/lower.h"
+#include "compll/codegen/ir_text.h"
 #include "compll/lang/checker.h"
 #include "compll/lang/lexer.h"
+#include "compll/lang/operators.h"
 #include "compll/lang/parser.h"
 
 namespace casync::compll {
@@ -59,6 +60,23 @@ bool can_be_included(const std::string& path) {
   });
 }
 
+/// Prints the words that programs call, for editors and the fuzzer, and ends the run.
+[[noreturn]] void print_words() {
+  for (const std::string_view word : called_words()) {
+    std::printf("%.*s\n", static_cast<int>(word.size()), word.data());
+  }
+  throw CLI::Success();
+}
+
+int print(const Result<std::string>& text) {
+  if (!text) {
+    std::fprintf(stderr, "%s\n", text.status().message().c_str());
+    return kRefused;
+  }
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}
+
 int print_cuda(const Program& program, const Source& source) {
   const Result<CudaCodecText> text = cuda_codec_text(program, source);
   if (!text) {
@@ -94,28 +112,8 @@ int run(const Options& options) {
   if (program->declares.name.empty()) program->declares.name = codec_name_of_file(options.files.front());
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
   if (wanted.count("cuda") != 0 && print_cuda(*program, source) != 0) return kRefused;
-  if (wanted.count("ir") != 0) {
-    const Result<Lowered> lowered = lower(*program, source);
-    if (!lowered) {
-      std::fprintf(stderr, "%s\n", lowered.status().message().c_str());
-      return kRefused;
-    }
-    const auto print = [&](const char* routine, const Graph& graph) {
-      std::printf("%s\n%s", routine, text_of(graph, *program).c_str());
-    };
-    print("encode", lowered->encode.graph);
-    if (lowered->merge) print("merge", lowered->merge->graph);
-    print("decode", lowered->decode.graph);
-    if (lowered->result) print("result", lowered->result->graph);
-  }
-  if (options.explain) {
-    const Result<std::string> text = explanation(*program, source);
-    if (!text) {
-      std::fprintf(stderr, "%s\n", text.status().message().c_str());
-      return kRefused;
-    }
-    std::fputs(text->c_str(), stdout);
-  }
+  if (wanted.count("ir") != 0 && print(ir_text(*program, source)) != 0) return kRefused;
+  if (options.explain && print(explanation(*program, source)) != 0) return kRefused;
   if (wanted.count("cpu") != 0 || !options.output.empty()) {
     const std::string& include = options.include.empty() ? options.output : options.include;
     if (!can_be_included(include)) {
@@ -150,6 +148,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"tokens", "tree", "typed", "ir", "cpu", "cuda"}));
   app.add_flag("--explain", options.explain,
                "Print the passes over memory and the bytes they move, and the least there is");
+  app.add_flag_callback("--words", casync::compll::print_words,
+                        "Print the words that a program calls, one a line, and nothing else");
   app.add_option("-o,--output", options.output, "Write the CPU's text here");
   app.add_option("--include", options.include, "The path by which that text includes itself (--output's)");
   app.add_option("--param", options.settings, "PARAMETER=NUMBER: a value that is known when the program is compiled");

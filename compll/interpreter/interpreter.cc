@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -130,33 +131,34 @@ std::vector<Values> Interpreter::evaluate_all(const Term& term) {
 }
 
 Values Interpreter::evaluate(const Term& term) {
-  switch (term.op) {
-    case Op::kMap: return std::move(map(term).front());
-    case Op::kReduce: return reduce(term);
-    case Op::kBlockReduce: return block_reduce(term);
-    case Op::kSpread: return spread(term);
-    case Op::kVariable: return values_[term.variable];
-    case Op::kLargest:
-      return largest(evaluate(*term.arguments.front()), term.arguments.front()->type().element, count(term.type()));
-    case Op::kWhere: return where(evaluate(*term.arguments.front()), count(term.type()));
-    case Op::kSort: return sort(term);
-    case Op::kScatter:
-    case Op::kScatterAdd: return scatter(term);
-    case Op::kHistogram: return histogram(evaluate(*term.arguments.front()), count(term.type()));
-    case Op::kHadamard: return hadamard(evaluate(*term.arguments.front()), constant(term.block));
-    case Op::kMatmul: return matmul(term);
-    case Op::kOrthonormalize: {
-      std::vector<float> vectors = floats_of(evaluate(*term.arguments.front()));
-      orthonormalize(vectors, constant(term.block));
-      return values_of(vectors);
-    }
-    case Op::kRange: {
-      Values values(count(term.type()));
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = Scalar::of_uint(static_cast<std::uint32_t>(i));
-      return values;
-    }
-    default: return {element(term)};
+  if (term.op == Op::kVariable) return values_[term.variable];
+  const std::optional<ArrayOp> op = array_op(term.op);
+  return op ? evaluate(term, *op) : Values{element(term)};
+}
+
+Values Interpreter::evaluate(const Term& term, ArrayOp op) {
+  const auto array = [&] { return evaluate(*term.arguments.front()); };
+  const auto element_type = [&] { return term.arguments.front()->type().element; };
+  switch (op) {
+    case ArrayOp::kMap: return std::move(map(term).front());
+    case ArrayOp::kReduce: return reduce(term);
+    case ArrayOp::kBlockReduce: return block_reduce(term);
+    case ArrayOp::kSpread: return spread(term);
+    case ArrayOp::kRange: return range(term);
+    case ArrayOp::kLargest: return largest(array(), element_type(), count(term.type()));
+    case ArrayOp::kKthLargest: return {kth_largest(array(), element_type(), element(*term.arguments[1]).as_uint())};
+    case ArrayOp::kWhere: return where(array(), count(term.type()));
+    case ArrayOp::kSort: return sort(term);
+    case ArrayOp::kScatter:
+    case ArrayOp::kScatterAdd: return scatter(term);
+    case ArrayOp::kHistogram: return histogram(array(), count(term.type()));
+    case ArrayOp::kHadamard: return hadamard(array(), constant(term.block));
+    case ArrayOp::kMatmul: return matmul(term);
+    case ArrayOp::kOrthonormalize: return orthonormalized(term);
+    case ArrayOp::kExchange: break;  // a step of its own: `synchronize` takes the routine apart there
   }
+  CASYNC_CHECK(false);
+  return {};
 }
 
 std::vector<Values> Interpreter::map(const Term& term) {
@@ -208,6 +210,12 @@ Values Interpreter::spread(const Term& term) {
   return values;
 }
 
+Values Interpreter::range(const Term& term) {
+  Values values(count(term.type()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Scalar::of_uint(static_cast<std::uint32_t>(i));
+  return values;
+}
+
 Values Interpreter::scatter(const Term& term) {
   const Values places = evaluate(*term.arguments[0]), values = evaluate(*term.arguments[1]);
   Values into = term.arguments.size() > 2 ? evaluate(*term.arguments[2]) : Values(count(term.type()));
@@ -241,6 +249,12 @@ Values Interpreter::matmul(const Term& term) {
   return values_of(product);
 }
 
+Values Interpreter::orthonormalized(const Term& term) {
+  std::vector<float> vectors = floats_of(evaluate(*term.arguments.front()));
+  orthonormalize(vectors, constant(term.block));
+  return values_of(vectors);
+}
+
 std::vector<Scalar> Interpreter::apply(const Body& body, std::span<const Scalar> arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) values_[body.parameters[i]].assign(1, arguments[i]);
   for (const Step& step : body.steps) values_[step.variables.front()].assign(1, element(*step.value));
@@ -269,11 +283,9 @@ Scalar Interpreter::element(const Term& term) {
     case Op::kSelect: return argument(0).as_bool() ? argument(1) : argument(2);
     case Op::kRandomBits: return Scalar::of_uint(random_bits(stream_, index_, term.purpose));
     case Op::kRandomUniform: return Scalar::of_float(uniform_from(random_bits(stream_, index_, term.purpose)));
-    case Op::kReduce: return reduce(term).front();
-    case Op::kKthLargest:
-      return kth_largest(evaluate(*term.arguments.front()), term.type().element, argument(1).as_uint());
     default: break;
   }
+  if (const std::optional<ArrayOp> op = array_op(term.op)) return evaluate(term, *op).front();
   std::array<Scalar, 2> operands;
   for (std::size_t i = 0; i < term.arguments.size(); ++i) operands[i] = argument(i);
   return computed(term.op, term.arguments.front()->type().element, std::span(operands).first(term.arguments.size()));

@@ -61,14 +61,17 @@ class Interpreter {
 
   // Whole values: one element, or all of an array.
   Values evaluate(const Term& term);
+  Values evaluate(const Term& term, ArrayOp op);
   std::vector<Values> evaluate_all(const Term& term);
   std::vector<Values> map(const Term& term);
   Values reduce(const Term& term);
   Values block_reduce(const Term& term);
   Values spread(const Term& term);
+  Values range(const Term& term);
   Values scatter(const Term& term);
   Values sort(const Term& term);
   Values matmul(const Term& term);
+  Values orthonormalized(const Term& term);
   Scalar reduced(const Term& term, std::span<const Scalar> elements, ScalarType type, Scalar initial);
 
   // One element at a time, inside of a body.

@@ -90,7 +90,7 @@ class Lowering {
 
  private:
   [[noreturn]] void refuse(Span at, const std::string& what) {
-    diagnostics_.add(at, what + " cannot be compiled, only interpreted");
+    diagnostics_.add(at, what + ", which cannot be taken apart into tiles");
     throw CannotLower();
   }
 
@@ -100,37 +100,28 @@ class Lowering {
   }
 
   std::vector<ValueId> all_of(const Term& term) {
-    switch (term.op) {
-      case Op::kMap: return map(term);
-      case Op::kReduce:
-      case Op::kBlockReduce: return {reduce(term)};
-      case Op::kSpread: return {spread(term)};
-      case Op::kHadamard: return {transform(term)};
-      case Op::kRange: return {index(domain_of(term.type(), term.at), term)};
-      case Op::kVariable: return {variable(term)};
-      case Op::kConstant: return {graph_.constant(term.type().element, term.number, term.at)};
-      case Op::kParameter: return {parameter(term)};
-      case Op::kSize: return {count(term)};
-      case Op::kElement: return {element(term)};
-      case Op::kRandomBits:
-      case Op::kRandomUniform: return {random(term)};
-      case Op::kLargest:
-      case Op::kKthLargest:
-      case Op::kWhere:
-      case Op::kSort:
-      case Op::kScatter:
-      case Op::kScatterAdd:
-      case Op::kHistogram:
-      case Op::kRows:
-      case Op::kColumns:
-      case Op::kMatmul:
-      case Op::kOrthonormalize:
-      case Op::kExchange: refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
-      default: break;
+    switch (operation_of(term.op).lowered) {
+      case GraphForm::kConstant: return {graph_.constant(term.type().element, term.number, term.at)};
+      case GraphForm::kVariable: return {variable(term)};
+      case GraphForm::kParameter: return {parameter(term)};
+      case GraphForm::kSize: return {count(term)};
+      case GraphForm::kElement: return {element(term)};
+      case GraphForm::kCompute: return {compute(term)};
+      case GraphForm::kRandom: return {random(term)};
+      case GraphForm::kMap: return map(term);
+      case GraphForm::kReduce: return {reduce(term)};
+      case GraphForm::kSpread: return {spread(term)};
+      case GraphForm::kIndex: return {index(domain_of(term.type(), term.at), term)};
+      case GraphForm::kTransform: return {transform(term)};
+      case GraphForm::kNone: break;
     }
+    refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
+  }
+
+  ValueId compute(const Term& term) {
     std::vector<ValueId> arguments;
     for (const TermPtr& argument : term.arguments) arguments.push_back(value_of(*argument));
-    return {graph_.compute(term.op, term.type().element, std::move(arguments), term.at)};
+    return graph_.compute(term.op, term.type().element, std::move(arguments), term.at);
   }
 
   ValueId variable(const Term& term) {
@@ -326,6 +317,16 @@ void lower_decode(const Program& program, Lowered& lowered, Diagnostics& diagnos
   decode.result = steps.value_of(*program.decode.result);
 }
 
+/// Lowers all routines. Throws CannotLower.
+Lowered lower_all(const Program& program, Diagnostics& diagnostics) {
+  Lowered lowered;
+  lowered.encode = lower_encode(program, program.encode, lowered.block, diagnostics);
+  if (program.merge) lowered.merge = lower_encode(program, *program.merge, lowered.block, diagnostics);
+  lower_decode(program, lowered, diagnostics);
+  if (program.result) lowered.result = lower_result(program, *program.result, lowered.block, diagnostics);
+  return lowered;
+}
+
 }  // namespace
 
 Result<Lowered> lower(const Program& program, const Source& source) {
@@ -333,16 +334,22 @@ Result<Lowered> lower(const Program& program, const Source& source) {
     return unimplemented(source.name() + ": `synchronize` cannot be taken apart into tiles");
   }
   Diagnostics diagnostics(source);
-  Lowered lowered;
   try {
-    lowered.encode = lower_encode(program, program.encode, lowered.block, diagnostics);
-    if (program.merge) lowered.merge = lower_encode(program, *program.merge, lowered.block, diagnostics);
-    lower_decode(program, lowered, diagnostics);
-    if (program.result) lowered.result = lower_result(program, *program.result, lowered.block, diagnostics);
+    return lower_all(program, diagnostics);
   } catch (const CannotLower&) {
     return unimplemented(diagnostics.status().message());
   }
-  return lowered;
+}
+
+std::optional<Diagnostic> why_not_lowered(const Program& program, const Source& source) {
+  if (program.synchronize) return Diagnostic{{}, "`synchronize`, which cannot be taken apart into tiles", ""};
+  Diagnostics diagnostics(source);
+  try {
+    lower_all(program, diagnostics);
+  } catch (const CannotLower&) {
+    return diagnostics.found().front();
+  }
+  return std::nullopt;
 }
 
 }  // namespace casync::compll

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "compll/ir/graph.h"
+#include "compll/lang/diagnostic.h"
 
 namespace casync::compll {
 
@@ -48,5 +49,9 @@ inline constexpr std::uint32_t kMostTurned = 128;
 /// sizes, elements at computed indices, arrays of a fixed size, `hadamard` of more than kMostTurned elements, a
 /// `result` that uses other elements.
 Result<Lowered> lower(const Program& program, const Source& source);
+
+/// The part of a program that `lower` refuses: "`largest`, which cannot be taken apart into tiles", and its place. Empty
+/// if it lowers the program.
+std::optional<Diagnostic> why_not_lowered(const Program& program, const Source& source);
 
 }  // namespace casync::compll

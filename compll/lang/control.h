@@ -3,13 +3,17 @@
 
 #include <vector>
 
-#include "compll/lang/code_checker.h"
+#include "compll/lang/names.h"
+#include "compll/lang/terms.h"
+#include "compll/lang/tree.h"
 
 namespace casync::compll {
 
+struct CodeChecker;
+
 /// The state of a function's body at one place: the branches around it, and the values returned by now. Both branches
 /// of an `if` are computed, so `return` is a value that later ones do not replace.
-struct CodeChecker::Control {
+struct Control {
   enum class Returned { kNever, kSometimes, kAlways };
 
   std::vector<DeclaredType> types;  ///< of the results
@@ -21,13 +25,13 @@ struct CodeChecker::Control {
   bool always_returned() const { return returned == Returned::kAlways; }
 
   /// `return values;`
-  void give_back(CodeChecker& checker, Terms values, const Expression& at);
+  void give_back(CodeChecker& code, Terms values, const Expression& at);
   /// Joins the branches of `if (condition) {yes} else {no}`.
-  void join(CodeChecker& checker, VariableId condition, const Control& yes, const Control& no, Span at);
+  void join(CodeChecker& code, VariableId condition, const Control& yes, const Control& no, Span at);
 
  private:
   /// Adds a later return; both, in this order, may have happened.
-  void then(CodeChecker& checker, Returned returned_later, VariableId when_later,
+  void then(CodeChecker& code, Returned returned_later, VariableId when_later,
             const std::vector<VariableId>& results_later, Span at);
 };
 

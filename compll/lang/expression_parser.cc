@@ -1,36 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <utility>
 
 #include "compll/lang/code_parser.h"
 #include "compll/lang/nesting.h"
+#include "compll/lang/operators.h"
 
 namespace casync::compll {
 namespace {
-
-struct Rank {
-  std::string_view sign;
-  int binds;  ///< the higher the tighter; C's order
-};
-
-constexpr std::array<Rank, 18> kRanks = {{{"||", 1},
-                                          {"&&", 2},
-                                          {"|", 3},
-                                          {"^", 4},
-                                          {"&", 5},
-                                          {"==", 6},
-                                          {"!=", 6},
-                                          {"<", 7},
-                                          {">", 7},
-                                          {"<=", 7},
-                                          {">=", 7},
-                                          {"<<", 8},
-                                          {">>", 8},
-                                          {"+", 9},
-                                          {"-", 9},
-                                          {"*", 10},
-                                          {"/", 10},
-                                          {"%", 10}}};
 
 /// The words that begin the name of a type; a variable of such a name would be no type in parentheses.
 bool is_type_name(std::string_view word) {
@@ -44,8 +20,8 @@ bool is_type_name(std::string_view word) {
 }
 
 int binding(const Token& token) {
-  for (const Rank& rank : kRanks) {
-    if (token.is(rank.sign)) return rank.binds;
+  for (const SignWord& word : kSignWords) {
+    if (token.is(word.sign)) return word.binds;
   }
   return 0;
 }

@@ -19,7 +19,7 @@ struct DeclaredType {
 };
 
 /// A declared name: its meaning, and its place. A variable's value at a place of the program is
-/// stored apart (CodeChecker), because branches change it.
+/// stored apart (Variables), because branches change it.
 struct Declared {
   struct Variable {
     DeclaredType type;

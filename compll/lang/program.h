@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compll/lang/operators.h"
 #include "compll/lang/source.h"
 #include "compll/lang/type.h"
 #include "compll/ops/coding.h"
@@ -20,86 +21,6 @@ namespace casync::compll {
 
 /// The index of a variable among a program's variables.
 using VariableId = std::uint32_t;
-
-/// The operation of a term. Arithmetic is that of IEEE 754 and of 32-bit integers that wrap around; no contraction.
-enum class Op : std::uint8_t {
-  // One value.
-  kConstant,   ///< `number`
-  kVariable,   ///< `variable`, one element or an array
-  kParameter,  ///< `parameter`
-  kSize,       ///< of the array type `of`
-  kRows,       ///< of the gradient
-  kColumns,
-  kElement,  ///< arguments: an array, an index. An index outside gives 0
-  kConvert,  ///< to the term's type: floats become integers towards zero; what does not fit takes the nearest end of
-             ///< the range, NaN becomes 0
-  kSelect,   ///< arguments: a condition, the value if it holds, the value if not. Both are computed
-
-  // One operand.
-  kNegate,
-  kNot,         ///< of a bool
-  kComplement,  ///< of an integer's bits
-  kAbs,
-  kFloor,
-  kCeil,
-  kRound,  ///< to the nearest whole number, ties to the even one
-  kSqrt,
-  kBits,      ///< a float's bits as uint
-  kFromBits,  ///< and back
-  kIsFinite,
-
-  // Two operands.
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,     ///< of integers: towards zero, 0 where the divisor is 0
-  kRemainder,  ///< of integers: 0 where the divisor is 0
-  kAnd,
-  kOr,
-  kXor,
-  kShiftLeft,   ///< by the count's lowest five bits
-  kShiftRight,  ///< of int with the sign
-  kEqual,
-  kUnequal,
-  kLess,
-  kLessEqual,
-  kMin,  ///< the second where it is less, else the first
-  kMax,
-
-  // Random numbers: a function of (seed, gradient, step, element, `purpose`).
-  kRandomBits,     ///< uint, all 32 bits
-  kRandomUniform,  ///< float from 0 to below 1, a multiple of 2^-24
-
-  // Arrays.
-  kMap,          ///< arguments: arrays of one extent. `function` for each element
-  kReduce,       ///< arguments: an array, and the initial value where `function` is the user's. One element
-  kBlockReduce,  ///< the same for each block of `block` elements
-  kSpread,       ///< argument: one element for each block. Each is repeated for its block's elements
-  kRange,        ///< argument: none. 0, 1, 2, ...
-
-  // Arrays whose elements are picked or moved.
-  kLargest,  ///< argument: an array. The places of its largest elements above zero, as many as the term's extent says
-             ///< or as there are, in ascending order; of equal ones the first. Then kNowhere. Floats go by their bits:
-             ///< infinity and NaN are on top
-  kKthLargest,  ///< arguments: an array, k. The element that would be the last of kLargest's k, each as large as it or
-                ///< larger; 0 where fewer are above zero, and where k is 0. One element
-  kWhere,       ///< argument: an array of bools. The first places that hold, in ascending order; then kNowhere
-  kSort,        ///< argument: an array. Stable; `function` says whether the first goes before the second, without one
-                ///< the lesser goes first
-  kScatter,  ///< arguments: places, one element for each or one for all, and an array to copy where there is one, else
-             ///< zeros. The elements are set in their order; a place outside changes nothing
-  kScatterAdd,  ///< the same, added
-  kHistogram,   ///< argument: an array of integers. How often each of 0, 1, ... is among them
-  kHadamard,    ///< argument: an array of floats. Each block of `block` elements, a power of two, times the orthonormal
-                ///< Walsh-Hadamard matrix. A short block is cut into the largest powers of two, the largest first
-
-  // Matrices: the gradient's elements row by row, and vectors, one after the other.
-  kMatmul,          ///< arguments: the factors, as `form` says
-  kOrthonormalize,  ///< argument: vectors of `block` elements. Gram and Schmidt's method (interpreter/matrix.h); a
-                    ///< vector that depends on the ones before it
-                    ///< becomes zero
-  kExchange,        ///< argument: an array of floats. Its sum over all ranks, times the reduction's scale
-};
 
 /// The products of a matrix of rows x columns. Sums begin with zero; vectors that one side lacks are zeros.
 enum class MatmulForm : std::uint8_t {
@@ -258,5 +179,10 @@ struct Program {
 
 /// The typed tree as text: what `compllc --emit=typed` prints.
 std::string text_of(const Program& program);
+
+/// Parts of it: steps, each in a line of its own and two spaces deep; a value; and the name of a variable with its number.
+std::string text_of(const Program& program, const std::vector<const Step*>& steps);
+std::string text_of(const Program& program, const Term& term);
+std::string name_of(const Program& program, VariableId id);
 
 }  // namespace casync::compll

@@ -8,17 +8,6 @@
 namespace casync::compll {
 namespace {
 
-// As many names in a line as fit.
-// clang-format off
-constexpr std::array kOpNames = std::to_array<std::string_view>({
-    "constant", "variable", "parameter", "size", "rows", "columns", "element", "convert", "select", "negate",
-    "not", "complement", "abs", "floor", "ceil", "round", "sqrt", "bits", "from_bits", "is_finite", "add",
-    "subtract", "multiply", "divide", "remainder", "and", "or", "xor", "shift_left", "shift_right", "equal",
-    "unequal", "less", "less_equal", "min", "max", "random_bits", "random_uniform", "map", "reduce",
-    "block_reduce", "spread", "range", "largest", "kth_largest", "where", "sort", "scatter", "scatter_add",
-    "histogram", "hadamard", "matmul", "orthonormalize", "exchange"});
-// clang-format on
-static_assert(kOpNames.size() == static_cast<std::size_t>(Op::kExchange) + 1);
 constexpr std::array<std::string_view, 3> kFormNames = {"of_rows", "of_columns", "outer"};
 constexpr std::array<std::string_view, 6> kReducerNames = {"sum", "min", "max", "magnitude", "count", "user"};
 
@@ -60,51 +49,11 @@ class ProgramWriter {
     return std::move(text_);
   }
 
- private:
-  void write_synchronize(const Routine& routine) {
-    for (const VariableId id : routine.states) line("state " + sized(program_.variables[id].type) + " " + name(id));
-    line("synchronize " + name(routine.gradient));
-    write(routine.steps);
-    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
-      line("  keep " + program_.states[i].name + " = " + name(routine.states_then[i]));
-    }
-    line("  give " + text(*routine.result));
-  }
-
-  void line(const std::string& what) { text_.append(2 * depth_, ' ').append(what).append("\n"); }
-
-  std::string name(VariableId id) const { return program_.variables[id].name + "." + std::to_string(id); }
-  std::string parameter(ParameterId id) const { return program_.parameters[id].name; }
-  static std::string sized(const Type& type) {
-    return text_of(type) + (type.extent ? "[" + text_of(*type.extent) + "]" : "");
-  }
-  std::string text(const Constant& constant) const {
-    if (constant.parameter) return parameter(*constant.parameter);
-    return constant.dimension ? std::string(name_of(*constant.dimension)) : std::to_string(constant.value);
-  }
-
-  void write(const std::vector<Step>& steps) {
+  std::string steps_text(const std::vector<const Step*>& steps) {
     ++depth_;
-    for (const Step& step : steps) {
-      std::string to;
-      for (const VariableId id : step.variables)
-        to += (to.empty() ? "" : ", ") + sized(program_.variables[id].type) + " " + name(id);
-      line(to + " = " + text(*step.value));
-      if (step.value->function) write(*step.value->function);
-    }
-    --depth_;
+    for (const Step* step : steps) write(*step);
+    return std::move(text_);
   }
-  void write(const Body& body) {
-    std::string to, results;
-    for (const VariableId id : body.parameters) to += " " + name(id);
-    for (const TermPtr& result : body.results) results += " " + text(*result);
-    line("  for" + to);
-    ++depth_;
-    write(body.steps);
-    --depth_;
-    line("  give" + results);
-  }
-
   std::string text(const Term& term) const {
     if (term.op == Op::kConstant) return number(term.number) + (term.type().element == kFloatType ? "r" : "");
     if (term.op == Op::kVariable) return name(term.variable);
@@ -119,13 +68,60 @@ class ProgramWriter {
       inside += " " + text(term.block);
     }
     if (term.op == Op::kMatmul) inside += " " + std::string(kFormNames[static_cast<std::size_t>(term.form)]);
-    if (term.op == Op::kRandomBits || term.op == Op::kRandomUniform) inside += " " + std::to_string(term.purpose);
+    if (is_random(term.op)) inside += " " + std::to_string(term.purpose);
     for (const TermPtr& argument : term.arguments) {
       inside += " " + text(*argument);
       if (argument->function) inside += " " + text(*argument->function);
     }
     return "(" + inside + ")";
   }
+  std::string name(VariableId id) const { return program_.variables[id].name + "." + std::to_string(id); }
+
+ private:
+  void write_synchronize(const Routine& routine) {
+    for (const VariableId id : routine.states) line("state " + sized(program_.variables[id].type) + " " + name(id));
+    line("synchronize " + name(routine.gradient));
+    write(routine.steps);
+    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
+      line("  keep " + program_.states[i].name + " = " + name(routine.states_then[i]));
+    }
+    line("  give " + text(*routine.result));
+  }
+
+  void line(const std::string& what) { text_.append(2 * depth_, ' ').append(what).append("\n"); }
+
+  std::string parameter(ParameterId id) const { return program_.parameters[id].name; }
+  static std::string sized(const Type& type) {
+    return text_of(type) + (type.extent ? "[" + text_of(*type.extent) + "]" : "");
+  }
+  std::string text(const Constant& constant) const {
+    if (constant.parameter) return parameter(*constant.parameter);
+    return constant.dimension ? std::string(name_of(*constant.dimension)) : std::to_string(constant.value);
+  }
+
+  void write(const std::vector<Step>& steps) {
+    ++depth_;
+    for (const Step& step : steps) write(step);
+    --depth_;
+  }
+  void write(const Step& step) {
+    std::string to;
+    for (const VariableId id : step.variables)
+      to += (to.empty() ? "" : ", ") + sized(program_.variables[id].type) + " " + name(id);
+    line(to + " = " + text(*step.value));
+    if (step.value->function) write(*step.value->function);
+  }
+  void write(const Body& body) {
+    std::string to, results;
+    for (const VariableId id : body.parameters) to += " " + name(id);
+    for (const TermPtr& result : body.results) results += " " + text(*result);
+    line("  for" + to);
+    ++depth_;
+    write(body.steps);
+    --depth_;
+    line("  give" + results);
+  }
+
   /// A function that has no line of its own, because what it is applied to has none.
   std::string text(const Body& body) const {
     std::string inside = "{for";
@@ -143,7 +139,7 @@ class ProgramWriter {
 
 }  // namespace
 
-std::string_view name_of(Op op) { return kOpNames[static_cast<std::size_t>(op)]; }
+std::string_view name_of(Op op) { return operation_of(op).name; }
 
 std::string_view name_of(Dimension dimension) {
   return name_of(dimension == Dimension::kRows ? Op::kRows : Op::kColumns);
@@ -152,5 +148,13 @@ std::string_view name_of(Dimension dimension) {
 std::string_view name_of(Reducer reducer) { return kReducerNames[static_cast<std::size_t>(reducer)]; }
 
 std::string text_of(const Program& program) { return ProgramWriter(program).run(); }
+
+std::string text_of(const Program& program, const std::vector<const Step*>& steps) {
+  return ProgramWriter(program).steps_text(steps);
+}
+
+std::string text_of(const Program& program, const Term& term) { return ProgramWriter(program).text(term); }
+
+std::string name_of(const Program& program, VariableId id) { return ProgramWriter(program).name(id); }
 
 }  // namespace casync::compll

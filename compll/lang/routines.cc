@@ -50,7 +50,8 @@ Routines routines_of(const Tree& tree, CodeChecker& code) {
 }
 
 void declare(const Function& function, CodeChecker& code) {
-  code.declare(function.name, Declared::Callable{&function, nullptr, code.names().depth()});
+  Variables& variables = code.variables;
+  variables.declare(function.name, Declared::Callable{&function, nullptr, variables.names().depth()});
 }
 
 }  // namespace casync::compll

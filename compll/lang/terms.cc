@@ -33,10 +33,6 @@ TermPtr make_select(Span at, TermPtr condition, TermPtr yes, TermPtr no) {
   return make_term(Op::kSelect, at, type, terms(std::move(condition), std::move(yes), std::move(no)));
 }
 
-bool is_random(const Term& term) { return term.op == Op::kRandomBits || term.op == Op::kRandomUniform; }
-
-bool reduces_array(const Term& term) { return term.op == Op::kReduce || term.op == Op::kKthLargest; }
-
 bool uses_trits(const Program& program) {
   const auto is_trit = [](const auto& each) { return each.type.element == kTritType; };
   bool any = std::any_of(program.variables.begin(), program.variables.end(), is_trit) ||

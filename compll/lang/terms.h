@@ -10,6 +10,9 @@
 
 namespace casync::compll {
 
+/// Several terms where most have one: the results of a function of several.
+using Terms = std::vector<TermPtr>;
+
 TermPtr make_term(Op op, Span at, Type type, std::vector<TermPtr> arguments = {});
 TermPtr make_constant(Span at, ScalarType type, double number);
 TermPtr make_variable(Span at, VariableId variable, Type type);
@@ -27,10 +30,10 @@ std::vector<TermPtr> terms(Each... each) {
 /// int. Fewer bits than 32 count as int.
 ScalarType common_type(ScalarType a, ScalarType b);
 
-bool is_random(const Term& term);
+inline bool is_random(const Term& term) { return is_random(term.op); }
 
 /// Returns true if a term makes one element of an array.
-bool reduces_array(const Term& term);
+inline bool reduces_array(const Term& term) { return operation_of(term.op).traits.gives_one; }
 
 /// Returns true if a program has elements that are trits.
 bool uses_trits(const Program& program);

@@ -67,6 +67,8 @@ struct Type {
   std::optional<Extent> extent;  ///< of an array
 
   bool is_array() const { return extent.has_value(); }
+  /// Returns true for an array whose number of elements is a formula of this kind.
+  bool is_over(Extent::Kind kind) const { return extent && extent->kind == kind; }
   bool operator==(const Type&) const = default;
 };
 

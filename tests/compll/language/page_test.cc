@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <charconv>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <sstream>
 
@@ -12,6 +14,7 @@
 #include "compll/interpreter/program_codec.h"
 #include "compll/interpreter/rounds_program.h"
 #include "compll/lang/front_end.h"
+#include "compll/lang/operators.h"
 #include "tests/compll/language/page.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/round_ranks.h"
@@ -145,6 +148,19 @@ TEST_CASE("language page: its codecs compile, run and keep what their class prom
     ++codecs;
   }
   CHECK(codecs >= 3);
+}
+
+TEST_CASE("language page: it has every word that a program calls") {
+  std::ifstream file(CASYNC_LANGUAGE_PAGE, std::ios::binary);
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  CHECK(called_words().size() >= 30);
+  for (const std::string_view word : called_words()) {
+    INFO(word);
+    const std::string name(word);
+    const bool is_there = page.find("`" + name + "`") != page.npos || page.find("`" + name + "(") != page.npos ||
+                          page.find(" " + name + "(") != page.npos;
+    CHECK(is_there);
+  }
 }
 
 TEST_CASE("language page: variables hold what the comments behind them say") {

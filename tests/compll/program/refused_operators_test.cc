@@ -5,8 +5,10 @@
 #include <string>
 
 #include "compll/lang/front_end.h"
+#include "compll/lang/operator_checks.h"
 #include "tests/compll/program/program_texts.h"
 #include "tests/compll/program/said.h"
+#include "tests/compll/random_programs/program_writer.h"
 
 namespace casync::compll {
 
@@ -68,6 +70,37 @@ TEST_CASE("refused: operators that are given what they cannot take") {
        "2:25: `filter` needs a function that returns bool, this returns float"},
   };
   for (const Refused& each : all) CHECK(first_said(in_encode(each.source)) == each.said);
+}
+
+TEST_CASE("refused: every operator with more arguments than it takes") {
+  CHECK(operator_calls().size() >= 18);
+  for (const OperatorCall& each : operator_calls()) {
+    if (each.most == kAnyNumber) continue;
+    const std::string word(each.word);
+    INFO(word << " takes " << each.most);
+    REQUIRE(each.most < 6);
+    CHECK(first_said(in_encode("float y = " + word + "(g, g, g, g, g, g);")) ==
+          "2:11: `" + word + "` with 6 arguments");
+  }
+}
+
+TEST_CASE("refused: every operator in a function that is applied to elements") {
+  for (const OperatorCall& each : operator_calls()) {
+    const std::string word(each.word);
+    CHECK(first_said(in_map("\nreturn " + word + "(x);")) ==
+          "3:8: `" + word + "` in a function that is applied to elements");
+  }
+}
+
+TEST_CASE("random programs: they use every operator but those on matrices") {
+  std::string all;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) all += test::random_program(seed);
+  for (const OperatorCall& each : operator_calls()) {
+    const std::string word(each.word);
+    if (word == "matmul" || word == "orthonormalize" || word == "exchange") continue;
+    INFO(word);
+    CHECK(all.find(" " + word + "(") != all.npos);
+  }
 }
 
 TEST_CASE("refused: selections of what has no order, no place or no size") {

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/ir_text.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "compll/codegen/rounds_plan.h"
+#include "compll/codegen/routine_text.h"
+#include "compll/codegen/whole_text.h"
+#include "compll/ir/lower.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll {
+namespace {
+
+std::string graphs_text(const Program& program, const Lowered& lowered) {
+  std::string text = "encode\n" + text_of(lowered.encode.graph, program);
+  if (lowered.merge) text += "merge\n" + text_of(lowered.merge->graph, program);
+  text += "decode\n" + text_of(lowered.decode.graph, program);
+  if (lowered.result) text += "result\n" + text_of(lowered.result->graph, program);
+  return text;
+}
+
+std::vector<const Step*> all_of(const std::vector<Step>& steps) {
+  std::vector<const Step*> all;
+  all.reserve(steps.size());
+  for (const Step& step : steps) all.push_back(&step);
+  return all;
+}
+
+std::string kept_states_text(const Program& program, const Routine& routine) {
+  std::string text;
+  for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
+    text += "  keep " + program.states[i].name + " = " + name_of(program, routine.states_then[i]) + "\n";
+  }
+  return text;
+}
+
+const Routine& routine_of(const Program& program, const std::string& name) {
+  if (name == "merge") return *program.merge;
+  if (name == "result") return *program.result;
+  return name == "decode" ? program.decode : program.encode;
+}
+
+/// A routine on whole vectors: its steps, and the loops over all elements that they are joined to.
+std::string whole_routine_text(const Program& program, const FunctionLoops& function) {
+  const Routine& routine = routine_of(program, function.name);
+  std::string text = function.name + "\n" + text_of(program, all_of(routine.steps));
+  text += kept_states_text(program, routine);
+  for (const TermPtr& section : routine.sections) text += "  send " + text_of(program, *section) + "\n";
+  if (routine.result) text += "  give " + text_of(program, *routine.result) + "\n";
+  for (std::size_t i = 0; i < function.loops.size(); ++i) {
+    const std::string& what = function.loops[i].what;
+    text += "  loop " + std::to_string(i + 1) + ": " + (what.empty() ? "the input" : what) + "\n";
+  }
+  return text;
+}
+
+Result<std::string> whole_text(const Program& program, const Source& source, const Diagnostic& why) {
+  Diagnostics diagnostics(source);
+  Writer written(source);
+  std::vector<FunctionLoops> functions;
+  try {
+    functions = write_whole(program, written, diagnostics);
+  } catch (const CannotWrite&) {
+    return unimplemented(diagnostics.status().message());
+  }
+  const bool has_line = why.at.end != 0 && why.at.begin < source.text().size();
+  std::string text = "whole vectors, as ";
+  if (has_line) text += "line " + std::to_string(source.position(why.at.begin).line) + " has ";
+  text += why.message + "\n";
+  for (const FunctionLoops& function : functions) text += whole_routine_text(program, function);
+  return text;
+}
+
+/// The turns of a program that exchanges.
+class TurnsText {
+ public:
+  explicit TurnsText(const Program& program) : program_(program), plan_(plan_rounds(program)) {}
+
+  std::string run() const {
+    std::string text = std::to_string(program_.rounds) + (program_.rounds == 1 ? " exchange\n" : " exchanges\n");
+    for (std::size_t turn = 0; turn < plan_.turns.size(); ++turn) text += turn_text(turn);
+    return text;
+  }
+
+ private:
+  std::string turn_text(std::size_t turn) const {
+    const TurnPlan& plan = plan_.turns[turn];
+    std::string text = "turn " + std::to_string(turn) + "\n";
+    for (const VariableId id : from_before(turn)) text += "  take " + name_of(program_, id) + "\n";
+    text += text_of(program_, plan.steps);
+    for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
+      if (plan_.stored_in[i] == turn) text += "  store " + name_of(program_, plan_.stored[i]) + "\n";
+    }
+    const std::string given = text_of(program_, *plan.given);
+    if (turn < plan_.exchanged.size()) {
+      return text + "  exchange " + name_of(program_, plan_.exchanged[turn]) + " = " + given + "\n";
+    }
+    return text + kept_states_text(program_, *program_.synchronize) + "  give " + given + "\n";
+  }
+
+  /// What the turn uses of what earlier ones have exchanged or stored.
+  std::vector<VariableId> from_before(std::size_t turn) const {
+    const TurnPlan& plan = plan_.turns[turn];
+    std::set<VariableId> used;
+    const auto note = [&](const Term& term) {
+      if (term.op == Op::kVariable) used.insert(term.variable);
+    };
+    for (const Step* step : plan.steps) for_each_term(*step->value, note);
+    for_each_term(*plan.given, note);
+    const bool is_last = turn == plan_.exchanged.size();
+    if (is_last) used.insert(program_.synchronize->states_then.begin(), program_.synchronize->states_then.end());
+    std::vector<VariableId> taken;
+    for (std::size_t i = 0; i < turn; ++i) {
+      if (used.count(plan_.exchanged[i]) != 0) taken.push_back(plan_.exchanged[i]);
+    }
+    for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
+      if (plan_.stored_in[i] < turn && used.count(plan_.stored[i]) != 0) taken.push_back(plan_.stored[i]);
+    }
+    return taken;
+  }
+
+  const Program& program_;
+  const RoundsPlan plan_;
+};
+
+}  // namespace
+
+Result<std::string> ir_text(const Program& program, const Source& source) {
+  if (program.synchronize) return TurnsText(program).run();
+  if (const Result<Lowered> lowered = lower(program, source)) return graphs_text(program, *lowered);
+  return whole_text(program, source, *why_not_lowered(program, source));
+}
+
+}  // namespace casync::compll
