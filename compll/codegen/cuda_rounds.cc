@@ -70,8 +70,7 @@ class CudaRoundsText {
     out_.line("Places places;");
     for (std::size_t i = 0; i < plan_.stored.size(); ++i) {
       const Type& type = type_of(plan_.stored[i]);
-      out_.line(word("stored", i) + " = places.take(" + cuda_bytes(CudaNames::size(type), type.element) +
-                ") / 4;");
+      out_.line(word("stored", i) + " = places.take(" + cuda_bytes(CudaNames::size(type), type.element) + ") / 4;");
     }
     out_.line("stored = places.end() / 4;");
   }
@@ -159,8 +158,9 @@ class CudaRoundsText {
       out_.line(fill(given.type(), array, made));
     });
     if (!waits) return;
-    text.stages.add(text.stages.count(),
-             [this, made] { out_.line("fill(part, n, Array<float>{" + made + "}, in_global(part.segment.out));"); });
+    text.stages.add(text.stages.count(), [this, made] {
+      out_.line("fill(part, n, Array<float>{" + made + "}, in_global(part.segment.out));");
+    });
   }
   void put_state(CudaWholeRoutine& text, std::size_t index) {
     const VariableId then = routine_.states_then[index];

@@ -146,8 +146,8 @@ class CudaWholeText {
       text.stages.add(stage, [&] {
         const std::string at = text.plan.array(places), from = text.plan.array(values);
         out_.source_line(given.at);
-        out_.line("give_at(" + CudaNames::part_of(places.type()) + ", " + CudaNames::size(places.type()) +
-                  ", " + at + ", " + from + ");");
+        out_.line("give_at(" + CudaNames::part_of(places.type()) + ", " + CudaNames::size(places.type()) + ", " + at +
+                  ", " + from + ");");
       });
     } else {
       text.arrays.plan_term(given);

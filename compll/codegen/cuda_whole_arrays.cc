@@ -69,11 +69,11 @@ void CudaArrays::plan_memory(VariableId id, const std::string& address, Ready re
   const std::string name = variable.name + "_" + std::to_string(id), type = type_text(variable.type.element);
   const bool is_array = variable.type.is_array();
   text_.plan.value(id) = {ready,
-                 [=, this] {
-                   if (is_array) return text_.plan.define_memory(name, type, address);
-                   text_.out.line("const " + type + " " + name + " = *" + address + ";");
-                 },
-                 name};
+                          [=, this] {
+                            if (is_array) return text_.plan.define_memory(name, type, address);
+                            text_.out.line("const " + type + " " + name + " = *" + address + ";");
+                          },
+                          name};
 }
 
 void CudaArrays::plan_section(VariableId id, const Type& type, const std::string& address) {
@@ -113,7 +113,8 @@ void CudaArrays::plan_term(const Term& term) {
   }
   if (term.op == Op::kReduce) return text_.reductions.plan_reduction(term);
   if (term.op == Op::kKthLargest) return text_.selection.plan_kth_largest(term);
-  if (term.type().is_array()) plan_array(term, text_.plan.term(term), text_.names.fresh(std::string(name_of(term.op))), {});
+  if (term.type().is_array())
+    plan_array(term, text_.plan.term(term), text_.names.fresh(std::string(name_of(term.op))), {});
 }
 
 void CudaArrays::plan_steps() {
@@ -130,17 +131,20 @@ void CudaArrays::plan_step(const Step& step) {
     text_.plan.value(first) = text_.plan.value(term.variable);
     return;
   }
-  const auto name_of_result = [&](VariableId id) { return text_.program.variables[id].name + "_" + std::to_string(id); };
+  const auto name_of_result = [&](VariableId id) {
+    return text_.program.variables[id].name + "_" + std::to_string(id);
+  };
   if (!term.type().is_array()) {
     plan_term(term);
     const std::string name = name_of_result(first);
-    text_.plan.value(first) = {text_.plan.ready(term),
-                      [=, this, &term] {
-                        const std::string value = text_.values.scalar(term);
-                        text_.out.source_line(term.at);
-                        text_.out.line("const " + type_text(term.type().element) + " " + name + " = " + value + ";");
-                      },
-                      name, 0};
+    text_.plan.value(first) = {
+        text_.plan.ready(term),
+        [=, this, &term] {
+          const std::string value = text_.values.scalar(term);
+          text_.out.source_line(term.at);
+          text_.out.line("const " + type_text(term.type().element) + " " + name + " = " + value + ";");
+        },
+        name, 0};
     return;
   }
   for (const TermPtr& argument : term.arguments) plan_term(*argument);
@@ -178,7 +182,8 @@ void CudaArrays::plan_map(const Term& term, std::size_t result, CudaPlanned& pla
                text_.out.close(";");
                std::string text = text_.out.cut(begin);
                const std::size_t body = text.find('\n');
-               if (!CudaStages::has_word(text.substr(body), "i")) text.replace(text.find("(uint64_t i)"), 12, "(uint64_t)");
+               if (!CudaStages::has_word(text.substr(body), "i"))
+                 text.replace(text.find("(uint64_t i)"), 12, "(uint64_t)");
                text_.out.append(text);
              },
              name, cost(term), true};
@@ -186,7 +191,7 @@ void CudaArrays::plan_map(const Term& term, std::size_t result, CudaPlanned& pla
 
 /// Plans an array that is computed once, into memory.
 void CudaArrays::plan_kept(const Term& term, CudaPlanned& planned, const std::string& name,
-                                 std::optional<VariableId> id) {
+                           std::optional<VariableId> id) {
   const std::string type = type_text(term.type().element), count = CudaNames::size(term.type());
   const std::string address = text_.places.address_for(id, name, term.type());
   const CudaPlanned each = planned;
@@ -197,9 +202,10 @@ void CudaArrays::plan_kept(const Term& term, CudaPlanned& planned, const std::st
   const std::string part = CudaNames::part_of(term.type());
   text_.stages.add_own(stage, [=, this, &term] {
     computed.define();
-    text_.out.line((CudaNames::is_of_blocks(term.type()) ? "fill_blocks(part, " + CudaNames::block_size(term.type().extent->count)
-                                         : fill + "(" + part + ", " + count) +
-              ", " + from + ", " + address + ");");
+    text_.out.line((CudaNames::is_of_blocks(term.type())
+                        ? "fill_blocks(part, " + CudaNames::block_size(term.type().extent->count)
+                        : fill + "(" + part + ", " + count) +
+                   ", " + from + ", " + address + ");");
     text_.out.line("__syncthreads();");
   });
   if (part != "part") text_.stages.keep_together();
@@ -207,7 +213,7 @@ void CudaArrays::plan_kept(const Term& term, CudaPlanned& planned, const std::st
 }
 
 void CudaArrays::plan_array(const Term& term, CudaPlanned& planned, const std::string& name,
-                                  std::optional<VariableId> id) {
+                            std::optional<VariableId> id) {
   const std::optional<ArrayOp> op = array_op(term.op);
   CASYNC_CHECK(op.has_value());
   switch (*op) {
@@ -227,8 +233,8 @@ void CudaArrays::plan_array(const Term& term, CudaPlanned& planned, const std::s
     case ArrayOp::kScatter:
     case ArrayOp::kScatterAdd: return text_.operators.plan_scatter(term, planned, name, id);
     case ArrayOp::kHistogram:
-      return text_.operators.plan_call(term, planned, name, "histogram",
-                                       text_.plan.ready_to_share(*term.arguments[0]), CudaStages::Zeros::kCleared);
+      return text_.operators.plan_call(term, planned, name, "histogram", text_.plan.ready_to_share(*term.arguments[0]),
+                                       CudaStages::Zeros::kCleared);
     case ArrayOp::kHadamard: return text_.operators.plan_hadamard(term, planned, name, id);
     case ArrayOp::kExchange: break;  // between two turns
     case ArrayOp::kReduce:
@@ -239,7 +245,7 @@ void CudaArrays::plan_array(const Term& term, CudaPlanned& planned, const std::s
 
 /// Plans a map that is computed where it is used, or once if that is cheaper.
 void CudaArrays::plan_map_of(const Term& term, CudaPlanned& planned, const std::string& name,
-                                   std::optional<VariableId> id) {
+                             std::optional<VariableId> id) {
   plan_map(term, 0, planned, name);
   const bool wanted = id && text_.places.is_wanted(*id);
   if (!id || text_.names.uses(*id) <= 1 || (!wanted && planned.cost <= kCheap)) return;
@@ -252,7 +258,7 @@ void CudaArrays::plan_range(const Term& term, CudaPlanned& planned, const std::s
   planned = {{},
              [=, this] {
                text_.out.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return static_cast<" + type +
-                         ">(i); };");
+                              ">(i); };");
              },
              name,
              0,
@@ -266,11 +272,12 @@ void CudaArrays::plan_spread(const Term& term, CudaPlanned& planned, const std::
   planned = {vectors ? Ready{text_.plan.ready(of).all, text_.plan.ready(of).all} : text_.plan.ready(of),
              [=, this, &of, &term] {
                const std::string from = text_.plan.array(of);
-               const std::string which =
-                   "static_cast<uint32_t>(i) / " +
-                   (vectors ? "static_cast<uint32_t>(" + CudaNames::block_size(term.block) + ")" : CudaNames::block_size(term.block));
+               const std::string which = "static_cast<uint32_t>(i) / " +
+                                         (vectors ? "static_cast<uint32_t>(" + CudaNames::block_size(term.block) + ")"
+                                                  : CudaNames::block_size(term.block));
                text_.out.line("const auto " + name + " = [&](uint64_t i) -> " + type + " { return " +
-                         (vectors ? "element(" + given + ", " + from + ", " + which : from + "(" + which) + "); };");
+                              (vectors ? "element(" + given + ", " + from + ", " + which : from + "(" + which) +
+                              "); };");
              },
              name, cost(of), true};
 }

@@ -24,9 +24,9 @@ void CudaInput::plan_input(const std::string& kind, const std::string& arguments
 
 /// Adds a first step to the first stage, which has the input's elements at hand as it takes them: `write` gets the text
 /// that takes them. After the step they are in memory.
-void CudaInput::take_input_with(const std::function<void(const std::string&)>& write,
-                                       std::function<void()> finish) {
-  const std::string input = input_ + "(" + input_arguments_ + ", " + text_.plan.value(text_.routine.gradient).name + ")";
+void CudaInput::take_input_with(const std::function<void(const std::string&)>& write, std::function<void()> finish) {
+  const std::string input =
+      input_ + "(" + input_arguments_ + ", " + text_.plan.value(text_.routine.gradient).name + ")";
   input_.clear();
   is_searched_ = true;
   const std::string name = text_.plan.value(text_.routine.gradient).name;

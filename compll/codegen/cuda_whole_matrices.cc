@@ -16,7 +16,7 @@ constexpr std::size_t kOuterCost = 20;  // operations for an element of a produc
 }  // namespace
 
 void CudaMatrices::plan_matmul(const Term& term, CudaPlanned& planned, const std::string& name,
-                                   std::optional<VariableId> id) {
+                               std::optional<VariableId> id) {
   const Term &matrix = *term.arguments[0], &vectors = *term.arguments[1];
   text_.arrays.keep_computed(vectors);
   const std::uint32_t stage = std::max(text_.plan.ready(matrix).all, text_.plan.ready(vectors).all);
@@ -34,16 +34,17 @@ void CudaMatrices::plan_matmul(const Term& term, CudaPlanned& planned, const std
       text_.out.line("float* const " + filled + " = " + of_matrix.fills + ";");
       from = "Filling{" + from + ", " + filled + "}";
     }
-    text_.out.line(std::string(of_rows ? "products_of_rows" : "products_of_columns") + "(part, n, " + from + ", " + given +
-              ", " + by + ", " + wanted + ", " + address + ");");
+    text_.out.line(std::string(of_rows ? "products_of_rows" : "products_of_columns") + "(part, n, " + from + ", " +
+                   given + ", " + by + ", " + wanted + ", " + address + ");");
   });
   planned = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(name, "float", address); }, name};
   if (!fills) return;
-  text_.plan.planned_of(matrix) = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(filled, "float", of_matrix.fills); }, filled};
+  text_.plan.planned_of(matrix) = {
+      {stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(filled, "float", of_matrix.fills); }, filled};
 }
 
 void CudaMatrices::plan_outer_product(const Term& term, CudaPlanned& planned, const std::string& name,
-                                          std::optional<VariableId> id) {
+                                      std::optional<VariableId> id) {
   const Term &left = *term.arguments[0], &right = *term.arguments[1];
   text_.arrays.keep_computed(left);
   text_.arrays.keep_computed(right);
@@ -52,8 +53,8 @@ void CudaMatrices::plan_outer_product(const Term& term, CudaPlanned& planned, co
              [=, this, &left, &right, &term] {
                const std::string of_rows = text_.plan.array(left), of_columns = text_.plan.array(right);
                text_.out.source_line(term.at);
-               text_.out.line("const auto " + name + " = outer_product(n, " + CudaNames::size(left.type()) + ", " + of_rows + ", " +
-                         CudaNames::size(right.type()) + ", " + of_columns + ");");
+               text_.out.line("const auto " + name + " = outer_product(n, " + CudaNames::size(left.type()) + ", " +
+                              of_rows + ", " + CudaNames::size(right.type()) + ", " + of_columns + ");");
              },
              name,
              kOuterCost,
@@ -63,7 +64,7 @@ void CudaMatrices::plan_outer_product(const Term& term, CudaPlanned& planned, co
 
 /// Plans `orthonormalize`: the last tile to have copied its elements does all of it, as each vector needs earlier ones.
 void CudaMatrices::plan_orthonormalize(const Term& term, CudaPlanned& planned, const std::string& name,
-                                           std::optional<VariableId> id) {
+                                       std::optional<VariableId> id) {
   const Term& of = *term.arguments[0];
   const std::uint32_t stage = text_.plan.ready_to_share(of);
   const std::string count = CudaNames::size(term.type()), length = CudaNames::block_size(term.block);
@@ -87,19 +88,24 @@ void CudaMatrices::plan_vector_reduction(const Term& term, CudaPlanned& planned,
   bool ordered = false;
   const std::string by = text_.reductions.reducer(term, ordered);
   const ScalarType element = term.type().element;
-  const std::string type = type_text(element), vectors = CudaNames::size(term.type()), length = CudaNames::block_size(term.block);
+  const std::string type = type_text(element), vectors = CudaNames::size(term.type()),
+                    length = CudaNames::block_size(term.block);
   const std::string address = text_.stages.memory(type, name, cuda_bytes(vectors, element));
   const Term* initial = term.arguments.size() > 1 ? term.arguments[1].get() : nullptr;
-  const std::uint32_t stage = std::max(text_.plan.ready(of).all, initial != nullptr ? text_.plan.ready_of_scalar(*initial) : 0);
+  const std::uint32_t stage =
+      std::max(text_.plan.ready(of).all, initial != nullptr ? text_.plan.ready_of_scalar(*initial) : 0);
   // For an empty vector converts the end of 32 bits' range to that of the element's type.
   const std::string narrow =
-      !text_.reductions.is_narrowed(term) ? ""
-                         : ", [](" + type + " x) { return " + cuda_conversion({element.kind, 32}, element, "x") + "; }";
+      !text_.reductions.is_narrowed(term)
+          ? ""
+          : ", [](" + type + " x) { return " + cuda_conversion({element.kind, 32}, element, "x") + "; }";
   text_.stages.add(stage, [=, this, &of, &term] {
-    const std::string from = text_.plan.array(of), begin = initial != nullptr ? ", " + text_.values.scalar(*initial) : "";
+    const std::string from = text_.plan.array(of),
+                      begin = initial != nullptr ? ", " + text_.values.scalar(*initial) : "";
     text_.out.source_line(term.at);
-    text_.out.line(std::string(ordered ? "reduce" : "join") + "_vectors<" + by + ">(part, " + CudaNames::size(of.type()) + ", " +
-              length + ", " + from + ", " + vectors + ", " + address + begin + narrow + ");");
+    text_.out.line(std::string(ordered ? "reduce" : "join") + "_vectors<" + by + ">(part, " +
+                   CudaNames::size(of.type()) + ", " + length + ", " + from + ", " + vectors + ", " + address + begin +
+                   narrow + ");");
   });
   planned = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(name, type, address); }, name};
 }

@@ -11,8 +11,8 @@ namespace casync::compll {
 
 struct CudaWholeRoutine;
 
-/// The plan of steps that use the gradient as a matrix, in programs that exchange. A product reads rows and columns that
-/// other tiles have made, and so do steps that read the product.
+/// The plan of steps that use the gradient as a matrix, in programs that exchange. A product reads rows and columns
+/// that other tiles have made, and so do steps that read the product.
 class CudaMatrices {
  public:
   explicit CudaMatrices(CudaWholeRoutine& text) : text_(text) {}

@@ -64,7 +64,7 @@ void CudaOperators::plan_sort(const Term& term, CudaPlanned& planned, const std:
       const std::string from = text_.plan.array(of);
       define_before();
       text_.out.line("merge_runs(part, " + count + ", " + from + ", " + runs + ", " + address + ", " + spare + ", *" +
-                has_nan + ", " + before + ");");
+                     has_nan + ", " + before + ");");
     });
   } else {
     text_.stages.add(stage, [=, this, &of] {
@@ -77,11 +77,12 @@ void CudaOperators::plan_sort(const Term& term, CudaPlanned& planned, const std:
 }
 
 void CudaOperators::plan_scatter(const Term& term, CudaPlanned& planned, const std::string& name,
-                                    std::optional<VariableId> id) {
+                                 std::optional<VariableId> id) {
   const Term &places = *term.arguments[0], &values = *term.arguments[1];
   const Term* into = term.arguments.size() > 2 ? term.arguments[2].get() : nullptr;
   const ScalarType element = term.type().element;
-  const std::string type = type_text(element), count = CudaNames::size(term.type()), some = CudaNames::size(places.type());
+  const std::string type = type_text(element), count = CudaNames::size(term.type()),
+                    some = CudaNames::size(places.type());
   const std::string all = CudaNames::part_of(term.type());
   const std::string address = text_.places.address_for(id, name, term.type());
   const auto array_of_rest = [=, this]() -> std::string {
@@ -141,7 +142,7 @@ void CudaOperators::plan_call(const Term& term, CudaPlanned& planned, const std:
 }
 
 void CudaOperators::plan_hadamard(const Term& term, CudaPlanned& planned, const std::string& name,
-                                     std::optional<VariableId> id) {
+                                  std::optional<VariableId> id) {
   const Term& of = *term.arguments[0];
   const std::string type = type_text(term.type().element), address = text_.places.address_for(id, name, term.type());
   const std::uint32_t stage = text_.plan.ready(of).own;

@@ -20,8 +20,8 @@ class CudaOperators {
 
   void plan_sort(const Term& term, CudaPlanned& planned, const std::string& name);
   void plan_scatter(const Term& term, CudaPlanned& planned, const std::string& name, std::optional<VariableId> id);
-  /// Plans FUNCTION(part, count, array, wanted, address), which goes through a tile's share of the array from this stage
-  /// on; its result is there in the next one.
+  /// Plans FUNCTION(part, count, array, wanted, address), which goes through a tile's share of the array from this
+  /// stage on; its result is there in the next one.
   void plan_call(const Term& term, CudaPlanned& planned, const std::string& name, const std::string& function,
                  std::uint32_t stage, CudaStages::Zeros zeros = CudaStages::Zeros::kNone);
   void plan_hadamard(const Term& term, CudaPlanned& planned, const std::string& name, std::optional<VariableId> id);

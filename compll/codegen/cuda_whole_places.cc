@@ -191,7 +191,8 @@ void CudaPlaces::find_changed() {
     const VariableId made = step.variables.front();
     const Term& term = *step.value;
     const bool scatters = (term.op == Op::kScatter || term.op == Op::kScatterAdd) && term.arguments.size() == 3;
-    if (!scatters || places_.count(made) == 0 || text_.names.uses(made) != 1 || !is_distinct(*term.arguments[0])) continue;
+    if (!scatters || places_.count(made) == 0 || text_.names.uses(made) != 1 || !is_distinct(*term.arguments[0]))
+      continue;
     const Term &places = *term.arguments[0], &changed = *term.arguments[2];
     if (places.op != Op::kVariable || changed.op != Op::kVariable) continue;
     const VariableId array = text_.names.made_as(changed.variable);
@@ -219,9 +220,10 @@ void CudaPlaces::plan_changes() {
     const Term &term = *step->value, &places = *term.arguments[0], &values = *term.arguments[1];
     text_.arrays.plan_term(values);
     made_at_place_.insert(step->variables.front());
-    const std::string address =
-        places_.at(step->variables.front()) + " at." + text_.plan.value(text_.names.made_as(term.arguments[2]->variable)).name + ")";
-    const std::uint32_t stage = std::max({text_.stages.count() - 1, text_.plan.ready_to_share(places), text_.plan.ready_to_share(values)});
+    const std::string address = places_.at(step->variables.front()) + " at." +
+                                text_.plan.value(text_.names.made_as(term.arguments[2]->variable)).name + ")";
+    const std::uint32_t stage =
+        std::max({text_.stages.count() - 1, text_.plan.ready_to_share(places), text_.plan.ready_to_share(values)});
     // Steps of this stage that read the places' elements have the same share of them.
     text_.stages.add(stage, [=, this, &term] {
       text_.out.line("__syncthreads();");
@@ -234,7 +236,8 @@ void CudaPlaces::plan_changes() {
 std::optional<CudaPlaces::Sent> CudaPlaces::places_of_residual() const {
   const Routine& decode = text_.program.decode;
   const Term& given = *decode.result;
-  if (!text_.program.states.empty() || !decode.steps.empty() || given.op != Op::kScatter || given.arguments.size() != 2) {
+  if (!text_.program.states.empty() || !decode.steps.empty() || given.op != Op::kScatter ||
+      given.arguments.size() != 2) {
     return std::nullopt;
   }
   const auto sent = [&](const Term& term) -> const Term* {
@@ -257,14 +260,17 @@ bool CudaPlaces::plan_residual() {
   const std::optional<Sent> sent = places_of_residual();
   if (!sent) return false;
   const Term &places = *sent->places, &values = *sent->values;
-  text_.stages.add(std::max({text_.stages.count() - 1, text_.plan.ready_to_share(places), text_.plan.ready_to_share(values)}), [=, this, &places, &values] {
-    const std::string at = text_.plan.array(places), from = text_.plan.array(values);
-    text_.out.line("__syncthreads();");
-    text_.out.line("// The residual is what was encoded, which is there, less what decoding gives.");
-    text_.out.line("if (part.segment.residual_out != nullptr) add_at(" + CudaNames::part_of(places.type()) + ", " +
-              CudaNames::size(places.type()) + ", " + at + ", " + from +
-              ", n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });");
-  });
+  text_.stages.add(
+      std::max({text_.stages.count() - 1, text_.plan.ready_to_share(places), text_.plan.ready_to_share(values)}),
+      [=, this, &places, &values] {
+        const std::string at = text_.plan.array(places), from = text_.plan.array(values);
+        text_.out.line("__syncthreads();");
+        text_.out.line("// The residual is what was encoded, which is there, less what decoding gives.");
+        text_.out.line(
+            "if (part.segment.residual_out != nullptr) add_at(" + CudaNames::part_of(places.type()) + ", " +
+            CudaNames::size(places.type()) + ", " + at + ", " + from +
+            ", n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });");
+      });
   return true;
 }
 
@@ -298,22 +304,25 @@ bool CudaPlaces::is_distinct(const Term& places) const {
 }
 
 std::string CudaPlaces::array_of_values(const Term& values) {
-  return values.type().is_array() ? text_.plan.array(values) : "[&](uint64_t) { return " + text_.values.scalar(values) + "; }";
+  return values.type().is_array() ? text_.plan.array(values)
+                                  : "[&](uint64_t) { return " + text_.values.scalar(values) + "; }";
 }
 
 void CudaPlaces::write_change(const Term& term, const std::string& address) {
   const Term& places = *term.arguments[0];
   const ScalarType element = term.type().element;
   const bool adds = term.op == Op::kScatterAdd;
-  const std::string at = text_.plan.array(places), from = array_of_values(*term.arguments[1]), type = type_text(element);
+  const std::string at = text_.plan.array(places), from = array_of_values(*term.arguments[1]),
+                    type = type_text(element);
   text_.out.source_line(term.at);
   std::string sum = cuda_operation(Op::kAdd, element, {"a", "b"});
   if (adds && element.is_integer() && element.bits != 32) {
     sum = cuda_conversion(kIntType, element, cuda_operation(Op::kAdd, kIntType, {"int32_t(a)", "int32_t(b)"}));
   }
-  text_.out.line(std::string(adds ? "add" : "set") + "_at(" + CudaNames::part_of(places.type()) + ", " + CudaNames::size(places.type()) + ", " +
-            at + ", " + from + ", " + CudaNames::size(term.type()) + ", " + address +
-            (adds ? ", [](" + type + " a, " + type + " b) -> " + type + " { return " + sum + "; }" : "") + ");");
+  text_.out.line(std::string(adds ? "add" : "set") + "_at(" + CudaNames::part_of(places.type()) + ", " +
+                 CudaNames::size(places.type()) + ", " + at + ", " + from + ", " + CudaNames::size(term.type()) + ", " +
+                 address +
+                 (adds ? ", [](" + type + " a, " + type + " b) -> " + type + " { return " + sum + "; }" : "") + ");");
 }
 
 std::string CudaPlaces::address_for(std::optional<VariableId> id, const std::string& word, const Type& type) {

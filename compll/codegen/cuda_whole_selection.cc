@@ -21,7 +21,8 @@ CudaSelection::Search CudaSelection::plan_search(const Term& term, const std::st
   search.part = CudaNames::part_of(of.type());
   search.count = CudaNames::size(of.type());
   search.name = name + "_search";
-  const std::string selection = text_.stages.memory("Selection", name + "_selection", "sizeof(Selection)", CudaStages::Zeros::kCleared);
+  const std::string selection =
+      text_.stages.memory("Selection", name + "_selection", "sizeof(Selection)", CudaStages::Zeros::kCleared);
   std::string told = "nullptr", ties = "nullptr";
   if (k == nullptr) told = text_.stages.memory("uint64_t", name + "_told", "8 * tiles", CudaStages::Zeros::kCleared);
   const std::string entries = text_.stages.memory("uint64_t", name + "_entries", "8 * " + search.count);
@@ -30,9 +31,8 @@ CudaSelection::Search CudaSelection::plan_search(const Term& term, const std::st
     ties = text_.stages.memory("uint64_t", name + "_ties", "8 * kMostTies");
     search.places = text_.stages.memory("uint32_t", name, "4 * " + CudaNames::size(term.type()));
   }
-  text_.stages.add_search(
-      search.name,
-      "{" + selection + ", {" + entries + ", " + lengths + ", " + told + ", " + ties + "}, " + search.places + "}");
+  text_.stages.add_search(search.name, "{" + selection + ", {" + entries + ", " + lengths + ", " + told + ", " + ties +
+                                           "}, " + search.places + "}");
   const auto list = [=, this, &of, &term](const std::string& input) {
     const std::string from = text_.plan.array(of), number = many();
     text_.out.source_line(term.at);
@@ -40,16 +40,18 @@ CudaSelection::Search CudaSelection::plan_search(const Term& term, const std::st
     text_.out.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
     const bool takes_input = input != "NoInput{}";
     if (takes_input) key = text_.input.begin_reductions_with_input(key);
-    text_.out.line("list_largest(" + search.part + ", " + search.count + ", " + key + ", " + number + ", " + search.name +
-              ", " + input + ");");
+    text_.out.line("list_largest(" + search.part + ", " + search.count + ", " + key + ", " + number + ", " +
+                   search.name + ", " + input + ");");
     if (takes_input) text_.input.end_reductions_with_input();
   };
   std::function<void()> choose = [=, this] {
     text_.out.line("choose_digit<0>(part, " + search.name + ", " + many() + ");");
   };
-  const std::uint32_t stage = std::max(text_.plan.ready_to_share(of), k != nullptr ? text_.plan.ready_of_scalar(*k) : 0);
+  const std::uint32_t stage =
+      std::max(text_.plan.ready_to_share(of), k != nullptr ? text_.plan.ready_of_scalar(*k) : 0);
   if (k == nullptr) choose = together(search, stage, "choose_digit<0>(part, ", ", " + wanted + ");");
-  const bool takes_input = stage == 0 && text_.input.is_open() && search.count == "n" && text_.input.is_made_of_input(of);
+  const bool takes_input =
+      stage == 0 && text_.input.is_open() && search.count == "n" && text_.input.is_made_of_input(of);
   if (takes_input) {
     text_.input.take_input_with(list, choose);
   } else {
@@ -64,13 +66,14 @@ CudaSelection::Search CudaSelection::plan_search(const Term& term, const std::st
 /// Plans a later digit. After the first one the search knows how many are wanted of the keys that are left.
 void CudaSelection::plan_digit(const Search& search, std::uint32_t stage, std::uint32_t digit) {
   const std::string number = "<" + std::to_string(digit) + ">(";
-  text_.stages.add(stage, together(search, stage, "count_digit" + number + search.part + ", " + search.count + ", ", ");"),
-      together(search, stage, "choose_digit" + number + "part, ", ", 0);"));
+  text_.stages.add(stage,
+                   together(search, stage, "count_digit" + number + search.part + ", " + search.count + ", ", ");"),
+                   together(search, stage, "choose_digit" + number + "part, ", ", 0);"));
 }
 
 /// A call for a search. Searches with the same call in one stage share a loop, so that its instructions exist once.
 std::function<void()> CudaSelection::together(const Search& search, std::uint32_t stage, const std::string& begin,
-                                                 const std::string& end) {
+                                              const std::string& end) {
   std::vector<std::string>& names = called_for_[{stage, begin + end}];
   names.push_back(search.name);
   if (names.size() > 1) return [] {};
@@ -88,10 +91,13 @@ std::function<void()> CudaSelection::together(const Search& search, std::uint32_
 
 void CudaSelection::plan_largest(const Term& term, CudaPlanned& planned, const std::string& name) {
   const Search search = plan_search(term, name);
-  text_.stages.add(search.found, together(search, search.found, "pick_largest(" + search.part + ", " + search.count + ", ",
-                             ", " + CudaNames::size(term.type()) + ");"));
-  planned = {
-      {search.found + 1, search.found + 1}, [=, this] { text_.plan.define_memory(name, "uint32_t", search.places); }, name, 0};
+  text_.stages.add(search.found,
+                   together(search, search.found, "pick_largest(" + search.part + ", " + search.count + ", ",
+                            ", " + CudaNames::size(term.type()) + ");"));
+  planned = {{search.found + 1, search.found + 1},
+             [=, this] { text_.plan.define_memory(name, "uint32_t", search.places); },
+             name,
+             0};
 }
 
 void CudaSelection::plan_kth_largest(const Term& term) {
@@ -99,7 +105,9 @@ void CudaSelection::plan_kth_largest(const Term& term) {
   const Search search = plan_search(term, name);
   text_.plan.reduction(term) = {
       {search.found, search.found},
-      [=, this] { text_.out.line("const " + type + " " + name + " = kth_largest<" + type + ">(" + search.name + ");"); },
+      [=, this] {
+        text_.out.line("const " + type + " " + name + " = kth_largest<" + type + ">(" + search.name + ");");
+      },
       name,
       0};
 }
@@ -112,8 +120,8 @@ void CudaSelection::plan_where(const Term& term, CudaPlanned& planned, const std
   text_.stages.add(stage, [=, this, &of, &term] {
     const std::string from = text_.plan.array(of);
     text_.out.source_line(term.at);
-    text_.out.line("pick_where(" + CudaNames::part_of(of.type()) + ", " + CudaNames::size(of.type()) + ", [&](uint64_t i) { return to_bool(" +
-              from + "(i)); }, " + CudaNames::size(term.type()) + ",");
+    text_.out.line("pick_where(" + CudaNames::part_of(of.type()) + ", " + CudaNames::size(of.type()) +
+                   ", [&](uint64_t i) { return to_bool(" + from + "(i)); }, " + CudaNames::size(term.type()) + ",");
     text_.out.line("           " + told + ", " + address + ");");
   });
   planned = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(name, "uint32_t", address); }, name, 0};

@@ -15,8 +15,8 @@ namespace casync::compll {
 
 struct CudaWholeRoutine;
 
-/// The plan of operators that find elements. A search for the largest takes three stages, one for each digit of the key;
-/// then the least of them is known, and a fourth stage writes places.
+/// The plan of operators that find elements. A search for the largest takes three stages, one for each digit of the
+/// key; then the least of them is known, and a fourth stage writes places.
 class CudaSelection {
  public:
   explicit CudaSelection(CudaWholeRoutine& text) : text_(text) {}

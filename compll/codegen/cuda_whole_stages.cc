@@ -15,7 +15,7 @@ void CudaStages::add(std::uint32_t stage, std::function<void()> write, std::func
 }
 
 void CudaStages::add_own(std::uint32_t stage, std::function<void()> write, std::function<void()> finish,
-                               std::uint32_t chunks) {
+                         std::uint32_t chunks) {
   add(stage, std::move(write), std::move(finish));
   steps_.back().piece = chunks;
 }
@@ -66,8 +66,8 @@ void CudaStages::write_memory() {
 }
 
 void CudaStages::write_measures(const Program& program, const std::string& name,
-                                      const std::vector<std::string>& members, Writer& out,
-                                      const std::function<void()>& body) {
+                                const std::vector<std::string>& members, Writer& out,
+                                const std::function<void()>& body) {
   out.open("struct " + name);
   for (const std::string& member : members) out.line(member);
   out.line("");
@@ -124,7 +124,7 @@ void CudaStages::write(const std::string& name, const std::string& constants, co
     text_.out.forget_line();
     text_.plan.defined().clear();
     text_.out.open("__device__ static void stage_" + std::to_string(stage) + "(Part& part" +
-              (decodes ? ", [[maybe_unused]] const unsigned char* payload" : "") + ")");
+                   (decodes ? ", [[maybe_unused]] const unsigned char* payload" : "") + ")");
     const std::size_t begin = text_.out.size();
     write_steps(stage);
     text_.out.line("if (!part.is_last()) return;");
@@ -140,11 +140,11 @@ void CudaStages::write(const std::string& name, const std::string& constants, co
   }
   text_.out.line("");
   text_.out.open("__device__ static void stage([[maybe_unused]] uint32_t number, Part& part" +
-            std::string(decodes ? ", const unsigned char* payload" : "") + ")");
+                 std::string(decodes ? ", const unsigned char* payload" : "") + ")");
   for (std::uint32_t stage = 0; stage < stages_; ++stage) {
     const std::string number = std::to_string(stage);
-    text_.out.line((stage + 1 == stages_ ? "" : "if (number == " + number + ") ") + std::string("return stage_") + number +
-              "(part" + (decodes ? ", payload" : "") + ");");
+    text_.out.line((stage + 1 == stages_ ? "" : "if (number == " + number + ") ") + std::string("return stage_") +
+                   number + "(part" + (decodes ? ", payload" : "") + ");");
   }
   text_.out.close();
   text_.out.close(";");

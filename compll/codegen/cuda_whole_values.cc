@@ -27,7 +27,7 @@ void CudaValues::write_function(const Term& term) {
   const std::string type = type_text(text_.program.variables[term.function->parameters[0]].type.element);
   text_.out.open("struct " + functions_.at(&term));
   text_.out.open("COMPLL_BOTH " + type + " operator()([[maybe_unused]] " + type + " a, [[maybe_unused]] " + type +
-            " b) const");
+                 " b) const");
   write_body(*term.function, {"a", "b"}, 0);
   text_.out.close();
   text_.out.close(";");

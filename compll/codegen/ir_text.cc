@@ -30,6 +30,15 @@ std::vector<const Step*> all_of(const std::vector<Step>& steps) {
   return all;
 }
 
+/// The sizes that arrays have by their number: `size 0 = rank * rows`.
+std::string sizes_text(const Program& program) {
+  std::string text;
+  for (std::size_t i = 0; i < program.sizes.size(); ++i) {
+    text += "size " + std::to_string(i) + " = " + comment_text(program.sizes[i].text) + "\n";
+  }
+  return text;
+}
+
 std::string kept_states_text(const Program& program, const Routine& routine) {
   std::string text;
   for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
@@ -70,7 +79,7 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   const bool has_line = why.at.end != 0 && why.at.begin < source.text().size();
   std::string text = "whole vectors, as ";
   if (has_line) text += "line " + std::to_string(source.position(why.at.begin).line) + " has ";
-  text += why.message + "\n";
+  text += why.message + "\n" + sizes_text(program);
   for (const FunctionLoops& function : functions) text += whole_routine_text(program, function);
   return text;
 }
@@ -82,6 +91,7 @@ class TurnsText {
 
   std::string run() const {
     std::string text = std::to_string(program_.rounds) + (program_.rounds == 1 ? " exchange\n" : " exchanges\n");
+    text += sizes_text(program_);
     for (std::size_t turn = 0; turn < plan_.turns.size(); ++turn) text += turn_text(turn);
     return text;
   }

@@ -147,8 +147,7 @@ void RoundsArrays::prepare(const RoundsArray& array) {
   for (const std::string& outer : array.outers) text_.out.line(outer + ".prepare(first, count);");
 }
 
-void RoundsArrays::fill(const RoundsArray& array, const Type& type, const std::string& place,
-                        const std::string& what) {
+void RoundsArrays::fill(const RoundsArray& array, const Type& type, const std::string& place, const std::string& what) {
   Writer& out = text_.out;
   text_.note(what, array, type, 4);
   if (array.outers.empty()) {

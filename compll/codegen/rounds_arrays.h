@@ -21,8 +21,8 @@ struct RoundsArray {
   std::string fills;                    ///< memory that its first use has to fill, by the function `name`
 };
 
-/// Arrays of a turn. A name is called with an index: memory, or a function that computes the element where it is used. A
-/// value of n elements that is used once is not stored; a product of vectors is computed by pieces of a row.
+/// Arrays of a turn. A name is called with an index: memory, or a function that computes the element where it is used.
+/// A value of n elements that is used once is not stored; a product of vectors is computed by pieces of a row.
 class RoundsArrays {
  public:
   explicit RoundsArrays(RoundsRoutine& text) : text_(text) {}

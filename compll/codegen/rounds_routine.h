@@ -16,8 +16,8 @@
 
 namespace casync::compll {
 
-/// One turn as C++, and the classes that write its arrays and its values. The loop that makes a matrix also does the work
-/// of the first product with it.
+/// One turn as C++, and the classes that write its arrays and its values. The loop that makes a matrix also does the
+/// work of the first product with it.
 struct RoundsRoutine {
   /// `kept` are variables that are wanted besides the turn's result.
   RoundsRoutine(const Program& program_of_all, const TurnPlan& turn, const std::vector<VariableId>& kept,

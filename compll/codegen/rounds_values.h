@@ -18,8 +18,8 @@ class RoundsValues {
 
   /// The text of one value, after the lines it needs.
   std::string scalar(const Term& term);
-  /// Writes those lines: they name the reductions in a value, which are loops of their own, and arrays of which it reads
-  /// single elements.
+  /// Writes those lines: they name the reductions in a value, which are loops of their own, and arrays of which it
+  /// reads single elements.
   void hoist(const Term& term);
   /// Gives the variable of a value its name.
   void name(VariableId id, const std::string& name) { values_[id] = name; }

@@ -12,8 +12,8 @@ namespace casync::compll {
 
 struct WholeRoutine;
 
-/// Arrays by name. A name is called with an index, of one element or of sixteen: it is a function that computes elements
-/// where they are used, or memory.
+/// Arrays by name. A name is called with an index, of one element or of sixteen: it is a function that computes
+/// elements where they are used, or memory.
 class WholeArrays {
  public:
   explicit WholeArrays(WholeRoutine& text) : text_(text) {}

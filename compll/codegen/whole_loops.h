@@ -73,9 +73,9 @@ class WholeLoops {
 
   int loop_ = 1;
   std::vector<Phase> phases_;
-  std::vector<std::string> tiles_;   ///< sizes of blocks that a tile has to be a multiple of
-  std::vector<std::string> behind_;  ///< lines after it
-  std::set<VariableId> awaited_;     ///< variables that those lines define
+  std::vector<std::string> tiles_;            ///< sizes of blocks that a tile has to be a multiple of
+  std::vector<std::string> behind_;           ///< lines after it
+  std::set<VariableId> awaited_;              ///< variables that those lines define
   std::map<std::string, std::size_t> level_;  ///< of arrays whose phase is not the first
   std::vector<std::string> last_;             ///< lines at its very end
   std::vector<std::string> kept_;             ///< arrays that it stores in memory

@@ -19,8 +19,7 @@ void WholeOperators::define_largest(const std::string& to, const Term& term, std
   Writer& out = text_.out;
   const bool is_one = term.op == Op::kKthLargest;
   const std::string type = type_text(term.type().element);
-  const std::string wanted =
-      is_one ? text_.values.expression(*term.arguments[1]) : WholeNames::size(term.type());
+  const std::string wanted = is_one ? text_.values.expression(*term.arguments[1]) : WholeNames::size(term.type());
   const Term& of = *term.arguments.front();
   const std::string from = text_.arrays.array(of), count = WholeNames::size(of.type());
   const std::string key = text_.names.temporary("key");
@@ -60,8 +59,8 @@ void WholeOperators::define_where(const std::string& to, const Term& term) {
 
 void WholeOperators::define_sort(const std::string& to, const Term& term) {
   const std::string from = whole_operand(term), type = type_text(term.type().element);
-  const std::string less = term.function ? text_.values.function(term)
-                                         : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
+  const std::string less =
+      term.function ? text_.values.function(term) : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
   text_.out.line("const auto " + to + " = sorted<" + type + ">(" + from + ", memory, " + less + ");");
 }
 
@@ -103,9 +102,10 @@ void WholeOperators::define_scatter(const std::string& to, const Term& term, std
   const std::string places = text_.arrays.whole_array(at), values = text_.values.values(term);
   const std::string memory = memory_of_scatter(to, term, id), type = type_text(term.type().element);
   if (term.type().is_over(Extent::Kind::kElements)) text_.loops.read(to)[to] = 4;
-  const std::string to_all =
-      WholeNames::size(at.type()) + ", " + places + ", " + values + ", " + WholeNames::size(term.type()) + ", " + memory;
-  text_.out.line(term.op == Op::kScatter ? "set_at(" + to_all + ");" : "add_at(" + to_all + ", " + sum_text(term) + ");");
+  const std::string to_all = WholeNames::size(at.type()) + ", " + places + ", " + values + ", " +
+                             WholeNames::size(term.type()) + ", " + memory;
+  text_.out.line(term.op == Op::kScatter ? "set_at(" + to_all + ");"
+                                         : "add_at(" + to_all + ", " + sum_text(term) + ");");
   text_.out.line("[[maybe_unused]] const Array<" + type + "> " + to + "{" + memory + "};");
 }
 
@@ -123,8 +123,7 @@ void WholeOperators::define_block_reduction(const std::string& to, const Term& t
   if (const std::optional<std::string> reducer = WholeValues::group_reducer(term)) {
     value = "reduced<" + *reducer + ", " + std::to_string(text_.loops.number()) + ">(first, last, " + from + ")";
   } else {
-    value =
-        text_.values.reduction(term, "last - first", "[&](size_t k) HWY_ATTR { return " + from + "(first + k); }");
+    value = text_.values.reduction(term, "last - first", "[&](size_t k) HWY_ATTR { return " + from + "(first + k); }");
   }
   define_memory_of_blocks(to, term);
   text_.loops.add_of_blocks(
@@ -141,9 +140,8 @@ void WholeOperators::define_block_values(const std::string& to, const std::strin
   const std::size_t here = std::max<std::size_t>(text_.loops.level(from), 1) - 1;
   define_memory_of_blocks(to, term);
   text_.loops.add_of_blocks(to,
-                            "for_blocks(begin, end, " + block +
-                                ", [&](size_t b, size_t, size_t) COMPLL_INLINE { " + to + "_at[b] = " + from +
-                                "(b); });",
+                            "for_blocks(begin, end, " + block + ", [&](size_t b, size_t, size_t) COMPLL_INLINE { " +
+                                to + "_at[b] = " + from + "(b); });",
                             here, block);
 }
 
@@ -157,8 +155,8 @@ void WholeOperators::define_hadamard(const std::string& to, const Term& term) {
     return text_.out.line("hadamard<0>(0, " + count + ", " + block + ", " + from + ", " + at + ");");
   }
   WholeLoops& loops = text_.loops;
-  const std::string call = "hadamard<" + std::to_string(loops.number()) + ">(begin, end, " + block + ", " + from +
-                           ", " + at + ");";
+  const std::string call =
+      "hadamard<" + std::to_string(loops.number()) + ">(begin, end, " + block + ", " + from + ", " + at + ");";
   loops.add_of_blocks(to, call, loops.level(from), block);
   loops.note("`hadamard`", from, 4);
   loops.keep(to);

@@ -15,8 +15,8 @@
 
 namespace casync::compll {
 
-/// The steps of one routine as C++, and the classes of one subject each that write them. Steps over all n elements are put
-/// off so that one loop does as many as it can: until a step needs the whole of a result.
+/// The steps of one routine as C++, and the classes of one subject each that write them. Steps over all n elements are
+/// put off so that one loop does as many as it can: until a step needs the whole of a result.
 struct WholeRoutine {
   WholeRoutine(const Program& program_of_all, const Routine& routine_of_steps, Writer& writer, Diagnostics& found);
   WholeRoutine(const WholeRoutine&) = delete;

@@ -77,8 +77,8 @@ class WholeText {
       if (over_elements) {
         const std::string array = text.arrays.array(*routine.sections[i]);
         text.loops.add("section `" + program_.sections[i].name + "`",
-                         store("codes_at", type.element) + "(" + array + "(i), " + to + ", i);", array,
-                         bits_per_element(type.element.bits) / 8);
+                       store("codes_at", type.element) + "(" + array + "(i), " + to + ", i);", array,
+                       bits_per_element(type.element.bits) / 8);
       }
     }
     keep_states(text, routine);
@@ -122,8 +122,8 @@ class WholeText {
       if (first && text.places.is_made(then)) continue;
       const std::string at = "state" + std::to_string(i), array = text.names.name(then);
       out_.line("float* const " + at + " = state_memory(n, states, " + std::to_string(i) + ", memory);");
-      text.loops.add("state `" + program_.states[i].name + "`",
-                       "put(" + array + "(i), " + at + ", Write::kPlain, i);", array, 4);
+      text.loops.add("state `" + program_.states[i].name + "`", "put(" + array + "(i), " + at + ", Write::kPlain, i);",
+                     array, 4);
     }
   }
 
@@ -217,8 +217,8 @@ class WholeText {
       text.loops.note_alone("elements are copied", "", 8);
     } else {
       keep_states(text, routine);
-      text.loops.add_last("elements are made", "put(" + array + "(i), out, Write::kPlain, i);  // it may be what was read",
-                    array, 4);
+      text.loops.add_last("elements are made",
+                          "put(" + array + "(i), out, Write::kPlain, i);  // it may be what was read", array, 4);
       text.loops.write();
     }
     out_.line("hwy::FlushStream();");

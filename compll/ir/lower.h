@@ -50,8 +50,8 @@ inline constexpr std::uint32_t kMostTurned = 128;
 /// `result` that uses other elements.
 Result<Lowered> lower(const Program& program, const Source& source);
 
-/// The part of a program that `lower` refuses: "`largest`, which cannot be taken apart into tiles", and its place. Empty
-/// if it lowers the program.
+/// The part of a program that `lower` refuses: "`largest`, which cannot be taken apart into tiles", and its place.
+/// Empty if it lowers the program.
 std::optional<Diagnostic> why_not_lowered(const Program& program, const Source& source);
 
 }  // namespace casync::compll

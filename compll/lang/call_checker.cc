@@ -76,8 +76,7 @@ void CallChecker::refuse_word(const Call& node) {
 
 TermPtr CallChecker::check_conversion(const Expression& at, const Call& node) {
   need_arguments(at, node, 1, 1, std::string(node.callee.text) + "(x)");
-  TermPtr value =
-      code_.expressions.check_element(*node.arguments.front(), "`" + std::string(node.callee.text) + "`");
+  TermPtr value = code_.expressions.check_element(*node.arguments.front(), "`" + std::string(node.callee.text) + "`");
   const ScalarType type =
       node.type != nullptr ? code_.types.type_of(*node.type).element : *TypeChecker::named(node.callee.text);
   if (node.type != nullptr && node.type->array)

@@ -19,8 +19,8 @@
 
 namespace casync::compll {
 
-/// The checkers of what functions do, each of one subject, and all that they share. Statements lead to expressions, these
-/// to calls, and calls to the statements of functions, so each of them knows all others.
+/// The checkers of what functions do, each of one subject, and all that they share. Statements lead to expressions,
+/// these to calls, and calls to the statements of functions, so each of them knows all others.
 struct CodeChecker {
   CodeChecker(Program& made, Diagnostics& found) : program(made), diagnostics(found) {}
   CodeChecker(const CodeChecker&) = delete;

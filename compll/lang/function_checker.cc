@@ -67,8 +67,7 @@ Terms FunctionChecker::run_body(const std::vector<Variable>& parameters, const s
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Word& word = parameters[i].name;
     const DeclaredType type = code_.types.type_of(parameters[i].type);
-    TermPtr value =
-        code_.statements.fit(std::move(arguments[i]), type, "`" + std::string(word.text) + "`", at);
+    TermPtr value = code_.statements.fit(std::move(arguments[i]), type, "`" + std::string(word.text) + "`", at);
     variables.declare_variable(word, type, variables.keep(terms(std::move(value)), word.text, at).front());
   }
   place.control = &control;

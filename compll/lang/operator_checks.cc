@@ -84,15 +84,14 @@ TermPtr check_spread(const OperatorUse& use) {
   const Extent wanted{Extent::Kind::kBlocks, block};
   const std::string given = sizes.text_of(*array->type().extent);
   if (!block.dimension && *array->type().extent != wanted) {
-    use.refuse(use.argument(0).at,
-               "`spread` of " + given + " elements, for blocks there are " + sizes.text_of(wanted));
+    use.refuse(use.argument(0).at, "`spread` of " + given + " elements, for blocks there are " + sizes.text_of(wanted));
   }
   Extent extent;
   if (block.dimension) {
     TermPtr count = sizes.count_of(*array->type().extent);
     if (count == nullptr) {
-      use.refuse(use.argument(0).at, "`spread` of " + given + " elements to vectors of `" +
-                                         std::string(name_of(*block.dimension)) + "`");
+      use.refuse(use.argument(0).at,
+                 "`spread` of " + given + " elements to vectors of `" + std::string(name_of(*block.dimension)) + "`");
     }
     extent = sizes.extent_of_vectors(std::move(count), *block.dimension);
   }

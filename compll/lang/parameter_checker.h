@@ -23,8 +23,8 @@ class ParameterChecker {
   void declare_rest(const Function& function);
   /// Declares the names by which a routine knows blocks, and refuses those of no parameter.
   void begin(const Function& function);
-  /// Makes the sections of a payload that are parameters, such as a width, known in decode ahead of `extract`: types are
-  /// made of them.
+  /// Makes the sections of a payload that are parameters, such as a width, known in decode ahead of `extract`: types
+  /// are made of them.
   void know_extracted(const Function& decode);
   /// Refuses known values that name no parameter.
   void need_all_known() const;

@@ -12,8 +12,8 @@ namespace casync::compll {
 
 struct Control;
 
-/// The most variables, and repeated bodies, of a program with calls and repeats written out: a small file does not become
-/// a large program.
+/// The most variables, and repeated bodies, of a program with calls and repeats written out: a small file does not
+/// become a large program.
 inline constexpr std::size_t kMostSteps = 20000;
 
 /// Thrown and caught inside the checker only, after the mistake has been reported.

@@ -180,7 +180,8 @@ struct Program {
 /// The typed tree as text: what `compllc --emit=typed` prints.
 std::string text_of(const Program& program);
 
-/// Parts of it: steps, each in a line of its own and two spaces deep; a value; and the name of a variable with its number.
+/// Parts of it: steps, each in a line of its own and two spaces deep; a value; and the name of a variable with its
+/// number.
 std::string text_of(const Program& program, const std::vector<const Step*>& steps);
 std::string text_of(const Program& program, const Term& term);
 std::string name_of(const Program& program, VariableId id);

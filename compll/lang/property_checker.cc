@@ -12,9 +12,8 @@
 namespace casync::compll {
 namespace {
 
-constexpr std::string_view kKnown[] = {"summary", "source",   "number",     "version",
-                                       "class",   "feedback", "overflow",   "shared_numbers",
-                                       "votes",   "shape",    "exact_merge"};
+constexpr std::string_view kKnown[] = {"summary",  "source",         "number", "version", "class",      "feedback",
+                                       "overflow", "shared_numbers", "votes",  "shape",   "exact_merge"};
 
 std::string quoted(std::string_view word) { return "`" + std::string(word) + "`"; }
 

@@ -61,7 +61,8 @@ class Picks {
 /// One use of `reduce` or `block_reduce`.
 class Reduction {
  public:
-  explicit Reduction(const OperatorUse& use) : use_(use), blocks_(use.word() == "block_reduce"), own_(blocks_ ? 2 : 1) {}
+  explicit Reduction(const OperatorUse& use)
+      : use_(use), blocks_(use.word() == "block_reduce"), own_(blocks_ ? 2 : 1) {}
 
   TermPtr check() {
     if (use_.count() == own_) use_.refuse(use_.at.at, use_.quoted() + " needs to know how", kReducerHint);
@@ -110,8 +111,8 @@ class Reduction {
   void apply(Term& term) {
     const Expression& reducer = use_.last();
     const auto* name = std::get_if<Name>(&reducer.node);
-    name != nullptr && use_.code.functions.callable(name->text) == nullptr ? apply_named(term, *name)
-                                                                           : apply_function(term);
+    name != nullptr&& use_.code.functions.callable(name->text) == nullptr ? apply_named(term, *name)
+                                                                          : apply_function(term);
   }
 
   void apply_named(Term& term, const Name& name) {

@@ -55,16 +55,17 @@ Coding SectionChecker::coding_of(const MarkedSection& marked, const Type& type) 
   }
   if (type.element.is_integer())
     return type.element.kind == ScalarType::Kind::kInt ? Coding::kEliasSigned : Coding::kElias;
-  code_.refuse(marked.of->at, word + " takes whole numbers, this is `" + text_of(type) + "`", "`packed` takes any array");
+  code_.refuse(marked.of->at, word + " takes whole numbers, this is `" + text_of(type) + "`",
+               "`packed` takes any array");
 }
 
 void SectionChecker::refuse_mark(const Expression& argument, std::size_t section) {
   const Section& wanted = code_.program.sections[section];
   const std::string word(word_of(wanted.coding));
   code_.refuse(argument.at,
-         "the section `" + wanted.name + "` of `encode` is " +
-             (word.empty() ? "sent as it is" : "coded by `" + word + "`") + ", and here it is not",
-         "write `" + (word.empty() ? wanted.name : word + "(" + wanted.name + ")") + "`, as `encode` does");
+               "the section `" + wanted.name + "` of `encode` is " +
+                   (word.empty() ? "sent as it is" : "coded by `" + word + "`") + ", and here it is not",
+               "write `" + (word.empty() ? wanted.name : word + "(" + wanted.name + ")") + "`, as `encode` does");
 }
 
 void SectionChecker::assign_sections(const Word& name, const Expression& value) {

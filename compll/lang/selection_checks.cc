@@ -37,8 +37,8 @@ TermPtr places_where(const OperatorUse& use) {
   const Extent count = use.size(1);
   TermPtr holds = use.mapped(std::move(array), use.last());
   if (holds->type().element != kBoolType) {
-    use.refuse(use.last().at, use.quoted() + " needs a function that returns bool, this returns " +
-                                  text_of(holds->type().element));
+    use.refuse(use.last().at,
+               use.quoted() + " needs a function that returns bool, this returns " + text_of(holds->type().element));
   }
   return use.term(Op::kWhere, {kUintType, count}, terms(std::move(holds)));
 }

@@ -132,8 +132,7 @@ bool SizeChecker::is_size_without_padding(const Term& size) const {
   const Term& difference = source_of(size);
   if (code_.place.kind != RoutineKind::kDecode || difference.op != Op::kSubtract) return false;
   const Term &all = source_of(*difference.arguments[0]), &padding = source_of(*difference.arguments[1]);
-  const bool of_gradient =
-      all.op == Op::kSize && all.arguments.front()->type().is_over(Extent::Kind::kElements);
+  const bool of_gradient = all.op == Op::kSize && all.arguments.front()->type().is_over(Extent::Kind::kElements);
   const auto& sent = code_.place.routine->extracted;
   return of_gradient && padding.op == Op::kVariable &&
          std::find(sent.begin(), sent.end(), padding.variable) != sent.end();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text between the typed tree and code: graphs of programs by tiles, steps and loops of those on whole vectors, turns
-// of those that exchange.
+// The text between the typed tree and code: graphs of programs by tiles, steps and loops of those on whole vectors,
+// turns of those that exchange.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -90,8 +90,9 @@ TEST_CASE("ir: a program on whole vectors names the part that is in the way of t
   CHECK(source.position(why->at.begin).line == 3);
   const Result<std::string> text = ir_text(*program, source);
   REQUIRE(text.status().text() == "OK");
-  CHECK(text->starts_with("whole vectors, as line 3 has a second size of blocks, which cannot be taken apart into tiles\n"
-                          "encode\n"));
+  CHECK(
+      text->starts_with("whole vectors, as line 3 has a second size of blocks, which cannot be taken apart into tiles\n"
+                        "encode\n"));
 }
 
 }  // namespace casync::compll
