@@ -112,7 +112,7 @@ class TurnsText {
     return text + kept_states_text(program_, *program_.synchronize) + "  give " + given + "\n";
   }
 
-  /// What the turn uses of what earlier ones have exchanged or stored.
+  /// The values that earlier turns have exchanged or stored and that this one uses.
   std::vector<VariableId> from_before(std::size_t turn) const {
     const TurnPlan& plan = plan_.turns[turn];
     std::set<VariableId> used;
