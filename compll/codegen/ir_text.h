@@ -9,10 +9,10 @@
 
 namespace casync::compll {
 
-/// The text that `compllc --emit=ir` prints: a program between its typed tree and code. If it can be taken apart into tiles,
-/// the graph of each routine. Else the reason, and for each routine its steps and the loops over all elements that they
-/// become. A program that exchanges: the steps of each turn, and what it keeps for later ones. Unimplemented, with the
-/// place: the program is interpreted only.
+/// The text that `compllc --emit=ir` prints: a program between its typed tree and code. If it can be taken apart into
+/// tiles, the graph of each routine. Else the reason, and for each routine its steps and the loops over all elements
+/// that they become. A program that exchanges: the steps of each turn, and what it keeps for later ones. Unimplemented,
+/// with the place: the program is interpreted only.
 Result<std::string> ir_text(const Program& program, const Source& source);
 
 }  // namespace casync::compll
