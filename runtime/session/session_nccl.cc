@@ -33,6 +33,7 @@ Status check_over_nccl(const Declared& declared) {
     return refused("codec `" + decision.codec.name + "` has no turns yet: choose another codec for it");
   }
   if (decision.warm_up_steps > 0) return refused("there is no warm-up yet: leave `warm_up_steps` out of the plan");
+  if (decision.servers.dedicated) return refused("every rank contributes: leave `dedicated` out of the plan");
   const bool is_plain = decision.codec.name == "none" && decision.second_hop.name == "none";
   if (!is_plain && decision.strategy != StrategyKind::kPs) {
     return refused("codes go by the strategy PS alone yet, and this gradient's is " +
