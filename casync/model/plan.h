@@ -21,6 +21,16 @@ enum class StrategyKind : std::uint8_t {
   kHierarchicalAllGather
 };
 
+/// The ranks that own the partitions of a gradient under strategy `ps`.
+struct Servers {
+  int count = 0;           ///< 0: every rank owns some
+  bool dedicated = false;  ///< they contribute nothing, and the mean is that of the other ranks
+
+  bool operator==(const Servers&) const = default;
+};
+
+inline int owner_count(const Servers& servers, int ranks) { return servers.count > 0 ? servers.count : ranks; }
+
 /// A codec's parameter that begins with another value: in the warm-up steps it goes from here to its own.
 struct WarmUpFrom {
   std::string parameter;
@@ -39,6 +49,7 @@ struct Choice {
   std::optional<int> priority;
   std::optional<std::uint32_t> warm_up_steps;
   std::optional<WarmUpFrom> warm_up_from = std::nullopt;
+  std::optional<Servers> servers = std::nullopt;  ///< counts with strategy `ps` only
   // Limits for the planner: a source that sets one of these and no codec leaves the codec to the planner.
   std::optional<double> max_error;   ///< squared error over squared values, on each hop, of any codec it chooses
   std::vector<CodecChoice> allowed;  ///< the planner chooses one of these, or none; empty: no restriction
@@ -130,6 +141,7 @@ struct Decision {
   int priority = 0;
   std::uint32_t warm_up_steps = 0;  ///< the first so many steps of a training are not compressed, or
   std::optional<WarmUpFrom> warm_up_from = std::nullopt;  ///< with other values of this parameter
+  Servers servers = {};                                   ///< none but with strategy `ps`
 
   bool operator==(const Decision&) const = default;
 };

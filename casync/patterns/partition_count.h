@@ -21,19 +21,23 @@ constexpr Bytes least_owned_bytes(int ranks) {
 /// The limit on a gradient's partitions, however small a plan's partition_bytes.
 inline constexpr int kMostPartitions = 65536;
 
-/// Returns the number of partitions for a gradient of `bytes`: about partition_bytes each, a multiple of `ranks` once
-/// each rank can own a worthwhile one (least_owned_bytes, or partition_bytes if that is less), so that all links carry
-/// the same; for smaller gradients as many worthwhile ones as there are, at least 1. At most kMostPartitions.
-/// `partition_bytes` 0 counts as 1.
-inline int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes) {
-  CASYNC_CHECK(ranks >= 1);
-  const auto owners = static_cast<std::size_t>(ranks);
+/// Returns the number of partitions for a gradient of `bytes` that `owning` of the ranks own: about partition_bytes
+/// each, a multiple of the owners once each can own a worthwhile one (least_owned_bytes, or partition_bytes if that is
+/// less), so that all their links carry the same; for smaller gradients as many worthwhile ones as there are, at
+/// least 1. At most kMostPartitions. `partition_bytes` 0 counts as 1.
+inline int choose_partitions(Bytes bytes, int ranks, int owning, Bytes partition_bytes) {
+  CASYNC_CHECK(ranks >= 1 && owning >= 1);
+  const auto owners = static_cast<std::size_t>(owning);
   partition_bytes = std::max<Bytes>(partition_bytes, 1);
   const Bytes worthwhile = std::min(partition_bytes, least_owned_bytes(ranks));
   const std::size_t most = std::max(kMostPartitions / owners * owners, std::size_t{1});
   std::size_t count = bytes / worthwhile;
   if (count >= owners) count = round_up(ceil_div(bytes, partition_bytes), owners);
   return static_cast<int>(std::clamp<std::size_t>(count, 1, most));
+}
+/// The same where every rank owns some.
+inline int choose_partitions(Bytes bytes, int ranks, Bytes partition_bytes) {
+  return choose_partitions(bytes, ranks, ranks, partition_bytes);
 }
 
 }  // namespace casync

@@ -18,7 +18,7 @@ constexpr int spokes(int ranks) { return ranks - 1; }
 /// do not all begin with rank 0.
 constexpr Rank spoke(Rank hub, int k, int ranks) { return (hub + 1 + k) % ranks; }
 
-/// The order in which `self` serves partitions: the k-th of `partitions` whose hubs take turns from
+/// The order in which `self` serves partitions: the k-th of `partitions` whose `ranks` hubs take turns from
 /// `first_owner` on. It begins with the partition of the next rank, so that at any time the ranks feed
 /// different hubs instead of all the first, and serves each hub once before any twice: a hub has all of its
 /// first partition before the second.

@@ -70,12 +70,16 @@ struct Sources {
     return std::nullopt;
   }
 
+  StrategyKind strategy() const { return first(&Choice::strategy, StrategyKind::kPs); }
+  Servers servers() const { return strategy() == StrategyKind::kPs ? first(&Choice::servers, Servers{}) : Servers{}; }
+
   int partitions(Bytes bytes, int ranks) const {
+    const int owners = owner_count(servers(), ranks);
     for (const Choice* choice : choices) {
       if (choice->partitions) return std::clamp(*choice->partitions, 1, kMostPartitions);
-      if (choice->partition_bytes) return choose_partitions(bytes, ranks, *choice->partition_bytes);
+      if (choice->partition_bytes) return choose_partitions(bytes, ranks, owners, *choice->partition_bytes);
     }
-    return choose_partitions(bytes, ranks, kDefaultPartitionBytes);
+    return choose_partitions(bytes, ranks, owners, kDefaultPartitionBytes);
   }
 };
 
@@ -157,6 +161,7 @@ SaidFields said_fields(const Plan& plan, std::string_view gradient) {
     said.partitions |= choice->partitions.has_value() || choice->partition_bytes.has_value();
     said.priority |= choice->priority.has_value();
     said.warm_up_steps |= choice->warm_up_steps.has_value();
+    said.servers |= choice->servers.has_value();
   }
   return said;
 }
@@ -172,11 +177,12 @@ Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
   const Sources sources(plan, gradient.name);
   return {.codec = sources.codec(),
           .second_hop = sources.fixed_second_hop().value_or(CodecChoice{}),
-          .strategy = sources.first(&Choice::strategy, StrategyKind::kPs),
+          .strategy = sources.strategy(),
           .partitions = sources.partitions(gradient.bytes(), ranks),
           .priority = sources.first(&Choice::priority, gradient.priority),
           .warm_up_steps = std::max(sources.first(&Choice::warm_up_steps, std::uint32_t{0}), plan.mode.from_step),
-          .warm_up_from = sources.warm_up_from()};
+          .warm_up_from = sources.warm_up_from(),
+          .servers = sources.servers()};
 }
 
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology) {

@@ -37,7 +37,7 @@ CodecLimits codec_limits(const Plan& plan, std::string_view gradient);
 
 /// The independently decided fields that any source sets for this gradient.
 struct SaidFields {
-  bool strategy = false, partitions = false, priority = false, warm_up_steps = false;
+  bool strategy = false, partitions = false, priority = false, warm_up_steps = false, servers = false;
 };
 SaidFields said_fields(const Plan& plan, std::string_view gradient);
 
@@ -48,8 +48,9 @@ Status check_decided(const Plan& plan, std::string_view gradient);
 /// The complete decision for one gradient: its entry, else the first rule that matches, then the defaults, then
 /// codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own priority. Strength is per field,
 /// with pairs that count as one: a source that names codec and no second_hop sets both hops, and without warm_up_from
-/// all steps that are compressed; one that sets partition_bytes overrides a weaker source's number of partitions. A
-/// codec that is left to the planner is `none` here: see check_decided.
+/// all steps that are compressed; one that sets partition_bytes overrides a weaker source's number of partitions.
+/// Servers count if the strategy is `ps`, whichever source names it. A codec that is left to the planner is `none`
+/// here: see check_decided.
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks);
 
 /// Remarks for a user about a plan used with these gradients: entries and patterns that match nothing,

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/codec_file.h"
+#include "casync/planner/server_faults.h"
 #include "casync/strategies/strategy.h"
 #include "proto/checked_numbers.h"
 #include "proto/placed.h"
@@ -27,6 +28,7 @@ using proto::required;
 constexpr int kVersion = 1;
 constexpr std::int64_t kLeastPartitionBytes = 1024;
 constexpr std::int64_t kMostPartitions = 65536;
+constexpr std::int64_t kMostServers = 65536;
 constexpr std::int64_t kMostSteps = 1'000'000'000;  // a training has fewer
 
 /// Returns true if `param` has a key and a finite value; else refuses it.
@@ -98,6 +100,16 @@ std::optional<StrategyKind> read_strategy(const Placed<Message>& from) {
   return std::nullopt;
 }
 
+template <class Message>
+std::optional<Servers> read_servers(const Placed<Message>& from) {
+  if (from->has_dedicated() && !from->has_servers()) {
+    from.refuse(Message::kDedicatedFieldNumber, "dedicated without servers, expected both");
+  }
+  const auto count = from.within(Message::kServersFieldNumber, from->has_servers(), from->servers(), 1, kMostServers);
+  if (!count) return std::nullopt;
+  return Servers{static_cast<int>(*count), from->dedicated()};
+}
+
 /// Reads the limits for the planner.
 template <class Message>
 void read_limits(const Placed<Message>& from, Choice* choice) {
@@ -144,6 +156,7 @@ Choice read_choice(const Placed<Message>& from) {
     const auto param = from.inner(from->warm_up_from(), Message::kWarmUpFromFieldNumber);
     if (is_whole(param)) choice.warm_up_from = WarmUpFrom{param->key(), param->value()};
   }
+  choice.servers = read_servers(from);
   read_limits(from, &choice);
   return choice;
 }
@@ -207,6 +220,23 @@ void check_warm_up(const Placed<wire::Plan>& from, const Plan& plan) {
     from.refuse(wire::Plan::kGossipFieldNumber, "gossip beside warm_up_from, expected one of the two");
   } else if (any && plan.mode.is_local()) {
     from.refuse(wire::Plan::kLocalSgdFieldNumber, "local_sgd beside warm_up_from, expected one of the two");
+  }
+}
+
+void check_servers(const Placed<wire::Plan>& from, const Plan& plan) {
+  const auto check = [](const auto& source, const std::string& fault) {
+    if (!fault.empty()) source.refuse(wire::Default::kServersFieldNumber, fault);  // as in rules and entries
+  };
+  if (from->has_default_()) {
+    check(from.inner(from->default_(), wire::Plan::kDefaultFieldNumber), fault_of_servers(plan, plan.defaults));
+  }
+  for (int i = 0; i < from->rule_size(); ++i) {
+    check(from.inner(from->rule(i), wire::Plan::kRuleFieldNumber, i),
+          fault_of_servers(plan, plan.rules[static_cast<std::size_t>(i)].choice));
+  }
+  for (int i = 0; i < static_cast<int>(plan.gradients.size()); ++i) {
+    check(from.inner(from->gradient(i), wire::Plan::kGradientFieldNumber, i),
+          fault_of_servers(plan, plan.gradients[static_cast<std::size_t>(i)]));
   }
 }
 
@@ -332,6 +362,7 @@ Plan read_plan(const Placed<wire::Plan>& from) {
   }
   plan.mode = read_mode(from);
   check_warm_up(from, plan);
+  check_servers(from, plan);
   return plan;
 }
 
@@ -360,6 +391,10 @@ void write_choice(const Choice& choice, Message* to) {
   if (choice.warm_up_from) {
     to->mutable_warm_up_from()->set_key(choice.warm_up_from->parameter);
     to->mutable_warm_up_from()->set_value(choice.warm_up_from->value);
+  }
+  if (choice.servers) {
+    to->set_servers(choice.servers->count);
+    if (choice.servers->dedicated) to->set_dedicated(true);
   }
   if (choice.max_error) to->set_max_error(*choice.max_error);
   for (const CodecChoice& codec : choice.allowed) write_codec(codec, to->add_allow());

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "casync/strategies/strategy.h"
+
 namespace casync {
 namespace {
 
@@ -92,6 +94,12 @@ Status check_scenario(const Scenario& scenario, const SimulationOptions& options
   if (scenario.decisions.size() != scenario.training.gradients.size()) {
     return invalid_argument(std::to_string(scenario.decisions.size()) + " decisions for " +
                             std::to_string(scenario.training.gradients.size()) + " gradients");
+  }
+  for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
+    const Decision& decision = scenario.decisions[g];
+    const Status status = check_servers(decision.servers, decision.strategy, topology.ranks);
+    if (status.is_ok()) continue;
+    return Status(status.code(), "gradient " + scenario.training.gradients[g].spec.name + ": " + status.message());
   }
   if (scenario.mode.is_gossip()) {
     return invalid_argument("gossip is not simulated: its ranks exchange with neighbours only; leave `gossip` out of " +

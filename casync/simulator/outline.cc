@@ -127,7 +127,9 @@ Result<HopCosts> hop_costs(const Decision& decision, DType dtype, const Profile&
   Result<CodecFacts> second = facts_of(decision.second_hop);
   if (!second) return second.status();
   const auto traits_of = [&](const CodecChoice&) -> Result<CodecTraits> { return first->traits; };
-  const Result<TaskGraph> carried = make_graph(decision, 0, Topology::flat(1), 0, 0, traits_of);
+  Decision alone = decision;
+  alone.servers = {};
+  const Result<TaskGraph> carried = make_graph(alone, 0, Topology::flat(1), 0, 0, traits_of);
   if (!carried) return carried.status();
   // Elements as they are, and sums, are only ever moved. A merge reads what is not encoded as float32, too.
   const CodecFacts raw{"", {.bits_per_element = 8.0 * static_cast<double>(bytes_of(dtype))}, true, 0};

@@ -21,7 +21,8 @@ struct MessageWorkSeconds {
 
 /// A stage of a rank's work for one gradient, for ranks that are all alike; stages follow each other. Owners take turns
 /// over the ranks, so each rank has the mean of the owners' work; with fewer partitions than ranks, an owner's work
-/// beyond that mean is time that passes (`then_s`), not time in which anything is busy.
+/// beyond that mean is time that passes (`then_s`), not time in which anything is busy. Where few ranks own all, a
+/// stage has the work of an owner or that of another rank, whichever is more.
 struct Stage {
   enum class Kind : std::uint8_t { kEncode, kMerge, kDecode, kSend, kTasks };
 
@@ -40,7 +41,8 @@ struct Stage {
   double then_s = 0;               ///< passes before the next stage
   MessageWorkSeconds work{};       ///< of a send's messages
   MessageWorkSeconds work_each{};  ///< of `work`, the fixed cost of one message: those that join save it
-  double bytes = 0, messages = 0;
+  double bytes = 0, messages = 0;  ///< of a send: of a mean rank
+  double busiest = 1;              ///< messages of the busiest rank, by those of a mean one
 };
 
 /// Multiplies the work of a stage: all times in which anything is busy.

@@ -58,7 +58,8 @@ Decision exchange_decision(const Decision& decision, const GradientSpec& spec, E
   made.warm_up_steps = 0;
   made.warm_up_from.reset();
   const Bytes partition = spec.bytes() / static_cast<Bytes>(std::max(decision.partitions, 1));
-  made.partitions = choose_partitions(static_cast<Bytes>(kFloatBytes) * elements, ranks, partition);
+  made.partitions = choose_partitions(static_cast<Bytes>(kFloatBytes) * elements, ranks,
+                                      owner_count(decision.servers, ranks), partition);
   return made;
 }
 
@@ -110,6 +111,11 @@ Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& 
   if (rows == 0 || !pays(facts, spec.elements())) {
     decision.codec = decision.second_hop = plain_codec(spec.dtype);
     return std::optional<Rounds>();
+  }
+  if (decision.servers.dedicated) {
+    return plan_error("codec `" + first->name +
+                      "` has exchanges of its own, between which every rank computes: it has " +
+                      "no dedicated servers");
   }
   Rounds made;
   for (const Elements elements : facts.exchanged) {

@@ -26,7 +26,7 @@ struct Rounds {
 
 /// Applies a session's rules to `decision`: if its codec exchanges, returns the rounds, or, for gradients that are no
 /// matrices or do not pay, changes it to a decision to send them as they are. Nullopt: `decision`, which may be new,
-/// encodes. PlanError: such a codec on one hop only.
+/// encodes. PlanError: such a codec on one hop only, or with dedicated servers.
 Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& spec, int ranks, const Profile& profile,
                                         const CodecFactsOf& facts_of);
 

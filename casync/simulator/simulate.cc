@@ -39,9 +39,10 @@ std::vector<std::size_t> owners_of(const Scenario& scenario) {
   std::vector<OwnedGradient> owned;
   for (std::size_t g = 0; g < scenario.decisions.size(); ++g) {
     const GradientSpec& spec = scenario.training.gradients[g].spec;
-    owned.push_back({spec.name, spec.elements(), scenario.decisions[g].partitions});
+    const Decision& decision = scenario.decisions[g];
+    owned.push_back({spec.name, spec.elements(), decision.partitions, decision.servers.count});
   }
-  return first_owners(owned, scenario.topology.ranks);
+  return first_owners(owned, scenario.topology);
 }
 
 /// Graphs of all ranks, or of those that stand for all. Adds their tasks to `tasks`.

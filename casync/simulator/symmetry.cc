@@ -33,7 +33,9 @@ bool is_symmetric(const Decision& decision, Elements elements, int ranks) {
   const auto partitions = static_cast<std::size_t>(std::max(decision.partitions, 1));
   switch (strategy_of(decision.strategy).alike) {
     case Strategy::Alike::kAlways: return true;
-    case Strategy::Alike::kByTurn: return owns_alike(elements, partitions, static_cast<std::size_t>(ranks));
+    case Strategy::Alike::kByTurn:
+      return owner_count(decision.servers, ranks) == ranks &&
+             owns_alike(elements, partitions, static_cast<std::size_t>(ranks));
     case Strategy::Alike::kNever: return false;
   }
   return false;

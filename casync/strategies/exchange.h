@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "casync/patterns/partition.h"
@@ -18,9 +19,22 @@ struct Exchange {
   bool coded_terms = false;  ///< only a code says what a rank contributes: the owner encodes its own elements, too, and
                              ///< codes reach it as they are, not merged on their way
   bool votes = false;        ///< coded_terms, and the codes of all ranks make a code and not a sum
-  std::span<const int> node_of = {};  ///< as Topology's
+  std::span<const int> node_of = {};   ///< as Topology's
+  std::span<const Rank> servers = {};  ///< the ranks that own partitions, ascending; empty: all. `ps` only
+  bool dedicated = false;              ///< the servers contribute nothing
 
-  Rank owner(std::size_t partition) const { return partition_owner(partition, first_owner, ranks); }
+  int owners() const { return servers.empty() ? ranks : static_cast<int>(servers.size()); }
+  Rank owner(std::size_t partition) const {
+    const Rank turn = partition_owner(partition, first_owner, owners());
+    return servers.empty() ? turn : servers[static_cast<std::size_t>(turn)];
+  }
+  bool contributes(Rank rank) const { return !dedicated || !std::binary_search(servers.begin(), servers.end(), rank); }
+  /// The place of this rank among those that own partitions, or among the others.
+  Rank place() const {
+    const auto at = std::lower_bound(servers.begin(), servers.end(), self);
+    const auto before = static_cast<Rank>(at - servers.begin());
+    return at != servers.end() && *at == self ? before : self - before;
+  }
 };
 
 /// The elements of partition `index`; count 0 where there are more partitions than elements.

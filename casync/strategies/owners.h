@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/units.h"
+#include "casync/model/topology.h"
 
 namespace casync {
 
@@ -14,25 +16,35 @@ struct OwnedGradient {
   std::string_view name;
   Elements elements = 0;
   int partitions = 1;
+  int servers = 0;  ///< so many of the ranks own it; 0: all
 };
 
 /// Chooses make_graph's `first_owner`, so that all ranks own about as many elements: by name, each gradient goes to the
-/// ranks that own the fewest elements so far, and to the next rank in turn if all own the same number.
+/// ranks, of those that may own it, that own the fewest elements so far, and to the next one in turn if all own the
+/// same number.
 class Owners {
  public:
-  explicit Owners(int ranks);
+  explicit Owners(Topology topology);
   /// The first owner of each gradient. A function of names, sizes and partitions of these gradients, in any order, and
   /// of the earlier calls.
   std::vector<std::size_t> assign(std::span<const OwnedGradient> gradients);
 
  private:
+  /// Ranks that own gradients together.
+  struct Group {
+    std::vector<Rank> ranks;
+    std::size_t turn = 0;
+  };
+
+  Group& group_of(int servers);
   std::size_t assign(const OwnedGradient& gradient);
 
+  Topology topology_;
   std::vector<Elements> owned_;  ///< by rank
-  std::size_t turn_ = 0;
+  std::map<int, Group> groups_;  ///< by number of ranks
 };
 
 /// The same if these gradients are all there are.
-std::vector<std::size_t> first_owners(std::span<const OwnedGradient> gradients, int ranks);
+std::vector<std::size_t> first_owners(std::span<const OwnedGradient> gradients, const Topology& topology);
 
 }  // namespace casync

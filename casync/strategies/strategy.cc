@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "casync/patterns/binary_tree.h"
+#include "casync/patterns/servers.h"
 #include "casync/patterns/tree.h"
 #include "casync/strategies/all_gather.h"
 #include "casync/strategies/double_tree.h"
@@ -97,16 +98,38 @@ Status check(const Topology& topology, Rank self) {
 
 }  // namespace
 
+std::string text_of(const Servers& servers) {
+  return std::to_string(servers.count) + (servers.dedicated ? " dedicated" : "") +
+         (servers.count == 1 ? " server" : " servers");
+}
+
+Status check_servers(const Servers& servers, StrategyKind strategy, int ranks) {
+  if (servers.count == 0 && !servers.dedicated) return Status::ok();
+  const int most = servers.dedicated ? ranks - 1 : ranks;
+  const std::string what = text_of(servers);
+  if (strategy != StrategyKind::kPs) {
+    return plan_error(what + " beside strategy " + quoted(name_of(strategy)) + ", which has none; use strategy `ps`");
+  }
+  if (servers.count >= 1 && servers.count <= most) return Status::ok();
+  return plan_error(what + " in a group of " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks") +
+                    (most < 1 ? ": nobody is left to contribute" : ", expected 1 to " + std::to_string(most)));
+}
+
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of) {
   CASYNC_RETURN_IF_ERROR(check(topology, self));
   if (decision.partitions < 1) {
     return plan_error(std::to_string(decision.partitions) + " partitions; a gradient has at least 1");
   }
+  CASYNC_RETURN_IF_ERROR(check_servers(decision.servers, decision.strategy, topology.ranks));
   const Strategy& strategy = strategy_of(decision.strategy);
   const Result<CodecTraits> traits = traits_of(decision.codec);
   if (!traits) return traits.status();
   CASYNC_RETURN_IF_ERROR(can_carry(strategy, decision));
+  std::vector<Rank> servers;
+  if (owner_count(decision.servers, topology.ranks) < topology.ranks) {
+    servers = server_ranks(topology.node_of, topology.ranks, decision.servers.count);
+  }
   return strategy.graph({.elements = elements,
                          .partitions = static_cast<std::size_t>(decision.partitions),
                          .ranks = topology.ranks,
@@ -114,7 +137,9 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
                          .first_owner = first_owner,
                          .coded_terms = traits->coded_terms,
                          .votes = traits->votes,
-                         .node_of = topology.node_of});
+                         .node_of = topology.node_of,
+                         .servers = servers,
+                         .dedicated = decision.servers.dedicated});
 }
 
 double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits& traits) {

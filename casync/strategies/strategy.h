@@ -57,10 +57,16 @@ const Strategy& strategy_of(StrategyKind kind);
 
 using CodecTraitsOf = std::function<Result<CodecTraits>(const CodecChoice&)>;
 
+/// "2 servers", "1 dedicated server".
+std::string text_of(const Servers& servers);
+
+/// PlanError: more servers than ranks; dedicated ones and nobody else; a strategy that has none.
+Status check_servers(const Servers& servers, StrategyKind strategy, int ranks);
+
 /// The graph of `self` for one gradient of `elements` elements. `first_owner` spreads the owners of the
-/// partitions over the ranks (the gradient's position); it and `topology` must be the same on all ranks.
-/// PlanError: the strategy cannot carry the decision's codecs (`all_gather` has no second hop), naming both and what to
-/// use instead.
+/// partitions over the ranks, or over the servers (the gradient's position); it and `topology` must be the same on all
+/// ranks. PlanError: as check_servers; the strategy cannot carry the decision's codecs (`all_gather` has no second
+/// hop), naming both and what to use instead.
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of);
 

@@ -23,6 +23,7 @@ bool may_be_bundled(const GradientRun& run) {
   if (run.rounds || run.outer != nullptr || run.parts || !run.is_float32()) return false;
   if (!run.warm_up.empty() || !run.gossip.empty()) return false;
   if (run.decision.strategy != StrategyKind::kPs || run.decision.partitions != 1) return false;
+  if (run.decision.servers.dedicated) return false;  // to a dedicated server's graph, another owner is a sender only
   if (compll::size_varies(run.codec(Hop::kFirst)) || compll::size_varies(run.codec(Hop::kSecond))) return false;
   return run.elements > 0 && run.elements * sizeof(float) <= kBundledGradientBytes && !run.graph.tasks().empty();
 }

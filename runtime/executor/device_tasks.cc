@@ -131,7 +131,7 @@ class DeviceTasks::Maker {
     const compll::Codec* in = nullptr;
     CASYNC_RETURN_IF_ERROR(gather(merge, &in));
     KernelCall call = call_of(KernelFunction::kMerge, out, use, slice);
-    call.scale = merge.last ? tasks_.settings_.scale : 1.0f;
+    call.scale = merge.last ? run_->scale_or(tasks_.settings_.scale) : 1.0f;
     if (in == nullptr || &tasks_.kernels_.of(*in) == &tasks_.kernels_.of(out)) {
       call.terms = terms_;
       call.out = take(slice.count * sizeof(float));

@@ -85,7 +85,11 @@ struct GradientRun {
   bool keeps_like(const GradientRun& other) const;
   /// The warm-up run that replaces this one in step `asked`; null: none.
   GradientRun* warm_up_in(std::uint32_t asked) const;
-  float scale_or(float session) const { return mean_of > 0 ? 1.0f / static_cast<float>(mean_of) : session; }
+  /// The scale of the last merge, where the session's is 1 of a sum and 1 / ranks of a mean.
+  float scale_or(float session) const {
+    if (mean_of > 0) return 1.0f / static_cast<float>(mean_of);
+    return contributors > 0 && session != 1.0f ? 1.0f / static_cast<float>(contributors) : session;
+  }
   /// The next step is `step`: the session's, while none is under way.
   void set_step(std::uint32_t next);
 
@@ -167,6 +171,7 @@ struct GradientRun {
   std::vector<std::unique_ptr<GradientRun>> gossip;
   GradientRun* outer = nullptr;  ///< not null: this is an exchange, a warm-up or the gossip of that gradient
   int mean_of = 0;               ///< the number of contributions that the last merge averages; 0: the session's scale
+  int contributors = 0;          ///< ranks that contribute, beside dedicated servers; 0: all
   bool borrows_slots = false;  ///< another run, never under way together with this one, has reserved the arena's slots
 
   // A step of a small gradient in a bundle touches these two cache lines and no others: thousands of gradients do not

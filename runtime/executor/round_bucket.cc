@@ -265,7 +265,7 @@ Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge&
     }
   }
   KernelCall call = call_of(run, KernelFunction::kMerge, out, use, slice);
-  call.scale = merge.last ? settings_.scale : 1.0f;
+  call.scale = merge.last ? run.scale_or(settings_.scale) : 1.0f;
   const DeviceView sum = take_vector(slice.count * sizeof(float));
   if (in == nullptr || &settings_.kernels.of(*in) == &settings_.kernels.of(out)) {
     call.terms = terms_;

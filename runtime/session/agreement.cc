@@ -21,6 +21,7 @@ void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
   if (choice.priority) facts.emplace_back(name + " priority", std::to_string(*choice.priority));
   if (choice.warm_up_steps) facts.emplace_back(name + " warm_up_steps", std::to_string(*choice.warm_up_steps));
   if (choice.warm_up_from) facts.emplace_back(name + " warm_up_from", text_of(*choice.warm_up_from));
+  if (choice.servers) facts.emplace_back(name + " servers", text_of(*choice.servers));
   if (choice.max_error) facts.emplace_back(name + " max_error", std::to_string(*choice.max_error));
   for (const CodecChoice& codec : choice.allowed) facts.emplace_back(name + " allow", identity_of(codec));
 }
@@ -38,8 +39,10 @@ std::string identity_of(const CodecChoice& choice) {
 std::string text_of(const Decision& decision) {
   std::string text = identity_of(decision.codec);
   if (!(decision.second_hop == decision.codec)) text += " / " + identity_of(decision.second_hop);
-  return text + ", " + std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
-         " partitions, priority " + std::to_string(decision.priority) +
+  text += ", " + std::string(name_of(decision.strategy));
+  if (decision.servers.count > 0) text += " with " + text_of(decision.servers);
+  return text + ", " + std::to_string(decision.partitions) + " partitions, priority " +
+         std::to_string(decision.priority) +
          (decision.warm_up_steps > 0 ? ", " + std::to_string(decision.warm_up_steps) + " warm-up steps" : "") +
          (decision.warm_up_from ? " from " + text_of(*decision.warm_up_from) : "");
 }

@@ -102,6 +102,7 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
   auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));
   run->self = self;
   run->key = declared.key;
+  if (decision.servers.dedicated) run->contributors = topology.ranks - decision.servers.count;
   CASYNC_RETURN_IF_ERROR(add_warm_up(declared, topology, first_owner, *run));
   if (declared.neighbours != Neighbours::kAll) {
     CASYNC_RETURN_IF_ERROR(add_gossip(declared, declared.neighbours, topology, *run));
@@ -113,6 +114,7 @@ std::string state_label(const Decision& decision, const Topology& topology) {
   std::string label = identity_of(decision.codec) + " / " + identity_of(decision.second_hop) + ", " +
                       std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
                       " partitions";
+  if (owner_count(decision.servers, topology.ranks) < topology.ranks) label += ", " + text_of(decision.servers);
   if (strategy_of(decision.strategy).levels) label += ", ranks " + text_of(topology);
   return label;
 }

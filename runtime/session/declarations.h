@@ -47,7 +47,8 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
                                               std::size_t first_owner);
 
 /// The label of a residual's owner: "int4:block=128 / int4:block=128, ps, 2 partitions", and with a hierarchical
-/// strategy the nodes, which say which rank encodes what. State with another label is refused.
+/// strategy the nodes, with servers their number, which say which rank encodes what. State with another label is
+/// refused.
 std::string state_label(const Decision& decision, const Topology& topology);
 
 }  // namespace casync::runtime

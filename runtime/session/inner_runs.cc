@@ -62,7 +62,8 @@ Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std
   decision.warm_up_steps = 0;
   decision.warm_up_from.reset();
   const Bytes partition = declared.spec.bytes() / static_cast<Bytes>(decision.partitions);
-  decision.partitions = choose_partitions(exchange.spec.bytes(), topology.ranks, partition);
+  decision.partitions = choose_partitions(exchange.spec.bytes(), topology.ranks,
+                                          owner_count(decision.servers, topology.ranks), partition);
   return make_run(exchange, topology, self, first_owner + round);
 }
 
@@ -187,6 +188,11 @@ Status check_gossip(const SyncMode& mode, int ranks) {
 }
 
 Status check_gossip(const Declared& declared) {
+  if (declared.decision.servers.dedicated) {
+    return plan_error(
+        "gossip averages the parameters of all ranks, and dedicated servers have none: leave `dedicated` "
+        "out of the plan");
+  }
   const CodecChoice exact = for_dtype({}, declared.spec.dtype);
   for (const CodecChoice& codec : {declared.decision.codec, declared.decision.second_hop}) {
     if (codec == exact) continue;
@@ -225,8 +231,11 @@ Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpe
   const auto [rows, columns] = matrix_of(gradient);
   if (rows == 0 || !pays((*codec)->shape(rows, columns), gradient.elements())) {
     decision.codec = decision.second_hop = CodecChoice{};
+    return decision;
   }
-  return decision;
+  if (!decision.servers.dedicated) return decision;
+  return plan_error("codec `" + decision.codec.name +
+                    "` has exchanges of its own, between which every rank computes: " + "it has no dedicated servers");
 }
 
 Result<std::unique_ptr<GradientRun>> make_rounds_run(const Declared& declared, const Topology& topology, Rank self,

@@ -181,7 +181,7 @@ Status SessionImpl::connect() {
   Result<std::vector<std::string>> nodes = group_->all_gather("nodes", node_name(launch_), deadline());
   if (!nodes) return nodes.status();
   topology_ = Topology::of(*nodes);
-  owners_.emplace(topology_.ranks);
+  owners_.emplace(topology_);
   Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
   if (!addresses) return addresses.status();
   if (over_nccl()) CASYNC_RETURN_IF_ERROR(open_nccl());

@@ -43,6 +43,8 @@ nlohmann::json to_json(const GradientRun& run) {
           {"codec", identity_of(run.decision.codec)},
           {"second_hop", identity_of(run.decision.second_hop)},
           {"strategy", std::string(name_of(run.decision.strategy))},
+          {"servers", run.decision.servers.count},
+          {"dedicated", run.decision.servers.dedicated ? 1 : 0},
           {"partitions", run.decision.partitions},
           {"priority", run.decision.priority},
           {"payload_bytes", payload_bytes(run)},

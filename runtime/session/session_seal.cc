@@ -77,8 +77,10 @@ std::vector<std::size_t> SessionImpl::owners_of(std::span<const Declared> declar
   std::vector<OwnedGradient> owned;
   std::vector<std::size_t> by_key;
   for (const Declared& one : declared) {
-    owned.push_back({one.spec.name, one.spec.elements(), one.decision.partitions});
-    by_key.push_back(static_cast<std::size_t>(one.key % static_cast<std::uint64_t>(topology_.ranks)));
+    const Servers& servers = one.decision.servers;
+    owned.push_back({one.spec.name, one.spec.elements(), one.decision.partitions, servers.count});
+    const auto owners = static_cast<std::uint64_t>(owner_count(servers, topology_.ranks));
+    by_key.push_back(static_cast<std::size_t>(one.key % owners));
   }
   return in_turn ? owners_->assign(owned) : by_key;
 }

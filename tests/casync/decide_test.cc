@@ -128,6 +128,36 @@ TEST_CASE("decide: a gradient whose codec nobody has chosen is refused, with who
              Catch::Contains("allow in rule 1 `x*`"));
 }
 
+TEST_CASE("decide: servers go to gradients of strategy ps, whichever source says which") {
+  const auto servers_of = [](const Plan& plan) { return decided(plan, "x").servers; };
+  const Servers two{2, false}, one{1, true};
+  CHECK(servers_of({}) == Servers{});
+  CHECK(servers_of(plan_of({.servers = two}, {}, {})) == two);
+  CHECK(servers_of(plan_of({.servers = two}, {.servers = one}, {})) == one);
+  CHECK(servers_of(plan_of({.servers = one}, {.servers = two}, {})) == two);  // dedicated belongs to the number
+  CHECK(servers_of(plan_of({.servers = two}, {.strategy = StrategyKind::kRing}, {})) == Servers{});
+  CHECK(servers_of(plan_of({.servers = two}, {.strategy = StrategyKind::kPs}, {})) == two);
+  CHECK(servers_of(plan_of({.strategy = StrategyKind::kRing}, {.servers = one}, {.strategy = StrategyKind::kPs})) ==
+        one);
+  CHECK(said_fields(plan_of({.servers = two}, {}, {}), "x").servers);
+  CHECK_FALSE(said_fields(plan_of({}, {}, {}), "x").servers);
+}
+
+TEST_CASE("decide: partitions that follow from a size are a multiple of the servers") {
+  const GradientSpec x = gradient("x", 4 << 20);
+  const Choice bytes{.partition_bytes = 1_MiB};
+  const auto partitions = [&](int servers) {
+    Choice choice = bytes;
+    if (servers > 0) choice.servers = Servers{servers, false};
+    return decide(plan_of(choice, {}, {}), x, 12).partitions;
+  };
+  CHECK(partitions(0) == 24);
+  CHECK(partitions(1) == 16);
+  CHECK(partitions(3) == 18);
+  CHECK(partitions(5) == 20);
+  CHECK(decide(plan_of({.servers = Servers{3, false}}, {}, {}), gradient("x", 1 << 10), 12).partitions == 1);
+}
+
 TEST_CASE("decide: a codec keeps the parameters it was named with") {
   const CodecChoice topk{"topk", {{"ratio", 0.01}}};
   CHECK(decided(plan_of({.codec = codec("topk")}, {.codec = topk}, {}), "x").codec == topk);

@@ -43,6 +43,20 @@ TEST_CASE("golden: ps of three ranks and two partitions") {
   check("ps_3_ranks.txt", texts(all_ranks(&ps_graph, {.elements = 4096, .partitions = 2, .ranks = 3})));
 }
 
+TEST_CASE("golden: ps of four ranks and three partitions on two servers, which contribute or do not") {
+  const std::vector<Rank> servers{1, 3};
+  const auto serving = [&](bool dedicated) {
+    return texts(all_ranks(&ps_graph, {.elements = 12'288,
+                                       .partitions = 3,
+                                       .ranks = 4,
+                                       .first_owner = 1,
+                                       .servers = servers,
+                                       .dedicated = dedicated}));
+  };
+  check("ps_2_servers.txt", serving(false));
+  check("ps_2_dedicated_servers.txt", serving(true));
+}
+
 TEST_CASE("golden: ring of one rank merges, encodes and decodes alone") {
   check("ring_1_rank.txt", texts(all_ranks(&ring_graph, {.elements = 10})));
 }

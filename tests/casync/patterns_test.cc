@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "casync/patterns/delegates.h"
 #include "casync/patterns/partition.h"
 #include "casync/patterns/ring.h"
+#include "casync/patterns/servers.h"
 #include "casync/patterns/star.h"
 #include "casync/patterns/tree.h"
 
@@ -68,6 +70,37 @@ TEST_CASE("star: all ranks serve each hub once before any twice, whatever is lef
           REQUIRE(star::kth_partition(k, partitions, self, 3, ranks) / round == k / round);
         }
       }
+    }
+  }
+}
+
+TEST_CASE("servers: nodes give one rank each in turns, the last node first, and each its last rank that is left") {
+  const std::vector<int> even{0, 0, 0, 1, 1, 1}, uneven{0, 0, 1, 0, 2};
+  const auto on = [](const std::vector<int>& node_of, int count) {
+    return server_ranks(node_of, static_cast<int>(node_of.size()), count);
+  };
+  CHECK(server_ranks({}, 4, 1) == std::vector<Rank>{3});
+  CHECK(server_ranks({}, 4, 3) == std::vector<Rank>{1, 2, 3});
+  CHECK(server_ranks({}, 1, 1) == std::vector<Rank>{0});
+  CHECK(on(even, 1) == std::vector<Rank>{5});
+  CHECK(on(even, 2) == std::vector<Rank>{2, 5});
+  CHECK(on(even, 3) == std::vector<Rank>{2, 4, 5});
+  CHECK(on(uneven, 2) == std::vector<Rank>{2, 4});
+  CHECK(on(uneven, 3) == std::vector<Rank>{2, 3, 4});
+  CHECK(on(uneven, 4) == std::vector<Rank>{1, 2, 3, 4});  // node 0 alone has any left
+}
+
+TEST_CASE("servers: as many as asked for, ascending, rank 0 last of its node, and all where all are asked for") {
+  for (int ranks = 1; ranks <= 16; ++ranks) {
+    std::vector<int> node_of;
+    for (Rank rank = 0; rank < ranks; ++rank) node_of.push_back(rank / 3);
+    for (int count = 1; count <= ranks; ++count) {
+      const std::vector<Rank> servers = server_ranks(node_of, ranks, count);
+      CAPTURE(ranks, count);
+      REQUIRE(static_cast<int>(servers.size()) == count);
+      REQUIRE(std::adjacent_find(servers.begin(), servers.end(), std::greater_equal<>()) == servers.end());
+      REQUIRE((servers.front() >= 0 && servers.back() == ranks - 1));
+      REQUIRE((servers.front() > 0 || std::count(servers.begin(), servers.end(), 1) == (ranks > 1 ? 1 : 0)));
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <random>
@@ -21,9 +22,10 @@ struct Case {
   Nodes nodes = Nodes::kOne;
   bool coded_terms = false;  ///< set by the first hop's codec
   bool votes = false;
+  Servers servers = {};  ///< at most as many as there are ranks
 };
 
-/// Every strategy of the table, on several layouts of nodes where it follows them.
+/// Every strategy of the table, on several layouts of nodes where it follows them, and 1, 2 and all ranks as servers.
 inline std::vector<Case> all_cases(bool votes) {
   std::vector<Case> cases;
   for (const Strategy& strategy : strategies()) {
@@ -35,6 +37,12 @@ inline std::vector<Case> all_cases(bool votes) {
         cases.push_back({strategy.kind, nodes, coded_terms, votes});
       }
     }
+  }
+  for (const bool coded_terms : {false, true}) {
+    if (votes && !coded_terms) continue;
+    cases.push_back({StrategyKind::kPs, Nodes::kOne, coded_terms, votes, {1}});
+    cases.push_back({StrategyKind::kPs, Nodes::kOfFour, coded_terms, votes, {2}});
+    cases.push_back({StrategyKind::kPs, Nodes::kScattered, coded_terms, votes, {kMostRanks}});
   }
   return cases;
 }
@@ -64,7 +72,8 @@ inline std::uint64_t seed() {
 }
 
 inline std::vector<TaskGraph> graphs_of(const Case& which, int ranks, int partitions, Elements elements) {
-  const Decision decision{.strategy = which.strategy, .partitions = partitions};
+  const Servers servers{std::min(which.servers.count, ranks), which.servers.dedicated};
+  const Decision decision{.strategy = which.strategy, .partitions = partitions, .servers = servers};
   const Topology topology = topology_of(which.nodes, ranks);
   const auto traits_of = [&](const CodecChoice&) -> Result<CodecTraits> {
     return CodecTraits{.coded_terms = which.coded_terms, .votes = which.votes};

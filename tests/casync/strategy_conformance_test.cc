@@ -20,7 +20,7 @@ void for_every_shape(const Case& which, Check check) {
     const auto n = static_cast<Elements>(ranks);
     for (int partitions = 1; partitions <= kMostPartitions; ++partitions) {
       for (Elements elements : {Elements{0}, Elements{1}, n - 1, n, n + 1, Elements{1023}, Elements{4099}}) {
-        CAPTURE(name_of(which.strategy), which.nodes, ranks, partitions, elements, seed());
+        CAPTURE(name_of(which.strategy), which.servers.count, which.nodes, ranks, partitions, elements, seed());
         check(graphs_of(which, ranks, partitions, elements), ranks, elements, ++shape_seed);
       }
     }

@@ -150,6 +150,22 @@ TEST_CASE("make_graph: less than one partition") {
   CHECK_THAT(graph.status().message(), Contains("0 partitions"));
 }
 
+TEST_CASE("make_graph: servers that cannot be are refused with their number and the group's") {
+  const auto refused = [](const Servers& servers, int ranks, StrategyKind strategy = StrategyKind::kPs) {
+    const auto graph = graph_of({.strategy = strategy, .servers = servers}, ranks);
+    return graph ? std::string("OK") : graph.status().text();
+  };
+  CHECK(refused({4, false}, 4) == "OK");
+  CHECK(refused({3, true}, 4) == "OK");
+  CHECK(refused({5, false}, 4) == "PlanError: 5 servers in a group of 4 ranks, expected 1 to 4");
+  CHECK(refused({4, true}, 4) == "PlanError: 4 dedicated servers in a group of 4 ranks, expected 1 to 3");
+  CHECK(refused({1, true}, 1) == "PlanError: 1 dedicated server in a group of 1 rank: nobody is left to contribute");
+  CHECK(refused({-1, false}, 4) == "PlanError: -1 servers in a group of 4 ranks, expected 1 to 4");
+  CHECK(refused({0, true}, 4) == "PlanError: 0 dedicated servers in a group of 4 ranks, expected 1 to 3");
+  CHECK(refused({1, false}, 4, StrategyKind::kRing) ==
+        "PlanError: 1 server beside strategy `ring`, which has none; use strategy `ps`");
+}
+
 TEST_CASE("make_graph: the same arguments give the same graph") {
   const Decision decision{.partitions = 3};
   CHECK(graph_text(*graph_of(decision)) == graph_text(*graph_of(decision)));

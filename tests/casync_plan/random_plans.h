@@ -62,11 +62,15 @@ class RandomPlans {
     if (maybe()) choice.codec = codec();
     if (maybe()) choice.second_hop = codec();
     if (maybe()) choice.strategy = strategies()[below(static_cast<unsigned>(strategies().size()))].kind;
+    if (maybe()) choice.strategy = StrategyKind::kPs;
     if (maybe()) choice.partition_bytes = 1024 + below(1u << 30);
     if (maybe()) choice.partitions = 1 + static_cast<int>(below(65536));
     if (maybe()) choice.priority = static_cast<int>(random_());
     if (maybe()) choice.warm_up_steps = below(1'000'000'001);
     if (maybe() && choice.codec && !local_) choice.warm_up_from = WarmUpFrom{text(), number()};
+    if (maybe() && choice.strategy == StrategyKind::kPs) {
+      choice.servers = Servers{1 + static_cast<int>(below(3)), maybe()};  // the world has 4 ranks, if any
+    }
     if (maybe() && (choice.codec || !choice.second_hop)) choice.max_error = below(1001) / 1000.0;
     if (!choice.codec && !choice.second_hop) {
       for (unsigned i = below(3); i > 0; --i) choice.allowed.push_back(codec());

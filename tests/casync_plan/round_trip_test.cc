@@ -21,7 +21,8 @@ bool same(const std::optional<CodecChoice>& a, const std::optional<CodecChoice>&
 bool same(const Choice& a, const Choice& b) {
   return same(a.codec, b.codec) && same(a.second_hop, b.second_hop) && a.strategy == b.strategy &&
          a.partition_bytes == b.partition_bytes && a.partitions == b.partitions && a.priority == b.priority &&
-         a.warm_up_steps == b.warm_up_steps && a.warm_up_from == b.warm_up_from && a.max_error == b.max_error &&
+         a.warm_up_steps == b.warm_up_steps && a.warm_up_from == b.warm_up_from && a.servers == b.servers &&
+         a.max_error == b.max_error &&
          std::equal(
              a.allowed.begin(), a.allowed.end(), b.allowed.begin(), b.allowed.end(),
              [](const CodecChoice& x, const CodecChoice& y) { return same(std::optional(x), std::optional(y)); });
@@ -59,6 +60,9 @@ TEST_CASE("plan: the comparison above notices a single changed field") {
   CHECK(!same(plan, other));
   other = plan;
   other.defaults.max_error = 0;
+  CHECK(!same(plan, other));
+  other = plan;
+  other.defaults.servers = Servers{2, true};
   CHECK(!same(plan, other));
   other = plan;
   other.rules = {{"a", {}}};

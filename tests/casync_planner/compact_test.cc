@@ -65,6 +65,27 @@ void check_same(const Plan& plan, const Plan& made, const std::vector<GradientSp
 
 }  // namespace
 
+TEST_CASE("compacted plan: gradients with servers, and gradients without, decide as in the long plan") {
+  const std::vector<GradientSpec> gradients = transformer_gradients(6);
+  for (const bool matrices : {true, false}) {
+    Plan plan;
+    for (const GradientSpec& gradient : gradients) {
+      const bool served = is_matrix(gradient) == matrices;
+      const int owners = served ? 2 : kRanks;
+      plan.gradients.push_back(entry(gradient, CodecChoice{"int4", {}},
+                                     choose_partitions(gradient.bytes(), kRanks, owners, kDefaultPartitionBytes)));
+      if (served) plan.gradients.back().choice.servers = Servers{2, true};
+    }
+    const Plan made = compacted(plan, gradients, kRanks);
+    check_same(plan, made, gradients);
+    CHECK(made.gradients.empty());
+    CHECK(made.rules.size() < 8);
+    const Result<Plan> again = parse_plan(plan_text(made), "compacted");
+    REQUIRE(again.status().text() == "OK");
+    check_same(plan, *again, gradients);
+  }
+}
+
 TEST_CASE("compacted plan: a transformer of 75 gradients is a default and rules for its biases and norms") {
   std::vector<GradientSpec> gradients = transformer_gradients(12);
   gradients.push_back({"head.weight", DType::kFloat32, {512, 1000}, 73});

@@ -129,6 +129,54 @@ TEST_CASE("planner: warm-up and seed of the rules are in the plan") {
   CHECK(!plan.gradients[1].choice.warm_up_from);
 }
 
+TEST_CASE("planner: servers that rules name are in the plan, with strategy ps, and the simulator prices them") {
+  PlanRequest request = test::request(4, 1, slow_network());
+  Plan rules;
+  rules.rules = {{"layer1*", {.servers = Servers{1, true}}},
+                 {"layer2", {.strategy = StrategyKind::kRing}},
+                 {"*", {.servers = Servers{2, false}}}};
+  const Offers offers{request.codecs, request.codecs.size(), kAnyError};
+  request.limits = limits_of(rules, request.training, 4, offers);
+  CHECK(request.limits[1].servers == Servers{1, true});
+  CHECK(request.limits[1].strategy == StrategyKind::kPs);
+  CHECK_FALSE(request.limits[2].servers);
+  CHECK(request.limits[3].servers == Servers{2, false});
+  const PlanReport report = found(request);
+  const Plan plan = plan_of(request, report.step, "");
+  for (std::size_t g = 0; g < report.step.decisions.size(); ++g) {
+    const Decision& decision = report.step.decisions[g];
+    CAPTURE(g, text_of(decision));
+    if (g == 2) {
+      CHECK(decision.strategy == StrategyKind::kRing);
+      CHECK_FALSE(plan.gradients[g].choice.servers);
+      continue;
+    }
+    CHECK(decision.strategy == StrategyKind::kPs);
+    CHECK(decision.servers == *request.limits[g].servers);
+    CHECK(plan.gradients[g].choice.servers == request.limits[g].servers);
+    CHECK(text_of(decision).find(g == 1 || g > 9 ? "ps with 1 dedicated server" : "ps with 2 servers") !=
+          std::string::npos);
+  }
+  for (const PlanReport::Compared& other : report.compared) CHECK(report.simulation.step_s <= kAsShort * other.step_s);
+  // One server for all is a narrow place, which the same request without it does not have.
+  PlanRequest narrow = request, free = request;
+  Limits limits;
+  limits.strategy = StrategyKind::kPs;
+  free.limits = all_alike(request, limits);
+  limits.servers = Servers{1, false};
+  narrow.limits = all_alike(request, limits);
+  CHECK(found(narrow).simulation.step_s > 1.2 * found(free).simulation.step_s);
+}
+
+TEST_CASE("planner: more servers than ranks are refused with the gradient's name") {
+  PlanRequest request = test::request(4, 1, slow_network());
+  request.limits = all_alike(request, {});
+  request.limits[5].strategy = StrategyKind::kPs;
+  request.limits[5].servers = Servers{5, false};
+  CHECK(find_plan(request).status().text() ==
+        "PlanError: gradient layer5: 5 servers in a group of 4 ranks, expected 1 to 4");
+}
+
 TEST_CASE("planner: what is fixed and does not go together is refused with the gradient's name") {
   PlanRequest request = test::request(4, 1, slow_network());
   Limits limits;
@@ -213,12 +261,13 @@ TEST_CASE("planner: somebody else's decision is allowed, or breaks one of the li
   fixed.second_hop = half;
   CHECK(allows(fixed, codecs, mixed));
   CHECK_FALSE(allows(fixed, codecs, plain));
-  for (int field = 0; field < 4; ++field) {
+  for (int field = 0; field < 5; ++field) {
     Limits other;
     if (field == 0) other.strategy = StrategyKind::kPs;
     if (field == 1) other.partitions = 4;
     if (field == 2) other.priority = 6;
     if (field == 3) other.warm_up_steps = 3;
+    if (field == 4) other.servers = Servers{1, false};
     CHECK_FALSE(allows(other, codecs, plain));
   }
   Limits same;

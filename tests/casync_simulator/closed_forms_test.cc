@@ -48,6 +48,46 @@ TEST_CASE("simulator: a single partition is sent by all to its owner, one after 
   }
 }
 
+TEST_CASE("simulator: one server receives from all others and sends to them, a partition at a time") {
+  for (int ranks = 2; ranks <= 16; ++ranks) {
+    for (const int partitions : {1, 4}) {
+      for (const bool dedicated : {false, true}) {
+        const Elements elements = elements_for(partitions);
+        auto scenario = one_gradient(ranks, elements, decision(StrategyKind::kPs, partitions), ideal(kByte));
+        scenario.decisions[0].servers = {1, dedicated};
+        const double whole = static_cast<double>(elements) * 4 * kByte;
+        CAPTURE(ranks, partitions, dedicated);
+        // Results leave while the next partition arrives.
+        CHECK(near(simulated(scenario).step_s, (ranks - 1) * whole * (partitions + 1) / partitions));
+      }
+    }
+  }
+}
+
+TEST_CASE("simulator: servers take 2 (N-1)/S of the gradient over the link of each, where it is never idle") {
+  for (int ranks = 3; ranks <= 16; ++ranks) {
+    for (int servers = 1; servers < ranks; ++servers) {
+      const Elements elements = elements_for(servers);
+      auto scenario = one_gradient(ranks, elements, decision(StrategyKind::kPs, servers), ideal(kByte));
+      scenario.decisions[0].servers = {servers, false};
+      const double wire = 2.0 * (ranks - 1) / servers * static_cast<double>(elements) * 4 * kByte;
+      CAPTURE(ranks, servers);
+      const double step = simulated(scenario).step_s;
+      CHECK(step >= wire * (1 - 1e-9));
+      CHECK(step <= wire * 1.5);
+    }
+  }
+}
+
+TEST_CASE("simulator: more servers than ranks are refused with the gradient's name") {
+  auto scenario = one_gradient(4, 100, decision(StrategyKind::kPs, 1), ideal(kByte));
+  scenario.decisions[0].servers = {5, false};
+  const std::string refused = "5 servers in a group of 4 ranks, expected 1 to 4";
+  CHECK(simulate(scenario, {}).status().text() ==
+        "PlanError: gradient " + scenario.training.gradients[0].spec.name + ": " + refused);
+  CHECK(simulate_one_rank(scenario, {}).status().message().ends_with(refused));
+}
+
 TEST_CASE("simulator: one ring partition is passed on 2 (N-1) times, each time with what a message costs") {
   for (int ranks = 2; ranks <= 16; ++ranks) {
     CAPTURE(ranks);

@@ -166,6 +166,27 @@ TEST_CASE("one rank: near it everywhere, and nearer mostly") {
   CHECK(off[off.size() * 9 / 10] < 0.26);
 }
 
+TEST_CASE("one rank: near the simulation of all ranks where few of them serve") {
+  for (const char* codec : {"none", "byte"}) {
+    for (const int servers : {1, 2, 4}) {
+      for (const int ranks : {8, 16, 32}) {
+        for (const int per_node : {1, 4}) {
+          for (const bool dedicated : {false, true}) {
+            for (const double slow : {1.0, 10.0}) {
+              const Way way{{{codec, {}}, {codec, {}}, StrategyKind::kPs, 1, 0}, "servers"};
+              Scenario scenario = compared(way, ranks, per_node, 2 * servers, slow);
+              for (Decision& decision : scenario.decisions) decision.servers = {servers, dedicated};
+              const double all = simulated(scenario).step_s, one = one_rank_seconds(scenario);
+              CAPTURE(codec, servers, ranks, per_node, dedicated, slow, all, one);
+              CHECK(std::abs(one - all) <= 0.45 * all);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("one rank: everything so many times as slow makes the step so many times as long") {
   const Profile profile = GENERATE(awkward(), crowded());
   for (const Way& way : ways()) {

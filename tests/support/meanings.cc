@@ -79,22 +79,23 @@ void Contributions::decode(Rank rank, const Code& code, const Slice& to, Hop) {
   }
 }
 
-std::string Contributions::fault_of(const Set& set) const {
+std::string Contributions::fault_of(const Set& set, std::span<const Rank> silent) const {
   if (set.scaled != 1) return "scaled " + std::to_string(set.scaled) + " times";
   for (std::size_t r = 0; r < ranks_; ++r) {
-    if (set.counts[r] == 1) continue;
+    const bool is_silent = std::find(silent.begin(), silent.end(), static_cast<Rank>(r)) != silent.end();
+    if (set.counts[r] == (is_silent ? 0 : 1)) continue;
     return "holds rank " + std::to_string(r) + " " + std::to_string(set.counts[r]) + " times";
   }
   return "";
 }
 
-Status Contributions::complete() const {
+Status Contributions::complete(std::span<const Rank> silent) const {
   for (std::size_t r = 0; r < ranks_; ++r) {
     for (std::size_t e = 0; e < gradients_[r].size(); ++e) {
       const Element& element = gradients_[r][e];
       if (element.decodes != 1) return internal_error(place(r, e) + std::to_string(element.decodes) + " decodes");
       if (element.encoding != gradients_[0][e].encoding) return internal_error(place(r, e) + "not what rank 0 has");
-      const std::string fault = fault_of(encodings_[element.encoding]);
+      const std::string fault = fault_of(encodings_[element.encoding], silent);
       if (!fault.empty()) return internal_error(place(r, e) + fault);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ class Contributions : public Meaning {
   Code merge(Rank rank, const Merge& merge, std::span<const Code* const> codes, Hop to) override;
   void decode(Rank rank, const Code& code, const Slice& to, Hop hop) override;
 
-  /// Checks that each rank ended with every contribution once, scaled once, in elements decoded once, and with the
-  /// same encoding as rank 0. Internal: names the first rank and element that did not.
-  Status complete() const;
+  /// Checks that each rank ended with every contribution once, but those of `silent` ranks never, scaled once, in
+  /// elements decoded once, and with the same encoding as rank 0. Internal: names the first rank and element that did
+  /// not.
+  Status complete(std::span<const Rank> silent = {}) const;
 
  private:
   struct Set {
@@ -35,7 +37,7 @@ class Contributions : public Meaning {
   };
   Code code_of(Set set);
   Code sum_of(Rank rank, const Merge& merge, std::span<const Code* const> codes, Set set);
-  std::string fault_of(const Set& set) const;
+  std::string fault_of(const Set& set, std::span<const Rank> silent) const;
 
   std::size_t ranks_;
   std::vector<Set> encodings_;

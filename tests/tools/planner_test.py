@@ -216,6 +216,52 @@ def test_a_plan_of_rules_is_completed_within_them():
         claim("rules.txtpb:2:19: max_error -1" in negative.stderr, "place", negative.stderr)
 
 
+def test_servers_of_a_plan_are_checked_planned_priced_and_explained():
+    with temporary_folder() as folder:
+        files = Files(folder)
+
+        def write(text):
+            with open(files.plan, "w") as file:
+                file.write("version: 1\n" + text)
+
+        write('default { codec { name: "int8" } servers: 1 }\nrule { match: "first.*" servers: 2 dedicated: true }\n')
+        checked = casync("plan", "--check", files.plan, "--model", files.model, "-n", 4)
+        ends_with(0, checked, "plan --check")
+        claim("large.weight  int8, ps with 1 server, " in checked.stdout, "servers", checked.stdout)
+        claim("first.bias  int8, ps with 2 dedicated servers, 1 partition" in checked.stdout, "dedicated", checked.stdout)
+        many = casync("plan", "--check", files.plan, "--model", files.model, "-n", 2)
+        ends_with(3, many, "nobody contributes")
+        claim("plan.txtpb: gradient `first.weight`: 2 dedicated servers in a group of 2 ranks, expected 1 to 1" in many.stderr,
+              "which", many.stderr)
+
+        made = casync("plan", *files.inputs, "-n", 4, "--goal", "step", "--plan", files.plan, "--json")
+        ends_with(0, made, "plan")
+        for name, decision in decisions_of(made).items():
+            wanted = "ps with 2 dedicated servers" if name.startswith("first.") else "ps with 1 server"
+            claim(wanted in decision, "kept", name, decision)
+        whole = casync("plan", *files.inputs, "-n", 4, "--goal", "step", "--plan", files.plan)
+        claim("servers: 2 dedicated: true" in whole.stdout and "servers: 1" in whole.stdout, "written", whole.stdout)
+
+        def step(*options):
+            simulated = casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan, "--json", *options)
+            ends_with(0, simulated, "simulate")
+            return json.loads(simulated.stdout)
+
+        served = step()
+        claim({one["name"]: one["servers"] for one in served["gradients"]}["large.weight"] == 1, "told", served)
+        write('default { codec { name: "int8" } }\n')
+        claim(served["step_ms"] > step()["step_ms"], "one server is a narrow place", served)
+
+        write('default { codec { name: "int8" } servers: 1 }\n')
+        listed = casync("explain", *files.inputs, "-n", 4, "--plan", files.plan, "large.weight")
+        ends_with(0, listed, "explain")
+        claim("ps with 1 server" in listed.stdout, "shown", listed.stdout)
+        write('default { strategy: RING servers: 1 }\n')
+        refused = casync("plan", "--check", files.plan)
+        ends_with(3, refused, "a ring has no servers")
+        claim("plan.txtpb:2:27: servers beside strategy RING, expected strategy PS" in refused.stderr, "place", refused.stderr)
+
+
 def decisions_of(made):
     return {one["name"]: one["decision"] for one in json.loads(made.stdout)["gradients"]}
 

@@ -63,6 +63,7 @@ std::vector<Limits> limits_of_any(const PlanRequest& request) {
   for (const Limits& own : request.limits) {
     Limits plain, sized = own;
     plain.strategy = own.strategy;
+    plain.servers = own.servers;
     sized.partitions.reset();  // which follow from that gradient's size
     sized.priority.reset();
     sized.warm_up_steps.reset();

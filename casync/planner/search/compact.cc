@@ -8,6 +8,7 @@
 #include <set>
 
 #include "casync/planner/decide.h"
+#include "casync/strategies/strategy.h"
 
 namespace casync {
 namespace {
@@ -30,6 +31,7 @@ Choice choice_of(const Decision& decision, const GradientSpec& spec) {
   if (decision.priority != spec.priority) choice.priority = decision.priority;
   if (decision.warm_up_steps > 0) choice.warm_up_steps = decision.warm_up_steps;
   choice.warm_up_from = decision.warm_up_from;
+  if (decision.servers.count > 0) choice.servers = decision.servers;
   return choice;
 }
 
@@ -38,6 +40,7 @@ std::string key_of(const Choice& choice) {
   std::string key = text_of(*choice.codec) + " " + (choice.second_hop ? text_of(*choice.second_hop) : "-");
   key += " " + std::to_string(static_cast<int>(*choice.strategy)) + " " + number(choice.priority) + " " +
          number(choice.warm_up_steps) + " " + number(choice.partition_bytes) + " " + number(choice.partitions);
+  if (choice.servers) key += " " + text_of(*choice.servers);
   return key + (choice.warm_up_from ? choice.warm_up_from->parameter + std::to_string(choice.warm_up_from->value) : "");
 }
 
@@ -76,8 +79,10 @@ class Partitions {
     Group group{all.choice, {}, 0};
     group.choice.partition_bytes = bytes;
     for (const std::size_t g : all.gradients) {
-      if (choose_partitions(gradients_[g].bytes(), ranks_, bytes) == decisions_[g].partitions)
+      const int owners = owner_count(decisions_[g].servers, ranks_);
+      if (choose_partitions(gradients_[g].bytes(), ranks_, owners, bytes) == decisions_[g].partitions) {
         group.gradients.insert(g);
+      }
     }
     return group;
   }
@@ -138,8 +143,8 @@ class RuleFinder {
     plan.defaults = groups_.front().choice;
     plan.rules.clear();
     plan.gradients.clear();
-    // A priority of its own is a field that no rule can take back.
-    const bool last_rule = plan.defaults.priority.has_value();
+    // A priority of its own and servers are fields that no rule can take back.
+    const bool last_rule = plan.defaults.priority || plan.defaults.servers;
     if (last_rule) plan.defaults = {};
     while (others_open()) {
       const auto [pattern, group] = widest();

@@ -72,7 +72,8 @@ Result<const Option*> Evaluator::option(std::size_t at, const Decision& decision
   const GradientSpec& spec = request_.training.gradients[at].spec;
   const std::string way = std::string(name_of(spec.dtype)) + " " + text_of(decision.codec) + " " +
                           text_of(decision.second_hop) + " " + std::to_string(static_cast<int>(decision.strategy));
-  const std::string key = std::to_string(spec.elements()) + " " + std::to_string(decision.partitions) + " " + way;
+  const std::string key = std::to_string(spec.elements()) + " " + std::to_string(decision.partitions) + " " +
+                          std::to_string(decision.servers.count) + (decision.servers.dedicated ? "d " : " ") + way;
   const auto known = options_.find(key);
   if (known != options_.end()) return known->second.get();
   const Decision own = in_own_type(decision, spec.dtype);

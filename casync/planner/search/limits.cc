@@ -23,6 +23,10 @@ void take_fixed(const Plan& rules, const GradientSpec& gradient, int ranks, Limi
   const Decision decision = decide(rules, gradient, ranks);
   const SaidFields said = said_fields(rules, gradient.name);
   if (said.strategy) limits.strategy = decision.strategy;
+  if (said.servers && decision.strategy == StrategyKind::kPs) {
+    limits.strategy = decision.strategy;
+    limits.servers = decision.servers;
+  }
   if (said.partitions) limits.partitions = decision.partitions;
   if (said.priority) limits.priority = decision.priority;
   if (said.warm_up_steps) limits.warm_up_steps = decision.warm_up_steps;
@@ -58,9 +62,18 @@ std::vector<Limits> limits_of(const Plan& rules, const Training& training, int r
 
 Status check_limits(const PlanRequest& request) {
   const std::size_t gradients = request.training.gradients.size();
-  if (request.limits.empty() || request.limits.size() == gradients) return Status::ok();
-  return invalid_argument("limits of " + std::to_string(request.limits.size()) + " gradients, and there are " +
-                          std::to_string(gradients));
+  if (!request.limits.empty() && request.limits.size() != gradients) {
+    return invalid_argument("limits of " + std::to_string(request.limits.size()) + " gradients, and there are " +
+                            std::to_string(gradients));
+  }
+  for (std::size_t g = 0; g < request.limits.size(); ++g) {
+    const Limits& limits = request.limits[g];
+    const Status status = check_servers(limits.servers.value_or(Servers{}), limits.strategy.value_or(StrategyKind::kPs),
+                                        request.topology.ranks);
+    if (!status)
+      return Status(status.code(), "gradient " + request.training.gradients[g].spec.name + ": " + status.message());
+  }
+  return Status::ok();
 }
 
 bool may_merge_again(const PlanRequest& request, const Limits& limits, std::size_t at, const CodecChoice& codec,
@@ -81,6 +94,7 @@ bool allows(const Limits& limits, const std::vector<CodecOffer>& codecs, const D
   const bool first_hop = limits.codec ? decision.codec == *limits.codec : is_offered(decision.codec);
   const bool second_hop = second ? decision.second_hop == *second : is_offered(decision.second_hop);
   return first_hop && second_hop && decision.strategy == limits.strategy.value_or(decision.strategy) &&
+         decision.servers == limits.servers.value_or(decision.servers) &&
          decision.partitions == limits.partitions.value_or(decision.partitions) &&
          decision.priority == limits.priority.value_or(decision.priority) &&
          decision.warm_up_steps == limits.warm_up_steps.value_or(decision.warm_up_steps);

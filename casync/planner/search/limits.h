@@ -20,10 +20,10 @@ struct Offers {
 };
 
 /// The limits that a plan's default, rules and entries set for a planner, by position in training.gradients. Strategy,
-/// partitions, priority and warm-up are fixed if they are set.
+/// partitions, priority, warm-up and servers are fixed if they are set; servers fix strategy `ps`.
 std::vector<Limits> limits_of(const Plan& rules, const Training& training, int ranks, const Offers& offers);
 
-/// InvalidArgument: limits of more or fewer gradients than there are.
+/// InvalidArgument: limits of more or fewer gradients than there are. PlanError, naming the gradient: as check_servers.
 Status check_limits(const PlanRequest& request);
 
 /// Returns true if a ring or tree may merge codes of `codec`, which has `traits`, again at each hop: gradient `at` then

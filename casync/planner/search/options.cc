@@ -15,12 +15,12 @@ namespace {
 constexpr Bytes kLeastPartition = 16_KiB;  // of less, what a message costs is all that it costs
 constexpr int kMostRounds = 16;
 
-std::vector<int> partition_counts(const GradientSpec& spec, int ranks) {
+std::vector<int> partition_counts(const GradientSpec& spec, int owners) {
   const auto most = static_cast<int>(std::clamp<Bytes>(spec.bytes() / kLeastPartition, 1, kMostPartitions));
   std::set<int> counts{1};
-  for (int count = 2; count <= std::min(most, ranks); count *= 2) counts.insert(count);
+  for (int count = 2; count <= std::min(most, owners); count *= 2) counts.insert(count);
   for (int rounds = 1; rounds <= kMostRounds; rounds *= 2) {
-    if (ranks <= most / rounds) counts.insert(rounds * ranks);
+    if (owners <= most / rounds) counts.insert(rounds * owners);
   }
   return {counts.begin(), counts.end()};
 }
@@ -115,8 +115,9 @@ std::vector<StrategyKind> worth_trying(Evaluator& evaluator, std::size_t at, con
 /// The error if no option is left: what a session would say about the fixed fields.
 Status nothing_left(Evaluator& evaluator, std::size_t at, const Hops& way) {
   const Limits& limits = evaluator.limits(at);
-  const Decision decision{
-      way.first, way.second, limits.strategy.value_or(StrategyKind::kPs), limits.partitions.value_or(1), 0, 0};
+  Decision decision{way.first, way.second, limits.strategy.value_or(StrategyKind::kPs), limits.partitions.value_or(1),
+                    0,         0};
+  decision.servers = limits.servers.value_or(Servers{});
   const Result<const Option*> option = evaluator.option(at, decision);
   if (!option) return option.status();
   return plan_error("gradient " + evaluator.request().training.gradients[at].spec.name +
@@ -135,6 +136,10 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
   const Limits& limits = evaluator.limits(at);
   const Result<std::vector<Hops>> ways = hops(evaluator, at);
   if (!ways) return ways.status();
+  const Servers servers = limits.servers.value_or(Servers{});
+  const std::vector<int> counts = limits.partitions
+                                      ? std::vector<int>{*limits.partitions}
+                                      : partition_counts(spec, owner_count(servers, request.topology.ranks));
   std::vector<const Option*> options;
   for (const Hops& way : *ways) {
     if (!limits.codec && request.more_steps && request.more_steps(way.first, way.second) > request.most_more_steps) {
@@ -146,10 +151,10 @@ Result<std::vector<const Option*>> all_options(Evaluator& evaluator, std::size_t
       if (!*any) continue;
     }
     for (const StrategyKind strategy : worth_trying(evaluator, at, way)) {
-      for (const int partitions :
-           limits.partitions ? std::vector<int>{*limits.partitions} : partition_counts(spec, request.topology.ranks)) {
-        const Result<const Option*> option =
-            evaluator.option(at, {way.first, way.second, strategy, partitions, spec.priority, 0});
+      for (const int partitions : counts) {
+        Decision decision{way.first, way.second, strategy, partitions, spec.priority, 0};
+        decision.servers = servers;
+        const Result<const Option*> option = evaluator.option(at, decision);
         // As above: in half precision `none` is a codec, and this strategy may not carry it.
         if (!option && spec.dtype != DType::kFloat32 && strategy != StrategyKind::kPs && !limits.strategy) continue;
         if (!option) return option.status();
@@ -173,6 +178,7 @@ Decision nearest_within(const Limits& limits, const std::vector<const Option*>& 
   decision.codec = nearest.codec;
   decision.second_hop = nearest.second_hop;
   decision.strategy = nearest.strategy;
+  decision.servers = nearest.servers;
   decision.partitions = limits.partitions.value_or(decision.partitions);
   decision.priority = limits.priority.value_or(decision.priority);
   return decision;

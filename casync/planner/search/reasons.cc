@@ -106,8 +106,9 @@ std::string text_of_seconds(double seconds) {
 std::string text_of(const Decision& decision) {
   std::string text = text_of(decision.codec);
   if (!(decision.second_hop == decision.codec)) text += ", " + text_of(decision.second_hop) + " on the way back";
-  return text + ", " + std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) +
-         (decision.partitions == 1 ? " partition" : " partitions");
+  text += ", " + std::string(name_of(decision.strategy));
+  if (decision.servers.count > 0) text += " with " + text_of(decision.servers);
+  return text + ", " + std::to_string(decision.partitions) + (decision.partitions == 1 ? " partition" : " partitions");
 }
 
 std::vector<std::string> reasons(Evaluator& evaluator, const PlannedStep& step, const Simulation& simulation) {

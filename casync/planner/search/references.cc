@@ -71,8 +71,9 @@ class Writer {
 
   Decision decision(std::size_t at, const CodecChoice& codec, StrategyKind strategy, Bytes partition_bytes) const {
     const GradientSpec& spec = request_.training.gradients[at].spec;
-    return {codec,         codec, strategy, choose_partitions(spec.bytes(), request_.topology.ranks, partition_bytes),
-            spec.priority, 0};
+    const int ranks = request_.topology.ranks;
+    const int owners = owner_count(evaluator_.limits(at).servers.value_or(Servers{}), ranks);
+    return {codec, codec, strategy, choose_partitions(spec.bytes(), ranks, owners, partition_bytes), spec.priority, 0};
   }
 
   const PlanRequest& request() const { return request_; }

@@ -252,8 +252,8 @@ class Search {
       const Limits& limits = evaluator_.limits(g);
       Decision decision = model;
       decision.priority = best_.priorities[g];
-      decision.partitions =
-          limits.partitions.value_or(choose_partitions(spec.bytes(), request_.topology.ranks, kDefaultPartitionBytes));
+      decision.servers = limits.servers.value_or(Servers{});
+      decision.partitions = limits.partitions.value_or(usual_partitions(spec, decision.servers));
       if (!request_.limits.empty() && !allows(limits, request_.codecs, decision)) return false;
       const Result<const Option*> option = evaluator_.option(g, decision);
       if (!option) return false;
@@ -262,6 +262,11 @@ class Search {
     if (measure(state) > longest_) return false;
     best_ = std::move(state);
     return true;
+  }
+
+  int usual_partitions(const GradientSpec& spec, const Servers& servers) const {
+    const int ranks = request_.topology.ranks;
+    return choose_partitions(spec.bytes(), ranks, owner_count(servers, ranks), kDefaultPartitionBytes);
   }
 
   PlannedStep planned(const State& state) const {
@@ -336,7 +341,7 @@ class Search {
     for (std::size_t g = 0; g < usual.decisions.size(); ++g) {
       const GradientSpec& spec = request_.training.gradients[g].spec;
       if (evaluator_.limits(g).partitions) continue;
-      usual.decisions[g].partitions = choose_partitions(spec.bytes(), request_.topology.ranks, kDefaultPartitionBytes);
+      usual.decisions[g].partitions = usual_partitions(spec, usual.decisions[g].servers);
     }
     return prefer(std::move(usual));
   }
@@ -391,6 +396,7 @@ Plan plan_of(const PlanRequest& request, const PlannedStep& step, const std::str
     entry.choice.codec = decision.codec;
     if (!(decision.second_hop == decision.codec)) entry.choice.second_hop = decision.second_hop;
     entry.choice.strategy = decision.strategy;
+    if (decision.servers.count > 0) entry.choice.servers = decision.servers;
     entry.choice.partitions = decision.partitions;
     entry.choice.priority = decision.priority;
     std::uint32_t warm_up_steps = request.warm_up_steps;

@@ -61,6 +61,7 @@ Result<Work> work_of(const PlanRequest& request, const PlannedStep& step) {
     Decision decision = in_own_type(step.decisions[g], spec.dtype);
     decision.strategy = StrategyKind::kPs;
     decision.partitions = 1;
+    decision.servers = {};
     const Result<Outline> outline = outline_of(decision, spec, ranks, request.profile, request.facts_of);
     if (!outline) return outline.status();
     work.add(*outline, request.topology.ranks);

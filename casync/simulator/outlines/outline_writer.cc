@@ -22,14 +22,16 @@ OutlineWriter::OutlineWriter(const Decision& decision, Elements elements, const 
       ranks_(ranks.ranks),
       nodes_(ranks.nodes),
       each_(ranks_ / nodes_),
+      owners_(owner_count(decision.servers, ranks_)),
+      contributors_(decision.servers.dedicated ? ranks_ - owners_ : ranks_),
       crossing_(ranks.tree_crossing),
       double_crossing_(ranks.double_tree_crossing) {
   const auto wanted = static_cast<Elements>(std::max(decision.partitions, 1));
   const auto partitions = static_cast<double>(std::min(wanted, std::max<Elements>(elements, 1)));
   slice_ = static_cast<Elements>(std::llround(static_cast<double>(elements) / partitions));
-  rounds_ = std::max(1.0, partitions / ranks_);
+  rounds_ = std::max(1.0, partitions / owners_);
   of_round_ = partitions / rounds_;
-  share_ = of_round_ / ranks_;
+  share_ = of_round_ / owners_;
   made_.rounds = static_cast<int>(std::clamp(std::ceil(rounds_ - 1e-9), 1.0, kLumps / 2.0));
   made_.lumps = static_cast<int>(std::clamp(std::floor(of_round_), 1.0, static_cast<double>(kLumps) / made_.rounds));
 }
@@ -52,9 +54,10 @@ double OutlineWriter::merge_s(int coded, Hop from, bool own, Hop to) const {
 /// Number of ranks that send to one at the same time, of `peers` that could. With fewer partitions than ranks they
 /// begin with the same owner. Else they begin with different ones and meet by chance: if all send all the time,
 /// a message meets one other in the mean; owners answer in bursts, and the root of `peers` comes nearest to
-/// the simulation of all ranks.
+/// the simulation of all ranks. Fewer owners than ranks each have several of them all the time.
 int OutlineWriter::meeting(int peers) const {
-  const double by_chance = all_the_time_ ? std::min(peers, 2) : std::sqrt(peers);
+  const double at_owner = static_cast<double>(peers) / owners_;
+  const double by_chance = std::max(at_owner, all_the_time_ ? std::min(peers, 2) : std::sqrt(peers));
   return static_cast<int>(std::lround(by_chance + rest() * (peers - by_chance)));
 }
 
@@ -88,7 +91,7 @@ void OutlineWriter::add_message_tasks() {
       stages.push_back(stage);
       continue;
     }
-    const double task_s = stage.messages * profile_.task_s;
+    const double task_s = stage.messages * stage.busiest * profile_.task_s;
     Stage tasks{.kind = Kind::kTasks, .gathers = stage.gathers, .hop = stage.hop};
     tasks.seconds = tasks.tasks_s = task_s;
     stages.insert(stages.end(), {tasks, stage, tasks});
@@ -123,8 +126,25 @@ void OutlineWriter::with_owners(Bytes bytes, bool from_owner) {
     return rest() * count * (each + profile_.task_s);
   };
   const double inside_s = owner_s(false, inside), outside_s = owner_s(true, outside);
-  if (inside > 0) send(false, of_round_ * inside / ranks_, bytes, outside > 0 ? 0 : inside_s, inside);
-  if (outside > 0) send(true, of_round_ * outside / ranks_, bytes, std::max(inside_s, outside_s), outside);
+  if (inside > 0) serve(false, inside, bytes, outside > 0 ? 0 : inside_s, from_owner);
+  if (outside > 0) serve(true, outside, bytes, std::max(inside_s, outside_s), from_owner);
+}
+
+/// Messages between owners and the ranks beside them, as many in a round as an owner has. With fewer owners than ranks
+/// each end has its own number: an owner's port is busy with those of all `peers`, another rank's with its own.
+void OutlineWriter::serve(bool between, int peers, Bytes bytes, double then, bool from_owner) {
+  Stage& stage = send(between, of_round_ * peers / owners_, bytes, then, peers);
+  if (owners_ == ranks_) return;
+  const double owners = owners_, others = ranks_ - 1;
+  const double sent = from_owner ? 1 : (contributors_ - (contributors_ == ranks_ ? 1 : 0)) / others;
+  const double own_port = between && profile_.node_shares_port ? std::ceil(owners / nodes_) / each_ : 1;
+  (from_owner ? stage.seconds : stage.receive_s) *= sent * own_port;
+  (from_owner ? stage.work.send_s : stage.work.receive_s) *= sent;
+  (from_owner ? stage.receive_s : stage.seconds) *= owners / others;
+  (from_owner ? stage.work.receive_s : stage.work.send_s) *= owners / others;
+  stage.bytes *= sent * owners / ranks_;
+  stage.messages *= sent * owners / ranks_;
+  stage.busiest = ranks_ / owners;
 }
 
 }  // namespace casync

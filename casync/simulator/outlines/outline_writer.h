@@ -19,6 +19,8 @@ class OutlineWriter {
   Outline finish() &&;
 
   int ranks() const { return ranks_; }
+  int owners() const { return owners_; }  ///< ranks that own partitions
+  int contributors() const { return contributors_; }
   int nodes() const { return nodes_; }
   int each() const { return each_; }                  ///< ranks of a node
   double tree_crossing() const { return crossing_; }  ///< both as AlikeRanks
@@ -27,7 +29,7 @@ class OutlineWriter {
   int lumps() const { return made_.lumps; }
 
   double of_round() const { return of_round_; }       ///< partitions in a round
-  double share() const { return share_; }             ///< of these, as many as a rank owns
+  double share() const { return share_; }             ///< of these, as many as an owner owns
   double rest() const { return rest_of(share_); }     ///< the part of an owner's work that is beyond the mean
   static double rest_of(double share);                ///< the same of a rank that does something for so many
   Bytes there() const { return bytes(Hop::kFirst); }  ///< of a partition in the first codec
@@ -67,11 +69,13 @@ class OutlineWriter {
   const Link& link(bool between) const { return between ? profile_.between : profile_.inside; }
   double on_wire(bool between, Bytes bytes) const { return link(between).wire.at(static_cast<double>(bytes)); }
   int meeting(int peers) const;
+  void serve(bool between, int peers, Bytes bytes, double then, bool from_owner);
   void add_message_tasks();
 
   const Profile& profile_;
   const HopCosts& costs_;
   int ranks_, nodes_, each_;
+  int owners_, contributors_;
   double crossing_, double_crossing_;
   Elements slice_ = 0;
   double rounds_ = 1, of_round_ = 1;  ///< rounds, and partitions in each

@@ -24,7 +24,7 @@ std::vector<std::size_t> owners_of(const Job& job) {
     const GradientSpec& gradient = gradients[static_cast<std::size_t>(i)];
     owned.push_back({gradient.name, gradient.elements(), decision_of(job, i).partitions});
   }
-  return first_owners(owned, job.ranks);
+  return first_owners(owned, topology_of(job));
 }
 
 void add_peers(const TaskGraph& graph, std::set<Rank>& peers) {

@@ -14,5 +14,9 @@ TEST_CASE("agreement: decisions and codecs read as a person would write them") {
   CHECK(text_of(decision) == "int4:block=64,feedback=0, ps, 4 partitions, priority 0");
   decision.second_hop = {"bf16", {}};
   CHECK(text_of(decision) == "int4:block=64,feedback=0 / bf16, ps, 4 partitions, priority 0");
+  decision.servers = {2, false};
+  CHECK(text_of(decision) == "int4:block=64,feedback=0 / bf16, ps with 2 servers, 4 partitions, priority 0");
+  decision.servers = {1, true};
+  CHECK(text_of(decision) == "int4:block=64,feedback=0 / bf16, ps with 1 dedicated server, 4 partitions, priority 0");
   CHECK(text_of(CodecChoice{"topk", {{"ratio", 0.01}}}) == "topk:ratio=0.01");
 }

@@ -24,6 +24,28 @@ ExchangeModel::ExchangeModel(const ToldCodec& codec, std::string strategy, std::
     if (names.find(name) == std::string::npos) names += name, nodes_.emplace_back();
     nodes_[names.find(name)].push_back(rank);
   }
+  const std::string word = " servers: ";
+  const std::size_t at = strategy_.find(word);
+  if (at == std::string::npos) return;
+  choose_servers(std::stoi(strategy_.substr(at + word.size())));
+  dedicated_ = strategy_.ends_with("dedicated: true");
+  strategy_.resize(at);
+}
+
+// The last node gives its last rank, then the node before it, and so on around.
+void ExchangeModel::choose_servers(int count) {
+  std::vector<std::vector<int>> left = nodes_;
+  for (std::size_t turn = 0; servers_.size() < static_cast<std::size_t>(count); ++turn) {
+    std::vector<int>& node = left[left.size() - 1 - turn % left.size()];
+    if (node.empty()) continue;
+    servers_.push_back(node.back());
+    node.pop_back();
+  }
+  std::sort(servers_.begin(), servers_.end());
+}
+
+bool ExchangeModel::contributes(int rank) const {
+  return !dedicated_ || std::find(servers_.begin(), servers_.end(), rank) == servers_.end();
 }
 
 Vector ExchangeModel::told(const std::string& who, Vector x) {
@@ -44,13 +66,16 @@ Vector ExchangeModel::own(int rank) const {
 
 Vector ExchangeModel::sum_of_codes(const std::string& role) {
   Vector sum(elements_ / partitions_, 0.0);
-  for (int rank = 0; rank < ranks_; ++rank) sum = plus(sum, told(role + std::to_string(rank), own(rank)));
+  for (int rank = 0; rank < ranks_; ++rank) {
+    if (contributes(rank)) sum = plus(sum, told(role + std::to_string(rank), own(rank)));
+  }
   return sum;
 }
 
 Vector ExchangeModel::over_ps(int owner) {
   Vector sum(elements_ / partitions_, 0.0);
   for (int rank = 0; rank < ranks_; ++rank) {
+    if (!contributes(rank)) continue;
     sum = plus(sum, rank == owner ? own(rank) : told("rank " + std::to_string(rank), own(rank)));
   }
   return sum;
@@ -118,7 +143,7 @@ Vector ExchangeModel::over_nodes(bool gathered) {
 }
 
 Vector ExchangeModel::result_of(int owner) {
-  const double share = 1.0 / ranks_;
+  const double share = 1.0 / (ranks_ - (dedicated_ ? static_cast<double>(servers_.size()) : 0.0));
   Vector sum = codec_.votes                             ? sum_of_codes("rank ")
                : strategy_ == "PS"                      ? over_ps(owner)
                : strategy_ == "RING"                    ? over_ring(owner)
@@ -135,7 +160,8 @@ Vector ExchangeModel::step(const std::vector<Vector>& gradients) {
   gradients_ = &gradients;
   Vector result;
   for (partition_ = 0; partition_ < partitions_; ++partition_) {
-    const Vector part = result_of(static_cast<int>(partition_) % ranks_);
+    const int owner = servers_.empty() ? static_cast<int>(partition_) % ranks_ : servers_[partition_ % servers_.size()];
+    const Vector part = result_of(owner);
     result.insert(result.end(), part.begin(), part.end());
   }
   return result;

@@ -15,7 +15,8 @@ namespace casync::test {
 /// One gradient, cut into partitions of equal size, over several steps.
 class ExchangeModel {
  public:
-  /// `strategy` as plans name it; `node_of` one letter for each rank, "" for one node.
+  /// `strategy` as plans name it, with its servers: "PS servers: 2 dedicated: true"; `node_of` one letter for each
+  /// rank, "" for one node.
   ExchangeModel(const ToldCodec& codec, std::string strategy, std::string node_of, int ranks, std::size_t elements,
                 std::size_t partitions);
 
@@ -26,6 +27,8 @@ class ExchangeModel {
   /// Encodes x plus what `who` had left over of this partition, and returns what arrives.
   Vector told(const std::string& who, Vector x);
   Vector own(int rank) const;
+  void choose_servers(int count);
+  bool contributes(int rank) const;
   Vector result_of(int owner);
   Vector sum_of_codes(const std::string& role);
   Vector over_ps(int owner);
@@ -40,6 +43,8 @@ class ExchangeModel {
   int ranks_;
   std::size_t elements_, partitions_;
   std::vector<std::vector<int>> nodes_;
+  std::vector<int> servers_;  ///< empty: all ranks
+  bool dedicated_ = false;
   std::map<std::string, Vector> left_;  ///< by encoder and partition
   const std::vector<Vector>* gradients_ = nullptr;
   std::size_t partition_ = 0;

@@ -138,6 +138,17 @@ TEST_CASE("session codecs: what sessions give is what a model of codec and strat
   }
 }
 
+TEST_CASE("session codecs: beside dedicated servers, what sessions give is the model's mean of the other ranks") {
+  for (const int ranks : {2, 3, 4}) {
+    for (const Way& way : dedicated_ways(ranks)) {
+      for (const ToldCodec& codec : told_codecs()) {
+        INFO(codec.choice << ", " << way.strategy << ", ranks " << ranks);
+        CHECK(compared_with_model(ranks, way, codec, 3) == "");
+      }
+    }
+  }
+}
+
 // Each hop keeps the k largest of what it has, and a residual of the others. A rank adds all of its own elements, and
 // not only the k that it would have chosen alone, so less is lost than by gTop-k as published.
 TEST_CASE("session codecs: topk over a tree is gTop-k, and loses no more than the published one") {
@@ -178,6 +189,7 @@ TEST_CASE("session codecs: the comparison with the model notices what is not the
   CHECK(compared_with_model(4, {"RING", ""}, forgets, 3) != "");
   CHECK(compared_with_model(4, {"RING", ""}, other, 1) != "");
   CHECK(compared_with_model(4, {"PS", ""}, raw_vote, 1) != "");
+  CHECK(compared_with_model(4, {"PS servers: 1", ""}, forgets, 3) != "");
   Results results;
   const auto salt = [](std::uint32_t step) { return 40 + step; };
   REQUIRE(results_of(4, {"RING", ""}, topk.choice, 1, salt, results) == "");

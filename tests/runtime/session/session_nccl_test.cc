@@ -153,6 +153,15 @@ TEST_CASE("session over nccl: what a codec exchanges in its turns is all-reduced
   }
 }
 
+TEST_CASE("session over nccl: servers, also such that contribute nothing") {
+  for (const char* codec : {"int4", "topk"}) {
+    CHECK(compare(3, plan_of(codec, "strategy: PS partitions: 4 servers: 2")) == "");
+  }
+  for (const char* codec : {"none", "int4", "onebit"}) {
+    CHECK(compare(3, plan_of(codec, "strategy: PS partitions: 4 servers: 1 dedicated: true")) == "");
+  }
+}
+
 TEST_CASE("session over nccl: steps of warm-up") {
   CHECK(compare(2, plan_of("topk", "strategy: PS partitions: 3 warm_up_steps: 2")) == "");
   CHECK(compare(2, plan_of("powersgd", "strategy: RING warm_up_steps: 1")) == "");

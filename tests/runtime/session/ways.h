@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -13,13 +14,14 @@
 
 namespace casync::test {
 
-/// A strategy as plans name it, and the node of each rank: "a", "b", ...; "": the machine.
+/// A strategy as plans name it, perhaps with its servers ("PS servers: 2"), and the node of each rank: "a", "b", ...;
+/// "": the machine.
 struct Way {
   std::string strategy;
   std::string nodes;
 };
 
-/// Every strategy of the table, on several layouts of nodes where it follows them.
+/// Every strategy of the table, on several layouts of nodes where it follows them, and 1, 2 and all ranks as servers.
 inline std::vector<Way> ways_of(int ranks) {
   std::vector<Way> ways;
   for (const Strategy& strategy : strategies()) {
@@ -28,6 +30,18 @@ inline std::vector<Way> ways_of(int ranks) {
     for (const char* nodes : {"abcdefgh", "aabbccdd", "aaaabbcc", "abbabaca"}) {
       ways.push_back({ways.back().strategy, std::string(nodes).substr(0, static_cast<std::size_t>(ranks))});
     }
+  }
+  ways.push_back({"PS servers: 1", ""});
+  if (ranks > 1) ways.push_back({"PS servers: " + std::to_string(ranks), ""});
+  if (ranks > 2) ways.push_back({"PS servers: 2", std::string("aabbccdd").substr(0, static_cast<std::size_t>(ranks))});
+  return ways;
+}
+
+/// Servers that contribute nothing, as many as leave a rank that does, up to 2.
+inline std::vector<Way> dedicated_ways(int ranks) {
+  std::vector<Way> ways;
+  for (int servers = 1; servers < std::min(ranks, 3); ++servers) {
+    ways.push_back({"PS servers: " + std::to_string(servers) + " dedicated: true", ""});
   }
   return ways;
 }

@@ -11,6 +11,7 @@
 #include "casync/planner/search/request.h"
 #include "casync/simulator/outline.h"
 #include "casync/simulator/rounds.h"
+#include "casync/strategies/strategy.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/plan/codec_shares.h"
 #include "tools/casync/simulate/prediction.h"
@@ -93,6 +94,8 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
         continue;
       }
       Decision decision = decide(*plan, gradient.spec, ranks);
+      const Status servers = check_servers(decision.servers, decision.strategy, ranks);
+      if (!servers) return named(Status(servers.code(), "gradient `" + gradient.spec.name + "`: " + servers.message()));
       const auto rounds = rounds_of(decision, gradient.spec, ranks, {}, facts_of);
       if (!rounds)
         return named(

@@ -34,8 +34,9 @@ Result<Decision> decision_of(const TracedGradient& traced) {
   CASYNC_RETURN_IF_ERROR(second.status());
   const Result<StrategyKind> strategy = strategy_from(traced.strategy);
   CASYNC_RETURN_IF_ERROR(strategy.status());
-  return Decision{*codec, *second, *strategy, static_cast<int>(traced.partitions), static_cast<int>(traced.priority),
-                  0};
+  Decision made{*codec, *second, *strategy, static_cast<int>(traced.partitions), static_cast<int>(traced.priority), 0};
+  made.servers = {static_cast<int>(traced.servers), traced.dedicated > 0};
+  return made;
 }
 
 /// The steps of one rank in which a gradient of the training took part, whole: seconds of each, and of its tasks.

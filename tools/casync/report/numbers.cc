@@ -124,6 +124,8 @@ Json gradient_numbers(const TraceFolder& folder) {
                    {"codec", gradient.codec},
                    {"second_hop", gradient.second_hop},
                    {"strategy", gradient.strategy},
+                   {"servers", gradient.servers},
+                   {"dedicated", gradient.dedicated},
                    {"partitions", gradient.partitions},
                    {"priority", gradient.priority},
                    {"bytes", bytes_in_memory(gradient)},

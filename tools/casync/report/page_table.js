@@ -2,7 +2,7 @@
 const fields = [
   {name: 'name', label: 'Gradient', text: true, css: 'text name'},
   {name: 'codec', label: 'Codec', text: true, css: 'text', show: (g) => (g.second_hop === g.codec ? g.codec : g.codec + ' \u2192 ' + g.second_hop)},
-  {name: 'strategy', label: 'Strategy', text: true, css: 'text'},
+  {name: 'strategy', label: 'Strategy', text: true, css: 'text', show: (g) => (g.servers > 0 ? g.strategy + ' with ' + g.servers + (g.dedicated > 0 ? ' dedicated' : '') + (g.servers > 1 ? ' servers' : ' server') : g.strategy)},
   {name: 'partitions', label: 'Partitions', show: (g) => digits(g.partitions, 9)},
   {name: 'elements', label: 'Elements', show: (g) => g.elements.toLocaleString('en')},
   {name: 'bytes', label: 'In memory', show: (g) => bytes(g.bytes).join(' ')},

@@ -16,7 +16,8 @@ namespace casync::tools {
 struct TracedGradient {
   std::string name, dtype, codec, second_hop, strategy;
   double elements = 0, partitions = 1, priority = 0;
-  double payload_bytes = 0;  ///< that the rank sends of it in one step
+  double servers = 0, dedicated = 0;  ///< as Servers
+  double payload_bytes = 0;           ///< that the rank sends of it in one step
   double steps = 0, mean_ms = 0, exposed_ms = 0;
 };
 

@@ -124,7 +124,9 @@ std::string prediction_text(const Scenario& scenario, const Simulation& simulati
     const Decision& decision = scenario.decisions[order[i]];
     text += std::exchange(head, "") + line("  %9.3f ms of %9.3f ms  ", times.waiting_s * 1e3, times.sync_s * 1e3) +
             training.gradients[order[i]].spec.name + "  " + text_of(decision.codec) + ", " +
-            std::string(name_of(decision.strategy)) + ", " + std::to_string(decision.partitions) + " partitions\n";
+            std::string(name_of(decision.strategy)) +
+            (decision.servers.count > 0 ? " with " + text_of(decision.servers) : "") + ", " +
+            std::to_string(decision.partitions) + " partitions\n";
   }
   return text;
 }
@@ -145,6 +147,8 @@ Json prediction_json(const Scenario& scenario, const Simulation& simulation) {
                                  {"codec", text_of(decision.codec)},
                                  {"second_hop", text_of(decision.second_hop)},
                                  {"strategy", name_of(decision.strategy)},
+                                 {"servers", decision.servers.count},
+                                 {"dedicated", decision.servers.dedicated},
                                  {"partitions", decision.partitions},
                                  {"sync_ms", simulation.gradients[g].sync_s * 1e3},
                                  {"waiting_ms", simulation.gradients[g].waiting_s * 1e3}});
