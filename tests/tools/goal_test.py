@@ -119,6 +119,12 @@ def mode_text(every, staleness):
     return f"local_sgd {{ every: {every} }}" if every else f"staleness: {staleness}"
 
 
+def trained_modes():
+    """Lines of the planner's table that are about modes."""
+    with open(os.path.join(ROOT, "casync/planner/loss_rows.inc")) as file:
+        return [line for line in file if line.startswith("CASYNC_LOSS_MODE(")]
+
+
 def test_modes_are_proposed_and_taken_only_if_they_are_allowed():
     rows = {mode_text(every, 0): f"none, local SGD of {every} steps" for every in (2, 4, 8)}
     rows |= {mode_text(0, late): f"none, {late} steps late" for late in (1, 2)}
@@ -128,6 +134,12 @@ def test_modes_are_proposed_and_taken_only_if_they_are_allowed():
         made = casync(*inputs, "--json")
         ends_with(0, made, "plan")
         bulk = json.loads(made.stdout)
+        if not trained_modes():
+            allowed = casync(*inputs, "--allow-modes", "--json")
+            ends_with(0, allowed, "plan --allow-modes")
+            claim(json.loads(allowed.stdout) == bulk and bulk["modes"] == [], "nothing to weigh a mode by", allowed.stdout)
+            claim("--allow-modes: no training has measured" in allowed.stderr, "said", allowed.stderr)
+            return
         claim(bulk["mode"] == "" and "local_sgd {" not in bulk["plan"].split("version: 1")[1], "it is not taken", bulk["plan"])
         claim(bulk["modes"] and all(one["time_to_loss"] < 0.99 for one in bulk["modes"]), "what would be better", bulk["modes"])
         for one in bulk["modes"]:
@@ -155,6 +167,11 @@ def test_modes_are_proposed_and_taken_only_if_they_are_allowed():
         whole = json.loads(casync("explain", *files.inputs, "-n", 4, "--codecs", "int8", "--allow-modes", "--json").stdout)
         claim(whole["step"]["mode"] == best["mode"], "explain takes it, too", whole["step"])
 
+
+def test_a_mode_that_was_asked_for_stays_and_one_without_a_loss_is_refused():
+    with temporary_folder() as folder:
+        files = Files(folder, "1e7")
+        inputs = ["plan", *files.inputs, "-n", 4, "--codecs", "int8"]
         asked = json.loads(casync(*inputs, "--local-sgd", 16, "--json").stdout)
         claim("no training has measured how many steps local_sgd { every: 16 } takes" in asked["plan"], "said", asked["plan"])
         claim(asked["modes"] == [], "a mode that was asked for stays", asked["modes"])
