@@ -35,8 +35,8 @@ Status check_over_nccl(const Declared& declared) {
   if (decision.warm_up_steps > 0) return refused("there is no warm-up yet: leave `warm_up_steps` out of the plan");
   const bool is_plain = decision.codec.name == "none" && decision.second_hop.name == "none";
   if (!is_plain && decision.strategy != StrategyKind::kPs) {
-    return refused("codes go by the strategy PS alone yet, and this gradient's is " +
-                   std::string(name_of(decision.strategy)) + ": choose PS in the plan");
+    return refused("codes go by the strategy ps alone yet, and this gradient's is " +
+                   std::string(name_of(decision.strategy)) + ": choose ps in the plan");
   }
   return Status::ok();
 }

@@ -47,7 +47,7 @@ class PlanFile {
   std::string path_;
 };
 
-std::string plan_of(const std::string& codec, const std::string& more = "strategy: PS partitions: 3") {
+std::string plan_of(const std::string& codec, const std::string& more = "strategy: ps partitions: 3") {
   return "default { codec { name: \"" + codec + "\" } " + more + " }";
 }
 
@@ -109,9 +109,9 @@ TEST_CASE("session over nccl: the bytes are those over loopback, of 1 to 4 ranks
 }
 
 TEST_CASE("session over nccl: another codec on the second hop") {
-  CHECK(compare(3, plan_of("topk", "second_hop { name: \"int8\" } strategy: PS partitions: 2")) == "");
-  CHECK(compare(3, plan_of("int4", "second_hop { name: \"none\" } strategy: PS partitions: 2")) == "");
-  CHECK(compare(3, plan_of("none", "second_hop { name: \"int4\" } strategy: PS partitions: 2")) == "");
+  CHECK(compare(3, plan_of("topk", "second_hop { name: \"int8\" } strategy: ps partitions: 2")) == "");
+  CHECK(compare(3, plan_of("int4", "second_hop { name: \"none\" } strategy: ps partitions: 2")) == "");
+  CHECK(compare(3, plan_of("none", "second_hop { name: \"int4\" } strategy: ps partitions: 2")) == "");
 }
 
 TEST_CASE("session over nccl: gradients that no codec changes are all-reduced, alike on all ranks") {
@@ -327,11 +327,11 @@ TEST_CASE("session over nccl: what it does not do is refused by name, with what 
              Catch::Contains("InvalidArgument: the transport nccl moves memory of GPUs") && Catch::Contains("cuda:0"));
   AllSeen seen;
   CHECK_THAT(
-      run(2, true, plan_of("int8", "strategy: RING"), seen),
-      Catch::Contains("gradient g0: over nccl codes go by the strategy PS alone yet") && Catch::Contains("ring"));
+      run(2, true, plan_of("int8", "strategy: ring"), seen),
+      Catch::Contains("gradient g0: over nccl codes go by the strategy ps alone yet") && Catch::Contains("ring"));
   CHECK_THAT(run(2, true, plan_of("powersgd"), seen),
              Catch::Contains("gradient g0: over nccl codec `powersgd` has no turns yet"));
-  CHECK_THAT(run(2, true, plan_of("int8", "strategy: PS warm_up_steps: 2"), seen),
+  CHECK_THAT(run(2, true, plan_of("int8", "strategy: ps warm_up_steps: 2"), seen),
              Catch::Contains("gradient g0: over nccl there is no warm-up yet"));
   const std::string half = sessions(1, "none", [](Session& session, RankContext&) -> std::string {
     return session.declare({"half", DType::kFloat16, {10}, 0}).status().text();

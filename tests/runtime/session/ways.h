@@ -23,7 +23,7 @@ struct Way {
 inline std::vector<Way> ways_of(int ranks) {
   std::vector<Way> ways;
   for (const Strategy& strategy : strategies()) {
-    ways.push_back({plan_name_of(strategy.kind), ""});
+    ways.push_back({std::string(strategy.name), ""});
     if (!strategy.levels) continue;
     for (const char* nodes : {"abcdefgh", "aabbccdd", "aaaabbcc", "abbabaca"}) {
       ways.push_back({ways.back().strategy, std::string(nodes).substr(0, static_cast<std::size_t>(ranks))});
