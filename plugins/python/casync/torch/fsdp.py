@@ -7,7 +7,10 @@
     casync.torch.fsdp_all_reduce_hook(state).install(model)
 """
 
+from __future__ import annotations
+
 import gc
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -18,8 +21,14 @@ from torch.distributed.fsdp._fully_shard._fsdp_param_group import FSDPParamGroup
 from casync import errors
 from casync.torch import naming
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-def fsdp_all_reduce_hook(state):
+    from casync.torch.state import State
+
+
+def fsdp_all_reduce_hook(state: State) -> AllReduceHook:
     """The hook for FSDPModule.set_all_reduce_hook on a one-dimensional mesh. `state` is a casync.torch.State whose
     process group joins the ranks that hold the same shard. install(model) sets it on all FSDP modules of a model."""
     return AllReduceHook(state)
@@ -28,10 +37,10 @@ def fsdp_all_reduce_hook(state):
 class _Step:
     """One backward pass is one step of the session."""
 
-    def __init__(self, state):
+    def __init__(self, state: State) -> None:
         self._state, self._under_way = state, False
 
-    def reduce(self, name, tensor):
+    def reduce(self, name: str, tensor: torch.Tensor) -> None:
         """Averages a flat tensor in place, under a name, inside of a backward pass."""
         if tensor.device.type != "cpu":
             raise errors.Unavailable(f"{name} is on {tensor.device}: this build synchronizes memory of the CPU")
@@ -43,7 +52,7 @@ class _Step:
         (handle,) = synchronizer.submit([identity], [tensor.data_ptr()], tensor)
         handle.wait()
 
-    def _end(self):
+    def _end(self) -> None:
         self._under_way = False
         self._state.last_step = self._state.synchronizer().end_step()
 
@@ -51,10 +60,10 @@ class _Step:
 class AllReduceHook:
     """Averages a module's shard with the same shard of the other nodes, under the module's name."""
 
-    def __init__(self, state):
+    def __init__(self, state: State) -> None:
         self._step, self._name = _Step(state), None
 
-    def install(self, model):
+    def install(self, model: torch.nn.Module) -> None:
         """Sets a hook on every FSDP module of `model`. InvalidArgument: a module is on a two-dimensional mesh, where FSDP
         reduces between nodes itself, or `model` has no FSDP module."""
         modules = _fsdp_modules(model)
@@ -65,12 +74,12 @@ class AllReduceHook:
             hook._step, hook._name = self._step, name
             module.set_all_reduce_hook(hook)
 
-    def __call__(self, reduced):
+    def __call__(self, reduced: torch.Tensor) -> None:
         if self._name is None:
             self._find_module()
         self._step.reduce(self._name, reduced)
 
-    def _find_module(self):
+    def _find_module(self) -> None:
         """The hook was given to set_all_reduce_hook directly, which does not tell of which module it is."""
         groups = [g for g in gc.get_objects() if type(g) is FSDPParamGroup and g._all_reduce_hook is self]
         names = sorted({group._module_fqn or "(root)" for group in groups})
@@ -86,20 +95,27 @@ class CompressedReduceScatter(ReduceScatter):
     """For FSDPModule.set_custom_reduce_scatter: plain FSDP whose shards are spread across slow links. The sum of all
     gradients travels compressed, and each rank keeps its shard of it. `state`'s process group is the mesh's."""
 
-    def __init__(self, state):
+    def __init__(self, state: State) -> None:
         self._step, self._name = _Step(state), None
 
-    def install(self, model):
+    def install(self, model: torch.nn.Module) -> None:
         """Sets it on every FSDP module of `model`."""
         for name, module in _fsdp_modules(model):
             comm = CompressedReduceScatter.__new__(CompressedReduceScatter)
             comm._step, comm._name = self._step, name
             module.set_custom_reduce_scatter(comm)
 
-    def allocate(self, size, *, dtype, device):
+    def allocate(self, size: Sequence[int | torch.SymInt], *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         return torch.empty(*size, dtype=dtype, device=device)
 
-    def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
+    def __call__(
+        self,
+        output_tensor: torch.Tensor,
+        input_tensor: torch.Tensor,
+        group: dist.ProcessGroup,
+        op: Any,
+        async_op: bool = False,
+    ) -> None:
         name = self._name
         if name is None:
             raise errors.InvalidArgument("set it with CompressedReduceScatter(state).install(model): it needs module names")
@@ -114,14 +130,14 @@ class CompressedReduceScatter(ReduceScatter):
             output_tensor.mul_(group.size())
 
 
-def _fsdp_modules(model):
+def _fsdp_modules(model: torch.nn.Module) -> list[tuple[str, FSDPModule]]:
     modules = [(name or "(root)", module) for name, module in model.named_modules() if isinstance(module, FSDPModule)]
     if not modules:
         raise errors.InvalidArgument("no module of this model is an FSDPModule: call fully_shard first")
     return modules
 
 
-def _refuse_native(name, groups):
+def _refuse_native(name: str, groups: list[Any]) -> None:
     if any(group._is_hsdp for group in groups):
         raise errors.InvalidArgument(
             f"module {name} is on a two-dimensional mesh: FSDP averages between nodes itself, and the hook would do it "
