@@ -182,8 +182,8 @@ bool Loopback::progress() {
   return peers_.progress() || moved;
 }
 
-// Moves a random part of the arrived parcels into batch_, in random order. The last parcel of a sender overtakes none of
-// its others, as on every network: a rank is settled before it says goodbye.
+// Moves a random part of the arrived parcels into batch_, in random order. The last parcel of a sender overtakes none
+// of its others, as on every network: a rank is settled before it says goodbye.
 void Loopback::shuffle_arrived() {
   std::shuffle(arrived_.begin(), arrived_.end(), random_);
   std::partition(arrived_.begin(), arrived_.end(), [](const Parcel& parcel) { return !parcel.last; });
