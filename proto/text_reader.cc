@@ -3,9 +3,11 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -149,6 +151,61 @@ class Collector : public pb::io::ErrorCollector {
   bool failed_ = false;
 };
 
+/// The fields of a file's messages that are enums, by name.
+std::map<std::string, const pb::EnumDescriptor*, std::less<>> enum_fields(const pb::FileDescriptor& file) {
+  std::map<std::string, const pb::EnumDescriptor*, std::less<>> fields;
+  for (int i = 0; i < file.message_type_count(); ++i) {
+    for (int j = 0; j < file.message_type(i)->field_count(); ++j) {
+      const pb::FieldDescriptor* field = file.message_type(i)->field(j);
+      if (field->enum_type() != nullptr) fields[std::string(field->name())] = field->enum_type();
+    }
+  }
+  return fields;
+}
+
+bool same_but_for_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+/// Leaves mistakes to the parser.
+class Silent : public pb::io::ErrorCollector {
+ public:
+  void AddError(int, pb::io::ColumnNumber, const std::string&) override {}
+};
+
+/// Gives the name of an enum's value that begins at `text[at]` the case of its declaration.
+void set_case(const pb::EnumDescriptor& type, std::string_view written, std::size_t at, std::string* text) {
+  for (int i = 0; i < type.value_count(); ++i) {
+    const std::string_view name = type.value(i)->name();
+    if (same_but_for_case(name, written)) text->replace(at, name.size(), name);
+  }
+}
+
+/// The text with the names of enums' values in the case in which they are declared, which is the only one that the
+/// parser knows. Everything keeps its place.
+std::string with_declared_case(const pb::FileDescriptor& file, const TextDiagnostics& diagnostics) {
+  std::string text(diagnostics.text());
+  const auto fields = enum_fields(file);
+  if (fields.empty()) return text;
+  pb::io::ArrayInputStream stream(diagnostics.text().data(), static_cast<int>(diagnostics.text().size()));
+  Silent silent;
+  pb::io::Tokenizer tokenizer(&stream, &silent);
+  tokenizer.set_comment_style(pb::io::Tokenizer::SH_COMMENT_STYLE);
+  auto field = fields.end();
+  while (tokenizer.Next()) {
+    const pb::io::Tokenizer::Token& token = tokenizer.current();
+    if (token.text == ":") continue;
+    if (field != fields.end() && tokenizer.previous().text == ":") {
+      set_case(*field->second, token.text, diagnostics.offset_of({token.line, token.column}), &text);
+      field = fields.end();
+    } else {
+      field = fields.find(token.text);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 bool read_text(pb::Message* message, Places* places, TextDiagnostics* diagnostics) {
@@ -163,7 +220,8 @@ bool read_text(pb::Message* message, Places* places, TextDiagnostics* diagnostic
   parser.AllowUnknownField(true);
   parser.SetRecursionLimit(kMostLevels);
   parser.WriteLocationsTo(places);
-  const bool read = parser.ParseFromString(std::string(diagnostics->text()), message);
+  const bool read =
+      parser.ParseFromString(with_declared_case(*message->GetDescriptor()->file(), *diagnostics), message);
   if (!read && diagnostics->empty()) diagnostics->add({}, "no text format, expected lines like version: 1");
   return diagnostics->empty();
 }

@@ -199,11 +199,11 @@ std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec>
   }
   const auto made_for = [&](std::optional<int> wanted, int here, const char* what) {
     if (!wanted || *wanted == here) return;
-    found.push_back("the plan was made for " + std::to_string(*wanted) + " " + what + ", and this group has " +
-                    std::to_string(here));
+    found.push_back("the plan was made for " + std::to_string(*wanted) + " " + what + (*wanted == 1 ? "" : "s") +
+                    ", and this group has " + std::to_string(here));
   };
-  made_for(plan.world.ranks, topology.ranks, "ranks");
-  made_for(plan.world.nodes, topology.nodes(), "nodes");
+  made_for(plan.world.ranks, topology.ranks, "rank");
+  made_for(plan.world.nodes, topology.nodes(), "node");
   return found;
 }
 

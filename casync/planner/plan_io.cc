@@ -80,7 +80,7 @@ CodecChoice read_codec(const Placed<wire::Codec>& codec) {
 
 wire::Strategy written(StrategyKind kind) {
   wire::Strategy value = wire::STRATEGY_UNSPECIFIED;
-  CASYNC_CHECK(wire::Strategy_Parse(plan_name_of(kind), &value));  // plan.proto has every strategy
+  CASYNC_CHECK(wire::Strategy_Parse(std::string(name_of(kind)), &value));  // plan.proto has every strategy
   return value;
 }
 
@@ -88,7 +88,7 @@ template <class Message>
 std::optional<StrategyKind> read_strategy(const Placed<Message>& from) {
   constexpr int kNumber = Message::kStrategyFieldNumber;
   if (!from->has_strategy()) return std::nullopt;
-  const std::string expected = ", expected " + strategy_plan_names();
+  const std::string expected = ", expected " + strategy_names();
   if (from.written_as_number(kNumber)) {
     from.refuse(kNumber, "strategy " + std::to_string(from->strategy()) + expected + " (by name)");
     return std::nullopt;
@@ -279,14 +279,14 @@ void write_prediction(const Prediction& prediction, wire::Prediction* to) {
 
 Neighbours read_neighbours(const Placed<wire::Gossip>& from) {
   constexpr int kNumber = wire::Gossip::kNeighboursFieldNumber;
-  constexpr const char* kExpected = ", expected RING or PAIRS";
+  constexpr const char* kExpected = ", expected ring or pairs";
   if (!from->has_neighbours()) {
-    from.refuse("gossip without neighbours, expected neighbours: RING or PAIRS");
+    from.refuse("gossip without neighbours, expected neighbours: ring or pairs");
   } else if (from.written_as_number(kNumber)) {
     from.refuse(kNumber, "neighbours " + std::to_string(from->neighbours()) + kExpected + " (by name)");
-  } else if (from->neighbours() == wire::Gossip::PAIRS) {
+  } else if (from->neighbours() == wire::Gossip::pairs) {
     return Neighbours::kPairs;
-  } else if (from->neighbours() != wire::Gossip::RING) {
+  } else if (from->neighbours() != wire::Gossip::ring) {
     from.refuse(kNumber, std::string("neighbours `NEIGHBOURS_UNSPECIFIED`") + kExpected);
   }
   return Neighbours::kRing;
@@ -332,7 +332,7 @@ void write_mode(const SyncMode& mode, wire::Plan* to) {
   if (mode.staleness > 0) to->set_staleness(static_cast<std::int32_t>(mode.staleness));
   if (mode.is_gossip()) {
     wire::Gossip* const gossip = to->mutable_gossip();
-    gossip->set_neighbours(mode.neighbours == Neighbours::kRing ? wire::Gossip::RING : wire::Gossip::PAIRS);
+    gossip->set_neighbours(mode.neighbours == Neighbours::kRing ? wire::Gossip::ring : wire::Gossip::pairs);
     if (mode.every > 1) gossip->set_every(mode.every);
     if (mode.from_step > 0) gossip->set_from_step(mode.from_step);
     return;

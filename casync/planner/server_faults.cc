@@ -31,11 +31,11 @@ bool has_servers(std::optional<StrategyKind> strategy) {
 std::string fault_of(const Choice& choice, const Weaker& weaker, std::optional<int> ranks) {
   if (!choice.servers) return "";
   if (!has_servers(choice.strategy)) {
-    return "servers beside strategy " + plan_name_of(*choice.strategy) + ", expected strategy PS";
+    return "servers beside strategy " + std::string(name_of(*choice.strategy)) + ", expected strategy ps";
   }
   if (!choice.strategy && !has_servers(weaker.strategy)) {
-    return "servers, and " + weaker.of + " is " + plan_name_of(*weaker.strategy) +
-           ", expected strategy: PS beside them";
+    return "servers, and " + weaker.of + " is " + std::string(name_of(*weaker.strategy)) +
+           ", expected strategy: ps beside them";
   }
   const Servers& servers = *choice.servers;
   if (!ranks || servers.count < *ranks || (servers.count == *ranks && !servers.dedicated)) return "";

@@ -202,16 +202,18 @@ void Engine::end_codec(Rank rank) {
   const double task_part = task_s > 0 ? took * task_s / (task_s + tasks_[task].seconds) : 0;
   own.sums.tasks_s += task_part;
   own.sums.processor_s += task_s * slowness_of(rank);
-  const auto worked = [&](double& sum) {
+  CodecWork& work = times_[gradient_of(task)].work;
+  const auto worked = [&](double& sum, double& of_gradient) {
     sum += took - task_part;
+    of_gradient += took - task_part;
     keep_span(task, own.codec_began);
   };
   mark(rank);
   switch (tasks_[task].verb) {
     case TaskVerb::kSend: return add_send(task);
-    case TaskVerb::kEncode: worked(own.sums.encode_s); break;
-    case TaskVerb::kMerge: worked(own.sums.merge_s); break;
-    case TaskVerb::kDecode: worked(own.sums.decode_s); break;
+    case TaskVerb::kEncode: worked(own.sums.encode_s, work.encode_s); break;
+    case TaskVerb::kMerge: worked(own.sums.merge_s, work.merge_s); break;
+    case TaskVerb::kDecode: worked(own.sums.decode_s, work.decode_s); break;
     case TaskVerb::kInstant:
     case TaskVerb::kRecv: break;
   }
@@ -297,6 +299,7 @@ Simulation Engine::result() {
   for (GradientTimes& times : simulation.gradients) {
     times.sync_s /= shares;
     times.waiting_s /= shares;
+    for (double* part : {&times.work.encode_s, &times.work.merge_s, &times.work.decode_s}) *part /= shares;
   }
   simulation.wire_bytes_per_rank = bytes_sent_ / shares;
   simulation.messages_per_rank = static_cast<double>(messages_) / shares;

@@ -62,10 +62,16 @@ struct StepParts {
   double exposed_s = 0;    ///< the step beyond training_s: waiting, and the slowdown of training by codecs
 };
 
+/// Seconds that codec tasks take in a step, mean over ranks and steps, without the fixed cost of tasks.
+struct CodecWork {
+  double encode_s = 0, merge_s = 0, decode_s = 0;
+};
+
 /// Seconds of one gradient, mean over ranks and steps.
 struct GradientTimes {
   double sync_s = 0;     ///< from ready to the end of its last task on that rank
   double waiting_s = 0;  ///< the part in which the forward pass stood still for it
+  CodecWork work;        ///< of its tasks; not from one rank that stands for all
 };
 
 /// The ranks whose tasks were simulated.

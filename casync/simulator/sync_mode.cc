@@ -34,6 +34,7 @@ Simulation mean_of_steps(Simulation simulation, int steps) {
   for (GradientTimes& times : simulation.gradients) {
     times.sync_s /= steps;
     times.waiting_s /= steps;
+    for (double* part : {&times.work.encode_s, &times.work.merge_s, &times.work.decode_s}) *part /= steps;
   }
   return simulation;
 }

@@ -2,7 +2,6 @@
 #include "casync/strategies/strategy.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -159,30 +158,14 @@ const Strategy& strategy_of(StrategyKind kind) {
 
 std::string_view name_of(StrategyKind kind) { return strategy_of(kind).name; }
 
-std::string plan_name_of(StrategyKind kind) {
-  std::string name(name_of(kind));
-  for (char& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-  return name;
-}
-
-namespace {
-
-std::string listed(std::string (*spelled)(StrategyKind)) {
+std::string strategy_names() {
   std::string names;
   for (const Strategy& strategy : kStrategies) {
     const bool is_last = &strategy == std::end(kStrategies) - 1;
-    names += (names.empty() ? "" : is_last ? " or " : ", ") + spelled(strategy.kind);
+    names += (names.empty() ? "" : is_last ? " or " : ", ") + std::string(strategy.name);
   }
   return names;
 }
-
-}  // namespace
-
-std::string strategy_names() {
-  return listed([](StrategyKind kind) { return std::string(name_of(kind)); });
-}
-
-std::string strategy_plan_names() { return listed(&plan_name_of); }
 
 bool has_levels(const Topology& topology) { return topology.nodes() > 1 && topology.nodes() < topology.ranks; }
 

@@ -40,7 +40,7 @@ struct Strategy {
   };
 
   StrategyKind kind{};
-  std::string_view name;  ///< in capital letters in plan files
+  std::string_view name;
   TaskGraph (*graph)(const Exchange&) = nullptr;
   bool second_hop = true;  ///< the result may travel in another codec than the contributions
   bool relays = false;     ///< ranks send on, so each has few peers; coded terms of others are among what they send
@@ -76,11 +76,8 @@ double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits&
 
 /// "ps", "ring", "all_gather", ...; and back (PlanError lists the names).
 std::string_view name_of(StrategyKind kind);
-/// As in plan files: "PS".
-std::string plan_name_of(StrategyKind kind);
-/// All of them, for help texts and errors: "ps, ring or tree", or "PS, RING or TREE".
+/// All of them, for help texts and errors: "ps, ring or tree".
 std::string strategy_names();
-std::string strategy_plan_names();
 /// Returns true if the nodes make `levels` strategies different from the others: several, with several ranks on one.
 bool has_levels(const Topology& topology);
 Result<StrategyKind> strategy_from(std::string_view name);

@@ -15,11 +15,12 @@ namespace {
 
 // Lanes of the file: threads first, then one for what leaves to and one for what comes from each peer, because
 // those overlap and a viewer draws one span at a time per lane.
-constexpr std::uint32_t kProgramLane = 999, kSendLanes = 1000, kRecvLanes = 100000;
+constexpr std::uint32_t kBackwardLane = 998, kProgramLane = 999, kSendLanes = 1000, kRecvLanes = 100000;
 
 std::uint32_t lane_of(const Span& span) {
   if (span.kind == SpanKind::kSend) return kSendLanes + static_cast<std::uint32_t>(span.peer);
   if (span.kind == SpanKind::kWait) return kProgramLane;
+  if (span.kind == SpanKind::kBackward) return kBackwardLane;
   if (span.kind == SpanKind::kRecv) return kRecvLanes + static_cast<std::uint32_t>(span.peer);
   return span.lane;
 }
@@ -28,6 +29,7 @@ std::string lane_name(std::uint32_t lane) {
   if (lane >= kRecvLanes) return "from rank " + std::to_string(lane - kRecvLanes);
   if (lane >= kSendLanes) return "to rank " + std::to_string(lane - kSendLanes);
   if (lane == kProgramLane) return "program";
+  if (lane == kBackwardLane) return "backward";
   return lane == 0 ? "progress" : "stream " + std::to_string(lane);
 }
 
@@ -71,6 +73,7 @@ const char* name_of(SpanKind kind) {
     case SpanKind::kRecv: return "recv";
     case SpanKind::kStep: return "step";
     case SpanKind::kWait: return "wait";
+    case SpanKind::kBackward: return "backward";
   }
   return "?";
 }

@@ -16,14 +16,15 @@ namespace casync::runtime {
 
 struct GradientRun;
 
-/// kWait: the program waited for a gradient.
-enum class SpanKind : std::uint8_t { kEncode, kDecode, kMerge, kSend, kRecv, kStep, kWait };
+/// kWait: the program waited for a gradient. kBackward: from a step's first gradient to its last, as they were
+/// submitted.
+enum class SpanKind : std::uint8_t { kEncode, kDecode, kMerge, kSend, kRecv, kStep, kWait, kBackward };
 const char* name_of(SpanKind kind);
 
 /// One interval on one lane.
 struct Span {
   SpanKind kind = SpanKind::kEncode;
-  const GradientRun* run = nullptr;  ///< null for a step
+  const GradientRun* run = nullptr;  ///< null for a step and its backward pass
   MessageId id;                      ///< the partition; the hop too where there is one
   std::uint32_t step = 0;
   Rank peer = -1;  ///< of a send or recv

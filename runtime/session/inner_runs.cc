@@ -184,7 +184,7 @@ void share_slots(std::span<const std::unique_ptr<GradientRun>> runs) {
 Status check_gossip(const SyncMode& mode, int ranks) {
   if (mode.neighbours != Neighbours::kPairs || ranks <= kMostPairedRanks) return Status::ok();
   return invalid_argument(fmt::format(
-      "gossip with neighbours PAIRS is for up to {} ranks, and this job has {}: use RING", kMostPairedRanks, ranks));
+      "gossip with neighbours pairs is for up to {} ranks, and this job has {}: use ring", kMostPairedRanks, ranks));
 }
 
 Status check_gossip(const Declared& declared) {

@@ -174,6 +174,8 @@ Status SessionImpl::note_ready(std::span<const Submission> submissions) {
 void SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
   const Clock::time_point now = Clock::now();
   if (submissions.empty()) return;
+  if (first_submitted_ == Clock::time_point{}) first_submitted_ = now;
+  last_submitted_ = now;
   const Clock::time_point program = recorder_ ? program_now() : now;
   starts_.clear();
   for (std::size_t i = 0; i < submissions.size(); ++i) {
@@ -409,6 +411,7 @@ StepResult SessionImpl::commit() {
     }
   }
   if (timeline_) record_step();
+  first_submitted_ = {};
   if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
   const Clock::time_point now = Clock::now();
   if (recorder_) recorder_->step_ended(program_now());
@@ -418,20 +421,6 @@ StepResult SessionImpl::commit() {
   consensus_ = asked_ = false;
   warn_of_strangers();
   return result;
-}
-
-void SessionImpl::record_step() {
-  const double spent = executor_->processor_seconds() - executor_->counters().codec_processor_s.load();
-  timeline_->record({SpanKind::kStep,
-                     nullptr,
-                     {},
-                     step_,
-                     -1,
-                     0,
-                     0,
-                     step_begun_,
-                     Clock::now(),
-                     std::max(0.0, spent - std::exchange(spent_s_, spent))});
 }
 
 /// Under mutex_.

@@ -189,6 +189,7 @@ class SessionImpl final : public Session {
   mutable bool asked_ = false;    ///< the program knows what the step under way exchanges
   std::uint32_t steps_here_ = 0;  ///< ended in this session, loaded ones apart
   Clock::time_point step_begun_;
+  Clock::time_point first_submitted_, last_submitted_;  ///< in the step under way; the clock's zero: nothing was
   double spent_s_ = 0;  ///< processor time of the executor's threads beyond codecs until then; with a timeline
   std::uint64_t first_step_allocations_ = 0;
   std::optional<PredictionWatch> watch_;

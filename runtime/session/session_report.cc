@@ -3,11 +3,13 @@
 // Reports of a session: counters, the timeline's file, and its records.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/env.h"
 #include "base/log.h"
@@ -126,6 +128,16 @@ void SessionImpl::write_trace() const {
   if (Status status = timeline_->write(path, launch_.rank, header.dump()); !status) {
     log().warn("{}", status.text());  // a report is not worth a training run
   }
+}
+
+/// Under mutex_.
+void SessionImpl::record_step() {
+  if (first_submitted_ != Clock::time_point{} && exchanged_now() == Exchanged::kGradients) {
+    timeline_->record({SpanKind::kBackward, nullptr, {}, step_, -1, 0, 0, first_submitted_, last_submitted_, 0});
+  }
+  const double spent = executor_->processor_seconds() - executor_->counters().codec_processor_s.load();
+  const double spent_in_step = std::max(0.0, spent - std::exchange(spent_s_, spent));
+  timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now(), spent_in_step});
 }
 
 Clock::time_point SessionImpl::program_now() const {

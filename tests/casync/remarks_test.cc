@@ -64,7 +64,7 @@ TEST_CASE("remarks: a number of ranks the plan was not made for") {
 TEST_CASE("remarks: a number of nodes the plan was not made for") {
   Plan plan;
   plan.world.nodes = 1;
-  CHECK(remarks_on(plan, {}) == Lines{"the plan was made for 1 nodes, and this group has 2"});
+  CHECK(remarks_on(plan, {}) == Lines{"the plan was made for 1 node, and this group has 2"});
   CHECK(remarks(plan, {}, Topology::flat(4)).empty());
   plan.world.nodes = 2;
   CHECK(remarks_on(plan, {}).empty());

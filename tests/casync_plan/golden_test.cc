@@ -11,11 +11,11 @@ namespace {
 const std::filesystem::path kFolder = CASYNC_PLAN_TESTS;
 const std::string kExpect = "# expect: ";
 
-/// "PS, RING or TREE", which `{strategies}` stands for.
+/// "ps, ring or tree", which `{strategies}` stands for.
 std::string strategy_list() {
   std::string names;
   for (const Strategy& strategy : strategies()) {
-    names += (names.empty() ? "" : &strategy == &strategies().back() ? " or " : ", ") + plan_name_of(strategy.kind);
+    names += (names.empty() ? "" : &strategy == &strategies().back() ? " or " : ", ") + std::string(strategy.name);
   }
   return names;
 }

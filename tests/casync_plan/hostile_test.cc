@@ -47,7 +47,7 @@ TEST_CASE("plan: 2 MiB of mistakes cost no more than 2 MiB of plan, not a walk t
 
 TEST_CASE("plan: 100000 entries on one line are read in one walk through it") {
   std::string text = "version: 1 ";
-  for (int i = 0; i < 100000; ++i) text += "gradient{name:\"g" + std::to_string(i) + "\" strategy:PS}";
+  for (int i = 0; i < 100000; ++i) text += "gradient{name:\"g" + std::to_string(i) + "\" strategy:ps}";
   const Result<Plan> plan = parse_plan(text, "p");
   REQUIRE(plan.status().text() == "OK");
   CHECK(plan->gradients.size() == 100000);

@@ -178,7 +178,7 @@ def test_one_rank_synchronizes_with_itself(venv, transport, tmp_path):
 
 
 def test_a_plan_file_is_read_with_the_protobuf_that_came_along(venv, tmp_path):
-    (tmp_path / "plan.txtpb").write_text('version: 1\ndefault { codec { name: "bf16" } strategy: PS }\n')
+    (tmp_path / "plan.txtpb").write_text('version: 1\ndefault { codec { name: "bf16" } strategy: ps }\n')
     script = 'import casync; casync.Session(rank=0, size=1, plan="plan.txtpb", transport="loopback").close()'
     run(venv / "bin/python", "-c", script, cwd=tmp_path)
 
@@ -210,7 +210,7 @@ def test_it_shares_a_process_with_libraries_that_have_their_own_protobuf(wheel, 
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     for part in UCX_PACKAGES:
         (tmp_path / "site" / part.name).symlink_to(part)
-    (tmp_path / "plan.txtpb").write_text('version: 1\ndefault { codec { name: "bf16" } strategy: PS }\n')
+    (tmp_path / "plan.txtpb").write_text('version: 1\ndefault { codec { name: "bf16" } strategy: ps }\n')
     (tmp_path / "both.py").write_text(SHARED_PROCESS)
     text = run(python, "both.py", framework, first, cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
     assert text.split()[-1] == "done", text

@@ -52,7 +52,7 @@ def mean(ranks_, first, last):
 
 
 @pytest.mark.parametrize("strategy, old, new", [
-    ("PS", 3, 2), ("PS", 2, 4), ("PS", 2, 1), ("PS", 1, 2), ("PS", 2, 2), ("ALL_GATHER", 3, 2),
+    ("ps", 3, 2), ("ps", 2, 4), ("ps", 2, 1), ("ps", 1, 2), ("ps", 2, 2), ("all_gather", 3, 2),
 ])  # fmt: skip
 def test_what_was_not_sent_is_sent_by_another_number_of_ranks(tmp_path, strategy, old, new):
     (tmp_path / "plan.txtpb").write_text(

@@ -142,6 +142,27 @@ def test_plans_that_differ_are_refused_with_the_first_difference(tmp_path):
         assert "rule 2 match: rank 0 has *.bias, rank 1 has *.norm" in outcome.message
 
 
+def train_by_plan(rank, plan):
+    with casync.Session(plan=plan) as session:
+        weight = numpy.full(4, rank, numpy.float32)
+        session.submit(session.declare("weight", 4), weight)
+        session.step()
+        return float(weight[0])
+
+
+def test_a_plan_that_was_made_for_other_ranks_or_nodes_works_and_rank_0_says_so(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text('version: 1\nworld { ranks: 8 nodes: 2 }\ndefault { codec { name: "none" } }\n')
+    first, second = ranks.outcomes(__file__, "train_by_plan", 2, plan=str(plan))
+    assert (first.value, second.value) == (0.5, 0.5), first.stderr + second.stderr
+    assert "plan: the plan was made for 8 ranks, and this group has 2" in first.stderr, first.stderr
+    assert "plan: the plan was made for 2 nodes, and this group has 1" in first.stderr, first.stderr
+    assert "was made for" not in second.stderr, second.stderr
+    plan.write_text("version: 1\nworld { ranks: 2 nodes: 1 }\n")
+    fitting, _ = ranks.outcomes(__file__, "train_by_plan", 2, plan=str(plan))
+    assert "was made for" not in fitting.stderr, fitting.stderr
+
+
 def test_world_sizes_that_differ_are_refused_with_both_values():
     same = [("fc", 8)] * 2
     envs = {1: {"CASYNC_SIZE": "3"}}

@@ -148,7 +148,7 @@ def test_a_gradient_some_steps_late_is_applied_so_many_steps_late(trained, stale
 
 
 GOSSIP_RANKS, SEED = 4, 5
-GOSSIP = ["gossip { neighbours: RING  every: 2  from_step: 1 }", f"seed: {SEED}  gossip {{ neighbours: PAIRS }}"]
+GOSSIP = ["gossip { neighbours: ring  every: 2  from_step: 1 }", f"seed: {SEED}  gossip {{ neighbours: pairs }}"]
 
 
 def drawn_round(step):
@@ -289,7 +289,7 @@ def interrupt_all(rank, plans, folder):
 def test_a_training_that_is_resumed_in_the_middle_of_a_round_goes_on_as_it_would_have(tmp_path):
     codec = '  default { codec { name: "int4" } }'
     texts = ["local_sgd { every: 3  from_step: 1 }" + codec, "staleness: 1" + codec, "staleness: 3" + codec]
-    plans = write_plans(tmp_path, texts + ["gossip { neighbours: PAIRS  every: 3  from_step: 1 }"])
+    plans = write_plans(tmp_path, texts + ["gossip { neighbours: pairs  every: 3  from_step: 1 }"])
     outcomes = ranks.values(__file__, "interrupt_all", 2, torch=True, plans=plans, folder=str(tmp_path))
     for hashes in outcomes:
         for whole, resumed in hashes:
@@ -367,7 +367,7 @@ def go_wrong(rank, plan, gossip_plan):
 @pytest.fixture(scope="module")
 def gone_wrong(tmp_path_factory):
     plans = write_plans(
-        tmp_path_factory.mktemp("plans"), ["local_sgd { every: 2 }", "gossip { neighbours: RING  every: 2 }"]
+        tmp_path_factory.mktemp("plans"), ["local_sgd { every: 2 }", "gossip { neighbours: ring  every: 2 }"]
     )
     return ranks.values(__file__, "go_wrong", 2, torch=True, plan=plans[0], gossip_plan=plans[1])
 

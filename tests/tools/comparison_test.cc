@@ -26,10 +26,10 @@ Scenario scenario_of(const Profile& profile) {
   return test::several(4, 2, {{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 4, 0}, profile);
 }
 
-/// As if it had gone as this profile predicts it.
-MeasuredRun ran(const Profile& profile) {
+/// As if this had gone as its profile predicts it.
+MeasuredRun ran(const Scenario& scenario) {
   MeasuredRun run;
-  run.scenario = scenario_of(profile);
+  run.scenario = scenario;
   SimulationOptions options;
   options.spans = true;
   const Simulation simulation = test::simulated(run.scenario, options);
@@ -42,9 +42,14 @@ MeasuredRun ran(const Profile& profile) {
     run.send_s += one.out_s / 4;
     run.recv_s += one.in_s / 4;
   }
-  for (const GradientTimes& times : simulation.gradients) run.sync_s.push_back(times.sync_s);
+  for (const GradientTimes& times : simulation.gradients) {
+    run.sync_s.push_back(times.sync_s);
+    run.work.push_back(times.work);
+  }
   return run;
 }
+
+MeasuredRun ran(const Profile& profile) { return ran(scenario_of(profile)); }
 
 Comparison compared(const MeasuredRun& run, const Profile& profile, std::uint64_t most = kMostTasksWithSpans) {
   const Result<Comparison> comparison = compare(run, profile, most);
@@ -157,6 +162,54 @@ TEST_CASE("report: a correction gives messages the processor time that they took
   CHECK(older->profile.task_s == profile.task_s);
   const double factor = older->profile.between.wire.at(1e5) / profile.between.wire.at(1e5);
   CHECK(older->profile.between.send_work.at(1e5) == Approx(factor * profile.between.send_work.at(1e5)));
+}
+
+TEST_CASE("report: a correction gives each codec the time of its own tasks, and others that of all") {
+  const auto curves = [](double encode, double merge, double decode) {
+    return CodecCurves{Curve::affine(0, encode), Curve::affine(0, decode), Curve::affine(0, merge), {}};
+  };
+  Profile truth = with_work(), profile = truth;
+  truth.launch_s = profile.launch_s = 0;
+  truth.codecs = {{"byte", curves(6e-9, 2e-9, 1e-9)}, {"half", curves(1e-9, 3e-9, 5e-10)}, {"vote", {}}};
+  profile.codecs = {{"byte", curves(2e-9, 2e-9, 2e-9)}, {"half", curves(2e-9, 1e-9, 1e-9)}, {"vote", curves(1, 1, 1)}};
+  Scenario scenario = scenario_of(truth);
+  for (std::size_t i = 0; i < scenario.decisions.size(); i += 2) {
+    scenario.decisions[i].codec = scenario.decisions[i].second_hop = {"half", {}};
+  }
+  const MeasuredRun run = ran(scenario);
+  const Result<Correction> correction = corrected(run, profile);
+  REQUIRE(correction.status().text() == "OK");
+  for (const char* codec : {"byte", "half"}) {
+    CAPTURE(codec);
+    const CodecCurves &made = correction->profile.codecs.at(codec), &wanted = truth.codecs.at(codec);
+    CHECK(made.encode.at(1e5) == Approx(wanted.encode.at(1e5)));
+    CHECK(made.merge.at(1e5) == Approx(wanted.merge.at(1e5)));
+    CHECK(made.decode.at(1e5) == Approx(wanted.decode.at(1e5)));
+  }
+  scenario.profile = profile;
+  const double all = run.encode_s / test::simulated(scenario).parts.encode_s;
+  CHECK(all > 0.6);
+  CHECK(all < 2.9);
+  CHECK(correction->profile.codecs.at("vote").encode.at(1) == Approx(all));
+  CHECK(correction->changes[0] == "byte: encode x 3.00, merge x 1.00, decode x 0.50");
+  CHECK(correction->changes[1] == "half: encode x 0.50, merge x 3.00, decode x 0.50");
+  CHECK_THAT(correction->changes[2], Catch::StartsWith("other codecs: encode x "));
+}
+
+TEST_CASE("report: a correction takes each hop's tasks for its own codec") {
+  const auto curves = [](double seconds) {
+    return CodecCurves{Curve::affine(0, seconds), Curve::affine(0, seconds), Curve::affine(0, seconds), {}};
+  };
+  Profile truth = with_work(), profile = truth;
+  truth.launch_s = profile.launch_s = 0;
+  profile.codecs = {{"byte", curves(1e-9)}, {"half", curves(1e-9)}};
+  truth.codecs = {{"byte", curves(2e-9)}, {"half", curves(4e-9)}};
+  Scenario scenario = scenario_of(truth);
+  for (Decision& decision : scenario.decisions) decision.second_hop = {"half", {}};
+  const Result<Correction> correction = corrected(ran(scenario), profile);
+  REQUIRE(correction.status().text() == "OK");
+  CHECK(correction->changes[0] == "byte: encode x 2.00, merge x 2.00, decode x 4.00");
+  CHECK(correction->changes[1] == "half: encode x 2.00, merge x 2.00, decode x 4.00");
 }
 
 TEST_CASE("report: where links do not explain a step, they change no more than what helps") {

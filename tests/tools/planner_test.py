@@ -82,6 +82,28 @@ def test_codecs_without_costs_are_left_out_beside_those_that_have_some():
         claim("has no costs of int4: they are assumed" in named.stderr, "and it is said", named.stderr)
 
 
+def test_costs_of_a_codec_that_there_is_not_are_refused():
+    curve = "{ point { size: 1000000 seconds: 0.0001 } }"
+    for name, words in (("itn8", ["no codec is called `itn8`", "did you mean `int8`"]),
+                        ("int4:blok=64", ["no parameter `blok`", "did you mean `block`"]),
+                        ("int4:block", ['codec "int4:block"'])):
+        with temporary_folder() as folder:
+            files = Files(folder)
+            with open(files.profile, "a") as file:
+                file.write(f'codec {{ name: "int8" encode {curve} }} codec {{ name: "{name}" encode {curve} }}\n')
+            for command in (["plan", *files.inputs, "-n", 4], ["simulate", *files.inputs, "-n", 4],
+                            ["explain", *files.inputs, "-n", 4, "large.weight"]):
+                result = casync(*command)
+                ends_with(3, result, f"{command[0]} with costs of {name}")
+                for word in (files.profile, name, *words):
+                    claim(word in result.stderr, f"the message holds {word!r}", result.stderr)
+    with temporary_folder() as folder:
+        files = Files(folder)
+        with open(files.profile, "a") as file:
+            file.write(f'codec {{ name: "mine/own.cll:a=1" encode {curve} }} codec {{ name: "powersgd:rank=2" encode {curve} }}\n')
+        ends_with(0, casync("simulate", *files.inputs, "-n", 4), "a user's file, and a codec of rounds")
+
+
 def test_steps_that_exchange_seldom_or_late_are_planned_and_predicted_as_such():
     with temporary_folder() as folder:
         files = Files(folder)
@@ -118,7 +140,7 @@ def test_what_is_odd_about_a_plan_is_said():
         for remark in ("rule 2 `*.bias` never applies", "entry `larg.weight` names no gradient", "made for 8 ranks"):
             claim(remark in result.stdout, remark, result.stdout)
         with open(files.plan, "w") as file:
-            file.write('version: 1\ndefault { codec { name: "int8" } second_hop { name: "int4" }\n  strategy: ALL_GATHER }\n')
+            file.write('version: 1\ndefault { codec { name: "int8" } second_hop { name: "int4" }\n  strategy: all_gather }\n')
         result = casync("plan", "--check", files.plan, "--model", files.model)
         ends_with(3, result, "all_gather has no second hop")
         claim("gradient `large.weight`: strategy `all_gather` has one hop only" in result.stderr, "says why", result.stderr)
@@ -171,7 +193,7 @@ def test_a_plan_of_rules_is_completed_within_them():
             return {one["name"]: one["decision"] for one in json.loads(made.stdout)["gradients"]}
 
         write('rule { match: "large.*" max_error: 0.02 }\n'
-              'rule { match: "*.bias" codec { name: "onebit" } strategy: PS partitions: 2 }\n'
+              'rule { match: "*.bias" codec { name: "onebit" } strategy: ps partitions: 2 }\n'
               'rule { match: "nobody" max_error: 1 }\n')
         # A budget of its own for the one; what is fixed stays; for the rest what the command line says.
         fine = planned("--max-error", 0)
@@ -256,10 +278,10 @@ def test_servers_of_a_plan_are_checked_planned_priced_and_explained():
         listed = casync("explain", *files.inputs, "-n", 4, "--plan", files.plan, "large.weight")
         ends_with(0, listed, "explain")
         claim("ps with 1 server" in listed.stdout, "shown", listed.stdout)
-        write('default { strategy: RING servers: 1 }\n')
+        write('default { strategy: ring servers: 1 }\n')
         refused = casync("plan", "--check", files.plan)
         ends_with(3, refused, "a ring has no servers")
-        claim("plan.txtpb:2:27: servers beside strategy RING, expected strategy PS" in refused.stderr, "place", refused.stderr)
+        claim("plan.txtpb:2:27: servers beside strategy ring, expected strategy ps" in refused.stderr, "place", refused.stderr)
 
 
 def decisions_of(made):
@@ -350,7 +372,7 @@ def test_explain_stays_within_rules_and_marks_a_plan_that_does_not():
 
         # A budget allows all that loses no more, also codecs that the planner would not look at next to better ones.
         with open(rules, "w") as file:
-            file.write('version: 1\ndefault { max_error: 0.03 strategy: PS }\n')
+            file.write('version: 1\ndefault { max_error: 0.03 strategy: ps }\n')
         with open(files.plan, "w") as file:
             file.write('version: 1\ndefault { codec { name: "int8" param { key: "block" value: 64 } } }\n')
         alternatives = explained("--plan", files.plan, "large.weight")["alternatives"]

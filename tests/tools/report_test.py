@@ -72,6 +72,180 @@ def test_traces_without_waits_have_no_split():
     claim(seen["exposed_ms_per_step"] is None and seen["hidden_ms_per_step"] is None, "unknown, not zero", seen)
 
 
+def test_the_backward_pass_is_measured_and_drawn():
+    seen = numbers(trace(0), trace(1))
+    claim([rank["backward_ms_per_step"] for rank in seen["by_rank"]] == [3.0, 6.0], "of each rank", seen["by_rank"])
+    claim(seen["backward_ms_per_step"] == 4.5, "mean over ranks", seen)
+    claim("backward" not in seen["by_rank"][0]["tasks"], "it is no task", seen["by_rank"][0]["tasks"])
+    columns = data(page(trace(0), trace(1)), "timeline-data")
+    kind = columns["kinds"].index("backward")
+    drawn = [(columns["rank"][i], columns["start_us"][i], columns["duration_us"][i]) for i, one in
+             enumerate(columns["kind"]) if one == kind]
+    claim(sorted(drawn) == [(0, 200, 3000), (0, 10200, 3000), (1, 700, 6000), (1, 10700, 6000)], "a lane of it", drawn)
+    older = trace(1)
+    older["traceEvents"] = [event for event in older["traceEvents"] if event.get("cat") != "backward"]
+    seen = numbers(trace(0), older)
+    claim([rank["backward_ms_per_step"] for rank in seen["by_rank"]] == [3.0, None] and
+          seen["backward_ms_per_step"] == 3.0, "an older trace does not say it", seen)
+
+
+def test_links_are_used_by_the_bytes_of_a_step():
+    seen = numbers(trace(0), trace(1))["links"]
+    claim((seen["messages"], seen["gbit_per_s"], seen["source"]) == ("between nodes", None, None),
+          "two hosts, and nobody says how fast their link is", seen)
+    claim([rank["rank"] for rank in seen["by_rank"]] == [0, 1], "each rank", seen)
+    # 1000 bytes in a step of 8 ms. Both clocks show messages of 3.5 and 1 ms; put right, each takes their mean.
+    for way in [rank[way] for rank in seen["by_rank"] for way in ("out", "in")]:
+        claim(way["bytes_per_step"] == 1000 and near(way["gbit_per_s"], 0.001), "the rate of a step", way)
+        claim(near(way["busy"], 2.25 / 8) and near(way["busy_gbit_per_s"], 8e-6 / 2.25e-3), "while it is used", way)
+        claim(way["utilization"] is None, "of an unknown rate", way)
+
+
+def test_the_first_step_does_not_count_for_links():
+    first = [trace(0), trace(1)]
+    for one in first:
+        for event in one["traceEvents"]:
+            if event.get("cat") in ("send", "recv") and event["args"]["step"] == 0:
+                event["args"]["bytes"] = 1_000_000
+    out = numbers(*first)["links"]["by_rank"][0]["out"]
+    claim(out["bytes_per_step"] == 1000, "bytes of the second step", out)
+
+
+def test_a_paced_link_is_known():
+    seen = numbers(trace(0, link="10mbit,1ms"), trace(1, link="10mbit,1ms"))["links"]
+    claim((seen["messages"], seen["source"]) == ("all", "CASYNC_LINK") and near(seen["gbit_per_s"], 0.01), "its rate", seen)
+    claim(all(near(rank[way]["utilization"], 0.1) for rank in seen["by_rank"] for way in ("out", "in")),
+          "a tenth of it is used", seen)
+    other = numbers(trace(0, link="of a later version"), trace(1))["links"]
+    claim((other["messages"], other["gbit_per_s"]) == ("all", None), "an unknown form is no rate", other)
+
+
+def test_a_profile_tells_the_rate_of_links():
+    def links(*traces, profile):
+        with temporary_folder() as folder:
+            file = Path(folder) / "profile.txtpb"
+            file.write_text(profile)
+            (Path(folder) / "model.txtpb").write_text(MODEL)
+            result = casync("report", write(folder, *traces), "--profile", file, "--json")
+            ends_with(0, result, "report --profile")
+            return json.loads(result.stdout)["links"]
+
+    seen = links(trace(0), trace(1), profile=PROFILE % "")
+    claim(seen["source"] == "profile" and near(seen["gbit_per_s"], 0.08), "10 MB/s between nodes", seen)
+    claim(near(seen["by_rank"][0]["out"]["utilization"], 0.0125), "an eightieth of it", seen)
+    inside = PROFILE % "" + "inside { latency_seconds: 1e-6 point { size: 0 seconds: 0 } point { size: 1e6 seconds: 1 } }\n"
+    seen = links(one_host(0), one_host(1), profile=inside)
+    claim(seen["messages"] == "all" and near(seen["gbit_per_s"], 0.008), "1 MB/s inside of one node", seen)
+    # Rank 0 sends a second message, which nobody receives.
+    claim(near(seen["by_rank"][0]["out"]["utilization"], 0.25) and near(seen["by_rank"][0]["in"]["utilization"], 0.125),
+          "of a rank's link, each way", seen)
+
+
+def test_messages_within_a_node_do_not_use_the_link_between_nodes():
+    def on_node(rank, node, peer):
+        made = trace(rank % 2)
+        made["casync"].update(rank=rank, ranks=4, node=node, host=f"host{rank}")
+        for event in made["traceEvents"]:
+            if "peer" in event.get("args", {}):
+                event["args"]["peer"] = peer
+        return made
+
+    # 0 and 1 are one node; each sends to and receives from one rank.
+    seen = numbers(on_node(0, 0, 1), on_node(1, 0, 0), on_node(2, 1, 3), on_node(3, 2, 2))["links"]
+    claim(seen["messages"] == "between nodes", "there are three nodes", seen)
+    sent = [rank["out"]["bytes_per_step"] for rank in seen["by_rank"]]
+    claim(sent == [0, 0, 1000, 1000], "only 2 and 3 use it", sent)
+
+
+def test_the_page_has_the_rates_over_time():
+    flows = data(page(trace(0), trace(1)), "timeline-data")["flows"]
+    claim([(flow["rank"], flow["way"]) for flow in flows] == [(0, "out"), (0, "in"), (1, "out"), (1, "in")],
+          "out of and into each rank", flows)
+    claim(flows[0]["at_us"] == [300, 2550, 10300, 12550], "from the sender's begin until it is there", flows[0])
+    claim(flows[0]["gbit_per_s"] == [0.003556, 0, 0.003556, 0], "1000 bytes in 2.25 ms", flows[0])
+    one_step = data(page(trace(0), trace(1), steps=["--steps", "1"]), "timeline-data")["flows"]
+    claim(one_step[0]["at_us"] == [300, 2550], "of the steps that are drawn", one_step[0])
+
+
+def slower():
+    """A run like the other, but a step takes 10 ms, fc.weight 10 and 11 ms and half the bytes, and it has a head."""
+    made = [trace(0), trace(1)]
+    for one in made:
+        for event in one["traceEvents"]:
+            if event.get("cat") == "step":
+                event["dur"] = 10_000
+        gradient = one["casync"]["gradients"][0]
+        gradient.update(mean_ms=gradient["mean_ms"] + 3, payload_bytes=4000, codec="int4", second_hop="int4")
+        one["casync"]["gradients"].append({**gradient, "name": "head", "mean_ms": 1.0})
+    return made
+
+
+def beside(here, there, *options):
+    with temporary_folder() as one, temporary_folder() as other:
+        result = casync("report", write(one, *here), "--beside", write(other, *there), *options)
+        ends_with(0, result, "report --beside")
+        html = Path(one) / "report.html"
+        return result.stdout, html.read_text() if html.exists() else "", other
+
+
+def test_two_runs_stand_side_by_side():
+    text, _, there = beside([trace(0), trace(1)], slower(), "--json")
+    seen = json.loads(text)["beside"]
+    claim((seen["directory"], seen["ranks"], seen["steps"], seen["link"]) == (there, 2, 2, ""), "the other run", seen)
+    terms = {term["name"]: (term["here"], term["there"], term["difference"]) for term in seen["terms"]}
+    claim(terms["ms_per_step"] == (8.0, 10.0, -2.0), "medians of a step", terms)
+    claim(terms["exposed_ms_per_step"] == (1.5, 1.5, 0.0), "exposed", terms)
+    claim(terms["backward_ms_per_step"] == (4.5, 4.5, 0.0), "the backward pass", terms)
+    claim(near(terms["encode"][0], 0.15) and terms["encode"][2] == 0, "tasks, mean over ranks", terms)
+    # The head has as many plain bytes as fc.weight.
+    claim(terms["ratio"] == (4.0, 8.0, -4.0), "compression", terms)
+    weight, head = seen["gradients"]
+    claim(weight["name"] == "fc.weight" and weight["mean_ms"] == {"here": 7.5, "there": 10.5, "difference": -3.0},
+          "differences by gradient", weight)
+    claim(weight["payload_bytes"] == {"here": 8000, "there": 4000, "difference": 4000}, "of bytes, too", weight)
+    claim(weight["codec"] == {"here": "int8", "there": "int4"}, "codecs of both", weight)
+    claim(head["name"] == "head" and head["mean_ms"] == {"here": None, "there": 1.0, "difference": None},
+          "what one run alone has", head)
+
+
+def test_the_page_and_the_table_show_both_runs():
+    text, html, there = beside([trace(0), trace(1)], slower())
+    claim(data(html, "numbers")["beside"]["terms"][0] == {"name": "ms_per_step", "here": 8.0, "there": 10.0,
+                                                          "difference": -2.0}, "the page has it")
+    claim(re.search(r"ms_per_step +8.000 +10.000 +-2.000 +-20%", text), "the step, and by how much", text)
+    claim(re.search(r"fc.weight +7.500 +10.500 +-3.000 +-29%", text), "a gradient", text)
+    claim(re.search(r"head +- +1.000 +-\n", text), "one that is only there", text)
+    claim(text.endswith(f"there: {there}\n"), "and where there is", text)
+
+
+def test_values_that_a_run_does_not_have_differ_by_nothing():
+    older = [trace(0), trace(1)]
+    for one in older:
+        one["traceEvents"] = [event for event in one["traceEvents"] if event.get("cat") not in ("wait", "backward")]
+    text, _, _ = beside(older, [trace(0), trace(1)], "--json")
+    terms = {term["name"]: (term["here"], term["there"], term["difference"]) for term in json.loads(text)["beside"]["terms"]}
+    claim(terms["exposed_ms_per_step"] == (None, 1.5, None) and terms["backward_ms_per_step"] == (None, 4.5, None),
+          "null, not zero", terms)
+
+
+def test_another_run_that_is_none_is_refused_by_name():
+    with temporary_folder() as one, temporary_folder() as other:
+        result = casync("report", write(one, trace(0)), "--beside", other)
+        ends_with(3, result, "an empty folder beside")
+        claim(other in result.stderr and not (Path(one) / "report.html").exists(), "which one", result.stderr)
+        result = casync("report", write(one, trace(0)), "--beside", write(other, trace(1)), "--json")
+        ends_with(0, result, "ranks without a trace")
+        claim(f"{other}: rank 0 of 2 left no trace" in result.stderr, "of which run", result.stderr)
+
+
+def test_a_name_in_the_table_of_two_runs_is_printable():
+    bad = [trace(0), trace(1)]
+    for one in bad:
+        one["casync"]["gradients"][0]["name"] = "\x1b[2Jwiped"
+    text, _, _ = beside(bad, bad)
+    claim("\x1b" not in text and "?[2Jwiped" in text, "no control characters", repr(text))
+
+
 def test_a_rank_without_a_trace_is_missing_not_an_error():
     with temporary_folder() as folder:
         result = casync("report", write(folder, trace(1)), "--json")
@@ -159,8 +333,8 @@ def one_host(rank, processor_us=None):
     made = trace(rank)
     made["casync"]["host"] = "node0"
     if rank == 0:
-        made["traceEvents"].append({**made["traceEvents"][9], "ts": 11800})
-        made["traceEvents"][-1]["args"] = {**made["traceEvents"][9]["args"], "hop": 1}
+        made["traceEvents"].append({**made["traceEvents"][10], "ts": 11800})
+        made["traceEvents"][-1]["args"] = {**made["traceEvents"][10]["args"], "hop": 1}
     for event in made["traceEvents"]:
         if event.get("cat") == "step" and processor_us is not None:
             event["args"]["processor_us"] = processor_us if event["args"]["step"] == 1 else 100 * processor_us
@@ -213,7 +387,7 @@ def test_the_merged_trace_is_a_chrome_trace():
         ends_with(0, casync("report", write(folder, trace(0), trace(1)), "--trace", target), "--trace")
         events = json.loads(target.read_text())["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]
-    claim(len(spans) == 28 and {event["pid"] for event in spans} == {0, 1}, "all spans of both ranks", len(spans))
+    claim(len(spans) == 32 and {event["pid"] for event in spans} == {0, 1}, "all spans of both ranks", len(spans))
     claim(min(event["ts"] for event in spans if event["pid"] == 1) == 500, "on one clock")
     names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
     claim(names == ["rank 0 node0", "rank 1 node1"], "ranks are processes", names)

@@ -32,6 +32,7 @@ def trace(rank, link=""):
             task(rank, "decode", start + 7000, 50 * scale, step, rank),
             span(rank, "wait", start + 6000, 1500, step, gradient="fc.weight"),
         ]
+    events += [span(rank, "backward", start + 200, 3000 * scale, step) for step, start in ((0, 1000), (1, 11000))]
     gradient = {"name": "fc.weight", "elements": 8000, "dtype": "float32", "codec": "int8", "second_hop": "int8",
                 "strategy": "ps", "partitions": 2, "priority": 0, "payload_bytes": 8000, "steps": 2,
                 "mean_ms": 7.0 + rank, "exposed_ms": 0.5 * rank}

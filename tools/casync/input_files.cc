@@ -5,10 +5,13 @@
 #include <array>
 #include <string_view>
 
+#include "base/codec_file.h"
+#include "casync/model/codec_choice.h"
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
 #include "casync/planner/plan_library.h"
 #include "casync/planner/profile_file.h"
+#include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
 namespace {
@@ -59,9 +62,24 @@ Result<Value> read(Result<Value> (*reader)(const std::string&), const Kind& kind
   return explained(value.status(), kind, path);
 }
 
+/// Refuses costs of codecs that there are not: nothing would ever use them. A user's own file is not compiled for that.
+Status check_codecs(const Profile& profile, const std::string& path) {
+  for (const auto& [name, curves] : profile.codecs) {
+    const Result<CodecChoice> choice = parse_codec_choice(name);
+    if (choice && is_codec_file(choice->name)) continue;
+    const Status status = choice ? facts_of(*choice).status() : choice.status();
+    if (!status) return plan_error(path + ": codec \"" + name + "\": " + status.message());
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
-Result<Profile> read_profile_input(const std::string& path) { return read(read_profile_file, kProfile, path); }
+Result<Profile> read_profile_input(const std::string& path) {
+  Result<Profile> profile = read(read_profile_file, kProfile, path);
+  if (profile) CASYNC_RETURN_IF_ERROR(check_codecs(*profile, path));
+  return profile;
+}
 
 Result<Training> read_model_input(const std::string& path) { return read(read_model_file, kModel, path); }
 

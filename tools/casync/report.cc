@@ -5,10 +5,14 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
+#include <utility>
 
-#include "casync/planner/profile_file.h"
 #include "tools/casync/exit_code.h"
+#include "tools/casync/input_files.h"
+#include "tools/casync/report/beside.h"
 #include "tools/casync/report/chrome_trace.h"
+#include "tools/casync/report/links.h"
 #include "tools/casync/report/measured_run.h"
 #include "tools/casync/report/numbers.h"
 #include "tools/casync/report/page.h"
@@ -19,10 +23,10 @@
 namespace casync::tools {
 namespace {
 
-constexpr std::size_t kMostEvents = 60000;  // of a page: about 3 MB, drawn without a hitch
+constexpr std::size_t kMostEvents = 60000;  // of a page: about 4 MB, drawn without a hitch
 
 struct ReportOptions {
-  std::string directory, page, trace, steps, profile;
+  std::string directory, page, trace, steps, profile, beside;
   bool json = false;
 };
 
@@ -38,27 +42,53 @@ Status write_page(const TraceFolder& folder, const nlohmann::ordered_json& numbe
   return Status::ok();
 }
 
-Result<Comparison> compare_with(const TraceFolder& folder, const std::string& path) {
-  const Result<Profile> profile = read_profile_file(path);
-  CASYNC_RETURN_IF_ERROR(profile.status());
+/// `where`: a folder and ": ", or nothing.
+void print_missing(const TraceFolder& folder, const std::string& where) {
+  for (Rank rank : folder.missing) {
+    std::fprintf(stderr, "casync report: %srank %d of %d left no trace\n", where.c_str(), rank, folder.ranks);
+  }
+}
+
+nlohmann::ordered_json numbers_of(const TraceFolder& folder, const Profile* profile) {
+  nlohmann::ordered_json numbers = report_numbers(folder);
+  numbers["links"] = link_numbers(folder, link_rate(folder, profile));
+  return numbers;
+}
+
+/// Adds what was predicted from `profile`; its text goes to stdout unless that is to be JSON.
+Status add_prediction(const TraceFolder& folder, const Profile& profile, bool json, nlohmann::ordered_json& numbers) {
   const Result<MeasuredRun> run = measured_run(folder);
   CASYNC_RETURN_IF_ERROR(run.status());
-  return compare(*run, *profile);
+  const Result<Comparison> comparison = compare(*run, profile);
+  CASYNC_RETURN_IF_ERROR(comparison.status());
+  numbers["prediction"] = comparison_json(*comparison);
+  if (!json) std::printf("%s", comparison_text(*comparison).c_str());
+  return Status::ok();
+}
+
+/// Adds another run beside this one, likewise.
+Status add_beside(const std::string& other, bool json, nlohmann::ordered_json& numbers) {
+  const Result<TraceFolder> folder = read_trace_folder(other);
+  CASYNC_RETURN_IF_ERROR(folder.status());
+  print_missing(*folder, other + ": ");
+  numbers["beside"] = beside_json(numbers, report_numbers(*folder));
+  if (!json) std::printf("%s", beside_text(numbers["beside"]).c_str());
+  return Status::ok();
 }
 
 Status report(const ReportOptions& options, std::optional<StepRange> range) {
   Result<TraceFolder> folder = read_trace_folder(options.directory);
   CASYNC_RETURN_IF_ERROR(folder.status());
-  for (Rank rank : folder->missing) {
-    std::fprintf(stderr, "casync report: rank %d of %d left no trace\n", rank, folder->ranks);
-  }
-  nlohmann::ordered_json numbers = report_numbers(*folder);
+  print_missing(*folder, "");
+  std::optional<Profile> profile;
   if (!options.profile.empty()) {
-    const Result<Comparison> comparison = compare_with(*folder, options.profile);
-    CASYNC_RETURN_IF_ERROR(comparison.status());
-    numbers["prediction"] = comparison_json(*comparison);
-    if (!options.json) std::printf("%s", comparison_text(*comparison).c_str());
+    Result<Profile> read = read_profile_input(options.profile);
+    CASYNC_RETURN_IF_ERROR(read.status());
+    profile = std::move(*read);
   }
+  nlohmann::ordered_json numbers = numbers_of(*folder, profile ? &*profile : nullptr);
+  if (profile) CASYNC_RETURN_IF_ERROR(add_prediction(*folder, *profile, options.json, numbers));
+  if (!options.beside.empty()) CASYNC_RETURN_IF_ERROR(add_beside(options.beside, options.json, numbers));
   if (options.json) std::printf("%s\n", numbers.dump(2).c_str());
   if (!options.trace.empty()) CASYNC_RETURN_IF_ERROR(write_chrome_trace(*folder, range, options.trace));
   const bool page = !options.page.empty() || (!options.json && options.trace.empty());
@@ -93,6 +123,7 @@ void add_report(CLI::App& app, Invocation& invocation) {
   command->add_option("--trace", options->trace, "Write all ranks' events as one Chrome trace for Perfetto");
   command->add_option("--profile", options->profile,
                       "Compare with what is predicted from this; DIRECTORY is CASYNC_RECORD, too");
+  command->add_option("--beside", options->beside, "The traces of another run, which this one is shown beside");
   command->add_flag("--json", options->json, "Print the merged numbers; no page unless -o is given");
   command->callback([=, &invocation] { invocation.exit_code = run(*options); });
 }

@@ -158,9 +158,11 @@ class Tuning {
                  log_of("plan")});
   }
 
-  /// Writes the report, with the prediction next to it if this machine has the traces of all ranks.
+  /// Writes the report, beside the uncompressed training, with the prediction next to it if this machine has the traces
+  /// of all ranks.
   Status make_report() {
-    std::vector<std::string> program = {own_path(), "report", path("plan"), "-o", path("report.html")};
+    std::vector<std::string> program = {own_path(),           "report", path("plan"),       "--beside",
+                                        path("uncompressed"), "-o",     path("report.html")};
     bool all = true;
     for (Rank rank = 0; rank < ranks_.ranks(); ++rank) {
       all = all && fs::exists(path("plan") + "/rank" + std::to_string(rank) + ".trace.json");

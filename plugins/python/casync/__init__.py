@@ -38,17 +38,17 @@ __all__ = [
 ]
 
 
-def library_path():
+def library_path() -> str:
     """Path of the library, for a framework's native code to link with."""
     return str(_library_path())
 
 
-def version():
+def version() -> str:
     """The version of the library, e.g. "0.1.0"."""
     return _load().casync_version().decode()
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> str:
     # The version is the library's, which is loaded only when somebody asks.
     if name == "__version__":
         return version()

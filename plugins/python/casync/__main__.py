@@ -7,6 +7,8 @@ address and a token in that store, and the command finds the other ranks by them
     torchrun --nnodes 2 --nproc-per-node 1 --rdzv-endpoint node0:29400 -m casync profile -o here.txtpb
 """
 
+from __future__ import annotations
+
 import os
 import secrets
 import socket
@@ -16,7 +18,7 @@ from pathlib import Path
 from casync import launch
 
 
-def command_path():
+def command_path() -> str:
     """Path of the command: beside the package in a wheel, in bin/ of a build."""
     package = Path(__file__).absolute().parent
     for path in (package / "bin/casync", package.parent.parent / "bin/casync"):
@@ -25,7 +27,7 @@ def command_path():
     sys.exit("casync: this installation has no command beside the package; reinstall the wheel")
 
 
-def export_rendezvous(store):
+def export_rendezvous(store: launch.TorchStore) -> None:
     """Sets CASYNC_RENDEZVOUS and CASYNC_TOKEN alike on all ranks of a torchrun job. Rank 0 goes on last, because
     without torchrun's own store it is the process that keeps one."""
     if store.rank == 0:
@@ -42,7 +44,7 @@ def export_rendezvous(store):
     os.environ.update(CASYNC_RANK=str(store.rank), CASYNC_SIZE=str(store.size))
 
 
-def _free_port():
+def _free_port() -> int:
     """A port that was free a moment ago. Another program may take it before the command listens there; the command
     then says so and ends."""
     with socket.socket() as probe:
@@ -50,7 +52,7 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def main():
+def main() -> None:
     program = command_path()
     store = launch.find_store()
     if store is not None:

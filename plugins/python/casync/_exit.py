@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends open sessions when the program ends: no rank may leave another waiting."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import sys
 import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from casync.session import Session
 
 _sessions = weakref.WeakSet()
 
 
-def remember(session):
+def remember(session: Session) -> None:
     _sessions.add(session)
 
 
 @atexit.register
-def _end_all():
+def _end_all() -> None:
     """Tells the other ranks of an exception, or of a step that was never ended; otherwise says goodbye."""
     for session in list(_sessions):
         if session._closed or session._pid != os.getpid():

@@ -4,13 +4,19 @@
 ctypes releases the interpreter's lock during each call, so a rank that waits here does not stop its other threads.
 """
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import os
 import pathlib
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import TYPE_CHECKING
 
 from casync import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ABI_VERSION = 1
 DTYPES = {"float32": 1, "float16": 2, "bfloat16": 3}
@@ -133,13 +139,13 @@ _OTHER_FUNCTIONS = {
 }
 
 
-def path():
+def path() -> pathlib.Path:
     """Not resolved: the library finds its modules beside the path it was loaded by."""
     return pathlib.Path(__file__).parent / "lib" / "libcasync.so"
 
 
 @functools.lru_cache(maxsize=None)
-def load():
+def load() -> ctypes.CDLL:
     """The library, loaded once and with all types declared. Raises Unavailable when it is absent or another version."""
     file = path()
     try:
@@ -162,7 +168,7 @@ def load():
     return library
 
 
-def call(name, *arguments):
+def call(name: str, *arguments: object) -> None:
     """Calls a function that returns a casync_status; raises what it means when it is not OK."""
     library = load()
     status = getattr(library, name)(*arguments)
@@ -170,7 +176,7 @@ def call(name, *arguments):
         raise errors.from_status(status, library.casync_last_error().decode(errors="replace"))
 
 
-def text(name, *arguments):
+def text(name: str, *arguments: object) -> str:
     """Calls a function that fills (char* out, size_t capacity, size_t* length), growing the buffer as needed."""
     length = c_size_t()
     capacity = 4096
@@ -182,7 +188,7 @@ def text(name, *arguments):
         capacity = length.value + 1
 
 
-def c_text(what, value):
+def c_text(what: str, value: str | bytes | os.PathLike[str]) -> bytes:
     """A str or path as the bytes that C reads, which ends them at a NUL."""
     text = os.fsencode(value)
     if b"\0" in text:
@@ -190,7 +196,7 @@ def c_text(what, value):
     return text
 
 
-def parameters(values):
+def parameters(values: Mapping[str, float]) -> ctypes.Array[Parameter]:
     """A dict of codec parameters as the array C takes. The result owns its strings."""
     array = (Parameter * max(len(values), 1))()
     for slot, (name, value) in zip(array, values.items()):

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opening a session: the arguments as C takes them, and the store through callbacks."""
 
+from __future__ import annotations
+
 import ctypes
 import dataclasses
 import logging
 import os
 import tempfile
+from typing import Any, Protocol
 
 from casync import _library, _patience, errors, launch
 from casync.codec import Codec
@@ -13,25 +16,41 @@ from casync.codec import Codec
 _log = logging.getLogger("casync")
 
 
+class Store(Protocol):
+    """A program's own way to exchange a few bytes at the start. Any thread may be the caller."""
+
+    @property
+    def rank(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def set(self, key: str, value: bytes, /) -> object:
+        """Makes `value` known to all ranks."""
+
+    def get(self, key: str, seconds: float, /) -> bytes:
+        """Waits for a value. Raises TimeoutError when it has not come after so many seconds."""
+
+
 @dataclasses.dataclass
 class Request:
     """Session's arguments."""
 
-    rank: "int | None"
-    size: "int | None"
-    rendezvous: "str | None"
-    token: "str | None"
-    plan: "str | None"
-    codec: "str | os.PathLike | Codec | None"
-    transport: "str | None"
+    rank: int | None
+    size: int | None
+    rendezvous: str | None
+    token: str | None
+    plan: str | os.PathLike[str] | None
+    codec: str | os.PathLike[str] | Codec | None
+    transport: str | None
     op: str
-    timeout: "float | None"
-    trace: "str | None"
-    store: object
-    device: "str | None"
+    timeout: float | None
+    trace: str | os.PathLike[str] | None
+    store: Store | None
+    device: str | None
 
 
-def open_session(request):
+def open_session(request: Request) -> ctypes.c_void_p:
     """The session's pointer. Ctrl-C works while it waits for the other ranks."""
     store = request.store
     if store is None and request.rank is None and request.size is None and request.rendezvous is None:
@@ -46,7 +65,7 @@ def open_session(request):
         raise (calls.error or error.with_traceback(None)) from None
 
 
-def _probe(variable, folder):
+def _probe(variable: str, folder: str | os.PathLike[str] | None) -> None:
     """Warns at the start when the files of a job's end cannot be written, and not only at its end."""
     if not folder:
         return
@@ -58,18 +77,18 @@ def _probe(variable, folder):
         _log.warning("nothing can be written to %s (%s): %s", folder, variable, error.strerror or error)
 
 
-def _open(options):
+def _open(options: _library.SessionOptions) -> ctypes.c_void_p:
     pointer = ctypes.c_void_p()
     _library.call("casync_session_open", ctypes.byref(options), ctypes.byref(pointer))
     return pointer
 
 
-def _drop(pointer):
+def _drop(pointer: ctypes.c_void_p) -> None:
     _library.load().casync_session_abort(pointer, b"interrupted while it was opened")
     _library.load().casync_session_free(pointer)
 
 
-def _options(request, store, calls):
+def _options(request: Request, store: Store | None, calls: _StoreCalls) -> _library.SessionOptions:
     codec, parameters = request.codec, {}
     if isinstance(codec, Codec):
         codec, parameters = codec.name, codec.parameters
@@ -98,7 +117,7 @@ def _options(request, store, calls):
     return options
 
 
-def _seconds(timeout):
+def _seconds(timeout: float | None) -> float:
     """0 lets C read CASYNC_TIMEOUT_SEC, and say what is wrong with it."""
     try:
         return float(timeout or 0)
@@ -106,18 +125,18 @@ def _seconds(timeout):
         raise errors.InvalidArgument(f"timeout is {timeout!r}, expected seconds") from None
 
 
-def _bytes(text):
+def _bytes(text: str | os.PathLike[str] | None) -> bytes | None:
     return None if text is None else _library.c_text("an argument of Session", text)
 
 
 class _StoreCalls:
     """A store as two C functions. The first exception is kept: C can carry only a number back."""
 
-    def __init__(self, store):
+    def __init__(self, store: Store | None) -> None:
         self._store, self.error = store, None
         self.set, self.get = _library.StoreSet(self._set), _library.StoreGet(self._get)
 
-    def _set(self, user, key, value, length):
+    def _set(self, user: int | None, key: bytes, value: int, length: int) -> int:
         try:
             self._store.set(key.decode(), ctypes.string_at(value, length))
             return 0
@@ -125,7 +144,7 @@ class _StoreCalls:
             self.error = self.error or error
             return 1
 
-    def _get(self, user, key, value, capacity, length, timeout_s):
+    def _get(self, user: int | None, key: bytes, value: int, capacity: int, length: Any, timeout_s: float) -> int:
         try:
             found = self._store.get(key.decode(), timeout_s)
         except Exception as error:

@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long waits that Ctrl-C ends: Python runs a signal's handler between two instructions, never inside a C call."""
 
+from __future__ import annotations
+
 import math
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from casync import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 SLICE_S = 0.2
 
 
-def sliced(wait, timeout_s=None):
+def sliced(wait: Callable[[float], T], timeout_s: float | None = None) -> T:
     """Calls wait(seconds), which raises Timeout, in slices until it returns or `timeout_s` are over. None: until it
     raises a Timeout that is not the slice's, but says that what it waits for has failed."""
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
@@ -26,14 +35,14 @@ def sliced(wait, timeout_s=None):
                 raise
 
 
-def in_thread(function, abandoned=lambda result: None):
+def in_thread(function: Callable[[], T], abandoned: Callable[[T], object] = lambda result: None) -> T:
     """Calls function() in a thread of its own while this one stays open to signals. A result that comes after this
     thread was interrupted goes to `abandoned`. Off the main thread, where no signal arrives, it is a plain call."""
     if threading.current_thread() is not threading.main_thread():
         return function()
     outcome, interrupted = [], threading.Event()
 
-    def run():
+    def run() -> None:
         try:
             outcome.append((function(), None))
         except BaseException as error:  # passed on to the thread that waits

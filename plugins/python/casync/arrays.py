@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requirements on a gradient's memory that is handed to C."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy
 
 from casync import _library, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, NoReturn
+
+    from numpy.typing import DTypeLike, NDArray
 
 _NUMPY = {"float32": ("float32",), "float16": ("float16",), "bfloat16": ("bfloat16", "uint16")}
 
@@ -13,7 +22,7 @@ _NUMPY = {"float32": ("float32",), "float16": ("float16",), "bfloat16": ("bfloat
 class Gradient:
     """A declared gradient: name, shape and dtype."""
 
-    def __init__(self, name, shape, dtype):
+    def __init__(self, name: str, shape: int | Iterable[int], dtype: DTypeLike) -> None:
         self.name = name
         self.shape = (int(shape),) if isinstance(shape, (int, numpy.integer)) else tuple(map(int, shape))
         self.dtype = dtype if isinstance(dtype, str) else numpy.dtype(dtype).name
@@ -23,10 +32,10 @@ class Gradient:
             raise errors.InvalidArgument(f"gradient {name}: shape {self.shape} has a negative extent")
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         return math.prod(self.shape) * (4 if self.dtype == "float32" else 2)
 
-    def memory_of(self, array):
+    def memory_of(self, array: NDArray[Any]) -> tuple[int, int]:
         """Address and bytes of an array that can be this gradient; InvalidArgument says what is wrong with it."""
         if not isinstance(array, numpy.ndarray):
             self._refuse(f"got {type(array).__name__}, not a numpy array")
@@ -40,5 +49,5 @@ class Gradient:
             self._refuse("got a read-only array, and the result is written in place")
         return array.ctypes.data, array.nbytes
 
-    def _refuse(self, why):
+    def _refuse(self, why: str) -> NoReturn:
         raise errors.InvalidArgument(f"gradient {self.name}: {why}")

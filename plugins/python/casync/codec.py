@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """A compression algorithm by itself: bytes from floats and back, as the session does it inside a step."""
 
+from __future__ import annotations
+
 import ctypes
 import json
 import os
+from typing import TYPE_CHECKING
 
 import numpy
 
 from casync import _library, errors
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
-def codecs():
+    from numpy.typing import ArrayLike, NDArray
+
+
+def codecs() -> list[str]:
     """Names that `Codec` and `Session(codec=...)` take."""
     return _library.load().casync_codec_names().decode().split()
 
@@ -20,11 +29,11 @@ class CodecState:
     earlier encodings, which is added to the next. Codecs with several such arrays make them with their first encoding:
     `residual` then has a row for each."""
 
-    def __init__(self, elements):
+    def __init__(self, elements: int) -> None:
         self.residual = numpy.zeros(elements, numpy.float32)
         self._fresh = True
 
-    def _begin(self, initial):
+    def _begin(self, initial: list[float]) -> None:
         if self._fresh and len(initial) > 1:
             self.residual = numpy.repeat(numpy.array(initial, numpy.float32)[:, None], self.residual.size, axis=1)
         elif self._fresh and initial and not self.residual.any():
@@ -36,7 +45,7 @@ class Codec:
     """An algorithm with its parameters, e.g. `Codec("int8", block=64)`, or a program's file, `Codec("mine.cll")`, or
     two that make one program, `Codec(["encode.pse", "decode.pse"])`. Immutable; any thread may use it. Raises CompileError when the file does not compile."""
 
-    def __init__(self, name, **parameters):
+    def __init__(self, name: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], **parameters: float) -> None:
         self._handle = ctypes.c_void_p()
         files = [name] if isinstance(name, (str, bytes, os.PathLike)) else list(name)
         self.name, self.parameters = "+".join(os.fsdecode(file) for file in files), parameters
@@ -48,20 +57,22 @@ class Codec:
             ctypes.byref(self._handle),
         )
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_handle", None):
             _library.load().casync_codec_free(self._handle)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Codec({', '.join([repr(self.name), *(f'{k}={v}' for k, v in self.parameters.items())])})"
 
-    def bound(self, n):
+    def bound(self, n: int) -> int:
         """Bytes that hold any encoding of n elements."""
         size = ctypes.c_size_t()
         _library.call("casync_codec_bound", self._handle, _count(n), ctypes.byref(size))
         return size.value
 
-    def encode(self, x, state=None, seed=0, step=0):
+    def encode(
+        self, x: ArrayLike, state: CodecState | NDArray[numpy.float32] | None = None, seed: int = 0, step: int = 0
+    ) -> bytes:
         """The payload of x, any array of float32. `state` is a CodecState, or a float32 array as long as x, contiguous
         and writable, with a row for each of `info()["states"]` where there are several. Error feedback adds it to x first
         and leaves in it what the payload leaves out. It stays as it was when x is not finite."""
@@ -86,7 +97,7 @@ class Codec:
             before[:] = after  # of an x that is not finite C has made `after` a copy of `before`
         return payload.raw[: size.value]
 
-    def decode(self, payload, n):
+    def decode(self, payload: bytes | bytearray | memoryview, n: int) -> NDArray[numpy.float32]:
         """The n float32 that the payload stands for. Raises DataLoss when it is no encoding of n elements."""
         self.bound(n)  # a size that no codec has is refused before memory for it is asked for
         out = numpy.empty(n, numpy.float32)
@@ -94,7 +105,7 @@ class Codec:
         _library.call("casync_codec_decode", self._handle, payload, len(payload), _address(out), out.size)
         return out
 
-    def result(self, decoded, state):
+    def result(self, decoded: ArrayLike, state: CodecState | NDArray[numpy.float32]) -> NDArray[numpy.float32]:
         """The elements that were encoded, of a codec that encodes differences (`info()["has_result"]`), from the decoded
         ones. `state` is a CodecState of the one who decodes, or an array like that of `encode`: it holds the elements of the
         last result, and those of this one afterwards. It stays as it was when `decoded` is not finite."""
@@ -115,7 +126,7 @@ class Codec:
         before[:] = after
         return out
 
-    def merge(self, payloads, n):
+    def merge(self, payloads: Iterable[bytes | bytearray | memoryview], n: int) -> bytes:
         """The payload of the sum of what these payloads, of n elements each, stand for."""
         payloads = [bytes(payload) for payload in payloads]
         pointers = (ctypes.c_void_p * max(len(payloads), 1))()
@@ -137,11 +148,13 @@ class Codec:
         )
         return merged.raw[: size.value]
 
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """The codec's own declaration, as a dict."""
         return json.loads(_library.text("casync_codec_info", self._handle))
 
-    def _residuals(self, x, state):
+    def _residuals(
+        self, x: NDArray[numpy.float32], state: CodecState | NDArray[numpy.float32] | None
+    ) -> tuple[Any, Any]:
         """The kept state, and the array for the next one: the codec reads one while it writes the other."""
         if state is None:
             return None, None
@@ -161,11 +174,11 @@ class Codec:
         return residual, numpy.empty_like(residual)
 
 
-def _address(array):
+def _address(array: NDArray[Any] | None) -> int | None:
     return None if array is None else array.ctypes.data
 
 
-def _count(n):
+def _count(n: int) -> int:
     if n < 0:
         raise errors.InvalidArgument(f"the number of elements is {n}: it cannot be negative")
     if n >= 2**63:  # a C function would take it for a small one

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exceptions: one class per kind of fault, so that a program can tell them apart."""
 
+from __future__ import annotations
+
 
 class Error(RuntimeError):
     """Any failure of casync. The first failure of a session is final and the same on all ranks."""
@@ -47,6 +49,6 @@ _BY_STATUS = {
 }
 
 
-def from_status(status, message):
+def from_status(status: int, message: str) -> Error:
     """The exception for a casync_status that is not OK. Aborted and internal errors are plain `Error`s."""
     return _BY_STATUS.get(status, Error)(message or f"casync failed with status {status} and no message")

@@ -5,13 +5,23 @@ Each call opens a session for its duration, so it is collective: all ranks call 
 of calls. `options` are those of casync.Session (rank, size, rendezvous, token, transport, timeout, store).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy
 
 from casync import errors
 from casync.session import Session
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
-def broadcast(arrays, root=0, **options):
+    from numpy.typing import ArrayLike, NDArray
+
+
+def broadcast(arrays: Mapping[str, NDArray[Any]], root: int = 0, **options: Any) -> None:
     """Copies rank `root`'s values to all ranks, in place and bit for bit. `arrays`: name -> contiguous, writable numpy
     array of any dtype; all ranks give the same names and sizes. A root that is no rank raises InvalidArgument on every
     rank."""
@@ -22,13 +32,13 @@ def broadcast(arrays, root=0, **options):
     check_root(root, size)  # after the goodbye: all ranks raise this, and none an abort of another
 
 
-def check_root(root, size):
+def check_root(root: int, size: int) -> None:
     """InvalidArgument: `root` is not one of `size` ranks."""
     if not 0 <= root < size:
         raise errors.InvalidArgument(f"root is {root}: the ranks are 0 to {size - 1}")
 
 
-def gather(array, **options):
+def gather(array: ArrayLike, **options: Any) -> list[NDArray[Any]]:
     """The arrays of all ranks, by rank: all of the same shape and dtype."""
     array = numpy.ascontiguousarray(array)
     with Session(codec="none", op="sum", **options) as session:
@@ -37,7 +47,7 @@ def gather(array, **options):
     return rows
 
 
-def average(values, **options):
+def average(values: Mapping[str, ArrayLike], **options: Any) -> dict[str, NDArray[numpy.float64]]:
     """The mean over the ranks of numbers or arrays: name -> float64 array of the same shape. Computed in the order of
     the ranks, so it is the same on all of them. All ranks give the same names and shapes."""
     names = sorted(values)
@@ -56,7 +66,7 @@ def average(values, **options):
     return means
 
 
-def _take_from(session, arrays):
+def _take_from(session: Session, arrays: Mapping[str, tuple[NDArray[Any], int]]) -> None:
     """name -> (array, rank): gives every rank that rank's array. It is a sum in which only one rank is not zero, of
     sixteen bits at a time as float32, which holds them exactly: summed as they are, -0.0, NaN and integers would not
     arrive as they were."""
@@ -72,7 +82,7 @@ def _take_from(session, arrays):
         array[...] = raw.view(array.dtype).reshape(array.shape)
 
 
-def _words(array):
+def _words(array: NDArray[Any]) -> NDArray[numpy.float32]:
     raw = numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8)
     even = numpy.zeros(raw.size + raw.size % 2, numpy.uint8)
     even[: raw.size] = raw

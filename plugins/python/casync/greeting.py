@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """One line at the start of a training, so that its user sees that gradients travel through CaSync, and how."""
 
+from __future__ import annotations
+
 import logging
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from casync.codec import Codec
+    from casync.session import Session
 
 _log = logging.getLogger("casync")
 
 
-def greet(session, plan, codec, version):
+def greet(
+    session: Session, plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None, version: str
+) -> None:
     """Rank 0 logs ranks, codec or plan, and network at level INFO; a warning when nobody chose a codec. A program that
     has not configured `logging` gets the line on stderr, unless CASYNC_LOG_LEVEL is `error` or `off`."""
     if session.rank != 0:
@@ -22,7 +31,7 @@ def greet(session, plan, codec, version):
                               "CASYNC_CODEC or CASYNC_PLAN")  # fmt: skip
 
 
-def _chosen(plan, codec):
+def _chosen(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None) -> str | None:
     """The plan or the codec, as arguments and environment name them, or None."""
     if plan is not None:
         return f"plan {plan}"
@@ -33,7 +42,7 @@ def _chosen(plan, codec):
     return os.environ.get("CASYNC_CODEC") or None
 
 
-def network(description):
+def network(description: str) -> str:
     """The transport's description without its tuning: `ucx 1.22 tcp on eth0`."""
     words = re.sub(r"\s\w+=.*", "", description)
     transports = re.search(r"TLS=(\S+)", description)
@@ -43,7 +52,7 @@ def network(description):
     return words + (f" on {devices.group(1)}" if devices else "")
 
 
-def _say(level, text):
+def _say(level: int, text: str) -> None:
     if _log.hasHandlers():
         _log.log(level, text)
     elif os.environ.get("CASYNC_LOG_LEVEL") not in ("error", "off"):

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the other ranks of a program that torchrun started: through torch's own store."""
 
+from __future__ import annotations
+
 import collections
 import datetime
 import itertools
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from casync import errors
+
+if TYPE_CHECKING:
+    import torch.distributed
 
 _CASYNC = ("CASYNC_RANK", "CASYNC_SIZE", "CASYNC_RENDEZVOUS")
 _TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -18,19 +24,21 @@ _sessions = collections.defaultdict(itertools.count)
 class TorchStore:
     """set and get on a torch.distributed Store, in the shape Session hands to C."""
 
-    def __init__(self, store, rank, size):
+    def __init__(self, store: torch.distributed.Store, rank: int, size: int) -> None:
         self._store, self.rank, self.size = store, rank, size
 
-    def set(self, key, value):
+    def set(self, key: str, value: str | bytes) -> None:
         self._store.set(key, value)
 
-    def get(self, key, timeout_s):
+    def get(self, key: str, timeout_s: float) -> bytes:
         """Waits for the key. Raises torch's DistStoreError when it does not come."""
         self._store.wait([key], datetime.timedelta(seconds=max(timeout_s, 0.001)))
         return self._store.get(key)
 
 
-def find_store(timeout=None, process_group=None):
+def find_store(
+    timeout: float | None = None, process_group: torch.distributed.ProcessGroup | None = None
+) -> TorchStore | None:
     """The store to meet at, or None when something else says how: CASYNC_*, or no torch job here. `timeout` is the
     session's, in seconds or None. Raises Unavailable when it would be torch's, and torch is not there.
 
@@ -53,7 +61,7 @@ def find_store(timeout=None, process_group=None):
     return TorchStore(torch.distributed.PrefixStore(prefix, store), rank, size)
 
 
-def environment_says(rank, size):
+def environment_says(rank: int, size: int) -> bool:
     """Returns True if the launcher's variables give this rank and size: then they also tell which ranks are local."""
     for names in (("CASYNC_RANK", "CASYNC_SIZE"), ("RANK", "WORLD_SIZE")):
         if all(name in os.environ for name in names):
@@ -61,12 +69,14 @@ def environment_says(rank, size):
     return False
 
 
-def _process_group_exists():
+def _process_group_exists() -> bool:
     distributed = sys.modules.get("torch.distributed")  # not imported: then there is none
     return distributed is not None and distributed.is_available() and distributed.is_initialized()
 
 
-def _of_process_group(process_group):
+def _of_process_group(
+    process_group: torch.distributed.ProcessGroup | None
+) -> tuple[str, torch.distributed.Store, int, int]:
     from torch import distributed
     from torch.distributed import distributed_c10d
 
@@ -76,7 +86,7 @@ def _of_process_group(process_group):
     return group.group_name, store, distributed.get_rank(group), distributed.get_world_size(group)
 
 
-def connecting_s(timeout):
+def connecting_s(timeout: float | None) -> float:
     """Seconds to wait for torch's store. The library checks the number again when the session opens."""
     try:
         seconds = float(timeout or os.environ.get("CASYNC_TIMEOUT_SEC") or 300)
@@ -85,14 +95,14 @@ def connecting_s(timeout):
     return seconds if 0 < seconds <= 1e6 else 300.0
 
 
-def _number(name):
+def _number(name: str) -> int:
     try:
         return int(os.environ[name])
     except ValueError:
         raise errors.InvalidArgument(f"{name}={os.environ[name]} (torchrun) is not a number") from None
 
 
-def _of_environment(timeout):
+def _of_environment(timeout: float | None) -> tuple[torch.distributed.Store, int, int]:
     try:
         from torch import distributed
     except ModuleNotFoundError as cause:

@@ -2,6 +2,8 @@
 """Native parts of the plugins: compiled against the framework that is installed, because its C++ interface differs from
 release to release. One shared library per framework, kept beside this package or in the cache."""
 
+from __future__ import annotations
+
 import ctypes
 import fcntl
 import functools
@@ -13,8 +15,12 @@ import shutil
 import stat
 import subprocess
 import tempfile
+from typing import TYPE_CHECKING
 
 from casync import _library, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _PACKAGE = pathlib.Path(__file__).parent
 SOURCES = _PACKAGE / "sources"  # as in the source tree: plugins/...
@@ -26,12 +32,20 @@ class Plugin:
     """The build of one framework's library. `sources` are relative to SOURCES; `version` is the framework's;
     `includes` are folders; `flags` go to the compiler and `link` to the linker."""
 
-    def __init__(self, name, version, sources, includes, flags, link):
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        sources: Iterable[str],
+        includes: Iterable[str],
+        flags: Iterable[str],
+        link: Iterable[str],
+    ) -> None:
         self.name, self.version = name, version
         self.sources = [SOURCES / source for source in ("plugins/native/flights.cc", *sources)]
         self.includes, self.flags, self.link = list(includes), list(flags), list(link)
 
-    def file_name(self):
+    def file_name(self) -> str:
         """Names everything that the library depends on, so that a change of any makes another file."""
         digest = hashlib.sha256()
         for source in [*self.sources, SOURCES / "plugins/native/flights.h", SOURCES / "plugins/c_api/casync.h"]:
@@ -40,14 +54,14 @@ class Plugin:
             digest.update(word.encode() + b"\0")
         return f"casync_{self.name}-{digest.hexdigest()[:24]}.so"
 
-    def find(self):
+    def find(self) -> pathlib.Path | None:
         """The compiled library's path, or None."""
         for folder in (BUILT, cache_folder()):
             if (folder / self.file_name()).is_file():
                 return folder / self.file_name()
         return None
 
-    def build(self, folder=None):
+    def build(self, folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
         """Compiles, unless that was done before, and returns the path. Of several processes one does it. Raises
         CompileError with what the compiler said, Unavailable without a compiler."""
         folder = pathlib.Path(folder or cache_folder())
@@ -59,12 +73,12 @@ class Plugin:
                 self._compile(path)
         return path
 
-    def path(self):
+    def path(self) -> str:
         """The library's path, ready to be loaded; compiled first where it is missing."""
         _library.load()  # the plugin's library needs it, and the loader takes the one that is there
         return str(self.find() or self.build())
 
-    def _compile(self, path):
+    def _compile(self, path: pathlib.Path) -> None:
         compiler = _compiler()
         if not compiler:
             raise errors.Unavailable(
@@ -87,7 +101,7 @@ class Plugin:
             os.replace(made, path)
 
 
-def load(path):
+def load(path: str) -> ctypes.CDLL:
     """The plugin's library through ctypes."""
     library, ours = ctypes.CDLL(path), _library.load().casync_abi_version()
     library.casync_plugin_abi_version.restype = ctypes.c_uint32
@@ -105,7 +119,7 @@ def load(path):
 
 
 @functools.lru_cache(maxsize=None)
-def _compiler():
+def _compiler() -> tuple[str, ...]:
     """The command that compiles C++, as a tuple; () without one."""
     wanted = os.environ.get("CXX", "").split()
     for command in [wanted] if wanted else [["g++"], ["c++"], ["clang++"]]:
@@ -114,7 +128,7 @@ def _compiler():
     return ()
 
 
-def cache_folder():
+def cache_folder() -> pathlib.Path:
     """The folder for the libraries, the same as for compiled codecs. Unavailable: others may write there."""
     folder = os.environ.get("CASYNC_CACHE_DIR")
     if not folder:

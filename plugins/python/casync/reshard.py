@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Residuals for another number of ranks: the states that all ranks saved become the state of one rank of a new job."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING
 
 import numpy
 
 from casync import errors
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
 _LATE = ("step late", "steps late")  # the codecs of a delayed session's results, which all ranks have alike
 
 
-def reshard(states, rank, size):
+def reshard(states: Iterable[Mapping[str, Any]], rank: int, size: int) -> dict[str, Any]:
     """The state of `rank` in a job of `size` ranks. `states`: those that Session.state_dict() gave on every rank of the
     job that was saved, in any order. What those ranks had not sent yet is shared out evenly, so that the sum of all
     that is ever applied stays the sum of all gradients. InvalidArgument: a rank's state is missing, or a codec keeps
@@ -35,7 +42,7 @@ def reshard(states, rank, size):
     return {"step": states[0]["step"], "ranks": size, "rank": rank, "gradients": gradients}
 
 
-def _check(states):
+def _check(states: list[Mapping[str, Any]]) -> None:
     if not states:
         raise errors.InvalidArgument("no states to reshard")
     ranks = [state["rank"] for state in states]
@@ -52,7 +59,7 @@ def _check(states):
             raise errors.InvalidArgument(f"gradient {name} is not in the states of both rank 0 and rank {state['rank']}")
 
 
-def _shared(parts, size):
+def _shared(parts: list[Mapping[str, Any]], size: int) -> dict[str, Any]:
     """In float64. A rank's residual is of its own gradient, so it counts 1 / ranks of a mean; where the rank encodes the
     mean, it is of the mean."""
     total, owners = 0, 0
@@ -69,5 +76,5 @@ def _shared(parts, size):
     return {"codec": parts[0]["codec"], "residual": share.astype(numpy.float32), "owned": parts[0]["owned"]}
 
 
-def _ranges(owned):
+def _ranges(owned: str | list[tuple[int, int]]) -> list[tuple[int, int]]:
     return json.loads(owned) if isinstance(owned, str) else owned

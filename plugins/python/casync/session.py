@@ -1,16 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live object that synchronizes gradients: `Session`, the handles of what it is busy with, a step's result."""
 
+from __future__ import annotations
+
 import ctypes
 import dataclasses
 import itertools
 import json
 import os
 import threading
+from typing import TYPE_CHECKING
 
 import numpy
 
 from casync import _exit, _library, _open, _patience, arrays, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any
+
+    from numpy.typing import DTypeLike, NDArray
+    from typing_extensions import Self
+
+    from casync.codec import Codec
+
+    Done = Callable[[int, "Exception | None"], object]
 
 
 _LATE = ("step late", "steps late")  # the codecs of results that staleness has not handed over
@@ -22,9 +37,9 @@ class StepResult:
     """The result of a step, the same on all ranks. True in a condition when every gradient was finite."""
 
     finite: bool
-    first_non_finite: "str | None"
+    first_non_finite: str | None
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.finite
 
 
@@ -33,14 +48,14 @@ class Handle:
 
     __slots__ = ("_session", "number")
 
-    def __init__(self, session, number):
+    def __init__(self, session: Session, number: int) -> None:
         self._session, self.number = session, number
 
     @property
-    def done(self):
+    def done(self) -> bool:
         return self._session._is_done(self.number)
 
-    def wait(self, timeout=None, hidden=False):
+    def wait(self, timeout: float | None = None, hidden: bool = False) -> None:
         """Waits until the array holds the result. Raises Timeout after `timeout` seconds (None: the session's), and
         whatever ended the session. `hidden`: this is a helper's thread, and the program goes on meanwhile, so that
         reports don't count the wait as time lost."""
@@ -50,7 +65,7 @@ class Handle:
             self._session._wait(self.number, timeout)
 
 
-def _check_kept(name, gradient):
+def _check_kept(name: str, gradient: Mapping[str, Any]) -> None:
     """Residuals are finite: a step with NaN leaves them as they were. What waits some steps for its turn may be anything."""
     if gradient["codec"].endswith(_LATE):
         return
@@ -77,19 +92,19 @@ class Session:
 
     def __init__(
         self,
-        rank=None,
-        size=None,
-        rendezvous=None,
-        token=None,
-        plan=None,
-        codec=None,
-        transport=None,
-        op="average",
-        timeout=None,
-        trace=None,
-        store=None,
-        device=None,
-    ):
+        rank: int | None = None,
+        size: int | None = None,
+        rendezvous: str | None = None,
+        token: str | None = None,
+        plan: str | os.PathLike[str] | None = None,
+        codec: str | os.PathLike[str] | Codec | None = None,
+        transport: str | None = None,
+        op: str = "average",
+        timeout: float | None = None,
+        trace: str | os.PathLike[str] | None = None,
+        store: _open.Store | None = None,
+        device: str | None = None,
+    ) -> None:
         self._pid = os.getpid()
         self._pointer = _open.open_session(
             _open.Request(rank, size, rendezvous, token, plan, codec, transport, op, timeout, trace, store, device)
@@ -105,7 +120,9 @@ class Session:
         self.rank, self.size = rank_.value, size_.value
         _exit.remember(self)
 
-    def declare(self, name, shape, dtype="float32", priority=None):
+    def declare(
+        self, name: str, shape: int | Iterable[int], dtype: DTypeLike = "float32", priority: int | None = None
+    ) -> int:
         """Makes a gradient known, on every rank before the step that uses it; returns its id. All ranks give the
         same; smaller priorities are needed sooner in the next forward pass and travel first (None: 0)."""
         self._check()
@@ -126,11 +143,11 @@ class Session:
         self._compares = True
         return identity.value
 
-    def bytes_of(self, id):
+    def bytes_of(self, id: int) -> int:
         """Size of a declared gradient's memory in bytes."""
         return self._gradients[id].nbytes
 
-    def submit(self, id, array):
+    def submit(self, id: int, array: NDArray[Any]) -> Handle:
         """Starts reducing `array` in place. It must be contiguous, writable, and of the declared shape and dtype
         (numpy has no bfloat16: give its uint16 view)."""
         gradient = self._gradients.get(id)
@@ -139,7 +156,15 @@ class Session:
         address, size = gradient.memory_of(array)
         return self.submit_memory([id], [address], [size], array)[0]
 
-    def submit_memory(self, ids, addresses, sizes, owner=None, done=None, stream=None):
+    def submit_memory(
+        self,
+        ids: Sequence[int],
+        addresses: Sequence[int],
+        sizes: Sequence[int],
+        owner: object = None,
+        done: Done | None = None,
+        stream: int | None = None,
+    ) -> list[Handle]:
         """Submits many gradients at once, by the addresses of their memory and its bytes; `owner` is kept alive until
         all are done. Returns a Handle for each. On a GPU `stream` is the stream that writes them, as a number of its
         driver (None: the default stream).
@@ -164,7 +189,9 @@ class Session:
             handles.append(Handle(self, number))
         return handles
 
-    def _plain_submit(self, ids, addresses, sizes, numbers):
+    def _plain_submit(
+        self, ids: Sequence[int], addresses: Sequence[int], sizes: Sequence[int], numbers: ctypes.Array[ctypes.c_uint64]
+    ) -> Callable[[], None]:
         count = len(ids)
         arguments = (
             self._pointer,
@@ -176,7 +203,15 @@ class Session:
         )
         return lambda: _library.call("casync_session_submit", *arguments)
 
-    def _submit_each(self, ids, addresses, sizes, numbers, done, stream):
+    def _submit_each(
+        self,
+        ids: Sequence[int],
+        addresses: Sequence[int],
+        sizes: Sequence[int],
+        numbers: ctypes.Array[ctypes.c_uint64],
+        done: Done | None,
+        stream: int | None,
+    ) -> Callable[[], None]:
         submissions = (_library.Submission * max(len(ids), 1))()
         keys = []
         for slot, id, address, size in zip(submissions, ids, addresses, sizes):
@@ -188,7 +223,7 @@ class Session:
                 keys.append(self._calls.add(done, id))
                 slot.done, slot.user = self._calls.function, keys[-1]
 
-        def start():
+        def start() -> None:
             try:
                 _library.call("casync_session_submit_each", self._pointer, len(ids), submissions, numbers)
             except errors.Error:
@@ -198,22 +233,22 @@ class Session:
         return start
 
     @property
-    def address(self):
+    def address(self) -> int:
         """Address of the casync_session, for a framework's own native code, which calls casync.h with it while this
         object lives."""
         return self._pointer.value
 
     @property
-    def closed(self):
+    def closed(self) -> bool:
         return self._closed
 
     @property
-    def busy(self):
+    def busy(self) -> bool:
         """Gradients are on their way."""
         return bool(self._in_flight)
 
     @property
-    def exchanged(self):
+    def exchanged(self) -> str:
         """The values that the step under way exchanges, by the plan: "gradients", or with `local_sgd` "nothing" or
         "differences" (parameters as they were when they last were the same on all ranks, minus their values now), or
         with `gossip` "nothing" or "parameters"."""
@@ -222,13 +257,13 @@ class Session:
         _library.call("casync_session_exchanged", self._pointer, ctypes.byref(exchanged))
         return _EXCHANGED[exchanged.value]
 
-    def begin_consensus(self):
+    def begin_consensus(self) -> None:
         """With a plan's `gossip`: what the step under way submits are parameters, and their arrays get the exact mean of
         all ranks, the same on each. On every rank in the same step, before its first submit()."""
         self._check()
         _library.call("casync_session_begin_consensus", self._pointer)
 
-    def step(self):
+    def step(self) -> StepResult:
         """Ends the step: waits for all submissions and keeps, or on a non-finite gradient drops, the new state of error
         feedback."""
         self._check()
@@ -241,12 +276,12 @@ class Session:
             return StepResult(True, None)
         return StepResult(False, name.value.decode(errors="replace"))
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:
         """Counters since the session was opened: bytes, messages, seconds per kind of task."""
         self._check()
         return json.loads(_library.text("casync_session_stats", self._pointer))
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """This rank's memory after the last step: numpy arrays, ints and strings. Each rank saves its own."""
         self._check()
         state = json.loads(_library.text("casync_session_state", self._pointer))
@@ -259,7 +294,7 @@ class Session:
             gradient["residual"] = residual
         return state
 
-    def load_state_dict(self, d):
+    def load_state_dict(self, d: Mapping[str, Any]) -> None:
         """Takes a state that state_dict() gave on this rank of a job of as many ranks; after declare()."""
         self._check()
         missing = [key for key in ("step", "ranks", "rank", "gradients") if key not in d]
@@ -288,27 +323,29 @@ class Session:
                 d["step"],
             )
 
-    def abort(self, reason):
+    def abort(self, reason: object) -> None:
         """Ends the job on all ranks; they raise an error with this reason."""
         self._check()
         _library.call("casync_session_abort", self._pointer, str(reason).encode())
 
-    def close(self):
+    def close(self) -> None:
         """Says goodbye to the other ranks. Closing twice does nothing."""
         if self._closed or self._pid != os.getpid():
             return
         self._closed = True
         _patience.in_thread(lambda: _library.call("casync_session_close", self._pointer))
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is not None:
             self._leave(f"{kind.__name__}: {error}")
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         # Freed here and nowhere else: no other thread can be inside a call of an object that nobody holds. But weak
         # references still find it (Python clears them after this), so it looks closed before the free begins.
         if getattr(self, "_pointer", None) and self._pid == os.getpid():
@@ -316,18 +353,18 @@ class Session:
             pointer, self._pointer = self._pointer, None
             _library.load().casync_session_free(pointer)
 
-    def _leave(self, reason):
+    def _leave(self, reason: str) -> None:
         """Tells the others why this rank goes, when the session still works."""
         try:
             self.abort(reason)
         except errors.Error:
             pass  # it had failed, or was closed: the others know
 
-    def _wait(self, handle, timeout):
+    def _wait(self, handle: int, timeout: float | None) -> None:
         """The session's own timeout is C's to judge: it ends the job with a Timeout, whatever a slice is."""
         self._check()
 
-        def wait(seconds):
+        def wait(seconds: float) -> None:
             _library.call("casync_session_wait", self._pointer, handle, seconds)
 
         if timeout is None and threading.current_thread() is not threading.main_thread():
@@ -336,18 +373,18 @@ class Session:
             _patience.sliced(wait, timeout)
         self._in_flight.pop(handle, None)
 
-    def _wait_hidden(self, handle):
+    def _wait_hidden(self, handle: int) -> None:
         """Waits on a helper's thread while the program goes on: none of it is the program's standing still."""
         _library.call("casync_session_wait_hidden", self._pointer, handle, -1.0)
         self._in_flight.pop(handle, None)
 
-    def _is_done(self, handle):
+    def _is_done(self, handle: int) -> bool:
         self._check()
         done = ctypes.c_int32()
         _library.call("casync_session_done", self._pointer, handle, ctypes.byref(done))
         return bool(done.value)
 
-    def _check(self):
+    def _check(self) -> None:
         if self._closed:
             raise errors.InvalidArgument("this session is closed")
         if self._pid != os.getpid():
@@ -360,7 +397,7 @@ class Session:
 class _Calls:
     """Completions that Python waits for, by a number that C carries. Holds no reference to its session."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._waiting, self._numbers = {}, itertools.count(1)
         waiting = self._waiting
 
@@ -371,11 +408,11 @@ class _Calls:
 
         self.function = _library.Completion(call)
 
-    def add(self, done, id):
+    def add(self, done: Done, id: int) -> int:
         number = next(self._numbers)
         self._waiting[number] = (done, id)
         return number
 
-    def forget(self, numbers):
+    def forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             self._waiting.pop(number, None)

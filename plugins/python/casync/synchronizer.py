@@ -5,14 +5,25 @@ A plugin declares each trained tensor by its name, at any time, submits gradient
 step. `docs/plugins.md` shows a whole one.
 """
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING
 
 from casync import _library, errors, greeting
 from casync.codec import Codec
 from casync.session import Session
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
-def check_choice(plan, codec):
+    from numpy.typing import DTypeLike
+
+    from casync.session import Done, Handle, StepResult
+
+
+def check_choice(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None) -> None:
     """Refuses a plan or codec that no session could open, on the line where the program names it. InvalidArgument:
     both are given, the plan is no file, the codec has an unknown name or a parameter out of range. A codec's file is
     compiled later, when the session opens."""
@@ -31,18 +42,20 @@ class Synchronizer:
     Threads: any may submit; one ends the step.
     """
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         self.session = Session(**options)
         self.rank, self.size = self.session.rank, self.session.size
         greeting.greet(
             self.session, options.get("plan"), options.get("codec"), _library.load().casync_version().decode()
         )
-        self.last_step = None  # the StepResult of the last step that ended
+        self.last_step: StepResult | None = None  # the StepResult of the last step that ended
         self._ids = {}  # name -> id
         self._declared = {}  # id -> (name, bytes)
-        self._submitted = {}  # id -> Handle, in the step under way
+        self._submitted: dict[int, Handle] = {}  # by id, in the step under way
 
-    def declare(self, name, shape, dtype="float32", priority=None):
+    def declare(
+        self, name: str, shape: int | Iterable[int], dtype: DTypeLike = "float32", priority: int | None = None
+    ) -> int:
         """Makes a gradient known by its name and returns its id. All ranks declare the same gradients, in any order.
         The same again returns the same id; another shape or dtype under a known name raises InvalidArgument."""
         identity = self.session.declare(name, shape, dtype, priority)
@@ -50,10 +63,17 @@ class Synchronizer:
         self._declared[identity] = (name, self.session.bytes_of(identity))
         return identity
 
-    def name_of(self, identity):
+    def name_of(self, identity: int) -> str:
         return self._declared[identity][0]
 
-    def submit(self, ids, addresses, owner=None, done=None, stream=None):
+    def submit(
+        self,
+        ids: Sequence[int],
+        addresses: Sequence[int],
+        owner: object = None,
+        done: Done | None = None,
+        stream: int | None = None,
+    ) -> list[Handle]:
         """Starts averaging gradients in place; `addresses` of contiguous memory that `owner` keeps alive. Returns a
         Handle for each. With done(id, error) and a stream, see Session.submit_memory. A gradient that is already on its way in this
         step raises InvalidArgument with its name, and nothing is started."""
@@ -68,7 +88,14 @@ class Synchronizer:
         self._submitted.update(zip(ids, handles))
         return handles
 
-    def submit_bucket(self, ids, address, owner=None, done=None, stream=None):
+    def submit_bucket(
+        self,
+        ids: Sequence[int],
+        address: int,
+        owner: object = None,
+        done: Done | None = None,
+        stream: int | None = None,
+    ) -> list[Handle]:
         """The same for gradients that lie one after another in one buffer."""
         addresses = []
         for identity in ids:
@@ -77,15 +104,15 @@ class Synchronizer:
         return self.submit(ids, addresses, owner, done, stream)
 
     @property
-    def submitted(self):
+    def submitted(self) -> dict[int, Handle]:
         """Handles of the step under way, by gradient id."""
         return self._submitted
 
-    def missing(self):
+    def missing(self) -> list[int]:
         """Ids of the declared gradients that nobody has submitted in this step: other ranks may wait for them."""
         return [identity for identity in self._declared if identity not in self._submitted]
 
-    def end_step(self):
+    def end_step(self) -> StepResult:
         """Waits for all gradients of the step and commits what error feedback remembers. The StepResult is the same on
         all ranks: False in a condition when some gradient was NaN or infinite somewhere. Don't update then: every rank
         leaves the update out, and error feedback keeps its state."""
@@ -94,16 +121,16 @@ class Synchronizer:
         self.last_step = result
         return result
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:
         return self.session.stats()
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state of error feedback on this rank: numpy arrays, ints and strings, by gradient name."""
         return self.session.state_dict()
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.session.load_state_dict(state)
         self._submitted = {}
 
-    def close(self):
+    def close(self) -> None:
         self.session.close()

@@ -83,7 +83,7 @@ Result<double> memory_apart(int ranks, const std::string& transport, const std::
 Result<double> bytes_per_silent_peer(const std::string& transport) {
   const test::TemporaryDirectory directory;
   const std::string plan = directory.path() + "/plan.txt";
-  std::ofstream(plan) << "version: 1\ndefault { strategy: RING }\n";
+  std::ofstream(plan) << "version: 1\ndefault { strategy: ring }\n";
   std::vector<double> sizes;
   for (int size = 1; size <= 3; ++size) {
     const auto bytes = memory_apart(size * kStep, transport, plan);

@@ -57,21 +57,21 @@ def model_text(name):
 
 # Codec, strategy, and what else stands in the plan's default.
 PLANS = {
-    "none-ps": ("none", "PS", ""),
-    "none-ring": ("none", "RING", ""),
-    "none-tree": ("none", "TREE", ""),
-    "none-hierarchical": ("none", "HIERARCHICAL", ""),
-    "bf16-ps": ("bf16", "PS", ""),
-    "fp16-gather": ("fp16", "ALL_GATHER", ""),
-    "int8-ps": ("int8", "PS", ""),
-    "int8-ps-1": ("int8", "PS", "partitions: 1"),
-    "int8-hierarchical": ("int8", "HIERARCHICAL", ""),
-    "int4-ps": ("int4", "PS", ""),
-    "int4-ps-8": ("int4", "PS", "partitions: 8"),
-    "int4-hierarchical": ("int4", "HIERARCHICAL", ""),
-    "onebit-ps": ("onebit", "PS", ""),
-    "onebit-gather": ("onebit", "ALL_GATHER", ""),
-    "topk-gather": ("topk", "ALL_GATHER", ""),
+    "none-ps": ("none", "ps", ""),
+    "none-ring": ("none", "ring", ""),
+    "none-tree": ("none", "tree", ""),
+    "none-hierarchical": ("none", "hierarchical", ""),
+    "bf16-ps": ("bf16", "ps", ""),
+    "fp16-gather": ("fp16", "all_gather", ""),
+    "int8-ps": ("int8", "ps", ""),
+    "int8-ps-1": ("int8", "ps", "partitions: 1"),
+    "int8-hierarchical": ("int8", "hierarchical", ""),
+    "int4-ps": ("int4", "ps", ""),
+    "int4-ps-8": ("int4", "ps", "partitions: 8"),
+    "int4-hierarchical": ("int4", "hierarchical", ""),
+    "onebit-ps": ("onebit", "ps", ""),
+    "onebit-gather": ("onebit", "all_gather", ""),
+    "topk-gather": ("topk", "all_gather", ""),
 }
 SLOW = ["int8-ps", "int8-hierarchical", "int4-ps", "int4-hierarchical", "onebit-ps", "onebit-gather", "topk-gather"]
 FAST = [name for name in PLANS if name not in ("none-tree", "bf16-ps")]

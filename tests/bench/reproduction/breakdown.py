@@ -29,7 +29,7 @@ def one_by_one(training, slowness=1.0, copies=0.0):
                        merge=line(0, 0))  # fmt: skip
     plain = codec(PLAIN, encode=line(COLLECTIVE[1], COLLECTIVE[0]), merge=line(0, 0))
     rules = [rule(g, CODEC if g.elements >= COMPRESSED else PLAIN) for g in training.gradients]
-    return Scenario(training, plan(rules, 0, "strategy: ALL_GATHER partitions: 1"),
+    return Scenario(training, plan(rules, 0, "strategy: all_gather partitions: 1"),
                     profile("bytes_per_second: 1e15", compressed, plain), 2)  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def collectives(training, bulk):
     merged = ((1 if bulk else NODES) * DECODE[1] + ENCODE[1], (NODES * RATIO * DECODE[0] + ENCODE[0]) / 2)
     costs = codec(CODEC, encode=line(ENCODE[1], ENCODE[0]), merge=line(*merged))
     rules = [rule(g, CODEC) for g in training.gradients if g.elements >= COMPRESSED]
-    return Scenario(training, plan(rules, bulk, "strategy: ALL_GATHER partitions: 1"),
+    return Scenario(training, plan(rules, bulk, "strategy: all_gather partitions: 1"),
                     profile(systems.link(COLLECTIVE[1], 4 / COLLECTIVE[0]), costs), 2)  # fmt: skip
 
 

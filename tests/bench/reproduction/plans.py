@@ -33,7 +33,7 @@ def secopa_plan(gradients, fusion, urgent_first):
         # The backward pass makes first what is needed last.
         priority = len(gradients) - i if urgent_first else 0
         lines.append(f'gradient {{ name: "{gradient["name"]}" codec {{ name: "{CODEC if compress else "none"}" }} '
-                     f"strategy: PS partitions: {partitions} priority: {priority} }}")  # fmt: skip
+                     f"strategy: ps partitions: {partitions} priority: {priority} }}")  # fmt: skip
     return "\n".join(lines) + "\n"
 
 

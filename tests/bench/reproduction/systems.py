@@ -50,7 +50,7 @@ def rate(case):
     return 4 / SEND[0] / wire(case)
 
 
-def plan(lines, fusion=0, default="strategy: PS"):
+def plan(lines, fusion=0, default="strategy: ps"):
     return "\n".join([f"version: 1\nfusion_bytes: {fusion}\ndefault {{ {default} }}", *lines]) + "\n"
 
 
@@ -72,7 +72,7 @@ def ring(case, training):
     crossed = (gpus - 1) / gpus * NODES / (NODES - 1)
     operations = trainings.fused(training.gradients, published.HOROVOD)
     gradients = [g._replace(elements=round(g.elements * crossed)) for g in operations]
-    default = f"strategy: RING partitions: {NODES}"
+    default = f"strategy: ring partitions: {NODES}"
     between = link(nccl_hop(testbed), tcp_rate(case))
     return Scenario(training.with_gradients(gradients), plan([], 0, default), profile(between))
 
@@ -110,7 +110,7 @@ def byteps(case, training):
         for elements in byteps_keys(gradient.elements):
             keys.append(trainings.Gradient(f"key.{len(keys):05}", elements, gradient.ready))
     between = link(BYTEPS_MESSAGE, tcp_rate(case) * 2 / (1 + busiest_server(case.model)))
-    return Scenario(training.with_gradients(keys), plan([], 0, "strategy: PS partitions: 1"), profile(between))
+    return Scenario(training.with_gradients(keys), plan([], 0, "strategy: ps partitions: 1"), profile(between))
 
 
 def divided(case, gradients, topology):
@@ -133,7 +133,7 @@ def hipress_ps(case, training):
     """Compressed gradients over `ps`, the others as Horovod does it."""
     training = trainings.summed_inside(training, published.TESTBEDS[case.testbed])
     compressed, plain = divided(case, training.gradients, "ps")
-    lines = [f'gradient {{ name: "{g.name}" codec {{ name: "{CODEC}" }} strategy: PS partitions: {k} }}'
+    lines = [f'gradient {{ name: "{g.name}" codec {{ name: "{CODEC}" }} strategy: ps partitions: {k} }}'
              for g, k in compressed]  # fmt: skip
     # Decoding by elements of the gradient. Batches: a merge of all contributions has the fixed costs once.
     decode = DECODE[0] * published.RATIO
@@ -141,7 +141,7 @@ def hipress_ps(case, training):
                   merge=line(ENCODE[1] + DECODE[1], decode + ENCODE[0] / NODES))  # fmt: skip
     return Scenario(
         by_readiness(training, trainings.fused(plain, published.HIPRESS_HOROVOD), [g for g, _ in compressed]),
-        plan(lines, BULK, f"strategy: RING partitions: {NODES}"),
+        plan(lines, BULK, f"strategy: ring partitions: {NODES}"),
         profile(link(SEND[1], rate(case)), costs, contention=published.SLOWED),
     )
 
@@ -168,7 +168,7 @@ def ring_of_codes(case, training, compressed, plain, bulk, coding_blocks_sending
     costs = [] if coding_blocks_sending else [merge, codec(SECOND, decode=line(DECODE[1], decode))]
     return Scenario(
         by_readiness(training, trainings.fused(plain, published.HIPRESS_HOROVOD), codes),
-        plan(lines, bulk, f"strategy: RING partitions: {NODES}"),
+        plan(lines, bulk, f"strategy: ring partitions: {NODES}"),
         profile(link(SEND[1], rate(case)), *costs, contention=published.SLOWED),
     )
 

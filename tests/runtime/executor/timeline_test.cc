@@ -38,9 +38,12 @@ TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients
       if (event["ph"] != "X") continue;
       ++count[event["cat"]];
       CHECK(event["dur"].get<double>() >= 0);
-      if (event["cat"] != "step") CHECK(event["args"]["gradient"] == "fc \"1\"");
+      const bool of_gradient = event["cat"] != "step" && event["cat"] != "backward";
+      CHECK(event["args"].contains("gradient") == of_gradient);
+      if (of_gradient) CHECK(event["args"]["gradient"] == "fc \"1\"");
     }
     CHECK(count["step"] == 2);
+    CHECK(count["backward"] == 2);
     CHECK(count["encode"] > 0);
     CHECK(count["merge"] > 0);
     CHECK(count["send"] == count["recv"]);
@@ -51,6 +54,51 @@ TEST_CASE("timeline: a session's file has its tasks, its lanes and its gradients
     CHECK(header["gradients"][0]["codec"] == "int8");
     CHECK(header["gradients"][0]["priority"] == 3);
     CHECK(header["gradients"][0]["payload_bytes"].get<int>() > 300000);
+  }
+}
+
+TEST_CASE("timeline: a backward pass goes from its step's first gradient to the last one that is submitted") {
+  casync::test::TemporaryDirectory directory;
+  const std::string complaints = casync::test::with_sessions(
+      2, [&](SessionOptions& options) { options.trace_directory = directory.path(); },
+      [](Session& session, casync::test::RankContext&) -> std::string {
+        std::vector<float> values(3);
+        std::vector<GradientId> ids;
+        for (const char* name : {"a", "b", "c"}) ids.push_back(*session.declare({name, DType::kFloat32, {1}, 0}));
+        for (int step = 0; step < 3; ++step) {
+          for (std::size_t i = 0; i < ids.size() && step != 1; ++i) {  // step 1 has no gradients
+            const Submission one{ids[i], {reinterpret_cast<std::byte*>(&values[i]), 4}};
+            const auto handles = session.submit({&one, 1});
+            if (!handles) return "submit";
+            // The next gradient comes after this one's spans.
+            if (Status status = session.wait((*handles)[0], -1, Waiter::kProgram); !status) return status.text();
+          }
+          if (!session.step()) return "step";
+        }
+        return "";
+      });
+  REQUIRE(complaints == "");
+  std::ifstream file(directory.path() + "/rank0.trace.json");
+  std::map<int, nlohmann::json> backward, step;
+  std::map<std::pair<int, std::string>, double> sent;  // by step and gradient: begin
+  const nlohmann::json trace = nlohmann::json::parse(file);
+  for (const nlohmann::json& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    const int number = event["args"]["step"];
+    if (event["cat"] == "backward") backward[number] = event;
+    if (event["cat"] == "step") step[number] = event;
+    if (event["cat"] == "send") sent[{number, event["args"]["gradient"]}] = event["ts"];
+  }
+  CHECK(step.size() == 3);
+  REQUIRE(backward.size() == 2);
+  for (const int number : {0, 2}) {
+    const double begin = backward[number]["ts"], end = begin + backward[number]["dur"].get<double>();
+    const double step_begin = step[number]["ts"], step_end = step_begin + step[number]["dur"].get<double>();
+    CHECK(step_begin <= begin);
+    CHECK(begin <= sent.at({number, "a"}));
+    CHECK(sent.at({number, "b"}) <= end);
+    CHECK(end <= sent.at({number, "c"}));
+    CHECK(end <= step_end);
   }
 }
 

@@ -145,15 +145,15 @@ Vector ExchangeModel::over_nodes(bool gathered) {
 Vector ExchangeModel::result_of(int owner) {
   const double share = 1.0 / (ranks_ - (dedicated_ ? static_cast<double>(servers_.size()) : 0.0));
   Vector sum = codec_.votes                             ? sum_of_codes("rank ")
-               : strategy_ == "PS"                      ? over_ps(owner)
-               : strategy_ == "RING"                    ? over_ring(owner)
-               : strategy_ == "TREE"                    ? over_tree(owner, 0)
-               : strategy_ == "HIERARCHICAL"            ? over_nodes(false)
-               : strategy_ == "HIERARCHICAL_ALL_GATHER" ? over_nodes(true)
-               : strategy_ == "DOUBLE_TREE" ? over_double_tree(static_cast<int>(partition_ % 2) % ranks_, 0, ranks_)
+               : strategy_ == "ps"                      ? over_ps(owner)
+               : strategy_ == "ring"                    ? over_ring(owner)
+               : strategy_ == "tree"                    ? over_tree(owner, 0)
+               : strategy_ == "hierarchical"            ? over_nodes(false)
+               : strategy_ == "hierarchical_all_gather" ? over_nodes(true)
+               : strategy_ == "double_tree" ? over_double_tree(static_cast<int>(partition_ % 2) % ranks_, 0, ranks_)
                                             : sum_of_codes("rank ");
   for (double& each : sum) each *= share;
-  return strategy_.ends_with("ALL_GATHER") && !codec_.votes ? sum : told("owner", sum);
+  return strategy_.ends_with("all_gather") && !codec_.votes ? sum : told("owner", sum);
 }
 
 Vector ExchangeModel::step(const std::vector<Vector>& gradients) {

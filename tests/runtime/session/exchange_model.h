@@ -15,7 +15,7 @@ namespace casync::test {
 /// One gradient, cut into partitions of equal size, over several steps.
 class ExchangeModel {
  public:
-  /// `strategy` as plans name it, with its servers: "PS servers: 2 dedicated: true"; `node_of` one letter for each
+  /// `strategy` as plans name it, with its servers: "ps servers: 2 dedicated: true"; `node_of` one letter for each
   /// rank, "" for one node.
   ExchangeModel(const ToldCodec& codec, std::string strategy, std::string node_of, int ranks, std::size_t elements,
                 std::size_t partitions);

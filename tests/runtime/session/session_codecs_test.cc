@@ -155,10 +155,10 @@ TEST_CASE("session codecs: topk over a tree is gTop-k, and loses no more than th
   const ToldCodec topk = told_codec("topk");
   for (const int ranks : {5, 8}) {
     CAPTURE(ranks);
-    CHECK(compared_with_model(ranks, {"TREE", ""}, topk, 3) == "");
+    CHECK(compared_with_model(ranks, {"tree", ""}, topk, 3) == "");
     Results results;
     REQUIRE(results_of(
-                ranks, {"TREE", ""}, topk.choice, 1, [](std::uint32_t) { return 40u; }, results) == "");
+                ranks, {"tree", ""}, topk.choice, 1, [](std::uint32_t) { return 40u; }, results) == "");
     const std::vector<float>& values = results[0][0];
     const std::size_t size = kElements / kPartitions, k = size / 20;
     for (std::size_t partition = 0; partition < kPartitions; ++partition) {
@@ -186,14 +186,14 @@ TEST_CASE("session codecs: the comparison with the model notices what is not the
   forgets.feedback = false;
   other.told = told_codec("int8").told;
   raw_vote.votes = false;
-  CHECK(compared_with_model(4, {"RING", ""}, forgets, 3) != "");
-  CHECK(compared_with_model(4, {"RING", ""}, other, 1) != "");
-  CHECK(compared_with_model(4, {"PS", ""}, raw_vote, 1) != "");
-  CHECK(compared_with_model(4, {"PS servers: 1", ""}, forgets, 3) != "");
+  CHECK(compared_with_model(4, {"ring", ""}, forgets, 3) != "");
+  CHECK(compared_with_model(4, {"ring", ""}, other, 1) != "");
+  CHECK(compared_with_model(4, {"ps", ""}, raw_vote, 1) != "");
+  CHECK(compared_with_model(4, {"ps servers: 1", ""}, forgets, 3) != "");
   Results results;
   const auto salt = [](std::uint32_t step) { return 40 + step; };
-  REQUIRE(results_of(4, {"RING", ""}, topk.choice, 1, salt, results) == "");
-  ExchangeModel ps(topk, "PS", "", 4, kElements, kPartitions);
+  REQUIRE(results_of(4, {"ring", ""}, topk.choice, 1, salt, results) == "");
+  ExchangeModel ps(topk, "ps", "", 4, kElements, kPartitions);
   std::vector<Vector> gradients;
   for (int rank = 0; rank < 4; ++rank) {
     const std::vector<float> one = contribution(rank, kElements, 40);
@@ -258,7 +258,7 @@ TEST_CASE("session codecs: randomk has the exact mean at its places, and the sam
 
 TEST_CASE("session codecs: over TCP, too, sessions give what the model gives") {
   for (const int ranks : {2, 3, 4}) {
-    for (const char* strategy : {"PS", "RING", "TREE", "ALL_GATHER"}) {
+    for (const char* strategy : {"ps", "ring", "tree", "all_gather"}) {
       for (const char* name : {"int8", "topk", "onebit", "signsgd", "lossless", "threshold_coded", "topk_coded"}) {
         INFO(name << ", " << strategy << ", ranks " << ranks);
         const std::string complaint = compared_with_model(ranks, {strategy, ""}, told_codec(name), 2, "ucx:tcp");

@@ -53,13 +53,13 @@ TEST_CASE("session on a GPU: the bytes of every codec are the host's, by ps") {
   for (const std::string& codec : compll::codec_names()) {
     if (size_varies(codec)) continue;  // refused by name
     INFO(codec);
-    CHECK(compare(2, plan_of(codec, "PS")) == "");
+    CHECK(compare(2, plan_of(codec, "ps")) == "");
   }
 }
 
 TEST_CASE("session on a GPU: a codec whose size depends on the elements is refused by name") {
   AllSeen device;
-  const std::string refused = run(2, true, plan_of("topk_coded", "PS"), device);
+  const std::string refused = run(2, true, plan_of("topk_coded", "ps"), device);
   CHECK_THAT(refused, Catch::Contains("`topk_coded`") && Catch::Contains("on the CPU"));
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("session on a GPU: the bytes are the host's, of 1 to 4 ranks") {
   for (const int ranks : {1, 3, 4}) {
     for (const char* codec : {"none", "int4", "onebit", "topk", "diana", "signsgd"}) {
       INFO(codec << ", " << ranks << " ranks");
-      CHECK(compare(ranks, plan_of(codec, "PS")) == "");
+      CHECK(compare(ranks, plan_of(codec, "ps")) == "");
     }
   }
 }
@@ -86,7 +86,7 @@ TEST_CASE("session on a GPU: the bytes are the host's, by every strategy") {
 
 TEST_CASE("session on a GPU: the bytes are the host's, over TCP") {
   for (const char* codec : {"none", "int4"}) {
-    const std::string complaint = compare(3, plan_of(codec, "PS"), gaussians, "", "ucx:tcp");
+    const std::string complaint = compare(3, plan_of(codec, "ps"), gaussians, "", "ucx:tcp");
     if (complaint.find("Unimplemented") != std::string::npos) {
       WARN("[SKIP] ucx:tcp: " << complaint);
       return;
@@ -106,7 +106,7 @@ TEST_CASE("session on a GPU: gradients in half precision have the host's bytes, 
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
     for (const char* codec : {"none", "int4", "topk", "diana", "bf16", "signsgd", "powersgd"}) {
       INFO(codec << " of " << name_of(dtype));
-      CHECK(compare(3, plan_of(codec, "PS"), values, "", "loopback", dtype) == "");
+      CHECK(compare(3, plan_of(codec, "ps"), values, "", "loopback", dtype) == "");
     }
     for (const Way& way : ways_of(4)) {
       for (const char* codec : {"none", "int4"}) {
@@ -122,11 +122,11 @@ TEST_CASE("session on a GPU: gradients in half precision have the host's bytes, 
 
 TEST_CASE("session on a GPU: another codec on the second hop, and steps of warm-up") {
   const char* const hops =
-      "default { codec { name: \"topk\" } second_hop { name: \"int8\" } strategy: PS partitions: 2 }";
+      "default { codec { name: \"topk\" } second_hop { name: \"int8\" } strategy: ps partitions: 2 }";
   CHECK(compare(3, hops) == "");
-  const char* const raw = "default { codec { name: \"int4\" } second_hop { name: \"none\" } strategy: PS }";
+  const char* const raw = "default { codec { name: \"int4\" } second_hop { name: \"none\" } strategy: ps }";
   CHECK(compare(3, raw) == "");
-  CHECK(compare(2, plan_of("topk", "PS", "warm_up_steps: 2")) == "");
+  CHECK(compare(2, plan_of("topk", "ps", "warm_up_steps: 2")) == "");
 }
 
 TEST_CASE("session on a GPU: a gradient that is not finite is said, and residuals stay as they were") {
@@ -138,8 +138,8 @@ TEST_CASE("session on a GPU: a gradient that is not finite is said, and residual
   for (const char* codec : {"none", "int8", "topk"}) {
     INFO(codec);
     AllSeen host, device;
-    CHECK(run(2, false, plan_of(codec, "PS"), host, values) == "");
-    CHECK(run(2, true, plan_of(codec, "PS"), device, values) == "");
+    CHECK(run(2, false, plan_of(codec, "ps"), host, values) == "");
+    CHECK(run(2, true, plan_of(codec, "ps"), device, values) == "");
     CHECK(host[0].steps == std::vector<std::string>{"1", "0g1", "1"});
     CHECK(device[0].steps == host[0].steps);
     CHECK(device[1].steps == host[1].steps);

@@ -133,10 +133,10 @@ double distance_of_means(const std::vector<std::vector<float>>& a, const std::ve
 
 TEST_CASE("gossip: in a ring each rank gets the mean of its own parameters and its neighbours', and the mean stays") {
   for (const int ranks : {1, 2, 3, 4, 6}) {
-    for (const char* more : {"", "default { partitions: 5 strategy: RING }"}) {
+    for (const char* more : {"", "default { partitions: 5 strategy: ring }"}) {
       INFO(ranks << " ranks, " << more);
       Rounds rounds(ranks, 6);
-      REQUIRE(with_plan(ranks, std::string("gossip { neighbours: RING } ") + more, drifting(rounds, 0, 6)) == "");
+      REQUIRE(with_plan(ranks, std::string("gossip { neighbours: ring } ") + more, drifting(rounds, 0, 6)) == "");
       CHECK(check_ring(rounds) == "");
       for (std::size_t i = 0; i < 6; ++i) CHECK(distance_of_means(rounds.before[i], rounds.after[i]) < 1e-6);
       if (ranks > 3) CHECK(rounds.after[5][0] != rounds.after[5][2]);
@@ -150,7 +150,7 @@ TEST_CASE("gossip: pairs average with one rank, with another one from step to st
     for (const int seed : {1, 2}) {
       INFO(ranks << " ranks, seed " << seed);
       Rounds rounds(ranks, 12);
-      const std::string plan = "seed: " + std::to_string(seed) + " gossip { neighbours: PAIRS }";
+      const std::string plan = "seed: " + std::to_string(seed) + " gossip { neighbours: pairs }";
       REQUIRE(with_plan(ranks, plan, drifting(rounds, 0, 12)) == "");
       std::vector<std::vector<int>> drawn;
       for (std::size_t i = 0; i < 12; ++i) {
@@ -176,7 +176,7 @@ TEST_CASE("gossip: pairs average with one rank, with another one from step to st
 }
 
 TEST_CASE("gossip: over TCP the result is the same bytes as in one process") {
-  for (const char* neighbours : {"RING", "PAIRS"}) {
+  for (const char* neighbours : {"ring", "pairs"}) {
     const std::string plan = std::string("gossip { neighbours: ") + neighbours + " }";
     Rounds wanted(4, 5), got(4, 5);
     REQUIRE(with_plan(4, plan, drifting(wanted, 0, 5)) == "");
@@ -191,7 +191,7 @@ TEST_CASE("gossip: over TCP the result is the same bytes as in one process") {
 }
 
 TEST_CASE("gossip: a training that is saved and goes on is one that was never interrupted") {
-  for (const char* neighbours : {"RING", "PAIRS"}) {
+  for (const char* neighbours : {"ring", "pairs"}) {
     const std::string plan = std::string("seed: 9 gossip { neighbours: ") + neighbours + " }";
     Rounds through(5, 8), parts(5, 8);
     std::array<SessionState, 5> states;
@@ -203,11 +203,11 @@ TEST_CASE("gossip: a training that is saved and goes on is one that was never in
 }
 
 TEST_CASE("gossip: a consensus gives every rank the same bytes, the exact mean, and gossip goes on after it") {
-  for (const char* strategy : {"PS", "RING", "ALL_GATHER", "TREE", "HIERARCHICAL"}) {
+  for (const char* strategy : {"ps", "ring", "all_gather", "tree", "hierarchical"}) {
     INFO(strategy);
     std::vector<std::vector<float>> agreed(4), mixed(4), own(4);
     const std::string complaints =
-        with_plan(4, std::string("gossip { neighbours: RING every: 3 } default { strategy: ") + strategy + " }",
+        with_plan(4, std::string("gossip { neighbours: ring every: 3 } default { strategy: ") + strategy + " }",
                   [&](Session& session, RankContext& context) -> std::string {
                     const auto rank = static_cast<std::size_t>(context.rank);
                     const Result<GradientId> id = declare(session, "weight", kElements);
@@ -237,7 +237,7 @@ TEST_CASE("gossip: a consensus gives every rank the same bytes, the exact mean, 
 
 TEST_CASE("gossip: before from_step gradients are averaged over all ranks; then one step of each round exchanges") {
   const std::string complaints = with_plan(
-      4, "gossip { neighbours: PAIRS every: 2 from_step: 2 }",
+      4, "gossip { neighbours: pairs every: 2 from_step: 2 }",
       [&](Session& session, RankContext& context) -> std::string {
         const Result<GradientId> id = declare(session, "weight", 100);
         if (!id) return id.status().text();
@@ -263,7 +263,7 @@ TEST_CASE("gossip: before from_step gradients are averaged over all ranks; then 
 
 TEST_CASE("gossip: half precision averages in float32 and is rounded once") {
   const std::string complaints =
-      with_plan(3, "gossip { neighbours: RING }", [](Session& session, RankContext& context) -> std::string {
+      with_plan(3, "gossip { neighbours: ring }", [](Session& session, RankContext& context) -> std::string {
         const Result<GradientId> id = session.declare({"half", DType::kBFloat16, {3}, 0});
         if (!id) return id.status().text();
         // 1, 2 and 3; 256, 256 and 257 has no bfloat16, so 256, 256 and 258; the same of all.
@@ -283,7 +283,7 @@ TEST_CASE("gossip: half precision averages in float32 and is rounded once") {
 
 TEST_CASE("gossip: values that are not finite are told to the rank and its neighbours, and to nobody else") {
   const std::string complaints =
-      with_plan(5, "gossip { neighbours: RING }", [](Session& session, RankContext& context) -> std::string {
+      with_plan(5, "gossip { neighbours: ring }", [](Session& session, RankContext& context) -> std::string {
         const Result<GradientId> id = declare(session, "weight", 1000);
         if (!id) return id.status().text();
         for (std::uint32_t i = 0; i < 2; ++i) {
@@ -303,7 +303,7 @@ TEST_CASE("gossip: values that are not finite are told to the rank and its neigh
 }
 
 TEST_CASE("gossip: many gradients, ranks at their own pace, and every message finds its step") {
-  for (const char* neighbours : {"RING", "PAIRS"}) {
+  for (const char* neighbours : {"ring", "pairs"}) {
     INFO(neighbours);
     const std::string complaints = with_plan(
         5, std::string("gossip { neighbours: ") + neighbours + " } default { partitions: 2 }",
@@ -340,7 +340,7 @@ TEST_CASE("gossip: many gradients, ranks at their own pace, and every message fi
 }
 
 TEST_CASE("gossip: a steady step asks for no memory") {
-  for (const char* neighbours : {"RING", "PAIRS"}) {
+  for (const char* neighbours : {"ring", "pairs"}) {
     INFO(neighbours);
     TemporaryDirectory directory;
     const std::string path = directory.path() + "/plan.txtpb";
@@ -375,7 +375,7 @@ TEST_CASE("gossip: a steady step asks for no memory") {
 
 TEST_CASE("gossip: a rank that leaves earlier is named by those that go on") {
   const std::string complaints =
-      with_plan(4, "gossip { neighbours: PAIRS }", [](Session& session, RankContext& context) -> std::string {
+      with_plan(4, "gossip { neighbours: pairs }", [](Session& session, RankContext& context) -> std::string {
         const Result<GradientId> id = declare(session, "weight", 1000);
         for (std::uint32_t i = 0; i < 50; ++i) {
           if (context.rank == 3 && i == 5) return "";
@@ -396,20 +396,20 @@ TEST_CASE("gossip: what cannot be together is refused with what can be used") {
         1, plan, [](Session&, RankContext&) { return std::string(); }, "loopback", op);
   };
   const auto declared = [](const std::string& codec) {
-    return with_plan(2, "gossip { neighbours: RING } default { codec { name: \"" + codec + "\" } }",
+    return with_plan(2, "gossip { neighbours: ring } default { codec { name: \"" + codec + "\" } }",
                      [](Session& session, RankContext&) { return declare(session, "weight", 100).status().text(); });
   };
   CHECK(declared("int8").find(
             "gradient weight: gossip averages parameters, which no codec may change, and `int8` loses a "
             "part of each: use codec `none`, or local_sgd") != std::string::npos);
   CHECK(declared("none").find("rank 0: OK") != std::string::npos);
-  CHECK(opened("gossip { neighbours: RING }", ReduceOp::kSum).find("open the session with op average") !=
+  CHECK(opened("gossip { neighbours: ring }", ReduceOp::kSum).find("open the session with op average") !=
         std::string::npos);
-  CHECK(opened("gossip { neighbours: RING } staleness: 1").find("gossip beside staleness") != std::string::npos);
-  CHECK(opened("gossip { neighbours: RING } local_sgd { every: 2 }").find("gossip beside local_sgd") !=
+  CHECK(opened("gossip { neighbours: ring } staleness: 1").find("gossip beside staleness") != std::string::npos);
+  CHECK(opened("gossip { neighbours: ring } local_sgd { every: 2 }").find("gossip beside local_sgd") !=
         std::string::npos);
   CHECK(check_gossip(SyncMode{.every = 1, .neighbours = Neighbours::kPairs}, 65).message() ==
-        "gossip with neighbours PAIRS is for up to 64 ranks, and this job has 65: use RING");
+        "gossip with neighbours pairs is for up to 64 ranks, and this job has 65: use ring");
   CHECK(check_gossip(SyncMode{.every = 1, .neighbours = Neighbours::kPairs}, 64).is_ok());
   CHECK(check_gossip(SyncMode{.every = 1, .neighbours = Neighbours::kRing}, 4096).is_ok());
   const auto consensus = [](const std::string& plan, bool submit) {
@@ -426,14 +426,14 @@ TEST_CASE("gossip: what cannot be together is refused with what can be used") {
     });
   };
   CHECK(consensus("local_sgd { every: 2 }", false).find("a consensus is for a plan with gossip") != std::string::npos);
-  CHECK(consensus("gossip { neighbours: RING }", true)
+  CHECK(consensus("gossip { neighbours: ring }", true)
             .find("gradient weight was submitted in step 0 before the consensus: end the step first") !=
         std::string::npos);
 }
 
 TEST_CASE("gossip: a program that does not ask what a step exchanges is refused, as its gradients would be mixed") {
   const std::string complaints = with_plan(
-      2, "gossip { neighbours: RING from_step: 1 }", [](Session& session, RankContext& context) -> std::string {
+      2, "gossip { neighbours: ring from_step: 1 }", [](Session& session, RankContext& context) -> std::string {
         const Result<GradientId> id = declare(session, "weight", 100);
         std::vector<float> values = contribution(context.rank, 100, 0);
         if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
@@ -453,7 +453,7 @@ TEST_CASE("gossip: ranks whose plans differ in it do not begin") {
       2,
       [&](SessionOptions& options) {
         const std::string path = directory.path() + "/plan" + std::to_string(*options.launch.rank) + ".txtpb";
-        std::ofstream(path) << "version: 1 gossip { neighbours: " << (*options.launch.rank == 0 ? "RING" : "PAIRS")
+        std::ofstream(path) << "version: 1 gossip { neighbours: " << (*options.launch.rank == 0 ? "ring" : "pairs")
                             << " }\n";
         options.plan_file = path;
       },

@@ -48,7 +48,7 @@ class PlanFile {
   std::string path_;
 };
 
-std::string plan_of(const std::string& codec, const std::string& more = "strategy: PS partitions: 3") {
+std::string plan_of(const std::string& codec, const std::string& more = "strategy: ps partitions: 3") {
   return "default { codec { name: \"" + codec + "\" } " + more + " }";
 }
 
@@ -155,26 +155,26 @@ TEST_CASE("session over nccl: what a codec exchanges in its turns is all-reduced
 
 TEST_CASE("session over nccl: servers, also such that contribute nothing") {
   for (const char* codec : {"int4", "topk"}) {
-    CHECK(compare(3, plan_of(codec, "strategy: PS partitions: 4 servers: 2")) == "");
+    CHECK(compare(3, plan_of(codec, "strategy: ps partitions: 4 servers: 2")) == "");
   }
   for (const char* codec : {"none", "int4", "onebit"}) {
-    CHECK(compare(3, plan_of(codec, "strategy: PS partitions: 4 servers: 1 dedicated: true")) == "");
+    CHECK(compare(3, plan_of(codec, "strategy: ps partitions: 4 servers: 1 dedicated: true")) == "");
   }
 }
 
 TEST_CASE("session over nccl: steps of warm-up") {
-  CHECK(compare(2, plan_of("topk", "strategy: PS partitions: 3 warm_up_steps: 2")) == "");
-  CHECK(compare(2, plan_of("powersgd", "strategy: RING warm_up_steps: 1")) == "");
-  const std::string from = "strategy: PS warm_up_steps: 2 warm_up_from { key: \"ratio\" value: 0.5 }";
+  CHECK(compare(2, plan_of("topk", "strategy: ps partitions: 3 warm_up_steps: 2")) == "");
+  CHECK(compare(2, plan_of("powersgd", "strategy: ring warm_up_steps: 1")) == "");
+  const std::string from = "strategy: ps warm_up_steps: 2 warm_up_from { key: \"ratio\" value: 0.5 }";
   CHECK(compare(3, plan_of("topk", from)) == "");
-  const std::string some = "rule { match: \"g1\" codec { name: \"int8\" } strategy: RING warm_up_steps: 1 } ";
-  CHECK(compare(2, some + plan_of("int4", "strategy: PS warm_up_steps: 2")) == "");
+  const std::string some = "rule { match: \"g1\" codec { name: \"int8\" } strategy: ring warm_up_steps: 1 } ";
+  CHECK(compare(2, some + plan_of("int4", "strategy: ps warm_up_steps: 2")) == "");
 }
 
 TEST_CASE("session over nccl: another codec on the second hop") {
-  CHECK(compare(3, plan_of("topk", "second_hop { name: \"int8\" } strategy: PS partitions: 2")) == "");
-  CHECK(compare(3, plan_of("int4", "second_hop { name: \"none\" } strategy: PS partitions: 2")) == "");
-  CHECK(compare(3, plan_of("none", "second_hop { name: \"int4\" } strategy: PS partitions: 2")) == "");
+  CHECK(compare(3, plan_of("topk", "second_hop { name: \"int8\" } strategy: ps partitions: 2")) == "");
+  CHECK(compare(3, plan_of("int4", "second_hop { name: \"none\" } strategy: ps partitions: 2")) == "");
+  CHECK(compare(3, plan_of("none", "second_hop { name: \"int4\" } strategy: ps partitions: 2")) == "");
 }
 
 TEST_CASE("session over nccl: gradients that no codec changes are all-reduced, alike on all ranks") {

@@ -121,7 +121,7 @@ TEST_CASE("session servers: over TCP the bytes are those of the loopback") {
 
 TEST_CASE("session servers: hundreds of small gradients on one server, and on two, dedicated or not") {
   constexpr int kRanks = 4, kGradients = 300;
-  for (const char* strategy : {"PS servers: 1", "PS servers: 2", "PS servers: 1 dedicated: true"}) {
+  for (const char* strategy : {"ps servers: 1", "ps servers: 2", "ps servers: 1 dedicated: true"}) {
     const bool dedicated = std::string(strategy).ends_with("true");
     const int contributors = dedicated ? kRanks - 1 : kRanks;
     const std::string complaints = with_way(
@@ -175,14 +175,14 @@ TEST_CASE("session servers: a residual of other servers is refused, and says whi
   const auto run = [](const std::string& strategy, const auto& body) {
     return with_way(3, {strategy, ""}, named("int4"), "partitions: 2", ReduceOp::kAverage, body);
   };
-  REQUIRE(run("PS servers: 2", save) == "");
-  CHECK(run("PS servers: 2", load) == "");
+  REQUIRE(run("ps servers: 2", save) == "");
+  CHECK(run("ps servers: 2", load) == "");
   CHECK_THAT(
-      run("PS servers: 1", load),
+      run("ps servers: 1", load),
       Catch::Contains("gradient weight: the state is of int4 / int4, ps, 2 partitions, 2 servers, here it is int4 "
                       "/ int4, ps, 2 partitions, 1 server"));
-  REQUIRE(run("PS", save) == "");
-  CHECK(run("PS servers: 3", load) == "");  // all ranks, as without
+  REQUIRE(run("ps", save) == "");
+  CHECK(run("ps servers: 3", load) == "");  // all ranks, as without
 }
 
 TEST_CASE("session servers: those that cannot be are refused at the declaration, with the gradient's name") {
@@ -194,7 +194,7 @@ TEST_CASE("session servers: those that cannot be are refused at the declaration,
   CHECK_THAT(refusal("servers: 1 dedicated: true codec { name: \"powersgd\" }"),
              Catch::Contains("gradient weight: codec `powersgd` has exchanges of its own, between which every rank "
                              "computes: it has no dedicated servers"));
-  CHECK_THAT(refusal("servers: 1 dedicated: true", "gossip { neighbours: RING }"),
+  CHECK_THAT(refusal("servers: 1 dedicated: true", "gossip { neighbours: ring }"),
              Catch::Contains("gradient weight: gossip averages the parameters of all ranks, and dedicated servers have "
                              "none"));
 }

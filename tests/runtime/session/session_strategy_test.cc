@@ -43,7 +43,7 @@ TEST_CASE("session strategies: the uncompressed average, for every size, number 
                        std::vector<float> values = contribution(context.rank, elements, 7);
                        if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
                        const std::vector<float> wanted = average(ranks, elements, 7);
-                       if (way.strategy == "ALL_GATHER" && values != wanted) return "not the sum in rank order";
+                       if (way.strategy == "all_gather" && values != wanted) return "not the sum in rank order";
                        if (relative_error(values, wanted) > 1e-6) return "wrong average of " + std::to_string(elements);
                        if (const Result<StepResult> done = session.step(); !done) return done.status().text();
                      }
@@ -213,7 +213,7 @@ TEST_CASE("session strategies: one rank's NaN is known to all, and no residual c
 
 TEST_CASE("session strategies: a residual of other nodes is refused, and says which") {
   SessionState saved[3];
-  const auto way = [](const std::string& nodes) { return Way{"HIERARCHICAL", nodes}; };
+  const auto way = [](const std::string& nodes) { return Way{"hierarchical", nodes}; };
   const auto no_word = [](Session& session, RankContext& context) {
     std::vector<float> results;
     return train(session, context.rank, 500, 1, results);
@@ -244,7 +244,7 @@ TEST_CASE("session strategies: what a strategy cannot carry is refused at the de
         2, [&](SessionOptions& options) { options.plan_file = path; },
         [](Session& session, RankContext&) { return declare(session, "weight", 10).status().text(); });
   };
-  CHECK_THAT(refusal("codec { name: \"int8\" } second_hop { name: \"bf16\" } strategy: ALL_GATHER"),
+  CHECK_THAT(refusal("codec { name: \"int8\" } second_hop { name: \"bf16\" } strategy: all_gather"),
              Catch::Contains("rank 0: PlanError: gradient weight: strategy `all_gather` has one hop only, in codec "
                              "`int8`") &&
                  Catch::Contains("second_hop `bf16`") && Catch::Contains("rank 1: PlanError"));

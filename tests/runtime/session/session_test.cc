@@ -64,7 +64,7 @@ TEST_CASE("session: every codec leaves the same bytes on every rank, near the av
 TEST_CASE("session: a ring by plan file gives the same average") {
   casync::test::TemporaryDirectory directory;
   const std::string path = directory.path() + "/plan.txtpb";
-  std::ofstream(path) << "version: 1\ndefault { codec { name: \"none\" } second_hop { name: \"bf16\" } strategy: RING "
+  std::ofstream(path) << "version: 1\ndefault { codec { name: \"none\" } second_hop { name: \"bf16\" } strategy: ring "
                          "partition_bytes: 4096 }\n";
   for (int ranks : {1, 2, 4}) {
     std::vector<std::vector<float>> results(static_cast<std::size_t>(ranks));

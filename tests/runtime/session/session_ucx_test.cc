@@ -88,7 +88,7 @@ TEST_CASE("session: every codec there is, for 2, 3 and 4 ranks over TCP, gives t
   const std::vector<std::string> names = compll::codec_names();
   const std::string path = directory.path() + "/plan.txtpb";
   std::ofstream plan(path);
-  plan << "version: 1\ndefault { codec { name: \"none\" } strategy: PS partition_bytes: 8192 }\n";
+  plan << "version: 1\ndefault { codec { name: \"none\" } strategy: ps partition_bytes: 8192 }\n";
   for (const std::string& name : names)
     plan << "rule { match: \"" << name << ".*\" codec { name: \"" << name << "\" } }\n";
   plan.close();

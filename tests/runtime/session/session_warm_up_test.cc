@@ -75,7 +75,7 @@ TEST_CASE("session warm-up: its steps give the mean and leave no residual, those
 }
 
 TEST_CASE("session warm-up: counts the training's steps, not the session's") {
-  const Way way{"PS", ""};
+  const Way way{"ps", ""};
   const Training through = train(way, named("int4"), kPlain, 0, kSteps);
   for (const std::uint32_t at : {2u, 3u, 4u}) {
     SessionState states[kRanks];
@@ -87,7 +87,7 @@ TEST_CASE("session warm-up: counts the training's steps, not the session's") {
 }
 
 TEST_CASE("session warm-up: what is not compressed anyway needs none") {
-  const Training training = train({"PS", ""}, named("none"), kPlain, 0, kSteps);
+  const Training training = train({"ps", ""}, named("none"), kPlain, 0, kSteps);
   REQUIRE(training.complaints == "");
   for (std::uint32_t i = 0; i < kSteps; ++i) {
     CHECK(relative_error(training.results[0][i], average(kRanks, kElements, i)) < 1e-6);
@@ -129,7 +129,7 @@ std::size_t count_of_values(const std::vector<float>& values) {
 }
 
 std::string refused(const std::string& codec, const std::string& warm_up) {
-  return train({"PS", ""}, codec, warm_up, 0, 1).complaints;
+  return train({"ps", ""}, codec, warm_up, 0, 1).complaints;
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ TEST_CASE("session warm-up: a parameter goes to its own value in stages, and not
     for (std::uint32_t i = 0; i < kMostSteps; ++i) {
       INFO("step " << i);
       for (int rank = 1; rank < kRanks; ++rank) REQUIRE(training.results[rank][i] == training.results[0][i]);
-      const double most = way.strategy.ends_with("ALL_GATHER") ? kRanks : 1;  // each rank, or node, has chosen its own
+      const double most = way.strategy.ends_with("all_gather") ? kRanks : 1;  // each rank, or node, has chosen its own
       const auto count = static_cast<double>(count_of_values(training.results[0][i]));
       CHECK(count >= 0.9 * kRatios[i] * kElements);
       CHECK(count <= 1.1 * most * kRatios[i] * kElements);
@@ -167,7 +167,7 @@ TEST_CASE("session warm-up: a parameter goes to its own value in stages, and not
 }
 
 TEST_CASE("session warm-up: stages go on from a state") {
-  const Way way{"PS", ""};
+  const Way way{"ps", ""};
   const std::string dgc = "name: \"dgc\" param { key: \"ratio\" value: 0.01 }";
   const Training through = train(way, dgc, kStages, 0, kMostSteps);
   REQUIRE(through.complaints == "");

@@ -14,7 +14,7 @@
 
 namespace casync::test {
 
-/// A strategy as plans name it, perhaps with its servers ("PS servers: 2"), and the node of each rank: "a", "b", ...;
+/// A strategy as plans name it, perhaps with its servers ("ps servers: 2"), and the node of each rank: "a", "b", ...;
 /// "": the machine.
 struct Way {
   std::string strategy;
@@ -25,15 +25,15 @@ struct Way {
 inline std::vector<Way> ways_of(int ranks) {
   std::vector<Way> ways;
   for (const Strategy& strategy : strategies()) {
-    ways.push_back({plan_name_of(strategy.kind), ""});
+    ways.push_back({std::string(strategy.name), ""});
     if (!strategy.levels) continue;
     for (const char* nodes : {"abcdefgh", "aabbccdd", "aaaabbcc", "abbabaca"}) {
       ways.push_back({ways.back().strategy, std::string(nodes).substr(0, static_cast<std::size_t>(ranks))});
     }
   }
-  ways.push_back({"PS servers: 1", ""});
-  if (ranks > 1) ways.push_back({"PS servers: " + std::to_string(ranks), ""});
-  if (ranks > 2) ways.push_back({"PS servers: 2", std::string("aabbccdd").substr(0, static_cast<std::size_t>(ranks))});
+  ways.push_back({"ps servers: 1", ""});
+  if (ranks > 1) ways.push_back({"ps servers: " + std::to_string(ranks), ""});
+  if (ranks > 2) ways.push_back({"ps servers: 2", std::string("aabbccdd").substr(0, static_cast<std::size_t>(ranks))});
   return ways;
 }
 
@@ -41,7 +41,7 @@ inline std::vector<Way> ways_of(int ranks) {
 inline std::vector<Way> dedicated_ways(int ranks) {
   std::vector<Way> ways;
   for (int servers = 1; servers < std::min(ranks, 3); ++servers) {
-    ways.push_back({"PS servers: " + std::to_string(servers) + " dedicated: true", ""});
+    ways.push_back({"ps servers: " + std::to_string(servers) + " dedicated: true", ""});
   }
   return ways;
 }

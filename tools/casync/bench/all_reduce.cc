@@ -60,7 +60,7 @@ Result<BenchPlan> make_plan(const AllReduceOptions& options) {
     bench.directory = std::move(*directory);
     bench.file = bench.directory.path() + "/plan.txtpb";
     std::ofstream(bench.file) << "version: 1\ndefault { " << codec_entry(options.codec) << " "
-                              << "strategy: " << plan_name_of(*options.strategy) << " }\n";
+                              << "strategy: " << name_of(*options.strategy) << " }\n";
   }
   if (bench.file.empty()) return bench;
   Result<Plan> plan = read_plan_file(bench.file);

@@ -15,9 +15,9 @@
 
 #include "casync/planner/model_file.h"
 #include "casync/planner/plan_file.h"
-#include "casync/planner/profile_file.h"
 #include "runtime/session/session.h"
 #include "tools/casync/bench/inputs.h"
+#include "tools/casync/input_files.h"
 #include "tools/casync/simulate/scenario.h"
 
 namespace casync::tools {
@@ -316,7 +316,7 @@ Status bench_step(const StepBenchOptions& options) {
   CASYNC_RETURN_IF_ERROR(training.status());
   std::optional<Profile> profile;
   if (!options.profile.empty()) {
-    Result<Profile> read = read_profile_file(options.profile);
+    Result<Profile> read = read_profile_input(options.profile);
     CASYNC_RETURN_IF_ERROR(read.status());
     profile = std::move(*read);
   }

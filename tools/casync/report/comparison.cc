@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <utility>
 
+#include "casync/model/codec_choice.h"
 #include "tools/casync/report/measured_run.h"
 #include "tools/casync/report/on_the_way.h"
 
@@ -163,6 +165,75 @@ Result<LinksFactor> links_factor(const MeasuredRun& run, const Profile& profile,
   return LinksFactor{std::sqrt(low * high), explains};
 }
 
+/// Measured and predicted work of one codec.
+struct WorkOf {
+  CodecWork measured, predicted;
+};
+
+/// The work by the profile's curves that price it; what no curve prices is left out. A merge has the curves of the
+/// codec that it merges, else those of the result's.
+std::map<std::string, WorkOf> work_by_codec(const MeasuredRun& run, const Profile& profile,
+                                            const Simulation& simulation) {
+  const auto key = [&](const CodecChoice& codec) {
+    const std::string whole = text_of(codec);
+    return profile.codecs.contains(whole) ? whole : codec.name;
+  };
+  std::map<std::string, WorkOf> all;
+  for (std::size_t i = 0; i < run.work.size(); ++i) {
+    const Decision& decision = run.scenario.decisions[i];
+    const std::string first = key(decision.codec), second = key(decision.second_hop);
+    const auto add = [&](const std::string& codec, double CodecWork::*part) {
+      if (!profile.codecs.contains(codec)) return;
+      all[codec].measured.*part += run.work[i].*part;
+      all[codec].predicted.*part += simulation.gradients[i].work.*part;
+    };
+    const auto found = profile.codecs.find(first);
+    add(first, &CodecWork::encode_s);
+    add(found != profile.codecs.end() && !found->second.merge.empty() ? first : second, &CodecWork::merge_s);
+    add(second, &CodecWork::decode_s);
+  }
+  return all;
+}
+
+/// Factors of a codec's curves.
+struct Factors {
+  double encode = 1, merge = 1, decode = 1;
+};
+
+/// The factors of `work`; `otherwise` if nothing was measured or predicted.
+Factors factors_of(const WorkOf& work, const Factors& otherwise) {
+  const auto factor = [&](double CodecWork::*part, double all) {
+    const double measured = work.measured.*part, predicted = work.predicted.*part;
+    return measured > 0 && predicted > 0 ? ratio(measured, predicted) : all;
+  };
+  return {factor(&CodecWork::encode_s, otherwise.encode), factor(&CodecWork::merge_s, otherwise.merge),
+          factor(&CodecWork::decode_s, otherwise.decode)};
+}
+
+std::string text_of(const Factors& factors) {
+  return line("encode x %.2f, merge x %.2f, decode x %.2f", factors.encode, factors.merge, factors.decode);
+}
+
+/// Corrects each codec by its own tasks. Codecs that the run has not used run on the same machine: they get the factors
+/// of all tasks.
+void correct_codecs(const MeasuredRun& run, const Simulation& simulation, Correction& made) {
+  const StepParts& parts = simulation.parts;
+  const Factors all{ratio(run.encode_s, parts.encode_s), ratio(run.merge_s, parts.merge_s),
+                    ratio(run.decode_s, parts.decode_s)};
+  const std::map<std::string, WorkOf> used = work_by_codec(run, made.profile, simulation);
+  for (auto& [name, curves] : made.profile.codecs) {
+    const auto found = used.find(name);
+    const Factors own = found != used.end() ? factors_of(found->second, all) : all;
+    scale(curves.encode, own.encode);
+    scale(curves.merge, own.merge);
+    scale(curves.merge_base, own.merge);
+    scale(curves.decode, own.decode);
+    if (found != used.end()) made.changes.push_back(name + ": " + text_of(own));
+  }
+  const bool others = used.size() < made.profile.codecs.size();
+  if (used.empty() || others) made.changes.push_back((used.empty() ? "" : "other codecs: ") + text_of(all));
+}
+
 }  // namespace
 
 Result<Comparison> compare(const MeasuredRun& run, const Profile& profile, std::uint64_t most_with_spans) {
@@ -189,16 +260,7 @@ Result<Correction> corrected(const MeasuredRun& run, const Profile& profile) {
   const Result<Simulation> simulation = predict(run, profile);
   CASYNC_RETURN_IF_ERROR(simulation.status());
   Correction made{profile, {}};
-  const double encode = ratio(run.encode_s, simulation->parts.encode_s);
-  const double merge = ratio(run.merge_s, simulation->parts.merge_s);
-  const double decode = ratio(run.decode_s, simulation->parts.decode_s);
-  for (auto& [name, curves] : made.profile.codecs) {
-    scale(curves.encode, encode);
-    scale(curves.merge, merge);
-    scale(curves.merge_base, merge);
-    scale(curves.decode, decode);
-  }
-  made.changes.push_back(line("encode x %.2f, merge x %.2f, decode x %.2f", encode, merge, decode));
+  correct_codecs(run, *simulation, made);
   const std::optional<double> predicted_messages = predicted_messages_s(*simulation, profile);
   const bool messages_known = run.messages_s && predicted_messages;
   if (messages_known) {

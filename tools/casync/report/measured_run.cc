@@ -10,7 +10,7 @@
 #include "casync/model/codec_choice.h"
 #include "casync/planner/model_file.h"
 #include "casync/strategies/strategy.h"
-#include "tools/casync/report/on_the_way.h"
+#include "tools/casync/report/messages.h"
 #include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
@@ -45,7 +45,14 @@ struct RankTimes {
   std::vector<double> steps;
   std::vector<double> processor;  ///< of those that say it
   std::array<double, kKindNames.size()> seconds{};
+  std::map<std::string, CodecWork> work;  ///< by gradient
 };
+
+void add_work(Kind kind, double seconds, CodecWork& work) {
+  if (kind == Kind::kEncode) work.encode_s += seconds;
+  if (kind == Kind::kMerge) work.merge_s += seconds;
+  if (kind == Kind::kDecode) work.decode_s += seconds;
+}
 
 RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names) {
   std::set<std::int32_t> taking_part;
@@ -63,26 +70,11 @@ RankTimes times_of(const RankTrace& trace, const std::set<std::string>& names) {
     if (event.kind == Kind::kStep) times.steps.push_back(event.duration_us * 1e-6);
     if (event.kind == Kind::kStep && event.processor_us >= 0) times.processor.push_back(event.processor_us * 1e-6);
     times.seconds[static_cast<std::size_t>(event.kind)] += event.duration_us * 1e-6;
+    if (event.gradient < 0) continue;
+    add_work(event.kind, event.duration_us * 1e-6,
+             times.work[trace.names.names()[static_cast<std::size_t>(event.gradient)]]);
   }
   return times;
-}
-
-/// The messages of all ranks and steps, on one clock; the seconds count from the job's begin.
-std::vector<MessageSpan> messages_of(const TraceFolder& folder) {
-  std::vector<MessageSpan> messages;
-  NameList names;  // each trace has its own
-  for (const RankTrace& trace : folder.traces) {
-    for (const TraceEvent& event : trace.events) {
-      const bool message = event.kind == Kind::kSend || event.kind == Kind::kRecv;
-      if (!message || event.gradient < 0 || event.peer < 0 || event.peer >= folder.ranks) continue;
-      const double from = folder.start_us(trace, event);
-      messages.push_back({event.kind == Kind::kSend, trace.rank, event.peer, event.step,
-                          names.index_of(trace.names.names()[static_cast<std::size_t>(event.gradient)]),
-                          static_cast<std::uint32_t>(event.partition), static_cast<std::uint32_t>(event.hop),
-                          from * 1e-6, (from + event.duration_us) * 1e-6});
-    }
-  }
-  return messages;
 }
 
 /// The median over these steps of a rank.
@@ -94,20 +86,6 @@ OnTheWay median_of(const OnTheWayOf& all, Rank rank, const std::set<std::int32_t
     in.push_back(found == all.end() ? 0 : found->second.in_s);
   }
   return {median(std::move(out)), median(std::move(in))};
-}
-
-std::vector<std::string> hosts_of(const TraceFolder& folder) {
-  std::vector<std::string> hosts;
-  for (const RankTrace& trace : folder.traces) hosts.push_back(trace.host);
-  return hosts;
-}
-
-Topology topology_of(const TraceFolder& folder) {
-  std::vector<std::string> nodes;
-  for (const RankTrace& trace : folder.traces) {
-    nodes.push_back(trace.node < 0 ? "host " + trace.host : "node " + std::to_string(trace.node));
-  }
-  return Topology::of(nodes);
 }
 
 }  // namespace
@@ -122,7 +100,7 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
                   training.status().message() + "; CASYNC_RECORD=" + folder.path + " writes it beside the traces");
   }
   MeasuredRun run;
-  run.scenario.topology = topology_of(folder);
+  run.scenario.topology = Topology::of(nodes_of(folder));
   run.scenario.facts_of = facts_of;
   run.scenario.fusion_bytes = static_cast<Bytes>(folder.traces.front().fusion_bytes);
   std::map<std::string, const TracedGradient*> traced;
@@ -147,6 +125,7 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
     run.sync_s.push_back(sync_ms * 1e-3);
   }
   run.scenario.training = std::move(*training);
+  run.work.resize(run.scenario.training.gradients.size());
   const auto ranks = static_cast<double>(folder.traces.size());
   const OnTheWayOf all_messages = on_the_way(messages_of(folder), hosts_of(folder));
   double processor_s = 0;
@@ -159,6 +138,12 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
     run.encode_s += seconds(Kind::kEncode);
     run.merge_s += seconds(Kind::kMerge);
     run.decode_s += seconds(Kind::kDecode);
+    for (std::size_t i = 0; i < run.work.size(); ++i) {
+      const CodecWork& own = times.work[run.scenario.training.gradients[i].spec.name];
+      run.work[i].encode_s += own.encode_s / steps;
+      run.work[i].merge_s += own.merge_s / steps;
+      run.work[i].decode_s += own.decode_s / steps;
+    }
     const OnTheWay messages = median_of(all_messages, trace.rank, times.numbers);
     run.send_s += messages.out_s / ranks;
     run.recv_s += messages.in_s / ranks;

@@ -19,6 +19,7 @@ struct MeasuredRun {
   double send_s = 0, recv_s = 0;                   ///< of a step, with a message on its way out and in (OnTheWay)
   std::optional<double> messages_s;  ///< processor time of the session's threads beyond codecs; unset: an older trace
   std::vector<double> sync_s;        ///< by position in the training's gradients: submitted to done
+  std::vector<CodecWork> work;       ///< alike: of its tasks
 };
 
 /// InvalidArgument: no model.txtpb with the traces, a gradient of it that no trace has, no whole step of them, a rank
@@ -49,9 +50,10 @@ inline constexpr std::uint64_t kMostTasksWithSpans = 2'000'000;
 Result<Comparison> compare(const MeasuredRun& run, const Profile& profile,
                            std::uint64_t most_with_spans = kMostTasksWithSpans);
 
-/// The profile as this run shows it: codecs' curves times what they took over what was predicted, messages' processor
-/// time and what tasks cost times theirs, where both are known, and the links' other times such that the step is as
-/// long as measured. All within a tenth to ten times of what they were. `changes` says so in words. Errors as simulate.
+/// The profile as this run shows it: each codec's curves times what its tasks took over what was predicted of them, or,
+/// if the run has not used it, what all codecs took over what was predicted; messages' processor time and what tasks
+/// cost times theirs, where both are known, and the links' other times such that the step is as long as measured. All
+/// within a tenth to ten times of what they were. `changes` says so in words. Errors as simulate.
 struct Correction {
   Profile profile;
   std::vector<std::string> changes;

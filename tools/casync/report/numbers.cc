@@ -47,6 +47,15 @@ double median_of(const StepTimes& times, double StepSplit::*field) {
   return median(std::move(values));
 }
 
+/// The median over the steps that say it; null: none does.
+Json backward_ms(const StepTimes& times) {
+  std::vector<double> values;
+  for (std::size_t i = times.splits.size() > 1 ? 1 : 0; i < times.splits.size(); ++i) {
+    if (times.splits[i].backward_ms) values.push_back(*times.splits[i].backward_ms);
+  }
+  return values.empty() ? Json() : Json(median(std::move(values)));
+}
+
 double steps_of(const RankTrace& trace, const StepTimes& times) {
   return trace.stats.steps > 0 ? trace.stats.steps : static_cast<double>(times.steps.size());
 }
@@ -76,6 +85,7 @@ Json rank_numbers(const RankTrace& trace, const StepTimes& times) {
           {"first_step_ms", times.splits.empty() ? 0 : times.splits.front().step_ms},
           {"exposed_ms_per_step", median_of(times, &StepSplit::exposed_ms)},
           {"hidden_ms_per_step", median_of(times, &StepSplit::hidden_ms)},
+          {"backward_ms_per_step", backward_ms(times)},
           {"tasks", task_numbers(trace, times.steps.size())},
           {"payload_bytes_per_step", per(trace.stats.payload_bytes_sent, steps)},
           {"wire_bytes_per_step", per(trace.stats.wire_bytes_sent, steps)},
@@ -163,6 +173,17 @@ double mean_over_ranks(const Json& by_rank, const char* field) {
   return per(total, static_cast<double>(by_rank.size()));
 }
 
+/// The mean over ranks that know it; null: none does.
+Json known_mean(const Json& by_rank, const char* field) {
+  double total = 0, count = 0;
+  for (const Json& rank : by_rank) {
+    if (rank[field].is_null()) continue;
+    total += rank[field].get<double>();
+    count += 1;
+  }
+  return count > 0 ? Json(total / count) : Json();
+}
+
 /// Uncompressed bytes of an average step: a gradient need not take part in every one.
 double plain_bytes(const TraceFolder& folder, double steps) {
   double total = 0;
@@ -202,6 +223,7 @@ nlohmann::ordered_json report_numbers(const TraceFolder& folder) {
                {"first_step_ms", mean_over_ranks(by_rank, "first_step_ms")},
                {"exposed_ms_per_step", waits_known ? Json(mean_over_ranks(by_rank, "exposed_ms_per_step")) : Json()},
                {"hidden_ms_per_step", waits_known ? Json(mean_over_ranks(by_rank, "hidden_ms_per_step")) : Json()},
+               {"backward_ms_per_step", known_mean(by_rank, "backward_ms_per_step")},
                {"payload_bytes_per_rank_step", payload},
                {"wire_bytes_per_rank_step", mean_over_ranks(by_rank, "wire_bytes_per_step")},
                {"plain_bytes_per_rank_step", plain},

@@ -7,7 +7,7 @@
 namespace casync::tools {
 namespace {
 
-using Interval = std::pair<double, double>;
+using Interval = MessageWay::Interval;
 using Intervals = std::map<std::pair<Rank, std::int32_t>, std::vector<Interval>>;
 
 /// The name that both ends of a message share. A codec of rounds may give several messages of a step the same name,
@@ -16,21 +16,8 @@ auto name_of(const MessageSpan& span) {
   return std::tuple(span.sender(), span.receiver(), span.step, span.gradient, span.partition, span.hop);
 }
 
-double length(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end());
-  double sum = 0, until = 0;
-  bool first = true;
-  for (const auto& [from, to] : intervals) {
-    const double begin = first ? from : std::max(from, until);
-    sum += std::max(0.0, to - begin);
-    until = first ? to : std::max(until, to);
-    first = false;
-  }
-  return sum;
-}
-
 /// `see(send, recv)` of each message: the one end of it and the other, null where it is not among `spans`. These are in
-/// the order of on_the_way().
+/// the order of ways_of().
 template <class See>
 void for_each_message(const std::vector<MessageSpan>& spans, const See& see) {
   for (std::size_t begin = 0, end = 0; begin < spans.size(); begin = end) {
@@ -72,26 +59,47 @@ class Clocks {
 
 }  // namespace
 
-OnTheWayOf on_the_way(std::vector<MessageSpan> spans, const std::vector<std::string>& hosts) {
+double seconds_of(std::vector<Interval> intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
+    return std::tie(a.from_s, a.to_s) < std::tie(b.from_s, b.to_s);
+  });
+  double sum = 0, until = 0;
+  bool first = true;
+  for (const auto& [from, to] : intervals) {
+    const double begin = first ? from : std::max(from, until);
+    sum += std::max(0.0, to - begin);
+    until = first ? to : std::max(until, to);
+    first = false;
+  }
+  return sum;
+}
+
+std::vector<MessageWay> ways_of(std::vector<MessageSpan> spans, const std::vector<std::string>& hosts) {
   std::sort(spans.begin(), spans.end(), [](const MessageSpan& a, const MessageSpan& b) {
     return std::tuple(name_of(a), !a.sending, a.from_s) < std::tuple(name_of(b), !b.sending, b.from_s);
   });
   const Clocks clocks(spans, hosts);
-  Intervals out, in;
+  std::vector<MessageWay> ways;
   for_each_message(spans, [&](const MessageSpan* send, const MessageSpan* recv) {
     const double ahead = send != nullptr && recv != nullptr ? clocks.ahead(send->rank, recv->rank) : 0;
-    if (send != nullptr) {
-      const double there = recv != nullptr ? recv->to_s - ahead : send->to_s;
-      out[{send->rank, send->step}].emplace_back(send->from_s, there);
-    }
-    if (recv != nullptr) {
-      const double begun = send != nullptr ? send->from_s + ahead : recv->from_s;
-      in[{recv->rank, recv->step}].emplace_back(begun, recv->to_s);
-    }
+    const MessageSpan& one = send != nullptr ? *send : *recv;
+    MessageWay way{one.sender(), one.receiver(), one.step, one.bytes, {}, {}};
+    if (send != nullptr) way.out = Interval{send->from_s, recv != nullptr ? recv->to_s - ahead : send->to_s};
+    if (recv != nullptr) way.in = Interval{send != nullptr ? send->from_s + ahead : recv->from_s, recv->to_s};
+    ways.push_back(way);
   });
+  return ways;
+}
+
+OnTheWayOf on_the_way(std::vector<MessageSpan> spans, const std::vector<std::string>& hosts) {
+  Intervals out, in;
+  for (const MessageWay& way : ways_of(std::move(spans), hosts)) {
+    if (way.out) out[{way.sender, way.step}].push_back(*way.out);
+    if (way.in) in[{way.receiver, way.step}].push_back(*way.in);
+  }
   OnTheWayOf made;
-  for (auto& [step, intervals] : out) made[step].out_s = length(std::move(intervals));
-  for (auto& [step, intervals] : in) made[step].in_s = length(std::move(intervals));
+  for (auto& [step, intervals] : out) made[step].out_s = seconds_of(std::move(intervals));
+  for (auto& [step, intervals] : in) made[step].in_s = seconds_of(std::move(intervals));
   return made;
 }
 
@@ -100,7 +108,7 @@ OnTheWayOf on_the_way(const std::vector<SimulatedSpan>& spans) {
   for (const SimulatedSpan& span : spans) {
     if (span.kind != SimulatedKind::kSend && span.kind != SimulatedKind::kRecv) continue;
     messages.push_back({span.kind == SimulatedKind::kSend, span.rank, span.peer, span.step, span.gradient,
-                        span.partition, span.hop, span.from_s, span.to_s});
+                        span.partition, span.hop, span.from_s, span.to_s, static_cast<double>(span.bytes)});
   }
   return on_the_way(std::move(messages), {});
 }

@@ -44,6 +44,12 @@ function show_tip(event, pointer) {
   if (columns.bytes[event] > 0 && columns.peer[event] >= 0 && columns.duration_us[event] > 0) {
     lines.push(['rate', digits(columns.bytes[event] * 8 / columns.duration_us[event] / 1e3) + ' Gb/s']);
   }
+  place_tip(title, lines, pointer);
+}
+
+function place_tip(title, lines, pointer) {
+  const tip = byId('tip');
+  tip.hidden = false;
   tip.replaceChildren(element('b', {textContent: title}), ...lines.map(([name, value]) =>
     element('div', {}, [element('span', {textContent: name}), element('span', {textContent: String(value)})])));
   const box = tip.getBoundingClientRect();
@@ -67,7 +73,8 @@ function listen_to_lanes() {
     }
     const found = event_at(event);
     if (found !== hovered) { hovered = found; redraw(); }
-    show_tip(found, event);
+    const flow = found < 0 ? flow_at(event) : undefined;
+    if (flow) place_tip(...flow_text(flow, event), event); else show_tip(found, event);
   });
   canvas.addEventListener('pointerup', (event) => {
     const y = event.clientY - canvas.getBoundingClientRect().top;
@@ -134,16 +141,19 @@ function fill_step_list() {
   if (steps.length > 3) show({from: spans.get(steps[middle]).from, to: spans.get(steps[middle + 1]).to});
 }
 
+function legend_button(key, name, swatch) {
+  const button = element('button', {type: 'button', title: 'Show or hide'}, [
+    element('span', {className: 'swatch', style: {background: 'var(--' + swatch + ')'}}), name]);
+  button.setAttribute('aria-pressed', 'true');
+  button.onclick = () => {
+    hidden.has(key) ? hidden.delete(key) : hidden.add(key);
+    button.setAttribute('aria-pressed', String(!hidden.has(key)));
+    redraw();
+  };
+  byId('legend').append(button);
+}
+
 function fill_legend() {
-  kinds.forEach((kind, index) => {
-    const button = element('button', {type: 'button', title: 'Show or hide'}, [
-      element('span', {className: 'swatch', style: {background: 'var(--' + kind + ')'}}), kind]);
-    button.setAttribute('aria-pressed', 'true');
-    button.onclick = () => {
-      hidden.has(index) ? hidden.delete(index) : hidden.add(index);
-      button.setAttribute('aria-pressed', String(!hidden.has(index)));
-      redraw();
-    };
-    byId('legend').append(button);
-  });
+  kinds.forEach((kind, index) => legend_button(index, kind, kind));
+  if (flows.length > 0) legend_button(kLinks, 'out, in', 'send');
 }

@@ -12,6 +12,7 @@ summarize();
 fill_legend();
 fill_step_list();
 show_prediction();
+show_beside();
 split_time();
 fill_table();
 listen_to_lanes();

@@ -3,12 +3,12 @@ function banner(title, text) {
   byId('banners').append(element('div', {className: 'banner', role: 'note'}, [element('b', {textContent: title + ' '}), text]));
 }
 
-function card(label, value, unit, more) {
-  byId('cards').append(element('div', {className: 'card'}, [
+function card(label, value, unit, more, place = 'cards') {
+  byId(place).append(element('div', {className: 'card'}, [
     element('div', {className: 'label', textContent: label}),
     element('div', {className: 'value', textContent: value + ' '}, []),
     element('div', {className: 'more', textContent: more || ''})]));
-  if (unit) byId('cards').lastChild.children[1].append(element('small', {textContent: unit}));
+  if (unit) byId(place).lastChild.children[1].append(element('small', {textContent: unit}));
 }
 
 const percent = (part) => digits(100 * part, 2) + ' %';
@@ -82,8 +82,12 @@ function summarize() {
     card('Exposed', digits(numbers.exposed_ms_per_step), 'ms', 'the program waited for gradients: ' + percent(exposed_share()));
     card('Hidden', digits(numbers.hidden_ms_per_step), 'ms', 'synchronization behind compute');
   }
+  if (numbers.backward_ms_per_step !== null) {
+    card('Gradients within', digits(numbers.backward_ms_per_step), 'ms', 'backward pass, from the first gradient to the last');
+  }
   if (plain_ms() > 0) card('Speed-up', digits(plain_ms() / numbers.ms_per_step), '\u00d7', digits(plain_ms()) + ' ms uncompressed, predicted');
   card('Sent per rank and step', ...bytes(numbers.payload_bytes_per_rank_step), bytes(numbers.wire_bytes_per_rank_step).join(' ') + ' with headers');
+  link_card();
   card('Compression', digits(numbers.ratio), '\u00d7', bytes(numbers.plain_bytes_per_rank_step).join(' ') + ' without codecs');
 }
 

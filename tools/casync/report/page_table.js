@@ -1,7 +1,7 @@
 // The table of gradients.
 const fields = [
   {name: 'name', label: 'Gradient', text: true, css: 'text name'},
-  {name: 'codec', label: 'Codec', text: true, css: 'text', show: (g) => (g.second_hop === g.codec ? g.codec : g.codec + ' \u2192 ' + g.second_hop)},
+  {name: 'codec', label: 'Codec', text: true, css: 'text', show: (g) => codec_text(g.codec, g.second_hop)},
   {name: 'strategy', label: 'Strategy', text: true, css: 'text', show: (g) => (g.servers > 0 ? g.strategy + ' with ' + g.servers + (g.dedicated > 0 ? ' dedicated' : '') + (g.servers > 1 ? ' servers' : ' server') : g.strategy)},
   {name: 'partitions', label: 'Partitions', show: (g) => digits(g.partitions, 9)},
   {name: 'elements', label: 'Elements', show: (g) => g.elements.toLocaleString('en')},
@@ -21,6 +21,21 @@ if (numbers.prediction) {
   const place = fields.findIndex((field) => field.name === 'exposed_ms');
   fields.splice(place, 0, {name: 'predicted_ms', label: 'Predicted ms', show: (g) => (predicted.has(g.name) ? digits(g.predicted_ms) : '-')},
                 {name: 'off_ms', label: 'Off', meter: true, show: (g) => off_text(predicted.get(g.name))});
+}
+if (numbers.beside) {
+  for (const gradient of numbers.gradients) {
+    const pair = beside_of.get(gradient.name);
+    gradient.there_codec = codec_text(pair.codec.there, pair.second_hop.there);
+    gradient.there_ms = pair.mean_ms.there;
+    gradient.more_ms = pair.mean_ms.difference;
+    gradient.more_exposed_ms = pair.exposed_ms.difference;
+    gradient.more_bytes = pair.payload_bytes.difference;
+  }
+  fields.push({name: 'there_codec', label: 'Codec there', text: true, css: 'text'},
+              {name: 'there_ms', label: 'Mean ms there', show: (g) => (g.there_ms === null ? '-' : digits(g.there_ms))},
+              {name: 'more_ms', label: 'Mean ms, difference', show: (g) => signed(g.more_ms)},
+              {name: 'more_exposed_ms', label: 'Exposed ms, difference', show: (g) => signed(g.more_exposed_ms)},
+              {name: 'more_bytes', label: 'Sent, difference', show: (g) => signed(g.more_bytes, (value) => bytes(value).join(' '))});
 }
 let order = {field: fields.find((field) => field.name === 'mean_ms'), down: true};
 

@@ -1,7 +1,8 @@
 // The timeline: lanes of all ranks, drawn on one canvas.
 const kGutter = 112, kRow = 11, kGap = 3, kRankGap = 12, kAxis = 22, kMostRows = 6, kOpenRanks = 8;
-const hidden = new Set();  // kinds switched off in the legend
+const hidden = new Set();  // kinds switched off in the legend, and kLinks
 const count = columns.start_us.length;
+const is_pass = (kind) => kind === 0 || kinds[kind] === 'backward';  // what the program does, and no work of the session
 const end_of = (event) => columns.start_us[event] + columns.duration_us[event];
 let total = 1;
 for (let event = 0; event < count; ++event) total = Math.max(total, end_of(event));
@@ -21,15 +22,16 @@ function pack(events, most = kMostRows) {
 }
 
 const ranks = numbers.by_rank.map((rank, index) => ({
-  rank: rank.rank, open: index < kOpenRanks, lanes: kinds.map(() => []), all: []}));
+  rank: rank.rank, open: index < kOpenRanks, lanes: kinds.map(() => []), all: [],
+  flows: flows.filter((flow) => flow.rank === rank.rank)}));
 const rank_index = new Map(ranks.map((rank, index) => [rank.rank, index]));
 for (let event = 0; event < count; ++event) {
   const rank = ranks[rank_index.get(columns.rank[event])];
   rank.lanes[columns.kind[event]].push(event);
-  if (columns.kind[event] !== 0 && kinds[columns.kind[event]] !== 'wait') rank.all.push(event);
+  if (!is_pass(columns.kind[event]) && kinds[columns.kind[event]] !== 'wait') rank.all.push(event);
 }
 for (const rank of ranks) {
-  rank.lanes = rank.lanes.map((lane, kind) => pack(lane, kind === 0 ? 1 : kMostRows));  // steps only touch
+  rank.lanes = rank.lanes.map((lane, kind) => pack(lane, is_pass(kind) ? 1 : kMostRows));  // steps only touch
   rank.all.sort((a, b) => columns.start_us[a] - columns.start_us[b]);
 }
 
@@ -55,6 +57,11 @@ function lay_out() {
         }
         y += kGap;
       });
+      for (const flow of hidden.has(kLinks) ? [] : rank.flows) {
+        labels.push({y: y + kFlow / 2, text: flow.way});
+        rows.push({y, events: [], flow});
+        y += kFlow + kGap;
+      }
     }
     labels.push({rank, top, bottom: y});
     y += kRankGap;
@@ -111,7 +118,7 @@ function draw_row(context, row, x_of, palette) {
     const left = Math.max(kGutter, x_of(columns.start_us[event])), right = x_of(end_of(event));
     if (right < kGutter || (right <= drawn && !related(event))) continue;  // nothing of it would be seen
     const width = Math.max(1, right - left);
-    context.globalAlpha = hovered < 0 || columns.gradient[hovered] < 0 || related(event) || kind === 0 ? 1 : 0.25;
+    context.globalAlpha = hovered < 0 || columns.gradient[hovered] < 0 || related(event) || is_pass(kind) ? 1 : 0.25;
     context.fillStyle = palette[kind];
     context.fillRect(left, row.y, width > 3 ? width - 0.5 : width, kRow);
     drawn = Math.max(drawn, left + 1);
@@ -165,7 +172,9 @@ function draw() {
   const palette = kinds.map(color);
   context.font = '11px system-ui, sans-serif';
   draw_axis(context, width, height, x_of);
-  for (const row of rows) draw_row(context, row, x_of, palette);
+  for (const row of rows) {
+    if (row.flow) draw_flow(context, row, width); else draw_row(context, row, x_of, palette);
+  }
   draw_labels(context, width);
   draw_overview(palette);
   draw_series();
@@ -178,7 +187,7 @@ function draw_overview(palette) {
   if (!overview.busy || overview.busy.slots !== slots) {
     overview.busy = {slots, value: kinds.map(() => new Float64Array(slots)), most: 0};
     for (let event = 0; event < count; ++event) {
-      if (columns.kind[event] === 0) continue;
+      if (is_pass(columns.kind[event])) continue;
       const first = Math.floor(columns.start_us[event] / total * slots), last = Math.floor(end_of(event) / total * slots);
       for (let slot = first; slot <= Math.min(last, slots - 1); ++slot) {
         const from = slot * total / slots, to = from + total / slots;

@@ -15,6 +15,7 @@ using Intervals = std::vector<Interval>;
 struct StepSpans {
   Interval step;
   bool ended = false;
+  std::optional<double> backward_ms;
   Intervals waits, tasks;
 };
 
@@ -47,7 +48,7 @@ StepSplit split_of(std::int32_t number, const StepSpans& spans) {
   both.insert(both.end(), tasks.begin(), tasks.end());
   const double waited_us = length_of_union(waits);
   return {number, (spans.step.to_us - spans.step.from_us) / 1e3, waited_us / 1e3,
-          (length_of_union(both) - waited_us) / 1e3};
+          (length_of_union(both) - waited_us) / 1e3, spans.backward_ms};
 }
 
 }  // namespace
@@ -60,6 +61,8 @@ std::vector<StepSplit> step_split(const RankTrace& trace) {
     if (event.kind == Kind::kStep) {
       spans.step = interval;
       spans.ended = true;
+    } else if (event.kind == Kind::kBackward) {
+      spans.backward_ms = event.duration_us / 1e3;
     } else {
       (event.kind == Kind::kWait ? spans.waits : spans.tasks).push_back(interval);
     }

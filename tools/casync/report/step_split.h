@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tools/casync/report/trace_file.h"
@@ -12,9 +13,10 @@ namespace casync::tools {
 /// program did while it was not waiting for the session.
 struct StepSplit {
   std::int32_t step = 0;
-  double step_ms = 0;     ///< from the end of the previous step to the end of this one
-  double exposed_ms = 0;  ///< the program waited for the session
-  double hidden_ms = 0;   ///< at least one task ran while the program did not wait
+  double step_ms = 0;                 ///< from the end of the previous step to the end of this one
+  double exposed_ms = 0;              ///< the program waited for the session
+  double hidden_ms = 0;               ///< at least one task ran while the program did not wait
+  std::optional<double> backward_ms;  ///< from its first gradient to its last; unset: not known
 };
 
 /// All steps of `trace` that have a step span, by number. The first step of a job is among them.

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/casync/report/flow.h"
+#include "tools/casync/report/links.h"
+
 namespace casync::tools {
 namespace {
 
@@ -98,6 +101,7 @@ Json timeline_columns(const TraceFolder& folder, const std::optional<StepRange>&
   columns["bytes"] = std::move(bytes);
   columns["step"] = std::move(step);
   columns["peer"] = std::move(peer);
+  columns["flows"] = flow_columns(ways_over_links(folder, range), zero * 1e-6);
   return columns;
 }
 

@@ -28,7 +28,7 @@ inline bool shows(const std::optional<StepRange>& range, const TraceEvent& event
 }
 
 /// The events of these steps as columns, which is the smallest text for many events; starts are on the clock of
-/// all ranks, in microseconds since the first one shown.
+/// all ranks, in microseconds since the first one shown. Beside them the flows over the ranks' links (flow.h).
 nlohmann::ordered_json timeline_columns(const TraceFolder& folder, const std::optional<StepRange>& range);
 
 }  // namespace casync::tools

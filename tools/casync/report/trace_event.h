@@ -14,12 +14,12 @@
 
 namespace casync::tools {
 
-/// The kind of a span of the timeline: a whole step, one task of one of the five primitives, or a wait of the program
-/// for a gradient.
-enum class Kind : std::uint8_t { kStep, kEncode, kMerge, kDecode, kSend, kRecv, kWait };
-inline constexpr std::array kKindNames = {"step", "encode", "merge", "decode", "send", "recv", "wait"};
+/// The kind of a span of the timeline: a whole step, its backward pass from the first gradient to the last, one task of
+/// one of the five primitives, or a wait of the program for a gradient.
+enum class Kind : std::uint8_t { kStep, kBackward, kEncode, kMerge, kDecode, kSend, kRecv, kWait };
+inline constexpr std::array kKindNames = {"step", "backward", "encode", "merge", "decode", "send", "recv", "wait"};
 /// Returns true for the five primitives.
-constexpr bool is_task(Kind kind) { return kind != Kind::kStep && kind != Kind::kWait; }
+constexpr bool is_task(Kind kind) { return kind != Kind::kStep && kind != Kind::kBackward && kind != Kind::kWait; }
 constexpr const char* name_of(Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
 /// Texts that repeat in a million events, each kept once.

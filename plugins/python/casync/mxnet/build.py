@@ -3,6 +3,8 @@
 
 Without a folder into the cache, where the first use would put them, too. Prints the library's path."""
 
+from __future__ import annotations
+
 import functools
 import pathlib
 import sys
@@ -17,7 +19,7 @@ _FLAGS = [f"-D{name}=0" for name in ("MSHADOW_USE_MKL", "MSHADOW_USE_CBLAS", "MS
 
 
 @functools.lru_cache(maxsize=None)
-def plugin():
+def plugin() -> native.Plugin:
     if not mxnet.__version__.startswith(_RELEASE):
         raise errors.Unavailable(f"casync.mxnet needs MXNet {_RELEASE}x, and this is {mxnet.__version__}")
     library = pathlib.Path(mxnet.libinfo.find_lib_path()[0])

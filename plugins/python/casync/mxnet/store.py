@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store `casync` for gluon.Trainer."""
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import gc
+from typing import TYPE_CHECKING
 
 import mxnet
 
 from casync import errors, exchange, native
 from casync.attached import AttachedSession
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from typing import Any, NoReturn
+
+    from casync.codec import Codec
+
 
 @functools.lru_cache(maxsize=None)
-def _library():
+def _library() -> ctypes.CDLL:
     from casync.mxnet import build  # not above: it is also run as a program
 
     library = native.load(build.plugin().path())
@@ -35,7 +45,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
     call end_step(). MXNet's engine runs all of it: errors are raised, as MXNetError, where the program waits for an array.
     """
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         self.session = AttachedSession(_library(), **options)
         self._trainer = None
         self._ids = {}  # key -> (gradient id, name)
@@ -45,23 +55,23 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         self._finite = (ctypes.c_int32 * 1)(1)
 
     @property
-    def type(self):
+    def type(self) -> str:
         return "casync"
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         return self.session.rank
 
     @property
-    def num_workers(self):
+    def num_workers(self) -> int:
         return self.session.size
 
     @staticmethod
-    def is_capable(capability):
+    def is_capable(capability: str) -> bool:
         """Updates run in the Trainer (update_on_kvstore=False, its default with this store)."""
         return False
 
-    def broadcast(self, key, value, out, priority=0):
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Gives all ranks rank 0's value of a parameter, bit for bit. Collective."""
         if key not in self._received:
             self._receive(key, value)
@@ -69,7 +79,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         for array in _list(out):
             array[:] = mxnet.nd.array(received, array.context, received.dtype)
 
-    def pushpull(self, key, value, out=None, priority=0):
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Averages a gradient over its contexts' sum and the ranks, in place unless `out` is given. Returns at once."""
         values, outs = _list(value), _list(value if out is None else out)
         target = outs[0]
@@ -83,47 +93,47 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         if self._submitted == self._expected():
             self.end_step()
 
-    def end_step(self):
+    def end_step(self) -> None:
         """Ends a step after all that was given to pushpull(). Only without a Trainer, which implies it."""
         self._submitted.clear()
         _check(_library().casync_plugin_mxnet_end_step(self.session.number, self._gate.handle, self._finite, 0))
 
     @property
-    def finite(self):
+    def finite(self) -> bool:
         """True if all ranks' gradients were finite in the last step. The same on all ranks. Waits for the step."""
         self._gate.wait_to_read()
         return bool(self._finite[0])
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state of error feedback on this rank, after the last step: each rank saves its own."""
         self._gate.wait_to_read()
         return self.session.state_dict()
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes the state that state_dict() gave on this rank. On every rank, or on none."""
         self._gate.wait_to_read()
         self.session.load_state_dict(state)
 
-    def close(self):
+    def close(self) -> None:
         """Says goodbye to the other ranks, after the last step. The end of the program does it, too."""
         self._gate.wait_to_read()
         self.session.close()
 
-    def set_optimizer(self, optimizer):
+    def set_optimizer(self, optimizer: Any) -> NoReturn:
         raise errors.Unavailable("this store averages gradients and does not update: use Trainer(update_on_kvstore=False)")
 
-    def set_gradient_compression(self, compression_params):
+    def set_gradient_compression(self, compression_params: Any) -> NoReturn:
         raise errors.Unavailable(
             f"compression_params={compression_params}: this store compresses by its codec, so leave them out and use "
             'casync.mxnet.create(codec="onebit"), or CASYNC_CODEC'
         )
 
-    def push(self, key, value, priority=0):
+    def push(self, key: Any, value: Any, priority: int = 0) -> NoReturn:
         raise errors.Unavailable(f"gradient {self._name(key)} is sparse, or somebody called push(): use dense gradients")
 
     pull = row_sparse_pull = init = push
 
-    def _reduce(self, key, array, priority):
+    def _reduce(self, key: Any, array: Any, priority: int) -> None:
         identity, name = self._declared(key, array, priority)
         if key in self._submitted:
             raise errors.InvalidArgument(
@@ -138,7 +148,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         )
         self._submitted.add(key)
 
-    def _declared(self, key, array, priority):
+    def _declared(self, key: Any, array: Any, priority: int) -> tuple[int, str]:
         if key not in self._ids:
             self._declare_all()
         if key not in self._ids:
@@ -146,26 +156,26 @@ class CaSync(mxnet.kvstore.KVStoreBase):
             self._declare(key, self._name(key), array, -priority)
         return self._ids[key]
 
-    def _declare_all(self):
+    def _declare_all(self) -> None:
         """The Trainer's gradients, before the first of them leaves: ranks then compare them once."""
         trainer = self._find_trainer()
         for key, parameter in enumerate(trainer._params if trainer else []):
             if parameter.grad_req != "null" and not parameter._deferred_init:
                 self._declare(key, parameter.name, parameter.list_grad()[0], key)
 
-    def _declare(self, key, name, array, priority):
+    def _declare(self, key: Any, name: str, array: Any, priority: int) -> None:
         self._ids[key] = self.session.declare(name, array.shape, array.dtype, priority), name
 
-    def _expected(self):
+    def _expected(self) -> set[Any] | None:
         """Keys of the gradients in a step of the Trainer."""
         trainer = self._find_trainer()
         return {i for i, p in enumerate(trainer._params) if p.grad_req != "null"} if trainer else None
 
-    def _name(self, key):
+    def _name(self, key: Any) -> str:
         trainer = self._find_trainer()
         return trainer._params[key].name if trainer else str(key)
 
-    def _find_trainer(self):
+    def _find_trainer(self) -> Any:
         """The Trainer that was given this store: MXNet's stores hear of keys only."""
         if self._trainer is None:
             found = _trainers_of(self)
@@ -177,7 +187,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
             self._trainer = found[0] if found else None
         return self._trainer
 
-    def _receive(self, key, value):
+    def _receive(self, key: Any, value: Any) -> None:
         """All parameters that the Trainer is about to ask for, in one exchange."""
         trainer = self._find_trainer()
         values = {key: value}
@@ -189,20 +199,22 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         self._received.update((each, arrays[self._name(each)]) for each in values)
 
 
-def create(plan=None, codec=None, **options):
+def create(
+    plan: str | os.PathLike[str] | None = None, codec: str | os.PathLike[str] | Codec | None = None, **options: Any
+) -> CaSync:
     """The store with arguments of casync.Session, where mxnet.kv.create("casync") takes them from the environment."""
     return CaSync(plan=plan, codec=codec, **options)
 
 
-def _trainers_of(store):
+def _trainers_of(store: CaSync) -> list[Any]:
     trainers = (o for o in gc.get_objects() if issubclass(type(o), mxnet.gluon.Trainer))
     return [t for t in trainers if t._kvstore is store or t._kvstore_params["kvstore"] is store]
 
 
-def _list(arrays):
+def _list(arrays: Any) -> list[Any]:
     return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
 
 
-def _check(result):
+def _check(result: int) -> None:
     if result != 0:
         raise mxnet.base.MXNetError(mxnet.base.py_str(mxnet.base._LIB.MXGetLastError()))

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same variables on every rank before training begins."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import keras
 import tensorflow
 
 from casync import errors, exchange
 from casync.tensorflow.session import current, operations
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
-def broadcast_variables(variables, root=0, session=None):
+    from casync.tensorflow.session import Session
+
+
+def broadcast_variables(variables: Iterable[Any], root: int = 0, session: Session | None = None) -> None:
     """Copies rank `root`'s values to all ranks, in place and bit for bit. Collective: all ranks give variables of the same
     shapes in the same order. Also inside tf.function."""
     session = current(session)
@@ -21,7 +31,7 @@ def broadcast_variables(variables, root=0, session=None):
         _emit(variables, root, session.exact)
 
 
-def _emit(variables, root, session):
+def _emit(variables: list[Any], root: int, session: Session) -> None:
     token = operations().casync_begin_step(session=session.number)
     received = []
     for position, variable in enumerate(variables):

@@ -3,6 +3,8 @@
 
 Without a folder into the cache, where the first use would put them, too. Prints the library's path."""
 
+from __future__ import annotations
+
 import functools
 import sys
 
@@ -15,7 +17,7 @@ OLDEST = (2, 16)
 
 
 @functools.lru_cache(maxsize=None)
-def plugin():
+def plugin() -> native.Plugin:
     version = tensorflow.version.VERSION
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         raise errors.Unavailable(

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks for model.fit. All ranks give the same ones in the same order."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING
 
 import keras
 
@@ -10,15 +13,20 @@ from casync.tensorflow import residuals
 from casync.tensorflow.broadcast import broadcast_variables
 from casync.tensorflow.session import current
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    from casync.tensorflow.session import Session
+
 
 class BroadcastCallback(keras.callbacks.Callback):
     """Gives all ranks the weights and the optimizer's variables of rank `root` before the first step."""
 
-    def __init__(self, root=0, session=None):
+    def __init__(self, root: int = 0, session: Session | None = None) -> None:
         super().__init__()
         self._root, self._session = root, session
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # Keras has built the model and its optimizer by now. Random seeds stay each rank's own.
         broadcast_variables([*self.model.weights, *self.model.optimizer.variables], self._root, self._session)
 
@@ -27,11 +35,11 @@ class MetricAverageCallback(keras.callbacks.Callback):
     """Averages the logs of each epoch over the ranks, so that callbacks after this one, such as ReduceLROnPlateau and
     EarlyStopping, decide the same on all ranks."""
 
-    def __init__(self, session=None):
+    def __init__(self, session: Session | None = None) -> None:
         super().__init__()
         self._session = session
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         numbers = {name: value for name, value in (logs or {}).items() if isinstance(value, (int, float))}
         if numbers:
             means = exchange.average(numbers, **current(self._session).place)
@@ -42,20 +50,20 @@ class ResidualsCallback(keras.callbacks.Callback):
     """Keeps what error feedback remembers beside the checkpoints of the model: reads `path` before training, where it is
     there, and writes it after each epoch. Each rank has its own file: `path` contains {rank}."""
 
-    def __init__(self, path, session=None):
+    def __init__(self, path: str | os.PathLike[str], session: Session | None = None) -> None:
         super().__init__()
         self._path, self._session = path, session
 
     @property
-    def file(self):
+    def file(self) -> str:
         return os.fspath(self._path).format(rank=current(self._session).rank)
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         if os.path.exists(self.file):
             with open(self.file, "rb") as file:
                 residuals.load(current(self._session), file.read())
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         with open(self.file + ".part", "wb") as file:
             file.write(residuals.save(current(self._session)))
         os.replace(self.file + ".part", self.file)

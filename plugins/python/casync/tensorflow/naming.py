@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of gradients. All ranks give the same ones, and plans and saved residuals speak of them."""
 
+from __future__ import annotations
+
 import collections
+from typing import TYPE_CHECKING
 
 import tensorflow
 
 from casync import errors
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
 _DTYPES = {tensorflow.float32: "float32", tensorflow.float16: "float16", tensorflow.bfloat16: "bfloat16"}
 
 
-def names_of(variables):
+def names_of(variables: Iterable[Any]) -> list[str]:
     """A name for each variable: Keras's path, else TensorFlow's name. Variables with the same name get #2, #3, ... in
     the order given. InvalidArgument: one of them has no name, or is there twice."""
     seen, names = collections.Counter(), []
@@ -25,7 +32,7 @@ def names_of(variables):
     return names
 
 
-def _name_of(variable, position):
+def _name_of(variable: Any, position: int) -> str:
     name = getattr(variable, "path", None)
     if not name and isinstance(variable, tensorflow.Variable):
         name = variable.name
@@ -37,7 +44,7 @@ def _name_of(variable, position):
     return name.removesuffix(":0")
 
 
-def dtype_of(tensor, name):
+def dtype_of(tensor: tensorflow.Tensor, name: str) -> str:
     """The dtype as casync calls it. InvalidArgument: one that is not synchronized."""
     if tensor.dtype not in _DTYPES:
         known = ", ".join(dtype.name for dtype in _DTYPES)

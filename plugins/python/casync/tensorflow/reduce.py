@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One step: a reduction for each gradient, all of them under way together, and the step's end after them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import tensorflow
 from tensorflow.python.ops import control_flow_util  # the public interface does not tell whether XLA compiles a graph
 
@@ -8,11 +12,17 @@ from casync import errors
 from casync.tensorflow import naming
 from casync.tensorflow.session import current, operations
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from casync.tensorflow.session import Session
+
 # (session's number, names, ...) -> a tf.function: TensorFlow runs operations outside of graphs one at a time.
 _functions = {}
 
 
-def all_reduce(tensors, names, session=None):
+def all_reduce(tensors: Sequence[Any], names: Sequence[str], session: Session | None = None) -> tuple[list[Any], Any]:
     """The tensors reduced over the ranks, and whether all of them were finite on every rank. Each call is a step, so
     all ranks make the same calls with the same names. A tensor that is None stays None, on all ranks alike.
     IndexedSlices are made dense. Works in tf.function and outside, for float32, float16 and bfloat16."""
@@ -35,14 +45,14 @@ def all_reduce(tensors, names, session=None):
     return result, finite
 
 
-def _dense(tensor, name):
+def _dense(tensor: Any, name: str) -> Any:
     dense = tensorflow.convert_to_tensor(tensor)
     if not dense.shape.is_fully_defined():
         raise errors.InvalidArgument(f"gradient {name} has the shape {dense.shape}: use tf.ensure_shape, it has to be known")
     return dense
 
 
-def _function_of(number, gradients):
+def _function_of(number: int, gradients: tuple[tuple[int, str], ...]) -> Any:
     key = (number, gradients)
     if key not in _functions:
         _functions[key] = tensorflow.function(
@@ -51,7 +61,7 @@ def _function_of(number, gradients):
     return _functions[key]
 
 
-def _emit(number, gradients, tensors):
+def _emit(number: int, gradients: tuple[tuple[int, str], ...], tensors: list[Any]) -> tuple[list[Any], Any]:
     _check_graph(tensorflow.compat.v1.get_default_graph())
     # TensorFlow runs what is ready in any order, but these two of every step in the order of the program: so on all ranks
     # the steps of one graph come in the same order.
@@ -65,7 +75,7 @@ def _emit(number, gradients, tensors):
         return [tensorflow.identity(tensor) for tensor in reduced], finite
 
 
-def _check_graph(graph):
+def _check_graph(graph: Any) -> None:
     if control_flow_util.GraphOrParentsInXlaContext(graph):
         raise errors.Unavailable(
             "XLA compiles this function, and gradients cannot be exchanged inside compiled code: use "

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of error feedback, as bytes and in TensorFlow's checkpoints."""
 
+from __future__ import annotations
+
 import io
 import json
+from typing import TYPE_CHECKING
 
 import numpy
 import tensorflow
 
 from casync.tensorflow.session import current
 
+if TYPE_CHECKING:
+    from casync.tensorflow.session import Session
 
-def save(session):
+
+def save(session: Session) -> bytes:
     """The session's state as bytes: an .npz of numbers and one JSON text, without pickled objects."""
     state = session.state_dict()
     gradients = state.pop("gradients")
@@ -21,7 +27,7 @@ def save(session):
     return file.getvalue()
 
 
-def load(session, saved):
+def load(session: Session, saved: bytes) -> None:
     """Takes what save() gave on this rank of a job of as many ranks."""
     with numpy.load(io.BytesIO(saved), allow_pickle=False) as arrays:
         state = json.loads(arrays["state"].tobytes())
@@ -35,12 +41,12 @@ class Residuals(tensorflow.train.experimental.PythonState):
     """Part of a tf.train.Checkpoint: Checkpoint(model=model, optimizer=optimizer, casync=casync.tensorflow.Residuals()).
     Each rank saves and restores a checkpoint of its own, between two steps. Restored on every rank, or on none."""
 
-    def __init__(self, session=None):
+    def __init__(self, session: Session | None = None) -> None:
         super().__init__()
         self._session = session
 
-    def serialize(self):
+    def serialize(self) -> bytes:
         return save(current(self._session))
 
-    def deserialize(self, string_value):
+    def deserialize(self, string_value: bytes) -> None:
         load(current(self._session), string_value)

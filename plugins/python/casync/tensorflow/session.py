@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The session behind TensorFlow's operations, and the one that a program opens with init()."""
 
+from __future__ import annotations
+
 import functools
 import os
+from typing import TYPE_CHECKING
 
 import tensorflow
 
 from casync import errors, native
 from casync.attached import AttachedSession
+
+if TYPE_CHECKING:
+    import ctypes
+    from typing import Any
+
+    from casync.codec import Codec
 
 _LOCAL_RANKS = (
     "CASYNC_LOCAL_RANK",
@@ -19,7 +28,7 @@ _LOCAL_RANKS = (
 
 
 @functools.lru_cache(maxsize=None)
-def _loaded():
+def _loaded() -> tuple[Any, ctypes.CDLL]:
     from casync.tensorflow import build  # not above: it is also run as a program
 
     path = build.plugin().path()
@@ -27,7 +36,7 @@ def _loaded():
     return tensorflow.load_op_library(path), native.load(path)
 
 
-def operations():
+def operations() -> Any:
     """TensorFlow's wrappers of the operations. Compiled here where they are missing."""
     return _loaded()[0]
 
@@ -36,18 +45,18 @@ class Session(AttachedSession):
     """A casync.Session that TensorFlow's operations submit to. Needs no init(). Graphs that were traced with it end with
     it."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(_loaded()[1], **options)  # the library is compiled while no other rank waits
         self._exact = None
 
     @property
-    def exact(self):
+    def exact(self) -> Session:
         """A session beside this one that sums without a codec. Its first use is collective."""
         if self._exact is None:
             self._exact = Session(plan="", codec="none", op="sum", trace="", **self.place)
         return self._exact
 
-    def close(self):
+    def close(self) -> None:
         if self._exact is not None:
             self._exact.close()
         super().close()
@@ -56,7 +65,9 @@ class Session(AttachedSession):
 _opened = None
 
 
-def init(plan=None, codec=None, **options):
+def init(
+    plan: str | os.PathLike[str] | None = None, codec: str | os.PathLike[str] | Codec | None = None, **options: Any
+) -> Session:
     """Opens the session that all functions of casync.tensorflow use unless they are given another one. Arguments are
     those of casync.Session. Collective: every rank calls it once."""
     global _opened
@@ -66,7 +77,7 @@ def init(plan=None, codec=None, **options):
     return _opened
 
 
-def shutdown():
+def shutdown() -> None:
     """Says goodbye to the other ranks. The end of the program does it, too."""
     global _opened
     if _opened is not None:
@@ -74,7 +85,7 @@ def shutdown():
         _opened = None
 
 
-def current(session=None):
+def current(session: Session | None = None) -> Session:
     """`session`, or the one that init() opened."""
     if session is not None:
         return session
@@ -83,17 +94,17 @@ def current(session=None):
     return _opened
 
 
-def rank():
+def rank() -> int:
     """This process's rank in the job, from 0."""
     return current().rank
 
 
-def size():
+def size() -> int:
     """The number of ranks."""
     return current().size
 
 
-def local_rank():
+def local_rank() -> int:
     """This process's place among the ranks of its machine, as the launcher says. Unavailable: it does not."""
     for name in _LOCAL_RANKS:
         if os.environ.get(name):

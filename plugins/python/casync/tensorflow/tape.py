@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of custom training loops."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import tensorflow
 
 from casync.tensorflow import naming
 from casync.tensorflow.reduce import all_reduce
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from casync.tensorflow.session import Session
 
 
 class DistributedGradientTape:
@@ -17,21 +28,21 @@ class DistributedGradientTape:
     Each gradient() is a step. Sources are variables, and IndexedSlices come back dense. All else is the tape's own.
     """
 
-    def __init__(self, tape, session=None):
+    def __init__(self, tape: tensorflow.GradientTape, session: Session | None = None) -> None:
         self._tape, self._session = tape, session
-        self.finite = None  # of the last gradient(): a scalar tensor, the same on all ranks
+        self.finite: Any = None  # of the last gradient(): a scalar tensor, the same on all ranks
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._tape, name)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._tape.__enter__()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         self._tape.__exit__(*error)
 
-    def gradient(self, target, sources, *args, **kwargs):
+    def gradient(self, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
         """As tf.GradientTape.gradient. A source that the target does not depend on is None, as there: then it has to be
         None on every rank."""
         gradients = self._tape.gradient(target, sources, *args, **kwargs)

@@ -7,6 +7,8 @@
 Without it: DistributedOptimizer. With FSDP2: fsdp_all_reduce_hook. As a backend: init_process_group("cpu:casync").
 """
 
+import typing as _typing
+
 import torch as _torch
 
 from casync import errors as _errors
@@ -19,6 +21,10 @@ from casync.torch.hook import comm_hook
 from casync.torch.optimizer import DistributedOptimizer
 from casync.torch.process_group import register_backend
 from casync.torch.state import State
+
+if _typing.TYPE_CHECKING:
+    from casync.torch.checkpoint import load_residuals, residuals
+    from casync.torch.fsdp import CompressedReduceScatter, fsdp_all_reduce_hook
 
 __all__ = [
     "CompressedReduceScatter",
@@ -35,7 +41,7 @@ __all__ = [
 register_backend()
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     # FSDP and checkpoints take a second to import, which programs without them don't need.
     if name in ("CompressedReduceScatter", "fsdp_all_reduce_hook"):
         from casync.torch import fsdp

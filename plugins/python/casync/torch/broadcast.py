@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same parameters on every rank before training begins."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 
 from casync import exchange
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
-def broadcast_parameters(parameters, root=0, process_group=None):
+
+def broadcast_parameters(
+    parameters: torch.nn.Module | Mapping[str, Any],
+    root: int = 0,
+    process_group: torch.distributed.ProcessGroup | None = None,
+) -> None:
     """Copies rank `root`'s values to all ranks, in place and bit for bit. `parameters` is a module (its parameters
     and buffers) or a state_dict; `root` is a rank of the process group. Collective."""
     if isinstance(parameters, torch.nn.Module):
@@ -21,11 +33,11 @@ def broadcast_parameters(parameters, root=0, process_group=None):
             _over_session(tensors, root)
 
 
-def _has_process_group():
+def _has_process_group() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
-def _over_session(tensors, root):
+def _over_session(tensors: Mapping[str, torch.Tensor], root: int) -> None:
     """As bytes: numpy has no bfloat16."""
     raw = {
         name: tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().copy()

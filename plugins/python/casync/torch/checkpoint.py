@@ -5,7 +5,10 @@
     casync.torch.load_residuals(state, path)
 """
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -14,8 +17,16 @@ import torch.distributed.checkpoint as dcp
 from casync import errors, reshard
 from casync.torch import saved
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from typing import Any
 
-def residuals(owner):
+    from casync.torch.optimizer import Engine
+    from casync.torch.state import State
+
+
+def residuals(owner: State | Engine) -> dict[str, Any]:
     """The part of a checkpoint that belongs to this rank; every rank gives its own to dcp.save(). `owner` is a State or
     `optimizer.casync`. A flat dictionary: one JSON text, and each tensor under the rank and its place in the state."""
     state = owner.state_dict()
@@ -26,7 +37,13 @@ def residuals(owner):
     return {f"{state['rank']}/state": text, **tensors}
 
 
-def load_residuals(owner, checkpoint_id=None, key="casync", storage_reader=None, process_group=None):
+def load_residuals(
+    owner: State | Engine,
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    key: str = "casync",
+    storage_reader: dcp.StorageReader | None = None,
+    process_group: dist.ProcessGroup | None = None,
+) -> None:
     """Loads into `owner` the residuals that residuals() saved under `key`. Ranks are those of `process_group`; when the
     job that saved had another number of them, residuals are shared out (casync.reshard). Every rank reads the files by
     itself. InvalidArgument: the checkpoint has no residuals under `key`, or those of some ranks are missing."""
@@ -44,7 +61,7 @@ def load_residuals(owner, checkpoint_id=None, key="casync", storage_reader=None,
     owner.load_state_dict(_of_this_rank(states, dist.get_rank(process_group), dist.get_world_size(process_group)))
 
 
-def _of_this_rank(states, rank, size):
+def _of_this_rank(states: list[dict[str, Any]], rank: int, size: int) -> dict[str, Any]:
     state = saved.to_tensors(reshard.reshard([saved.to_arrays(one) for one in states], rank, size))
     if "local_sgd" in states[0]:
         # The start of a round: in local SGD the same on all ranks, in gossip each rank has its own.
@@ -53,13 +70,13 @@ def _of_this_rank(states, rank, size):
     return state
 
 
-def _empty(entry):
+def _empty(entry: Any) -> Any:
     if not hasattr(entry, "size"):
         return ""  # a text, which the loader puts here
     return torch.empty(entry.size, dtype=entry.properties.dtype)
 
 
-def _without_tensors(part, place, tensors):
+def _without_tensors(part: Any, place: str, tensors: dict[str, torch.Tensor]) -> Any:
     """`part` with the place of each tensor instead of it; the tensors go to `tensors`."""
     if isinstance(part, torch.Tensor):
         tensors[place] = part
@@ -69,7 +86,7 @@ def _without_tensors(part, place, tensors):
     return part
 
 
-def _with_tensors(part, prefix, tensors):
+def _with_tensors(part: Any, prefix: str, tensors: Mapping[str, Any]) -> Any:
     if not isinstance(part, dict):
         return part
     if set(part) == {"tensor"} and isinstance(part["tensor"], str):

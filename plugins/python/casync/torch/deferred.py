@@ -5,7 +5,17 @@ Gradients of the first layers are the last to leave and the first to be needed. 
 stands still while the network works; here a layer waits for its own gradients only, and those go first (priorities).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from casync.torch.gradients import Flight, Gradients
+    from casync.torch.optimizer import Distributed
 
 
 class Deferred:
@@ -16,7 +26,7 @@ class Deferred:
     module around it that is called.
     """
 
-    def __init__(self, model, optimizer, gradients):
+    def __init__(self, model: torch.nn.Module, optimizer: Distributed, gradients: Gradients) -> None:
         self._optimizer, self._gradients = optimizer, gradients
         self._called = set()  # modules, in the pass that is watched
         self._waiting_of = None  # module -> its parameters; None until a pass has been watched
@@ -31,13 +41,13 @@ class Deferred:
             module.register_load_state_dict_pre_hook(lambda *_: self.finish())
 
     @property
-    def ready(self):
+    def ready(self) -> bool:
         """A forward pass has been watched."""
         if self._waiting_of is None and self._called:
             self._arrange()
         return self._waiting_of is not None
 
-    def _arrange(self):
+    def _arrange(self) -> None:
         self._waiting_of = {}
         for module in self._modules:
             parameters = list(module.parameters(recurse=False))
@@ -48,7 +58,7 @@ class Deferred:
                 waits = self._parents[waits]
             self._waiting_of.setdefault(waits, []).extend(parameters)
 
-    def begin(self):
+    def begin(self) -> None:
         """Takes over the step's gradients, which are on their way: the optimizer's step has been called."""
         self._pending = dict(self._gradients.flights)
         groups = self._live_groups()
@@ -57,26 +67,26 @@ class Deferred:
         for parameter in self._pending:
             parameter.grad = None  # as zero_grad() leaves it: the gradient is the update's now
 
-    def _live_groups(self):
+    def _live_groups(self) -> list[dict[str, Any]]:
         return vars(self._optimizer)["param_groups"]  # the property of that name would wait for gradients
 
     @property
-    def pending(self):
+    def pending(self) -> bool:
         """Some updates wait for the next forward pass."""
         return bool(self._pending)
 
-    def _before_forward(self, module, _):
+    def _before_forward(self, module: torch.nn.Module, _: object) -> None:
         if self._waiting_of is None:
             self._called.add(module)
         elif self._pending:
             self._update([p for p in self._waiting_of.get(module, ()) if p in self._pending])
 
-    def finish(self):
+    def finish(self) -> None:
         """Applies all that is left and ends the session's step."""
         if self._pending:
             self._update(list(self._pending))
 
-    def _update(self, parameters):
+    def _update(self, parameters: list[torch.nn.Parameter]) -> None:
         if not parameters:
             return
         groups = [{**hyper, "params": []} for hyper in self._snapshot]
@@ -96,7 +106,7 @@ class Deferred:
             self._write_back(groups)
             self._gradients.end()
 
-    def _write_back(self, groups):
+    def _write_back(self, groups: list[dict[str, Any]]) -> None:
         """Hyperparameters that the optimizer itself has moved on, such as a count of steps."""
         for live, before, after in zip(self._live_groups(), self._snapshot, groups):
             for key, value in after.items():
@@ -104,15 +114,15 @@ class Deferred:
                     live[key] = value
 
 
-def _copied(value):
+def _copied(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-def _same(a, b):
+def _same(a: object, b: object) -> bool:
     return torch.equal(a, b) if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) else a is b or a == b
 
 
-def _finite(gradient):
+def _finite(gradient: torch.Tensor) -> bool:
     if gradient.numel() == 0:
         return True
     least, most = gradient.aminmax()

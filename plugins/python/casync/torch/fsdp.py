@@ -7,7 +7,10 @@
     casync.torch.fsdp_all_reduce_hook(state).install(model)
 """
 
+from __future__ import annotations
+
 import gc
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -18,8 +21,15 @@ from torch.distributed.fsdp._fully_shard._fsdp_param_group import FSDPParamGroup
 from casync import errors
 from casync.torch import naming
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-def fsdp_all_reduce_hook(state):
+    from casync.session import Handle
+    from casync.torch.state import State
+
+
+def fsdp_all_reduce_hook(state: State) -> AllReduceHook:
     """The hook for FSDPModule.set_all_reduce_hook on a one-dimensional mesh. `state` is a casync.torch.State whose
     process group joins the ranks that hold the same shard. install(model) sets it on all FSDP modules of a model."""
     return AllReduceHook(state)
@@ -28,10 +38,11 @@ def fsdp_all_reduce_hook(state):
 class _Step:
     """One backward pass is one step of the session."""
 
-    def __init__(self, state):
-        self._state, self._under_way, self._handles = state, False, []
+    def __init__(self, state: State) -> None:
+        self._state, self._under_way = state, False
+        self._handles: list[Handle] = []
 
-    def start(self, name, tensor):
+    def start(self, name: str, tensor: torch.Tensor) -> Handle:
         """Starts averaging a flat tensor in place, under a name, inside of a backward pass. Returns its Handle; the end of
         the pass waits for it."""
         if tensor.device.type != "cpu":
@@ -45,7 +56,7 @@ class _Step:
         self._handles.append(handle)
         return handle
 
-    def _end(self):
+    def _end(self) -> None:
         self._under_way = False
         handles, self._handles = self._handles, []
         for handle in handles:
@@ -57,10 +68,10 @@ class AllReduceHook:
     """Averages a module's shard with the same shard of the other nodes, under the module's name. The backward pass goes on
     meanwhile, unless FSDP would read the shard before its end."""
 
-    def __init__(self, state):
+    def __init__(self, state: State) -> None:
         self._step, self._name, self._groups = _Step(state), None, []
 
-    def install(self, model):
+    def install(self, model: torch.nn.Module) -> None:
         """Sets a hook on every FSDP module of `model`. InvalidArgument: a module is on a two-dimensional mesh, where FSDP
         reduces between nodes itself, or `model` has no FSDP module."""
         modules = _fsdp_modules(model)
@@ -72,14 +83,14 @@ class AllReduceHook:
             hook._groups = module._get_fsdp_state()._fsdp_param_groups
             module.set_all_reduce_hook(hook)
 
-    def __call__(self, reduced):
+    def __call__(self, reduced: torch.Tensor) -> None:
         if self._name is None:
             self._find_module()
         handle = self._step.start(self._name, reduced)
         if not _is_final(self._groups, reduced):
             handle.wait()
 
-    def _find_module(self):
+    def _find_module(self) -> None:
         """The hook was given to set_all_reduce_hook directly, which does not tell of which module it is."""
         groups = [g for g in gc.get_objects() if type(g) is FSDPParamGroup and g._all_reduce_hook is self]
         names = sorted({group._module_fqn or "(root)" for group in groups})
@@ -91,7 +102,7 @@ class AllReduceHook:
         self._name, self._groups = names[0], groups
 
 
-def _is_final(groups, reduced):
+def _is_final(groups: Sequence[Any], reduced: torch.Tensor) -> bool:
     """Returns True if FSDP makes views of `reduced` the parameters' gradients, and does not read it until the backward pass
     is over: it neither divides, casts nor adds it, and nobody is told of a gradient that is there. False where this
     torch does not say."""
@@ -117,20 +128,27 @@ class CompressedReduceScatter(ReduceScatter):
     """For FSDPModule.set_custom_reduce_scatter: plain FSDP whose shards are spread across slow links. The sum of all
     gradients travels compressed, and each rank keeps its shard of it. `state`'s process group is the mesh's."""
 
-    def __init__(self, state):
+    def __init__(self, state: State) -> None:
         self._step, self._name = _Step(state), None
 
-    def install(self, model):
+    def install(self, model: torch.nn.Module) -> None:
         """Sets it on every FSDP module of `model`."""
         for name, module in _fsdp_modules(model):
             comm = CompressedReduceScatter.__new__(CompressedReduceScatter)
             comm._step, comm._name = self._step, name
             module.set_custom_reduce_scatter(comm)
 
-    def allocate(self, size, *, dtype, device):
+    def allocate(self, size: Sequence[int | torch.SymInt], *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
         return torch.empty(*size, dtype=dtype, device=device)
 
-    def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
+    def __call__(
+        self,
+        output_tensor: torch.Tensor,
+        input_tensor: torch.Tensor,
+        group: dist.ProcessGroup,
+        op: Any,
+        async_op: bool = False,
+    ) -> None:
         name = self._name
         if name is None:
             raise errors.InvalidArgument("set it with CompressedReduceScatter(state).install(model): it needs module names")
@@ -145,14 +163,14 @@ class CompressedReduceScatter(ReduceScatter):
             output_tensor.mul_(group.size())
 
 
-def _fsdp_modules(model):
+def _fsdp_modules(model: torch.nn.Module) -> list[tuple[str, FSDPModule]]:
     modules = [(name or "(root)", module) for name, module in model.named_modules() if isinstance(module, FSDPModule)]
     if not modules:
         raise errors.InvalidArgument("no module of this model is an FSDPModule: call fully_shard first")
     return modules
 
 
-def _refuse_native(name, groups):
+def _refuse_native(name: str, groups: list[Any]) -> None:
     if any(group._is_hsdp for group in groups):
         raise errors.InvalidArgument(
             f"module {name} is on a two-dimensional mesh: FSDP averages between nodes itself, and the hook would do it "

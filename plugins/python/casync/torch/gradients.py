@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of an optimizer's parameters: each leaves as soon as autograd has accumulated it."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 import torch
 
 from casync import errors
 from casync.torch import naming
 from casync.torch.local_sgd import LocalSgd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from casync.session import Handle, StepResult
+    from casync.synchronizer import Synchronizer
 
 
 @dataclasses.dataclass
@@ -17,10 +27,10 @@ class Flight:
     name: str
     parameter: torch.nn.Parameter
     gradient: torch.Tensor
-    handle: object
+    handle: Handle
     version: int  # of the gradient's tensor when it left
 
-    def wait(self):
+    def wait(self) -> None:
         self.handle.wait()
         if self.gradient._version != self.version:
             raise errors.InvalidArgument(
@@ -35,7 +45,7 @@ class Gradients:
     Belongs to the thread that trains.
     """
 
-    def __init__(self, synchronizer, passes, finish_last):
+    def __init__(self, synchronizer: Synchronizer, passes: int, finish_last: Callable[[], object]) -> None:
         """`passes`: backward passes of a step; `finish_last()` ends the step before, if that has not been done."""
         self._synchronizer, self._passes, self._finish_last = synchronizer, passes, finish_last
         self._names = {}  # parameter -> name
@@ -43,9 +53,9 @@ class Gradients:
         self._passed = {}  # parameter -> backward passes since the last step
         self._hooks = []
         self._local = None
-        self.flights = {}  # parameter -> Flight, in the order in which they left
+        self.flights: dict[torch.Tensor, Flight] = {}  # by parameter, in the order in which they left
 
-    def watch(self, name, parameter, priority):
+    def watch(self, name: str, parameter: torch.nn.Parameter, priority: int) -> None:
         """Declares the gradient and submits it from now on. A parameter that is frozen does not matter until it gets a
         gradient."""
         if parameter.device.type != "cpu":
@@ -57,10 +67,10 @@ class Gradients:
         if parameter.requires_grad:
             self._hooks.append(parameter.register_post_accumulate_grad_hook(self._ready))
 
-    def watches(self, parameter):
+    def watches(self, parameter: torch.nn.Parameter) -> bool:
         return parameter in self._names
 
-    def _ready(self, parameter):
+    def _ready(self, parameter: torch.Tensor) -> None:
         name = self._names[parameter]
         if parameter.grad.is_sparse:
             raise errors.InvalidArgument(f"gradient {name} is sparse: use Embedding(sparse=False)")
@@ -75,11 +85,11 @@ class Gradients:
             self._submit([parameter])
 
     @property
-    def exchanged(self):
+    def exchanged(self) -> bool:
         """False where, by the plan's local_sgd, this step leaves gradients as each rank has them."""
         return self._synchronizer.session.exchanged == "gradients"
 
-    def submit_rest(self):
+    def submit_rest(self) -> None:
         """Submits the gradients that no hook has: of parameters without a part in this rank's backward pass (zeros, for
         other ranks may wait for them), or set by hand."""
         rest = [parameter for parameter in self._names if parameter not in self.flights and parameter.requires_grad]
@@ -89,7 +99,7 @@ class Gradients:
         if rest:
             self._submit(rest)
 
-    def _submit(self, parameters):
+    def _submit(self, parameters: list[Any]) -> None:
         gradients = [self._gradient_of(parameter) for parameter in parameters]
         handles = self._synchronizer.submit(
             [self._ids[parameter] for parameter in parameters],
@@ -99,7 +109,7 @@ class Gradients:
         for parameter, gradient, handle in zip(parameters, gradients, handles):
             self.flights[parameter] = Flight(self._names[parameter], parameter, gradient, handle, gradient._version)
 
-    def _gradient_of(self, parameter):
+    def _gradient_of(self, parameter: torch.Tensor) -> torch.Tensor:
         gradient = parameter.grad
         if gradient.is_contiguous() and gradient.dtype == parameter.dtype and not gradient.is_sparse:
             return gradient
@@ -111,31 +121,31 @@ class Gradients:
         parameter.grad = gradient.contiguous()
         return parameter.grad
 
-    def land(self):
+    def land(self) -> StepResult:
         """Waits for all on their way and ends the session's step."""
         for flight in self.flights.values():
             flight.wait()
         return self.end()
 
-    def discard(self):
+    def discard(self) -> None:
         """The same for gradients that nobody wants, whatever happened to them meanwhile."""
         for flight in self.flights.values():
             flight.handle.wait()
         self.end()
 
-    def end(self):
+    def end(self) -> StepResult:
         """Ends the step; all on their way have landed."""
         self.flights = {}
         self._passed = dict.fromkeys(self._passed, 0)
         return self._synchronizer.end_step()
 
-    def end_locally(self):
+    def end_locally(self) -> StepResult:
         """Ends a step of local SGD, after the parameters have been updated: exchanges them where the plan says so."""
         self._passed = dict.fromkeys(self._passed, 0)
         return self.local.end_step()
 
     @property
-    def local(self):
+    def local(self) -> LocalSgd:
         """Made at the first step that exchanges no gradients, while parameters are the same on all ranks."""
         if self._local is None:
             trained = [(name, parameter) for parameter, name in self._names.items()]
@@ -143,9 +153,9 @@ class Gradients:
         return self._local
 
     @property
-    def has_local(self):
+    def has_local(self) -> bool:
         return self._local is not None
 
-    def close(self):
+    def close(self) -> None:
         for hook in self._hooks:
             hook.remove()

@@ -9,15 +9,27 @@ Gossip, a plan's `gossip`: each rank submits its parameters and goes to the mean
 ranks stay apart. A consensus takes all to the same place, the exact mean.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import torch
 
 from casync import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from casync.session import StepResult
+    from casync.synchronizer import Synchronizer
 
 
 class LocalSgd:
     """Belongs to one State, from its first step without gradients on."""
 
-    def __init__(self, synchronizer, parameters, identities):
+    def __init__(
+        self, synchronizer: Synchronizer, parameters: list[tuple[str, torch.Tensor]], identities: list[int]
+    ) -> None:
         """`parameters`: (name, parameter) of all that is trained; `identities`: their gradients' ids."""
         self._synchronizer = synchronizer
         self._parameters = parameters
@@ -28,7 +40,7 @@ class LocalSgd:
         self._submitted = [torch.empty_like(common) for common in self._common]
         self.has_gradients = False  # of a backward pass that no optimizer has used yet
 
-    def end_step(self):
+    def end_step(self) -> StepResult:
         """After the parameters have been updated, or were not to be. The session's StepResult."""
         self.has_gradients = False
         exchanged = self._synchronizer.session.exchanged
@@ -36,7 +48,7 @@ class LocalSgd:
             return self._exchange_parameters()
         return self._exchange_differences() if exchanged == "differences" else self._synchronizer.end_step()
 
-    def consensus(self):
+    def consensus(self) -> StepResult:
         """With gossip: a step by itself, after which all ranks have the mean of their parameters. The StepResult; False
         in a condition: some rank's are not finite, and all keep theirs."""
         self._synchronizer.session.begin_consensus()
@@ -46,7 +58,7 @@ class LocalSgd:
                 self._go_to(self._submitted)
         return step
 
-    def _exchange_differences(self):
+    def _exchange_differences(self) -> StepResult:
         with torch.no_grad():
             for common, difference, (_, parameter) in zip(self._common, self._submitted, self._parameters):
                 torch.sub(common, parameter, out=difference)
@@ -57,14 +69,14 @@ class LocalSgd:
                 parameter.copy_(common)
         return step
 
-    def _exchange_parameters(self):
+    def _exchange_parameters(self) -> StepResult:
         with torch.no_grad():
             step = self._submit([parameter for _, parameter in self._parameters])
             # A rank that has met values that are not finite goes back to where its round began.
             self._go_to(self._submitted if step.finite else self._common)
         return step
 
-    def _submit(self, values=None):
+    def _submit(self, values: list[torch.Tensor] | None = None) -> StepResult:
         """Exchanges `values`, else what is in the memory for it already, and ends the step."""
         for memory, value in zip(self._submitted, values or []):
             memory.copy_(value)
@@ -72,15 +84,15 @@ class LocalSgd:
         self._synchronizer.submit(self._identities, addresses, self._submitted)
         return self._synchronizer.end_step()
 
-    def _go_to(self, values):
+    def _go_to(self, values: list[torch.Tensor]) -> None:
         for common, value, (_, parameter) in zip(self._common, values, self._parameters):
             common.copy_(value)
             parameter.copy_(value)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, torch.Tensor]:
         return {name: common for (name, _), common in zip(self._parameters, self._common)}
 
-    def load_state_dict(self, common):
+    def load_state_dict(self, common: Mapping[str, torch.Tensor]) -> None:
         known = {name: own for (name, _), own in zip(self._parameters, self._common)}
         strangers = sorted(set(known) ^ set(common))
         if strangers:

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of a bucket's parameters: plans and saved state use names, DDP's buckets hold tensors."""
 
+from __future__ import annotations
+
 import gc
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from casync import errors
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _DTYPES = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
 
-def find_ddp(state):
+def find_ddp(state: object) -> DistributedDataParallel | None:
     """The DDP module that `state` was registered with, or None. DDP does not tell its hooks, but keeps them."""
     for candidate in gc.get_objects():
         # Not isinstance(), which asks each object for its __class__: some warn when they are asked anything.
@@ -21,7 +27,9 @@ def find_ddp(state):
     return None
 
 
-def trained_parameters(ddp, named_parameters):
+def trained_parameters(
+    ddp: DistributedDataParallel | None, named_parameters: Iterable[tuple[str, torch.nn.Parameter]] | None
+) -> list[tuple[str, torch.nn.Parameter]]:
     """(name, parameter) of all that DDP synchronizes, in the model's order."""
     if named_parameters is None:
         if ddp is None:
@@ -33,13 +41,13 @@ def trained_parameters(ddp, named_parameters):
     return [(name, p) for name, p in named_parameters if p.requires_grad and not hasattr(p, "_ddp_ignored")]
 
 
-def dtype_name(tensor, of):
+def dtype_name(tensor: torch.Tensor, of: str) -> str:
     """The dtype as casync calls it. InvalidArgument: one that is not synchronized."""
     if tensor.dtype not in _DTYPES:
         raise errors.InvalidArgument(f"{of} is {tensor.dtype}; can be {', '.join(map(str, _DTYPES))}")
     return _DTYPES[tensor.dtype]
 
 
-def stream_of(device):
+def stream_of(device: torch.device) -> int | None:
     """The stream in which this thread's work on `device` is queued, as a number of its driver; None on the CPU."""
     return torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else None

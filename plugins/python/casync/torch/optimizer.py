@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training without DistributedDataParallel: an optimizer whose step averages the gradients of all ranks."""
 
+from __future__ import annotations
+
 import contextlib
 import logging
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -12,22 +15,34 @@ from casync.torch import saved
 from casync.torch.deferred import Deferred
 from casync.torch.gradients import Gradients
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
+
+    from casync.codec import Codec
+    from casync.session import StepResult
+
+    _Optimizer = torch.optim.Optimizer
+else:
+    _Optimizer = object  # the other base of each subclass is an optimizer
+
 _log = logging.getLogger("casync")
 
 
 def DistributedOptimizer(
-    optimizer,
-    named_parameters=None,
-    model=None,
-    backward_passes_per_step=1,
-    plan=None,
-    codec=None,
-    process_group=None,
-    transport=None,
-    token=None,
-    timeout=None,
-    trace=None,
-):
+    optimizer: torch.optim.Optimizer,
+    named_parameters: Iterable[tuple[str, torch.nn.Parameter]] | None = None,
+    model: torch.nn.Module | None = None,
+    backward_passes_per_step: int = 1,
+    plan: str | os.PathLike[str] | None = None,
+    codec: str | os.PathLike[str] | Codec | None = None,
+    process_group: torch.distributed.ProcessGroup | None = None,
+    transport: str | None = None,
+    token: str | None = None,
+    timeout: float | None = None,
+    trace: str | os.PathLike[str] | None = None,
+) -> Distributed:
     """`optimizer` with a step that averages: the same class and state, and of `casync.torch.optimizer.Distributed`.
 
     Names come from `named_parameters` (model.named_parameters()) or from `model`. With `model`, step() returns at once,
@@ -53,7 +68,7 @@ def DistributedOptimizer(
     return distributed
 
 
-def _check_names(optimizer, named):
+def _check_names(optimizer: torch.optim.Optimizer, named: list[tuple[str, torch.nn.Parameter]]) -> None:
     names = set()
     for name, _ in named:
         if name in names:
@@ -72,7 +87,14 @@ def _check_names(optimizer, named):
 class Engine:
     """A distributed optimizer's own part: `optimizer.casync`."""
 
-    def __init__(self, optimizer, synchronizer, named, model, passes):
+    def __init__(
+        self,
+        optimizer: Distributed,
+        synchronizer: Synchronizer,
+        named: list[tuple[str, torch.nn.Parameter]],
+        model: torch.nn.Module | None,
+        passes: int,
+    ) -> None:
         if passes < 1:
             raise errors.InvalidArgument(f"backward_passes_per_step is {passes}, expected 1 or more")
         self._optimizer, self._synchronizer = optimizer, synchronizer
@@ -86,7 +108,7 @@ class Engine:
         if not self._gradients.exchanged:
             self._gradients.local  # parameters are the same on all ranks now
 
-    def watch(self, groups):
+    def watch(self, groups: list[dict[str, Any]]) -> None:
         """Parameters that the optimizer has; a new one may come at any time, on all ranks."""
         for group in groups:
             for parameter in group["params"]:
@@ -100,35 +122,35 @@ class Engine:
                 self._gradients.watch(name, parameter, position)
 
     @property
-    def in_flight(self):
+    def in_flight(self) -> bool:
         """Gradients are on their way, and nobody has called step() or synchronize() yet."""
         return bool(self._gradients.flights) and not self.deferring
 
     @property
-    def deferring(self):
+    def deferring(self) -> bool:
         return self._deferred is not None and self._deferred.pending
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """This process's rank in the session."""
         return self._synchronizer.rank
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The number of ranks in the session."""
         return self._synchronizer.size
 
     @property
-    def last_step(self):
+    def last_step(self) -> StepResult | None:
         """The casync.StepResult of the last step that ended."""
         return self._synchronizer.last_step
 
-    def finish(self):
+    def finish(self) -> None:
         """Applies updates that wait for the next forward pass."""
         if self._deferred is not None:
             self._deferred.finish()
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Averages all gradients of this step; afterwards they are in .grad."""
         self.finish()
         self.watch(self._optimizer.__dict__["param_groups"])
@@ -138,13 +160,13 @@ class Engine:
         self._gradients.land()
         self._synchronized = True
 
-    def discard(self):
+    def discard(self) -> None:
         """Gradients on their way are not wanted: zero_grad() was called before step()."""
         if self.in_flight:
             self._gradients.discard()
 
     @contextlib.contextmanager
-    def skipping(self):
+    def skipping(self) -> Iterator[None]:
         if self.in_flight:
             raise errors.InvalidArgument("gradients are on their way: call optimizer.synchronize() before you skip it")
         self._skip = True
@@ -153,7 +175,9 @@ class Engine:
         finally:
             self._skip = False
 
-    def step(self, closure, update):
+    def step(
+        self, closure: Callable[[], float] | None, update: Callable[[Callable[[], float] | None], float | None]
+    ) -> float | None:
         """`update(closure)` is the optimizer's own step."""
         self.finish()
         if not self._gradients.exchanged:
@@ -172,7 +196,7 @@ class Engine:
         self._synchronized = False
         return self._update(self.last_step.finite, update)
 
-    def _update(self, finite, update):
+    def _update(self, finite: bool, update: Callable[[Callable[[], float] | None], float | None]) -> float | None:
         if finite:
             return update(None)
         if not self._warned:
@@ -184,8 +208,10 @@ class Engine:
             )
         return None
 
-    def _step_with(self, closure, update):
-        def synchronized():
+    def _step_with(
+        self, closure: Callable[[], float], update: Callable[[Callable[[], float] | None], float | None]
+    ) -> float | None:
+        def synchronized() -> float:
             loss = closure()
             self.synchronize()
             self._synchronized = False
@@ -193,25 +219,27 @@ class Engine:
 
         return update(torch.enable_grad()(synchronized))
 
-    def _step_locally(self, closure, update):
+    def _step_locally(
+        self, closure: Callable[[], float] | None, update: Callable[[Callable[[], float] | None], float | None]
+    ) -> float | None:
         self._gradients.local  # before the first update
         loss = update(closure)
         self._gradients.end_locally()
         return loss
 
-    def _has_hooks(self):
+    def _has_hooks(self) -> bool:
         own = self._optimizer.__dict__
         return bool(own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks"))
 
-    def consensus(self):
+    def consensus(self) -> StepResult:
         """With a plan's `gossip`: as State.consensus()."""
         self.finish()
         return self._gradients.local.consensus()
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:
         return self._synchronizer.stats()
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state of error feedback on this rank: tensors, ints and strings. Each rank saves its own."""
         self.finish()
         state = saved.to_tensors(self._synchronizer.state_dict())
@@ -219,25 +247,27 @@ class Engine:
             state["local_sgd"] = self._gradients.local.state_dict()
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes the state that state_dict() gave on this rank, between two steps."""
         self.finish()
         self._synchronizer.load_state_dict(saved.to_arrays(state_dict))
         if "local_sgd" in state_dict:
             self._gradients.local.load_state_dict(state_dict["local_sgd"])
 
-    def close(self):
+    def close(self) -> None:
         """Says goodbye to the other ranks. The end of the program does it too."""
         self.finish()
         self._gradients.close()
         self._synchronizer.close()
 
 
-class Distributed:
+class Distributed(_Optimizer):
     """Stands before the optimizer's own class."""
 
+    casync: Engine  # what it does for this optimizer
+
     @property
-    def param_groups(self):
+    def param_groups(self) -> list[dict[str, Any]]:
         # GradScaler and clipping find gradients by way of the groups, and need them averaged.
         engine = self.__dict__.get("casync")
         if engine is not None and engine.in_flight:
@@ -245,41 +275,41 @@ class Distributed:
         return self.__dict__["param_groups"]
 
     @param_groups.setter
-    def param_groups(self, groups):
+    def param_groups(self, groups: list[dict[str, Any]]) -> None:
         self.__dict__["param_groups"] = groups
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
         """Averages what has not been averaged yet and updates the parameters. When some rank's gradient is not finite,
         all ranks leave the update out."""
         return self.casync.step(closure, lambda closure: super(Distributed, self).step(closure))
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Waits until .grad holds the averages: before clipping, or reading gradients. step() then only updates."""
         self.casync.synchronize()
 
-    def skip_synchronize(self):
+    def skip_synchronize(self) -> contextlib.AbstractContextManager[None]:
         """with optimizer.skip_synchronize(): optimizer.step() only updates."""
         return self.casync.skipping()
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         self.casync.discard()
         super().zero_grad(set_to_none)
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         super().add_param_group(param_group)
         engine = self.__dict__.get("casync")
         if engine is not None:
             engine.watch(self.__dict__["param_groups"])
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         self.casync.finish()
         return super().state_dict()
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.casync.finish()
         super().load_state_dict(state_dict)
 
-    def casync_update(self, groups):
+    def casync_update(self, groups: list[dict[str, Any]]) -> None:
         """The optimizer's own step on these groups."""
         mine = self.__dict__["param_groups"]
         self.__dict__["param_groups"] = [group for group in groups if group["params"]]
@@ -290,5 +320,5 @@ class Distributed:
             self.__dict__["param_groups"] = mine
 
 
-def _is_compiled(model):
+def _is_compiled(model: torch.nn.Module) -> bool:
     return any(hasattr(module, "_orig_mod") or module._compiled_call_impl for module in model.modules())

@@ -6,7 +6,10 @@ plan's codecs. All else, such as broadcasts, all-gathers of parameters and sums 
 Gloo's.
 """
 
+from __future__ import annotations
+
 import functools
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -17,24 +20,41 @@ from casync.launch import TorchStore
 from casync.synchronizer import Synchronizer
 from casync.torch import naming
 
+if TYPE_CHECKING:
+    import datetime
+    import os
+    from collections.abc import Callable
+    from typing import Any
+
+    from casync.codec import Codec
+
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def register_backend(name="casync", plan=None, codec=None, **options):
+def register_backend(
+    name: str = "casync",
+    plan: str | os.PathLike[str] | None = None,
+    codec: str | os.PathLike[str] | Codec | None = None,
+    **options: Any,
+) -> None:
     """Makes a backend `name` known to torch.distributed. Import of casync.torch registers "casync", which takes plan and
     codec from CASYNC_PLAN and CASYNC_CODEC; register another name for other arguments, those of casync.Session."""
     create = functools.partial(_create, dict(plan=plan, codec=codec, **options))
     dist.Backend.register_backend(name, create, devices=["cpu", "cuda"])
 
 
-def _create(options, store, rank, size, timeout):
+def _create(
+    options: dict[str, Any], store: dist.Store, rank: int, size: int, timeout: datetime.timedelta
+) -> ProcessGroupCasync:
     return ProcessGroupCasync(options, store, rank, size, timeout)
 
 
 class ProcessGroupCasync(dist.ProcessGroup):
     """All ranks call the same collectives in the same order, as in any process group."""
 
-    def __init__(self, options, store, rank, size, timeout):
+    def __init__(
+        self, options: dict[str, Any], store: dist.Store, rank: int, size: int, timeout: datetime.timedelta
+    ) -> None:
         super().__init__(rank, size)
         # Every method that is not overridden here goes to the group's C++ backend.
         self._gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
@@ -46,40 +66,40 @@ class ProcessGroupCasync(dist.ProcessGroup):
         self._synchronizer = None
         self._ordinal = 0  # of the next gradient in this backward pass
 
-    def getBackendName(self):
+    def getBackendName(self) -> str:
         return "casync"
 
-    def allreduce(self, tensors, options=None):
+    def allreduce(self, tensors: list[torch.Tensor], options: Any = None) -> dist.Work:
         options = options or dist.AllreduceOptions()
         if len(tensors) != 1 or not self._is_gradient(tensors[0], options.reduceOp):
             return self._gloo.allreduce(tensors, options)
         return self._reduce("all_reduce", tensors[0], options.reduceOp, lambda: list(tensors))
 
-    def _reduce_scatter_base(self, output, input, options=None):
+    def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
         options = options or dist.ReduceScatterOptions()
         if not self._is_gradient(input, options.reduceOp):
             return self._gloo._reduce_scatter_base(output, input, options)
         everything = input.clone()
 
-        def keep_mine():
+        def keep_mine() -> torch.Tensor:
             output.copy_(everything.view(self.size(), -1)[self.rank()].view_as(output))
             return output
 
         return self._reduce("reduce_scatter", everything, options.reduceOp, keep_mine)
 
-    def reduce_scatter_single(self, output, input, options=None):
+    def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
         return self._reduce_scatter_base(output, input, options)
 
-    def shutdown(self):
+    def shutdown(self) -> None:
         synchronizer, self._synchronizer = self._synchronizer, None
         if synchronizer is not None:
             synchronizer.close()
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:
         """The session's counters; none before the first gradient."""
         return self._synchronizer.stats() if self._synchronizer else {}
 
-    def _is_gradient(self, tensor, op):
+    def _is_gradient(self, tensor: torch.Tensor, op: Any) -> bool:
         """Joins the backward pass under way, if there is one."""
         if tensor.device.type != "cpu":
             raise errors.Unavailable(f"a tensor is on {tensor.device}: this build synchronizes memory of the CPU")
@@ -95,7 +115,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
             return False  # not in a backward pass
         return True
 
-    def _reduce(self, kind, tensor, op, result):
+    def _reduce(self, kind: str, tensor: torch.Tensor, op: Any, result: Callable[[], Any]) -> dist.Work:
         if self._synchronizer is None:
             self._synchronizer = self._open()
         dtype = naming.dtype_name(tensor, "a tensor")
@@ -106,7 +126,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         identity = self._synchronizer.declare(name, (tensor.numel(),), dtype, self._ordinal)
         future = torch.futures.Future()
 
-        def done(_, error):
+        def done(_: int, error: Exception | None) -> None:
             if error is not None:
                 future.set_exception(error)
                 return
@@ -117,7 +137,7 @@ class ProcessGroupCasync(dist.ProcessGroup):
         self._synchronizer.submit([identity], [tensor.data_ptr()], tensor, done)
         return _create_work_from_future(future)
 
-    def _end(self):
+    def _end(self) -> None:
         """Ends a backward pass, on its thread."""
         self._ordinal = 0
         self._synchronizer.end_step()

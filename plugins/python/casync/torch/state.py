@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The communication hook's state between calls: the session, the gradients' ids, and the gradients on their way."""
 
+from __future__ import annotations
+
 import logging
 import time
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch.autograd.profiler import record_function
@@ -13,9 +16,23 @@ from casync.torch import naming, saved
 from casync.torch.completer import Completer, Flight
 from casync.torch.local_sgd import LocalSgd
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from casync.codec import Codec
+    from casync.session import Handle, StepResult
+
 
 _log = logging.getLogger("casync")
 _WORTH_OVERLAP = 1_000_000  # bytes; fewer take less time than a step varies by
+
+
+class ScalarWriter(Protocol):
+    """The target of log_to()."""
+
+    def add_scalar(self, tag: str, value: float, step: int, /) -> object: ...
 
 
 class State:
@@ -30,15 +47,15 @@ class State:
 
     def __init__(
         self,
-        plan=None,
-        codec=None,
-        named_parameters=None,
-        process_group=None,
-        transport=None,
-        token=None,
-        timeout=None,
-        trace=None,
-    ):
+        plan: str | os.PathLike[str] | None = None,
+        codec: str | os.PathLike[str] | Codec | None = None,
+        named_parameters: Iterable[tuple[str, torch.nn.Parameter]] | None = None,
+        process_group: torch.distributed.ProcessGroup | None = None,
+        transport: str | None = None,
+        token: str | None = None,
+        timeout: float | None = None,
+        trace: str | os.PathLike[str] | None = None,
+    ) -> None:
         self._synchronizer = self._completer = None
         check_choice(plan, codec)
         self._named_parameters = None if named_parameters is None else list(named_parameters)
@@ -57,9 +74,9 @@ class State:
         self._warned = False  # of a gradient that was not finite
         self._writer, self._every, self._steps = None, 1, 0
         self._seconds = {"synchronizing_s": 0.0, "waiting_s": 0.0}
-        self.last_step = None  # casync.StepResult of the last backward pass
+        self.last_step: StepResult | None = None  # of the last backward pass
 
-    def reduce(self, bucket):
+    def reduce(self, bucket: torch.distributed.GradBucket) -> torch.futures.Future[torch.Tensor]:
         """Submits each gradient of the bucket; the future holds the bucket once all of them are averaged."""
         if isinstance(bucket, tuple) or torch.compiler.is_compiling():
             raise errors.Unavailable(
@@ -84,13 +101,13 @@ class State:
             self._shadow(flight)
         return flight.future
 
-    def follow(self, optimizer):
+    def follow(self, optimizer: torch.optim.Optimizer) -> None:
         """With a plan's `local_sgd` or `gossip`: each optimizer.step() ends a step, and exchanges where the plan says so.
         Of several optimizers, follow the one that comes last, or call stepped() yourself."""
         self._followed = True
         optimizer.register_step_post_hook(lambda *_: self.stepped())
 
-    def stepped(self):
+    def stepped(self) -> None:
         """The parameters have been updated: ends the step, if its gradients were not exchanged. In the last step of a
         round of local SGD, parameters are the same on all ranks afterwards."""
         if self._local is None or not self._local.has_gradients:
@@ -100,7 +117,7 @@ class State:
         for key in self._seconds:
             self._seconds[key] += time.monotonic() - begin
 
-    def consensus(self):
+    def consensus(self) -> StepResult:
         """With a plan's `gossip`: takes all ranks to the mean of their parameters, the same bytes on each. On every rank
         after the same update; a step by itself. Evaluate, and save for another number of ranks, afterwards. Returns the
         StepResult: not finite, all ranks keep their parameters. InvalidArgument: the plan has no gossip, or no backward
@@ -113,12 +130,12 @@ class State:
         self.last_step = self._local.consensus()
         return self.last_step
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:
         """The session's counters, with synchronizing_s (first gradient submitted to last averaged, summed over steps)
         and waiting_s (the part of it for which backward() waited at its end)."""
         return {**(self._synchronizer.stats() if self._synchronizer else {}), **self._seconds}
 
-    def log_to(self, writer, every=10):
+    def log_to(self, writer: ScalarWriter, every: int = 10) -> None:
         """Writes scalars on rank 0 after each `every`-th step, to an object with add_scalar(tag, value, step), such as
         torch.utils.tensorboard.SummaryWriter: casync/exposed_ms and casync/synchronizing_ms of a step, casync/sent_mb of
         rank 0, each the mean since the last scalars, and casync/finite."""
@@ -126,32 +143,32 @@ class State:
             raise errors.InvalidArgument(f"every is {every}, expected 1 or more steps")
         self._writer, self._every, self._logged = writer, every, None
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state of error feedback on this rank: tensors, ints and strings. Each rank saves its own."""
         if self._synchronizer is None:
             return self._to_load or {}
         state = saved.to_tensors(self._synchronizer.state_dict())
         return state if self._local is None else {**state, "local_sgd": self._local.state_dict()}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes the state that state_dict() gave on this rank; before the first backward pass, or between two."""
         if self._synchronizer is None:
             self._to_load = state_dict
         elif state_dict:
             self._load(state_dict)
 
-    def close(self):
+    def close(self) -> None:
         """Says goodbye to the other ranks. The end of the program does it too."""
         if self._completer is not None:
             self._completer.stop()
         if self._synchronizer is not None:
             self._synchronizer.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if self._completer is not None:
             self._completer.stop()
 
-    def _open(self, buffer, parameters):
+    def _open(self, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> None:
         ddp = naming.find_ddp(self)
         trained = naming.trained_parameters(ddp, self._named_parameters)
         group = self._process_group
@@ -170,11 +187,11 @@ class State:
         if self._to_load:
             self._load(self._to_load)
 
-    def _join(self, group):
+    def _join(self, group: torch.distributed.ProcessGroup | None) -> Synchronizer:
         device = None if self._device is None else str(self._device)
         return Synchronizer(store=launch.find_store(self._options["timeout"], group), device=device, **self._options)
 
-    def synchronizer(self):
+    def synchronizer(self) -> Synchronizer:
         """The session's Synchronizer, for hooks other than DDP's. The first call is collective: it opens the session."""
         if self._synchronizer is None:
             self._synchronizer = self._join(self._process_group)
@@ -182,14 +199,14 @@ class State:
                 self._load(self._to_load)
         return self._synchronizer
 
-    def _load(self, state_dict):
+    def _load(self, state_dict: Mapping[str, Any]) -> None:
         self._synchronizer.load_state_dict(saved.to_arrays(state_dict))
         self._local = None
         if "local_sgd" in state_dict:
             self._begin_local()
             self._local.load_state_dict(state_dict["local_sgd"])
 
-    def _begin_local(self):
+    def _begin_local(self) -> None:
         for name, parameter in self._trained:
             if naming.dtype_name(parameter, f"parameter {name}") != self._dtype[id(parameter)]:
                 raise errors.InvalidArgument(
@@ -204,7 +221,7 @@ class State:
             ddp.register_forward_pre_hook(lambda *_: self.stepped() if self._followed else None)
             self._hooked = True
 
-    def _stay(self, buffer, last):
+    def _stay(self, buffer: torch.Tensor, last: bool) -> torch.futures.Future[torch.Tensor]:
         """A bucket of a step that exchanges no gradients: they stay as this rank has them."""
         if buffer.is_cuda:
             raise errors.Unavailable(
@@ -222,7 +239,7 @@ class State:
         future.set_result(buffer)
         return future
 
-    def _check(self, buffer, parameters):
+    def _check(self, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> None:
         if buffer.is_sparse:
             raise errors.InvalidArgument("a bucket is sparse: use Embedding(sparse=False)")
         if buffer.device.type not in ("cpu", "cuda"):
@@ -232,7 +249,7 @@ class State:
         if self._flights and self._flights[-1].last:
             raise errors.Error("the backward pass before this one did not end: its error was caught and dropped")
 
-    def _submit(self, buffer, parameters):
+    def _submit(self, buffer: torch.Tensor, parameters: list[torch.Tensor]) -> list[Handle]:
         """One C call for the bucket. DDP lays its gradients out one after another, in the parameters' order."""
         ids = []
         for parameter in parameters:
@@ -250,7 +267,7 @@ class State:
             ids.append(identity)
         return self._synchronizer.submit_bucket(ids, buffer.data_ptr(), buffer, stream=naming.stream_of(buffer.device))
 
-    def _wait_after_backward(self):
+    def _wait_after_backward(self) -> bool:
         """False outside of a backward pass, where DDP's join() lets a rank without data take part with zeros."""
         try:
             torch.autograd.Variable._execution_engine.queue_callback(self._wait)
@@ -258,7 +275,7 @@ class State:
             return False
         return True
 
-    def _note_overlap(self, flights):
+    def _note_overlap(self, flights: list[Flight]) -> None:
         """Says once when all gradients come in one bucket, so that none travels during the backward pass. DDP makes its
         buckets anew after the first pass."""
         self._passes += 1
@@ -273,12 +290,12 @@ class State:
                 max(1, size // 8_000_000),
             )
 
-    def _shadow(self, flight):
+    def _shadow(self, flight: Flight) -> None:
         flight.wait()
         if flight.last:
             self._wait()
 
-    def _wait(self):
+    def _wait(self) -> None:
         """Ends a backward pass, on the thread that called it."""
         begin = time.monotonic()
         flights, self._flights = self._flights, []
@@ -293,7 +310,7 @@ class State:
         self._seconds["synchronizing_s"] += end - self._begin
         self._tell()
 
-    def _tell(self):
+    def _tell(self) -> None:
         """Logs the first gradient that is not finite, and the scalars of log_to()."""
         if self._synchronizer.rank != 0:
             return
