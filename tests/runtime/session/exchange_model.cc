@@ -143,7 +143,8 @@ Vector ExchangeModel::over_nodes(bool gathered) {
 }
 
 Vector ExchangeModel::result_of(int owner) {
-  const double share = 1.0 / (ranks_ - (dedicated_ ? static_cast<double>(servers_.size()) : 0.0));
+  // The mean is taken in float32: a third of a sum of codes may lie on the edge between two codes.
+  const float share = 1.0F / static_cast<float>(ranks_ - (dedicated_ ? static_cast<int>(servers_.size()) : 0));
   Vector sum = codec_.votes                             ? sum_of_codes("rank ")
                : strategy_ == "ps"                      ? over_ps(owner)
                : strategy_ == "ring"                    ? over_ring(owner)
@@ -152,7 +153,7 @@ Vector ExchangeModel::result_of(int owner) {
                : strategy_ == "hierarchical_all_gather" ? over_nodes(true)
                : strategy_ == "double_tree" ? over_double_tree(static_cast<int>(partition_ % 2) % ranks_, 0, ranks_)
                                             : sum_of_codes("rank ");
-  for (double& each : sum) each *= share;
+  for (double& each : sum) each = static_cast<float>(each) * share;
   return strategy_.ends_with("all_gather") && !codec_.votes ? sum : told("owner", sum);
 }
 
