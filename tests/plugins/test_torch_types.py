@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, assert_type
 
 import torch
-import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict_saver import save
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.lr_scheduler import StepLR
 
@@ -37,7 +37,7 @@ def by_hook(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     assert_type(state.last_step, casync.StepResult | None)
     if state.last_step:
         optimizer.step()
-    dcp.save({"casync": casync.torch.residuals(state)}, checkpoint_id="x")
+    save({"casync": casync.torch.residuals(state)}, checkpoint_id="x")
     casync.torch.load_residuals(state, "x")
     state.load_state_dict(state.state_dict())
     state.close()
@@ -68,7 +68,8 @@ def by_fsdp(model: torch.nn.Module, state: State) -> None:
 
 @pytest.mark.skipif(not TORCH.exists(), reason="no environment with PyTorch")
 def test_a_program_that_trains_passes_a_strict_check(tmp_path):
-    assert mypy(tmp_path, PROGRAM, f"--python-executable={TORCH}") == (0, "")
+    status, messages = mypy(tmp_path, PROGRAM, f"--python-executable={TORCH}")
+    assert status == 0 and messages == "", messages
 
 
 @pytest.mark.skipif(not TORCH.exists(), reason="no environment with PyTorch")
