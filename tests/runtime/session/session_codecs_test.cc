@@ -138,13 +138,14 @@ TEST_CASE("session codecs: what sessions give is what a model of codec and strat
   }
 }
 
+// Of 1, 2 or 4 ranks: a third of a sum of codes is often on the edge between two codes.
 TEST_CASE("session codecs: beside dedicated servers, what sessions give is the model's mean of the other ranks") {
-  for (const int ranks : {2, 3, 4}) {
-    for (const Way& way : dedicated_ways(ranks)) {
-      for (const ToldCodec& codec : told_codecs()) {
-        INFO(codec.choice << ", " << way.strategy << ", ranks " << ranks);
-        CHECK(compared_with_model(ranks, way, codec, 3) == "");
-      }
+  for (const auto& [ranks, servers] :
+       {std::pair(2, 1), std::pair(3, 1), std::pair(3, 2), std::pair(4, 2), std::pair(5, 1)}) {
+    const Way way{"PS servers: " + std::to_string(servers) + " dedicated: true", ""};
+    for (const ToldCodec& codec : told_codecs()) {
+      INFO(codec.choice << ", " << way.strategy << ", ranks " << ranks);
+      CHECK(compared_with_model(ranks, way, codec, 3) == "");
     }
   }
 }
