@@ -138,7 +138,7 @@ TEST_CASE("session codecs: what sessions give is what a model of codec and strat
   }
 }
 
-// Of 1, 2 or 4 ranks: a third of a sum of codes is often on the edge between two codes.
+// Means of 1, 2 or 4 ranks are exact. A third of a sum of codes is often on the edge between two codes.
 TEST_CASE("session codecs: beside dedicated servers, what sessions give is the model's mean of the other ranks") {
   for (const auto& [ranks, servers] :
        {std::pair(2, 1), std::pair(3, 1), std::pair(3, 2), std::pair(4, 2), std::pair(5, 1)}) {
