@@ -142,7 +142,7 @@ TEST_CASE("session codecs: what sessions give is what a model of codec and strat
 TEST_CASE("session codecs: beside dedicated servers, what sessions give is the model's mean of the other ranks") {
   for (const auto& [ranks, servers] :
        {std::pair(2, 1), std::pair(3, 1), std::pair(3, 2), std::pair(4, 2), std::pair(5, 1)}) {
-    const Way way{"PS servers: " + std::to_string(servers) + " dedicated: true", ""};
+    const Way way{"ps servers: " + std::to_string(servers) + " dedicated: true", ""};
     for (const ToldCodec& codec : told_codecs()) {
       INFO(codec.choice << ", " << way.strategy << ", ranks " << ranks);
       CHECK(compared_with_model(ranks, way, codec, 3) == "");
