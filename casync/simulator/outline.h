@@ -21,7 +21,7 @@ struct MessageWorkSeconds {
 
 /// A stage of a rank's work for one gradient, for ranks that are all alike; stages follow each other. Owners take turns
 /// over the ranks, so each rank has the mean of the owners' work; with fewer partitions than ranks, an owner's work
-/// beyond that mean is time that passes (`then_s`), not time in which anything is busy. Where few ranks own all, a
+/// beyond that mean is time that passes (`then_s`), not time in which anything is busy. If few ranks own all, a
 /// stage has the work of an owner or that of another rank, whichever is more.
 struct Stage {
   enum class Kind : std::uint8_t { kEncode, kMerge, kDecode, kSend, kTasks };

@@ -281,7 +281,7 @@ def test_servers_of_a_plan_are_checked_planned_priced_and_explained():
         write('default { strategy: ring servers: 1 }\n')
         refused = casync("plan", "--check", files.plan)
         ends_with(3, refused, "a ring has no servers")
-        claim("plan.txtpb:2:27: servers beside strategy ring, expected strategy ps" in refused.stderr, "place", refused.stderr)
+        claim("plan.txtpb:2:26: servers beside strategy ring, expected strategy ps" in refused.stderr, "place", refused.stderr)
 
 
 def decisions_of(made):
