@@ -36,6 +36,9 @@ function draw_flow(context, row, width) {
   }
 }
 
+const rate_parts = (gbit) => (gbit >= 1 ? [digits(gbit), 'Gb/s'] : [digits(1000 * gbit), 'Mb/s']);
+const rate_text = (gbit) => rate_parts(gbit).join(' ');
+
 function flow_at(pointer) {
   const box = canvas.getBoundingClientRect(), y = pointer.clientY - box.top;
   if (pointer.clientX - box.left < kGutter) return undefined;
@@ -46,7 +49,7 @@ function flow_at(pointer) {
 function flow_text(row, pointer) {
   const time = time_at(pointer), half = (view.to - view.from) / (canvas.clientWidth - kGutter) * 2;
   const rate = mean_rate(row.flow, time - half, time + half);
-  const lines = [['rate', digits(rate) + ' Gb/s']];
+  const lines = [['rate', rate_text(rate)]];
   if (numbers.links.gbit_per_s !== null) lines.push(['of the link', percent(rate / numbers.links.gbit_per_s)]);
   return [(row.flow.way === 'out' ? 'out of rank ' : 'into rank ') + row.flow.rank, lines];
 }
@@ -60,11 +63,11 @@ function link_card() {
   const links = numbers.links, best = busiest_way();
   if (!(best.gbit_per_s > 0)) return;
   const where = (best.way === 'out' ? 'out of' : 'into') + ' rank ' + best.rank;
-  const more = where + '; while a message is on its way (' + percent(best.busy) + ' of the time) ' + digits(best.busy_gbit_per_s) + ' Gb/s';
+  const more = where + '; while a message is on its way (' + percent(best.busy) + ' of the time) ' + rate_text(best.busy_gbit_per_s);
   if (links.gbit_per_s === null) {
-    card('Busiest link', digits(best.gbit_per_s), 'Gb/s', more);
+    card('Busiest link', ...rate_parts(best.gbit_per_s), more);
   } else {
-    card('Busiest link', digits(100 * best.utilization), '%', digits(best.gbit_per_s) + ' of ' + digits(links.gbit_per_s) + ' Gb/s ' + more);
+    card('Busiest link', digits(100 * best.utilization), '%', rate_text(best.gbit_per_s) + ' of ' + rate_text(links.gbit_per_s) + ' ' + more);
   }
-  byId('flow-scale').textContent = links.gbit_per_s === null ? ', as high as the highest of all' : ', as high as the link\u2019s ' + digits(links.gbit_per_s) + ' Gb/s';
+  byId('flow-scale').textContent = links.gbit_per_s === null ? ', as high as the highest of all' : ', as high as the link\u2019s ' + rate_text(links.gbit_per_s);
 }
