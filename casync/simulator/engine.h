@@ -189,7 +189,7 @@ class Engine {
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
   std::vector<double> since_;  // when a message asked, or began to leave, or to arrive; before that, has left
   std::vector<std::uint64_t> queued_as_;  // the arrival of a send that waits for its port; 0: it does not
-  std::vector<Bytes> credit_;  // of a message that has been handed over, by its first task; empty: no credit
+  std::vector<Bytes> credit_;             // of a message that has been handed over, by its first task; empty: no credit
   // Parts still missing until a message, given by its first task, has left and has arrived. Used if messages take
   // processor time.
   std::vector<std::uint8_t> to_leave_, to_arrive_;

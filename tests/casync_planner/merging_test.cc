@@ -158,8 +158,7 @@ TEST_CASE("credit: the pair that is found is the best of all that are tried") {
           scenario.credit_bytes = bytes * static_cast<Bytes>(partitions);
           const double step_s = simulated(scenario).step_s;
           least = std::min(least, step_s);
-          const bool is_found =
-              bytes == (*found)->partition_bytes && scenario.credit_bytes == (*found)->credit_bytes;
+          const bool is_found = bytes == (*found)->partition_bytes && scenario.credit_bytes == (*found)->credit_bytes;
           if (is_found) CHECK(step_s == (*found)->step_s);
         }
       }

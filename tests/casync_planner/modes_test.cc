@@ -46,8 +46,8 @@ TEST_CASE("modes: those that take less time to the same loss, the least first, a
   REQUIRE(plans.size() >= 2);
   double last = 0;
   for (const ModePlan& plan : plans) {
-    const auto offer = std::find_if(offers().begin(), offers().end(),
-                                    [&](const ModeOffer& one) { return one.mode == plan.mode; });
+    const auto offer =
+        std::find_if(offers().begin(), offers().end(), [&](const ModeOffer& one) { return one.mode == plan.mode; });
     REQUIRE(offer != offers().end());
     CHECK(plan.steps == Approx((1 + offer->more_steps) * plan.report.steps));
     CHECK(plan.cost_s() < 0.99 * bulk.steps * bulk.simulation.step_s);

@@ -29,8 +29,8 @@ std::vector<std::size_t> merged_groups(std::span<const ReadyMessage> messages, c
 /// time by the square of the number of messages.
 std::vector<std::size_t> best_groups(std::span<const ReadyMessage> messages, const ChannelCost& cost);
 
-/// The moment at which the last of these groups has arrived: each leaves when all of it is ready and the group before it
-/// has arrived.
+/// The moment at which the last of these groups has arrived: each leaves when all of it is ready and the group before
+/// it has arrived.
 double end_of_groups(std::span<const ReadyMessage> messages, std::span<const std::size_t> groups,
                      const ChannelCost& cost);
 

@@ -84,9 +84,9 @@ Status add_groups(const PlanRequest& request, StrategyKind strategy, Merging rul
   const Result<Simulation> simulation = every_task ? simulate(scenario, {}) : simulate_one_rank(scenario, {});
   if (!simulation) return simulation.status();
   const std::string name = rule == Merging::kMgWfbp ? "MG-WFBP's groups" : "best groups of neighbours";
-  methods.push_back({over(name, strategy), simulation->step_s,
-                     std::to_string(merged->groups.size()) + " groups of " + std::to_string(merged->order.size()) +
-                         " gradients"});
+  methods.push_back(
+      {over(name, strategy), simulation->step_s,
+       std::to_string(merged->groups.size()) + " groups of " + std::to_string(merged->order.size()) + " gradients"});
   return Status::ok();
 }
 
@@ -99,9 +99,9 @@ Status add_credit(const PlanRequest& request, StrategyKind strategy, std::vector
   if (!found) return found.status();
   if (!*found) return Status::ok();
   const CreditSetting& best = **found;
-  methods.push_back({over("ByteScheduler with a credit", strategy), best.step_s,
-                     "partitions of " + text_of_size(best.partition_bytes) + ", a credit of " +
-                         text_of_size(best.credit_bytes)});
+  methods.push_back(
+      {over("ByteScheduler with a credit", strategy), best.step_s,
+       "partitions of " + text_of_size(best.partition_bytes) + ", a credit of " + text_of_size(best.credit_bytes)});
   return Status::ok();
 }
 

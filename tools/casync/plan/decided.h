@@ -16,8 +16,8 @@ namespace casync::tools {
 struct Decided {
   PlanRequest request;  ///< with the mode of the plan
   PlanReport report;
-  Gain gain;                     ///< over the best uncompressed plan of the mode that was asked for
-  std::vector<ModePlan> better;  ///< than the plan, the best first: not allowed, so not taken
+  Gain gain;                             ///< over the best uncompressed plan of the mode that was asked for
+  std::vector<ModePlan> better;          ///< than the plan, the best first: not allowed, so not taken
   std::vector<PublishedMethod> methods;  ///< beside it, that no plan can say; filled in by its caller
 };
 

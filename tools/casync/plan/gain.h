@@ -13,9 +13,9 @@ namespace casync::tools {
 struct Gain {
   double uncompressed_s = 0;  ///< of the best uncompressed plan that was compared
   double planned_s = 0;
-  bool compresses = false;  ///< the plan compresses a gradient
-  double steps = 1;         ///< to the same loss, as a multiple of those without compression
-  std::string mode = "";    ///< of the plan, as plan files have it; "": every step exchanges and waits
+  bool compresses = false;      ///< the plan compresses a gradient
+  double steps = 1;             ///< to the same loss, as a multiple of those without compression
+  std::string mode = "";        ///< of the plan, as plan files have it; "": every step exchanges and waits
   bool mode_is_trained = true;  ///< trainings have measured what the mode costs in loss: `steps` has it
 
   double times() const { return uncompressed_s / planned_s; }

@@ -172,8 +172,9 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   CASYNC_RETURN_IF_ERROR(take_limits(inputs, *losses, read));
   remark_on_costs(inputs, read);
   if (inputs.allow_modes && trained_modes().empty()) {
-    read.remarks.push_back("--allow-modes: no training has measured how many steps local SGD or staleness needs, so "
-                           "every step exchanges; tests/bench/loss/run.py --modes --write measures it");
+    read.remarks.push_back(
+        "--allow-modes: no training has measured how many steps local SGD or staleness needs, so "
+        "every step exchanges; tests/bench/loss/run.py --modes --write measures it");
   }
   return read;
 }
