@@ -41,7 +41,7 @@ def test_a_plan_is_written_checked_simulated_and_explained():
         claim("int8" in text or "int4" in text, "a slow link: compressed", text)
         claim("world { ranks: 4 nodes: 4 profile_digest:" in text, "it knows its world", text)
         claim(all("  # " in line for line in text.splitlines() if line.startswith("rule")), "how many they are", text)
-        claim(len(text.splitlines()) <= 14 and "gradient {" not in text, "rules", text)
+        claim(len(text.splitlines()) <= 16 and "gradient {" not in text, "rules", text)
         bias = next(one for one in found["gradients"] if one["name"] == "first.bias")
         claim(bias["decision"].startswith("none"), "a bias stays as it is", bias)
         entries = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8,int4", "--entries").stdout
