@@ -9,6 +9,9 @@
 
 namespace casync {
 
+/// The version of plan files that this program reads and writes.
+inline constexpr int kPlanVersion = 1;
+
 /// Reads a plan in protobuf text format. `source` is the file's path: for messages, and its folder is where relative
 /// paths of codec files begin.
 /// PlanError: each mistake as "source:line:column: what was seen, what was expected", up to 20 of them, one a

@@ -2,7 +2,6 @@
 #include "runtime/executor/device_tasks.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "compll/codec/payload.h"
+#include "runtime/executor/kernel_queue.h"
 
 namespace casync::runtime {
 namespace {
@@ -73,12 +73,16 @@ struct DeviceTasks::Lane {
 };
 
 /// Queues a task on a lane; without one it finds out what a lane needs for it.
-class DeviceTasks::Maker {
+class DeviceTasks::Maker final : private KernelQueue {
  public:
-  Maker(DeviceTasks& tasks, Lane* lane, std::vector<KernelTerm>& terms) : tasks_(tasks), lane_(lane), terms_(terms) {}
+  Maker(DeviceTasks& tasks, Lane* lane, std::vector<KernelTerm>& terms)
+      : KernelQueue(tasks.kernels_, {tasks.settings_.seed, tasks.settings_.scale}),
+        tasks_(tasks),
+        lane_(lane),
+        terms_(terms) {}
 
   Status make(GradientRun& run, TaskId task) {
-    if (run.rounds) return turn(run, run.rounds->turn);
+    if (run.rounds) return make_turn(run, run.rounds->turn);
     run_ = &run;
     const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
     if (const auto* encode = std::get_if<Encode>(&primitive)) return this->encode(*encode);
@@ -87,27 +91,10 @@ class DeviceTasks::Maker {
     return Status::ok();  // a message
   }
   /// The turn of this number of a gradient whose codec exchanges within a step.
-  Status turn(GradientRun& run, std::uint32_t number) {
+  Status make_turn(GradientRun& run, std::uint32_t number) {
     run_ = &run;
-    RoundsRun& rounds = *run.rounds;
-    const Slice all{0, run.elements};
     CASYNC_RETURN_IF_ERROR(wait_for_gradient());
-    std::array<DeviceView, compll::kMostRounds> exchanged;
-    for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) exchanged[i] = rounds.exchanged[i]->device();
-    TurnCall call;
-    call.number = number;
-    call.rows = rounds.rows;
-    call.columns = rounds.columns;
-    CASYNC_RETURN_IF_ERROR(read_gradient(all, &call.gradient));
-    call.exchanged = {exchanged.data(), rounds.exchanged.size()};
-    call.kept_in = run.kept_data[run.committed];
-    call.kept_out = run.kept_data[1 - run.committed];
-    call.scratch = rounds.scratch->device();
-    call.context = context_of(run, rounds.codec->info(), Use::kEncode, all, tasks_.settings_.seed);
-    const bool last = number == rounds.exchanges.size();
-    if (last) call.out = call.gradient;
-    CASYNC_RETURN_IF_ERROR(issue(call));
-    return last && !run.is_float32() ? narrow(call.out, run.device_memory(all)) : Status::ok();
+    return turn(run, number);
   }
   const Plan& plan() const { return plan_; }
 
@@ -116,97 +103,39 @@ class DeviceTasks::Maker {
     const compll::Codec& codec = run_->codec_of(encode.to);
     CASYNC_RETURN_IF_ERROR(wait_for_gradient());
     DeviceView in;
-    CASYNC_RETURN_IF_ERROR(read_gradient(encode.from, &in));
+    CASYNC_RETURN_IF_ERROR(read_gradient(*run_, encode.from, &in));
     if (codec.info().identity) return download(in, run_->state(encode.to).memory);
-    KernelCall call = call_of(KernelFunction::kEncode, codec, Use::kEncode, encode.from);
+    KernelCall call = call_of(*run_, KernelFunction::kEncode, codec, Use::kEncode, encode.from);
     call.in = in;
     return make_payload(codec, encode.to, call);
   }
 
   Status merge(const Merge& merge) {
-    const compll::Codec& out = run_->codec_of(merge.to);
-    const Slice slice = run_->slice_of(merge.to);
-    // A sum on its way to the owner is a contribution there, as a gradient is.
-    const Use use = run_->hop_of(merge.to) == Hop::kFirst ? Use::kEncode : Use::kMerge;
     const compll::Codec* in = nullptr;
     CASYNC_RETURN_IF_ERROR(gather(merge, &in));
-    KernelCall call = call_of(KernelFunction::kMerge, out, use, slice);
-    call.scale = merge.last ? run_->scale_or(tasks_.settings_.scale) : 1.0f;
-    if (in == nullptr || &tasks_.kernels_.of(*in) == &tasks_.kernels_.of(out)) {
-      call.terms = terms_;
-      call.out = take(slice.count * sizeof(float));
-      return make_payload(out, merge.to, call);
-    }
-    KernelCall sum;
-    sum.function = KernelFunction::kDecode;
-    sum.n = slice.count;
-    sum.terms = terms_;
-    sum.out = take(slice.count * sizeof(float));
-    CASYNC_RETURN_IF_ERROR(issue(*in, sum));
-    call.function = KernelFunction::kEncodeSum;
-    call.in = sum.out;
-    return make_payload(out, merge.to, call);
+    KernelCall call;
+    CASYNC_RETURN_IF_ERROR(begin_merge(*run_, merge, terms_, in, &call));
+    return make_payload(run_->codec_of(merge.to), merge.to, call);
   }
 
   Status decode(const Decode& decode) {
     const compll::Codec& codec = run_->codec_of(decode.from);
-    const DeviceView gradient = run_->device_memory(decode.to);
-    const DeviceView out = run_->is_float32() ? gradient : take(decode.to.count * sizeof(float));
+    const DeviceView out = decoded(*run_, decode.to);
     CASYNC_RETURN_IF_ERROR(wait_for_gradient());
     if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, decode.from));
     if (codec.info().identity) {
       CASYNC_RETURN_IF_ERROR(upload(decode.from, out));
     } else {
-      terms_.assign(1, {take(run_->bound_of(decode.from)), {}});
+      terms_.assign(1, {take_vector(run_->bound_of(decode.from)), {}});
       CASYNC_RETURN_IF_ERROR(upload(decode.from, terms_[0].payload));
       KernelCall call;
       call.function = KernelFunction::kDecode;
       call.n = decode.to.count;
       call.terms = terms_;
       call.out = out;
-      CASYNC_RETURN_IF_ERROR(issue(codec, call));
+      CASYNC_RETURN_IF_ERROR(launch(codec, call));
     }
-    const compll::Codec& first = run_->codec(Hop::kFirst);
-    if (first.info().has_result) {
-      KernelCall call = call_of(KernelFunction::kResult, first, Use::kResult, decode.to);
-      call.context = {tasks_.settings_.seed, run_->key, run_->step, decode.to.first};
-      call.out = out;
-      CASYNC_RETURN_IF_ERROR(issue(first, call));
-    }
-    return run_->is_float32() ? Status::ok() : narrow(out, gradient);
-  }
-
-  /// Gives a slice of the gradient as float32: its own memory, or elements of half precision that were widened. The
-  /// codec of their type does that, whose payload is a head and the elements.
-  Status read_gradient(Slice slice, DeviceView* floats) {
-    const DeviceView memory = run_->device_memory(slice);
-    if (run_->is_float32()) {
-      *floats = memory;
-      return Status::ok();
-    }
-    const KernelTerm term{take(kDevicePayloadHead + memory.size()), {}};
-    *floats = take(slice.count * sizeof(float));
-    if (lane_ != nullptr) {
-      CASYNC_RETURN_IF_ERROR(lane_->stream->copy(memory, term.payload.slice(kDevicePayloadHead, memory.size())));
-    }
-    KernelCall call;
-    call.function = KernelFunction::kDecode;
-    call.n = slice.count;
-    call.terms = {&term, 1};
-    call.out = *floats;
-    return issue(run_->codec(Hop::kRaw), call);
-  }
-
-  /// The reverse: rounds `floats` to the gradient's type.
-  Status narrow(DeviceView floats, DeviceView gradient) {
-    KernelCall call;
-    call.function = KernelFunction::kEncode;
-    call.n = floats.size() / sizeof(float);
-    call.in = floats;
-    call.payload = take(kDevicePayloadHead + gradient.size());
-    CASYNC_RETURN_IF_ERROR(issue(run_->codec(Hop::kRaw), call));
-    if (lane_ == nullptr) return Status::ok();
-    return lane_->stream->copy(call.payload.slice(kDevicePayloadHead, gradient.size()), gradient);
+    return end_decode(*run_, decode.to, out);
   }
 
   /// Brings the terms of a merge to the device; `in`: the codec of those that are codes.
@@ -216,13 +145,13 @@ class DeviceTasks::Maker {
       if (!one) {
         CASYNC_RETURN_IF_ERROR(wait_for_gradient());
         DeviceView local;
-        CASYNC_RETURN_IF_ERROR(read_gradient(merge.local, &local));
+        CASYNC_RETURN_IF_ERROR(read_gradient(*run_, merge.local, &local));
         terms_.push_back({{}, local});
         continue;
       }
       if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, *one));
       const compll::Codec& codec = run_->codec_of(*one);
-      const DeviceView at = take(run_->bound_of(*one));
+      const DeviceView at = take_vector(run_->bound_of(*one));
       CASYNC_RETURN_IF_ERROR(upload(*one, at));
       if (codec.info().identity) {
         terms_.push_back({{}, at});
@@ -234,24 +163,12 @@ class DeviceTasks::Maker {
     return Status::ok();
   }
 
-  KernelCall call_of(KernelFunction function, const compll::Codec& codec, Use use, Slice slice) const {
-    KernelCall call;
-    call.function = function;
-    call.n = slice.count;
-    call.context = context_of(*run_, codec.info(), use, slice, tasks_.settings_.seed);
-    const GradientRun::DeviceKept kept = run_->device_kept(codec, use, slice);
-    call.kept_in = kept.in;
-    call.kept_out = kept.out;
-    call.kept_stride = kept.stride;
-    return call;
-  }
-
   /// An identity's elements leave without their head, which says if they are finite.
   Status make_payload(const compll::Codec& codec, BufferId to, KernelCall& call) {
     const Bytes head = codec.info().identity ? kDevicePayloadHead : 0;
     const Bytes bound = run_->bound_of(to);
-    call.payload = take(head + bound);
-    CASYNC_RETURN_IF_ERROR(issue(codec, call));
+    call.payload = take_vector(head + bound);
+    CASYNC_RETURN_IF_ERROR(launch(codec, call));
     if (lane_ == nullptr) return Status::ok();
     if (head != 0) {
       CASYNC_RETURN_IF_ERROR(
@@ -260,11 +177,11 @@ class DeviceTasks::Maker {
     return lane_->stream->download(call.payload.slice(head, bound), run_->state(to).memory);
   }
 
-  Status issue(const compll::Codec& codec, const KernelCall& call) { return queue(tasks_.kernels_.of(codec), call); }
-  Status issue(const TurnCall& call) { return queue(tasks_.kernels_.of(*run_->rounds->codec), call); }
+  Status queue(CodecKernels& kernels, const KernelCall& call) override { return queue_call(kernels, call); }
+  Status queue(TurnKernels& kernels, const TurnCall& call) override { return queue_call(kernels, call); }
 
   template <class Kernels, class Call>
-  Status queue(Kernels& kernels, const Call& call) {
+  Status queue_call(Kernels& kernels, const Call& call) {
     if (lane_ == nullptr) {
       const Result<KernelRoom> room = kernels.room(call);
       if (!room) return room.status();
@@ -278,12 +195,16 @@ class DeviceTasks::Maker {
     return kernels.issue(call, lane_->memory->device().slice(room.vectors, room.kernels), pinned, *lane_->stream);
   }
 
-  DeviceView take(Bytes bytes) {
+  DeviceView take_vector(Bytes bytes) override {
     const Bytes at = plan_.vectors;
     plan_.vectors += round_up(bytes, kAlignment);
     if (lane_ == nullptr) return {kAlignment, bytes};
     CASYNC_CHECK(plan_.vectors <= tasks_.room_->vectors);
     return lane_->memory->device().slice(at, bytes);
+  }
+
+  Status copy(DeviceView from, DeviceView to) override {
+    return lane_ == nullptr ? Status::ok() : lane_->stream->copy(from, to);
   }
 
   Status wait_for_gradient() {
@@ -342,7 +263,8 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::funct
     const std::size_t tasks = run->rounds ? run->rounds->turns() : run->graph.tasks().size();
     for (std::size_t i = 0; i < tasks; ++i) {
       Maker maker(*this, nullptr, terms);
-      const Status status = run->rounds ? maker.turn(*run, static_cast<std::uint32_t>(i)) : maker.make(*run, TaskId(i));
+      const Status status =
+          run->rounds ? maker.make_turn(*run, static_cast<std::uint32_t>(i)) : maker.make(*run, TaskId(i));
       if (!status) {
         return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());
       }

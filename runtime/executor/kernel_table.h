@@ -25,7 +25,7 @@ class KernelTable {
   /// floats that its turns keep. Unimplemented: a codec has no kernels. Unavailable: no memory, or the device failed.
   Status take_in(GradientRun& run);
 
-  /// Of a codec whose gradient was taken in.
+  /// Gives the kernels of a codec whose gradient was taken in.
   CodecKernels& of(const compll::Codec& codec) const { return *by_codec_.at(&codec); }
   TurnKernels& of(const compll::RoundsCodec& codec) const { return *by_rounds_codec_.at(&codec); }
 

@@ -2,7 +2,6 @@
 #include "runtime/executor/round_bucket.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -26,9 +25,10 @@ std::size_t slot_of(const Buffer& buffer) { return kHops * buffer.partition + st
 }  // namespace
 
 RoundBucket::RoundBucket(Bucket bucket, std::span<GradientRun* const> runs, const Settings& settings)
-    : bucket_(std::move(bucket)),
+    : KernelQueue(settings.kernels, {settings.seed, settings.scale}),
+      bucket_(std::move(bucket)),
       runs_(runs.begin(), runs.end()),
-      settings_(settings),
+      scale_(settings.scale),
       all_reduced_(runs.size()),
       is_taken_(runs.size()) {
   const auto here = [&](RoundTask task) {
@@ -247,9 +247,6 @@ Status RoundBucket::encode(GradientRun& run, std::uint32_t gradient, const Encod
 }
 
 Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge& merge) {
-  const compll::Codec& out = run.codec_of(merge.to);
-  const Slice slice = run.slice_of(merge.to);
-  const Use use = run.hop_of(merge.to) == Hop::kFirst ? Use::kEncode : Use::kMerge;
   const compll::Codec* in = nullptr;
   terms_.clear();
   for (const std::optional<BufferId>& one : merge.contributions) {
@@ -264,29 +261,14 @@ Status RoundBucket::merge(GradientRun& run, std::uint32_t gradient, const Merge&
       in = &run.codec_of(*one);
     }
   }
-  KernelCall call = call_of(run, KernelFunction::kMerge, out, use, slice);
-  call.scale = merge.last ? run.scale_or(settings_.scale) : 1.0f;
-  const DeviceView sum = take_vector(slice.count * sizeof(float));
-  if (in == nullptr || &settings_.kernels.of(*in) == &settings_.kernels.of(out)) {
-    call.terms = terms_;
-    call.out = sum;
-    return make_payload(run, gradient, merge.to, out, call);
-  }
-  KernelCall add;
-  add.function = KernelFunction::kDecode;
-  add.n = slice.count;
-  add.terms = terms_;
-  add.out = sum;
-  CASYNC_RETURN_IF_ERROR(issue(*in, add));
-  call.function = KernelFunction::kEncodeSum;
-  call.in = sum;
-  return make_payload(run, gradient, merge.to, out, call);
+  KernelCall call;
+  CASYNC_RETURN_IF_ERROR(begin_merge(run, merge, terms_, in, &call));
+  return make_payload(run, gradient, merge.to, run.codec_of(merge.to), call);
 }
 
 Status RoundBucket::decode(GradientRun& run, std::uint32_t gradient, const Decode& decode) {
   const compll::Codec& codec = run.codec_of(decode.from);
-  const DeviceView memory = run.device_memory(decode.to);
-  const DeviceView out = run.is_float32() ? memory : take_vector(decode.to.count * sizeof(float));
+  const DeviceView out = decoded(run, decode.to);
   if (codec.info().identity) {
     CASYNC_RETURN_IF_ERROR(copy(message(run, gradient, decode.from), out));
   } else {
@@ -296,67 +278,9 @@ Status RoundBucket::decode(GradientRun& run, std::uint32_t gradient, const Decod
     call.n = decode.to.count;
     call.terms = terms_;
     call.out = out;
-    CASYNC_RETURN_IF_ERROR(issue(codec, call));
+    CASYNC_RETURN_IF_ERROR(launch(codec, call));
   }
-  const compll::Codec& first = run.codec(Hop::kFirst);
-  if (first.info().has_result) {
-    KernelCall call = call_of(run, KernelFunction::kResult, first, Use::kResult, decode.to);
-    call.context = {settings_.seed, run.key, run.step, decode.to.first};
-    call.out = out;
-    CASYNC_RETURN_IF_ERROR(issue(first, call));
-  }
-  return run.is_float32() ? Status::ok() : narrow(run, out, memory);
-}
-
-/// Gives a slice of the gradient as float32: its own memory, or its elements of half precision, widened.
-Status RoundBucket::read_gradient(const GradientRun& run, Slice slice, DeviceView* floats) {
-  const DeviceView memory = run.device_memory(slice);
-  if (run.is_float32()) {
-    *floats = memory;
-    return Status::ok();
-  }
-  const KernelTerm term{take_vector(kDevicePayloadHead + memory.size()), {}};
-  *floats = take_vector(slice.count * sizeof(float));
-  CASYNC_RETURN_IF_ERROR(copy(memory, term.payload.slice(kDevicePayloadHead, memory.size())));
-  KernelCall call;
-  call.function = KernelFunction::kDecode;
-  call.n = slice.count;
-  call.terms = {&term, 1};
-  call.out = *floats;
-  return issue(run.codec(Hop::kRaw), call);
-}
-
-/// Rounds `floats` to the gradient's type.
-Status RoundBucket::narrow(const GradientRun& run, DeviceView floats, DeviceView memory) {
-  KernelCall call;
-  call.function = KernelFunction::kEncode;
-  call.n = floats.size() / sizeof(float);
-  call.in = floats;
-  call.payload = take_vector(kDevicePayloadHead + memory.size());
-  CASYNC_RETURN_IF_ERROR(issue(run.codec(Hop::kRaw), call));
-  return copy(call.payload.slice(kDevicePayloadHead, memory.size()), memory);
-}
-
-/// One turn of a codec that exchanges within a step. The last one makes the result.
-Status RoundBucket::turn(GradientRun& run, std::uint32_t number) {
-  RoundsRun& rounds = *run.rounds;
-  const Slice all{0, run.elements};
-  std::array<DeviceView, compll::kMostRounds> exchanged;
-  for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) exchanged[i] = rounds.exchanged[i]->device();
-  TurnCall call;
-  call.number = number;
-  call.rows = rounds.rows;
-  call.columns = rounds.columns;
-  CASYNC_RETURN_IF_ERROR(read_gradient(run, all, &call.gradient));
-  call.exchanged = {exchanged.data(), rounds.exchanged.size()};
-  call.kept_in = run.kept_data[run.committed];
-  call.kept_out = run.kept_data[1 - run.committed];
-  call.scratch = rounds.scratch->device();
-  call.context = context_of(run, rounds.codec->info(), Use::kEncode, all, settings_.seed);
-  const bool last = number == rounds.exchanges.size();
-  if (last) call.out = call.gradient;
-  CASYNC_RETURN_IF_ERROR(queue_call(settings_.kernels.of(*rounds.codec), call));
-  return last && !run.is_float32() ? narrow(run, call.out, run.device_memory(all)) : Status::ok();
+  return end_decode(run, decode.to, out);
 }
 
 DeviceView RoundBucket::reduced(const GradientRun& run, std::uint32_t exchange) {
@@ -374,10 +298,10 @@ Status RoundBucket::scale(GradientRun& run, std::uint32_t gradient, std::uint32_
   call.function = KernelFunction::kMerge;
   call.n = of.elements;
   call.terms = terms_;
-  call.scale = settings_.scale;
+  call.scale = scale_;
   call.payload = take_vector(kDevicePayloadHead + bytes);
   call.out = take_vector(bytes);
-  CASYNC_RETURN_IF_ERROR(issue(of.codec(Hop::kSecond), call));
+  CASYNC_RETURN_IF_ERROR(launch(of.codec(Hop::kSecond), call));
   CASYNC_RETURN_IF_ERROR(copy(call.payload.slice(0, kDevicePayloadHead), slot(gradient, exchange)));
   return copy(call.payload.slice(kDevicePayloadHead, bytes), values);
 }
@@ -385,21 +309,8 @@ Status RoundBucket::scale(GradientRun& run, std::uint32_t gradient, std::uint32_
 Status RoundBucket::make_payload(GradientRun& run, std::uint32_t gradient, BufferId to, const compll::Codec& codec,
                                  KernelCall& call) {
   call.payload = payload(gradient, to);
-  CASYNC_RETURN_IF_ERROR(issue(codec, call));
+  CASYNC_RETURN_IF_ERROR(launch(codec, call));
   return copy(call.payload.slice(0, kSlot), slot(gradient, slot_of(run.graph.buffers()[TaskGraph::index(to)])));
-}
-
-KernelCall RoundBucket::call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec, Use use,
-                                Slice slice) const {
-  KernelCall call;
-  call.function = function;
-  call.n = slice.count;
-  call.context = context_of(run, codec.info(), use, slice, settings_.seed);
-  const GradientRun::DeviceKept kept = run.device_kept(codec, use, slice);
-  call.kept_in = kept.in;
-  call.kept_out = kept.out;
-  call.kept_stride = kept.stride;
-  return call;
 }
 
 /// Kernels follow each other in the stream, and have one room; what they are filled from is their own for the step.
@@ -418,6 +329,9 @@ Status RoundBucket::queue_call(Kernels& kernels, const Call& call) {
   const View from = pinned_->view().slice(std::exchange(now_.pinned, now_.pinned + pinned), pinned);
   return kernels.issue(call, all.slice(all.size() - most_.room, most_.room), from, *stream_);
 }
+
+Status RoundBucket::queue(CodecKernels& kernels, const KernelCall& call) { return queue_call(kernels, call); }
+Status RoundBucket::queue(TurnKernels& kernels, const TurnCall& call) { return queue_call(kernels, call); }
 
 Status RoundBucket::copy(DeviceView from, DeviceView to) {
   return stream_ == nullptr ? Status::ok() : stream_->copy(from, to);

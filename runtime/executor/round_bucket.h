@@ -12,7 +12,7 @@
 #include "runtime/collective/round_transport.h"
 #include "runtime/device/device.h"
 #include "runtime/executor/gradient_run.h"
-#include "runtime/executor/kernel_table.h"
+#include "runtime/executor/kernel_queue.h"
 
 namespace casync::runtime {
 
@@ -23,7 +23,7 @@ namespace casync::runtime {
 /// largest of each byte over all ranks: the bit of a gradient that is not finite is the same everywhere.
 ///
 /// Threads: the progress thread. Errors: as Stream and RoundTransport.
-class RoundBucket {
+class RoundBucket final : private KernelQueue {
  public:
   struct Settings {
     std::uint64_t seed = 0;
@@ -83,21 +83,15 @@ class RoundBucket {
   Status encode(GradientRun& run, std::uint32_t gradient, const Encode& encode);
   Status merge(GradientRun& run, std::uint32_t gradient, const Merge& merge);
   Status decode(GradientRun& run, std::uint32_t gradient, const Decode& decode);
-  Status read_gradient(const GradientRun& run, Slice slice, DeviceView* floats);
-  Status narrow(const GradientRun& run, DeviceView floats, DeviceView memory);
-  Status turn(GradientRun& run, std::uint32_t number);
   Status scale(GradientRun& run, std::uint32_t gradient, std::uint32_t exchange);
   Status make_payload(GradientRun& run, std::uint32_t gradient, BufferId to, const compll::Codec& codec,
                       KernelCall& call);
-  KernelCall call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec,
-                     GradientRun::KeptBy use, Slice slice) const;
-  Status issue(const compll::Codec& codec, const KernelCall& call) {
-    return queue_call(settings_.kernels.of(codec), call);
-  }
+  Status queue(CodecKernels& kernels, const KernelCall& call) override;
+  Status queue(TurnKernels& kernels, const TurnCall& call) override;
   template <class Kernels, class Call>
   Status queue_call(Kernels& kernels, const Call& call);
-  Status copy(DeviceView from, DeviceView to);
-  DeviceView take_vector(Bytes bytes);
+  Status copy(DeviceView from, DeviceView to) override;
+  DeviceView take_vector(Bytes bytes) override;
   /// A buffer's payload as kernels have it, and as it travels: without the head of an identity's.
   DeviceView payload(std::uint32_t gradient, BufferId buffer) const;
   DeviceView message(const GradientRun& run, std::uint32_t gradient, BufferId buffer) const;
@@ -108,7 +102,7 @@ class RoundBucket {
 
   const Bucket bucket_;
   const std::vector<GradientRun*> runs_;
-  const Settings settings_;
+  const float scale_;                                         ///< of the last merge
   std::vector<bool> all_reduced_;                             ///< by gradient
   std::vector<std::vector<std::pair<Bytes, Bytes>>> places_;  ///< by gradient and buffer: first byte, size
   std::vector<std::size_t> first_slot_;                       ///< by gradient; one more: all slots

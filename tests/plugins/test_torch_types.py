@@ -4,7 +4,6 @@
 import os
 import pathlib
 
-import pytest
 from type_checks import mypy
 
 TORCH = pathlib.Path(os.environ["CASYNC_VENV_DIR"]) / "torch/bin/python"
@@ -66,13 +65,11 @@ def by_fsdp(model: torch.nn.Module, state: State) -> None:
 """
 
 
-@pytest.mark.skipif(not TORCH.exists(), reason="no environment with PyTorch")
 def test_a_program_that_trains_passes_a_strict_check(tmp_path):
     status, messages = mypy(tmp_path, PROGRAM, f"--python-executable={TORCH}")
     assert status == 0 and messages == "", messages
 
 
-@pytest.mark.skipif(not TORCH.exists(), reason="no environment with PyTorch")
 def test_wrong_uses_are_found(tmp_path):
     program = """
 import torch

@@ -8,7 +8,7 @@
 namespace casync {
 namespace {
 
-/// Of a step: predictions are no better than a hundredth.
+/// The least gain, as a share of a step: predictions are no better.
 constexpr double kShorter = 0.99;
 
 bool warms_up_from(const PlanRequest& request) {

@@ -61,6 +61,9 @@ def training(rank, rounds):
     return seconds_of_gluon(mxnet.kv.create("casync"), rounds)
 
 
+beside = training
+
+
 def own(rank, rounds):
     """The same training over MXNet's own servers, which run.py has started."""
     return seconds_of_gluon(mxnet.kv.create("dist_sync"), rounds)

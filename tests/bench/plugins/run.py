@@ -5,8 +5,8 @@
   overlap   8 gradients become ready 50 ms apart, and each needs 50 ms of a 1 Gb/s link: ms of a step; ideal is 450
   cost      512 gradients of 4 KiB, one rank: us per gradient beyond what the session itself takes
   training  a model of 100 MB under model.fit and gluon over a 1 Gb/s link: s of a step with `none` and with `onebit`
-  own       the same with `none` beside the framework's own way, MultiWorkerMirroredStrategy and the store dist_sync with
-            a server on each host: two network namespaces, joined by a veth pair of 1 Gb/s (tbf); needs root
+  own       a loop over such a model with `none` beside the framework's own way, MultiWorkerMirroredStrategy and the store
+            dist_sync with a server on each host: two network namespaces, joined by a veth pair of 1 Gb/s (tbf); needs root
 
 usage: PYTHONPATH=build/release/python run.py [--framework NAME] [--only WHAT] [--rounds N]
 """
@@ -94,14 +94,14 @@ def own(framework, rounds):
     seconds = {}
     with network.two_hosts():
         network.shape("1gbit")
-        for name in ("training", "own"):
+        for name in ("beside", "own"):
             with servers_of_mxnet() if (framework, name) == ("mxnet", "own") else contextlib.nullcontext():
                 envs = {rank: {**of_mxnet(rank), "DMLC_ROLE": "worker"} if name == "own" else {} for rank in range(2)}
                 both = job(framework, name, 2, env, rounds=rounds, before=hosts_of(2), envs=envs)
                 steps = [max(pair) for pair in zip(*both)]
                 seconds[name] = sorted(steps)[len(steps) // 2]
-    print(f"own       {framework:10}  CaSync {seconds['training']:.2f} s, its own way {seconds['own']:.2f} s: "
-          f"{seconds['training'] / seconds['own']:.2f} x")  # fmt: skip
+    print(f"own       {framework:10}  CaSync {seconds['beside']:.2f} s, its own way {seconds['own']:.2f} s: "
+          f"{seconds['beside'] / seconds['own']:.2f} x")  # fmt: skip
 
 
 def main():

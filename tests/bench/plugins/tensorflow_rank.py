@@ -84,14 +84,52 @@ def training(rank, rounds):
     return seconds_of_fit(model_with(optimizer), rounds, [casync.tensorflow.BroadcastCallback()])
 
 
+def beside(rank, rounds):
+    """A loop over the same layer, as `own`, over CaSync."""
+    casync.tensorflow.init()
+
+    def mean(gradient):
+        return casync.tensorflow.all_reduce([gradient], ["weight"])[0][0]
+
+    step = step_over(tensorflow.Variable(tensorflow.zeros((SIDE, SIDE))), mean)
+    return seconds_of(tensorflow.function(step), rounds)
+
+
 def own(rank, rounds):
-    """The same training as TensorFlow spreads it over the hosts of network.py."""
+    """The same loop as TensorFlow spreads it over the hosts of network.py. Keras 3 cannot be fitted in this strategy."""
     workers = [f"{address}:29478" for address in network.ADDRESSES]
     os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}})
     strategy = tensorflow.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
-        model = model_with(keras.optimizers.SGD(1e-3))
-    return seconds_of_fit(model, rounds, [], replicas=strategy.num_replicas_in_sync)
+        weight = tensorflow.Variable(tensorflow.zeros((SIDE, SIDE)))
+
+    def mean(gradient):
+        return tensorflow.distribute.get_replica_context().all_reduce(tensorflow.distribute.ReduceOp.MEAN, gradient)
+
+    return seconds_of(tensorflow.function(lambda: strategy.run(step_over(weight, mean))), rounds)
+
+
+def step_over(weight, mean):
+    """One step of a layer without bias, whose gradient goes through `mean`."""
+
+    def step():
+        x = tensorflow.ones((BATCH, SIDE))
+        with tensorflow.GradientTape() as tape:
+            loss = tensorflow.reduce_mean(tensorflow.square(x @ weight - x))
+        weight.assign_sub(1e-3 * mean(tape.gradient(loss, weight)))
+        return tensorflow.reduce_sum(weight[0])
+
+    return step
+
+
+def seconds_of(step, rounds):
+    """Of each step but the first two."""
+    seconds = []
+    for _ in range(rounds + 2):
+        begin = time.perf_counter()
+        float(tensorflow.convert_to_tensor(step()))
+        seconds.append(time.perf_counter() - begin)
+    return seconds[2:]
 
 
 def model_with(optimizer):
@@ -100,8 +138,8 @@ def model_with(optimizer):
     return model
 
 
-def seconds_of_fit(model, rounds, callbacks, replicas=1):
-    """Of each step but the first two. A strategy divides a batch among its replicas."""
+def seconds_of_fit(model, rounds, callbacks):
+    """Of each step but the first two."""
     seconds = []
 
     class Clock(keras.callbacks.Callback):
@@ -111,7 +149,6 @@ def seconds_of_fit(model, rounds, callbacks, replicas=1):
         def on_train_batch_end(self, step, logs=None):
             seconds.append(time.perf_counter() - self.begin)
 
-    batch = BATCH * replicas
-    x = numpy.ones((batch * (rounds + 2), SIDE), numpy.float32)
-    model.fit(x, x, batch_size=batch, verbose=0, callbacks=[*callbacks, Clock()])
+    x = numpy.ones((BATCH * (rounds + 2), SIDE), numpy.float32)
+    model.fit(x, x, batch_size=BATCH, verbose=0, callbacks=[*callbacks, Clock()])
     return seconds[2:]

@@ -89,6 +89,15 @@ inline std::vector<std::vector<float>> gaussians(int rank, std::uint32_t step) {
   return values;
 }
 
+/// The same with values that are hard for half precision.
+inline std::vector<std::vector<float>> awkward_for_halves(int rank, std::uint32_t step) {
+  std::vector<std::vector<float>> all = gaussians(rank, step);
+  all[1][3] = 1e-7f;  // denormal as float16
+  all[1][4] = 6e4f;   // near to its largest
+  all[0][7] = -0.0f;
+  return all;
+}
+
 /// Sessions of these ranks on the host or on the device; "" or what went wrong.
 inline std::string run_steps(int ranks, bool on_device, const std::function<void(SessionOptions&)>& configure,
                              AllSeen& seen, const Values& values = gaussians, const std::string& transport = "loopback",

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "runtime/device/codec_kernels.h"
+#include "runtime/executor/gradient_run.h"
+#include "runtime/executor/kernel_table.h"
+
+namespace casync::runtime {
+
+/// The part of a gradient's tasks on a device that does not depend on the way in which payloads travel: reading and
+/// writing gradients of half precision, sums of contributions, turns. Who derives from it says where vectors lie and
+/// where kernels and copies are queued; before a step it may only find out how much room they take.
+///
+/// Threads: the progress thread. Errors: those of the derived class.
+class KernelQueue {
+ protected:
+  struct Settings {
+    std::uint64_t seed = 0;
+    float scale = 1;  ///< of the last merge
+  };
+
+  /// Borrows `kernels`, which has the codecs of all gradients and outlives this.
+  KernelQueue(const KernelTable& kernels, const Settings& settings) : kernels_(kernels), settings_(settings) {}
+  ~KernelQueue() = default;
+
+  /// Memory on the device until the task has ended.
+  virtual DeviceView take_vector(Bytes bytes) = 0;
+  virtual Status copy(DeviceView from, DeviceView to) = 0;
+  virtual Status queue(CodecKernels& kernels, const KernelCall& call) = 0;
+  virtual Status queue(TurnKernels& kernels, const TurnCall& call) = 0;
+
+  Status launch(const compll::Codec& codec, const KernelCall& call) { return queue(kernels_.of(codec), call); }
+  /// A call on a slice, with the codec's states there.
+  KernelCall call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec,
+                     GradientRun::KeptBy use, Slice slice) const;
+
+  /// Gives a slice of the gradient as float32: its own memory, or its elements of half precision, widened. The codec of
+  /// their type widens them, whose payload is a head and the elements.
+  Status read_gradient(const GradientRun& run, Slice slice, DeviceView* floats);
+  /// The memory for a decoded slice as float32: the gradient's own, or a vector that end_decode() rounds into it.
+  DeviceView decoded(const GradientRun& run, Slice slice);
+  /// Applies the codec's `result` to a decoded slice, and rounds it to the gradient's type.
+  Status end_decode(const GradientRun& run, Slice slice, DeviceView floats);
+  /// Makes the call that encodes the sum of `terms` for `merge`. `in`: the codec of those that are codes; null: none
+  /// is.
+  Status begin_merge(const GradientRun& run, const Merge& merge, std::span<const KernelTerm> terms,
+                     const compll::Codec* in, KernelCall* call);
+  /// One turn of a codec that exchanges within a step. The last one makes the result.
+  Status turn(const GradientRun& run, std::uint32_t number);
+
+ private:
+  Status narrow(const GradientRun& run, DeviceView floats, DeviceView memory);
+
+  const KernelTable& kernels_;
+  const Settings settings_;
+};
+
+}  // namespace casync::runtime
