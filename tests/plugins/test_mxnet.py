@@ -11,6 +11,7 @@ import ranks  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
 
 import casync.mxnet  # noqa: E402
+from casync.mxnet import store as store_module  # noqa: E402
 
 BATCH, STEPS = 8, 6
 
@@ -161,6 +162,28 @@ def by_hand(rank):
 def test_contexts_outputs_and_gradients_that_are_not_finite():
     wanted = [[4.0] * 3] * 2, False, {"w": [1.0, 1.0], "n": [1]}
     assert ranks.values(__file__, "by_hand", 2) == [wanted] * 2
+
+
+def late(rank):
+    """Searches of a store that is used without a Trainer for three steps, and then given to one."""
+    searches, search = [], store_module._trainers_of
+    store_module._trainers_of = lambda store: searches.append(1) or search(store)
+    store = casync.mxnet.create(codec="none")
+    gradient = mxnet.nd.ones((3,)) * rank
+    for _ in range(3):
+        store.pushpull("g", gradient)
+        store.end_step()
+    by_hand = len(searches)
+    mxnet.random.seed(rank)
+    net = make()
+    train(net, rank, 2, store)
+    return by_hand, {name: w.tobytes() for name, w in weights_of(net).items()}
+
+
+def test_a_store_looks_for_its_trainer_once_and_finds_one_that_comes_later():
+    first, second = ranks.values(__file__, "late", 2)
+    assert first[0] == second[0] == 1
+    assert first[1] == second[1]
 
 
 def resume(rank):

@@ -48,6 +48,8 @@ class CaSync(mxnet.kvstore.KVStoreBase):
     def __init__(self, **options: Any) -> None:
         self.session = AttachedSession(_library(), **options)
         self._trainer = None
+        self._has_searched = False  # for a Trainer: a search takes tens of milliseconds
+        self._expected = None  # keys of the gradients in the step under way, if a Trainer submits them
         self._ids = {}  # key -> (gradient id, name)
         self._submitted = set()  # keys, in the step under way
         self._received = {}  # key -> value of the root, not yet asked for
@@ -87,10 +89,12 @@ class CaSync(mxnet.kvstore.KVStoreBase):
             values[0].copyto(target)
         for other in values[1:]:
             target += other.as_in_context(target.context)
+        if not self._submitted:
+            self._expected = self._keys_of_a_step()
         self._reduce(key, target, priority)
         for other in outs[1:]:
             target.copyto(other)
-        if self._submitted == self._expected():
+        if self._submitted == self._expected:
             self.end_step()
 
     def end_step(self) -> None:
@@ -166,7 +170,7 @@ class CaSync(mxnet.kvstore.KVStoreBase):
     def _declare(self, key: Any, name: str, array: Any, priority: int) -> None:
         self._ids[key] = self.session.declare(name, array.shape, array.dtype, priority), name
 
-    def _expected(self) -> set[Any] | None:
+    def _keys_of_a_step(self) -> set[Any] | None:
         """Keys of the gradients in a step of the Trainer."""
         trainer = self._find_trainer()
         return {i for i, p in enumerate(trainer._params) if p.grad_req != "null"} if trainer else None
@@ -176,19 +180,23 @@ class CaSync(mxnet.kvstore.KVStoreBase):
         return trainer._params[key].name if trainer else str(key)
 
     def _find_trainer(self) -> Any:
-        """The Trainer that was given this store: MXNet's stores hear of keys only."""
-        if self._trainer is None:
+        """The Trainer that was given this store: MXNet's stores hear of keys only. A Trainer asks for its parameters'
+        values before its first step, so a search that found none is repeated then."""
+        if self._trainer is None and not self._has_searched:
+            self._has_searched = True
             found = _trainers_of(self)
             if len(found) > 1:
                 gc.collect()  # those that nobody uses any more
                 found = _trainers_of(self)
             if len(found) > 1:
+                self._has_searched = False
                 raise errors.InvalidArgument(f"{len(found)} Trainers have this store: create one for each of them")
             self._trainer = found[0] if found else None
         return self._trainer
 
     def _receive(self, key: Any, value: Any) -> None:
         """All parameters that the Trainer is about to ask for, in one exchange."""
+        self._has_searched = False
         trainer = self._find_trainer()
         values = {key: value}
         if trainer:
