@@ -10,7 +10,6 @@ Whatever happens in the `with` block, no process of the job is left when it ends
 
 import dataclasses
 import faulthandler
-import importlib.util
 import os
 import pathlib
 import pickle
@@ -23,8 +22,10 @@ import tempfile
 import time
 import traceback
 
+import forked
+
 HERE = pathlib.Path(__file__).resolve().parent
-_CHILD = "import sys; sys.path.insert(0, {here!r}); import ranks; ranks.child({arguments})"
+_CHILD = "import sys; sys.path.insert(0, {here!r}); import ranks; ranks.child(*{arguments})"
 # Seconds that a loaded machine may add to a promised time. With the second promised for a rank that dies it stays
 # under the 5 s after which its silence would be noticed anyway (CASYNC_DEAD_SEC), so how it was noticed is tested too.
 MARGIN_S = 3.0
@@ -85,7 +86,10 @@ class Job:
                 **(env or {}),
                 **((envs or {}).get(rank, {})),
             }
-            arguments = f"{str(path)!r}, {name!r}, {self._report(rank)!r}, {dict(rank=rank, **kwargs)!r}"
+            arguments = (str(path), name, self._report(rank), dict(rank=rank, **kwargs))
+            if rank not in before and pythons[rank] == sys.executable and forked.can_start(environment):
+                self.processes.append(forked.start(path, rank, environment, arguments))
+                continue
             program = [pythons[rank], "-c", _CHILD.format(here=str(HERE), arguments=arguments)]
             command = [*before.get(rank, []), *program]
             self.processes.append(
@@ -163,14 +167,13 @@ def _leave_torch():
         distributed.destroy_process_group()
 
 
-def child(path, name, report, kwargs):
-    """In the rank's process: calls the function, reports, and lets an exception end the program as it would."""
+def child(path, name, report, kwargs, module=None):
+    """In the rank's process: calls the function, reports, and lets an exception end the program as it would. `module`: the
+    file, if it has been imported."""
     global _report_path
     _report_path = report
     faulthandler.enable()
-    spec = importlib.util.spec_from_file_location("rank_program", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module or forked.load(path)
     try:
         _save(value=getattr(module, name)(**kwargs))
         _leave_torch()

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that are forked from a process which has imported the test's file, and with it the framework, once: an import
+takes two to four seconds of a processor, and the tests start hundreds of ranks.
+
+A rank is a process like any other: it has its own environment and ends as a program does, by exit code or signal. The
+even ranks of a file come from one process and the odd ones from another, so that hashes of strings, and with them the
+order of sets, differ between neighbours as they do between programs.
+"""
+
+import functools
+import importlib
+import importlib.util
+import os
+import pickle
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+
+# Variables that nothing reads while it is imported.
+_READ_LATE = ("CASYNC_", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTEST_")
+_MESSAGE = 1 << 20  # bytes, at most
+
+
+def can_start(environment):
+    """Returns true if a rank with this environment may come from a process that has imported without it."""
+    differs = {k for k in {*environment, *os.environ} if environment.get(k) != _base().get(k)}
+    return all(name.startswith(_READ_LATE) for name in differs)
+
+
+def start(path, rank, environment, arguments):
+    """A process that calls ranks.child(*arguments), whose first one is `path`."""
+    return _forker(str(path), rank % 2).start(environment, arguments)
+
+
+class Process:
+    """As subprocess.Popen, of a process that another one has forked."""
+
+    def __init__(self, forker, pid, stderr):
+        self.pid = pid
+        self.returncode = None
+        self.stderr = os.fdopen(stderr, encoding="utf-8", errors="replace")
+        self._forker = forker
+        self._read = b""
+
+    def poll(self):
+        self._forker.collect(0)
+        return self.returncode
+
+    def wait(self, timeout=None):
+        deadline = _after(timeout)
+        while self.returncode is None:
+            self._forker.collect(_until(deadline))
+            if self.returncode is None and time.monotonic() >= deadline:
+                raise subprocess.TimeoutExpired(f"rank {self.pid}", timeout)
+        return self.returncode
+
+    def communicate(self, timeout=None):
+        deadline = _after(timeout)
+        while True:
+            if not select.select([self.stderr], [], [], _until(deadline))[0]:
+                raise subprocess.TimeoutExpired(f"rank {self.pid}", timeout)
+            part = os.read(self.stderr.fileno(), 1 << 16)
+            if not part:
+                break
+            self._read += part
+        self.wait(_until(deadline))
+        return None, self._read.decode("utf-8", "replace")
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
+class _Forker:
+    """The process that forks, seen from the test."""
+
+    def __init__(self, path):
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, __file__, path, str(theirs.fileno())]
+        self._process = subprocess.Popen(command, env=_base(), pass_fds=[theirs.fileno()], stdout=sys.stderr)
+        theirs.close()
+        self._children = {}  # pid -> Process
+
+    def start(self, environment, arguments):
+        stderr, theirs = os.pipe()
+        request = pickle.dumps((environment, arguments))
+        socket.send_fds(self._socket, [request], [sys.stderr.fileno(), theirs])
+        os.close(theirs)
+        self._started = None
+        self._stderr = stderr
+        while self._started is None:
+            self.collect(None)
+        return self._started
+
+    def collect(self, timeout):
+        """Takes the messages that have come, or waits for one."""
+        while select.select([self._socket], [], [], timeout)[0]:
+            message = self._socket.recv(_MESSAGE)
+            assert message, f"the process that forks ranks ended with code {self._process.wait()}: see its output"
+            pid, code = pickle.loads(message)
+            if code is None:
+                self._started = self._children[pid] = Process(self, pid, self._stderr)
+            else:
+                self._children.pop(pid).returncode = code
+            timeout = 0
+
+
+@functools.lru_cache(maxsize=None)
+def _forker(path, parity):
+    return _Forker(path)
+
+
+@functools.lru_cache(maxsize=None)
+def _base():
+    """The environment of the imports."""
+    mine = {k: v for k, v in os.environ.items() if not k.startswith("CASYNC_")}
+    return {**mine, "OMP_NUM_THREADS": "1"}
+
+
+def _after(timeout):
+    return float("inf") if timeout is None else time.monotonic() + timeout
+
+
+def _until(deadline):
+    return None if deadline == float("inf") else max(0.0, deadline - time.monotonic())
+
+
+def _serve(requests):
+    """In the process that forks: starts ranks until the test ends. Returns, in each rank, its arguments."""
+    woken, wake = socket.socketpair()
+    wake.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running = set()
+    while True:
+        ready, _, _ = select.select([requests, woken], [], [])
+        if woken in ready:
+            woken.recv(4096)
+            _report_ended(requests, running)
+        if requests not in ready:
+            continue
+        request, fds, _, _ = socket.recv_fds(requests, _MESSAGE, 2)
+        if not request:
+            for pid in running:
+                os.kill(pid, signal.SIGKILL)
+            os._exit(0)
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for each in (requests, woken, wake):
+                each.close()
+            return _become_rank(*pickle.loads(request), *fds)
+        for fd in fds:
+            os.close(fd)
+        running.add(pid)
+        requests.send(pickle.dumps((pid, None)))
+
+
+def _report_ended(requests, running):
+    while running:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        running.discard(pid)
+        requests.send(pickle.dumps((pid, os.waitstatus_to_exitcode(status))))
+
+
+def _become_rank(environment, arguments, stdout, stderr):
+    os.environ.clear()
+    os.environ.update(environment)
+    for fd, number in ((stdout, 1), (stderr, 2)):
+        os.dup2(fd, number)
+        os.close(fd)
+    random.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
+    return arguments
+
+
+def load(path):
+    """The test's file as a module."""
+    spec = importlib.util.spec_from_file_location("rank_program", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _main():
+    path, fd = sys.argv[1], int(sys.argv[2])
+    requests = socket.socket(fileno=fd)
+    requests.set_inheritable(False)
+    try:
+        module = load(path)
+        if "torch" in sys.modules:  # imports more in its first DistributedDataParallel or optimizer
+            importlib.import_module("torch._dynamo")
+        threads = len(os.listdir("/proc/self/task"))
+        assert threads == 1, f"{path} has {threads} threads after its imports, so it cannot be forked"
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    arguments = _serve(requests)
+    import ranks
+
+    ranks.child(*arguments, module=module)
+
+
+if __name__ == "__main__":
+    _main()
