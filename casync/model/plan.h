@@ -102,6 +102,9 @@ struct SyncMode {
   std::uint32_t from_step = 0;
   /// Gossip, where it is not kAll: in the same steps, ranks average their parameters with these ranks only.
   Neighbours neighbours = Neighbours::kAll;
+  /// Gossip with codecs that lose: the part of the way to the mean of the copies that a rank's parameters go in an
+  /// exchange, above 0 and at most 1. 0: what suits the codec.
+  double gamma = 0;
   /// Number of steps after which a step's result is applied: 0 to kMostStaleness. Never with local SGD or gossip.
   std::uint32_t staleness = 0;
 

@@ -275,6 +275,20 @@ Neighbours read_neighbours(const Placed<wire::Gossip>& from) {
   return Neighbours::kRing;
 }
 
+/// The gossip's gamma; 0: the plan has none.
+double read_gamma(const Placed<wire::Gossip>& from, Neighbours neighbours) {
+  constexpr int kNumber = wire::Gossip::kGammaFieldNumber;
+  if (!from->has_gamma()) return 0;
+  const double gamma = checked(from, kNumber, from->gamma(), 0);
+  if (!(gamma > 0 && gamma <= 1)) {
+    from.refuse(kNumber, "gamma " + proto::number_text(gamma) + ", expected above 0 and at most 1");
+  }
+  if (neighbours == Neighbours::kPairs) {
+    from.refuse(kNumber, "gamma beside neighbours: pairs, expected neighbours: ring: it is for codecs that lose");
+  }
+  return gamma;
+}
+
 SyncMode read_gossip(const Placed<wire::Plan>& from, const SyncMode& others) {
   constexpr int kNumber = wire::Plan::kGossipFieldNumber;
   const auto gossip = from.inner(from->gossip(), kNumber);
@@ -285,6 +299,7 @@ SyncMode read_gossip(const Placed<wire::Plan>& from, const SyncMode& others) {
   mode.from_step =
       gossip.within(wire::Gossip::kFromStepFieldNumber, gossip->has_from_step(), gossip->from_step(), 0, kMostSteps)
           .value_or(mode.from_step);
+  mode.gamma = read_gamma(gossip, mode.neighbours);
   if (others.staleness > 0) from.refuse(kNumber, "gossip beside staleness, expected one of the two");
   if (from->has_local_sgd()) from.refuse(kNumber, "gossip beside local_sgd, expected one of the two");
   return mode;

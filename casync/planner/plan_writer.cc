@@ -33,6 +33,7 @@ void write_mode(const SyncMode& mode, wire::Plan* to) {
     gossip->set_neighbours(mode.neighbours == Neighbours::kRing ? wire::Gossip::ring : wire::Gossip::pairs);
     if (mode.every > 1) gossip->set_every(mode.every);
     if (mode.from_step > 0) gossip->set_from_step(mode.from_step);
+    if (mode.gamma > 0) gossip->set_gamma(mode.gamma);
     return;
   }
   if (!mode.is_local()) return;

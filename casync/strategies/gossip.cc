@@ -40,7 +40,28 @@ void add_partition(TaskGraph::Builder& graph, const Exchange& exchange, std::spa
   graph.add(Decode{merged, slice});
 }
 
+void add_differences(TaskGraph::Builder& graph, const Exchange& exchange, std::span<const Rank> neighbours,
+                     std::uint32_t partition, const Slice& slice) {
+  const std::size_t own = place_among(exchange.self, neighbours);
+  const auto at = [&](std::size_t place) { return Slice{place * exchange.elements + slice.first, slice.count}; };
+  const BufferId mine = graph.buffer({at(own), Hop::kFirst, partition});
+  graph.add(Encode{at(own), mine});
+  const TaskId decode = graph.add(Decode{mine, at(own)});
+  // An identity codec's code lies in the memory that is decoded to.
+  for (const Rank peer : neighbours) graph.after(graph.add(Send{peer, mine, {partition, kOnlyHop}}), decode);
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    const Slice theirs = at(i < own ? i : i + 1);
+    const BufferId code = graph.buffer({theirs, Hop::kFirst, partition});
+    graph.add(Recv{neighbours[i], code, {partition, kOnlyHop}});
+    graph.add(Decode{code, theirs});
+  }
+}
+
 }  // namespace
+
+std::size_t place_among(Rank self, std::span<const Rank> neighbours) {
+  return static_cast<std::size_t>(std::lower_bound(neighbours.begin(), neighbours.end(), self) - neighbours.begin());
+}
 
 std::vector<Rank> ring_neighbours(Rank self, int ranks) {
   std::vector<Rank> neighbours = {ring::predecessor(self, ranks), ring::successor(self, ranks)};
@@ -55,6 +76,15 @@ TaskGraph gossip_graph(const Exchange& exchange, std::span<const Rank> neighbour
   for (std::size_t p = 0; p < exchange.partitions; ++p) {
     const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
     if (slice.count > 0) add_partition(graph, exchange, neighbours, static_cast<std::uint32_t>(p), slice);
+  }
+  return std::move(graph).build();
+}
+
+TaskGraph difference_gossip_graph(const Exchange& exchange, std::span<const Rank> neighbours) {
+  TaskGraph::Builder graph;
+  for (std::size_t p = 0; p < exchange.partitions; ++p) {
+    const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
+    if (slice.count > 0) add_differences(graph, exchange, neighbours, static_cast<std::uint32_t>(p), slice);
   }
   return std::move(graph).build();
 }

@@ -17,4 +17,12 @@ std::vector<Rank> ring_neighbours(Rank self, int ranks);
 /// and of each other on both sides. Coded terms and votes are not looked at.
 TaskGraph gossip_graph(const Exchange& exchange, std::span<const Rank> neighbours);
 
+/// Gossip of differences, over memory that has `exchange.elements` for each of this rank and its neighbours, in rank
+/// order. Each rank encodes its own place once, sends the code to its neighbours, and decodes its own code and theirs,
+/// each to the place of its rank: nothing is added up. `neighbours`: as above.
+TaskGraph difference_gossip_graph(const Exchange& exchange, std::span<const Rank> neighbours);
+
+/// The place of `self` among itself and its neighbours.
+std::size_t place_among(Rank self, std::span<const Rank> neighbours);
+
 }  // namespace casync

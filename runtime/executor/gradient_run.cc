@@ -156,8 +156,15 @@ ConstView bytes_of_floats(const std::vector<float>& values) {
 
 Status GradientRun::allocate_kept(Device& device) {
   if (rounds) CASYNC_RETURN_IF_ERROR(rounds->allocate(device));
+  for (const std::unique_ptr<GradientRun>& one : gossip) {
+    if (one->rounds) CASYNC_RETURN_IF_ERROR(one->rounds->allocate(device));
+  }
   if (kept_floats() == 0) return Status::ok();
   for (std::size_t i = 0; i < kept_data.size(); ++i) {
+    if (i > 0 && keeps_in_place) {
+      kept_data[i] = kept_data[0];
+      break;
+    }
     Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float), Memory::kDevice);
     if (!memory) return memory.status();
     kept_memory[i] = std::move(*memory);
@@ -172,7 +179,8 @@ constexpr Bytes kSharedBlock = 64_KiB;
 constexpr Bytes kKeptAlignment = 256;  // that of memory which a run has for itself
 
 bool may_share_block(const GradientRun& run) {
-  return !run.rounds && run.kept_floats() > 0 && run.kept_floats() * sizeof(float) <= kSharedBlock;
+  return !run.rounds && run.gossip.empty() && run.kept_floats() > 0 &&
+         run.kept_floats() * sizeof(float) <= kSharedBlock;
 }
 
 Bytes bytes_in_block(const GradientRun& run) { return round_up(run.kept_floats() * sizeof(float), kKeptAlignment); }

@@ -76,8 +76,8 @@ struct GradientRun {
   /// A bundle of runs that outlive it: what group_small() puts together.
   explicit GradientRun(std::span<GradientRun* const> members);
 
-  /// Allocates the codecs' state twice: as the last step left it, and for the step under way. Also allocates the memory
-  /// that only a codec of rounds needs. Unavailable: no memory.
+  /// Allocates the codecs' state twice, but where it is kept in place: as the last step left it, and for the step under
+  /// way. Also allocates the memory that only turns need. Unavailable: no memory.
   Status allocate_kept(Device& device);
   /// Gives it the values that it has before the first step. Between steps. Unavailable: as Device::write.
   Status reset_kept(Device& device);
@@ -145,7 +145,7 @@ struct GradientRun {
   void for_each(Visit visit) {
     visit(*this);
     for (const WarmUp& stage : warm_up) visit(*stage.run);
-    for (const std::unique_ptr<GradientRun>& one : gossip) visit(*one);
+    for (const std::unique_ptr<GradientRun>& one : gossip) one->for_each(visit);
     if (!rounds) return;
     for (const std::unique_ptr<GradientRun>& one : rounds->exchanges) visit(*one);
   }
@@ -169,9 +169,10 @@ struct GradientRun {
   std::unique_ptr<Bundle> parts;           ///< null but for a bundle
   /// Gossip: the runs that replace this one where it goes to neighbours only, one of each neighbourhood.
   std::vector<std::unique_ptr<GradientRun>> gossip;
-  GradientRun* outer = nullptr;  ///< not null: this is an exchange, a warm-up or the gossip of that gradient
-  int mean_of = 0;               ///< the number of contributions that the last merge averages; 0: the session's scale
-  int contributors = 0;          ///< ranks that contribute, beside dedicated servers; 0: all
+  GradientRun* consensus = nullptr;  ///< the one of them that replaces this one in a consensus; null: none does
+  GradientRun* outer = nullptr;      ///< not null: this is an exchange, a warm-up or the gossip of that gradient
+  int mean_of = 0;             ///< the number of contributions that the last merge averages; 0: the session's scale
+  int contributors = 0;        ///< ranks that contribute, beside dedicated servers; 0: all
   bool borrows_slots = false;  ///< another run, never under way together with this one, has reserved the arena's slots
 
   // A step of a small gradient in a bundle touches these two cache lines and no others: thousands of gradients do not
@@ -186,7 +187,8 @@ struct GradientRun {
   bool finite = true;
   bool keeps = true;  ///< the codecs have written new state
 
-  bool shares_kept = false;  ///< uses the outer one's codec state: same codecs, other parameters
+  bool shares_kept = false;     ///< uses the outer one's state
+  bool keeps_in_place = false;  ///< a step changes the state at once, and there is no other to go back to
   /// 1 + the last step whose result is complete; 0: none. Any thread.
   std::atomic<std::uint32_t> completed{0};
   /// Index into kept_data of the state that the last committed step left; the session's while no step is under way.

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "compll/ops/cpu/convert.h"
+#include "runtime/device/host/host_view.h"
 
 namespace casync::runtime {
 namespace {
@@ -184,8 +185,9 @@ TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, Scratch& scratch) {
     if (rounds.is_last()) outcome.finite = outcome.finite && all_finite(rounds.exchanged[i]->view());
   }
   const float* const gradient = float_values(run, all, scratch);
+  const GradientRun& keeper = run.shares_kept ? *run.outer : run;
   const auto kept = [&](int which) {
-    return run.kept_floats() == 0 ? nullptr : reinterpret_cast<float*>(run.kept_memory[which]->view().data);
+    return reinterpret_cast<float*>(host_view(keeper.kept_data[static_cast<std::size_t>(which)]).data);
   };
   float* const out = run.is_float32() ? reinterpret_cast<float*>(run.memory(all).data) : scratch.values.data();
   rounds.codec->turn({.number = rounds.turn,
@@ -193,8 +195,8 @@ TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, Scratch& scratch) {
                       .columns = rounds.columns,
                       .gradient = gradient,
                       .exchanged = {exchanged.data(), rounds.exchanged.size()},
-                      .states_in = kept(run.committed),
-                      .states_out = kept(1 - run.committed),
+                      .states_in = kept(keeper.committed),
+                      .states_out = kept(1 - keeper.committed),
                       .scratch = reinterpret_cast<float*>(rounds.scratch->view().data),
                       .out = rounds.is_last() ? out : nullptr},
                      context_of(run, rounds.codec->info(), GradientRun::KeptBy::kEncode, all, seed));

@@ -71,6 +71,7 @@ Facts facts_of(const Plan& plan) {
   const std::string mode = plan.mode.is_gossip() ? "plan: gossip" : "plan: local_sgd";
   if (plan.mode.is_gossip()) {
     facts.emplace_back(mode + " neighbours", plan.mode.neighbours == Neighbours::kRing ? "ring" : "pairs");
+    facts.emplace_back(mode + " gamma", fmt::format("{}", plan.mode.gamma));
   }
   facts.emplace_back(mode + " every", std::to_string(plan.mode.every));
   facts.emplace_back(mode + " from_step", std::to_string(plan.mode.from_step));

@@ -9,6 +9,7 @@
 #include "compll/codec/element_limit.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/session/agreement.h"
+#include "runtime/session/difference_gossip.h"
 #include "runtime/session/hop_codecs.h"
 #include "runtime/session/inner_runs.h"
 
@@ -47,6 +48,7 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   if (!decision) return named(decision.status());
   Declared declared{gradient, std::move(*decision), XXH3_64bits(gradient.name.data(), gradient.name.size())};
   declared.neighbours = plan.mode.neighbours;
+  declared.gamma = plan.mode.gamma;
   // In half precision `none` is a cast to the gradient's type. make_run() checks the decision with these codecs: it
   // refuses a strategy of one hop if the codecs of the two hops differ.
   declared.decision.codec = for_dtype(declared.decision.codec, gradient.dtype);
@@ -93,6 +95,9 @@ Status check_partition(const Declared& declared, const HopCodecs& codecs) {
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner) {
   const Decision& decision = declared.decision;
+  if (declared.neighbours != Neighbours::kAll && !is_exact(declared)) {
+    return make_difference_gossip(declared, topology, self, first_owner);
+  }
   if (compll::has_rounds(decision.codec.name)) return make_rounds_run(declared, topology, self, first_owner);
   Result<HopCodecs> codecs = make_codecs(decision, declared.spec.dtype);
   if (!codecs) return codecs.status();

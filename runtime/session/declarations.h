@@ -22,6 +22,7 @@ struct Declared {
   std::uint64_t key = 0;
   std::string text = {};                     ///< specification and decision, as all ranks compare them
   Neighbours neighbours = Neighbours::kAll;  ///< the plan's
+  double gamma = 0;                          ///< the plan's
 };
 
 /// Decides for `gradient`. In half precision `none` means a cast to that type: the payload is then the elements

@@ -14,24 +14,20 @@
 #include "casync/planner/decide.h"
 #include "casync/strategies/gossip.h"
 #include "compll/codec/rounds_codec.h"
+#include "runtime/session/difference_gossip.h"
 #include "runtime/session/hop_codecs.h"
 
 namespace casync::runtime {
 namespace {
 
-// Numbers of a gradient's parts in messages: the gradient itself is 0, then its warm-up, then each of its rounds; the
-// stages of a warm-up begin far above them, and its neighbourhoods above those.
-constexpr std::uint64_t kWarmUpPart = 1, kFirstStagePart = 1u << 16, kFirstGossipPart = 1u << 17;
+// Numbers of a gradient's parts: key_of().
+constexpr std::uint64_t kWarmUpPart = 1, kFirstStagePart = 1u << 16;
 
 // Each pairing is a graph for each gradient.
 constexpr int kMostPairedRanks = 64;
 
 // As Lin et al. 2018, Deep Gradient Compression: ratios of 0.25, 0.0625, 0.0156 and 0.004 before 0.001.
 constexpr std::uint32_t kStages = 4;
-
-std::uint64_t key_of(const std::string& name, std::uint64_t part) {
-  return XXH3_64bits_withSeed(name.data(), name.size(), part);
-}
 
 /// A tensor as a matrix: its first extent, by all the others. Empty: it is none, or too small.
 std::pair<Elements, Elements> matrix_of(const GradientSpec& gradient) {
@@ -47,7 +43,12 @@ bool pays(const compll::RoundsShape& shape, Elements elements) {
   return 2 * sum < elements;
 }
 
-/// An exchange as a gradient of float32 by itself. Its partitions are as large as those of `declared` would be.
+}  // namespace
+
+std::uint64_t key_of(const std::string& name, std::uint64_t part) {
+  return XXH3_64bits_withSeed(name.data(), name.size(), part);
+}
+
 Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std::size_t round, Elements elements,
                                                    const Topology& topology, Rank self, std::size_t first_owner) {
   const std::string& name = declared.spec.name;
@@ -66,6 +67,8 @@ Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std
                                           owner_count(decision.servers, topology.ranks), partition);
   return make_run(exchange, topology, self, first_owner + round);
 }
+
+namespace {
 
 Status add_rounds(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run) {
   const CodecChoice& choice = declared.decision.codec;
@@ -193,13 +196,12 @@ Status check_gossip(const Declared& declared) {
         "gossip averages the parameters of all ranks, and dedicated servers have none: leave `dedicated` "
         "out of the plan");
   }
+  return is_exact(declared) ? Status::ok() : check_difference_gossip(declared);
+}
+
+bool is_exact(const Declared& declared) {
   const CodecChoice exact = for_dtype({}, declared.spec.dtype);
-  for (const CodecChoice& codec : {declared.decision.codec, declared.decision.second_hop}) {
-    if (codec == exact) continue;
-    return plan_error("gossip averages parameters, which no codec may change, and `" + text_of(codec) +
-                      "` loses a part of each: use codec `none`, or local_sgd, whose differences any codec carries");
-  }
-  return Status::ok();
+  return declared.decision.codec == exact && declared.decision.second_hop == exact;
 }
 
 Status add_gossip(const Declared& declared, Neighbours neighbours, const Topology& topology, GradientRun& run) {

@@ -9,6 +9,18 @@
 
 namespace casync::runtime {
 
+/// The numbers from here on are of a gradient's runs for gossip (key_of).
+inline constexpr std::uint64_t kFirstGossipPart = 1u << 17;
+
+/// The key of a part of a gradient in messages: the gradient itself is part 0, then its warm-up, then each of its
+/// rounds; the stages of a warm-up begin far above them, and its neighbourhoods above those.
+std::uint64_t key_of(const std::string& name, std::uint64_t part);
+
+/// The exchange of round `round`, of so many elements, as a gradient of float32 by itself, uncompressed, by the
+/// decision's strategy. Its partitions are as large as those of `declared` would be.
+Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std::size_t round, Elements elements,
+                                                   const Topology& topology, Rank self, std::size_t first_owner);
+
 /// `decision` for `gradient`, where its codec works in rounds: none of it where the gradient is no matrix or where the
 /// exchanges would have half of its elements or more. PlanError: a codec of rounds together with another one.
 Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpec& gradient);
@@ -23,8 +35,10 @@ Status add_warm_up(const Declared& declared, const Topology& topology, std::size
 
 /// InvalidArgument: so many ranks cannot average in pairs. Their pairings are prepared, and take memory.
 Status check_gossip(const SyncMode& mode, int ranks);
-/// PlanError: the decision has a codec that loses something, which would stay in the parameters.
+/// PlanError: parameters cannot be averaged with neighbours by this decision.
 Status check_gossip(const Declared& declared);
+/// Returns true if both hops carry the gradient's elements as they are.
+bool is_exact(const Declared& declared);
 /// Gives `run` the runs that average with `neighbours` only: of a ring one, of pairs one for each round of the
 /// tournament. Not for kAll.
 Status add_gossip(const Declared& declared, Neighbours neighbours, const Topology& topology, GradientRun& run);

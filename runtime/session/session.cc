@@ -197,9 +197,11 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
   executor_->submit(starts_);
 }
 
-/// The run of `run` that goes to the neighbours of this step; null: the step's result is of all ranks. Under mutex_.
+/// The run that stands for `run` in a step of parameters: it goes to the neighbours of this step, or makes a consensus.
+/// Null: `run` itself makes the step's result, of all ranks. Under mutex_.
 GradientRun* SessionImpl::gossip_of(const GradientRun& run) const {
-  if (!plan_.mode.is_gossip() || consensus_ || exchanged_now() != Exchanged::kParameters) return nullptr;
+  if (!plan_.mode.is_gossip() || exchanged_now() != Exchanged::kParameters) return nullptr;
+  if (consensus_) return run.consensus;
   const bool pairs = plan_.mode.neighbours == Neighbours::kPairs;
   return run.gossip[pairs ? static_cast<std::size_t>(pairs::round_of(plan_.seed, step_, launch_.ranks)) : 0].get();
 }

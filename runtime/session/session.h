@@ -123,8 +123,8 @@ class Session {
   virtual const Topology& topology() const = 0;
   /// The values that this step exchanges, by the plan: gradients, or in local SGD nothing or the differences of
   /// parameters (their values when they last were the same, minus their values now), submitted like gradients. With
-  /// gossip, nothing or the parameters as they are, which come back as the mean of this rank's and its neighbours'. A
-  /// program has to ask in each step of gossip that it submits parameters in.
+  /// gossip, nothing or the parameters as they are, which come back as the mean of this rank's and its neighbours', or
+  /// with a codec nearer to it. A program has to ask in each step of gossip that it submits parameters in.
   virtual Exchanged exchanged() const = 0;
   /// Makes the step under way a consensus: it exchanges parameters, and they come back as the exact mean of all ranks,
   /// the same bytes on each. On every rank in the same step: a rank that does not call it is waited for until the

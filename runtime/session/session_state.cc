@@ -10,7 +10,7 @@ namespace casync::runtime {
 namespace {
 
 bool is_residual(const GradientRun& run) {
-  return !run.rounds && run.kept_initial.size() <= 1 && run.kept_floats() <= run.elements &&
+  return !run.rounds && run.gossip.empty() && run.kept_initial.size() <= 1 && run.kept_floats() <= run.elements &&
          std::all_of(run.kept_initial.begin(), run.kept_initial.end(), [](float value) { return value == 0; });
 }
 

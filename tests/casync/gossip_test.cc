@@ -212,4 +212,42 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("gossip of differences: every rank ends with the elements of each neighbour in the place of that one") {
+  std::mt19937_64 random(seed());
+  CAPTURE(seed());
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    for (const std::size_t partitions : {1u, 2u, 5u}) {
+      for (const Elements elements : {Elements{0}, Elements{1}, Elements{1023}}) {
+        CAPTURE(ranks, partitions, elements);
+        std::vector<TaskGraph> graphs;
+        std::vector<std::vector<float>> memory, wanted;
+        const auto own = random_gradients(ranks, elements, random);
+        for (Rank self = 0; self < ranks; ++self) {
+          const std::vector<Rank> neighbours = ring_neighbours(self, ranks);
+          graphs.push_back(difference_gossip_graph(
+              {.elements = elements, .partitions = partitions, .ranks = ranks, .self = self}, neighbours));
+          std::set<Rank> members(neighbours.begin(), neighbours.end());
+          members.insert(self);
+          wanted.emplace_back();
+          memory.emplace_back();
+          for (const Rank member : members) {
+            const std::vector<float>& of_member = own[static_cast<std::size_t>(member)];
+            wanted.back().insert(wanted.back().end(), of_member.begin(), of_member.end());
+            memory.back().insert(memory.back().end(), of_member.begin(), of_member.end());
+            if (member != self)
+              std::fill_n(memory.back().end() - static_cast<std::ptrdiff_t>(elements), elements, -7.f);
+          }
+          REQUIRE(graphs.back().validate(elements * members.size(), ranks, self).text() == "OK");
+        }
+        // Messages are matched by the interpreter: the same elements have another place on each rank.
+        for (const Delivery delivery : {Delivery::kBuffered, Delivery::kRendezvous}) {
+          Averages copies(memory);  // which has nothing to average here
+          REQUIRE(interpret(graphs, copies, {Order::kRandom, delivery, random()}).text() == "OK");
+          REQUIRE(copies.of_ranks() == wanted);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace casync::test

@@ -149,6 +149,7 @@ def test_a_gradient_some_steps_late_is_applied_so_many_steps_late(trained, stale
 
 GOSSIP_RANKS, SEED = 4, 5
 GOSSIP = ["gossip { neighbours: ring  every: 2  from_step: 1 }", f"seed: {SEED}  gossip {{ neighbours: pairs }}"]
+CODED_GOSSIP = 'gossip { neighbours: ring  gamma: 0.5 }  default { codec { name: "int8" } }'
 
 
 def drawn_round(step):
@@ -231,7 +232,7 @@ def gossip_all(rank, plans):
 
 @pytest.fixture(scope="module")
 def gossiped(tmp_path_factory):
-    plans = write_plans(tmp_path_factory.mktemp("plans"), GOSSIP)
+    plans = write_plans(tmp_path_factory.mktemp("plans"), [*GOSSIP, CODED_GOSSIP])
     return ranks.values(__file__, "gossip_all", GOSSIP_RANKS, torch=True, plans=plans)
 
 
@@ -245,7 +246,7 @@ def test_gossip_is_what_it_would_be_in_one_process(gossiped, at):
         assert near(own, expected[-1][rank]), rank
 
 
-@pytest.mark.parametrize("at", range(len(GOSSIP)))
+@pytest.mark.parametrize("at", range(len(GOSSIP) + 1))
 def test_a_consensus_takes_all_ranks_to_the_mean_and_gossip_goes_on_after_it(gossiped, at):
     finals = [[torch.from_numpy(p) for p in of_rank[at][0][-1]] for of_rank in gossiped]
     for of_rank in gossiped:
@@ -289,6 +290,7 @@ def interrupt_all(rank, plans, folder):
 def test_a_training_that_is_resumed_in_the_middle_of_a_round_goes_on_as_it_would_have(tmp_path):
     codec = '  default { codec { name: "int4" } }'
     texts = ["local_sgd { every: 3  from_step: 1 }" + codec, "staleness: 1" + codec, "staleness: 3" + codec]
+    texts.append("gossip { neighbours: ring  every: 3  from_step: 1  gamma: 0.5 }" + codec)
     plans = write_plans(tmp_path, texts + ["gossip { neighbours: pairs  every: 3  from_step: 1 }"])
     outcomes = ranks.values(__file__, "interrupt_all", 2, torch=True, plans=plans, folder=str(tmp_path))
     for hashes in outcomes:
