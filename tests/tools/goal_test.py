@@ -127,7 +127,7 @@ def trained_modes():
 
 def test_modes_are_proposed_and_taken_only_if_they_are_allowed():
     rows = {mode_text(every, 0): f"none, local SGD of {every} steps" for every in (2, 4, 8)}
-    rows |= {mode_text(0, late): f"none, {late} steps late" for late in (1, 2)}
+    rows |= {mode_text(0, late): f"none, {late} step{'s' if late > 1 else ''} late" for late in (1, 2)}
     with temporary_folder() as folder:
         files = Files(folder, "1e7")  # an exchange takes longer than the training
         inputs = ["plan", *files.inputs, "-n", 4, "--codecs", "int8"]

@@ -30,7 +30,7 @@ class Row:
         aids += [f"optimizer's momentum {self.momentum}"] if self.momentum != 0.9 else []
         aids += [f"rate x {self.rate}"] if self.rate != 1.0 else []
         aids += [f"local SGD of {self.local_sgd} steps"] if self.local_sgd else []
-        aids += [f"{self.staleness} steps late"] if self.staleness else []
+        aids += [f"{self.staleness} step{'s' if self.staleness > 1 else ''} late"] if self.staleness else []
         return ", ".join([self.codec, *aids])
 
 
