@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local SGD, gossip and staleness under DDP, by the plan alone: against the same training computed in one process."""
+"""Local SGD, gossip and staleness by the plan alone, with the DDP hook and with DistributedOptimizer: against the same training
+computed in one process."""
 
 import pathlib
 
@@ -71,22 +72,38 @@ def local_sgd_in_one_process(every, from_step):
     return history
 
 
-def train(rank, plan):
+WAYS = ["hook", "optimizer", "deferred"]
+
+
+def make(way, plan):
+    """A model, its optimizer, and who synchronizes: casync.torch.State, or the optimizer's engine."""
+    if way == "hook":
+        ddp, state, optimizer = small_net.make(None, plan=plan)
+        state.follow(optimizer)
+        return ddp, optimizer, state
+    net, optimizer = replica()
+    model = net if way == "deferred" else None
+    optimizer = casync.torch.DistributedOptimizer(optimizer, net.named_parameters(), model=model, plan=plan)
+    return net, optimizer, optimizer.casync
+
+
+def train(rank, way, plan):
     """For each step: parameters, a hash of them, and the payload bytes sent by then."""
-    ddp, state, optimizer = small_net.make(None, plan=plan)
-    state.follow(optimizer)
+    net, optimizer, engine = make(way, plan)
     history = []
     for step in range(STEPS):
-        small_net.step_once(ddp, optimizer, rank, step)
-        parameters = [p.detach().numpy().copy() for p in ddp.parameters()]
-        history.append((parameters, small_net.fingerprint(ddp), state.stats()["payload_bytes_sent"]))
-    state.close()
+        small_net.step_once(net, optimizer, rank, step)
+        if way == "deferred":
+            engine.finish()
+        parameters = [p.detach().numpy().copy() for p in net.parameters()]
+        history.append((parameters, small_net.fingerprint(net), engine.stats()["payload_bytes_sent"]))
+    engine.close()
     return history
 
 
-def train_all(rank, plans):
+def train_all(rank, way, plans):
     dist.init_process_group("gloo")
-    return [train(rank, plan) for plan in plans]
+    return [train(rank, way, plan) for plan in plans]
 
 
 ROUNDS = [(1, 0), (3, 0), (2, 3)]  # every, from_step
@@ -98,11 +115,11 @@ TRAINED = [f"local_sgd {{ every: {every}  from_step: {from_step} }}" for every, 
 ]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+@pytest.fixture(scope="module", params=WAYS)
+def trained(request, tmp_path_factory):
     """The ranks' histories, by plan."""
     plans = write_plans(tmp_path_factory.mktemp("plans"), TRAINED)
-    outcomes = ranks.values(__file__, "train_all", RANKS, torch=True, plans=plans)
+    outcomes = ranks.values(__file__, "train_all", RANKS, torch=True, way=request.param, plans=plans)
     return {text: [of_rank[at] for of_rank in outcomes] for at, text in enumerate(TRAINED)}
 
 
