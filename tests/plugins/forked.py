@@ -22,7 +22,7 @@ import time
 import traceback
 
 # Variables that nothing reads while it is imported.
-_READ_LATE = ("CASYNC_", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTEST_")
+_READ_LATE = ("CASYNC_", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTEST_", "TORCHINDUCTOR_")
 _MESSAGE = 1 << 20  # bytes, at most
 
 
