@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <set>
 
-#include "compll/codegen/cpu.h"
-#include "compll/codegen/cuda_launches.h"
-#include "compll/codegen/rounds_text.h"
-#include "compll/codegen/routine_text.h"
-#include "compll/codegen/whole_text.h"
-#include "compll/ir/bit_merge.h"
-#include "compll/ir/outputs.h"
+#include "compll/codegen/cpu/cpu.h"
+#include "compll/codegen/cpu/rounds_text.h"
+#include "compll/codegen/cpu/routine_text.h"
+#include "compll/codegen/cpu/whole_text.h"
+#include "compll/codegen/cuda/launches.h"
+#include "compll/ir/tiles/bit_merge.h"
+#include "compll/ir/tiles/outputs.h"
 #include "compll/lang/element_count.h"
 
 namespace casync::compll {

@@ -6,10 +6,10 @@
 #include <set>
 #include <vector>
 
-#include "compll/codegen/rounds_plan.h"
-#include "compll/codegen/routine_text.h"
-#include "compll/codegen/whole_text.h"
-#include "compll/ir/lower.h"
+#include "compll/codegen/cpu/routine_text.h"
+#include "compll/codegen/cpu/whole_text.h"
+#include "compll/ir/rounds/rounds_plan.h"
+#include "compll/ir/tiles/lower.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {

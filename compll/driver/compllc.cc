@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/number.h"
-#include "compll/codegen/cpu.h"
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cpu/cpu.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/codegen/explain.h"
 #include "compll/codegen/ir_text.h"
 #include "compll/lang/checker.h"
