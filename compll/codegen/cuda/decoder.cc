@@ -3,29 +3,21 @@
 
 #include "compll/codegen/cuda/routine.h"
 #include "compll/codegen/text/operation_text.h"
-#include "compll/ir/tiles/schedule.h"
 
 namespace casync::compll {
 namespace {
 
 class CudaDecoderText : CudaRoutine {
  public:
-  CudaDecoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : CudaRoutine(program, lowered.decode.graph, {lowered.decode.result}, out, diagnostics),
-        result_(lowered.decode.result) {
+  CudaDecoderText(const Program& program, const CudaDecoder& plan, Writer& out)
+      : CudaRoutine(program, plan.values, out), plan_(plan) {
     text_.write_seen_as("Numbers::");
   }
 
   void write() {
-    const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, result_}}, Transforms::kAgain);
-    if (plan.passes.size() != 1 || plan.passes[0].phases.size() != 1 || !plan.passes[0].phases[0].reductions.empty()) {
-      refuse(graph_[result_].at, "a `decode` that reduces");
-    }
-    const Phase& phase = plan.passes[0].phases[0];
-    turns_ = graph_.has_transforms();
     out_.line("/// From one payload to four neighbours.");
     out_.open("struct Decoder");
-    out_.line(std::string("static constexpr bool kTurns = ") + (turns_ ? "true;" : "false;"));
+    out_.line(std::string("static constexpr bool kTurns = ") + (plan_.turns ? "true;" : "false;"));
     out_.line("using Sections = codec::Sections;");
     out_.open(
         "__device__ __forceinline__ Decoder(const Settings& of, const Sections& at, const unsigned char* payload,\n"
@@ -42,14 +34,14 @@ class CudaDecoderText : CudaRoutine {
     out_.line("template <class Numbers>");
     out_.open("__device__ __forceinline__ Quad<float> quad(uint64_t first, uint32_t ahead, uint32_t rest) const");
     out_.line("[[maybe_unused]] const uint64_t i = first + ahead;");
-    if (turns_) {
+    if (plan_.turns) {
       all_there_ = "!Numbers::kIsExact";
       out_.line("const uint64_t at = rest != 0 ? i : 0;  // threads that have nothing to do come here, too");
       write_hadamards();
     }
-    write_tensor(plan);
-    write_block(phase);
-    write_elements(phase);
+    write_tensor();
+    write_block();
+    write_elements();
     out_.close();
     out_.line("");
     out_.line("const Settings& settings;");
@@ -78,10 +70,9 @@ class CudaDecoderText : CudaRoutine {
     out_.close();
   }
 
-  void write_tensor(const Schedule& plan) {
-    for (const ValueId id : plan.passes[0].of_tensor) {
+  void write_tensor() {
+    for (const ValueId id : plan_.of_tensor) {
       const Value& value = graph_[id];
-      if (!text_.has_line(id)) continue;
       define(id, value.kind == Value::Kind::kSection     ? load_one(value, "0")
                  : value.kind == Value::Kind::kParameter ? parameter(value)
                  : value.kind == Value::Kind::kCount     ? count(value)
@@ -89,38 +80,31 @@ class CudaDecoderText : CudaRoutine {
     }
   }
 
-  void write_block(const Phase& phase) {
-    if (!phase.of_block.empty()) out_.line("const uint64_t entry = " + place() + " >> settings.log2_block;");
-    for (const ValueId id : phase.of_block) {
+  void write_block() {
+    if (plan_.has_block_values) out_.line("const uint64_t entry = " + place() + " >> settings.log2_block;");
+    for (const ValueId id : plan_.of_block) {
       const Value& value = graph_[id];
-      if (!text_.has_line(id)) continue;
-      if (value.kind == Value::Kind::kCompute && value.arguments.empty()) {
-        refuse(value.at, "a random number in `decode`");
-      }
       define(id, value.kind == Value::Kind::kSection ? load_one(value, "entry")
                  : value.kind == Value::Kind::kIndex ? type_text(value.type) + "(entry)"
                                                      : text_.definition(id));
     }
   }
 
-  void write_elements(const Phase& phase) {
-    for (const ValueId id : phase.elements) {
+  void write_elements() {
+    for (const ValueId id : plan_.sections) {
       const Value& value = graph_[id];
-      if (value.kind != Value::Kind::kSection) continue;
-      if (value.type == kDoubleType) refuse(value.at, "a section of doubles");
       out_.line("const Quad<uint32_t> code" + std::to_string(id) + " = load_quad<" + std::to_string(value.type.bits) +
                 ">(" + section(value.section) + ", " + elements_place() + ", rest);");
     }
-    Turned turned;
-    write_ahead({result_}, "Numbers()", turned, [&](ValueId id) { write_element(id); });
-    const ValueFlags here = up_to_ahead({result_});
+    for (const CudaAhead& ahead : plan_.ahead) {
+      out_.line(quad_type(ahead.id) + turned(ahead.id) + ";");
+      write_ahead(ahead, "Numbers()", [&](ValueId id) { write_element(id); });
+    }
     out_.line("Quad<float> given;");
     out_.line("#pragma unroll");
     out_.open("for (uint32_t k = 0; k < 4; ++k)");
-    for (const ValueId id : phase.elements) {
-      if (here[id]) write_element(id);
-    }
-    out_.line("given[k] = " + text_.bare(result_) + ";");
+    for (const ValueId id : plan_.elements) write_element(id);
+    out_.line("given[k] = " + text_.bare(plan_.decode->result) + ";");
     out_.close();
     out_.line("return given;");
     out_.forget_line();
@@ -128,32 +112,28 @@ class CudaDecoderText : CudaRoutine {
 
   void write_element(ValueId id) {
     const Value& value = graph_[id];
-    if (!text_.has_line(id)) return;
     if (value.kind == Value::Kind::kSection)
       define(id, from_code(value.type, "code" + std::to_string(id) + "[k]"));
     else if (value.kind == Value::Kind::kIndex)
       define(id, type_text(value.type) + "(i + k)");
     else if (value.kind == Value::Kind::kTransform)
       define(id, turned_element(id));
-    else if (value.arguments.empty())
-      refuse(value.at, "a random number in `decode`");
     else
       define(id, text_.definition(id));
   }
 
   /// The index from which sections are read.
-  std::string place() const { return turns_ ? "at" : "i"; }
+  std::string place() const { return plan_.turns ? "at" : "i"; }
   /// The index for sections of elements, from the first row's place on.
-  std::string elements_place() const { return turns_ ? "at, 0" : "first, ahead"; }
+  std::string elements_place() const { return plan_.turns ? "at, 0" : "first, ahead"; }
 
-  ValueId result_;
-  bool turns_ = false;
+  const CudaDecoder& plan_;
 };
 
 }  // namespace
 
-void write_cuda_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
-  CudaDecoderText(program, lowered, out, diagnostics).write();
+void write_cuda_decoder(const Program& program, const CudaDecoder& plan, Writer& out) {
+  CudaDecoderText(program, plan, out).write();
 }
 
 }  // namespace casync::compll

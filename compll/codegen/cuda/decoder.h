@@ -2,12 +2,11 @@
 #pragma once
 
 #include "compll/codegen/text/writer.h"
-#include "compll/ir/tiles/lower.h"
-#include "compll/lang/diagnostic.h"
+#include "compll/ir/tiles/cuda/plan.h"
 
 namespace casync::compll {
 
-/// Writes struct Decoder: from the sections of one payload to four neighbours. Throws CannotWriteCuda.
-void write_cuda_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
+/// Writes struct Decoder: from the sections of one payload to four neighbours.
+void write_cuda_decoder(const Program& program, const CudaDecoder& plan, Writer& out);
 
 }  // namespace casync::compll

@@ -46,73 +46,6 @@ std::string_view cuda_function(Op op, ScalarType type) {
   }
 }
 
-CudaExpression::CudaExpression(const Graph& graph, const std::vector<ValueId>& seen)
-    : graph_(graph), ranges_(ranges_of(graph)), uses_(graph.values().size(), 0), kept_(graph.values().size(), false) {
-  for (const Value& value : graph.values()) {
-    for (const ValueId id : value.arguments) {
-      ++uses_[id];
-      if (graph[id].domain != value.domain) kept_[id] = true;  // computed outside of the loop that uses it
-    }
-  }
-  mark_seen(seen);
-}
-
-/// Marks floats whose NaN's bits are seen: those that are stored or asked for their bits, and all their operands.
-void CudaExpression::mark_seen(const std::vector<ValueId>& seen) {
-  seen_.assign(graph_.values().size(), false);
-  asked_ = seen_;
-  for (const ValueId id : seen) seen_[id] = graph_[id].type.is_float();
-  for (ValueId id = static_cast<ValueId>(seen_.size()); id-- > 0;) {
-    if (is_number(id)) seen_[id] = asked_[id] = false;
-    const bool asks = tells_nans_apart(id);
-    for (const ValueId argument : graph_[id].arguments) {
-      if (!graph_[argument].type.is_float()) continue;
-      asked_[argument] = asked_[argument] || asks || asked_[id];
-      seen_[argument] = seen_[argument] || asks || seen_[id];
-    }
-  }
-}
-
-/// Returns true if it asks for all of a float's bits; `min(bits(x) & 0x7fffffff, c)`, c up to infinity's, does not.
-bool CudaExpression::tells_nans_apart(ValueId id) const {
-  if (!is_compute(id, Op::kBits)) return false;
-  return !all_uses(id, [&](ValueId magnitude) {
-    return has_constant(magnitude, Op::kAnd, 0x7fffffff, 0x7fffffff) &&
-           all_uses(magnitude, [&](ValueId least) { return has_constant(least, Op::kMin, 0, 0x7f800000); });
-  });
-}
-
-/// Returns true if it is never NaN, and not negative: a float made of the bits of a magnitude, or a sum of such.
-bool CudaExpression::is_number(ValueId id) const {
-  const Value& value = graph_[id];
-  if (value.kind == Value::Kind::kConstant) return value.number >= 0;
-  if (is_compute(id, Op::kFromBits)) return ranges_[value.arguments.front()].most <= 0x7f800000;
-  return is_compute(id, Op::kAdd) && is_number(value.arguments[0]) && is_number(value.arguments[1]);
-}
-
-bool CudaExpression::is_compute(ValueId id, Op op) const {
-  return graph_[id].kind == Value::Kind::kCompute && graph_[id].op == op;
-}
-
-/// Returns true if it is this operation, and an operand is a constant between these.
-bool CudaExpression::has_constant(ValueId id, Op op, double least, double most) const {
-  const auto fits = [&](ValueId argument) {
-    const Value& value = graph_[argument];
-    return value.kind == Value::Kind::kConstant && value.number >= least && value.number <= most;
-  };
-  const std::vector<ValueId>& of = graph_[id].arguments;
-  return is_compute(id, op) && std::any_of(of.begin(), of.end(), fits);
-}
-
-template <class Is>
-bool CudaExpression::all_uses(ValueId id, const Is& is) const {
-  for (ValueId user = id + 1; user < graph_.values().size(); ++user) {
-    const std::vector<ValueId>& of = graph_[user].arguments;
-    if (std::find(of.begin(), of.end(), id) != of.end() && !is(user)) return false;
-  }
-  return true;
-}
-
 void CudaExpression::write_seen_as(const std::string& numbers) { of_seen_ = numbers; }
 
 std::string CudaExpression::literal(const Value& value) {
@@ -132,17 +65,6 @@ std::string CudaExpression::literal(const Value& value) {
   return std::signbit(value.number) ? "(-" + text + ")" : text;
 }
 
-std::string CudaExpression::name(ValueId id) const {
-  const std::string& word = graph_[id].name;
-  return (word.empty() ? "v" : word + "_") + std::to_string(id);
-}
-
-bool CudaExpression::has_line(ValueId id) const {
-  const Value& value = graph_[id];
-  if (value.kind == Value::Kind::kConstant || value.kind == Value::Kind::kSpread) return false;
-  return value.kind != Value::Kind::kCompute || kept_[id] || uses_[id] != 1 || value.arguments.empty();
-}
-
 std::string CudaExpression::use(ValueId id) const {
   const std::string text = bare(id);
   return is_closed(text) || graph_[id].kind == Value::Kind::kConstant ? text : "(" + text + ")";
@@ -159,7 +81,7 @@ std::string CudaExpression::operation(ValueId id) const {
   const Value& value = graph_[id];
   const auto operand = [&](std::size_t i) { return use(value.arguments[i]); };
   const ScalarType from = graph_[value.arguments.front()].type;
-  const bool is_seen = seen_[id] && value.type.is_float();
+  const bool is_seen = values_.seen[id] && value.type.is_float();
   switch (value.op) {
     case Op::kNot: return "!" + operand(0);
     case Op::kComplement: return "~" + operand(0);
@@ -191,7 +113,7 @@ bool CudaExpression::is_of_numbers(ValueId id) const {
   const auto is_constant = [&](ValueId argument) {
     return graph_[argument].kind == Value::Kind::kConstant && graph_[argument].number != 0;
   };
-  return !ranges_[value.arguments[0]].may_be_nan &&
+  return !values_.of.ranges[value.arguments[0]].may_be_nan &&
          (is_constant(value.arguments[0]) || is_constant(value.arguments[1]));
 }
 
@@ -209,7 +131,7 @@ std::string CudaExpression::division(ValueId id) const {
   const Value& made = graph_[upper];
   if (made.kind != Value::Kind::kCompute || made.op != Op::kConvert) return "";
   const ValueId from = made.arguments.front();
-  const Range& range = ranges_[from];
+  const Range& range = values_.of.ranges[from];
   const bool is_small = graph_[from].type.is_integer() && std::max(-range.least, range.most) <= 0x1p24;
   return is_small ? call("divide_whole") : "";
 }
@@ -242,12 +164,12 @@ std::string CudaExpression::conversion(ValueId id) const {
   if (to == kBoolType) return "to_bool(" + operand + ")";
   if (to == kTritType) return "to_trit(" + operand + ")";
   if (to.is_float() && from.is_float()) {
-    const bool kept = seen_[id];
+    const bool kept = values_.seen[id];
     if (to == kDoubleType) return (kept ? numbers(id) + "widened(" : "double(") + operand + ")";
     return (kept ? numbers(id) + "narrowed(" : "float(") + operand + ")";
   }
   if (to.is_float()) return type_text(to) + "(" + operand + ")";
-  const Range& range = ranges_[value.arguments.front()];
+  const Range& range = values_.of.ranges[value.arguments.front()];
   const bool fits = from.is_integer() && range.least >= static_cast<double>(least_of(to)) &&
                     range.most <= static_cast<double>(most_of(to));
   if (fits && from.kind == to.kind) return use(value.arguments.front());
@@ -268,6 +190,8 @@ std::string CudaExpression::conversion(ValueId id) const {
   return word + "(" + operand + ")";
 }
 
-bool CudaExpression::is_rounded(ValueId id) const { return is_compute(id, Op::kRound); }
+bool CudaExpression::is_rounded(ValueId id) const {
+  return graph_[id].kind == Value::Kind::kCompute && graph_[id].op == Op::kRound;
+}
 
 }  // namespace casync::compll

@@ -3,10 +3,8 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "compll/ir/tiles/graph.h"
-#include "compll/ir/tiles/ranges.h"
+#include "compll/ir/tiles/cuda/plan.h"
 
 namespace casync::compll {
 
@@ -17,14 +15,13 @@ std::string_view cuda_function(Op op, ScalarType type);
 /// those of compll/ops/cuda/scalar.cuh, and of nan.cuh if a NaN's bits can be seen.
 class CudaExpression {
  public:
-  /// The bits of `seen` leave the kernel, if they are floats.
-  CudaExpression(const Graph& graph, const std::vector<ValueId>& seen);
+  explicit CudaExpression(const CudaTileValues& values) : values_(values), graph_(*values.of.graph) {}
 
   /// A constant: `number` as its type's literal.
   static std::string literal(const Value& value);
 
   /// The program's name for it with the value's number, `scale_27`, or `v27`.
-  std::string name(ValueId id) const;
+  std::string name(ValueId id) const { return value_name(graph_, id); }
 
   /// The text of a value where it is used: its name, a literal, or, if it is used once, its operation.
   std::string use(ValueId id) const;
@@ -35,39 +32,25 @@ class CudaExpression {
   /// The operation itself, for the right side of its definition.
   std::string definition(ValueId id) const { return operation(id); }
 
-  /// Returns true if the value gets a line of its own.
-  bool has_line(ValueId id) const;
+  /// Returns true if the value has a line of its own.
+  bool has_line(ValueId id) const { return values_.of.has_line[id]; }
 
   /// Sets a prefix for arithmetic whose NaN's bits can be seen: `Numbers::add`. Values whose bits the program itself
   /// asks for have no prefix.
   void write_seen_as(const std::string& numbers);
 
-  /// Marks a value as one that has a name although it is used once.
-  void keep(ValueId id) { kept_[id] = true; }
-
  private:
-  void mark_seen(const std::vector<ValueId>& seen);
-  bool tells_nans_apart(ValueId id) const;
-  bool is_number(ValueId id) const;
-  bool is_compute(ValueId id, Op op) const;
-  bool has_constant(ValueId id, Op op, double least, double most) const;
-  template <class Is>
-  bool all_uses(ValueId id, const Is& is) const;
   std::string operation(ValueId id) const;
   std::string conversion(ValueId id) const;
   std::string division(ValueId id) const;
   bool is_rounded(ValueId id) const;
   bool is_of_numbers(ValueId id) const;
   bool is_mild(ValueId id, int factors) const;
-  std::string numbers(ValueId id) const { return asked_[id] ? "" : of_seen_; }
+  std::string numbers(ValueId id) const { return values_.asked[id] ? "" : of_seen_; }
 
+  const CudaTileValues& values_;
   const Graph& graph_;
-  std::vector<Range> ranges_;
-  std::vector<int> uses_;
-  std::vector<bool> kept_;
-  std::vector<bool> seen_;   ///< floats whose bits can be seen
-  std::vector<bool> asked_;  ///< floats whose bits the program itself asks for, and their operands
-  std::string of_seen_;      ///< the prefix of functions that compute them
+  std::string of_seen_;  ///< the prefix of functions that compute values whose NaN's bits can be seen
 };
 
 }  // namespace casync::compll

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "compll/codegen/cuda/rounds.h"
-#include "compll/codegen/cuda/tiles.h"
 #include "compll/codegen/cuda/whole.h"
+#include "compll/ir/tiles/cuda/plan.h"
 
 namespace casync::compll {
 namespace {
@@ -22,12 +22,12 @@ std::vector<Launches> launches_of(const Program& program, const Source& source) 
     return all;
   }
   if (const Result<Lowered> lowered = lower(program, source)) {
-    if (const Result<CudaText> text = cuda_text(program, *lowered, source)) {
-      const cuda::Shape& shape = text->shape;
+    if (const Result<CudaTiles> plan = plan_cuda_tiles(program, *lowered, source)) {
+      const cuda::Shape& shape = plan->shape;
       const bool keeps = program.declares.feedback || !program.states.empty();
       const std::uint32_t encoding = shape.statistics && (keeps || !shape.second_for_kept) ? 2 : 1;
       all = {{"encode", encoding}, {"merge", encoding}, {"decode"}};
-      if (text->has_result) all.push_back({"result"});
+      if (plan->result) all.push_back({"result"});
       return all;
     }
   }

@@ -2,20 +2,17 @@
 #include "compll/codegen/cuda/result.h"
 
 #include "compll/codegen/cuda/routine.h"
-#include "compll/ir/tiles/outputs.h"
+#include "compll/codegen/text/operation_text.h"
 
 namespace casync::compll {
 namespace {
 
 class CudaResultText : CudaRoutine {
  public:
-  CudaResultText(const Program& program, const ResultGraph& result, Writer& out, Diagnostics& diagnostics)
-      : CudaRoutine(program, result.graph, values_of(outputs_of(result)), out, diagnostics),
-        result_(result),
-        plan_(schedule(graph_, outputs_of(result), Transforms::kKept)) {}
+  CudaResultText(const Program& program, const CudaResult& plan, Writer& out)
+      : CudaRoutine(program, plan.values, out), plan_(plan) {}
 
   void write() {
-    for (const ValueId id : values_of(outputs_of(result_))) text_.keep(id);
     out_.line("/// From what was decoded and the states to the gradient and the states.");
     out_.open("struct Result");
     out_.line("template <class Work>");
@@ -25,7 +22,7 @@ class CudaResultText : CudaRoutine {
     out_.line("[[maybe_unused]] const Settings& settings = work.launch.codec;");
     out_.line("[[maybe_unused]] const uint64_t n = work.segment.n;");
     write_tensor();
-    write_elements(plan_.passes.front().phases.front());
+    write_elements();
     out_.close();
     out_.close(";");
     out_.line("");
@@ -34,27 +31,24 @@ class CudaResultText : CudaRoutine {
 
  private:
   void write_tensor() {
-    for (const ValueId id : plan_.passes.front().of_tensor) {
+    for (const ValueId id : plan_.of_tensor) {
       const Value& value = graph_[id];
-      if (!text_.has_line(id)) continue;
       define(id, value.kind == Value::Kind::kParameter ? parameter(value)
                  : value.kind == Value::Kind::kCount   ? count(value)
                                                        : text_.definition(id));
     }
   }
 
-  void write_elements(const Phase& phase) {
-    for (const ValueId id : phase.elements) {
-      const Value& value = graph_[id];
-      if (!is_random(value)) continue;
+  void write_elements() {
+    for (const ValueId id : plan_.drawn) {
       out_.line("const Quad<uint32_t> drawn" + std::to_string(id) + " = RandomQuads(work.random(), " +
-                std::to_string(value.purpose) + ").quad(i);");
+                std::to_string(graph_[id].purpose) + ").quad(i);");
     }
     out_.line("Quad<float> gradient;");
     out_.line("#pragma unroll");
     out_.open("for (uint32_t k = 0; k < 4; ++k)");
-    for (const ValueId id : phase.elements) write_element(id);
-    for (const Output& output : phase.stores) {
+    for (const ValueId id : plan_.elements) write_element(id);
+    for (const Output& output : plan_.stores) {
       const bool state = output.kind == Output::Kind::kState;
       const std::string to = state ? "states[" + std::to_string(output.index) + "]" : "gradient";
       out_.line(to + "[k] = " + text_.bare(output.value) + ";");
@@ -64,13 +58,8 @@ class CudaResultText : CudaRoutine {
     out_.forget_line();
   }
 
-  static bool is_random(const Value& value) {
-    return value.kind == Value::Kind::kCompute && value.domain == Domain::kElement && value.arguments.empty();
-  }
-
   void write_element(ValueId id) {
     const Value& value = graph_[id];
-    if (!text_.has_line(id)) return;
     if (value.kind == Value::Kind::kInput) {
       define(id, "x[k]");
     } else if (value.kind == Value::Kind::kState) {
@@ -78,21 +67,19 @@ class CudaResultText : CudaRoutine {
     } else if (value.kind == Value::Kind::kIndex) {
       define(id, type_text(value.type) + "(i + k)");
     } else if (is_random(value)) {
-      const std::string drawn = "drawn" + std::to_string(id) + "[k]";
-      define(id, value.op == Op::kRandomUniform ? "uniform(" + drawn + ")" : drawn);
+      define(id, random(value, "drawn" + std::to_string(id) + "[k]"));
     } else {
       define(id, text_.definition(id));
     }
   }
 
-  const ResultGraph& result_;
-  Schedule plan_;
+  const CudaResult& plan_;
 };
 
 }  // namespace
 
-void write_cuda_result(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
-  CudaResultText(program, *lowered.result, out, diagnostics).write();
+void write_cuda_result(const Program& program, const CudaResult& plan, Writer& out) {
+  CudaResultText(program, plan, out).write();
 }
 
 }  // namespace casync::compll

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/tiles.h"
 
-#include <bit>
-
 #include "compll/codegen/cuda/decoder.h"
 #include "compll/codegen/cuda/encoder.h"
 #include "compll/codegen/cuda/result.h"
 #include "compll/codegen/cuda/routine.h"
-#include "compll/codegen/text/operation_text.h"
-#include "compll/lang/terms.h"
 
 namespace casync::compll {
 namespace {
@@ -112,70 +108,41 @@ void write_kernels(Writer& out, const std::string& codec, CudaText& made) {
   out.line("#endif  // __CUDACC_RTC__");
 }
 
-std::optional<std::string> refused(const Program& program, const Lowered& lowered) {
-  if (program.parameters.size() >= cuda::kMostParameters) {
-    return "more than " + std::to_string(cuda::kMostParameters - 1) + " parameters cannot be compiled for CUDA";
-  }
-  const bool fixed = lowered.block && !lowered.block->parameter;
-  const std::uint32_t block = !lowered.block ? 16
-                              : fixed
-                                  ? lowered.block->value
-                                  : static_cast<std::uint32_t>(program.parameters[*lowered.block->parameter].initial);
-  if (block < 16 || !std::has_single_bit(block)) {
-    return "blocks of " + std::to_string(block) +
-           " elements cannot be compiled for CUDA, only interpreted; take a power of two from 16 on";
-  }
-  for (const Section& section : program.sections) {
-    if (section.type.element == kTritType) {
-      return "section `" + section.name + "` has bytes of five trits, which tiles of whole units would share";
-    }
-    // Entries of two blocks may not share a byte: two threads would write it.
-    if (is_of_blocks(section) && section.type.element.bits % 8 != 0) {
-      return "section `" + section.name + "` has entries of " + text_of(section.type.element) +
-             " for each block, which cannot be compiled for CUDA, only interpreted; widen them to whole bytes";
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
-Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source) {
-  if (const std::optional<std::string> reason = refused(program, lowered)) {
-    return unimplemented(source.name() + ": " + *reason);
-  }
+CudaText cuda_text(const CudaTiles& plan, const Source& source) {
+  const Program& program = *plan.program;
   const std::string codec = program.declares.name;
-  Diagnostics diagnostics(source);
   Writer out(source);
   CudaText made;
   made.codec = codec;
+  made.shape = plan.shape;
+  made.encodes_sums = plan.merge.has_value();
+  made.has_result = plan.result.has_value();
   out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
-  const auto turns_in = [](const auto& routine) { return routine.graph.has_transforms(); };
-  const bool turns =
-      turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
-  if (turns) out.line("#include \"compll/ops/cuda/hadamard.cuh\"");
+  if (plan.turns) out.line("#include \"compll/ops/cuda/hadamard.cuh\"");
   out.line("#include \"compll/ops/cuda/program.cuh\"");
   out.line("");
   out.line("namespace casync::compll::cuda::codec_" + codec + " {");
   out.line("namespace codec = codec_" + codec + ";");
   out.line("");
-  try {
-    write_sections(out, program);
-    out.line("");
-    write_cuda_decoder(program, lowered, out, diagnostics);
-    out.line("");
-    made.shape = write_cuda_encoders(program, lowered, out, diagnostics);
-    made.encodes_sums = lowered.merge.has_value();
-    made.has_result = lowered.result.has_value();
-    if (made.has_result) write_cuda_result(program, lowered, out, diagnostics);
-    write_kernels(out, codec, made);
-  } catch (const CannotWriteCuda&) {
-    return unimplemented(diagnostics.status().message());
-  }
+  write_sections(out, program);
+  out.line("");
+  write_cuda_decoder(program, plan.decoder, out);
+  out.line("");
+  write_cuda_encoders(plan, out);
+  if (plan.result) write_cuda_result(program, *plan.result, out);
+  write_kernels(out, codec, made);
   out.line("");
   out.line("}  // namespace casync::compll::cuda::codec_" + codec);
   made.text = out.take();
   return made;
+}
+
+Result<CudaText> cuda_text(const Program& program, const Lowered& lowered, const Source& source) {
+  const Result<CudaTiles> plan = plan_cuda_tiles(program, lowered, source);
+  if (!plan) return plan.status();
+  return cuda_text(*plan, source);
 }
 
 CudaText cuda_merge_text(const CudaText& contributed, const CudaText& encoded) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compll/codegen/cuda/cannot_write.h"
 #include "compll/codegen/cuda/routine.h"
 #include "compll/codegen/cuda/sizes.h"
 #include "compll/codegen/cuda/terms.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/whole_routine.h"
 
-#include "compll/codegen/cuda/routine.h"
+#include "compll/codegen/cuda/cannot_write.h"
 #include "compll/ir/vector/reduction_needs.h"
 
 namespace casync::compll {
