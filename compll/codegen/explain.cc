@@ -5,12 +5,13 @@
 #include <cstdio>
 #include <set>
 
+#include "compll/codegen/cpu/cannot_write.h"
 #include "compll/codegen/cpu/cpu.h"
 #include "compll/codegen/cpu/rounds_text.h"
-#include "compll/codegen/cpu/routine_text.h"
 #include "compll/codegen/cpu/whole_text.h"
 #include "compll/codegen/cuda/launches.h"
 #include "compll/ir/tiles/bit_merge.h"
+#include "compll/ir/tiles/cpu/plan.h"
 #include "compll/ir/tiles/outputs.h"
 #include "compll/lang/element_count.h"
 

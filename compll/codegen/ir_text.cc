@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "compll/codegen/cpu/routine_text.h"
+#include "compll/codegen/cpu/cannot_write.h"
 #include "compll/codegen/cpu/whole_text.h"
 #include "compll/ir/rounds/rounds_plan.h"
 #include "compll/ir/tiles/lower.h"

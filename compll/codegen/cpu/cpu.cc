@@ -2,21 +2,20 @@
 #include "compll/codegen/cpu/cpu.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <optional>
 #include <vector>
 
+#include "compll/codegen/cpu/cannot_write.h"
 #include "compll/codegen/cpu/decoder_text.h"
 #include "compll/codegen/cpu/encoder_text.h"
 #include "compll/codegen/cpu/result_text.h"
 #include "compll/codegen/cpu/rounds_text.h"
-#include "compll/codegen/cpu/routine_text.h"
 #include "compll/codegen/cpu/whole_text.h"
 #include "compll/codegen/text/operation_text.h"
 #include "compll/codegen/text/plain_text.h"
-#include "compll/ir/tiles/bit_merge.h"
-#include "compll/ir/tiles/lower.h"
+#include "compll/ir/tiles/cpu/packing.h"
+#include "compll/ir/tiles/cpu/plan.h"
 #include "compll/lang/terms.h"
 #include "compll/ops/generated.h"
 #include "compll/ops/trits.h"
@@ -31,7 +30,7 @@ struct EncoderNames {
 };
 constexpr EncoderNames kEncode = {"begin_pass", "encode_tile"}, kMerge = {"begin_merge_pass", "merge_tile"};
 
-void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes, const EncoderNames& names) {
+void write_entry_points(Writer& out, const std::vector<CpuPass>& passes, const EncoderNames& names) {
   out.open("void " + std::string(names.begin_pass) +
            "(std::uint32_t pass, const GeneratedTile& all, std::byte* tensor, std::byte* const* sections)");
   out.line("if (pass == 0) new (tensor) Tensor;");
@@ -47,7 +46,7 @@ void write_entry_points(Writer& out, const std::vector<WrittenPass>& passes, con
   for (std::size_t pass = passes.size(); pass-- > 0;) {
     const std::string call = "return pass_" + std::to_string(pass) + "(tile, known, ";
     if (pass != 0) out.open("if (pass == " + std::to_string(pass) + ")");
-    if (passes[pass].gathers) {
+    if (passes[pass].has_blocks) {
       out.line(call + "source, scratch, sections, residual, mode);");
     } else {
       out.open("return with_input(source, [&](const auto& input) HWY_ATTR");
@@ -193,10 +192,10 @@ std::string entry(const std::string& function) {
 }
 
 /// Writes a GeneratedEncoder.
-void write_encoder_entry(Writer& out, const std::vector<WrittenPass>& passes, const EncoderNames& names) {
+void write_encoder_entry(Writer& out, const std::vector<CpuPass>& passes, const EncoderNames& names) {
   std::size_t without_kept = passes.size(), arrays = 0;
-  while (passes[without_kept - 1].for_kept) --without_kept;
-  for (const WrittenPass& pass : passes) arrays = std::max(arrays, pass.arrays);
+  while (passes[without_kept - 1].waits) --without_kept;
+  for (const CpuPass& pass : passes) arrays = std::max(arrays, pass.arrays);
   out.line("      {" + std::to_string(passes.size()) + ", " + std::to_string(without_kept) + ", " +
            std::to_string(arrays) + ",");
   out.line("       " + entry(names.begin_pass) + ",");
@@ -213,70 +212,50 @@ void end_codec(Writer& out, const Program& program) {
   out.line("#endif  // HWY_ONCE");
 }
 
-/// Returns true if a block has a power of two of elements, from 16 on. Other values of a parameter have a text of their
-/// own, with loops over the whole vector (load/file_program.cc).
-bool is_whole_groups(const Program& program, const Constant& block) {
-  const auto size =
-      block.parameter ? static_cast<std::uint32_t>(program.parameters[*block.parameter].initial) : block.value;
-  return size >= 16 && std::has_single_bit(size);
-}
-
 /// Writes the functions that encode a sum, by the same names in a namespace of its own.
-std::vector<WrittenPass> write_merge(const Program& program, const Lowered& lowered, Writer& out,
-                                     Diagnostics& diagnostics) {
+void write_merge(const CpuEncoder& plan, Writer& out) {
   out.line("namespace of_sums {");
   out.line("");
-  const std::vector<WrittenPass> passes = write_encoder(program, *lowered.merge, lowered, out, diagnostics);
-  write_entry_points(out, passes, kMerge);
+  write_encoder(plan, out);
+  write_entry_points(out, plan.passes, kMerge);
   out.line("}  // namespace of_sums");
   out.line("");
   for (const char* function : {kMerge.begin_pass, kMerge.tile})
     out.line(std::string("using of_sums::") + function + ";");
   out.line("");
-  return passes;
 }
 
 /// The text of programs whose every loop can be one over the elements of a tile.
-Result<std::string> tile_text(const Program& program, const Lowered& lowered, const Source& source,
-                              const std::string& include) {
-  if (const auto why = why_not_tiles(program, lowered)) return unimplemented(source.name() + ": " + *why);
-  Diagnostics diagnostics(source);
+std::string tile_text(const CpuTiles& plan, const Source& source, const std::string& include) {
+  const Program& program = *plan.program;
   Writer out(source);
-  const auto turns_in = [](const auto& routine) { return routine.graph.has_transforms(); };
-  const bool turns =
-      turns_in(lowered.encode) || turns_in(lowered.decode) || (lowered.merge && turns_in(*lowered.merge));
   std::vector<std::string> headers = {"program-inl.h"};
   const auto packs = [](const Section& section) { return is_packed(section.type.element); };
   if (std::any_of(program.sections.begin(), program.sections.end(), packs)) headers.push_back("packed-inl.h");
-  if (turns) headers.push_back("hadamard-inl.h");
-  if (!program.states.empty() || lowered.result) headers.push_back("states-inl.h");
+  if (plan.turns) headers.push_back("hadamard-inl.h");
+  if (!program.states.empty() || plan.result) headers.push_back("states-inl.h");
   begin_text(out, program, include, headers);
-  std::vector<WrittenPass> passes, merges;
-  try {
-    const bool decoder_turns = write_decoder(program, lowered, out, diagnostics);
-    out.line("");
-    passes = write_encoder(program, lowered.encode, lowered, out, diagnostics);
-    write_entry_points(out, passes, kEncode);
-    if (lowered.merge) merges = write_merge(program, lowered, out, diagnostics);
-    if (lowered.result) write_result(program, lowered, out, diagnostics);
-    write_decode_tile(out, decoder_turns);
-  } catch (const CannotWrite&) {
-    return unimplemented(diagnostics.status().message());
-  }
+  write_decoder(plan, out);
+  out.line("");
+  write_encoder(plan.encoder, out);
+  write_entry_points(out, plan.encoder.passes, kEncode);
+  if (plan.merge) write_merge(*plan.merge, out);
+  if (plan.result) write_result(plan, out);
+  write_decode_tile(out, plan.decoder.turns);
   std::vector<std::string> functions = {kEncode.begin_pass, kEncode.tile, "decode_tile"};
-  if (lowered.merge) functions.insert(functions.end(), {kMerge.begin_pass, kMerge.tile});
-  if (lowered.result) functions.push_back("result_tile");
+  if (plan.merge) functions.insert(functions.end(), {kMerge.begin_pass, kMerge.tile});
+  if (plan.result) functions.push_back("result_tile");
   end_targets(out, functions);
-  begin_codec(out, program, lowered.block);
-  write_encoder_entry(out, passes, kEncode);
-  if (lowered.merge) {
-    write_encoder_entry(out, merges, kMerge);
+  begin_codec(out, program, plan.lowered->block);
+  write_encoder_entry(out, plan.encoder.passes, kEncode);
+  if (plan.merge) {
+    write_encoder_entry(out, plan.merge->passes, kMerge);
   } else {
     out.line("      {},");
   }
   out.line("      " + entry("decode_tile") + ",");
-  out.line("      " + (lowered.result ? entry("result_tile") : "nullptr") + ",");
-  out.line("      {}, {}, " + flag(merges_bits(program, lowered)) + "};");
+  out.line("      " + (plan.result ? entry("result_tile") : "nullptr") + ",");
+  out.line("      {}, {}, " + flag(plan.merges_bits) + "};");
   end_codec(out, program);
   return out.take();
 }
@@ -356,32 +335,14 @@ Result<std::string> rounds_text(const Program& program, const Source& source, co
 
 }  // namespace
 
-std::optional<std::string> why_not_tiles(const Program& program, const Lowered& lowered) {
-  for (const Section& section : program.sections) {
-    const bool blocks = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
-    // A tile's entries have to begin with a byte of their own.
-    if (blocks && section.type.element.bits % 8 != 0) {
-      return "section `" + section.name + "` has entries of " + text_of(section.type.element) +
-             " for each block, which begin within a byte";
-    }
-    // Sixteen elements are packed from values of 32 bits.
-    if (section.type.extent && !blocks && section.type.element == kDoubleType) {
-      return "section `" + section.name + "` has a double for each element";
-    }
-  }
-  // Sixteen elements are worked on at a time, and a block has to end with them.
-  if (lowered.block && !is_whole_groups(program, *lowered.block)) return "blocks that are no power of two from 16 on";
-  return std::nullopt;
-}
-
 std::string generated_name(const std::string& codec) { return "generated_" + codec; }
 
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include) {
   if (program.synchronize) return rounds_text(program, source, include);
   const Result<Lowered> lowered = lower(program, source);
   if (lowered) {
-    Result<std::string> text = tile_text(program, *lowered, source, include);
-    if (text) return text;
+    if (const Result<CpuTiles> plan = plan_cpu_tiles(program, *lowered, source))
+      return tile_text(*plan, source, include);
   }
   return whole_text(program, source, include);
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/status.h"
-#include "compll/ir/tiles/lower.h"
 #include "compll/lang/program.h"
 #include "compll/lang/source.h"
 
@@ -19,9 +17,5 @@ std::string generated_name(const std::string& codec);
 /// on tiles, sixteen elements at a time; the others on whole vectors. Unimplemented, with the place: the program fits
 /// neither.
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include);
-
-/// The reason why a lowered program cannot be loops over the elements of a tile, which are the fast ones; empty if it
-/// can.
-std::optional<std::string> why_not_tiles(const Program& program, const Lowered& lowered);
 
 }  // namespace casync::compll

@@ -1,85 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cpu/decoder_text.h"
 
-#include <algorithm>
-#include <optional>
+#include <set>
 
 #include "compll/codegen/cpu/routine_text.h"
-#include "compll/codegen/cpu/transform_arrays.h"
-#include "compll/ir/tiles/schedule.h"
 
 namespace casync::compll {
 namespace {
 
-/// Writes struct Decoder: from the sections of one payload to sixteen elements.
 class DecoderText : RoutineText {
  public:
-  DecoderText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : RoutineText(program, lowered.decode.graph, {lowered.decode.result}, lowered, out, diagnostics) {}
+  DecoderText(const CpuTiles& plan, Writer& out)
+      : RoutineText(*plan.program, plan.decoder.values, plan.lowered->block, out), plan_(plan.decoder) {}
 
-  bool write() {
-    const Schedule plan = schedule(graph_, {{Output::Kind::kResult, 0, lowered_.decode.result}}, Transforms::kKept);
-    if (plan.passes.size() != 1 || reduces(plan.passes[0])) {
-      refuse(graph_[lowered_.decode.result].at, "a `decode` that reduces");
-    }
-    const Phase& phase = plan.passes[0].phases[0];
-    const bool turns = plan.passes[0].phases.size() > 1;
-    std::vector<bool> needed(graph_.values().size(), false);
-    for (const Phase& each : plan.passes[0].phases) {
-      for (const ValueId id : each.elements) needed[id] = true;
-    }
-    for (const ValueId id : phase.of_block) needed[id] = true;
-    needed[lowered_.decode.result] = true;
-    needed = below(needed);
-    text_.keep(lowered_.decode.result);
+  void write() {
     out_.open("struct Decoder");
     out_.line("static constexpr size_t kSections = " + std::to_string(program_.sections.size()) + ";");
     out_.line("static size_t block([[maybe_unused]] const GeneratedTile& tile) { return " + block_size() + "; }");
     out_.line("");
-    if (!turns) table_ = code_of(phase);
-    write_begin(needed);
-    write_enter(phase);
-    if (turns) {
-      write_decode(plan.passes[0]);
+    write_begin();
+    write_enter();
+    if (plan_.turns) {
+      write_decode();
     } else {
-      write_fetch(phase);
-      if (table_) write_value(phase);
-      write_at(phase);
+      write_fetch();
+      if (plan_.table) write_value();
+      write_at();
     }
-    write_members(phase, needed);
+    write_members();
     out_.close(";");
-    return turns;
   }
 
  private:
-  static bool reduces(const Pass& pass) {
-    return std::any_of(pass.phases.begin(), pass.phases.end(),
-                       [](const Phase& phase) { return !phase.reductions.empty(); });
-  }
-
-  /// The code that an element is made of, if the element has no other input of its own and a vector can hold the values
-  /// of all codes.
-  std::optional<ValueId> code_of(const Phase& phase) const {
-    std::optional<ValueId> code;
-    for (const ValueId id : phase.elements) {
-      const Value& value = graph_[id];
-      if (value.kind == Value::Kind::kSpread || !(value.kind != Value::Kind::kCompute || value.arguments.empty()))
-        continue;
-      if (code || value.kind != Value::Kind::kSection || value.type.bits > 4 || !value.type.is_integer())
-        return std::nullopt;
-      code = id;
-    }
-    return code;
-  }
-
-  void write_begin(const std::vector<bool>& needed) {
+  void write_begin() {
     out_.open("HWY_INLINE void begin(const GeneratedTile& tile, const std::byte* const* sections)");
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) {
       out_.line(section(i) + " = sections[" + std::to_string(i) + "];");
     }
-    for (ValueId id = 0; id < graph_.values().size(); ++id) {
+    for (const ValueId id : plan_.of_tensor) {
       const Value& value = graph_[id];
-      if (!needed[id] || value.domain != Domain::kTensor || !text_.has_line(id)) continue;
       const bool section_value = value.kind == Value::Kind::kSection;
       out_.line(text_.name(id) + " = " +
                 (section_value                           ? load_one(value, "0")
@@ -93,11 +52,10 @@ class DecoderText : RoutineText {
     out_.line("");
   }
 
-  void write_enter(const Phase& phase) {
+  void write_enter() {
     out_.line("/// Before the elements of a block.");
     out_.open("HWY_INLINE void enter(const GeneratedTile& tile, size_t entry)");
-    for (const ValueId id : phase.of_block) {
-      if (!text_.has_line(id)) continue;
+    for (const ValueId id : plan_.of_block) {
       const Value& value = graph_[id];
       out_.source_line(value.at);
       const std::string right =
@@ -107,123 +65,113 @@ class DecoderText : RoutineText {
               : text_.definition(id);
       out_.line(text_.name(id) + " = " + right + ";");
     }
-    if (table_) out_.line("table.set(*this);");
+    if (plan_.table) out_.line("table.set(*this);");
     out_.line("static_cast<void>(tile), static_cast<void>(entry);");
     out_.close();
     out_.line("");
     out_.forget_line();
   }
 
-  void write_fetch(const Phase& phase) {
+  void write_fetch() {
     out_.open("HWY_INLINE void fetch([[maybe_unused]] size_t i) const");
-    for (const ValueId id : phase.elements) {
-      const Value& value = graph_[id];
-      if (value.kind != Value::Kind::kSection) continue;
-      out_.line(fetch(value.type, section(value.section)));
-    }
+    write_fetches(plan_.loops.front());
     out_.close();
     out_.line("");
+  }
+
+  void write_fetches(const CpuDecoderLoop& loop) {
+    for (const ValueId id : loop.sections) out_.line(fetch(graph_[id].type, section(graph_[id].section)));
   }
 
   /// Writes the function that computes an element from its code only.
-  void write_value(const Phase& phase) {
-    const Value& code = graph_[*table_];
+  void write_value() {
+    const Value& code = graph_[*plan_.table];
     out_.line("/// What a code stands for in this block.");
-    out_.open("HWY_INLINE Float value(" + ExpressionText::type(code.type, true) + " " + text_.name(*table_) +
+    out_.open("HWY_INLINE Float value(" + ExpressionText::type(code.type, true) + " " + text_.name(*plan_.table) +
               ") const");
-    for (const ValueId id : phase.elements) {
-      check_element(graph_[id]);
-      if (id != *table_ && text_.has_line(id)) define(id, text_.definition(id));
+    for (const ValueId id : plan_.loops.front().elements) {
+      if (id != *plan_.table) define(id, text_.definition(id));
     }
-    out_.line("return " + text_.use(lowered_.decode.result, true) + ";");
+    out_.line("return " + text_.use(plan_.decode->result, true) + ";");
     out_.close();
     out_.line("");
   }
 
-  void write_at(const Phase& phase) {
+  void write_at() {
     out_.open("HWY_INLINE Float at(const GeneratedTile& tile, size_t i, size_t rest) const");
-    if (!table_) {
-      for (const ValueId id : phase.elements) define_element(id);
-    }
+    if (!plan_.table) define_elements(plan_.loops.front());
     out_.line("static_cast<void>(tile), static_cast<void>(i), static_cast<void>(rest);");
     out_.line("return " +
-              (table_ ? "table.at(" + section(graph_[*table_].section) + ", i, rest, *this)"
-                      : text_.use(lowered_.decode.result, true)) +
+              (plan_.table ? "table.at(" + section(graph_[*plan_.table].section) + ", i, rest, *this)"
+                           : text_.use(plan_.decode->result, true)) +
               ";");
     out_.close();
     out_.line("");
   }
 
-  void define_element(ValueId id, const TransformArrays* arrays = nullptr) {
-    const Value& value = graph_[id];
-    check_element(value);
-    if (!text_.has_line(id)) return;
-    if (value.kind == Value::Kind::kSection)
-      define(id, load_group(value));
-    else if (value.kind == Value::Kind::kIndex)
-      define(id, index(value));
-    else if (value.kind == Value::Kind::kTransform)
-      define(id, "load_floats(" + arrays->of(id) + " + (i - first))");
-    else if (value.arguments.empty())
-      define(id, random(value, "Random" + random_stream(value)));
-    else
-      define(id, text_.definition(id));
+  void define_elements(const CpuDecoderLoop& loop) {
+    for (const ValueId id : loop.elements) {
+      const Value& value = graph_[id];
+      if (value.kind == Value::Kind::kSection)
+        define(id, load_group(value));
+      else if (value.kind == Value::Kind::kIndex)
+        define(id, index(value));
+      else if (value.kind == Value::Kind::kTransform)
+        define(id, "load_floats(" + turned(plan_.array_of.at(id)) + " + (i - first))");
+      else if (value.arguments.empty())
+        define(id, random(value, "Random" + random_stream(value)));
+      else
+        define(id, text_.definition(id));
+    }
   }
 
   /// Writes loops with transforms between them.
-  void write_decode(const Pass& pass) {
-    const TransformArrays arrays(pass);
+  void write_decode() {
     out_.line("/// give(sixteen elements, i, how many there are) for the part [first, last) of the tile.");
     out_.line("template <class Give>");
     out_.open("HWY_INLINE void decode(const GeneratedTile& tile, size_t first, size_t last, const Give& give)");
-    for (std::size_t i = 0; i < arrays.count(); ++i) {
-      out_.line("HWY_ALIGN float " + TransformArrays::name(i) + "[kTurnedTogether];");
+    for (std::size_t i = 0; i < plan_.arrays; ++i) {
+      out_.line("HWY_ALIGN float " + turned(i) + "[kTurnedTogether];");
     }
-    for (const Phase& phase : pass.phases) write_part(phase, arrays);
+    for (const CpuDecoderLoop& loop : plan_.loops) write_part(loop);
     out_.close();
     out_.line("");
   }
 
-  void write_part(const Phase& phase, const TransformArrays& arrays) {
+  void write_part(const CpuDecoderLoop& loop) {
     out_.open("for_entered(*this, tile, first, last, [&](size_t i, auto rest) COMPLL_INLINE");
-    for (const ValueId id : phase.elements) {
-      const Value& value = graph_[id];
-      if (value.kind == Value::Kind::kSection) out_.line(fetch(value.type, section(value.section)));
-    }
-    for (const ValueId id : phase.elements) define_element(id, &arrays);
-    for (const ValueId id : phase.transforms) {
-      out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + arrays.of(id) +
+    write_fetches(loop);
+    define_elements(loop);
+    for (const ValueId id : loop.transforms) {
+      out_.line("store_floats(" + text_.use(graph_[id].arguments.front(), true) + ", " + turned(plan_.array_of.at(id)) +
                 " + (i - first));");
     }
-    if (!phase.stores.empty()) out_.line("give(" + text_.use(lowered_.decode.result, true) + ", i, rest);");
+    if (loop.gives) out_.line("give(" + text_.use(plan_.decode->result, true) + ", i, rest);");
     out_.line("static_cast<void>(rest);");
     out_.close(");");
     out_.forget_line();
-    for (const ValueId id : phase.transforms) {
-      out_.line("turn_blocks(" + arrays.of(id) + ", last - first, " + turned_size(graph_[id]) + ");");
+    for (const ValueId id : loop.transforms) {
+      out_.line("turn_blocks(" + turned(plan_.array_of.at(id)) + ", last - first, " + turned_size(graph_[id]) + ");");
     }
   }
 
-  void write_members(const Phase& phase, const std::vector<bool>& needed) {
+  void write_members() {
     for (std::uint32_t i = 0; i < program_.sections.size(); ++i) out_.line("const std::byte* " + section(i) + ";");
-    for (ValueId id = 0; id < graph_.values().size(); ++id) {
-      const Value& value = graph_[id];
-      const bool block = std::find(phase.of_block.begin(), phase.of_block.end(), id) != phase.of_block.end();
-      if (!text_.has_line(id) || !(block || (needed[id] && value.domain == Domain::kTensor))) continue;
-      out_.line(ExpressionText::type(value.type, false) + " " + text_.name(id) + ";");
+    std::set<ValueId> members(plan_.of_tensor.begin(), plan_.of_tensor.end());
+    members.insert(plan_.of_block.begin(), plan_.of_block.end());
+    for (const ValueId id : members) {
+      out_.line(ExpressionText::type(graph_[id].type, false) + " " + text_.name(id) + ";");
     }
-    if (!table_) return;
-    const ScalarType type = graph_[*table_].type;
+    if (!plan_.table) return;
+    const ScalarType type = graph_[*plan_.table].type;
     out_.line("CodeTable<" + std::to_string(type.bits) + ", " + ExpressionText::type(type, true) + "> table;");
   }
 
-  std::optional<ValueId> table_;  ///< the code, if elements are looked up in a table
+  const CpuDecoder& plan_;
 };
 
 }  // namespace
 
-bool write_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
-  return DecoderText(program, lowered, out, diagnostics).write();
-}
+void write_decoder(const CpuTiles& plan, Writer& out) { DecoderText(plan, out).write(); }
 
 }  // namespace casync::compll

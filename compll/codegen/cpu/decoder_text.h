@@ -2,13 +2,11 @@
 #pragma once
 
 #include "compll/codegen/text/writer.h"
-#include "compll/ir/tiles/lower.h"
-#include "compll/lang/diagnostic.h"
+#include "compll/ir/tiles/cpu/plan.h"
 
 namespace casync::compll {
 
-/// Writes struct Decoder: from the sections of one payload to sixteen elements. Returns true if it transforms blocks,
-/// so that it returns a part of a tile at a time. Throws CannotWrite.
-bool write_decoder(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics);
+/// Writes struct Decoder: from the sections of one payload to sixteen elements.
+void write_decoder(const CpuTiles& plan, Writer& out);
 
 }  // namespace casync::compll

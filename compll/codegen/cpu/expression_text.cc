@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 #include "compll/codegen/text/operation_text.h"
 
@@ -18,23 +17,6 @@ bool fits_int(const Range& known, ScalarType to) {
 
 }  // namespace
 
-ExpressionText::ExpressionText(const Graph& graph, Idioms idioms)
-    : graph_(graph),
-      ranges_(ranges_of(graph)),
-      idioms_(std::move(idioms)),
-      uses_(graph.values().size(), 0),
-      kept_(graph.values().size(), false) {
-  for (ValueId user = 0; user < graph.values().size(); ++user) {
-    const Value& value = graph[user];
-    if (idioms_.replaced.contains(user)) continue;
-    const auto idiom = idioms_.values.find(user);
-    for (const ValueId id : idiom != idioms_.values.end() ? std::vector{idiom->second.argument} : value.arguments) {
-      ++uses_[id];
-      if (graph[id].domain != value.domain) kept_[id] = true;  // computed outside of the loop that uses it
-    }
-  }
-}
-
 std::string ExpressionText::type(ScalarType type, bool group) {
   if (!group) return type_text(type);
   switch (type.kind) {
@@ -47,18 +29,6 @@ std::string ExpressionText::type(ScalarType type, bool group) {
   return "void";
 }
 
-std::string ExpressionText::name(ValueId id) const {
-  const std::string& word = graph_[id].name;
-  return (word.empty() ? "v" : word + "_") + std::to_string(id);
-}
-
-bool ExpressionText::has_line(ValueId id) const {
-  const Value& value = graph_[id];
-  if (value.kind == Value::Kind::kConstant || value.kind == Value::Kind::kSpread) return false;
-  if (idioms_.replaced.contains(id)) return false;
-  return value.kind != Value::Kind::kCompute || kept_[id] || uses_[id] != 1 || value.arguments.empty();
-}
-
 std::string ExpressionText::use(ValueId id, bool group) const {
   const Value& value = graph_[id];
   if (value.kind == Value::Kind::kSpread) {
@@ -67,7 +37,7 @@ std::string ExpressionText::use(ValueId id, bool group) const {
   }
   if (group && value.domain != Domain::kElement) return type(value.type, true) + "(" + use(id, false) + ")";
   if (value.kind == Value::Kind::kConstant) return literal_text(value.type, value.number);
-  if (has_line(id)) return name(id);
+  if (values_.has_line[id]) return name(id);
   const std::string inside = operation(id);
   return inside.find(' ') == inside.npos ? inside : "(" + inside + ")";
 }
@@ -76,7 +46,7 @@ std::string ExpressionText::definition(ValueId id) const { return operation(id);
 
 std::string ExpressionText::operation(ValueId id) const {
   const Value& value = graph_[id];
-  if (const auto idiom = idioms_.values.find(id); idiom != idioms_.values.end()) {
+  if (const auto idiom = values_.idioms.values.find(id); idiom != values_.idioms.values.end()) {
     return std::string(idiom->second.function) + "(" + use(idiom->second.argument, true) + ")";
   }
   const bool group = value.domain == Domain::kElement;
@@ -108,7 +78,7 @@ std::string ExpressionText::conversion(const Value& value, const std::string& op
   const bool group = value.domain == Domain::kElement;
   if (to == kBoolType) return "to_bool(" + operand + ")";
   if (to == kDoubleType) return "to_double(" + operand + ")";
-  const Range known = ranges_[value.arguments.front()];
+  const Range known = values_.ranges[value.arguments.front()];
   const bool is_uint = from.kind == ScalarType::Kind::kUint;
   // Vectors convert signed numbers faster.
   const bool as_int = group && is_uint && known.most <= static_cast<double>(most_of(kIntType));

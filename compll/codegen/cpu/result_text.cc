@@ -2,53 +2,51 @@
 #include "compll/codegen/cpu/result_text.h"
 
 #include "compll/codegen/cpu/routine_text.h"
-#include "compll/ir/tiles/outputs.h"
 
 namespace casync::compll {
 namespace {
 
 class ResultText : RoutineText {
  public:
-  ResultText(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics)
-      : RoutineText(program, lowered.result->graph, values_of(outputs_of(*lowered.result)), lowered, out, diagnostics),
-        result_(*lowered.result),
-        plan_(schedule(graph_, outputs_of(result_), Transforms::kKept)) {}
+  ResultText(const CpuTiles& plan, Writer& out)
+      : RoutineText(*plan.program, plan.result->values, plan.lowered->block, out), plan_(*plan.result) {}
 
   void write() {
-    for (const ValueId id : values_of(outputs_of(result_))) text_.keep(id);
     out_.open("void result_tile(const GeneratedTile& tile, const float* decoded, float* out, Write mode)");
-    define_states(result_.states.size());
-    const Pass& pass = plan_.passes.front();
-    define_tensor_values(needed_of_tensor(pass));
-    const Phase& phase = pass.phases.front();
-    for (const ValueId id : phase.elements) {
-      if (is_random(graph_[id])) out_.line("Random random" + std::to_string(id) + random_stream(graph_[id]) + ";");
-    }
-    write_loop(phase);
+    define_states(plan_.result->states.size());
+    for (const ValueId id : plan_.of_tensor) define_of_tensor(id);
+    define_random(plan_.random);
+    write_loop();
     out_.line("static_cast<void>(decoded), static_cast<void>(mode);");
     out_.close();
     out_.line("");
   }
 
  private:
-  void write_loop(const Phase& phase) {
+  void define_of_tensor(ValueId id) {
+    const Value& value = graph_[id];
+    define(id, value.kind == Value::Kind::kParameter ? parameter(value)
+               : value.kind == Value::Kind::kCount   ? count(value)
+                                                     : text_.definition(id));
+  }
+
+  void write_loop() {
     out_.open("for_groups(0, tile.count, [&](size_t i, auto rest) COMPLL_INLINE");
-    for (const ValueId id : phase.elements) {
-      const Value& value = graph_[id];
-      check_element(value);
-      if (value.kind == Value::Kind::kState)
-        out_.line("fetch_state(" + state(value.state) + ", i + kFetchFloatsAhead / sizeof(float));");
-      if (text_.has_line(id)) define_element(id);
+    for (const ValueId id : plan_.elements) {
+      if (graph_[id].kind == Value::Kind::kState)
+        out_.line("fetch_state(" + state(graph_[id].state) + ", i + kFetchFloatsAhead / sizeof(float));");
+      define_element(id);
     }
-    for (const Output& output : phase.stores) {
+    for (const Output& output : plan_.stores) {
       if (output.kind == Output::Kind::kResult)
         out_.line("write_floats<Write::kPlain>(" + text_.use(output.value, true) + ", out + i, rest);");
     }
-    if (!result_.states.empty()) out_.open("if (keeps_states)");
-    for (const Output& output : phase.stores) {
+    const bool keeps = !plan_.result->states.empty();
+    if (keeps) out_.open("if (keeps_states)");
+    for (const Output& output : plan_.stores) {
       if (output.kind == Output::Kind::kState) out_.line(store_state(output));
     }
-    if (!result_.states.empty()) out_.close();
+    if (keeps) out_.close();
     out_.line("static_cast<void>(rest);");
     out_.close(");");
   }
@@ -63,14 +61,11 @@ class ResultText : RoutineText {
     }
   }
 
-  const ResultGraph& result_;
-  Schedule plan_;
+  const CpuResult& plan_;
 };
 
 }  // namespace
 
-void write_result(const Program& program, const Lowered& lowered, Writer& out, Diagnostics& diagnostics) {
-  ResultText(program, lowered, out, diagnostics).write();
-}
+void write_result(const CpuTiles& plan, Writer& out) { ResultText(plan, out).write(); }
 
 }  // namespace casync::compll

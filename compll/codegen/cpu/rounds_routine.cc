@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "compll/codegen/cpu/routine_text.h"
+#include "compll/codegen/cpu/cannot_write.h"
 #include "compll/codegen/text/operation_text.h"
 #include "compll/codegen/text/size_text.h"
 #include "compll/lang/terms.h"

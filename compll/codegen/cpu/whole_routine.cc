@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cpu/whole_routine.h"
 
-#include "compll/codegen/cpu/routine_text.h"
+#include "compll/codegen/cpu/cannot_write.h"
 #include "compll/codegen/text/operation_text.h"
 #include "compll/codegen/text/size_text.h"
 #include "compll/lang/terms.h"

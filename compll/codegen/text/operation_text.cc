@@ -40,8 +40,6 @@ std::string type_text(ScalarType type) {
   return "void";
 }
 
-bool is_packed(ScalarType type) { return type.is_integer() && (type.bits == 2 || type.bits == 4); }
-
 std::string literal_text(ScalarType type, double number) {
   switch (type.kind) {
     case ScalarType::Kind::kBool: return number != 0 ? "true" : "false";

@@ -25,9 +25,6 @@ std::string_view function_of(Op op);
 /// The C++ type that holds one element; integers of fewer bits are kept in 32.
 std::string type_text(ScalarType type);
 
-/// Returns true if many codes of this type are packed together (compll/ops/cpu/packed-inl.h).
-bool is_packed(ScalarType type);
-
 /// A number that the type can hold.
 std::string literal_text(ScalarType type, double number);
 
