@@ -24,7 +24,7 @@ struct CudaAheadOf {
   ValueFlags up_to_ahead(const std::vector<ValueId>& targets) const;
   /// The values that are written ahead for these, in order.
   std::vector<ValueId> ahead_of(const std::vector<ValueId>& targets) const;
-  /// What writes a value ahead.
+  /// Returns the plan of the loop that writes a value ahead.
   CudaAhead plan_of(ValueId id) const;
 };
 
