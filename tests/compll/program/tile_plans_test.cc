@@ -43,7 +43,7 @@ std::string added(const std::string& before, const std::string& now) {
   return text;
 }
 
-/// What each pass adds to the plan of encode.
+/// The lines that each pass adds to the plan of encode.
 template <class Encoder, class Passes>
 std::string stages_of(const Tiles& tiles, const Passes& passes) {
   Encoder plan;
