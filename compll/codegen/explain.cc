@@ -5,13 +5,14 @@
 #include <cstdio>
 #include <set>
 
-#include "compll/codegen/cpu.h"
-#include "compll/codegen/cuda_launches.h"
-#include "compll/codegen/rounds_text.h"
-#include "compll/codegen/routine_text.h"
-#include "compll/codegen/whole_text.h"
-#include "compll/ir/bit_merge.h"
-#include "compll/ir/outputs.h"
+#include "compll/codegen/cpu/cannot_write.h"
+#include "compll/codegen/cpu/cpu.h"
+#include "compll/codegen/cpu/rounds_text.h"
+#include "compll/codegen/cpu/whole_text.h"
+#include "compll/codegen/cuda/launches.h"
+#include "compll/ir/tiles/bit_merge.h"
+#include "compll/ir/tiles/cpu/plan.h"
+#include "compll/ir/tiles/outputs.h"
 #include "compll/lang/element_count.h"
 
 namespace casync::compll {

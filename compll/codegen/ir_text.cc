@@ -6,10 +6,12 @@
 #include <set>
 #include <vector>
 
-#include "compll/codegen/rounds_plan.h"
-#include "compll/codegen/routine_text.h"
-#include "compll/codegen/whole_text.h"
-#include "compll/ir/lower.h"
+#include "compll/codegen/cpu/cannot_write.h"
+#include "compll/codegen/cpu/whole_text.h"
+#include "compll/ir/rounds/rounds_plan.h"
+#include "compll/ir/tiles/cpu/plan_text.h"
+#include "compll/ir/tiles/cuda/plan_text.h"
+#include "compll/ir/tiles/lower.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -84,6 +86,11 @@ Result<std::string> whole_text(const Program& program, const Source& source, con
   return text;
 }
 
+template <class Plan>
+std::string plan_text(const Result<Plan>& plan) {
+  return plan ? text_of(*plan) : "whole vectors: " + plan.status().message() + "\n";
+}
+
 /// The turns of a program that exchanges.
 class TurnsText {
  public:
@@ -143,6 +150,14 @@ Result<std::string> ir_text(const Program& program, const Source& source) {
   if (program.synchronize) return TurnsText(program).run();
   if (const Result<Lowered> lowered = lower(program, source)) return graphs_text(program, *lowered);
   return whole_text(program, source, *why_not_lowered(program, source));
+}
+
+std::string tile_plans_text(const Program& program, const Source& source) {
+  if (program.synchronize) return "";
+  const Result<Lowered> lowered = lower(program, source);
+  if (!lowered) return "";
+  return "on a CPU\n" + plan_text(plan_cpu_tiles(program, *lowered, source)) + "on a GPU\n" +
+         plan_text(plan_cuda_tiles(program, *lowered, source));
 }
 
 }  // namespace casync::compll

@@ -15,4 +15,8 @@ namespace casync::compll {
 /// with the place: the program is interpreted only.
 Result<std::string> ir_text(const Program& program, const Source& source);
 
+/// The text that follows it: the plan by tiles of a CPU and of a GPU, or the reason why a target has none. "" for a
+/// program that is not taken apart into tiles.
+std::string tile_plans_text(const Program& program, const Source& source);
+
 }  // namespace casync::compll

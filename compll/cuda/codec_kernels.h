@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "compll/codec/codec.h"
 #include "compll/codec/rounds_codec.h"
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/cuda_device.h"
 #include "compll/cuda/staged_memory.h"
 

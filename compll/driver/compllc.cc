@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/number.h"
-#include "compll/codegen/cpu.h"
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cpu/cpu.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/codegen/explain.h"
 #include "compll/codegen/ir_text.h"
 #include "compll/lang/checker.h"
@@ -112,7 +112,10 @@ int run(const Options& options) {
   if (program->declares.name.empty()) program->declares.name = codec_name_of_file(options.files.front());
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
   if (wanted.count("cuda") != 0 && print_cuda(*program, source) != 0) return kRefused;
-  if (wanted.count("ir") != 0 && print(ir_text(*program, source)) != 0) return kRefused;
+  if (wanted.count("ir") != 0) {
+    if (print(ir_text(*program, source)) != 0) return kRefused;
+    std::fputs(tile_plans_text(*program, source).c_str(), stdout);
+  }
   if (options.explain && print(explanation(*program, source)) != 0) return kRefused;
   if (wanted.count("cpu") != 0 || !options.output.empty()) {
     const std::string& include = options.include.empty() ? options.output : options.include;

@@ -12,7 +12,7 @@
 
 #include "base/codec_file.h"
 #include "compll/codec/registry.h"
-#include "compll/codegen/cpu.h"
+#include "compll/codegen/cpu/cpu.h"
 #include "compll/lang/front_end.h"
 #include "compll/lang/terms.h"
 

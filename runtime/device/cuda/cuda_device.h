@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/driver_api.h"
 #include "runtime/device/device.h"
 

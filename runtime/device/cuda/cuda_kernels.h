@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/cuda_device.h"
 #include "runtime/device/codec_kernels.h"
 #include "runtime/device/cuda/cuda_calls.h"

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "compll/codec/codec.h"
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cuda/codec_text.h"
 
 namespace casync::runtime {
 

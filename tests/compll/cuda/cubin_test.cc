@@ -12,7 +12,7 @@
 #include <iterator>
 #include <vector>
 
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/kernel_compiler.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/support/programs.h"

@@ -5,10 +5,10 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "compll/codegen/cuda.h"
-#include "compll/codegen/cuda_launches.h"
-#include "compll/codegen/cuda_rounds.h"
-#include "compll/codegen/cuda_whole.h"
+#include "compll/codegen/cuda/launches.h"
+#include "compll/codegen/cuda/rounds.h"
+#include "compll/codegen/cuda/tiles.h"
+#include "compll/codegen/cuda/whole.h"
 #include "compll/lang/front_end.h"
 #include "tests/casync/golden.h"
 #include "tests/compll/support/programs.h"

@@ -11,7 +11,7 @@
 
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/merge_bits.h"
-#include "compll/ir/bit_merge.h"
+#include "compll/ir/tiles/bit_merge.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/instruction_sets.h"

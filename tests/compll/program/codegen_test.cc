@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
-#include "compll/codegen/cpu.h"
+#include "compll/codegen/cpu/cpu.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/support/programs.h"
 

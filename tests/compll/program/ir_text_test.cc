@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compll/codegen/ir_text.h"
-#include "compll/ir/lower.h"
+#include "compll/ir/tiles/lower.h"
 #include "compll/lang/front_end.h"
 #include "tests/casync/golden.h"
 #include "tests/compll/support/programs.h"

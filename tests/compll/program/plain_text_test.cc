@@ -4,10 +4,10 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "compll/codegen/cpu.h"
-#include "compll/codegen/cuda_codec.h"
-#include "compll/codegen/operation_text.h"
-#include "compll/codegen/plain_text.h"
+#include "compll/codegen/cpu/cpu.h"
+#include "compll/codegen/cuda/codec_text.h"
+#include "compll/codegen/text/operation_text.h"
+#include "compll/codegen/text/plain_text.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/program/said.h"
 

@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "compll/codec/generated_codec.h"
-#include "compll/codegen/cuda.h"
-#include "compll/codegen/cuda_whole.h"
-#include "compll/ir/lower.h"
+#include "compll/codegen/cuda/tiles.h"
+#include "compll/codegen/cuda/whole.h"
+#include "compll/ir/tiles/lower.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/program/said.h"
 #include "tests/compll/support/inputs.h"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "base/check.h"
-#include "compll/codegen/cpu.h"
+#include "compll/codegen/cpu/cpu.h"
 #include "compll/load/headers.h"
 #include "compll/load/run_program.h"
 #include "compll/load/system_compiler.h"

@@ -14,7 +14,7 @@
 
 #include "base/check.h"
 #include "compll/codec/generated_codec.h"
-#include "compll/codegen/cpu.h"
+#include "compll/codegen/cpu/cpu.h"
 #include "compll/interpreter/program_codec.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/random_programs/batch.h"

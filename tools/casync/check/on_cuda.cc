@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/cubin.h"
 #include "compll/cuda/cuda_codec.h"
 #include "compll/cuda/cuda_device.h"

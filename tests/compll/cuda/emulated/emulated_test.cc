@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
-#include "compll/codegen/cuda.h"
+#include "compll/codegen/cuda/tiles.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/cuda/emulated/device.h"
 #include "tests/compll/cuda/support/codecs.h"

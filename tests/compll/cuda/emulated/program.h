@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "compll/codegen/cuda_codec.h"
+#include "compll/codegen/cuda/codec_text.h"
 #include "compll/cuda/cuda_codec.h"
 #include "compll/interpreter/program_codec.h"
 #include "compll/interpreter/rounds_program.h"

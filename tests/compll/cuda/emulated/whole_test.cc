@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compll/codegen/cuda_whole.h"
+#include "compll/codegen/cuda/whole.h"
 #include "compll/lang/front_end.h"
 #include "tests/compll/cuda/emulated/device.h"
 #include "tests/compll/cuda/support/codecs.h"

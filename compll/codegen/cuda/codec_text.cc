@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cuda/codec_text.h"
+
+#include <utility>
+
+namespace casync::compll {
+
+Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& source) {
+  if (program.synchronize) {
+    Result<CudaRounds> turns = cuda_rounds_text(program, source);
+    return turns ? Result<CudaCodecText>(std::move(*turns)) : turns.status();
+  }
+  for (const Section& section : program.sections) {
+    if (section.coding == Coding::kPlain) continue;
+    const std::string name = section.name;
+    return unimplemented(
+        "codec `" + program.declares.name + "`: section `" + name + "` is coded by `" +
+        std::string(word_of(section.coding)) +
+        "`, and kernels write only sections whose size does not depend on the elements: use it on the CPU");
+  }
+  if (const Result<Lowered> lowered = lower(program, source)) {
+    if (Result<CudaText> text = cuda_text(program, *lowered, source)) return CudaCodecText(std::move(*text));
+  }
+  Result<CudaWhole> whole = cuda_whole_text(program, source);
+  return whole ? Result<CudaCodecText>(std::move(*whole)) : whole.status();
+}
+
+const std::string& text_of(const CudaCodecText& codec) {
+  return std::visit([](const auto& each) -> const std::string& { return each.text; }, codec);
+}
+
+std::vector<std::string> kernels_of(const CudaCodecText& codec) {
+  std::vector<std::string> all = std::visit([](const auto& each) { return each.kernels; }, codec);
+  const auto name = std::visit([](const auto& each) { return each.codec; }, codec);
+  if (!std::holds_alternative<CudaText>(codec)) all.push_back("casync_" + name + "_sizes");
+  return all;
+}
+
+}  // namespace casync::compll

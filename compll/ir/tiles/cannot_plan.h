@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "compll/lang/source.h"
+
+namespace casync::compll {
+
+/// Thrown by a pass and caught where the list of passes is: the target has no text for this part of the program.
+struct CannotPlan {
+  Span at;
+  std::string what;  ///< "a section of doubles"
+};
+
+}  // namespace casync::compll
