@@ -127,6 +127,7 @@ struct Plan {
   World world;
   Bytes fusion_bytes = 64_KiB;  ///< small messages to one peer travel together up to this many bytes; 0: never
   bool coordinated = false;     ///< ranks send when a coordinator lets them: one bulk to and from each at a time
+  Bytes credit_bytes = 0;       ///< a port has so many bytes of messages under way, or one message; 0: links pace them
   std::uint64_t seed = 0;
   std::optional<Prediction> predicted;
   SyncMode mode;

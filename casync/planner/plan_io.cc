@@ -325,6 +325,11 @@ Plan read_plan(const Placed<wire::Plan>& from) {
       from.within(wire::Plan::kFusionBytesFieldNumber, from->has_fusion_bytes(), from->fusion_bytes(), 0)
           .value_or(static_cast<std::int64_t>(plan.fusion_bytes)));
   plan.coordinated = from->coordinated();
+  plan.credit_bytes = static_cast<Bytes>(
+      from.within(wire::Plan::kCreditBytesFieldNumber, from->has_credit_bytes(), from->credit_bytes(), 0).value_or(0));
+  if (plan.coordinated && plan.credit_bytes > 0) {
+    from.refuse(wire::Plan::kCreditBytesFieldNumber, "credit_bytes beside coordinated, expected one of the two");
+  }
   plan.seed = from->seed();
   if (from->has_predicted()) {
     plan.predicted = read_prediction(from.inner(from->predicted(), wire::Plan::kPredictedFieldNumber));

@@ -101,6 +101,7 @@ std::string plan_text(const Plan& plan) {
   }
   if (plan.fusion_bytes != Plan{}.fusion_bytes) message.set_fusion_bytes(static_cast<std::int64_t>(plan.fusion_bytes));
   if (plan.coordinated) message.set_coordinated(true);
+  if (plan.credit_bytes > 0) message.set_credit_bytes(static_cast<std::int64_t>(plan.credit_bytes));
   if (plan.seed != 0) message.set_seed(plan.seed);
   if (plan.predicted) write_prediction(*plan.predicted, message.mutable_predicted());
   write_mode(plan.mode, &message);

@@ -67,6 +67,7 @@ Facts facts_of(const Plan& plan) {
   }
   facts.emplace_back("plan: fusion_bytes", std::to_string(plan.fusion_bytes));
   facts.emplace_back("plan: coordinated", plan.coordinated ? "true" : "false");
+  facts.emplace_back("plan: credit_bytes", std::to_string(plan.credit_bytes));
   facts.emplace_back("plan: seed", std::to_string(plan.seed));
   const std::string mode = plan.mode.is_gossip() ? "plan: gossip" : "plan: local_sgd";
   if (plan.mode.is_gossip()) {

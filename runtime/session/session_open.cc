@@ -185,6 +185,7 @@ Status SessionImpl::connect() {
   Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
   if (!addresses) return addresses.status();
   if (over_nccl()) CASYNC_RETURN_IF_ERROR(open_nccl());
+  if (plan_.credit_bytes > 0) executor_->set_credit(plan_.credit_bytes, topology_);
   CASYNC_RETURN_IF_ERROR(
       executor_->connect(*addresses, {[this](Rank peer, const Status& status) { peer_broke(peer, status); },
                                       [this](const Status& cause) { end_here(cause); },

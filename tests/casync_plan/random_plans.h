@@ -27,6 +27,7 @@ class RandomPlans {
     if (maybe()) plan.predicted = Prediction{0.1 * below(1000), 1.0 / 3 * below(9), 1e-9, 0, 1e300};
     if (maybe()) plan.fusion_bytes = below(1u << 30);
     plan.coordinated = maybe();
+    if (!plan.coordinated && maybe()) plan.credit_bytes = below(1u << 30);
     if (local_) plan.mode = {.every = 1 + below(1'000'000'000), .from_step = below(1'000'000'001)};
     if (local_) plan.mode.neighbours = static_cast<Neighbours>(below(3));
     if (!plan.mode.is_local() && maybe()) plan.mode.staleness = 1 + below(kMostStaleness);

@@ -14,6 +14,7 @@ Scenario scenario_of(Profile profile, Training training, const Plan& plan, Topol
   scenario.profile = std::move(profile);
   scenario.training = std::move(training);
   scenario.fusion_bytes = plan.fusion_bytes;
+  scenario.credit_bytes = plan.credit_bytes;
   scenario.mode = plan.mode;
   scenario.facts_of = facts_of;
   for (const TrainedGradient& gradient : scenario.training.gradients) {
