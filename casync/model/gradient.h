@@ -10,12 +10,21 @@
 
 namespace casync {
 
+/// A gradient that is sent as a part of a group.
+struct GroupMember {
+  std::string name;
+  std::vector<std::int64_t> shape;
+
+  bool operator==(const GroupMember&) const = default;
+};
+
 /// A named tensor to be synchronized each step.
 struct GradientSpec {
   std::string name;  ///< unique in the session; what plans match and errors quote
   DType dtype = DType::kFloat32;
-  std::vector<std::int64_t> shape;  ///< in elements; {} is a scalar
-  int priority = 0;                 ///< position in the next forward pass: smaller is needed sooner
+  std::vector<std::int64_t> shape;        ///< in elements; {} is a scalar
+  int priority = 0;                       ///< position in the next forward pass: smaller is needed sooner
+  std::vector<GroupMember> members = {};  ///< a group (Plan::groups): the gradients in it, one after the other
 
   Elements elements() const {
     Elements n = 1;

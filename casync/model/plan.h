@@ -67,6 +67,14 @@ struct Entry {
   Choice choice;
 };
 
+/// Gradients that are sent as one. What is decided is decided for the group: it is a gradient of its own, and rules and
+/// the default apply to its name, not to those of its members.
+struct GradientGroup {
+  std::string name;
+  std::vector<std::string> gradients;  ///< at least one; each is in one group only
+  Choice choice;                       ///< stronger than every rule
+};
+
 /// The setup that a plan says it was made for; unset fields say nothing.
 struct World {
   std::optional<int> ranks;
@@ -127,9 +135,11 @@ struct Plan {
   Choice defaults;
   std::vector<Rule> rules;
   std::vector<Entry> gradients;
+  std::vector<GradientGroup> groups;
   World world;
   Bytes fusion_bytes = 64_KiB;  ///< small messages to one peer travel together up to this many bytes; 0: never
   bool coordinated = false;     ///< ranks send when a coordinator lets them: one bulk to and from each at a time
+  Bytes credit_bytes = 0;       ///< a port has so many bytes of messages under way, or one message; 0: links pace them
   std::uint64_t seed = 0;
   std::optional<Prediction> predicted;
   SyncMode mode;

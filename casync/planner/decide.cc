@@ -26,6 +26,9 @@ struct Sources {
     const auto entry =
         std::find_if(plan.gradients.begin(), plan.gradients.end(), [&](const Entry& e) { return e.name == name; });
     if (entry != plan.gradients.end()) choices.push_back(&entry->choice);
+    const auto group =
+        std::find_if(plan.groups.begin(), plan.groups.end(), [&](const GradientGroup& g) { return g.name == name; });
+    if (group != plan.groups.end()) choices.push_back(&group->choice);
     const auto rule =
         std::find_if(plan.rules.begin(), plan.rules.end(), [&](const Rule& r) { return matches(r.match, name); });
     if (rule != plan.rules.end()) choices.push_back(&rule->choice);
@@ -196,6 +199,16 @@ std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec>
   for (const Entry& entry : plan.gradients) {
     if (known.contains(entry.name)) continue;
     found.push_back("entry " + quoted(entry.name) + " names no gradient" + hint(entry.name, names));
+  }
+  for (const GradientGroup& group : plan.groups) {
+    const auto whole = std::find_if(gradients.begin(), gradients.end(),
+                                    [&](const GradientSpec& gradient) { return gradient.name == group.name; });
+    if (whole == gradients.end()) continue;
+    for (const std::string& name : group.gradients) {
+      const bool is_in = std::any_of(whole->members.begin(), whole->members.end(),
+                                     [&](const GroupMember& member) { return member.name == name; });
+      if (!is_in) found.push_back("group " + quoted(group.name) + ": " + quoted(name) + " names no gradient");
+    }
   }
   const auto made_for = [&](std::optional<int> wanted, int here, const char* what) {
     if (!wanted || *wanted == here) return;

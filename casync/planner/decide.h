@@ -45,17 +45,18 @@ SaidFields said_fields(const Plan& plan, std::string_view gradient);
 /// source that left it open and what to do.
 Status check_decided(const Plan& plan, std::string_view gradient);
 
-/// The complete decision for one gradient: its entry, else the first rule that matches, then the defaults, then
-/// codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own priority. Strength is per field,
-/// with pairs that count as one: a source that names codec and no second_hop sets both hops, and without warm_up_from
-/// all steps that are compressed; one that sets partition_bytes overrides a weaker source's number of partitions.
-/// Servers count if the strategy is `ps`, whichever source names it. A codec that is left to the planner is `none`
-/// here: see check_decided.
+/// The complete decision for one gradient: its entry, or the fields of the group that it is, else the first rule that
+/// matches, then the defaults, then codec `none`, strategy `ps`, kDefaultPartitionBytes, and the gradient's own
+/// priority. Strength is per field, with pairs that count as one: a source that names codec and no second_hop sets both
+/// hops, and without warm_up_from all steps that are compressed; one that sets partition_bytes overrides a weaker
+/// source's number of partitions. Servers count if the strategy is `ps`, whichever source names it. A codec that is
+/// left to the planner is `none` here: see check_decided.
 Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks);
 
-/// Remarks for a user about a plan used with these gradients: entries and patterns that match nothing,
-/// rules that earlier rules always hide, a number of ranks or nodes it was not made for. One sentence each: rules, then
-/// entries, then the world, each in plan order.
+/// Remarks for a user about a plan used with these gradients, of which groups have their members: entries and patterns
+/// that match nothing, rules that earlier rules always hide, members of a group that are no gradients, a number of
+/// ranks or nodes it was not made for. One sentence each: rules, then entries, groups and the world, each in plan
+/// order.
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology);
 
 }  // namespace casync

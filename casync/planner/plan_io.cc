@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/codec_file.h"
+#include "casync/planner/group_faults.h"
 #include "casync/planner/server_faults.h"
 #include "casync/strategies/strategy.h"
 #include "proto/checked_numbers.h"
@@ -191,6 +192,27 @@ std::vector<Entry> read_gradients(const Placed<wire::Plan>& from) {
   return entries;
 }
 
+std::vector<GradientGroup> read_groups(const Placed<wire::Plan>& from) {
+  std::vector<GradientGroup> groups;
+  for (int i = 0; i < from->group_size() && !from.hopeless(); ++i) {
+    const auto group = from.inner(from->group(i), wire::Plan::kGroupFieldNumber, i);
+    groups.push_back({group->name(), {group->gradient().begin(), group->gradient().end()}, read_choice(group)});
+  }
+  return groups;
+}
+
+void check_groups(const Placed<wire::Plan>& from, const Plan& plan) {
+  for (const GroupFault& fault : faults_of_groups(plan)) {
+    const auto at = static_cast<int>(fault.at);
+    if (from.hopeless()) return;
+    if (fault.is_of_entry) {
+      from.inner(from->gradient(at), wire::Plan::kGradientFieldNumber, at).refuse(fault.text);
+    } else {
+      from.inner(from->group(at), wire::Plan::kGroupFieldNumber, at).refuse(fault.text);
+    }
+  }
+}
+
 void check_version(const Placed<wire::Plan>& from) {
   const std::string expected = ", expected version: " + std::to_string(kPlanVersion);
   if (!from->has_version()) {
@@ -206,7 +228,8 @@ void check_version(const Placed<wire::Plan>& from) {
 void check_warm_up(const Placed<wire::Plan>& from, const Plan& plan) {
   const auto has_it = [](const auto& one) { return one.choice.warm_up_from.has_value(); };
   const bool any = plan.defaults.warm_up_from || std::any_of(plan.rules.begin(), plan.rules.end(), has_it) ||
-                   std::any_of(plan.gradients.begin(), plan.gradients.end(), has_it);
+                   std::any_of(plan.gradients.begin(), plan.gradients.end(), has_it) ||
+                   std::any_of(plan.groups.begin(), plan.groups.end(), has_it);
   if (any && plan.mode.is_gossip()) {
     from.refuse(wire::Plan::kGossipFieldNumber, "gossip beside warm_up_from, expected one of the two");
   } else if (any && plan.mode.is_local()) {
@@ -228,6 +251,11 @@ void check_servers(const Placed<wire::Plan>& from, const Plan& plan) {
   for (int i = 0; i < static_cast<int>(plan.gradients.size()); ++i) {
     check(from.inner(from->gradient(i), wire::Plan::kGradientFieldNumber, i),
           fault_of_servers(plan, plan.gradients[static_cast<std::size_t>(i)]));
+  }
+  for (int i = 0; i < static_cast<int>(plan.groups.size()); ++i) {
+    const GradientGroup& group = plan.groups[static_cast<std::size_t>(i)];
+    check(from.inner(from->group(i), wire::Plan::kGroupFieldNumber, i),
+          fault_of_servers(plan, Entry{group.name, group.choice}));
   }
 }
 
@@ -335,11 +363,18 @@ Plan read_plan(const Placed<wire::Plan>& from) {
     plan.rules.push_back(read_rule(from.inner(from->rule(i), wire::Plan::kRuleFieldNumber, i)));
   }
   plan.gradients = read_gradients(from);
+  plan.groups = read_groups(from);
+  check_groups(from, plan);
   if (from->has_world()) plan.world = read_world(from.inner(from->world(), wire::Plan::kWorldFieldNumber));
   plan.fusion_bytes = static_cast<Bytes>(
       from.within(wire::Plan::kFusionBytesFieldNumber, from->has_fusion_bytes(), from->fusion_bytes(), 0)
           .value_or(static_cast<std::int64_t>(plan.fusion_bytes)));
   plan.coordinated = from->coordinated();
+  plan.credit_bytes = static_cast<Bytes>(
+      from.within(wire::Plan::kCreditBytesFieldNumber, from->has_credit_bytes(), from->credit_bytes(), 0).value_or(0));
+  if (plan.coordinated && plan.credit_bytes > 0) {
+    from.refuse(wire::Plan::kCreditBytesFieldNumber, "credit_bytes beside coordinated, expected one of the two");
+  }
   plan.seed = from->seed();
   if (from->has_predicted()) {
     plan.predicted = read_prediction(from.inner(from->predicted(), wire::Plan::kPredictedFieldNumber));
@@ -369,6 +404,7 @@ Result<Plan> parse_plan(std::string_view text, std::string_view source) {
   resolve_files(folder, &plan.defaults);
   for (Rule& rule : plan.rules) resolve_files(folder, &rule.choice);
   for (Entry& entry : plan.gradients) resolve_files(folder, &entry.choice);
+  for (GradientGroup& group : plan.groups) resolve_files(folder, &group.choice);
   return plan;
 }
 

@@ -100,8 +100,15 @@ std::string plan_text(const Plan& plan) {
     to->set_name(entry.name);
     write_choice(entry.choice, to);
   }
+  for (const GradientGroup& group : plan.groups) {
+    wire::Group* to = message.add_group();
+    to->set_name(group.name);
+    for (const std::string& gradient : group.gradients) to->add_gradient(gradient);
+    write_choice(group.choice, to);
+  }
   if (plan.fusion_bytes != Plan{}.fusion_bytes) message.set_fusion_bytes(static_cast<std::int64_t>(plan.fusion_bytes));
   if (plan.coordinated) message.set_coordinated(true);
+  if (plan.credit_bytes > 0) message.set_credit_bytes(static_cast<std::int64_t>(plan.credit_bytes));
   if (plan.seed != 0) message.set_seed(plan.seed);
   if (plan.predicted) write_prediction(*plan.predicted, message.mutable_predicted());
   write_mode(plan.mode, &message);

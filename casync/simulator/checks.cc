@@ -105,9 +105,6 @@ Status check_scenario(const Scenario& scenario, const SimulationOptions& options
     return invalid_argument("gossip is not simulated: its ranks exchange with neighbours only; leave `gossip` out of " +
                             std::string("the plan, which then predicts exchanges with all ranks"));
   }
-  if (scenario.credit_bytes > 0 && options.steps > 1) {
-    return invalid_argument("a credit for " + std::to_string(options.steps) + " steps, expected one step");
-  }
   if (options.steps < 1) return invalid_argument(std::to_string(options.steps) + " steps");
   if (!usable(options.jitter)) return invalid_argument("a jitter that is negative or not finite");
   if (!options.slowness.empty() && options.slowness.size() != ranks) {

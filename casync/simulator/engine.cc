@@ -42,7 +42,7 @@ Engine::Engine(const Scenario& scenario, const SimulationOptions& options, const
       since_(tasks_.size()),
       queued_as_(tasks_.size()),
       times_(gradients_) {
-  if (scenario.credit_bytes > 0) credit_.resize(tasks_.size());
+  if (scenario.credit_bytes > 0) credit_.resize(2 * tasks_.size());
   for (const Link* link : {&scenario.profile.inside, &scenario.profile.between}) {
     if (link->send_work.empty() && link->receive_work.empty()) continue;
     to_leave_.resize(tasks_.size());
@@ -81,7 +81,7 @@ void Engine::happen(const Event& event) {
     case Event::Kind::kMessages:
       if (event.version == state(rank).messages.version) end_messages(rank);
       break;
-    case Event::Kind::kCredit: give_back_credit(event.subject); break;
+    case Event::Kind::kCredit: give_back_credit(event.subject, static_cast<int>(event.version)); break;
     case Event::Kind::kAnnounced:
       add_work(receiver_of(event.subject),
                {event.subject, static_cast<int>(event.version), MessageWork::Kind::kAnnounced, 0});

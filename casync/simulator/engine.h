@@ -146,7 +146,8 @@ class Engine {
   bool clean(UrgentQueue& queue) const;
   std::optional<HandedOver> next_message(Port& port);
   void hand_over(Port& port);
-  void give_back_credit(std::uint32_t first);
+  void give_back_credit(std::uint32_t first, int step);
+  Bytes& credit_of(std::uint32_t first, int step) { return credit_[2 * std::size_t{first} + (step & 1)]; }
   Bytes fuse(std::uint32_t first);
   void port_free(std::uint32_t first);
   void head_arrives(std::uint32_t first, std::uint32_t step);
@@ -189,7 +190,9 @@ class Engine {
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
   std::vector<double> since_;  // when a message asked, or began to leave, or to arrive; before that, has left
   std::vector<std::uint64_t> queued_as_;  // the arrival of a send that waits for its port; 0: it does not
-  std::vector<Bytes> credit_;             // of a message that has been handed over, by its first task; empty: no credit
+  // Of a message that has been handed over, by its first task and the last bit of its step: the word of it comes before
+  // the message of the step after the next one, which needs an answer to the next one's. Empty: no credit.
+  std::vector<Bytes> credit_;
   // Parts still missing until a message, given by its first task, has left and has arrived. Used if messages take
   // processor time.
   std::vector<std::uint8_t> to_leave_, to_arrive_;

@@ -79,9 +79,10 @@ void Engine::hand_over(Port& port) {
     const Bytes next = tasks_[port.ready.top().task].bytes;
     if (port.under_way > 0 && port.under_way + next > scenario_.credit_bytes) return;
     const std::uint32_t first = port.ready.pop().task;
-    credit_[first] = fuse(first);
-    port.under_way += credit_[first];
-    port.handed_over.push_back({first, credit_[first]});
+    const Bytes bytes = fuse(first);
+    credit_of(first, state(rank_of(first)).step) = bytes;
+    port.under_way += bytes;
+    port.handed_over.push_back({first, bytes});
   }
 }
 
@@ -98,9 +99,9 @@ std::optional<Engine::HandedOver> Engine::next_message(Port& port) {
   return next;
 }
 
-void Engine::give_back_credit(std::uint32_t first) {
+void Engine::give_back_credit(std::uint32_t first, int step) {
   const std::size_t port = port_of(first);
-  ports_[port].under_way -= credit_[first];
+  ports_[port].under_way -= credit_of(first, step);
   if (!std::exchange(ports_[port].dirty, true)) dirty_ports_.push_back(port);
 }
 

@@ -24,7 +24,7 @@ struct Scenario {
   CodecFactsOf facts_of;
   /// ByteScheduler's credit: a port takes the most urgent messages that wait until they have so many bytes together,
   /// or one that is larger, and sends them in this order. A message gives its bytes back one latency after it has
-  /// arrived. 0: none, the port takes the next message when it is free. For one step.
+  /// arrived. 0: none, the port takes the next message when it is free.
   Bytes credit_bytes = 0;
 };
 

@@ -21,6 +21,7 @@
 #include "runtime/executor/device_tasks.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/link_coordinator.h"
+#include "runtime/executor/link_credit.h"
 #include "runtime/executor/peer_link.h"
 #include "runtime/executor/ready_queue.h"
 #include "runtime/executor/task_runner.h"
@@ -99,6 +100,9 @@ class Executor final : private TransportClient {
   /// messages with names. On a device other than the host's, before connect(). `bucket_bytes`: as DeviceRounds. Errors:
   /// those of `open`; Unavailable: the device refuses.
   Status open_rounds(Bytes bucket_bytes, const DeviceRounds::Open& open);
+  /// Messages go by a credit of so many bytes for each port (LinkCredit) instead of by LinkPace. Before connect(), on
+  /// all ranks, and not with a coordinator.
+  void set_credit(Bytes bytes, const Topology& topology);
   /// Connects and starts the threads. Unavailable: no thread left; else as Transport::connect.
   Status connect(std::span<const std::string> addresses, ExecutorEvents events);
 
@@ -212,6 +216,8 @@ class Executor final : private TransportClient {
   void grant_links(Clock::time_point now);
   void want_link(Rank peer, PeerLink& link, Clock::time_point now);
   void end_grant(Rank peer, PeerLink& link);
+  bool flush_by_credit(Clock::time_point now);
+  bool send_words();
   void tell(Rank to, std::uint32_t hop, Rank about, Bytes bytes);
   void take_coordination(Rank from, const Message& message);
   Clock::time_point coordination_due() const;
@@ -247,6 +253,7 @@ class Executor final : private TransportClient {
   void begin_alone(const Start& start);
   void finish_bundle(GradientRun& bundle);
   std::vector<std::unique_ptr<GradientRun>> bundle_small(std::span<GradientRun* const> runs) const;
+  Placement place_payload(Rank from, const Message& message);
   Placement place_bundle(Rank from, const Message& message);
   WaitingBundle& new_waiting(Rank from, const Message& message);
   void open(WaitingBundle& waiting);
@@ -305,6 +312,7 @@ class Executor final : private TransportClient {
   std::vector<PeerLink> links_;
   std::unique_ptr<LinkCoordinator> coordinator_;  ///< null but on rank 0 of a job that has one
   std::vector<LinkCoordinator::Grant> grants_;
+  std::unique_ptr<LinkCredit> credit_;  ///< null: messages go by the links' pace
   std::uint32_t notices_sent_ = 0;
   std::vector<Rank> busy_links_;  ///< those with something ready
   Bytes under_way_ = 0;           ///< handed over to the transport for all peers together, and not reported as sent

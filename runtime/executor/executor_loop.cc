@@ -116,7 +116,7 @@ void Executor::sleep() {
   Clock::time_point until = from + std::chrono::duration_cast<Clock::duration>(kLongestSleep);
   if (options_.coordinated) until = std::min(until, coordination_due());
   for (const Rank peer : busy_links_) {
-    if (options_.coordinated) break;
+    if (options_.coordinated || credit_ != nullptr) break;
     until = std::min(until, links_[static_cast<std::size_t>(peer)].pace.opens_at(under_way_ >= kMostUnderWay));
   }
   if (device_tasks_ != nullptr && device_tasks_->under_way() > 0) until = std::min(until, from + kDeviceLook);
@@ -164,7 +164,7 @@ void Executor::check_comparing() {
 }
 
 void Executor::check_settled() {
-  if (!transport_->settled()) return;
+  if (!transport_->settled() || (credit_ != nullptr && !credit_->idle())) return;
   settling_ = false;
   std::lock_guard lock(wait_mutex_);
   settled_ = true;

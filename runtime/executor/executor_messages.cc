@@ -39,10 +39,11 @@ bool Executor::take_stale(ReadyQueue& queue) {
 }
 
 bool Executor::flush_links() {
-  if (busy_links_.empty() && coordinator_ == nullptr) return false;
-  bool any = false;
+  bool any = credit_ != nullptr && send_words();
+  if (busy_links_.empty() && coordinator_ == nullptr) return any;
   const Clock::time_point now = Clock::now();
   if (options_.coordinated) return flush_coordinated(now);
+  if (credit_ != nullptr) return flush_by_credit(now) || any;
   std::size_t kept = 0;
   for (const Rank peer : busy_links_) {
     PeerLink& link = links_[static_cast<std::size_t>(peer)];
@@ -69,6 +70,7 @@ void Executor::flush(Rank peer, PeerLink& link, Clock::time_point now) {
       ++ready.run->parts->sends_out;
     }
     link.pace.handed_over(fused_.back().payload.size, now);
+    if (credit_ != nullptr) credit_->handed_over(peer, fused_.back().message.key, fused_.back().payload.size);
     under_way_ += fused_.back().payload.size;
     sum += fused_.back().payload.size;
   } while (!take_stale(link.ready) &&
@@ -116,6 +118,12 @@ void Executor::take_notice(Rank from, const Message& message) {
 
 Placement Executor::place(Rank from, const Message& message) {
   if (message.key.hop >= kLeastNoticeHop && message.payload_bytes == 0) return Placement::here({});
+  Placement placement = place_payload(from, message);
+  if (credit_ != nullptr && placement.kind == Placement::Kind::kLater) credit_->put_off(from, message.key);
+  return placement;
+}
+
+Placement Executor::place_payload(Rank from, const Message& message) {
   if (failing_.load() || comparison_wanted_.load()) return Placement::later();
   if (message.key.partition == kBundledPartition) return place_bundle(from, message);
   GradientRun* const run = find_run(message.key.gradient);
@@ -163,7 +171,14 @@ Placement Executor::place_whole(GradientRun& run, Rank from, const Message& mess
 void Executor::received(Rank from, const Message& message, Status status) {
   if (failing_.load()) return;
   if (status.is_ok() && message.key.hop == kNoticeHop) return take_notice(from, message);
-  if (status.is_ok() && message.key.hop >= kLeastNoticeHop) return take_coordination(from, message);
+  if (status.is_ok() && message.key.hop >= kEndHop) return take_coordination(from, message);
+  if (status.is_ok() && message.key.hop >= kLeastNoticeHop) {
+    MessageKey arrived = message.key;
+    arrived.hop &= ~kArrivedBit;
+    if (credit_ != nullptr) credit_->arrived(from, arrived);
+    return;
+  }
+  if (status.is_ok() && credit_ != nullptr) credit_->received(from, message.key);
   GradientRun* const run = find_run(message.key.gradient);
   if (!status.is_ok()) {
     if (status.code() == StatusCode::kPeerFailure) return;  // failed() says the same

@@ -11,7 +11,9 @@ inline constexpr std::uint32_t kNoticeHop =
 inline constexpr std::uint32_t kWantHop = ~0u - 1;   ///< bytes (gradient) are ready for a rank (partition)
 inline constexpr std::uint32_t kGrantHop = ~0u - 2;  ///< they may be sent
 inline constexpr std::uint32_t kEndHop = ~0u - 3;    ///< they have left
-inline constexpr std::uint32_t kLeastNoticeHop = kEndHop;
+/// Set in the hop of a message's name: that message has arrived, or waits for its place.
+inline constexpr std::uint32_t kArrivedBit = 1u << 31;
+inline constexpr std::uint32_t kLeastNoticeHop = kArrivedBit;
 inline constexpr std::uint64_t kNoticeCookie = ~std::uint64_t{0};
 
 /// Several pieces of work wait at each stream, so that it never waits for the progress thread to hand it the next.

@@ -10,6 +10,12 @@
 namespace casync::runtime {
 namespace {
 
+std::string text_of(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
+}
+
 std::string text_of(const WarmUpFrom& from) { return fmt::format("{} {}", from.parameter, from.value); }
 
 void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
@@ -48,9 +54,12 @@ std::string text_of(const Decision& decision) {
 }
 
 std::string text_of(const GradientSpec& gradient, const Decision& decision) {
-  std::string shape;
-  for (std::int64_t extent : gradient.shape) shape += (shape.empty() ? "" : " x ") + std::to_string(extent);
-  return std::string(name_of(gradient.dtype)) + " [" + shape + "], " + text_of(decision);
+  std::string members;
+  for (const GroupMember& member : gradient.members) {
+    members += (members.empty() ? " of " : ", ") + member.name + " [" + text_of(member.shape) + "]";
+  }
+  return std::string(name_of(gradient.dtype)) + " [" + text_of(gradient.shape) + "]" + members + ", " +
+         text_of(decision);
 }
 
 Facts facts_of(const Plan& plan) {
@@ -65,8 +74,16 @@ Facts facts_of(const Plan& plan) {
     facts.emplace_back("plan: gradient", entry.name);
     add_choice("plan: gradient " + entry.name, entry.choice, facts);
   }
+  for (const GradientGroup& group : plan.groups) {
+    facts.emplace_back("plan: group", group.name);
+    std::string members;
+    for (const std::string& name : group.gradients) members += (members.empty() ? "" : ", ") + name;
+    facts.emplace_back("plan: group " + group.name + " gradients", members);
+    add_choice("plan: group " + group.name, group.choice, facts);
+  }
   facts.emplace_back("plan: fusion_bytes", std::to_string(plan.fusion_bytes));
   facts.emplace_back("plan: coordinated", plan.coordinated ? "true" : "false");
+  facts.emplace_back("plan: credit_bytes", std::to_string(plan.credit_bytes));
   facts.emplace_back("plan: seed", std::to_string(plan.seed));
   const std::string mode = plan.mode.is_gossip() ? "plan: gossip" : "plan: local_sgd";
   if (plan.mode.is_gossip()) {

@@ -19,6 +19,8 @@ namespace {
 // Offsets in messages and indices in codecs are 32 bits where 64 would cost bandwidth.
 constexpr Elements kMostElements = Elements{1} << 32;
 
+}  // namespace
+
 Status check_shape(const GradientSpec& gradient) {
   if (gradient.name.empty()) return invalid_argument("a gradient needs a name");
   if (gradient.name.size() > 4096) return invalid_argument("a gradient's name of over 4096 characters");
@@ -34,8 +36,6 @@ Status check_shape(const GradientSpec& gradient) {
   }
   return Status::ok();
 }
-
-}  // namespace
 
 Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient, const Topology& topology) {
   CASYNC_RETURN_IF_ERROR(check_shape(gradient));
@@ -79,6 +79,14 @@ Status check_memory(const GradientSpec& gradient, View memory) {
 Status submitted_twice(const GradientSpec& gradient, std::uint32_t step) {
   return invalid_argument("gradient " + gradient.name + " was submitted twice in step " + std::to_string(step) +
                           ": end the step first");
+}
+
+Status exchanges_nothing(const SyncMode& mode, std::uint32_t step) {
+  const std::string name = mode.is_gossip() ? "gossip" : "local_sgd";
+  const std::string values = mode.is_gossip() ? "parameters" : "parameters' differences";
+  return invalid_argument("step " + std::to_string(step) + " exchanges nothing: by the plan's " + name +
+                          " ranks go on alone, and exchange their " + values + " once in " +
+                          std::to_string(mode.every) + " steps");
 }
 
 /// InvalidArgument: a partition has more elements than a codec of the decision.

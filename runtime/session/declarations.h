@@ -25,6 +25,9 @@ struct Declared {
   double gamma = 0;                          ///< the plan's
 };
 
+/// InvalidArgument: no name or a long one, or a shape that is none.
+Status check_shape(const GradientSpec& gradient);
+
 /// Decides for `gradient`. In half precision `none` means a cast to that type: the payload is then the elements
 /// as they are. InvalidArgument: a shape that is none, an unknown codec or parameter. PlanError: a decision that
 /// cannot be carried out.
@@ -42,6 +45,8 @@ struct MemoryShape {
 /// Checks that `memory` can hold this gradient. InvalidArgument: its size or its alignment.
 Status check_memory(const GradientSpec& gradient, View memory);
 Status submitted_twice(const GradientSpec& gradient, std::uint32_t step);
+/// InvalidArgument: the refusal of submissions in a step that exchanges nothing by the mode.
+Status exchanges_nothing(const SyncMode& mode, std::uint32_t step);
 
 /// The run of a declared gradient on rank `self`. `first_owner` as make_graph, the same on all ranks.
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,

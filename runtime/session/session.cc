@@ -80,11 +80,7 @@ Status SessionImpl::check(const Submission& one) const {
 /// Checks all in one pass: a gradient that this call has named carries the call's number.
 Status SessionImpl::check(std::span<const Submission> submissions) {
   if (!submissions.empty() && exchanged_now() == Exchanged::kNothing) {
-    const char* const mode = plan_.mode.is_gossip() ? "gossip" : "local_sgd";
-    const char* const values = plan_.mode.is_gossip() ? "parameters" : "parameters' differences";
-    return invalid_argument(fmt::format(
-        "step {} exchanges nothing: by the plan's {} ranks go on alone, and exchange their {} once in {} steps", step_,
-        mode, values, plan_.mode.every));
+    return exchanges_nothing(plan_.mode, step_);
   }
   if (!submissions.empty() && !asked_ && exchanged_now() == Exchanged::kParameters) {
     return invalid_argument(

@@ -143,7 +143,9 @@ class SessionImpl final : public Session {
   void write_record() const;
   void write_samples();
   std::vector<GradientSpec> declared_specs() const;
-  bool records() const { return !options_.record_directory.empty() && plan_.mode == SyncMode{}; }
+  bool records() const {
+    return !options_.record_directory.empty() && plan_.mode == SyncMode{} && plan_.groups.empty();
+  }
   /// Returns true if the step under way exchanges the values that the plan's codecs encode. Under mutex_.
   bool samples() const {
     return sampler_ &&

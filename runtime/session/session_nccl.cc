@@ -17,6 +17,10 @@ Status check_over_nccl(const Device& device, const Plan& plan) {
     return invalid_argument("a coordinated plan orders the messages of links, and NCCL has none of its own: leave " +
                             std::string("`coordinated` out of the plan, or use the transport ucx"));
   }
+  if (plan.credit_bytes > 0) {
+    return invalid_argument("a credit counts the messages of ports, and NCCL has none of its own: leave " +
+                            std::string("`credit_bytes` out of the plan, or use the transport ucx"));
+  }
   return Status::ok();
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/control/join_job.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/delayed_session.h"
+#include "runtime/session/grouped_session.h"
 #include "runtime/session/hop_codecs.h"
 #include "runtime/session/inner_runs.h"
 #include "runtime/session/session_device.h"
@@ -59,6 +60,7 @@ std::uint32_t warm_up_of(const Plan& plan) {
   std::uint32_t steps = std::max(plan.mode.from_step, plan.defaults.warm_up_steps.value_or(0));
   for (const Rule& rule : plan.rules) steps = std::max(steps, rule.choice.warm_up_steps.value_or(0));
   for (const Entry& entry : plan.gradients) steps = std::max(steps, entry.choice.warm_up_steps.value_or(0));
+  for (const GradientGroup& group : plan.groups) steps = std::max(steps, group.choice.warm_up_steps.value_or(0));
   return steps;
 }
 
@@ -73,6 +75,7 @@ Status check_codecs(const Plan& plan, const std::optional<CodecChoice>& codec) {
   std::vector<const Choice*> choices = {&plan.defaults};
   for (const Rule& rule : plan.rules) choices.push_back(&rule.choice);
   for (const Entry& entry : plan.gradients) choices.push_back(&entry.choice);
+  for (const GradientGroup& group : plan.groups) choices.push_back(&group.choice);
   std::vector<CodecChoice> wanted;
   if (codec) wanted.push_back(*codec);
   for (const Choice* choice : choices) {
@@ -95,6 +98,7 @@ int most_peers(const Plan& plan, int ranks) {
   };
   for (const Rule& rule : plan.rules) look_at(rule.choice);
   for (const Entry& entry : plan.gradients) look_at(entry.choice);
+  for (const GradientGroup& group : plan.groups) look_at(group.choice);
   return sparse ? std::min(ranks - 1, kSparsePeers) : ranks - 1;
 }
 
@@ -137,11 +141,14 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
     const Status first = session->group_->failure();
     return first.is_ok() ? status : first;
   }
-  if (session->plan_.mode.staleness > 0) {
-    const std::uint32_t staleness = session->plan_.mode.staleness;
-    return std::unique_ptr<Session>(std::make_unique<DelayedSession>(std::move(session), staleness));
+  const std::uint32_t staleness = session->plan_.mode.staleness;
+  const Plan wanted = session->plan_;
+  std::unique_ptr<Session> opened = std::move(session);
+  if (staleness > 0) opened = std::make_unique<DelayedSession>(std::move(opened), staleness);
+  if (!wanted.groups.empty()) {
+    opened = std::make_unique<GroupedSession>(std::move(opened), wanted, options.timeout_s);
   }
-  return std::unique_ptr<Session>(std::move(session));
+  return opened;
 }
 
 SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan, std::unique_ptr<Device> device)
@@ -151,12 +158,11 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
   if (launch_.rank != 0) return;
   if (!options_.record_directory.empty() && !records()) {
     log().warn(
-        "no model is recorded in {}, only samples of gradients: with local_sgd, gossip or staleness gradients are "
-        "exchanged at "
-        "other times than they are ready; record a run whose plan has none of these",
-        options_.record_directory);
+        "no model is recorded in {}, {}: with local_sgd, gossip, staleness or groups gradients are exchanged at other "
+        "times than they are ready; record a run whose plan has none of these",
+        options_.record_directory, plan_.groups.empty() ? "only samples of gradients" : "and no samples");
   }
-  if (!options_.record_directory.empty()) sampler_.emplace();
+  if (!options_.record_directory.empty() && plan_.groups.empty()) sampler_.emplace();
   if (records() || plan_.predicted) recorder_.emplace(step_begun_);
   if (plan_.predicted) watch_.emplace(*plan_.predicted, warm_up_of(plan_), std::max(1u, plan_.mode.every));
 }
@@ -185,6 +191,7 @@ Status SessionImpl::connect() {
   Result<std::vector<std::string>> addresses = group_->all_gather("addresses", executor_->address(), deadline());
   if (!addresses) return addresses.status();
   if (over_nccl()) CASYNC_RETURN_IF_ERROR(open_nccl());
+  if (plan_.credit_bytes > 0) executor_->set_credit(plan_.credit_bytes, topology_);
   CASYNC_RETURN_IF_ERROR(
       executor_->connect(*addresses, {[this](Rank peer, const Status& status) { peer_broke(peer, status); },
                                       [this](const Status& cause) { end_here(cause); },

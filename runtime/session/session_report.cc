@@ -39,7 +39,10 @@ Bytes payload_bytes(const GradientRun& run) {
 
 nlohmann::json to_json(const GradientRun& run) {
   const double steps = run.steps == 0 ? 1 : static_cast<double>(run.steps);
+  nlohmann::json members = nlohmann::json::array();  // of a group
+  for (const GroupMember& member : run.spec.members) members.push_back(member.name);
   return {{"name", run.spec.name},
+          {"members", members},
           {"elements", run.elements},
           {"dtype", std::string(name_of(run.spec.dtype))},
           {"codec", identity_of(run.decision.codec)},
@@ -116,6 +119,7 @@ void SessionImpl::write_trace() const {
                                  {"host", host},
                                  {"node", topology_.node_of[static_cast<std::size_t>(launch_.rank)]},
                                  {"fusion_bytes", plan_.fusion_bytes},
+                                 {"credit_bytes", plan_.credit_bytes},
                                  {"transport", executor_->transport_description()},
                                  {"link", env_text("CASYNC_LINK").value_or("")},
                                  {"epoch_us", timeline_->epoch_us()},

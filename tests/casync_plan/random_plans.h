@@ -21,12 +21,22 @@ class RandomPlans {
     plan.defaults = choice();
     for (unsigned i = below(4); i > 0; --i) plan.rules.push_back({text(), choice()});
     for (unsigned i = below(4); i > 0; --i) plan.gradients.push_back({text() + std::to_string(i), choice()});
+    for (unsigned i = below(3); i > 0; --i) {
+      const std::string number = std::to_string(i);
+      GradientGroup group{"group " + text() + number, {}, choice()};
+      for (unsigned g = 1 + below(3); g > 0; --g)
+        group.gradients.push_back("of " + text() + std::to_string(10 * i + g));
+      group.choice.max_error.reset();
+      group.choice.allowed.clear();
+      plan.groups.push_back(std::move(group));
+    }
     if (maybe()) plan.world.ranks = 4 + static_cast<int>(below(1000));
     if (maybe()) plan.world.nodes = 1 + static_cast<int>(below(4));
     if (maybe()) plan.world.profile_digest = text();
     if (maybe()) plan.predicted = Prediction{0.1 * below(1000), 1.0 / 3 * below(9), 1e-9, 0, 1e300};
     if (maybe()) plan.fusion_bytes = below(1u << 30);
     plan.coordinated = maybe();
+    if (!plan.coordinated && maybe()) plan.credit_bytes = below(1u << 30);
     if (local_) plan.mode = {.every = 1 + below(1'000'000'000), .from_step = below(1'000'000'001)};
     if (local_) plan.mode.neighbours = static_cast<Neighbours>(below(3));
     if (!plan.mode.is_local() && maybe()) plan.mode.staleness = 1 + below(kMostStaleness);

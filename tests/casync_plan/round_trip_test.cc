@@ -31,11 +31,16 @@ bool same(const Choice& a, const Choice& b) {
 bool same(const Plan& a, const Plan& b) {
   const auto rules = [](const Rule& x, const Rule& y) { return x.match == y.match && same(x.choice, y.choice); };
   const auto entries = [](const Entry& x, const Entry& y) { return x.name == y.name && same(x.choice, y.choice); };
+  const auto groups = [](const GradientGroup& x, const GradientGroup& y) {
+    return x.name == y.name && x.gradients == y.gradients && same(x.choice, y.choice);
+  };
   return same(a.defaults, b.defaults) && a.world.ranks == b.world.ranks && a.world.nodes == b.world.nodes &&
          a.world.profile_digest == b.world.profile_digest && a.fusion_bytes == b.fusion_bytes &&
-         a.coordinated == b.coordinated && a.seed == b.seed && a.predicted == b.predicted && a.mode == b.mode &&
+         a.coordinated == b.coordinated && a.credit_bytes == b.credit_bytes && a.seed == b.seed &&
+         a.predicted == b.predicted && a.mode == b.mode &&
          std::equal(a.rules.begin(), a.rules.end(), b.rules.begin(), b.rules.end(), rules) &&
-         std::equal(a.gradients.begin(), a.gradients.end(), b.gradients.begin(), b.gradients.end(), entries);
+         std::equal(a.gradients.begin(), a.gradients.end(), b.gradients.begin(), b.gradients.end(), entries) &&
+         std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(), groups);
 }
 
 }  // namespace

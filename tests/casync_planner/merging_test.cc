@@ -7,6 +7,9 @@
 #include <random>
 
 #include "casync/patterns/partition_count.h"
+#include "casync/planner/decide.h"
+#include "casync/planner/group_faults.h"
+#include "casync/planner/search/grouped.h"
 #include "casync/planner/search/methods.h"
 #include "tests/casync_planner/requests.h"
 #include "tests/casync_simulator/scenarios.h"
@@ -181,6 +184,59 @@ TEST_CASE("credit: a link with a long way asks for more than one partition, one 
   CHECK(credit() == 1);
   far.profile.between.latency_s = 5e-3;  // 5 MiB
   CHECK(credit() > 1);
+}
+
+TEST_CASE("methods: the plan of each says what was simulated") {
+  for (PlanRequest one :
+       {request(4, 1, slow_network()), request(3, 3, awkward()), transformer(4, 2, slow_network(), 60)}) {
+    one.training.gradients[1].spec.name = "group 1";  // the name that a group would have had
+    if (one.topology.ranks == 4) one.training.gradients[2].spec.dtype = DType::kBFloat16;
+    const Result<std::vector<PublishedMethod>> methods = published_methods(one);
+    REQUIRE(methods.status().text() == "OK");
+    REQUIRE(methods->size() >= 4);
+    for (const PublishedMethod& method : *methods) {
+      CAPTURE(method.name, one.topology.ranks);
+      const Result<GroupedTraining> whole = grouped(method.plan, one.training);
+      REQUIRE(whole.status().text() == "OK");
+      CHECK(whole->absent.empty());
+      CHECK(faults_of_groups(method.plan).empty());
+      Scenario scenario{one.topology, one.profile, whole->training, {}, method.plan.fusion_bytes, {}, one.facts_of};
+      scenario.credit_bytes = method.plan.credit_bytes;
+      for (const TrainedGradient& gradient : whole->training.gradients) {
+        scenario.decisions.push_back(
+            in_own_type(decide(method.plan, gradient.spec, one.topology.ranks), gradient.spec.dtype));
+      }
+      CHECK(simulated(scenario).step_s == method.step_s);
+    }
+  }
+}
+
+TEST_CASE("groups: a training's gradients join as the plan says") {
+  Training training;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    const double at = name[0] - 'a';
+    training.gradients.push_back({{name, DType::kFloat32, {2, 3}, static_cast<int>(at)}, 1 - at / 10, at});
+  }
+  Plan plan;
+  plan.groups = {{"late", {"d", "b", "nobody"}, {}}, {"none", {"x"}, {}}};
+  const Result<GroupedTraining> made = grouped(plan, training);
+  REQUIRE(made.status().text() == "OK");
+  CHECK(made->absent == std::vector<std::string>{"none"});
+  const auto& gradients = made->training.gradients;
+  REQUIRE(gradients.size() == 3);
+  CHECK(gradients[0].spec.name == "c");
+  CHECK(gradients[1].spec.name == "late");
+  CHECK(gradients[1].spec.members == std::vector<GroupMember>{{"d", {2, 3}}, {"b", {2, 3}}});
+  CHECK(gradients[1].spec.elements() == 12);
+  CHECK(gradients[1].ready_s == training.gradients[1].ready_s);
+  CHECK(gradients[1].need_s == training.gradients[1].need_s);
+  CHECK(gradients[1].spec.priority == 1);
+  CHECK(gradients[2].spec.name == "a");
+  training.gradients[3].spec.dtype = DType::kFloat16;
+  CHECK(grouped(plan, training).status().text() ==
+        "PlanError: group `late`: `b` is float32, and `d` is float16: a group has one type");
+  plan.groups = {{"a", {"b"}, {}}};
+  CHECK(grouped(plan, training).status().text() == "PlanError: group `a` has the name of a gradient: rename the group");
 }
 
 TEST_CASE("methods: each over both strategies, with what it chose, and none where nothing is exchanged") {

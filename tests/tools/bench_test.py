@@ -110,6 +110,29 @@ def test_steps_that_exchange_seldom_or_late():
               with_record.stderr)
 
 
+def test_the_plans_of_published_methods_are_executed():
+    with temporary_folder() as folder:
+        files = ["--model", write(folder, "model", MODEL), "--profile", write(folder, "profile", PROFILE)]
+        plans, planned = ["--plan", write(folder, "plain", "version: 1\n")], []
+        for method in ("mg_wfbp,ps", "best_groups,ring", "bytescheduler"):
+            plan = f"{folder}/{method}"
+            made = casync("plan", *files, "-n", "2", "--nodes", "1", "--method", method, "-o", plan, "--json")
+            ends_with(0, made, method)
+            planned.append(json.loads(made.stdout)["step_ms"])
+            plans += ["--plan", plan]
+        groups = write(folder, "groups", 'version: 1 group { name: "g" gradient: "a" gradient: "c" }\n')
+        step = ["bench", "step", "-r", "2", *files, "--seconds", "0.1", "-w", "1", "--json"]
+        result = casync(*step, *plans, "--plan", groups)
+        ends_with(0, result, "bench step")
+        plain, *rows = json.loads(result.stdout)["rows"]
+        claim(all(abs(row["payload_bytes"] - plain["payload_bytes"]) < 100 for row in rows), "the same bytes", plain, rows)
+        claim(all(row["step_median_ms"] >= 5.9 for row in rows), "training takes 6 ms", rows)
+        claim(all(abs(row["predicted_ms"] - step_ms) < 1e-6 for row, step_ms in zip(rows, planned)), "as planned", rows, planned)
+        recorded = casync(*step, "--plan", groups, env={"CASYNC_RECORD": f"{folder}/record"})
+        ends_with(0, recorded, "with CASYNC_RECORD")
+        claim("no model is recorded" in recorded.stderr, "a group's time is no gradient's", recorded.stderr)
+
+
 def test_what_was_recorded_is_what_was_trained():
     with temporary_folder() as folder:
         step = ["bench", "step", "-r", "2", "--model", write(folder, "model", MODEL), "--seconds", "0.1", "-w", "0"]

@@ -187,7 +187,44 @@ def test_a_mode_that_was_asked_for_stays_and_one_without_a_loss_is_refused():
         claim("--allow-modes with --goal step" in refused.stderr, "named", refused.stderr)
 
 
-def test_methods_that_no_plan_can_say_are_simulated_beside_it():
+def test_the_plan_of_a_method_is_written_checked_and_simulated_to_the_same_step():
+    with temporary_folder() as folder:
+        files = Files(folder)
+        planned = json.loads(casync("plan", *files.inputs, "-n", 4, "--codecs", "int8", "--json").stdout)["methods"]
+        for method, name in [("mg_wfbp", "MG-WFBP's groups"), ("best_groups", "best groups of neighbours"),
+                             ("bytescheduler", "ByteScheduler with a credit")]:
+            of_it = {one["name"]: one for one in planned if one["name"].startswith(name)}
+            for wanted in [method, method + ",ps", method + ",ring"]:
+                made = casync("plan", *files.inputs, "-n", 4, "--method", wanted, "-o", files.plan, "--json")
+                ends_with(0, made, wanted)
+                found = json.loads(made.stdout)
+                claim(found["step_ms"] == of_it[found["method"]]["step_ms"], "as planned", found, of_it)
+                least = min(one["step_ms"] for one in of_it.values())
+                claim("," in wanted or found["step_ms"] == least, "the better strategy", found, of_it)
+                claim("," not in wanted or found["method"].endswith(wanted.split(",")[1]), "the one asked for", found)
+                simulated = casync("simulate", *files.inputs, "-n", 4, "--plan", files.plan, "--json")
+                ends_with(0, simulated, "simulate")
+                step_ms = json.loads(simulated.stdout)["step_ms"]
+                claim(abs(step_ms - found["step_ms"]) <= 1e-9 * step_ms, "the simulator says the same", step_ms, found)
+                checked = casync("plan", "--check", files.plan, "--model", files.model)
+                ends_with(0, checked, "plan --check")
+                claim("\nOK: " in checked.stdout, "nothing is odd", checked.stdout)
+                text = open(files.plan).read()
+                claim(text == found["plan"] and text.startswith(f"# {found['method']}: "), "it says what it is", text)
+                claim(("credit_bytes: " in text) == (method == "bytescheduler"), "a credit", text)
+        refused = casync("plan", *files.inputs, "-n", 4, "--method", "bytescheduler,tree")
+        ends_with(3, refused, "a strategy that it has not")
+        claim("expected one of mg_wfbp,ps, " in refused.stderr, "named", refused.stderr)
+        for field, value in [("credit_bytes", "1000"), ("group", '{ name: "g" gradient: "first.bias" }')]:
+            with open(files.plan, "w") as file:
+                file.write(f"version: 1 {field}: {value}\n" if value[0] != "{" else f"version: 1 {field} {value}\n")
+            for command in [("plan", "-n", 4, "--plan", files.plan), ("explain", "-n", 4, "--plan", files.plan)]:
+                other = casync(command[0], *files.inputs, *command[1:])
+                ends_with(3, other, command[0] + " with " + field)
+                claim(files.plan + ": " + field in other.stderr, "named", other.stderr)
+
+
+def test_methods_that_were_published_are_simulated_beside_it():
     with temporary_folder() as folder:
         files = Files(folder)
         made = casync("plan", *files.inputs, "-n", 4, "--codecs", "int8", "--json")

@@ -233,6 +233,10 @@ Status explain_terms(const ExplainOptions& options, PlanRequest request) {
 Status explain(ExplainOptions options) {
   const Result<Plan> plan = options.plan.empty() ? Result<Plan>(Plan{}) : read_plan_input(options.plan);
   if (!plan) return plan.status();
+  if (plan->credit_bytes > 0 || !plan->groups.empty()) {
+    return plan_error(options.plan + (plan->credit_bytes > 0 ? ": credit_bytes" : ": groups") +
+                      ", with which no alternatives are compared: leave it out, or ask casync simulate for the step");
+  }
   CASYNC_RETURN_IF_ERROR(settle_world(options, *plan));
   if (!options.codec.empty()) options.inputs.codecs = {options.codec};
   if (!options.gradient.empty()) judge_planned(*plan, options);

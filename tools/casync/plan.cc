@@ -9,8 +9,11 @@
 #include "casync/planner/plan_file.h"
 #include "casync/planner/search/compact.h"
 #include "casync/planner/search/measured.h"
+#include "casync/planner/search/methods.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
+#include "casync/simulator/simulate_within.h"
+#include "casync/strategies/strategy.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/output_file.h"
 #include "tools/casync/plan/check.h"
@@ -18,6 +21,7 @@
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
 #include "tools/casync/simulate/prediction.h"
+#include "tools/casync/simulate/scenario.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -30,6 +34,7 @@ constexpr std::size_t kShownReferences = 6;
 struct PlanOptions {
   PlanInputs inputs;
   std::string output, check;
+  std::string method;    ///< "mg_wfbp", or "mg_wfbp,ring": its plan is written, and none is searched
   bool entries = false;  ///< one for each gradient
   bool json = false;
 };
@@ -42,7 +47,7 @@ std::vector<PlanReport::Compared> by_seconds(std::vector<PlanReport::Compared> c
 }
 
 /// The sentences below the gain: steps to the same loss, the plan that they speak against, modes that would be better,
-/// methods that no plan can say, and assumed costs.
+/// published methods that would be, and assumed costs.
 std::vector<std::string> more_about(const Decided& plan) {
   std::vector<std::string> lines;
   if (plan.request.more_steps) lines = {text_of_steps(plan.gain), text_of_rejected(plan.report)};
@@ -53,10 +58,14 @@ std::vector<std::string> more_about(const Decided& plan) {
   return lines;
 }
 
+/// "BERT-large on 128 ranks, 16 nodes: V100"
+std::string of_what(const PlanRequest& request) {
+  return request.training.name + " on " + std::to_string(request.topology.ranks) + " ranks, " +
+         std::to_string(request.topology.nodes()) + " nodes: " + request.profile.name;
+}
+
 std::string head_line(const PlanRequest& request, const PlanReport& report) {
-  return text_of_seconds(report.simulation.step_s) + " a step predicted for " + request.training.name + " on " +
-         std::to_string(request.topology.ranks) + " ranks, " + std::to_string(request.topology.nodes()) +
-         " nodes: " + request.profile.name;
+  return text_of_seconds(report.simulation.step_s) + " a step predicted for " + of_what(request);
 }
 
 /// Rounds to a microsecond: predictions are not better.
@@ -163,6 +172,59 @@ Status make_plan(const PlanOptions& options) {
   return Status::ok();
 }
 
+/// The method that was asked for, over the strategy that was asked for or else over the one with the shorter step.
+Result<PublishedMethod> chosen_method(const std::string& wanted, const PlanRequest& request) {
+  const std::size_t comma = wanted.find(',');
+  const std::string id = wanted.substr(0, comma);
+  Result<std::vector<PublishedMethod>> methods = published_methods(request);
+  if (!methods) return methods.status();
+  const PublishedMethod* best = nullptr;
+  std::string known;
+  for (const PublishedMethod& method : *methods) {
+    const std::string strategy(name_of(*method.plan.defaults.strategy));
+    known += (known.empty() ? "" : ", ") + method.id + "," + strategy;
+    if (method.id != id || (comma != std::string::npos && wanted.substr(comma + 1) != strategy)) continue;
+    if (best == nullptr || method.step_s < best->step_s) best = &method;
+  }
+  if (best != nullptr) return *best;
+  return invalid_argument("--method " + wanted + ": expected " +
+                          (known.empty() ? "more than one rank" : "one of " + known) +
+                          "; credits of large jobs, and strategies that do not carry all gradients, are left out");
+}
+
+/// Writes the plan of a published method.
+Status make_method(const PlanOptions& options) {
+  CASYNC_RETURN_IF_ERROR(check_writable(options.output));
+  const Result<ReadInputs> inputs = read_plan_inputs(options.inputs);
+  if (!inputs) return inputs.status();
+  const PlanRequest& request = inputs->request;
+  Result<PublishedMethod> method = chosen_method(options.method, request);
+  if (!method) return method.status();
+  const Result<Scenario> scenario = scenario_of(request.profile, request.training, method->plan, request.topology);
+  if (!scenario) return scenario.status();
+  const Result<Simulation> made = simulate_within(kAffordableTasks, *scenario, {});
+  if (!made) return made.status();
+  const StepParts& parts = made->parts;
+  method->plan.world.profile_digest = inputs->profile_digest;
+  method->plan.predicted = Prediction{rounded(made->step_s), rounded(parts.training_s), rounded(parts.encode_s),
+                                      rounded(parts.merge_s), rounded(parts.decode_s)};
+  const Result<std::string> bare = text_of_plan(method->plan);
+  if (!bare) return bare.status();
+  const std::string what = method->name + ": " + method->detail;
+  const std::string step = text_of_seconds(made->step_s) + " a step predicted for " + of_what(request);
+  const std::string text = with_comments(*bare, {what, step}, {});
+  if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_output(options.output, text));
+  if (options.json) {
+    const Json json{
+        {"method", method->name}, {"step_ms", method->step_s * 1e3}, {"detail", method->detail}, {"plan", text}};
+    std::printf("%s\n", json.dump(2).c_str());
+    return Status::ok();
+  }
+  if (options.output.empty()) std::printf("%s", text.c_str());
+  std::fprintf(options.output.empty() ? stderr : stdout, "%s\n%s\n", what.c_str(), step.c_str());
+  return Status::ok();
+}
+
 /// The options that a search needs and that are not given, as "--model and --ranks"; "" if none is missing.
 std::string missing_options(const PlanInputs& inputs) {
   std::vector<std::string> missing;
@@ -189,9 +251,12 @@ int run(PlanOptions options) {
     std::fprintf(stderr, "casync plan: %d nodes for %d ranks\n", options.inputs.nodes, options.inputs.ranks);
     return kExitUsage;
   }
-  const Status status = options.check.empty() ? make_plan(options)
-                                              : check_plan(options.check, options.inputs.model, options.inputs.ranks,
-                                                           options.inputs.nodes, options.json);
+  const auto check = [&] {
+    return check_plan(options.check, options.inputs.model, options.inputs.ranks, options.inputs.nodes, options.json);
+  };
+  const Status status = !options.check.empty()    ? check()
+                        : !options.method.empty() ? make_method(options)
+                                                  : make_plan(options);
   return status.is_ok() ? kExitOk : fail("plan", status);
 }
 
@@ -214,6 +279,15 @@ void add_plan(CLI::App& app, Invocation& invocation) {
                       "Stay within this plan: what it fixes, its max_error and allow; the options hold for the rest");
   command->add_option("--warm-up", options->inputs.warm_up_steps, "Compress from this step on")
       ->check(CLI::Range(0, 1000000000));
+  command
+      ->add_option(
+          "--method", options->method,
+          "Write the plan of a published method instead: mg_wfbp, best_groups or bytescheduler, over the better "
+          "of ps and ring or, as mg_wfbp,ring, over one")
+      ->excludes("--plan")
+      ->excludes("--codecs")
+      ->excludes("--max-error")
+      ->excludes("--allow-modes");
   command->add_option("--check", options->check, "Only check this plan; with --model, against its gradients");
   command->add_flag("--entries", options->entries, "An entry for each gradient, with its reason, instead of rules");
   command->add_flag("--json", options->json, "What was found, and what it was compared with, as a JSON object");

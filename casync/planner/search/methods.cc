@@ -69,6 +69,46 @@ Result<double> tasks_of(const Scenario& scenario) {
   return tasks_at_most(scenario, *symmetry);
 }
 
+/// The fields of a method's plan that are alike for all gradients.
+Plan plan_for(const PlanRequest& request, StrategyKind strategy) {
+  Plan plan;
+  plan.world.ranks = request.topology.ranks;
+  plan.world.nodes = request.topology.nodes();
+  plan.defaults.codec = CodecChoice{};
+  plan.defaults.strategy = strategy;
+  plan.fusion_bytes = 0;
+  plan.mode = request.mode;
+  return plan;
+}
+
+/// The name of the `at`-th group: none of a gradient.
+std::string name_of_group(const Training& training, std::size_t at) {
+  const auto& gradients = training.gradients;
+  const auto is_taken = [&](const std::string& name) {
+    return std::any_of(gradients.begin(), gradients.end(), [&](const auto& one) { return one.spec.name == name; });
+  };
+  std::string name = "group " + std::to_string(at + 1);
+  while (is_taken(name)) name += "'";
+  return name;
+}
+
+Plan plan_of_groups(const PlanRequest& request, StrategyKind strategy, const MergedGradients& merged) {
+  Plan plan = plan_for(request, strategy);
+  plan.defaults.partitions = request.topology.ranks;
+  plan.defaults.priority = 0;
+  const auto& gradients = request.training.gradients;
+  for (std::size_t g = 0; g < merged.groups.size(); ++g) {
+    const std::size_t end = g + 1 < merged.groups.size() ? merged.groups[g + 1] : merged.order.size();
+    if (end - merged.groups[g] == 1) continue;  // sent as it is
+    GradientGroup group{name_of_group(request.training, g), {}, {}};
+    for (std::size_t i = merged.groups[g]; i < end; ++i) {
+      group.gradients.push_back(gradients[merged.order[i]].spec.name);
+    }
+    plan.groups.push_back(std::move(group));
+  }
+  return plan;
+}
+
 Status add_groups(const PlanRequest& request, StrategyKind strategy, Merging rule,
                   std::vector<PublishedMethod>& methods) {
   const Result<MergedGradients> merged = merged_gradients(request, strategy, rule);
@@ -85,8 +125,9 @@ Status add_groups(const PlanRequest& request, StrategyKind strategy, Merging rul
   if (!simulation) return simulation.status();
   const std::string name = rule == Merging::kMgWfbp ? "MG-WFBP's groups" : "best groups of neighbours";
   methods.push_back(
-      {over(name, strategy), simulation->step_s,
-       std::to_string(merged->groups.size()) + " groups of " + std::to_string(merged->order.size()) + " gradients"});
+      {rule == Merging::kMgWfbp ? "mg_wfbp" : "best_groups", over(name, strategy), simulation->step_s,
+       std::to_string(merged->groups.size()) + " groups of " + std::to_string(merged->order.size()) + " gradients",
+       plan_of_groups(request, strategy, *merged)});
   return Status::ok();
 }
 
@@ -99,9 +140,13 @@ Status add_credit(const PlanRequest& request, StrategyKind strategy, std::vector
   if (!found) return found.status();
   if (!*found) return Status::ok();
   const CreditSetting& best = **found;
+  Plan plan = plan_for(request, strategy);
+  plan.defaults.partition_bytes = best.partition_bytes;
+  plan.credit_bytes = best.credit_bytes;
   methods.push_back(
-      {over("ByteScheduler with a credit", strategy), best.step_s,
-       "partitions of " + text_of_size(best.partition_bytes) + ", a credit of " + text_of_size(best.credit_bytes)});
+      {"bytescheduler", over("ByteScheduler with a credit", strategy), best.step_s,
+       "partitions of " + text_of_size(best.partition_bytes) + ", a credit of " + text_of_size(best.credit_bytes),
+       std::move(plan)});
   return Status::ok();
 }
 
@@ -152,7 +197,7 @@ Training merged_training(const Training& training, const MergedGradients& merged
       whole.ready_s = std::max(whole.ready_s, one.ready_s);
       whole.need_s = std::min(whole.need_s, one.need_s);
     }
-    whole.spec.name += " and " + std::to_string(end - merged.groups[group] - 1) + " more";
+    if (end - merged.groups[group] > 1) whole.spec.name = name_of_group(training, group);
     whole.spec.shape = {static_cast<std::int64_t>(elements)};
     whole.spec.priority = 0;  // first come, first served
     made.gradients.push_back(std::move(whole));

@@ -11,11 +11,13 @@
 
 namespace casync {
 
-/// A published way to schedule uncompressed gradients that a plan cannot say, simulated by its own rules.
+/// A published way to schedule uncompressed gradients, simulated by its own rules, and the plan that says it.
 struct PublishedMethod {
+  std::string id;      ///< "mg_wfbp", "best_groups" or "bytescheduler"
   std::string name;    ///< "MG-WFBP's groups, ring"
   double step_s = 0;   ///< predicted
   std::string detail;  ///< "12 groups of 75 gradients"
+  Plan plan = {};      ///< for the request's ranks; of which a simulation is the same
 };
 
 /// MG-WFBP's groups and the best groups of neighbours (merging.h), each sent as one gradient, and ByteScheduler with
@@ -37,7 +39,8 @@ struct MergedGradients {
 /// is what the smallest takes. Gradients of different types do not join. Errors as outline_of.
 Result<MergedGradients> merged_gradients(const PlanRequest& request, StrategyKind strategy, Merging rule);
 
-/// The training in which each group is one gradient: ready with its last one, needed with its first one.
+/// The training in which each group is one gradient: ready with its last one, needed with its first one. Groups of
+/// several are named as in the method's plan, because names decide which rank owns what.
 Training merged_training(const Training& training, const MergedGradients& merged);
 
 /// ByteScheduler's two numbers (Peng et al. 2019), and the step that they give.

@@ -81,6 +81,12 @@ TEST_CASE("session on a GPU: what it does not do yet is refused by name") {
     on_gpu(options);
   });
   CHECK_THAT(stale, Catch::Contains("Unimplemented: a session on cuda:0 has no staleness yet"));
+  std::ofstream(directory.path() + "/groups.txtpb") << "version: 1 group { name: \"g\" gradient: \"a\" }";
+  const std::string groups = opened([&](SessionOptions& options) {
+    options.plan_file = directory.path() + "/groups.txtpb";
+    on_gpu(options);
+  });
+  CHECK_THAT(groups, Catch::Contains("Unimplemented: a session on cuda:0 has no groups yet"));
   const std::string records = opened([&](SessionOptions& options) {
     options.record_directory = directory.path();
     on_gpu(options);

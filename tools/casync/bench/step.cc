@@ -340,7 +340,9 @@ Status bench_step(const StepBenchOptions& options) {
       if (!table) table.emplace(make_table(options, *training, **session));
       std::optional<Result<Simulation>> predicted;
       if (profile) {
-        predicted = simulate(scenario_of(*profile, *training, *plan, (*session)->topology()), {});
+        const Result<Scenario> scenario = scenario_of(*profile, *training, *plan, (*session)->topology());
+        CASYNC_RETURN_IF_ERROR(scenario.status());
+        predicted = simulate(*scenario, {});
         CASYNC_RETURN_IF_ERROR(predicted->status());
       }
       print(*table, plan_file, *row, predicted ? &*predicted : nullptr);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "casync/planner/decide.h"
+#include "casync/planner/search/grouped.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/request.h"
 #include "casync/simulator/outline.h"
@@ -38,6 +39,9 @@ Status check_codecs(const Plan& plan) {
   for (const Rule& rule : plan.rules) CASYNC_RETURN_IF_ERROR(check_codecs(rule.choice, "rule `" + rule.match + "`"));
   for (const Entry& entry : plan.gradients) {
     CASYNC_RETURN_IF_ERROR(check_codecs(entry.choice, "gradient `" + entry.name + "`"));
+  }
+  for (const GradientGroup& group : plan.groups) {
+    CASYNC_RETURN_IF_ERROR(check_codecs(group.choice, "group `" + group.name + "`"));
   }
   return Status::ok();
 }
@@ -72,7 +76,10 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   if (nodes == 0) nodes = plan->world.nodes.value_or(ranks);
   if (nodes > ranks)
     return invalid_argument(path + ": " + std::to_string(nodes) + " nodes for " + std::to_string(ranks) + " ranks");
-  Json report{{"plan", path}, {"rules", plan->rules.size()}, {"entries", plan->gradients.size()}};
+  Json report{{"plan", path},
+              {"rules", plan->rules.size()},
+              {"entries", plan->gradients.size()},
+              {"groups", plan->groups.size()}};
   std::vector<std::string> odd;
   int left_open = 0;
   std::string lines;
@@ -80,9 +87,11 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   if (!model.empty()) {
     const Result<Training> training = read_model_input(model);
     if (!training) return training.status();
+    const Result<GroupedTraining> whole = grouped(*plan, *training);
+    if (!whole) return named(whole.status());
     const Topology topology = place(ranks, nodes);
     std::vector<GradientSpec> gradients;
-    for (const TrainedGradient& gradient : training->gradients) {
+    for (const TrainedGradient& gradient : whole->training.gradients) {
       gradients.push_back(gradient.spec);
       const CodecLimits limits = codec_limits(*plan, gradient.spec.name);
       if (limits.is_open) {
@@ -110,6 +119,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
       report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", text_of(decision)}});
     }
     odd = remarks(*plan, gradients, topology);
+    for (const std::string& group : whole->absent) odd.push_back("group `" + group + "` has none of these gradients");
     if (left_open > 0) {
       odd.push_back(std::to_string(left_open) + (left_open == 1 ? " gradient has" : " gradients have") +
                     " a codec that is left to the planner: no session takes this before `casync plan --plan " + path +
@@ -122,8 +132,9 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     std::printf("%s\n", report.dump(2).c_str());
     return Status::ok();
   }
-  std::printf("%s: %s, %s\n%s", path.c_str(), counted(plan->rules.size(), "rule", "rules").c_str(),
-              counted(plan->gradients.size(), "entry", "entries").c_str(), lines.c_str());
+  const std::string groups = plan->groups.empty() ? "" : ", " + counted(plan->groups.size(), "group", "groups");
+  std::printf("%s: %s, %s%s\n%s", path.c_str(), counted(plan->rules.size(), "rule", "rules").c_str(),
+              counted(plan->gradients.size(), "entry", "entries").c_str(), groups.c_str(), lines.c_str());
   for (const std::string& remark : odd) std::printf("  note: %s\n", remark.c_str());
   std::printf("%s%s%s\n", odd.empty() ? "OK" : counted(odd.size(), "note", "notes").c_str(), model.empty() ? "" : ": ",
               shares.text().c_str());

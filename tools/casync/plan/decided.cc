@@ -84,7 +84,7 @@ std::vector<std::string> text_of_shorter(const std::vector<PublishedMethod>& met
   for (const PublishedMethod& method : methods) {
     if (method.step_s >= kShorter * report.steps * report.simulation.step_s) continue;
     lines.push_back(method.name + " would take " + text_of_seconds(method.step_s) + " a step (" + method.detail +
-                    "), which a plan cannot say");
+                    "): --method " + method.id + " writes its plan");
   }
   return lines;
 }

@@ -132,6 +132,13 @@ Status take_limits(const PlanInputs& inputs, Losses& losses, ReadInputs& read) {
   if (inputs.rules.empty()) return take_options(inputs, losses, read.request);
   const Result<Plan> rules = read_plan_file(inputs.rules);
   if (!rules) return rules.status();
+  if (rules->credit_bytes > 0) {
+    return plan_error(inputs.rules + ": credit_bytes, which the planner does not search with: leave it out");
+  }
+  if (!rules->groups.empty()) {
+    return plan_error(inputs.rules + ": group `" + rules->groups.front().name +
+                      "`: the planner chooses for single gradients, leave groups out");
+  }
   const Status taken = take_rules(inputs, *rules, losses, read);
   return taken ? Status::ok() : Status(taken.code(), inputs.rules + ": " + taken.message());
 }

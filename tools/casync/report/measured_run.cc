@@ -103,6 +103,7 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
   run.scenario.topology = Topology::of(nodes_of(folder));
   run.scenario.facts_of = facts_of;
   run.scenario.fusion_bytes = static_cast<Bytes>(folder.traces.front().fusion_bytes);
+  run.scenario.credit_bytes = static_cast<Bytes>(folder.traces.front().credit_bytes);
   std::map<std::string, const TracedGradient*> traced;
   for (const TracedGradient& gradient : folder.traces.front().gradients) traced[gradient.name] = &gradient;
   std::set<std::string> names;

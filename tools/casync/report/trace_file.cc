@@ -136,6 +136,7 @@ Status read_header(const json& header, RankTrace& trace) {
   trace.link = reader.text("link", "");
   trace.node = static_cast<int>(reader.number("node", -1, 65535, -1));
   trace.fusion_bytes = reader.number("fusion_bytes", 0, 1e12, 0);
+  trace.credit_bytes = reader.number("credit_bytes", 0, 1e12, 0);
   trace.epoch_us = reader.number("epoch_us", 0, 1e16);
   trace.dropped = reader.number("dropped", 0, kLargestCount, 0);
   CASYNC_RETURN_IF_ERROR(reader.status());

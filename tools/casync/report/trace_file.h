@@ -36,11 +36,11 @@ struct RankTrace {
   Rank rank = 0;
   int ranks = 1;
   std::string host, transport, link;
-  int node = -1;            ///< its node's number; -1: the file does not say
-  double fusion_bytes = 0;  ///< as Plan
-  double epoch_us = 0;      ///< unix time of the events' zero
-  double dropped = 0;       ///< events that the rank had no room for
-  std::size_t ignored = 0;  ///< events of kinds this version does not know
+  int node = -1;                              ///< its node's number; -1: the file does not say
+  double fusion_bytes = 0, credit_bytes = 0;  ///< as Plan
+  double epoch_us = 0;                        ///< unix time of the events' zero
+  double dropped = 0;                         ///< events that the rank had no room for
+  std::size_t ignored = 0;                    ///< events of kinds this version does not know
   TracedStats stats;
   std::vector<TracedGradient> gradients;
   NameList names;  ///< what TraceEvent::gradient indexes

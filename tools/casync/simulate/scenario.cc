@@ -2,18 +2,22 @@
 #include "tools/casync/simulate/scenario.h"
 
 #include "casync/planner/decide.h"
+#include "casync/planner/search/grouped.h"
 #include "casync/planner/search/request.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
 
-Scenario scenario_of(Profile profile, Training training, const Plan& plan, Topology topology) {
+Result<Scenario> scenario_of(Profile profile, const Training& training, const Plan& plan, Topology topology) {
+  Result<GroupedTraining> whole = grouped(plan, training);
+  if (!whole) return whole.status();
   Scenario scenario;
   scenario.topology = std::move(topology);
   scenario.profile = std::move(profile);
-  scenario.training = std::move(training);
+  scenario.training = std::move(whole->training);
   scenario.fusion_bytes = plan.fusion_bytes;
+  scenario.credit_bytes = plan.credit_bytes;
   scenario.mode = plan.mode;
   scenario.facts_of = facts_of;
   for (const TrainedGradient& gradient : scenario.training.gradients) {
@@ -31,16 +35,18 @@ Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
   if (!training) return training.status();
   const Result<Plan> plan = files.plan.empty() ? Result<Plan>(Plan{}) : read_plan_input(files.plan);
   if (!plan) return plan.status();
+  const auto named = [&](const Status& status) { return Status(status.code(), files.plan + ": " + status.message()); };
+  const Result<GroupedTraining> whole = grouped(*plan, *training);
+  if (!whole) return named(whole.status());
   std::vector<GradientSpec> gradients;
-  for (const TrainedGradient& gradient : training->gradients) gradients.push_back(gradient.spec);
+  for (const TrainedGradient& gradient : whole->training.gradients) gradients.push_back(gradient.spec);
   for (const GradientSpec& gradient : gradients) {
     const Status decided = check_decided(*plan, gradient.name);
-    if (!decided) {
-      return Status(decided.code(), files.plan + ": gradient `" + gradient.name + "`: " + decided.message());
-    }
+    if (!decided) return named(Status(decided.code(), "gradient `" + gradient.name + "`: " + decided.message()));
   }
   for (const std::string& sentence : remarks(*plan, gradients, topology)) remark(sentence);
-  return scenario_of(std::move(*profile), std::move(*training), *plan, std::move(topology));
+  for (const std::string& group : whole->absent) remark("group `" + group + "` has none of these gradients");
+  return scenario_of(std::move(*profile), *training, *plan, std::move(topology));
 }
 
 }  // namespace casync::tools

@@ -19,7 +19,7 @@ struct ScenarioFiles {
 Result<Scenario> read_scenario(const ScenarioFiles& files, Topology topology,
                                const std::function<void(const std::string&)>& remark);
 
-/// The same from what has been read.
-Scenario scenario_of(Profile profile, Training training, const Plan& plan, Topology topology);
+/// The same from what has been read: each of the plan's groups is a gradient. Errors as grouped().
+Result<Scenario> scenario_of(Profile profile, const Training& training, const Plan& plan, Topology topology);
 
 }  // namespace casync::tools

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/control/fd.h"
+#include "runtime/session/sent_group.h"
+#include "runtime/session/session.h"
+
+namespace casync::runtime {
+
+/// A session whose plan has groups of gradients that are sent as one.
+///
+/// It wraps a session that knows a group as one gradient. The members' elements are copied into the group's memory as
+/// they are submitted, the last one starts the group, and each member gets its part of the result when somebody looks
+/// for it, at the latest in step(). States and reports have the members' names.
+///
+/// A group has the members that have been declared when all that the plan names are, or at the end of the submissions
+/// of the first step in which one was submitted, whichever is first; later ones are refused.
+class GroupedSession final : public Session {
+ public:
+  /// `plan` and `timeout_s`: those that the session was opened with.
+  GroupedSession(std::unique_ptr<Session> session, const Plan& plan, double timeout_s);
+  ~GroupedSession() override;
+
+  Rank rank() const override { return session_->rank(); }
+  int ranks() const override { return session_->ranks(); }
+  const Topology& topology() const override { return session_->topology(); }
+  Exchanged exchanged() const override { return session_->exchanged(); }
+  Status begin_consensus() override;
+  void end_submissions() override;
+  Result<GradientId> declare(const GradientSpec& gradient) override;
+  /// InvalidArgument, besides: memory of a device.
+  Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
+  /// Timeout, besides: the group's other members have not all been submitted; names the first. InvalidArgument: and no
+  /// more are, by end_submissions().
+  Status wait(Handle handle, double timeout_s, Waiter waiter) override;
+  bool done(Handle handle) const override;
+  Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
+                  std::vector<Handle>* done) override;
+  void nudge() override;
+  Status note_exposed(Handle handle, double seconds) override;
+  /// InvalidArgument, besides: of a group only some members have been submitted; the step goes on.
+  Result<StepResult> step() override;
+  SessionStats stats() const override { return session_->stats(); }
+  Result<SessionState> state() const override;
+  Status load_state(const SessionState& state) override;
+  void abort(const std::string& reason) override;
+  Status close() override;
+
+ private:
+  /// A gradient of the program: one of the session's own, or a member of a group.
+  struct Gradient {
+    std::optional<GradientId> own;
+    SentGroup* group = nullptr;
+    std::size_t place = 0;
+  };
+
+  bool forked() const { return fork_generation() != generation_; }
+  // Under mutex_.
+  Result<GradientId> add(const std::string& name, const Gradient& gradient);
+  Result<GradientId> declare_member(const GradientSpec& gradient, SentGroup& group, std::size_t place);
+  Status close_group(SentGroup& group);
+  Status check(std::span<const Submission> submissions);
+  Result<const Gradient*> gradient_of(Handle handle) const;
+  Handle inner_handle(const Gradient& gradient, Handle handle) const;
+  bool hands_over(const Gradient& gradient, Handle handle) const;
+  Status check_whole(const char* then) const;
+
+  /// Closes the groups that a step's submissions have left open, and starts those that are whole. Under submit_mutex_.
+  Status start_open_groups();
+  /// Waits until the group has started. Timeout; the failure of the job.
+  Status wait_until_whole(const Gradient& gradient, Handle handle, double timeout_s);
+
+  const unsigned generation_ = fork_generation();
+  const std::unique_ptr<Session> session_;
+  const SyncMode mode_;
+  const double timeout_s_;
+  std::mutex submit_mutex_;   ///< one at a time submits, ends a step or loads a state
+  mutable std::mutex mutex_;  ///< guards the members below; taken after submit_mutex_
+  /// Notified when a group starts, step_ or closed_ change, and by a nudge.
+  std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
+  std::vector<std::unique_ptr<SentGroup>> groups_;
+  std::map<std::string, std::pair<SentGroup*, std::size_t>> place_of_;  ///< of each member that the plan names
+  std::vector<Gradient> gradients_;                                     ///< by GradientId, this session's
+  std::map<std::string, GradientId> ids_;
+  std::uint64_t submit_calls_ = 0;
+  std::uint32_t step_ = 0;
+  bool is_consensus_ = false;  ///< the step under way
+  bool has_ended_ = false;     ///< its submissions, by end_submissions()
+  bool closed_ = false;
+
+  std::vector<Submission> starts_;  ///< of one submission; keeps its memory, as does:
+  std::vector<Handle> started_;
+};
+
+}  // namespace casync::runtime
