@@ -110,7 +110,7 @@ def _is_final(groups: Sequence[Any], reduced: torch.Tensor) -> bool:
         (group,) = groups
         return (
             reduced.dtype in (torch.float32, torch.bfloat16)
-            and reduced.dtype == group._orig_dtype
+            and _gradient_dtypes(group) <= {reduced.dtype, None}
             and group.gradient_divide_factor is None
             and not group.force_sum_reduction_for_comms
             and all(
@@ -122,6 +122,13 @@ def _is_final(groups: Sequence[Any], reduced: torch.Tensor) -> bool:
         )
     except (AttributeError, ValueError):
         return False
+
+
+def _gradient_dtypes(group: Any) -> set[torch.dtype | None]:
+    """What FSDP casts the gradients of a group to; None: nothing."""
+    if hasattr(group, "_orig_dtype"):  # torch before 2.15
+        return {group._orig_dtype}
+    return {parameter.sharded_grad_dtype for parameter in group.fsdp_params}
 
 
 class CompressedReduceScatter(ReduceScatter):
