@@ -35,6 +35,25 @@ CpuEncoder plan_encoder(const Program& program, const EncodeGraph& encode, const
   return plan;
 }
 
+/// The reason why sections or blocks do not fit tiles; empty if they do.
+std::optional<std::string> why_shape_does_not_fit(const Program& program, const Lowered& lowered) {
+  for (const Section& section : program.sections) {
+    const bool blocks = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
+    // A tile's entries have to begin with a byte of their own.
+    if (blocks && section.type.element.bits % 8 != 0) {
+      return "section `" + section.name + "` has entries of " + text_of(section.type.element) +
+             " for each block, which begin within a byte";
+    }
+    // Sixteen elements are packed from values of 32 bits.
+    if (section.type.extent && !blocks && section.type.element == kDoubleType) {
+      return "section `" + section.name + "` has a double for each element";
+    }
+  }
+  // Sixteen elements are worked on at a time, and a block has to end with them.
+  if (lowered.block && !is_whole_groups(program, *lowered.block)) return "blocks that are no power of two from 16 on";
+  return std::nullopt;
+}
+
 CpuTiles plan_all(const Program& program, const Lowered& lowered) {
   CpuTiles plan;
   plan.program = &program;
@@ -66,25 +85,17 @@ const std::vector<CpuEncoderPass>& cpu_encoder_passes() {
 }
 
 std::optional<std::string> why_not_tiles(const Program& program, const Lowered& lowered) {
-  for (const Section& section : program.sections) {
-    const bool blocks = section.type.extent && section.type.extent->kind == Extent::Kind::kBlocks;
-    // A tile's entries have to begin with a byte of their own.
-    if (blocks && section.type.element.bits % 8 != 0) {
-      return "section `" + section.name + "` has entries of " + text_of(section.type.element) +
-             " for each block, which begin within a byte";
-    }
-    // Sixteen elements are packed from values of 32 bits.
-    if (section.type.extent && !blocks && section.type.element == kDoubleType) {
-      return "section `" + section.name + "` has a double for each element";
-    }
+  if (const auto why = why_shape_does_not_fit(program, lowered)) return why;
+  try {
+    plan_all(program, lowered);
+    return std::nullopt;
+  } catch (const CannotPlan& refusal) {
+    return refusal.what + " is not computed by tiles";
   }
-  // Sixteen elements are worked on at a time, and a block has to end with them.
-  if (lowered.block && !is_whole_groups(program, *lowered.block)) return "blocks that are no power of two from 16 on";
-  return std::nullopt;
 }
 
 Result<CpuTiles> plan_cpu_tiles(const Program& program, const Lowered& lowered, const Source& source) {
-  if (const auto why = why_not_tiles(program, lowered)) return unimplemented(source.name() + ": " + *why);
+  if (const auto why = why_shape_does_not_fit(program, lowered)) return unimplemented(source.name() + ": " + *why);
   try {
     return plan_all(program, lowered);
   } catch (const CannotPlan& refusal) {

@@ -157,7 +157,7 @@ struct CpuTiles {
   std::optional<CpuResult> result;
 };
 
-/// The reason why a lowered program's sections or blocks do not fit tiles; empty if they do.
+/// The reason why loops over tiles do not compute a lowered program; empty if they do.
 std::optional<std::string> why_not_tiles(const Program& program, const Lowered& lowered);
 
 /// Plans the loops. Program and Lowered must outlive the plan. Unimplemented, with the reason and its place: loops over
