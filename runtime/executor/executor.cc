@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of other threads; those that wait for a gradient are in executor_wait.cc. The progress thread's round is in
-// executor_loop.cc, its tasks in executor_tasks.cc, its
+// The calls of other threads. The progress thread's round is in executor_loop.cc, its tasks in executor_tasks.cc, its
 // messages in executor_messages.cc.
 #include "runtime/executor/executor.h"
 
@@ -21,6 +20,10 @@ namespace {
 
 // Time for which another thread waits for the progress thread to say what is missing.
 constexpr Seconds kAnswerTime{0.5};
+
+// Time for which a caller that waits for a gradient looks before it sleeps: a small one is there by then, and waking up
+// would take a tenth of its time. Whoever else wants the core gets it.
+constexpr std::chrono::microseconds kPollTime{100};
 
 // Interval at which a destructor that waits for tasks looks again.
 constexpr Seconds kRestTime{60};
@@ -85,24 +88,14 @@ bool Executor::post(std::function<void()> call) {
   std::lock_guard lock(post_mutex_);
   if (ended_) return false;
   calls_.push_back(std::move(call));
-  has_calls_.store(true);
-  ring();
+  transport_->wake();
   return true;
 }
 
 /// Wakes the transport under post_mutex_, like all other threads: once ended_, the transport must not be touched.
 void Executor::wake() {
   std::lock_guard lock(post_mutex_);
-  if (!ended_) ring();
-}
-
-/// Under post_mutex_, after making work: wakes up whoever has the baton.
-void Executor::ring() {
-  if (baton_.is_free()) {
-    baton_.call_thread();
-  } else {
-    transport_->wake();
-  }
+  if (!ended_) transport_->wake();
 }
 
 template <class Answer>
@@ -150,7 +143,7 @@ void Executor::start_held(std::span<const Start> starts) {
   std::lock_guard lock(post_mutex_);
   if (ended_) return;
   posted_.insert(posted_.end(), starts.begin(), starts.end());
-  ring();
+  transport_->wake();
 }
 
 void Executor::submit(std::span<const Start> starts) {
@@ -158,8 +151,36 @@ void Executor::submit(std::span<const Start> starts) {
   if (ended_) return;  // whoever waits for these hears of the failure
   active_.fetch_add(static_cast<int>(starts.size()));
   posted_.insert(posted_.end(), starts.begin(), starts.end());
-  const bool waits = baton_.submitted_by_waiter();
-  if (!waits || !baton_.is_free()) ring();
+  transport_->wake();
+}
+
+Status Executor::wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline) {
+  const auto completed = [&] { return run.completed.load(std::memory_order_acquire) > step; };
+  if (completed()) return Status::ok();
+  for (const auto until = std::min(deadline, Clock::now() + kPollTime); !completed() && Clock::now() < until;) {
+    std::this_thread::yield();
+  }
+  std::unique_lock lock(wait_mutex_);
+  changed_.wait_until(lock, deadline, [&] { return completed() || announced_failure_; });
+  if (completed()) return Status::ok();
+  if (announced_failure_) return failure_;
+  lock.unlock();
+  const auto lacks = ask<std::string>([this, &run] { return missing(run); }, kAnswerTime);
+  if (!lacks && failing()) return failure();
+  return timeout_error(lacks.value_or("the progress thread is busy with a task, and does not say what is missing"));
+}
+
+Status Executor::wait_any(std::span<const Awaited> awaited, Clock::time_point deadline,
+                          const std::function<bool()>& interrupted) {
+  const auto any = [&] {
+    return std::any_of(awaited.begin(), awaited.end(), [](const Awaited& one) {
+      return one.run != nullptr && one.run->completed.load(std::memory_order_acquire) > one.step;
+    });
+  };
+  std::unique_lock lock(wait_mutex_);
+  changed_.wait_until(lock, deadline, [&] { return interrupted() || announced_failure_ || any(); });
+  if (interrupted() || any()) return Status::ok();
+  return announced_failure_ ? failure_ : timeout_error("none of " + std::to_string(awaited.size()) + " is done");
 }
 
 void Executor::nudge() {
@@ -167,14 +188,23 @@ void Executor::nudge() {
   changed_.notify_all();
 }
 
-Status Executor::late(GradientRun& run) {
-  const auto lacks = ask<std::string>([this, &run] { return missing(run); }, kAnswerTime);
-  if (!lacks && failing()) return failure();
-  return timeout_error(lacks.value_or("the progress thread is busy with a task, and does not say what is missing"));
-}
-
 bool Executor::knows_who_is_late(const GradientRun& run) {
   return ask<bool>([this, &run] { return lacks_contribution(run); }, kAnswerTime).value_or(true);
+}
+
+Status Executor::wait_until(const std::function<bool()>& ready, Clock::time_point deadline) const {
+  std::unique_lock lock(wait_mutex_);
+  const bool in_time = changed_.wait_until(lock, deadline, [&] { return ready() || announced_failure_; });
+  if (announced_failure_) return failure_;
+  return in_time ? Status::ok() : timeout_error("not ready in time");
+}
+
+Status Executor::wait_all(Clock::time_point deadline) {
+  std::unique_lock lock(wait_mutex_);
+  const bool in_time = changed_.wait_until(lock, deadline, [&] { return active_.load() == 0 || announced_failure_; });
+  if (announced_failure_) return failure_;
+  if (in_time) return Status::ok();
+  return timeout_error(std::to_string(active_.load()) + " gradients are under way");
 }
 
 void Executor::peer_left(Leaver leaver) {
@@ -254,7 +284,7 @@ TransportStats Executor::transport_stats() const {
 }
 
 double Executor::processor_seconds() const {
-  double seconds = progress_clock_->seconds() + driven_s_.load();
+  double seconds = progress_clock_->seconds();
   for (const std::unique_ptr<WorkQueue>& stream : streams_) seconds += stream->processor_seconds();
   return seconds;
 }
@@ -266,7 +296,10 @@ void Executor::prepare_threads(std::span<GradientRun* const> runs) {
     std::latch streams_left;
     std::atomic<bool> failed = false;
     void prepare() {
-      for (const GradientRun* run : runs) run->prepare_thread();
+      for (const GradientRun* run : runs) {
+        if (run->rounds) run->rounds->codec->prepare_thread();
+        for (Hop hop : {Hop::kFirst, Hop::kSecond, Hop::kRaw, Hop::kSum}) run->codec(hop).prepare_thread();
+      }
     }
   } all{runs, std::latch(static_cast<std::ptrdiff_t>(streams_.size()))};
   const auto on_stream = [](void* context, std::uint64_t) {
@@ -324,17 +357,6 @@ Status Executor::make_queues(std::span<GradientRun* const> runs) {
   return Status::ok();
 }
 
-void Executor::list(std::span<GradientRun* const> runs) {
-  static std::atomic<std::uint64_t> preparations{0};
-  std::lock_guard lock(runs_mutex_);
-  for (GradientRun* run : runs) {
-    run->index = static_cast<std::uint32_t>(by_index_.size());
-    by_index_.push_back(run);
-    by_key_.emplace(run->key, run);
-  }
-  if (device_.is_host()) preparation_.store(++preparations);
-}
-
 Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
   std::vector<GradientRun*> all;
   for (const std::unique_ptr<GradientRun>& run : runs) {
@@ -360,7 +382,11 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
     posted_.reserve(runs_.size() + runs.size());
     starting_.reserve(runs_.size() + runs.size());
   }
-  list(all);
+  for (GradientRun* run : all) {
+    run->index = static_cast<std::uint32_t>(by_index_.size());
+    by_index_.push_back(run);
+    by_key_.emplace(run->key, run);
+  }
   for (std::unique_ptr<GradientRun>& run : runs) runs_.push_back(std::move(run));
   for (std::unique_ptr<GradientRun>& bundle : bundles) bundles_.push_back(std::move(bundle));
   offered_.reserve(bundles_.size());

@@ -17,7 +17,6 @@
 #include "base/thread.h"
 #include "runtime/device/work_queue.h"
 #include "runtime/executor/arena.h"
-#include "runtime/executor/baton.h"
 #include "runtime/executor/device_rounds.h"
 #include "runtime/executor/device_tasks.h"
 #include "runtime/executor/gradient_run.h"
@@ -27,7 +26,6 @@
 #include "runtime/executor/ready_queue.h"
 #include "runtime/executor/task_runner.h"
 #include "runtime/executor/timeline.h"
-#include "runtime/transport/spin.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
@@ -39,9 +37,8 @@ struct ExecutorOptions {
   Bytes fusion_bytes = 64_KiB;
   bool coordinated = false;  ///< send by leave of the coordinator, which is on rank 0
   std::uint64_t seed = 0;
-  Seconds stall{30};   ///< time without progress, with gradients under way, until a warning names what is missing
-  bool spins = false;  ///< a caller that moves its gradient on keeps its core at first: there is one for each rank
-  int streams = 0;     ///< threads other than the progress thread that run large tasks; 0: it runs them itself
+  Seconds stall{30};  ///< time without progress, with gradients under way, until a warning names what is missing
+  int streams = 0;    ///< threads other than the progress thread that run large tasks; 0: it runs them itself
   Timeline* timeline = nullptr;
 };
 
@@ -53,8 +50,8 @@ struct Leaver {
   Status why;                            ///< the failure of whoever needs more of it
 };
 
-/// Callbacks of the executor's owner, on the progress thread or in wait(). The owner decides what the whole job's
-/// failure is, and calls fail() with it.
+/// Callbacks of the executor's owner, on the progress thread. The owner decides what the whole job's failure is, and
+/// calls fail() with it.
 struct ExecutorEvents {
   /// A peer's endpoint broke, with what the transport knows; nothing may be under way that needs it.
   std::function<void(Rank, const Status&)> peer_broke;
@@ -75,14 +72,10 @@ struct ExecutorCounters {
   std::atomic<std::uint64_t> allocations{0};  ///< of the progress thread and the streams
 };
 
-/// Time for which a caller polls without leaving its core, at most.
-inline constexpr std::chrono::microseconds kCallersSpin{50};
-
 /// Carries out task graphs: this rank's, over one transport, on one device.
 ///
-/// One progress thread owns everything here: graphs' progress, arena, links, transport. It lends this to a caller that
-/// waits for the only gradient under way (Baton), and "the progress thread" below is whoever has it. Others post to it,
-/// and holding the mutex for a push is the longest a caller waits. On each resource (a peer's link, the streams, the
+/// One progress thread owns everything here: graphs' progress, arena, links, transport. Others post to it, and
+/// holding the mutex for a push is the longest a caller waits. On each resource (a peer's link, the streams, the
 /// progress thread itself) the most urgent ready task goes first: by priority, then what is further along its way,
 /// then what became ready first. What a link or a stream has begun is not called back.
 ///
@@ -131,9 +124,6 @@ class Executor final : private TransportClient {
   /// Starts gradients that are already counted.
   void start_held(std::span<const Start> starts);
 
-  /// Takes the memory that a thread needs to wait(), which does so itself; for a thread that may come to wait later.
-  /// Any thread.
-  void prepare_waiter();
   /// Waits until `run` has completed `step`. Timeout says what is missing. Any thread.
   Status wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline);
   struct Awaited {
@@ -193,8 +183,7 @@ class Executor final : private TransportClient {
 
   const ExecutorCounters& counters() const { return counters_; }
   TransportStats transport_stats() const;
-  /// Processor seconds of the progress thread, the streams and, with a timeline, of callers in their place so far; only
-  /// differences count. Not after stop().
+  /// Processor seconds of the progress thread and the streams so far; only differences count. Not after stop().
   double processor_seconds() const;
   const std::string& transport_description() const { return description_; }
 
@@ -207,13 +196,6 @@ class Executor final : private TransportClient {
   void received(Rank from, const Message& message, Status status) override;
   void sent(std::uint64_t cookie, Status status) override;
   void failed(Rank peer, Status status) override;
-
-  // A caller that waits.
-  bool may_drive() const;
-  template <class Completed>
-  void drive(const Completed& completed, Clock::time_point deadline);
-  void sleep_as_caller(Clock::time_point deadline);
-  Status late(GradientRun& run);
 
   // The progress thread.
   void progress_loop();
@@ -240,7 +222,7 @@ class Executor final : private TransportClient {
   void take_coordination(Rank from, const Message& message);
   Clock::time_point coordination_due() const;
   void flush(Rank peer, PeerLink& link, Clock::time_point now);
-  void sleep(Clock::time_point limit = Clock::time_point::max());
+  void sleep();
   void announce();
   void report(Status cause);
   void shut_down();
@@ -260,12 +242,10 @@ class Executor final : private TransportClient {
   template <class Answer>
   std::optional<Answer> ask(std::function<Answer()> question, Seconds patience);
   void wake();
-  void ring();
   Status make_room(std::vector<std::unique_ptr<GradientRun>>& runs);
   Status make_queues(std::span<GradientRun* const> runs);
   void reserve_links(std::span<GradientRun* const> runs);
   void prepare_threads(std::span<GradientRun* const> runs);
-  void list(std::span<GradientRun* const> runs);
   void begin(const Start& start);
   void begin_all(std::span<const Start> starts);
   void begin_bundle(GradientRun& bundle, std::uint32_t step);
@@ -324,8 +304,8 @@ class Executor final : private TransportClient {
   // The progress thread's.
   Arena arena_;
   std::vector<std::unique_ptr<GradientRun>> runs_;
-  std::vector<std::unique_ptr<GradientRun>> bundles_;  ///< of small ones among them
-  std::vector<GradientRun*> by_index_;  ///< those, their exchanges and their bundles; written under runs_mutex_
+  std::vector<std::unique_ptr<GradientRun>> bundles_;            ///< of small ones among them
+  std::vector<GradientRun*> by_index_;                           ///< those, their exchanges and their bundles
   std::vector<std::unique_ptr<WaitingBundle>> waiting_bundles_;  ///< bundles that are taken apart here
   std::vector<std::unique_ptr<WaitingBundle>> spare_bundles_;
   std::unordered_map<std::uint64_t, GradientRun*> by_key_;
@@ -350,9 +330,6 @@ class Executor final : private TransportClient {
   Clock::time_point moved_at_ = Clock::now();  ///< when that was
   int stalls_said_ = 0;                        ///< since then
   bool announce_ = false;
-  bool is_driven_ = false;  ///< by a caller
-  Spin callers_spin_{kCallersSpin};
-  bool too_long_for_caller_ = false;  ///< the next task
   std::vector<Start> starting_;
   std::vector<GradientRun*> offered_;  ///< bundles with a member among them
   std::uint64_t allocations_seen_ = 0;
@@ -371,16 +348,13 @@ class Executor final : private TransportClient {
   mutable std::mutex post_mutex_;
   std::vector<Start> posted_;
   std::vector<std::function<void()>> calls_;  ///< rare: adopt, questions
-  std::atomic<bool> has_calls_{false};
-  bool ended_ = false;  ///< nobody takes what is posted, and the transport is left alone
+  bool ended_ = false;                        ///< nobody takes what is posted, and the transport is left alone
   std::atomic<bool> stopping_{false};
   Clock::time_point stop_deadline_;             ///< written before stopping_
   std::atomic<bool> comparison_wanted_{false};  ///< by this rank
   std::atomic<std::uint64_t> comparisons_{0};
 
   // State that waiters read.
-  std::mutex runs_mutex_;
-  std::atomic<std::uint64_t> preparation_{0};  ///< names the gradients that there are; no other executor's is the same
   mutable std::mutex wait_mutex_;
   mutable std::condition_variable changed_;
   std::atomic<int> active_{0};
@@ -390,9 +364,6 @@ class Executor final : private TransportClient {
   bool settled_ = false;            ///< under wait_mutex_
   TransportStats last_stats_;       ///< under wait_mutex_
   ExecutorCounters counters_;
-
-  Baton baton_{[this] { return active_.load() > 0 || has_calls_.load() || failing_.load() || stopping_.load(); }};
-  std::atomic<double> driven_s_{0};  ///< processor time of callers that had it; with a timeline
 
   std::vector<std::unique_ptr<WorkQueue>> streams_;
   std::thread progress_;

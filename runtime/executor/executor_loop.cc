@@ -38,9 +38,6 @@ void Executor::progress_loop() {
   try {
     while (!stopping_.load() && !failing_.load()) {
       if (!round()) sleep();
-      if (!baton_.is_wanted()) continue;
-      baton_.lend();
-      allocations_seen_ = allocations_of_this_thread();
     }
   } catch (const std::exception& error) {
     report(internal_error(std::string("the progress thread met an exception: ") + error.what()));
@@ -73,10 +70,7 @@ bool Executor::take_commands() {
   {
     std::lock_guard lock(post_mutex_);
     starting_.swap(posted_);
-    if (!is_driven_) {  // calls may take long, and prepare the progress thread for what comes
-      calls.swap(calls_);
-      has_calls_.store(false);
-    }
+    calls.swap(calls_);
   }
   std::exception_ptr thrown;
   for (const std::function<void()>& call : calls) {
@@ -116,10 +110,10 @@ TransportStats Executor::stats_now() const {
   return all;
 }
 
-void Executor::sleep(Clock::time_point limit) {
+void Executor::sleep() {
   watch_for_stalls();
   const Clock::time_point from = Clock::now();
-  Clock::time_point until = std::min(limit, from + std::chrono::duration_cast<Clock::duration>(kLongestSleep));
+  Clock::time_point until = from + std::chrono::duration_cast<Clock::duration>(kLongestSleep);
   if (options_.coordinated) until = std::min(until, coordination_due());
   for (const Rank peer : busy_links_) {
     if (options_.coordinated || credit_ != nullptr) break;
@@ -129,11 +123,7 @@ void Executor::sleep(Clock::time_point limit) {
   if (rounds_ != nullptr && rounds_->is_under_way()) {
     until = std::min<Clock::time_point>(until, rounds_->is_starting() ? from + kStartLook : from + kDeviceLook);
   }
-  if (is_driven_ && options_.spins) {
-    transport_->sleep(until);  // the caller has polled
-  } else {
-    transport_->wait(until);
-  }
+  transport_->wait(until);
   const double slept = Seconds(Clock::now() - from).count();
   counters_.idle_s.store(counters_.idle_s.load(std::memory_order_relaxed) + slept, std::memory_order_relaxed);
 }

@@ -19,9 +19,6 @@ constexpr Elements kStreamElements = Elements{32} * 1024;
 // fused then, and a message that comes in meanwhile waits no longer than a wake-up would take.
 constexpr std::chrono::microseconds kTaskTime{50};
 
-// Larger tasks are not for a caller that waits, because it has a deadline: codecs take about a millisecond for this.
-constexpr Elements kCallersElements = Elements{256} * 1024;
-
 Elements elements_of(const GradientRun& run, TaskId task) {
   if (run.rounds) return run.elements;
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
@@ -131,9 +128,6 @@ bool Executor::run_ready_tasks() {
     const ReadyTask ready = compute_.top();
     if (!dispatch(ready)) {
       if (!slots_.empty() && elements_of(*ready.run, ready.task) >= kStreamElements) break;  // streams are full
-      too_long_for_caller_ =
-          is_driven_ && (ready.run->rounds || elements_of(*ready.run, ready.task) > kCallersElements);
-      if (too_long_for_caller_) break;
       compute_.pop();
       prepare(*ready.run, ready.task);
       now = finish(*ready.run, ready.task, compute(*ready.run, ready.task, scratch_), now, 0);

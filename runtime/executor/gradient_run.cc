@@ -86,11 +86,6 @@ GradientRun::GradientRun(std::span<GradientRun* const> members)
   find_arrivals();
 }
 
-void GradientRun::prepare_thread() const {
-  if (rounds) rounds->codec->prepare_thread();
-  for (const Hop hop : {Hop::kFirst, Hop::kSecond, Hop::kRaw, Hop::kSum}) codec(hop).prepare_thread();
-}
-
 void GradientRun::find_arrivals() {
   for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
     if (const Recv* recv = std::get_if<Recv>(&graph.tasks()[i])) {

@@ -94,8 +94,6 @@ struct GradientRun {
   void set_step(std::uint32_t next);
 
   const compll::Codec& codec(Hop hop) const { return used_codecs->of(hop); }
-  /// Takes the memory that its codecs keep on the calling thread.
-  void prepare_thread() const;
   Hop hop_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].hop; }
   const compll::Codec& codec_of(BufferId buffer) const { return codec(hop_of(buffer)); }
   Slice slice_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].slice; }

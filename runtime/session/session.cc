@@ -327,7 +327,6 @@ Status SessionImpl::wait_for(GradientRun& run, std::uint32_t step, Clock::time_p
 Result<StepResult> SessionImpl::step() {
   CASYNC_RETURN_IF_ERROR(usable());
   const Clock::time_point until = deadline();
-  executor_->prepare_waiter();
   if (std::lock_guard lock(mutex_); recorder_) recorder_->computed(program_now());
   if (over_nccl()) {
     if (Status status = check_all_submitted(); !status) return end_with(status);

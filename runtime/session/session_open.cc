@@ -243,7 +243,6 @@ Status SessionImpl::open_executor() {
   executor_options.fusion_bytes = plan_.fusion_bytes;
   executor_options.coordinated = plan_.coordinated;
   executor_options.seed = plan_.seed;
-  executor_options.spins = group_->local_ranks() <= usable_cores();
   executor_options.streams = *streams;
   executor_options.timeline = timeline_.get();
   executor_options.stall = std::min(executor_options.stall, Seconds(options_.timeout_s / 10));

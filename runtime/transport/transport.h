@@ -105,9 +105,6 @@ class Transport {
   /// Sleeps until there may be something to progress, wake() was called, or the deadline; costs no CPU.
   virtual void wait(Clock::time_point deadline) = 0;
 
-  /// As wait(), for a caller that has polled already.
-  virtual void sleep(Clock::time_point deadline) { wait(deadline); }
-
   /// Ends the current or next wait(). Any thread, also from a signal-safe place.
   virtual void wake() = 0;
 

@@ -8,9 +8,9 @@
 
 #include "runtime/transport/doorbell.h"
 #include "runtime/transport/peers.h"
-#include "runtime/transport/spin.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx/module.h"
+#include "runtime/transport/ucx/spin.h"
 #include "runtime/transport/ucx/ucx_receiver.h"
 #include "runtime/transport/ucx/ucx_sender.h"
 #include "runtime/transport/ucx/ucx_worker.h"
@@ -45,7 +45,6 @@ class Ucx final : public Transport, private UcxEndpointObserver {
   }
   bool progress() override;
   void wait(Clock::time_point deadline) override;
-  void sleep(Clock::time_point deadline) override;
   void wake() override { bell_.ring(); }
   void settle() override { settling_ = true; }
   bool settled() const override;
@@ -61,8 +60,6 @@ class Ucx final : public Transport, private UcxEndpointObserver {
 
   void broken(Rank peer, ucs_status_t why) noexcept override;
   bool retry();
-  bool must_not_sleep() { return peers_.has_news() || retry_ || !retry_gradients_.empty() || bell_.rang(); }
-  bool fall_asleep(Clock::time_point deadline);
   void answer_the_met();
   bool handle_failures();
   void ask_to_settle();
@@ -184,6 +181,7 @@ bool Ucx::settled() const {
 }
 
 void Ucx::wait(Clock::time_point deadline) {
+  const auto must_not_sleep = [&] { return peers_.has_news() || retry_ || !retry_gradients_.empty() || bell_.rang(); };
   if (must_not_sleep()) return;
   const Clock::time_point start = Clock::now();
   const Clock::duration spin = refused_to_sleep_ == 0 ? spin_.length() : Clock::duration::zero();
@@ -199,24 +197,15 @@ void Ucx::wait(Clock::time_point deadline) {
     // as long on two cores.
     std::this_thread::yield();
   } while (Clock::now() < spin_end);
-  if (fall_asleep(deadline)) spin_.slept(Clock::now() - start);
-}
-
-void Ucx::sleep(Clock::time_point deadline) {
-  if (!must_not_sleep()) static_cast<void>(fall_asleep(deadline));
-}
-
-// Returns false if there is something to progress already.
-bool Ucx::fall_asleep(Clock::time_point deadline) {
   if (!worker_->arm()) {
     // Usually an event that the next progress() takes. When it stays so (shared memory, our sends wait for room),
     // only the peer can help, and it may need our core for it.
     if (++refused_to_sleep_ > kRefusalsToYield) std::this_thread::yield();
-    return false;
+    return;
   }
   bell_.sleep(worker_->event_fd(), deadline);
   bell_.rang();
-  return true;
+  spin_.slept(Clock::now() - start);
 }
 
 // Returns true if every peer that this rank has a connection to has left or failed.

@@ -34,9 +34,6 @@ struct Streams {
 
 constexpr int kFirstSteps = 3;
 
-/// A caller that waits moves messages on, and loopback's pools grow.
-std::uint64_t own_allocations() { return allocations_of_this_thread() - WrappedTransport::allocations_in_loopback(); }
-
 struct Model {
   std::vector<GradientId> ids;
   std::vector<std::vector<float>> values;
@@ -78,7 +75,7 @@ TEST_CASE("session steady: no thread of ours allocates, and no caller's submit, 
             std::uint64_t first = 0, last = 0, callers = 0;
             for (int step = 0; step < kFirstSteps + 150; ++step) {
               last = allocations[context.rank];  // not after the last step: the other may say goodbye then
-              const std::uint64_t before = own_allocations();
+              const std::uint64_t before = allocations_of_this_thread();
               if (Status status = session.submit(model.submissions, model.handles); !status) return status.text();
               for (const Handle handle : model.handles) {
                 if (Status status = session.wait(handle, -1); !status) return status.text();
@@ -87,7 +84,7 @@ TEST_CASE("session steady: no thread of ours allocates, and no caller's submit, 
               if (step < kFirstSteps) {
                 first = allocations[context.rank];
               } else {
-                callers += own_allocations() - before;
+                callers += allocations_of_this_thread() - before;
               }
             }
             const std::uint64_t ours = last - first;

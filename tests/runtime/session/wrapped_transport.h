@@ -19,8 +19,7 @@ namespace casync::test {
 
 /// A test's changes to a rank's transport, and its counters. Empty functions do nothing, null pointers count nothing.
 struct Tampering {
-  /// Runs in each progress(), on the progress thread or a caller that waits, before the transport's own; may call the
-  /// client or throw.
+  /// Runs in each progress(), on the progress thread, before the transport's own; may call the client or throw.
   std::function<void(runtime::TransportClient&)> in_progress = nullptr;
   /// Sees each message before it is sent, and may change it.
   std::function<void(runtime::Message&, std::vector<std::byte>&)> on_message = nullptr;
@@ -97,9 +96,6 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
     return inner_->description();
   }
 
-  /// Allocations of this thread within loopback.
-  static std::uint64_t allocations_in_loopback() { return in_loopback_; }
-
  private:
   struct Inside {
     explicit Inside(WrappedTransport& transport) : self(transport) {
@@ -137,29 +133,16 @@ class WrappedTransport final : public runtime::Transport, private runtime::Trans
     pthread_getname_np(pthread_self(), name, sizeof name);
     return std::string_view(name).starts_with("casync-") && std::isdigit(static_cast<unsigned char>(name[7])) != 0;
   }
-  /// False on a program's thread, which allocates for itself, too.
-  static bool on_own_thread() {
-    char name[16] = "";
-    pthread_getname_np(pthread_self(), name, sizeof name);
-    return std::string_view(name).starts_with("casync-");
-  }
-  void begin_own() {
-    in_loopback_ += allocations_of_this_thread() - mark_;
-    mark_ = allocations_of_this_thread();
-  }
+  void begin_own() { mark_ = allocations_of_this_thread(); }
   void end_own() {
-    if (tampering_.allocations != nullptr && on_own_thread()) {
-      *tampering_.allocations += allocations_of_this_thread() - mark_;
-    }
-    mark_ = allocations_of_this_thread();
+    if (tampering_.allocations != nullptr) *tampering_.allocations += allocations_of_this_thread() - mark_;
   }
 
   std::unique_ptr<runtime::Transport> inner_;
   Tampering tampering_;
   runtime::TransportClient* client_ = nullptr;
   std::atomic<bool> closed_ = false;
-  // Allocations of this thread when it last came to loopback or left it, and within.
-  static inline thread_local std::uint64_t mark_ = 0, in_loopback_ = 0;
+  static inline thread_local std::uint64_t mark_ = 0;  // allocations of this thread when it last left loopback
 };
 
 /// For SessionOptions::open_transport.
