@@ -190,8 +190,8 @@ class Engine {
   std::vector<std::uint32_t> fused_with_;  // the next task of the same message
   std::vector<double> since_;  // when a message asked, or began to leave, or to arrive; before that, has left
   std::vector<std::uint64_t> queued_as_;  // the arrival of a send that waits for its port; 0: it does not
-  // Of a message that has been handed over, by its first task and the last bit of its step: the word of it comes before
-  // the message of the step after the next one, which needs an answer to the next one's. Empty: no credit.
+  // Bytes of a message that has been handed over, by its first task and the last bit of its step: its word comes ahead
+  // of the message two steps later, which needs an answer to the one between. Empty: no credit.
   std::vector<Bytes> credit_;
   // Parts still missing until a message, given by its first task, has left and has arrived. Used if messages take
   // processor time.

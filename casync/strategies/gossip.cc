@@ -57,6 +57,17 @@ void add_differences(TaskGraph::Builder& graph, const Exchange& exchange, std::s
   }
 }
 
+/// A graph with what `add` gives each partition that has elements.
+template <typename Add>
+TaskGraph graph_of(const Exchange& exchange, std::span<const Rank> neighbours, const Add& add) {
+  TaskGraph::Builder graph;
+  for (std::size_t p = 0; p < exchange.partitions; ++p) {
+    const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
+    if (slice.count > 0) add(graph, exchange, neighbours, static_cast<std::uint32_t>(p), slice);
+  }
+  return std::move(graph).build();
+}
+
 }  // namespace
 
 std::size_t place_among(Rank self, std::span<const Rank> neighbours) {
@@ -72,21 +83,11 @@ std::vector<Rank> ring_neighbours(Rank self, int ranks) {
 }
 
 TaskGraph gossip_graph(const Exchange& exchange, std::span<const Rank> neighbours) {
-  TaskGraph::Builder graph;
-  for (std::size_t p = 0; p < exchange.partitions; ++p) {
-    const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
-    if (slice.count > 0) add_partition(graph, exchange, neighbours, static_cast<std::uint32_t>(p), slice);
-  }
-  return std::move(graph).build();
+  return graph_of(exchange, neighbours, &add_partition);
 }
 
 TaskGraph difference_gossip_graph(const Exchange& exchange, std::span<const Rank> neighbours) {
-  TaskGraph::Builder graph;
-  for (std::size_t p = 0; p < exchange.partitions; ++p) {
-    const Slice slice = partition_slice(exchange.elements, exchange.partitions, p);
-    if (slice.count > 0) add_differences(graph, exchange, neighbours, static_cast<std::uint32_t>(p), slice);
-  }
-  return std::move(graph).build();
+  return graph_of(exchange, neighbours, &add_differences);
 }
 
 }  // namespace casync

@@ -20,8 +20,8 @@ namespace casync::runtime {
 
 /// Runs gradients on a device through rounds over a transport that matches messages by their order: on all ranks the
 /// same buckets, one after the other, all in one stream. A bucket begins once all its gradients are submitted and the
-/// buckets in front of it have begun. Gradients that no codec changes are
-/// all-reduced, and so is what codecs exchange in their turns.
+/// buckets in front of it have begun. Gradients that no codec changes are all-reduced, and so is what codecs exchange
+/// in their turns.
 ///
 /// Threads: the progress thread. Errors: as RoundBucket, with the gradient and the step.
 class DeviceRounds {

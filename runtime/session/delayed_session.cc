@@ -3,23 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
-#include "base/check.h"
 #include "base/thread.h"
-#include "compll/ops/cpu/convert.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/handles.h"
 
 namespace casync::runtime {
 namespace {
-
-// Marks of the results in a state: in the names of their gradients, and at the end of their codecs' names.
-constexpr std::string_view kLate = " (late";
-constexpr std::string_view kOneLate = "step late", kManyLate = "steps late";
 
 void swap_bytes(std::byte* a, std::byte* b, std::size_t size) {
   std::array<std::byte, 8192> block;
@@ -29,35 +21,6 @@ void swap_bytes(std::byte* a, std::byte* b, std::size_t size) {
     std::memcpy(a + at, b + at, count);
     std::memcpy(b + at, block.data(), count);
   }
-}
-
-std::vector<float> floats_of(const std::vector<std::byte>& memory, const GradientSpec& spec) {
-  std::vector<float> values(spec.elements());
-  compll::to_float32(spec.dtype, memory.data(), values.size(), values.data());
-  return values;
-}
-
-/// The gradient that a state's entry has a late result of; nothing: it is of another kind.
-std::optional<std::string> gradient_of_late(const std::string& name, const GradientState& state) {
-  if (!state.codec.ends_with(kOneLate) && !state.codec.ends_with(kManyLate)) return std::nullopt;
-  const std::size_t at = name.rfind(kLate);
-  if (at == std::string::npos) return std::nullopt;
-  return name.substr(0, at);
-}
-
-bool all_finite(const std::vector<float>& values) {
-  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
-}
-
-void note_not_finite(const std::string& gradient, StepResult& result) {
-  if (result.finite || gradient < result.first_non_finite) result.first_non_finite = gradient;
-  result.finite = false;
-}
-
-Status check_size(const GradientSpec& gradient, const GradientState& late) {
-  if (late.residual.size() == gradient.elements()) return Status::ok();
-  return invalid_argument("gradient " + gradient.name + ": a late result of " + std::to_string(late.residual.size()) +
-                          " elements, it has " + std::to_string(gradient.elements()));
 }
 
 }  // namespace
@@ -222,24 +185,13 @@ Status DelayedSession::wait_any(std::span<const Handle> handles, const std::atom
   }
   const Status status = session_->wait_any(reductions, interrupted, &reduced);
   std::lock_guard lock(mutex_);
-  for (std::size_t i = 0, next = 0; i < waiting.size() && next < reduced.size(); ++i) {
-    if (reductions[i] != reduced[next]) continue;
-    ++next;
+  for_each_ended(reductions, reduced, [&](std::size_t i) {
     // step() may have handed it over meanwhile, and the memory is the next step's.
     Gradient& gradient = gradients_[index_of(waiting[i])];
     if (!gradient.has_result(waiting[i])) hand_over(gradient);
     done->push_back(waiting[i]);
-  }
+  });
   return tell(status);
-}
-
-void DelayedSession::nudge() {
-  if (forked()) return;
-  {
-    std::lock_guard lock(mutex_);  // who has looked already sleeps by now, and hears it
-    changed_->notify_all();
-  }
-  session_->nudge();
 }
 
 Status DelayedSession::note_exposed(Handle handle, double seconds) {
@@ -351,95 +303,6 @@ SessionStats DelayedSession::stats() const {
 std::ptrdiff_t DelayedSession::under_way() const {
   return std::count_if(gradients_.begin(), gradients_.end(),
                        [&](const Gradient& gradient) { return gradient.steps == step_ + 1; });
-}
-
-std::string DelayedSession::late_name(const std::string& gradient, std::uint32_t place) const {
-  return gradient + std::string(kLate) + (staleness_ > 1 ? " " + std::to_string(place + 1) : "") + ")";
-}
-
-std::string DelayedSession::late_label() const {
-  return staleness_ == 1 ? "one " + std::string(kOneLate) : std::to_string(staleness_) + " " + std::string(kManyLate);
-}
-
-Result<SessionState> DelayedSession::state() const {
-  if (forked()) return session_->state();
-  CASYNC_RETURN_IF_ERROR(settle());
-  std::lock_guard lock(mutex_);
-  if (under_way() > 0) return invalid_argument("a step is under way: end it, then take the state");
-  Result<SessionState> state = session_->state();
-  if (!state) return state;
-  for (const Gradient& gradient : gradients_) {
-    for (std::uint32_t place = 0; place < staleness_; ++place) {
-      state->gradients.emplace(late_name(gradient.spec.name, place),
-                               GradientState{late_label(), floats_of(gradient.next_slot(place).memory, gradient.spec)});
-    }
-  }
-  state->gradients.insert(waiting_.begin(), waiting_.end());
-  return state;
-}
-
-Status DelayedSession::load_state(const SessionState& state) {
-  if (forked()) return session_->load_state(state);
-  std::lock_guard one_at_a_time(step_mutex_);
-  CASYNC_RETURN_IF_ERROR(settle());
-  std::lock_guard lock(mutex_);
-  if (under_way() > 0) return invalid_argument("a step is under way: end it, then load a state");
-  CASYNC_RETURN_IF_ERROR(check_late(state));
-  SessionState others = state;
-  std::erase_if(others.gradients, [](const auto& one) { return gradient_of_late(one.first, one.second).has_value(); });
-  CASYNC_RETURN_IF_ERROR(session_->load_state(others));
-  adopt(state);
-  return Status::ok();
-}
-
-Status DelayedSession::check_late(const SessionState& state) const {
-  for (const auto& [name, one] : state.gradients) {
-    const auto of = gradient_of_late(name, one);
-    if (of && one.codec != late_label()) {
-      return invalid_argument("gradient " + *of + ": the state has results that come " + one.codec +
-                              ", by the plan here they come " + late_label());
-    }
-    const auto gradient = std::find_if(gradients_.begin(), gradients_.end(),
-                                       [&](const Gradient& each) { return of && each.spec.name == *of; });
-    if (gradient != gradients_.end()) CASYNC_RETURN_IF_ERROR(check_size(gradient->spec, one));
-  }
-  return Status::ok();
-}
-
-/// Gives a gradient that is new, or whose slots are free, the results that were loaded for it.
-Status DelayedSession::take_late(Gradient& gradient) {
-  for (std::uint32_t place = 0; place < staleness_; ++place) {
-    const auto late = waiting_.find(late_name(gradient.spec.name, place));
-    if (late == waiting_.end()) continue;
-    const std::vector<float>& values = late->second.residual;
-    CASYNC_RETURN_IF_ERROR(check_size(gradient.spec, late->second));
-    if (!all_finite(values)) note_not_finite(gradient.spec.name, results_[(step_ + place) % staleness_]);
-    compll::from_float32(values.data(), values.size(), gradient.spec.dtype, gradient.slots[place].memory.data());
-    waiting_.erase(late);
-  }
-  return Status::ok();
-}
-
-void DelayedSession::adopt(const SessionState& state) {
-  waiting_.clear();
-  for (const auto& [name, one] : state.gradients) {
-    if (gradient_of_late(name, one)) waiting_.emplace(name, one);
-  }
-  submit_calls_ = 0;
-  step_ = begun_ = reduced_ = state.step;
-  std::fill(results_.begin(), results_.end(), StepResult{});
-  for (Gradient& gradient : gradients_) {
-    gradient.submissions = 0;
-    gradient.steps = 0;
-    gradient.call = 0;
-    gradient.handed_over = true;
-    for (Slot& slot : gradient.slots) {
-      slot.steps = 0;
-      slot.reduction.reset();
-      std::fill(slot.memory.begin(), slot.memory.end(), std::byte{0});
-    }
-    CASYNC_CHECK(take_late(gradient).is_ok());  // check_late() has looked at the sizes
-  }
 }
 
 void DelayedSession::abort(const std::string& reason) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,8 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/control/fd.h"
-#include "runtime/session/session.h"
+#include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
 
@@ -23,19 +21,14 @@ namespace casync::runtime {
 /// It wraps a session that knows nothing of it. A thread takes that session through the program's steps, one after the
 /// other, each with its commit, so residuals are those of a session without staleness. step() hands over what has
 /// been reduced, and waits only if the program would be more steps ahead of the reductions than `staleness`. Each
-/// gradient has that many memories of its own. A state contains them, as gradients "NAME (late)", or "NAME (late 1)"
-/// for the next step, "NAME (late 2)" for the one after it, and so on.
-class DelayedSession final : public Session {
+/// gradient has that many memories of its own. A state contains them (runtime/session/late_states.h).
+class DelayedSession final : public WrappingSession {
  public:
   /// `staleness`: at least 1.
   DelayedSession(std::unique_ptr<Session> session, std::uint32_t staleness)
-      : session_(std::move(session)), staleness_(staleness), results_(staleness) {}
+      : WrappingSession(std::move(session)), staleness_(staleness), results_(staleness) {}
   ~DelayedSession() override;
 
-  Rank rank() const override { return session_->rank(); }
-  int ranks() const override { return session_->ranks(); }
-  const Topology& topology() const override { return session_->topology(); }
-  Exchanged exchanged() const override { return session_->exchanged(); }
   Status begin_consensus() override { return session_->begin_consensus(); }
   void end_submissions() override { session_->end_submissions(); }
   Result<GradientId> declare(const GradientSpec& gradient) override;
@@ -44,7 +37,6 @@ class DelayedSession final : public Session {
   bool done(Handle handle) const override;
   Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
-  void nudge() override;
   Status note_exposed(Handle handle, double seconds) override;
   Result<StepResult> step() override;
   SessionStats stats() const override;
@@ -76,7 +68,6 @@ class DelayedSession final : public Session {
     bool has_result(Handle handle) const;
   };
 
-  bool forked() const { return fork_generation() != generation_; }
   Status check(std::span<const Submission> submissions);
   /// InvalidArgument: a handle that no submission gave. Under mutex_, as all that follows but settle() and
   /// reduce_all().
@@ -85,8 +76,6 @@ class DelayedSession final : public Session {
   void hand_over(Gradient& gradient) const;
   bool may_end_step() const { return reduced_ + staleness_ > step_; }
   std::ptrdiff_t under_way() const;
-  std::string late_name(const std::string& gradient, std::uint32_t place) const;
-  std::string late_label() const;
   Status check_late(const SessionState& state) const;
   Status take_late(Gradient& gradient);
   void adopt(const SessionState& state);
@@ -99,14 +88,11 @@ class DelayedSession final : public Session {
   /// Waits until all ended steps are reduced and committed. Takes mutex_ itself.
   Status settle() const;
 
-  const unsigned generation_ = fork_generation();
-  const std::unique_ptr<Session> session_;
   const std::uint32_t staleness_;
   mutable std::atomic<bool> told_{false};  ///< the job's failure, to the program
   std::mutex step_mutex_;                  ///< one at a time ends a step, or loads a state
-  mutable std::mutex mutex_;               ///< guards the members below; taken after step_mutex_
-  /// Notified when step_, begun_, reduced_, failure_ or closing_ change, and by a nudge.
-  std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
+  // Guarded by mutex_, which is taken after step_mutex_. changed_ is notified when step_, begun_, reduced_, failure_ or
+  // closing_ change.
   mutable std::vector<Gradient> gradients_;       ///< by GradientId; done() hands over, too
   std::map<std::string, GradientState> waiting_;  ///< results that were loaded before their gradient was declared
   std::vector<StepResult> results_;               ///< of the step that is reduced, or that gets it: modulo their number

@@ -25,7 +25,7 @@ std::string quoted(const std::string& name) { return "`" + name + "`"; }
 }  // namespace
 
 GroupedSession::GroupedSession(std::unique_ptr<Session> session, const Plan& plan, double timeout_s)
-    : session_(std::move(session)), mode_(plan.mode), timeout_s_(timeout_s) {
+    : WrappingSession(std::move(session)), mode_(plan.mode), timeout_s_(timeout_s) {
   for (const GradientGroup& group : plan.groups) {
     groups_.push_back(std::make_unique<SentGroup>(group));
     for (std::size_t i = 0; i < group.gradients.size(); ++i) {
@@ -265,25 +265,14 @@ Status GroupedSession::wait_any(std::span<const Handle> handles, const std::atom
   }
   const Status status = session_->wait_any(wholes, interrupted, &ended);
   std::lock_guard lock(mutex_);
-  for (std::size_t i = 0, next = 0; i < waiting.size() && next < ended.size(); ++i) {
-    if (wholes[i] != ended[next]) continue;
-    ++next;
+  for_each_ended(wholes, ended, [&](std::size_t i) {
     const Gradient& gradient = gradients_[index_of(waiting[i])];
     if (gradient.group != nullptr && !gradient.group->has_result(gradient.place, step_of(waiting[i]))) {
       gradient.group->hand_over(gradient.place);
     }
     done->push_back(waiting[i]);
-  }
+  });
   return status;
-}
-
-void GroupedSession::nudge() {
-  if (forked()) return;
-  {
-    std::lock_guard lock(mutex_);  // who has looked already sleeps by now, and hears it
-    changed_->notify_all();
-  }
-  session_->nudge();
 }
 
 Status GroupedSession::note_exposed(Handle handle, double seconds) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/control/fd.h"
 #include "runtime/session/sent_group.h"
-#include "runtime/session/session.h"
+#include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
 
@@ -26,16 +24,12 @@ namespace casync::runtime {
 ///
 /// A group has the members that have been declared when all that the plan names are, or at the end of the submissions
 /// of the first step in which one was submitted, whichever is first; later ones are refused.
-class GroupedSession final : public Session {
+class GroupedSession final : public WrappingSession {
  public:
   /// `plan` and `timeout_s`: those that the session was opened with.
   GroupedSession(std::unique_ptr<Session> session, const Plan& plan, double timeout_s);
   ~GroupedSession() override;
 
-  Rank rank() const override { return session_->rank(); }
-  int ranks() const override { return session_->ranks(); }
-  const Topology& topology() const override { return session_->topology(); }
-  Exchanged exchanged() const override { return session_->exchanged(); }
   Status begin_consensus() override;
   void end_submissions() override;
   Result<GradientId> declare(const GradientSpec& gradient) override;
@@ -47,7 +41,6 @@ class GroupedSession final : public Session {
   bool done(Handle handle) const override;
   Status wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
                   std::vector<Handle>* done) override;
-  void nudge() override;
   Status note_exposed(Handle handle, double seconds) override;
   /// InvalidArgument, besides: of a group only some members have been submitted; the step goes on.
   Result<StepResult> step() override;
@@ -65,7 +58,6 @@ class GroupedSession final : public Session {
     std::size_t place = 0;
   };
 
-  bool forked() const { return fork_generation() != generation_; }
   // Under mutex_.
   Result<GradientId> add(const std::string& name, const Gradient& gradient);
   Result<GradientId> declare_member(const GradientSpec& gradient, SentGroup& group, std::size_t place);
@@ -81,14 +73,11 @@ class GroupedSession final : public Session {
   /// Waits until the group has started. Timeout; the failure of the job.
   Status wait_until_whole(const Gradient& gradient, Handle handle, double timeout_s);
 
-  const unsigned generation_ = fork_generation();
-  const std::unique_ptr<Session> session_;
   const SyncMode mode_;
   const double timeout_s_;
-  std::mutex submit_mutex_;   ///< one at a time submits, ends a step or loads a state
-  mutable std::mutex mutex_;  ///< guards the members below; taken after submit_mutex_
-  /// Notified when a group starts, step_ or closed_ change, and by a nudge.
-  std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
+  std::mutex submit_mutex_;  ///< one at a time submits, ends a step or loads a state
+  // Guarded by mutex_, which is taken after submit_mutex_. changed_ is notified when a group starts and when step_ or
+  // closed_ change.
   std::vector<std::unique_ptr<SentGroup>> groups_;
   std::map<std::string, std::pair<SentGroup*, std::size_t>> place_of_;  ///< of each member that the plan names
   std::vector<Gradient> gradients_;                                     ///< by GradientId, this session's

@@ -12,6 +12,7 @@
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"
 #include "casync/planner/search/search.h"
+#include "casync/planner/search/written_plan.h"
 #include "tests/casync_planner/requests.h"
 #include "tests/casync_simulator/scenarios.h"
 
@@ -86,7 +87,7 @@ TEST_CASE("planner: the plan file has an entry and a reason for each gradient, a
   const PlanRequest request = by_hand(0);
   const Result<PlanReport> report = find_plan(request);
   REQUIRE(report.status().text() == "OK");
-  const Plan plan = plan_of(request, report->step, "0123456789abcdef");
+  const Plan plan = written_plan(request, report->step, "0123456789abcdef");
   const std::string text = with_comments(plan_text(plan), {"by the planner"}, report->reason);
   CAPTURE(text);
   CHECK(text.starts_with("# by the planner\n"));
@@ -105,7 +106,7 @@ TEST_CASE("planner: warm-up is written where something is compressed, and nowher
   PlanRequest request = by_hand(0);
   request.warm_up_steps = 50;
   PlannedStep step{"", {{{"byte", {}}, {"byte", {}}, StrategyKind::kPs, 2, 0}, {{}, {}, StrategyKind::kPs, 1, 1}}, 0};
-  const Plan plan = plan_of(request, step, "");
+  const Plan plan = written_plan(request, step, "");
   CHECK(plan.gradients[0].choice.warm_up_steps == 50u);
   CHECK(!plan.gradients[1].choice.warm_up_steps);
 }

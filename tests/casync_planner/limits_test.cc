@@ -10,6 +10,7 @@
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"
 #include "casync/planner/search/search.h"
+#include "casync/planner/search/written_plan.h"
 #include "tests/casync_planner/requests.h"
 #include "tests/casync_simulator/scenarios.h"
 
@@ -121,7 +122,7 @@ TEST_CASE("planner: warm-up and seed of the rules are in the plan") {
   request.limits[0].warm_up_from = WarmUpFrom{"ratio", 0.25};
   request.warm_up_steps = 9;
   request.seed = 77;
-  const Plan plan = plan_of(request, found(request).step, "");
+  const Plan plan = written_plan(request, found(request).step, "");
   CHECK(plan.seed == 77);
   CHECK(plan.gradients[0].choice.warm_up_steps == 5u);
   CHECK(plan.gradients[0].choice.warm_up_from == WarmUpFrom{"ratio", 0.25});
@@ -142,7 +143,7 @@ TEST_CASE("planner: servers that rules name are in the plan, with strategy ps, a
   CHECK_FALSE(request.limits[2].servers);
   CHECK(request.limits[3].servers == Servers{2, false});
   const PlanReport report = found(request);
-  const Plan plan = plan_of(request, report.step, "");
+  const Plan plan = written_plan(request, report.step, "");
   for (std::size_t g = 0; g < report.step.decisions.size(); ++g) {
     const Decision& decision = report.step.decisions[g];
     CAPTURE(g, text_of(decision));

@@ -13,6 +13,7 @@
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/references.h"
 #include "casync/planner/search/search.h"
+#include "casync/planner/search/written_plan.h"
 #include "tests/casync_planner/requests.h"
 #include "tests/casync_simulator/scenarios.h"
 
@@ -97,7 +98,7 @@ TEST_CASE("planner: plans for steps that exchange seldom, or late, are written a
     PlanRequest each = request(6, 2, slower), seldom = each;
     seldom.mode = mode;
     const PlanReport report = found(seldom);
-    CHECK(plan_of(seldom, report.step, "").mode == mode);
+    CHECK(written_plan(seldom, report.step, "").mode == mode);
     CHECK(report.simulation.step_s < found(each).simulation.step_s);
     for (const PlanReport::Compared& other : report.compared)
       CHECK(report.simulation.step_s <= kAsShort * other.step_s);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small profile and a small model, as files: what the planner's commands take."""
+"""A small profile, a small model and recorded gradients, as files: the input of the planner's commands."""
+import json
 import os
+import struct
 
 PROFILE = """version: 1
 memory_bytes_per_second: 1e11
@@ -25,3 +27,15 @@ class Files:
         with open(self.model, "w") as file:
             file.write(MODEL)
         self.inputs = ["--profile", self.profile, "--model", self.model]
+
+
+def write_gradients(path, **samples):
+    """As safetensors: 1-D tensors of float32."""
+    header, data = {"__metadata__": {"by": "a test"}}, b""
+    for name, values in samples.items():
+        begin, data = len(data), data + struct.pack(f"<{len(values)}f", *values)
+        header[name.replace("_", ".")] = {"dtype": "F32", "shape": [len(values)], "data_offsets": [begin, len(data)]}
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+    return path

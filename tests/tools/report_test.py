@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""casync report: known numbers from known traces, one page that needs no network, and nothing hostile accepted."""
-import copy
+"""casync report: known numbers from known traces, and one page that needs no network."""
 import json
 import re
 from pathlib import Path
@@ -393,105 +392,10 @@ def test_the_merged_trace_is_a_chrome_trace():
     claim(names == ["rank 0 node0", "rank 1 node1"], "ranks are processes", names)
 
 
-def refused(text, *words, name="rank0.trace.json"):
-    with temporary_folder() as folder:
-        (Path(folder) / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-        result = casync("report", folder)
-        ends_with(3, result, f"a file that begins with {text[:60]!r}")
-        claim(not (Path(folder) / "report.html").exists() and result.stdout == "", "nothing is written")
-        for word in (name, *words):
-            claim(word in result.stderr, f"the message holds {word!r}", result.stderr)
-
-
-def changed(path, value):
-    """The trace of rank 0 with one field replaced, or removed where value is None."""
-    whole = copy.deepcopy(trace(0))
-    inner = whole
-    for key in path[:-1]:
-        inner = inner[key]
-    if value is None:
-        del inner[path[-1]]
-    else:
-        inner[path[-1]] = value
-    return json.dumps(whole)
-
-
-def test_files_that_are_no_json_are_refused_with_line_and_column():
-    whole = json.dumps(trace(0), indent=1)
-    for cut in (0, 1, 20, len(whole) // 2, len(whole) - 1):
-        refused(whole[:cut], "line", "column")
-    refused(b"\x00\xff\xfe not json", "line 1")
-    refused('{"traceEvents": [{"ph": "X\xff"}]}'.encode("latin-1"), "line 1")
-    refused("[" * 200000, "line 1")
-    refused(changed(["casync", "epoch_us"], "@").replace('"@"', "1e999"), "1e999")
-
-
-def test_files_of_another_form_are_refused_naming_the_place():
-    refused("[]", "expected an object")
-    refused("{}", "`traceEvents` is missing")
-    refused('{"traceEvents": []}', "`casync` is missing")
-    refused('{"traceEvents": [7], "casync": {}}', "event 0")
-    refused('{"traceEvents": [[]], "casync": {}}', "event 0")
-    refused(changed(["casync", "rank"], 2), "`rank` is 2", "from 0 to 1")
-    refused(changed(["casync", "ranks"], 0), "`ranks` is 0")
-    refused(changed(["casync", "ranks"], 1e9), "`ranks` is 1000000000.0")
-    refused(changed(["casync", "epoch_us"], None), "`epoch_us` is missing")
-    refused(changed(["casync", "gradients"], "many"), "`gradients` is not an array")
-    refused(changed(["casync", "gradients", 0, "elements"], -1), "gradients[0]", "`elements` is -1")
-    refused(changed(["casync", "gradients", 0, "name"], 5), "gradients[0]", "`name` is 5")
-    refused(changed(["casync", "stats", "steps"], "two"), "casync.stats", '`steps` is "two"')
-
-
-def test_bad_events_are_refused_naming_the_event_and_the_field():
-    refused(changed(["traceEvents", 3, "dur"], -5), "event 3", "send fc.weight[1]", "`dur` is -5")
-    refused(changed(["traceEvents", 3, "ts"], 1e300), "event 3", "`ts` is 1e+300")
-    refused(changed(["traceEvents", 3, "ts"], None), "event 3", "`ts` is missing")
-    refused(changed(["traceEvents", 3, "ph"], None), "event 3", "`ph` is missing")
-    refused(changed(["traceEvents", 3, "args"], []), "event 3", "`args`")
-    refused(changed(["traceEvents", 3, "args", "step"], 1e18), "event 3", "`step` is 1e+18")
-    refused(changed(["traceEvents", 3, "args", "gradient"], ["x" * 5000]), "event 3", "`gradient`")
-    refused(changed(["traceEvents", 3, "tid"], -1), "event 3", "`tid` is -1")
-    refused(changed(["traceEvents", 1, "args", "processor_us"], -2), "event 1", "`processor_us` is -2")
-
-
-def test_what_a_terminal_would_obey_is_not_printed():
-    with temporary_folder() as folder:
-        bad = trace(0)
-        bad["traceEvents"][3].update(name="\x1b[2Jwiped \u202e", dur=-1)
-        result = casync("report", write(folder, bad))
-        ends_with(3, result, "a name with control characters")
-        claim(result.stderr.strip().isascii() and "\x1b" not in result.stderr, "no control characters",
-              repr(result.stderr))
-
-
 def test_events_of_other_kinds_are_counted_not_refused():
     other = trace(0)
     other["traceEvents"].append({"ph": "X", "cat": "tea", "name": "pause", "ts": 0, "dur": 1})
     claim(numbers(other, trace(1))["by_rank"][0]["ignored_events"] == 1, "one event ignored")
-
-
-def test_folders_of_two_jobs_are_refused():
-    with temporary_folder() as folder:
-        stranger = trace(1)
-        stranger["casync"]["ranks"] = 3
-        result = casync("report", write(folder, trace(0), stranger))
-        ends_with(3, result, "ranks of jobs of different sizes")
-        claim("rank0.trace.json" in result.stderr and "rank1.trace.json" in result.stderr, "both are named",
-              result.stderr)
-    with temporary_folder() as folder:
-        write(folder, trace(0))
-        (Path(folder) / "rank1.trace.json").write_text(json.dumps(trace(0)))
-        result = casync("report", folder)
-        ends_with(3, result, "two files of one rank")
-        claim("both say they are rank 0" in result.stderr, "which one", result.stderr)
-
-
-def test_empty_and_absent_folders_are_refused():
-    with temporary_folder() as folder:
-        ends_with(3, casync("report", folder), "an empty folder")
-        ends_with(3, casync("report", Path(folder) / "nowhere"), "no folder")
-        (Path(folder) / "rank0.trace.json").mkdir()
-        ends_with(3, casync("report", folder), "a folder called like a trace")
 
 
 run_all(globals())

@@ -12,6 +12,7 @@
 #include "casync/planner/search/methods.h"
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
+#include "casync/planner/search/written_plan.h"
 #include "casync/simulator/simulate_within.h"
 #include "casync/strategies/strategy.h"
 #include "tools/casync/exit_code.h"
@@ -144,7 +145,7 @@ Status make_plan(const PlanOptions& options) {
   decided->methods = std::move(*methods);
   const PlanRequest& request = decided->request;
   const PlanReport* const report = &decided->report;
-  Plan plan = plan_of(request, report->step, inputs->profile_digest);
+  Plan plan = written_plan(request, report->step, inputs->profile_digest);
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
   if (!options.entries) plan = compacted(plan, gradients, request.topology.ranks);

@@ -36,7 +36,4 @@ struct PlanReport {
 /// and hop_costs.
 Result<PlanReport> find_plan(const PlanRequest& request);
 
-/// The plan file's content: one entry for each gradient.
-Plan plan_of(const PlanRequest& request, const PlannedStep& step, const std::string& profile_digest);
-
 }  // namespace casync

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import itertools
 import json
 import os
 import threading
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from casync import _exit, _library, _open, _patience, arrays, errors
+from casync._calls import Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
     from typing_extensions import Self
 
+    from casync._calls import Done
     from casync.codec import Codec
-
-    Done = Callable[[int, "Exception | None"], object]
 
 
 _LATE = ("step late", "steps late")  # the codecs of results that staleness has not handed over
@@ -114,7 +113,7 @@ class Session:
         self._gradients = {}  # id -> arrays.Gradient
         self._compares = False  # a declare() since the last submit: the next one waits for the other ranks
         self._in_flight = {}  # handle -> owner of its memory
-        self._calls = _Calls()
+        self._calls = Calls()
         rank_, size_ = ctypes.c_int32(), ctypes.c_int32()
         _library.call("casync_session_rank", self._pointer, ctypes.byref(rank_), ctypes.byref(size_))
         self.rank, self.size = rank_.value, size_.value
@@ -392,27 +391,3 @@ class Session:
                 f"this session belongs to process {self._pid} and cannot be used after a fork (process {os.getpid()}): "
                 "open sessions in the process that uses them"
             )
-
-
-class _Calls:
-    """Completions that Python waits for, by a number that C carries. Holds no reference to its session."""
-
-    def __init__(self) -> None:
-        self._waiting, self._numbers = {}, itertools.count(1)
-        waiting = self._waiting
-
-        def call(user, handle, status, message):
-            done, id = waiting.pop(user)
-            error = None if status == 0 else errors.from_status(status, (message or b"").decode(errors="replace"))
-            done(id, error)  # ctypes prints what it raises
-
-        self.function = _library.Completion(call)
-
-    def add(self, done: Done, id: int) -> int:
-        number = next(self._numbers)
-        self._waiting[number] = (done, id)
-        return number
-
-    def forget(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            self._waiting.pop(number, None)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from casync.session import Done, Handle, StepResult
+    from casync._calls import Done
+    from casync.session import Handle, StepResult
 
 
 def check_choice(plan: str | os.PathLike[str] | None, codec: str | os.PathLike[str] | Codec | None) -> None:

@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -12,23 +11,14 @@
 
 #include "casync/strategies/exchange.h"
 #include "compll/codec/codec.h"
+#include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/ways.h"
 
-/// What tests of gossip with codecs have in common.
+/// Helpers of the tests of gossip with codecs.
 namespace casync::test {
 
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
-using Body = std::function<std::string(Session&, RankContext&)>;
-
-inline std::string with_plan(int ranks, const std::string& text, const Body& body,
-                             const std::string& transport = "loopback") {
-  TemporaryDirectory directory;
-  const std::string path = directory.path() + "/plan.txtpb";
-  std::ofstream(path) << "version: 1 " << text << "\n";
-  return with_sessions(
-      ranks, [&](SessionOptions& options) { options.plan_file = path; }, body, transport);
-}
 
 /// A step of parameters.
 inline std::string exchange(Session& session, GradientId id, Floats& values) {

@@ -4,7 +4,6 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
-#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,9 +11,10 @@
 
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/mixed_training.h"
+#include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/wrapped_transport.h"
 #include "tests/support/ranks.h"
-#include "tests/support/temporary_directory.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
@@ -25,12 +25,6 @@ namespace {
 constexpr Bytes kEach = 64_KiB;  // of a message of the bulky gradient
 constexpr int kBulky = 8;        // that rank 0 sends rank 1
 constexpr Bytes kUrgent = 4_KiB;
-
-std::string plan_with(const TemporaryDirectory& directory, const std::string& text) {
-  const std::string path = directory.path() + "/plan.txtpb";
-  std::ofstream(path) << "version: 1\n" << text << "\n";
-  return path;
-}
 
 bool is_skipped(const std::string& complaints) {
   if (complaints.find("Unimplemented") == std::string::npos) return false;
@@ -66,17 +60,15 @@ struct Overtaking {
 };
 
 std::string overtake(Bytes credit, std::vector<Bytes>& sent) {
-  TemporaryDirectory directory;
   Overtaking overtaking;
-  const std::string plan =
-      plan_with(directory, "fusion_bytes: 0 credit_bytes: " + std::to_string(credit) +
-                               " gradient { name: \"bulky\" partitions: " + std::to_string(2 * kBulky) +
-                               " priority: 1 } gradient { name: \"urgent\" partitions: 2 priority: 0 }");
+  const PlanFile plan("fusion_bytes: 0 credit_bytes: " + std::to_string(credit) +
+                      " gradient { name: \"bulky\" partitions: " + std::to_string(2 * kBulky) +
+                      " priority: 1 } gradient { name: \"urgent\" partitions: 2 priority: 0 }");
   std::atomic<int> at_barrier = 0;
   std::string complaints = with_sessions(
       2,
       [&](SessionOptions& options) {
-        options.plan_file = plan;
+        options.plan_file = plan.path();
         options.open_transport = open_wrapped(overtaking.of_rank(*options.launch.rank));
       },
       [&](Session& session, RankContext& context) -> std::string {
@@ -111,10 +103,9 @@ std::string overtake(Bytes credit, std::vector<Bytes>& sent) {
 /// Each rank submits its gradients in an order of its own, and waits for one before it submits the next; rank 0 submits
 /// all first. Returns "" if all results are right.
 std::string wait_in_turn(Bytes credit, Elements elements, const std::string& transport) {
-  TemporaryDirectory directory;
-  const std::string plan = plan_with(directory, "credit_bytes: " + std::to_string(credit));
+  const PlanFile plan("credit_bytes: " + std::to_string(credit));
   return with_sessions(
-      2, [&](SessionOptions& options) { options.plan_file = plan; },
+      2, by(plan),
       [&](Session& session, RankContext& context) -> std::string {
         constexpr int kGradients = 4;
         std::vector<GradientId> ids;
@@ -151,38 +142,12 @@ std::string wait_in_turn(Bytes credit, Elements elements, const std::string& tra
 
 /// Trains four ranks on two nodes. `last`: rank 0's gradients at the end.
 std::string train(const std::string& plan_text, const std::string& transport, std::vector<float>& last) {
-  TemporaryDirectory directory;
-  const std::string plan = plan_with(directory, plan_text);
-  return with_sessions(
-      4,
-      [&](SessionOptions& options) {
-        options.plan_file = plan;
-        options.launch.node = *options.launch.rank < 2 ? "first" : "second";
-      },
-      [&](Session& session, RankContext& context) -> std::string {
-        std::vector<std::vector<float>> values(24);
-        std::vector<GradientId> ids;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          values[i].resize(i % 10 == 0 ? 100'000 : 500 + i);
-          const Result<GradientId> id = declare(session, "g" + std::to_string(i), values[i].size());
-          if (!id) return id.status().text();
-          ids.push_back(*id);
-        }
-        for (unsigned step = 0; step < 3; ++step) {
-          std::vector<Submission> submissions;
-          for (std::size_t i = 0; i < values.size(); ++i) {
-            values[i] = contribution(context.rank, values[i].size(), step * 100 + static_cast<unsigned>(i));
-            submissions.push_back({ids[i], view_of(values[i])});
-          }
-          if (auto handles = session.submit(submissions); !handles) return handles.status().text();
-          if (const Result<StepResult> done = session.step(); !done) return done.status().text();
-        }
-        if (context.rank != 0) return "";
-        last.clear();
-        for (const std::vector<float>& one : values) last.insert(last.end(), one.begin(), one.end());
-        return "";
-      },
-      transport);
+  const PlanFile plan(plan_text);
+  const auto configure = [&](SessionOptions& options) {
+    options.plan_file = plan.path();
+    options.launch.node = *options.launch.rank < 2 ? "first" : "second";
+  };
+  return casync::test::train({.gradients = 24, .steps = 3, .transport = transport}, configure, last);
 }
 
 }  // namespace
@@ -228,13 +193,9 @@ TEST_CASE("session: with any credit the same bytes arrive, with any strategy") {
 }
 
 TEST_CASE("session: ranks whose plans have different credits refuse to start") {
-  TemporaryDirectory directories[2];
+  const PlanFile plans[] = {PlanFile("credit_bytes: 1000"), PlanFile("credit_bytes: 1001")};
   const std::string complaints = with_sessions(
-      2,
-      [&](SessionOptions& options) {
-        const auto rank = static_cast<std::size_t>(*options.launch.rank);
-        options.plan_file = plan_with(directories[rank], "credit_bytes: " + std::to_string(1000 + rank));
-      },
+      2, [&](SessionOptions& options) { options.plan_file = plans[*options.launch.rank].path(); },
       [](Session&, RankContext&) { return std::string(); });
   CHECK(complaints.find("plan: credit_bytes") != std::string::npos);
 }

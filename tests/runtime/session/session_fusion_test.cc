@@ -3,14 +3,14 @@
 // Small messages over a real transport: how many wire messages they make.
 #include <catch2/catch.hpp>
 
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "runtime/session/session.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/mixed_training.h"
+#include "tests/runtime/session/plan_file.h"
 #include "tests/support/ranks.h"
-#include "tests/support/temporary_directory.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
 using namespace casync::runtime;  // NOLINT(google-build-using-namespace)
@@ -23,11 +23,8 @@ constexpr Elements kElements = 2048;  // 8 KiB
 
 /// Two ranks, some steps. Returns the fewest messages that rank 0 sent in one of them.
 std::string fewest_messages(Bytes fusion_bytes, std::uint64_t& fewest) {
-  TemporaryDirectory directory;
-  const std::string path = directory.path() + "/plan.txtpb";
-  std::ofstream(path) << "version: 1\nfusion_bytes: " << fusion_bytes << "\ndefault { codec { name: \"none\" } }\n";
-  return with_sessions(
-      2, [&](SessionOptions& options) { options.plan_file = path; },
+  return with_plan(
+      2, "fusion_bytes: " + std::to_string(fusion_bytes) + " default { codec { name: \"none\" } }",
       [&](Session& session, RankContext& context) -> std::string {
         std::vector<std::vector<float>> values(kGradients, std::vector<float>(kElements));
         std::vector<Submission> submissions;
@@ -53,38 +50,11 @@ std::string fewest_messages(Bytes fusion_bytes, std::uint64_t& fewest) {
       "ucx:tcp");
 }
 
-/// Trains four ranks over UCX, with gradients small and large. `last`: rank 0's gradients at the end.
+/// Trains four ranks over UCX. `last`: rank 0's gradients at the end.
 std::string train(bool coordinated, std::vector<float>& last) {
-  TemporaryDirectory directory;
-  const std::string path = directory.path() + "/plan.txtpb";
-  std::ofstream(path) << "version: 1\ncoordinated: " << (coordinated ? "true" : "false")
-                      << "\ndefault { codec { name: \"int8\" } partition_bytes: 65536 }\n";
-  return with_sessions(
-      4, [&](SessionOptions& options) { options.plan_file = path; },
-      [&](Session& session, RankContext& context) -> std::string {
-        std::vector<std::vector<float>> values(40);
-        std::vector<GradientId> ids;
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          values[i].resize(i % 10 == 0 ? 100'000 : 500 + i);
-          const Result<GradientId> id = declare(session, "g" + std::to_string(i), values[i].size());
-          if (!id) return id.status().text();
-          ids.push_back(*id);
-        }
-        for (unsigned step = 0; step < 5; ++step) {
-          std::vector<Submission> submissions;
-          for (std::size_t i = 0; i < values.size(); ++i) {
-            values[i] = contribution(context.rank, values[i].size(), step * 100 + static_cast<unsigned>(i));
-            submissions.push_back({ids[i], view_of(values[i])});
-          }
-          if (auto handles = session.submit(submissions); !handles) return handles.status().text();
-          if (const Result<StepResult> done = session.step(); !done) return done.status().text();
-        }
-        if (context.rank != 0) return "";
-        last.clear();
-        for (const std::vector<float>& one : values) last.insert(last.end(), one.begin(), one.end());
-        return "";
-      },
-      "ucx:tcp");
+  const PlanFile plan(std::string("coordinated: ") + (coordinated ? "true" : "false") +
+                      " default { codec { name: \"int8\" } partition_bytes: 65536 }");
+  return casync::test::train({.gradients = 40, .steps = 5, .transport = "ucx:tcp"}, by(plan), last);
 }
 
 }  // namespace

@@ -7,15 +7,13 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <latch>
 #include <limits>
-#include <mutex>
 #include <set>
 #include <thread>
 
-#include "runtime/session/inner_runs.h"
-#include "tests/runtime/session/ways.h"
+#include "tests/runtime/session/difference_gossip_cases.h"
+#include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/wrapped_transport.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -25,28 +23,6 @@ using namespace casync::test;     // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr std::size_t kElements = 20011;
-
-using Body = std::function<std::string(Session&, RankContext&)>;
-
-std::string with_plan(int ranks, const std::string& text, const Body& body, const std::string& transport = "loopback",
-                      ReduceOp op = ReduceOp::kAverage) {
-  TemporaryDirectory directory;
-  const std::string path = directory.path() + "/plan.txtpb";
-  std::ofstream(path) << "version: 1 " << text << "\n";
-  return with_sessions(
-      ranks,
-      [&](SessionOptions& options) {
-        options.plan_file = path;
-        options.op = op;
-      },
-      body, transport);
-}
-
-/// A step of parameters.
-std::string exchange(Session& session, GradientId id, std::vector<float>& values) {
-  if (session.exchanged() != Exchanged::kParameters) return "the step exchanges something else";
-  return step(session, id, values);
-}
 
 /// The submissions and results of each rank, by step.
 struct Rounds {
@@ -340,18 +316,16 @@ TEST_CASE("gossip: many gradients, ranks at their own pace, and every message fi
 }
 
 TEST_CASE("gossip: a steady step asks for no memory") {
-  for (const char* plan : {"gossip { neighbours: ring }", "gossip { neighbours: pairs }",
+  for (const char* text : {"gossip { neighbours: ring }", "gossip { neighbours: pairs }",
                            "gossip { neighbours: ring } default { codec { name: \"int8\" } partitions: 3 }"}) {
-    INFO(plan);
-    TemporaryDirectory directory;
-    const std::string path = directory.path() + "/plan.txtpb";
-    std::ofstream(path) << "version: 1 " << plan << "\n";
+    INFO(text);
+    const PlanFile plan(text);
     std::array<std::atomic<std::uint64_t>, 4> allocations = {};
     std::latch all_measured(4);
     const std::string complaints = with_sessions(
         4,
         [&](SessionOptions& options) {
-          options.plan_file = path;
+          options.plan_file = plan.path();
           options.open_transport =
               open_wrapped({.allocations = &allocations[static_cast<std::size_t>(*options.launch.rank)]});
         },
@@ -372,84 +346,4 @@ TEST_CASE("gossip: a steady step asks for no memory") {
         });
     CHECK(complaints == "");
   }
-}
-
-TEST_CASE("gossip: a rank that leaves earlier is named by those that go on") {
-  const std::string complaints =
-      with_plan(4, "gossip { neighbours: pairs }", [](Session& session, RankContext& context) -> std::string {
-        const Result<GradientId> id = declare(session, "weight", 1000);
-        for (std::uint32_t i = 0; i < 50; ++i) {
-          if (context.rank == 3 && i == 5) return "";
-          std::vector<float> values = contribution(context.rank, 1000, i);
-          const std::string bad = exchange(session, *id, values);
-          if (!bad.empty()) return bad.find("rank 3") == std::string::npos ? bad : "";
-        }
-        return "goes on without rank 3";
-      });
-  // The session has failed by then, which close() says again.
-  CHECK(complaints.find("goes on") == std::string::npos);
-  CHECK(complaints.find("Timeout") == std::string::npos);
-}
-
-TEST_CASE("gossip: what cannot be together is refused with what can be used") {
-  const auto opened = [](const std::string& plan, ReduceOp op = ReduceOp::kAverage) {
-    return with_plan(
-        1, plan, [](Session&, RankContext&) { return std::string(); }, "loopback", op);
-  };
-  CHECK(opened("gossip { neighbours: ring }", ReduceOp::kSum).find("open the session with op average") !=
-        std::string::npos);
-  CHECK(opened("gossip { neighbours: ring } staleness: 1").find("gossip beside staleness") != std::string::npos);
-  CHECK(opened("gossip { neighbours: ring } local_sgd { every: 2 }").find("gossip beside local_sgd") !=
-        std::string::npos);
-  CHECK(check_gossip(SyncMode{.every = 1, .neighbours = Neighbours::kPairs}, 65).message() ==
-        "gossip with neighbours pairs is for up to 64 ranks, and this job has 65: use ring");
-  CHECK(check_gossip(SyncMode{.every = 1, .neighbours = Neighbours::kPairs}, 64).is_ok());
-  CHECK(check_gossip(SyncMode{.every = 1, .neighbours = Neighbours::kRing}, 4096).is_ok());
-  const auto consensus = [](const std::string& plan, bool submit) {
-    return with_plan(2, plan, [&](Session& session, RankContext& context) -> std::string {
-      const Result<GradientId> id = declare(session, "weight", 100);
-      std::vector<float> values = contribution(context.rank, 100, 0);
-      if (submit) {
-        static_cast<void>(session.exchanged());
-        if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
-      }
-      const std::string text = session.begin_consensus().text();
-      static_cast<void>(session.step());
-      return text;
-    });
-  };
-  CHECK(consensus("local_sgd { every: 2 }", false).find("a consensus is for a plan with gossip") != std::string::npos);
-  CHECK(consensus("gossip { neighbours: ring }", true)
-            .find("gradient weight was submitted in step 0 before the consensus: end the step first") !=
-        std::string::npos);
-}
-
-TEST_CASE("gossip: a program that does not ask what a step exchanges is refused, as its gradients would be mixed") {
-  const std::string complaints = with_plan(
-      2, "gossip { neighbours: ring from_step: 1 }", [](Session& session, RankContext& context) -> std::string {
-        const Result<GradientId> id = declare(session, "weight", 100);
-        std::vector<float> values = contribution(context.rank, 100, 0);
-        if (std::string bad = step(session, *id, values); !bad.empty()) return bad;
-        const std::string refused = reduce(session, *id, values);
-        if (refused.find("step 1 exchanges parameters by the plan's gossip, and this program has not asked") ==
-            std::string::npos) {
-          return "not " + refused;
-        }
-        return exchange(session, *id, values);
-      });
-  CHECK(complaints == "");
-}
-
-TEST_CASE("gossip: ranks whose plans differ in it do not begin") {
-  TemporaryDirectory directory;
-  const std::string complaints = with_sessions(
-      2,
-      [&](SessionOptions& options) {
-        const std::string path = directory.path() + "/plan" + std::to_string(*options.launch.rank) + ".txtpb";
-        std::ofstream(path) << "version: 1 gossip { neighbours: " << (*options.launch.rank == 0 ? "ring" : "pairs")
-                            << " }\n";
-        options.plan_file = path;
-      },
-      [](Session&, RankContext&) { return std::string(); });
-  CHECK(complaints.find("plan: gossip neighbours") != std::string::npos);
 }

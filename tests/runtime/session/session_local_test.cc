@@ -6,6 +6,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "tests/runtime/session/plan_file.h"
 #include "tests/runtime/session/ways.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -16,20 +17,6 @@ namespace {
 
 constexpr int kRanks = 3;
 constexpr std::size_t kElements = 20011;
-
-std::string with_plan(const std::string& text, ReduceOp op,
-                      const std::function<std::string(Session&, RankContext&)>& body) {
-  TemporaryDirectory directory;
-  const std::string path = directory.path() + "/plan.txtpb";
-  std::ofstream(path) << "version: 1 " << text << "\n";
-  return with_sessions(
-      kRanks,
-      [&](SessionOptions& options) {
-        options.plan_file = path;
-        options.op = op;
-      },
-      body);
-}
 
 }  // namespace
 
@@ -46,67 +33,56 @@ TEST_CASE("local SGD: every step exchanges gradients, then each H-th what parame
 }
 
 TEST_CASE("local SGD: a session says what its step exchanges, and refuses gradients where that is nothing") {
-  const std::string complaints =
-      with_plan("local_sgd { every: 3 from_step: 2 } default { codec { name: \"int4\" } }", ReduceOp::kAverage,
-                [&](Session& session, RankContext& context) -> std::string {
-                  const Result<GradientId> id = declare(session, "weight", kElements);
-                  if (!id) return id.status().text();
-                  const Exchanged expected[] = {Exchanged::kGradients, Exchanged::kGradients,   Exchanged::kNothing,
-                                                Exchanged::kNothing,   Exchanged::kDifferences, Exchanged::kNothing};
-                  for (std::uint32_t i = 0; i < 6; ++i) {
-                    if (session.exchanged() != expected[i])
-                      return "step " + std::to_string(i) + " exchanges something else";
-                    std::vector<float> values = contribution(context.rank, kElements, i);
-                    const std::string bad = reduce(session, *id, values);
-                    if (expected[i] == Exchanged::kNothing) {
-                      if (bad.find("step " + std::to_string(i) + " exchanges nothing") == std::string::npos)
-                        return "not " + bad;
-                    } else if (!bad.empty()) {
-                      return bad;
-                    }
-                    // Gradients are not compressed until differences begin: no residual of gradients may meet them.
-                    const double error = relative_error(values, average(kRanks, kElements, i));
-                    if (expected[i] == Exchanged::kGradients && error > 1e-6)
-                      return std::string("a gradient was compressed");
-                    if (expected[i] == Exchanged::kDifferences && error < 1e-3)
-                      return std::string("a difference was not");
-                    if (const auto done = session.step(); !done || done->step != i) return std::string("step");
-                  }
-                  return "";
-                });
-  CHECK(complaints == "");
+  const Body body = [&](Session& session, RankContext& context) -> std::string {
+    const Result<GradientId> id = declare(session, "weight", kElements);
+    if (!id) return id.status().text();
+    const Exchanged expected[] = {Exchanged::kGradients, Exchanged::kGradients,   Exchanged::kNothing,
+                                  Exchanged::kNothing,   Exchanged::kDifferences, Exchanged::kNothing};
+    for (std::uint32_t i = 0; i < 6; ++i) {
+      if (session.exchanged() != expected[i]) return "step " + std::to_string(i) + " exchanges something else";
+      std::vector<float> values = contribution(context.rank, kElements, i);
+      const std::string bad = reduce(session, *id, values);
+      if (expected[i] == Exchanged::kNothing) {
+        if (bad.find("step " + std::to_string(i) + " exchanges nothing") == std::string::npos) return "not " + bad;
+      } else if (!bad.empty()) {
+        return bad;
+      }
+      // Gradients are not compressed until differences begin: no residual of gradients may meet them.
+      const double error = relative_error(values, average(kRanks, kElements, i));
+      if (expected[i] == Exchanged::kGradients && error > 1e-6) return std::string("a gradient was compressed");
+      if (expected[i] == Exchanged::kDifferences && error < 1e-3) return std::string("a difference was not");
+      if (const auto done = session.step(); !done || done->step != i) return std::string("step");
+    }
+    return "";
+  };
+  CHECK(with_plan(kRanks, "local_sgd { every: 3 from_step: 2 } default { codec { name: \"int4\" } }", body) == "");
 }
 
 TEST_CASE("local SGD: what is applied and what is kept is what the ranks have done") {
   std::vector<double> applied(kElements, 0.0), done(kElements, 0.0), kept(kElements, 0.0);
   std::mutex mutex;
-  const std::string complaints = with_plan("local_sgd { every: 2 } default { codec { name: \"int4\" } }",
-                                           ReduceOp::kSum, [&](Session& session, RankContext& context) -> std::string {
-                                             const Result<GradientId> id = declare(session, "weight", kElements);
-                                             if (!id) return id.status().text();
-                                             for (std::uint32_t i = 0; i < 8; ++i) {
-                                               if (session.exchanged() == Exchanged::kDifferences) {
-                                                 const std::vector<float> own =
-                                                     contribution(context.rank, kElements, i);
-                                                 std::vector<float> values = own;
-                                                 if (std::string bad = reduce(session, *id, values); !bad.empty())
-                                                   return bad;
-                                                 std::lock_guard lock(mutex);
-                                                 for (std::size_t e = 0; e < kElements; ++e) done[e] += own[e];
-                                                 for (std::size_t e = 0; e < kElements && context.rank == 0; ++e)
-                                                   applied[e] += values[e];
-                                               }
-                                               if (const auto ended = session.step(); !ended)
-                                                 return ended.status().text();
-                                             }
-                                             const Result<SessionState> state = session.state();
-                                             if (!state) return state.status().text();
-                                             std::lock_guard lock(mutex);
-                                             for (std::size_t e = 0; e < kElements; ++e)
-                                               kept[e] += state->gradients.at("weight").residual[e];
-                                             return "";
-                                           });
-  REQUIRE(complaints == "");
+  const Body body = [&](Session& session, RankContext& context) -> std::string {
+    const Result<GradientId> id = declare(session, "weight", kElements);
+    if (!id) return id.status().text();
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      if (session.exchanged() == Exchanged::kDifferences) {
+        const std::vector<float> own = contribution(context.rank, kElements, i);
+        std::vector<float> values = own;
+        if (std::string bad = reduce(session, *id, values); !bad.empty()) return bad;
+        std::lock_guard lock(mutex);
+        for (std::size_t e = 0; e < kElements; ++e) done[e] += own[e];
+        for (std::size_t e = 0; e < kElements && context.rank == 0; ++e) applied[e] += values[e];
+      }
+      if (const auto ended = session.step(); !ended) return ended.status().text();
+    }
+    const Result<SessionState> state = session.state();
+    if (!state) return state.status().text();
+    std::lock_guard lock(mutex);
+    for (std::size_t e = 0; e < kElements; ++e) kept[e] += state->gradients.at("weight").residual[e];
+    return "";
+  };
+  const std::string plan = "local_sgd { every: 2 } default { codec { name: \"int4\" } }";
+  REQUIRE(with_plan(kRanks, plan, body, "loopback", ReduceOp::kSum) == "");
   double error = 0, without = 0, norm = 0;
   for (std::size_t e = 0; e < kElements; ++e) {
     error += std::pow(done[e] - applied[e] - kept[e], 2);

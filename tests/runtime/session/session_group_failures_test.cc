@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups where something is wrong: parts of groups, members that are late or missing, values that are not finite.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "runtime/session/session.h"
+#include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/group_cases.h"
+#include "tests/runtime/session/plan_file.h"
+#include "tests/support/ranks.h"
+
+using namespace casync;                // NOLINT(google-build-using-namespace)
+using namespace casync::runtime;       // NOLINT(google-build-using-namespace)
+using namespace casync::test;          // NOLINT(google-build-using-namespace)
+using namespace casync::test::groups;  // NOLINT(google-build-using-namespace)
+
+TEST_CASE("groups: a step with a part of a group is refused and may go on") {
+  CHECK(with_group(kGroup + "}", [](Session& session, RankContext&, Members& members) -> std::string {
+          if (const Status sent = members.submit(session, 1); !sent) return sent.text();
+          const std::string why = "step 0: group `g` has not been submitted without `a` and 1 more";
+          std::string bad =
+              expect(session.step().status(), "InvalidArgument: " + why +
+                                                  ": submit it, zeros if it is not used, or leave it out of "
+                                                  "the group");
+          session.end_submissions();
+          bad +=
+              expect(session.wait(members.handles[1], -1),
+                     "InvalidArgument: " + why + ": submit it, zeros if it is not used, or leave it out of the group");
+          bad += expect(session.state().status(), "InvalidArgument: " + why + ": end the step, then take the state");
+          bad += expect(members.submit(session, 1),
+                        "InvalidArgument: gradient b was submitted twice in step 0: end the step first");
+          if (!bad.empty()) return bad;
+          const Submission rest[] = {{members.ids[0], view_of(members.values[0])},
+                                     {members.ids[2], view_of(members.values[2])},
+                                     {members.ids[0], view_of(members.values[0])}};
+          Handle handles[3];
+          bad = expect(session.submit(rest, handles), "InvalidArgument: gradient a is twice in one submission");
+          if (!bad.empty()) return bad;
+          if (const Status sent = session.submit({rest, 2}, handles); !sent) return sent.text();
+          if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+          if (joined(members.values) != average(2, kAll, 1)) return "not the mean";
+          // A step without the group is one like any other.
+          const Result<StepResult> none = session.step();
+          return none ? "" : none.status().text();
+        }) == "");
+}
+
+TEST_CASE("groups: a wait for a member that nobody submits ends the job by its name") {
+  const std::string complaints = with_group(
+      kGroup + "}",
+      [](Session& session, RankContext&, Members& members) -> std::string {
+        if (const Status sent = members.submit(session, 0); !sent) return sent.text();
+        return session.wait(members.handles[0], -1).text();
+      },
+      1);
+  CHECK(complaints.find("group g has not left without `b` and 1 more") != std::string::npos);
+}
+
+TEST_CASE("groups: members that are never declared are left out after the first step") {
+  const PlanFile plan("group { name: \"g\" gradient: \"frozen\" gradient: \"a\" gradient: \"b\" gradient: \"c\" }");
+  CHECK(with_sessions(2, by(plan), [&](Session& session, RankContext& context) -> std::string {
+          const Result<std::vector<GradientId>> ids = declare_members(session);
+          if (!ids) return ids.status().text();
+          for (unsigned step = 0; step < 3; ++step) {
+            Members members{*ids, parts_of(whole(context.rank, step))};
+            if (const Status sent = members.submit_all(session, step); !sent) return sent.text();
+            if (step == 0) {
+              if (session.done(members.handles[0])) return "done while a member may come";
+              session.end_submissions();
+            }
+            if (const Status waited = session.wait(members.handles[0], -1); !waited) return waited.text();
+            if (const Result<StepResult> done = session.step(); !done) return done.status().text();
+            if (joined(members.values) != average(2, kAll, step)) return "not the mean";
+          }
+          return expect(declare(session, "frozen", 5).status(),
+                        "InvalidArgument: gradient frozen: group g has been sent without it: declare all of a group "
+                        "before the first step ends");
+        }) == "");
+}
+
+TEST_CASE("groups: what cannot be in a group is refused by its name") {
+  const PlanFile plan(kGroup + "}");
+  CHECK(
+      with_sessions(1, by(plan), [](Session& session, RankContext&) -> std::string {
+        std::string bad = expect(declare(session, "g", 5).status(),
+                                 "InvalidArgument: gradient g: the plan has a group of this name: rename the group");
+        if (!declare(session, "a", 5)) return "a is refused";
+        bad +=
+            expect(session.declare({"b", DType::kFloat16, {5}, 0}).status(),
+                   "InvalidArgument: gradient b: float16, and a, which is in group g with it, is float32: a group has "
+                   "one type");
+        bad += expect(declare(session, "a", 6).status(),
+                      "InvalidArgument: gradient a: it was declared with another shape, type or priority before");
+        bad += expect(session.declare({"c", DType::kFloat32, {-1}, 0}).status(),
+                      "InvalidArgument: gradient c: an extent of -1");
+        std::vector<float> values(5);
+        const Submission hidden{GradientId(0), {}, DeviceView::of(values.data(), 20)};
+        bad += expect(session.submit({&hidden, 1}).status(),
+                      "InvalidArgument: gradient a: its memory is on a device, and group g is put together on the CPU");
+        const Submission small{GradientId(0), {reinterpret_cast<std::byte*>(values.data()), 16}};
+        bad += expect(session.submit({&small, 1}).status(), "InvalidArgument: gradient a: 16 bytes, declared with 20");
+        const Submission stranger{GradientId(1), view_of(values)};
+        bad += expect(session.submit({&stranger, 1}).status(), "InvalidArgument: no gradient has the id 1");
+        return bad;
+      }) == "");
+}
+
+TEST_CASE("groups: ranks whose members differ are told which, though the whole is as large") {
+  const PlanFile plan("group { name: \"g\" gradient: \"a\" gradient: \"b\" }");
+  const std::string complaints = with_sessions(2, by(plan), [](Session& session, RankContext& context) -> std::string {
+    const std::size_t first = context.rank == 0 ? 4 : 6;
+    std::vector<float> a(first), b(10 - first);
+    const Result<GradientId> ids[] = {declare(session, "a", a.size()), declare(session, "b", b.size())};
+    const Submission both[] = {{*ids[0], view_of(a)}, {*ids[1], view_of(b)}};
+    if (const auto handles = session.submit(both); !handles) return handles.status().text();
+    return session.step().status().text();
+  });
+  CHECK(complaints.find("[10] of a [4], b [6]") != std::string::npos);
+  CHECK(complaints.find("[10] of a [6], b [4]") != std::string::npos);
+  const PlanFile others[] = {PlanFile("group { name: \"g\" gradient: \"a\" }"), PlanFile("")};
+  const std::string start = with_sessions(
+      2, [&](SessionOptions& options) { options.plan_file = others[*options.launch.rank].path(); },
+      [](Session&, RankContext&) { return std::string(); });
+  CHECK(start.find("plan: group") != std::string::npos);
+}
+
+TEST_CASE("groups: a gradient that is not finite is named, and no residual changes") {
+  CHECK(with_group(kGroup + "codec { name: \"onebit\" } }",
+                   [](Session& session, RankContext& context, Members& members) -> std::string {
+                     if (context.rank == 1) members.values[1][3] = std::numeric_limits<float>::quiet_NaN();
+                     if (const Status sent = members.submit_all(session, 0); !sent) return sent.text();
+                     const Result<StepResult> done = session.step();
+                     if (!done) return done.status().text();
+                     if (done->finite) return "finite";
+                     const auto is_one_of = [&](const std::string& name) {
+                       return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+                     };
+                     if (!is_one_of(done->first_non_finite)) return "named " + done->first_non_finite;
+                     const Result<SessionState> kept = session.state();
+                     if (!kept) return kept.status().text();
+                     for (const auto& [name, state] : kept->gradients) {
+                       for (const float value : state.residual) {
+                         if (value != 0) return name + " has a residual";
+                       }
+                     }
+                     return "";
+                   }) == "");
+  CHECK(with_group(kGroup + "}", [](Session& session, RankContext& context, Members& members) -> std::string {
+          if (context.rank == 1) members.values[1][3] = std::numeric_limits<float>::infinity();
+          if (const Status sent = members.submit_all(session, 0); !sent) return sent.text();
+          const Result<StepResult> done = session.step();
+          if (!done) return done.status().text();
+          return !done->finite && done->first_non_finite == "b" ? "" : "named " + done->first_non_finite;
+        }) == "");
+}
