@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
-from traces import trace, write
+from traces import numbers, trace, write
 
 
 def refused(text, *words, name="rank0.trace.json"):
@@ -77,6 +77,12 @@ def test_what_a_terminal_would_obey_is_not_printed():
         ends_with(3, result, "a name with control characters")
         claim(result.stderr.strip().isascii() and "\x1b" not in result.stderr, "no control characters",
               repr(result.stderr))
+
+
+def test_events_of_other_kinds_are_counted_not_refused():
+    other = trace(0)
+    other["traceEvents"].append({"ph": "X", "cat": "tea", "name": "pause", "ts": 0, "dur": 1})
+    claim(numbers(other, trace(1))["by_rank"][0]["ignored_events"] == 1, "one event ignored")
 
 
 def test_folders_of_two_jobs_are_refused():

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from command import casync, claim, ends_with, temporary_folder
+
 EPOCH_US = 1_700_000_000_000_000
 
 
@@ -47,3 +49,12 @@ def write(folder, *traces):
     for one in traces:
         (Path(folder) / f"rank{one['casync']['rank']}.trace.json").write_text(json.dumps(one))
     return folder
+
+
+def numbers(*traces):
+    """What `casync report --json` says of them."""
+    with temporary_folder() as folder:
+        result = casync("report", write(folder, *traces), "--json")
+        ends_with(0, result, "report --json")
+        claim(not (Path(folder) / "report.html").exists(), "--json alone writes no page")
+        return json.loads(result.stdout)

@@ -2,6 +2,7 @@
 #include "compll/codegen/cuda/rounds.h"
 
 #include "compll/codegen/cuda/cannot_write.h"
+#include "compll/codegen/cuda/codec_file.h"
 #include "compll/codegen/cuda/sizes.h"
 #include "compll/codegen/cuda/terms.h"
 #include "compll/codegen/cuda/whole_routine.h"
@@ -243,29 +244,20 @@ class CudaRoundsText {
 
 Result<CudaRounds> cuda_rounds_text(const Program& program, const Source& source) {
   if (!program.synchronize) return unimplemented(source.name() + ": exchanges nothing");
-  if (program.parameters.size() >= cuda::kMostParameters) {
-    return unimplemented(source.name() + ": more than " + std::to_string(cuda::kMostParameters - 1) +
-                         " parameters cannot be compiled for CUDA");
-  }
+  CASYNC_RETURN_IF_ERROR(check_parameters(program, source));
   const std::string codec = program.declares.name;
   Diagnostics diagnostics(source);
   Writer out(source);
   CudaRounds made;
   made.codec = codec;
-  out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
-  for (const char* header : {"matrix", "rotation", "selection", "sorting"}) {
-    out.line("#include \"compll/ops/cuda/" + std::string(header) + ".cuh\"");
-  }
-  out.line("");
-  out.line("namespace casync::compll::cuda::codec_" + codec + " {");
+  open_codec(out, codec, {"matrix", "rotation", "selection", "sorting"});
   out.line("");
   try {
     CudaRoundsText(program, out, diagnostics).write(made);
   } catch (const CannotWriteCuda&) {
     return unimplemented(diagnostics.status().message());
   }
-  out.line("");
-  out.line("}  // namespace casync::compll::cuda::codec_" + codec);
+  close_codec(out, codec);
   made.text = out.take();
   return made;
 }

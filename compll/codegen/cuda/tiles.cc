@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/tiles.h"
 
+#include "compll/codegen/cuda/codec_file.h"
 #include "compll/codegen/cuda/decoder.h"
 #include "compll/codegen/cuda/encoder.h"
 #include "compll/codegen/cuda/result.h"
@@ -119,11 +120,8 @@ CudaText cuda_text(const CudaTiles& plan, const Source& source) {
   made.shape = plan.shape;
   made.encodes_sums = plan.merge.has_value();
   made.has_result = plan.result.has_value();
-  out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
-  if (plan.turns) out.line("#include \"compll/ops/cuda/hadamard.cuh\"");
-  out.line("#include \"compll/ops/cuda/program.cuh\"");
-  out.line("");
-  out.line("namespace casync::compll::cuda::codec_" + codec + " {");
+  open_codec(out, codec,
+             plan.turns ? std::vector<std::string>{"hadamard", "program"} : std::vector<std::string>{"program"});
   out.line("namespace codec = codec_" + codec + ";");
   out.line("");
   write_sections(out, program);
@@ -133,8 +131,7 @@ CudaText cuda_text(const CudaTiles& plan, const Source& source) {
   write_cuda_encoders(plan, out);
   if (plan.result) write_cuda_result(program, *plan.result, out);
   write_kernels(out, codec, made);
-  out.line("");
-  out.line("}  // namespace casync::compll::cuda::codec_" + codec);
+  close_codec(out, codec);
   made.text = out.take();
   return made;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compll/codegen/cuda/cannot_write.h"
+#include "compll/codegen/cuda/codec_file.h"
 #include "compll/codegen/cuda/routine.h"
 #include "compll/codegen/cuda/sizes.h"
 #include "compll/codegen/cuda/terms.h"
@@ -269,10 +270,7 @@ void write_table(Writer& out, const Program& program, const CudaWhole& made) {
 }  // namespace
 
 Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) {
-  if (program.parameters.size() >= cuda::kMostParameters) {
-    return unimplemented(source.name() + ": more than " + std::to_string(cuda::kMostParameters - 1) +
-                         " parameters cannot be compiled for CUDA");
-  }
+  CASYNC_RETURN_IF_ERROR(check_parameters(program, source));
   if (program.synchronize) {
     return unimplemented(source.name() + ": `synchronize` is compiled by turns");
   }
@@ -281,12 +279,7 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
   Writer out(source);
   CudaWhole made;
   made.codec = codec;
-  out.line("// Written by compllc from codec " + codec + ". Changes belong into its file. Compile with -fmad=false.");
-  for (const char* header : {"rotation", "selection", "sorting", "whole_reducers"}) {
-    out.line("#include \"compll/ops/cuda/" + std::string(header) + ".cuh\"");
-  }
-  out.line("");
-  out.line("namespace casync::compll::cuda::codec_" + codec + " {");
+  open_codec(out, codec, {"rotation", "selection", "sorting", "whole_reducers"});
   out.line("");
   try {
     CudaWholeText(program, out, diagnostics).write(made);
@@ -299,8 +292,7 @@ Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) 
   }
   write_sizes(out, program, made);
   write_table(out, program, made);
-  out.line("");
-  out.line("}  // namespace casync::compll::cuda::codec_" + codec);
+  close_codec(out, codec);
   made.text = out.take();
   return made;
 }

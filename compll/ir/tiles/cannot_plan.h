@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/status.h"
 #include "compll/lang/source.h"
 
 namespace casync::compll {
@@ -12,5 +13,8 @@ struct CannotPlan {
   Span at;
   std::string what;  ///< "a section of doubles"
 };
+
+/// Unimplemented: the program is only interpreted on `target`, with the place.
+Status status_of(const CannotPlan& refusal, const Source& source, const std::string& target);
 
 }  // namespace casync::compll

@@ -99,9 +99,7 @@ Result<CpuTiles> plan_cpu_tiles(const Program& program, const Lowered& lowered, 
   try {
     return plan_all(program, lowered);
   } catch (const CannotPlan& refusal) {
-    Diagnostics diagnostics(source);
-    diagnostics.add(refusal.at, refusal.what + " cannot be compiled for the CPU, only interpreted");
-    return unimplemented(diagnostics.status().message());
+    return status_of(refusal, source, "the CPU");
   }
 }
 

@@ -109,9 +109,7 @@ Result<CudaTiles> plan_cuda_tiles(const Program& program, const Lowered& lowered
   try {
     return plan_all(program, lowered);
   } catch (const CannotPlan& refusal) {
-    Diagnostics diagnostics(source);
-    diagnostics.add(refusal.at, refusal.what + " cannot be compiled for CUDA, only interpreted");
-    return unimplemented(diagnostics.status().message());
+    return status_of(refusal, source, "CUDA");
   }
 }
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/ir/tiles/cannot_plan.h"
+
+#include "compll/lang/diagnostic.h"
+
+namespace casync::compll {
+
+Status status_of(const CannotPlan& refusal, const Source& source, const std::string& target) {
+  Diagnostics diagnostics(source);
+  diagnostics.add(refusal.at, refusal.what + " cannot be compiled for " + target + ", only interpreted");
+  return unimplemented(diagnostics.status().message());
+}
+
+}  // namespace casync::compll
