@@ -51,7 +51,9 @@ class Side final : public runtime::TransportClient {
   Status stream(TransportBenchRow& row, double seconds);
   Status both_ways(TransportBenchRow& row, double seconds);
   Status exchange(Bytes bytes, double& ms, double& least_ms, double seconds);
-  void close() { transport_->close(after(Seconds(5))); }
+  /// Ends when the partner has all messages: it may leave at once then, and over shared memory nothing tells that it
+  /// did.
+  void close();
   std::string description() const { return transport_->description(); }
   Bytes announced_bytes() const { return transport_->announced_bytes(1 - rank_); }
 
@@ -259,6 +261,12 @@ Status Side::stream(TransportBenchRow& row, double seconds) {
   const double gib = static_cast<double>(row.bytes) / static_cast<double>(1_MiB * 1024);
   row.bandwidth_gib_s = gib * rounds / (us_since(start) * 1e-6);
   return Status::ok();
+}
+
+void Side::close() {
+  transport_->settle();
+  static_cast<void>(until([&] { return transport_->settled(); }));
+  transport_->close(after(Seconds(5)));
 }
 
 /// A stream each way at once.
