@@ -118,18 +118,16 @@ class Job:
                 time.sleep(0.01)
 
     def wait(self, timeout=240):
-        """Outcomes by rank. A rank that has not ended by then fails the test, which shows where its threads are."""
+        """Outcomes by rank. A rank that has not ended by then fails the test, which shows where the threads of all are."""
         deadline = time.monotonic() + timeout
         outcomes = []
         for rank, process in enumerate(self.processes):
             try:
                 _, stderr = process.communicate(timeout=max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGABRT)  # faulthandler prints them
-                _, stderr = process.communicate(timeout=20)
-                others = [f"rank {i} ended with {o.code}: {o.stderr[-1500:]}" for i, o in enumerate(outcomes)]
-                late = f"rank {rank} had not ended after {timeout} s: {stderr[-5000:]}"
-                raise AssertionError("\n".join([late, *others])) from None
+                ended = [f"rank {i} ended with {o.code}: {o.stderr[-1500:]}" for i, o in enumerate(outcomes)]
+                late = f"rank {rank} had not ended after {timeout} s"
+                raise AssertionError("\n".join([late, *ended, *self._abort(rank)])) from None
             assert process.returncode != -signal.SIGSEGV, f"rank {rank}: {stderr[-5000:]}"
             outcome = Outcome(process.returncode, stderr=stderr)
             if os.path.exists(self._report(rank)):
@@ -137,6 +135,16 @@ class Job:
                     outcome = dataclasses.replace(outcome, **pickle.load(report))
             outcomes.append(outcome)
         return outcomes
+
+    def _abort(self, first):
+        """What each rank from this one on says of its threads."""
+        for process in self.processes[first:]:
+            process.send_signal(signal.SIGABRT)  # faulthandler prints them
+        said = []
+        for rank, process in enumerate(self.processes[first:], first):
+            _, stderr = process.communicate(timeout=20)
+            said.append(f"rank {rank}, exit code {process.returncode}: {stderr[-5000:]}")
+        return said
 
 
 def outcomes(path, name, size, **options):

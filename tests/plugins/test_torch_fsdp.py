@@ -262,6 +262,23 @@ def as_backend(rank):
     return of_ddp, sharded
 
 
+def exact_collectives(rank):
+    """Many collectives that Gloo carries, with threads of Gloo's that free their tensors meanwhile."""
+    begin("cpu:casync")
+    for turn in range(400):
+        numbers = torch.tensor([rank, turn])
+        dist.all_reduce(numbers)
+        parts = [torch.empty(1) for _ in range(2)]
+        dist.all_gather(parts, torch.tensor([float(rank)]))
+        dist.broadcast(numbers, src=1)
+        dist.barrier()
+    return numbers.tolist()
+
+
+def test_collectives_of_our_backend_do_not_wait_for_the_interpreter():
+    assert ranks.values(__file__, "exact_collectives", 2, torch=True) == [[1, 2 * 399]] * 2
+
+
 def train_ddp(ddp, rank):
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.2, momentum=0.9)
     for step in range(STEPS):

@@ -56,10 +56,11 @@ class ProcessGroupCasync(dist.ProcessGroup):
         self, options: dict[str, Any], store: dist.Store, rank: int, size: int, timeout: datetime.timedelta
     ) -> None:
         super().__init__(rank, size)
-        # Every method that is not overridden here goes to the group's C++ backend.
-        self._gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
-        self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, self._gloo)
-        self._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
+        self._exact = dist.ProcessGroup(rank, size)
+        gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+        for group in (self, self._exact):
+            group._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, gloo)
+            group._set_default_backend(dist.ProcessGroup.BackendType.GLOO)
         options = {"timeout": timeout.total_seconds(), **options}
         meeting = TorchStore(dist.PrefixStore("casync", store), rank, size)
         self._open = functools.partial(Synchronizer, store=meeting, **options)
@@ -72,13 +73,13 @@ class ProcessGroupCasync(dist.ProcessGroup):
     def allreduce(self, tensors: list[torch.Tensor], options: Any = None) -> dist.Work:
         options = options or dist.AllreduceOptions()
         if len(tensors) != 1 or not self._is_gradient(tensors[0], options.reduceOp):
-            return self._gloo.allreduce(tensors, options)
+            return self._exact.allreduce(tensors, options)
         return self._reduce("all_reduce", tensors[0], options.reduceOp, lambda: list(tensors))
 
     def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, options: Any = None) -> dist.Work:
         options = options or dist.ReduceScatterOptions()
         if not self._is_gradient(input, options.reduceOp):
-            return self._gloo._reduce_scatter_base(output, input, options)
+            return self._exact._reduce_scatter_base(output, input, options)
         everything = input.clone()
 
         def keep_mine() -> torch.Tensor:
@@ -141,3 +142,41 @@ class ProcessGroupCasync(dist.ProcessGroup):
         """Ends a backward pass, on its thread."""
         self._ordinal = 0
         self._synchronizer.end_step()
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    def collective(self: ProcessGroupCasync, *arguments: Any, **keywords: Any) -> Any:
+        return getattr(self._exact, name)(*arguments, **keywords)
+
+    return collective
+
+
+# A collective that a process group in Python inherits runs with the interpreter's lock held (WORK_OVERRIDE in torch's
+# PyProcessGroup.hpp). It waits there for a lock of Gloo's, while a thread of Gloo's may hold that one and wait for the
+# interpreter's to free a tensor. The same collective of a group that is not a Python class lets the interpreter go on.
+for _name in (
+    "_allgather_base",
+    "all_gather_single",
+    "all_gather_single_coalesced",
+    "all_to_all_single",
+    "allgather",
+    "allgather_coalesced",
+    "allgather_into_tensor_coalesced",
+    "allreduce_coalesced",
+    "alltoall",
+    "alltoall_base",
+    "barrier",
+    "broadcast",
+    "gather",
+    "monitored_barrier",
+    "recv",
+    "recv_anysource",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single_coalesced",
+    "reduce_scatter_tensor_coalesced",
+    "scatter",
+    "send",
+):
+    if hasattr(dist.ProcessGroup, _name):  # torch renames some from version to version
+        setattr(ProcessGroupCasync, _name, _forward(_name))
