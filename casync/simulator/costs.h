@@ -15,8 +15,9 @@ namespace casync {
 
 /// Numbers of floats that a codec which exchanges within a step takes for one gradient.
 struct RoundsFacts {
-  std::vector<Elements> exchanged;  ///< of each exchange
-  Elements states = 0;              ///< kept from step to step
+  std::vector<Elements> exchanged;       ///< of each exchange
+  Elements states = 0;                   ///< kept from step to step
+  std::vector<std::string> codecs = {};  ///< that carries each exchange; of those that have none here it is `none`
 };
 
 /// The simulator's description of a codec.
@@ -27,7 +28,8 @@ struct CodecFacts {
   double state_bytes_per_element = 0;  ///< read and written besides the elements when encoding: residuals, momentum
   /// For a codec that exchanges within a step: its facts from rows and columns; null: the codec encodes.
   std::function<RoundsFacts(Elements, Elements)> rounds = nullptr;
-  bool own = false;  ///< no codec: elements of the rank that merges them, or their sum
+  bool own = false;            ///< no codec: elements of the rank that merges them, or their sum
+  bool takes_vectors = false;  ///< a codec that exchanges, and takes any gradient as one column
 };
 using CodecFactsOf = std::function<Result<CodecFacts>(const CodecChoice&)>;
 

@@ -99,7 +99,7 @@ Status FlatTasks::add(std::span<const TaskGraph> graphs, StrategyKind strategy, 
 
 Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, StrategyKind strategy,
                              std::span<const double> turn_s, std::uint32_t gradient, std::uint32_t gradients,
-                             const HopCosts& costs) {
+                             std::span<const HopCosts> costs) {
   const std::size_t last = exchanges.size(), ranks = exchanges.front().size();
   std::vector<std::vector<Range>> of_exchange(last);
   std::vector<Range>& ranges = ranges_.emplace_back();
@@ -115,7 +115,7 @@ Status FlatTasks::add_rounds(std::span<const std::vector<TaskGraph>> exchanges, 
       if (k == last) break;
       const auto first = static_cast<std::uint32_t>(tasks_.size());
       const TaskGraph& graph = exchanges[k][rank];
-      add_rank(graph, run, costs, {turn.hop, true});
+      add_rank(graph, run, costs[k], {turn.hop, true});
       of_exchange[k].push_back({first, static_cast<std::uint32_t>(tasks_.size())});
       turn.waits_for = graph.tasks().empty() ? 1 : 0;
       for (std::size_t t = 0; t < graph.tasks().size(); ++t) {

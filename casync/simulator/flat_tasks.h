@@ -48,10 +48,11 @@ class FlatTasks {
              const HopCosts& costs);
 
   /// Takes in a gradient whose codec exchanges: a turn before each of exchanges[0], [1], ..., and one after the last;
-  /// `exchanges` has the graphs of ranks 0, 1, ... A rank's turn begins when the previous exchange is over there.
+  /// `exchanges` has the graphs of ranks 0, 1, ..., and `costs` is those of each. A rank's turn begins when the
+  /// previous exchange is over there.
   Status add_rounds(std::span<const std::vector<TaskGraph>> exchanges, StrategyKind strategy,
                     std::span<const double> turn_s, std::uint32_t gradient, std::uint32_t gradients,
-                    const HopCosts& costs);
+                    std::span<const HopCosts> costs);
 
   const Symmetry& symmetry() const { return symmetry_; }
   std::span<const FlatTask> tasks() const { return tasks_; }

@@ -11,18 +11,28 @@ namespace {
 
 constexpr double kFloatBytes = 4;
 
-/// A tensor as a matrix: its first extent, by all the others. Empty: it is no matrix, or too small.
-std::pair<Elements, Elements> matrix_of(const GradientSpec& spec) {
+/// A tensor as a matrix: its first extent, by all the others; or as one column. Empty: the codec needs a matrix and it
+/// is none, or it is too small.
+std::pair<Elements, Elements> matrix_of(const GradientSpec& spec, const CodecFacts& codec) {
+  if (codec.takes_vectors) return {spec.elements(), 1};
   if (spec.shape.size() < 2 || spec.elements() == 0) return {};
   const auto rows = static_cast<Elements>(spec.shape[0]);
   return {rows, spec.elements() / rows};
 }
 
-/// Returns true if the codec exchanges less than half of the elements.
-bool pays(const RoundsFacts& facts, Elements elements) {
-  Elements sum = 0;
-  for (const Elements count : facts.exchanged) sum += count;
-  return 2 * sum < elements;
+CodecChoice codec_of_exchange(const RoundsFacts& facts, std::size_t exchange) {
+  return exchange < facts.codecs.size() ? CodecChoice{facts.codecs[exchange], {}} : CodecChoice{};
+}
+
+/// Returns true if the codec exchanges less than half of the bits of so many float32.
+Result<bool> pays(const RoundsFacts& facts, Elements elements, const CodecFactsOf& facts_of) {
+  double bits = 0;
+  for (std::size_t i = 0; i < facts.exchanged.size(); ++i) {
+    const Result<CodecFacts> codec = facts_of(codec_of_exchange(facts, i));
+    if (!codec) return codec.status();
+    bits += codec->traits.bits_per_element * static_cast<double>(facts.exchanged[i]);
+  }
+  return 2 * bits < 8 * kFloatBytes * static_cast<double>(elements);
 }
 
 /// Bytes that each turn reads and writes: the matrix and the exchanges before and after it; the first
@@ -52,13 +62,14 @@ std::vector<double> turn_seconds(const CodecFacts& codec, const RoundsFacts& fac
 }
 
 /// The decision for one exchange. Its partitions are as large as the gradient's would be.
-Decision exchange_decision(const Decision& decision, const GradientSpec& spec, Elements elements, int ranks) {
+Decision exchange_decision(const Decision& decision, const GradientSpec& spec, const RoundsFacts& facts,
+                           std::size_t exchange, int ranks) {
   Decision made = decision;
-  made.codec = made.second_hop = CodecChoice{};
+  made.codec = made.second_hop = codec_of_exchange(facts, exchange);
   made.warm_up_steps = 0;
   made.warm_up_from.reset();
   const Bytes partition = spec.bytes() / static_cast<Bytes>(std::max(decision.partitions, 1));
-  made.partitions = choose_partitions(static_cast<Bytes>(kFloatBytes) * elements, ranks,
+  made.partitions = choose_partitions(static_cast<Bytes>(kFloatBytes) * facts.exchanged[exchange], ranks,
                                       owner_count(decision.servers, ranks), partition);
   return made;
 }
@@ -106,9 +117,11 @@ Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& 
                       "` has exchanges of its own, which are not compressed: it stands for both hops, and `" +
                       (first->rounds ? second : first)->name + "` cannot be one of them");
   }
-  const auto [rows, columns] = matrix_of(spec);
+  const auto [rows, columns] = matrix_of(spec, *first);
   const RoundsFacts facts = rows == 0 ? RoundsFacts{} : first->rounds(rows, columns);
-  if (rows == 0 || !pays(facts, spec.elements())) {
+  const Result<bool> wanted = pays(facts, spec.elements(), facts_of);
+  if (!wanted) return wanted.status();
+  if (rows == 0 || !*wanted) {
     decision.codec = decision.second_hop = plain_codec(spec.dtype);
     return std::optional<Rounds>();
   }
@@ -118,8 +131,8 @@ Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& 
                       "no dedicated servers");
   }
   Rounds made;
-  for (const Elements elements : facts.exchanged) {
-    made.exchanges.push_back({elements, exchange_decision(decision, spec, elements, ranks)});
+  for (std::size_t i = 0; i < facts.exchanged.size(); ++i) {
+    made.exchanges.push_back({facts.exchanged[i], exchange_decision(decision, spec, facts, i, ranks)});
   }
   made.turn_s = turn_seconds(*first, facts, spec.elements(), profile);
   return std::optional<Rounds>(std::move(made));

@@ -14,7 +14,7 @@
 namespace casync {
 
 /// The course of a gradient whose codec exchanges within a step: a turn, an exchange, a turn, and so on to the last
-/// turn. Exchanges are uncompressed float32.
+/// turn. Exchanges are of float32, in codecs of their own.
 struct Rounds {
   struct Exchange {
     Elements elements = 0;
@@ -24,9 +24,9 @@ struct Rounds {
   std::vector<double> turn_s;  ///< one more than there are exchanges
 };
 
-/// Applies a session's rules to `decision`: if its codec exchanges, returns the rounds, or, for gradients that are no
-/// matrices or do not pay, changes it to a decision to send them as they are. Nullopt: `decision`, which may be new,
-/// encodes. PlanError: such a codec on one hop only, or with dedicated servers.
+/// Applies a session's rules to `decision`: if its codec exchanges, returns the rounds, or, for gradients that are not
+/// the matrices it needs or do not pay, changes it to a decision to send them as they are. Nullopt: `decision`, which
+/// may be new, encodes. PlanError: such a codec on one hop only, or with dedicated servers. Errors of `facts_of`.
 Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& spec, int ranks, const Profile& profile,
                                         const CodecFactsOf& facts_of);
 

@@ -66,19 +66,20 @@ Result<std::vector<TaskGraph>> graphs_of(const Scenario& scenario, const Symmetr
 
 Status add_exchanges(const Scenario& scenario, const Rounds& rounds, std::size_t at, std::size_t first_owner,
                      FlatTasks& flat) {
-  const Result<HopCosts> costs =
-      hop_costs(rounds.exchanges.front().decision, DType::kFloat32, scenario.profile, scenario.facts_of);
-  if (!costs) return costs.status();
   std::vector<std::vector<TaskGraph>> exchanges;
+  std::vector<HopCosts> costs;
   std::uint64_t tasks = flat.tasks().size();
   for (const Rounds::Exchange& exchange : rounds.exchanges) {
     auto graphs = graphs_of(scenario, flat.symmetry(), exchange.decision, exchange.elements,
                             first_owner + exchanges.size(), tasks);
     if (!graphs) return graphs.status();
     exchanges.push_back(std::move(*graphs));
+    Result<HopCosts> made = hop_costs(exchange.decision, DType::kFloat32, scenario.profile, scenario.facts_of);
+    if (!made) return made.status();
+    costs.push_back(std::move(*made));
   }
   return flat.add_rounds(exchanges, rounds.exchanges.front().decision.strategy, rounds.turn_s,
-                         static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(scenario.decisions.size()), *costs);
+                         static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(scenario.decisions.size()), costs);
 }
 
 Status add_gradient(const Scenario& scenario, std::size_t at, std::size_t first_owner, FlatTasks& flat) {

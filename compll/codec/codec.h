@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "base/view.h"
+#include "compll/ops/exchange_kind.h"
 
 namespace casync::compll {
 
@@ -41,8 +42,10 @@ struct CodecInfo {
   bool shared_numbers = false;       ///< all ranks draw the same random numbers, and the merging rank does, too
   bool has_result = false;           ///< result() makes the gradient from the decoded elements
   std::uint32_t rounds = 0;          ///< exchanges within one step, of a RoundsCodec (rounds_codec.h); 0 of all others
-  Elements block = 1;                ///< elements that share statistics
-  double bits_per_element = 32;      ///< on the wire for large n, scales included; of rounds, of 1024 x 1024
+  std::vector<ExchangeKind> exchanges;  ///< of each round
+  bool of_matrices = false;             ///< of rounds: made for a gradient with rows and columns; the others take any
+  Elements block = 1;                   ///< elements that share statistics
+  double bits_per_element = 32;         ///< on the wire for large n, scales included; of rounds, of 1024 x 1024
   std::vector<CodecParameter> parameters;
   std::vector<double> values;  ///< of `parameters`, in the same order
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -24,7 +25,7 @@ const float* floats(const Contribution& contribution, Bytes size) {
   return floats(contribution.code.data);
 }
 
-class None final : public TileCodec {
+class None : public TileCodec {
  public:
   explicit None(CodecInfo info) : info_(std::move(info)) {}
 
@@ -76,9 +77,29 @@ class None final : public TileCodec {
   CodecInfo info_;
 };
 
-}  // namespace
+class Greatest final : public None {
+ public:
+  using None::None;
 
-std::unique_ptr<Codec> make_none() {
+  Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
+                Residual residual, const EncodeContext&, std::byte* payload) const override {
+    CASYNC_CHECK(scale == 1 && second.info().identity && residual.in == nullptr && residual.out == nullptr);
+    float* const out = floats(payload);
+    bool finite = true;
+    for (Elements i = 0; i < n; ++i) {  // `out` may be one of the terms
+      float top = floats(contributions.front(), encoded_bound(n))[i];
+      for (const Contribution& each : contributions.subspan(1)) {
+        const float other = floats(each, encoded_bound(n))[i];
+        if (other > top || std::isnan(other)) top = other;
+      }
+      out[i] = top;
+      finite = finite && std::isfinite(top);
+    }
+    return {encoded_bound(n), finite};
+  }
+};
+
+CodecInfo info_of_identity() {
   CodecInfo info;
   info.name = "none";
   info.summary = "sends the float32 elements as they are";
@@ -87,7 +108,13 @@ std::unique_ptr<Codec> make_none() {
   info.identity = true;
   info.exact_merge = true;
   info.contractive = true;
-  return std::make_unique<None>(std::move(info));
+  return info;
 }
+
+}  // namespace
+
+std::unique_ptr<Codec> make_none() { return std::make_unique<None>(info_of_identity()); }
+
+std::unique_ptr<Codec> make_greatest() { return std::make_unique<Greatest>(info_of_identity()); }
 
 }  // namespace casync::compll

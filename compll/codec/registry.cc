@@ -45,8 +45,10 @@ Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
   for (const GeneratedCodec* written : written_codecs()) {
     if (written->declares.name == name) return make_generated_codec(*written, parameters, 0, statistics_check_of(name));
   }
-  for (const GeneratedCodec* written : written_patches()) {
-    if (written->declares.name == name) return make_generated_codec(*written, parameters);
+  for (const auto all : {written_patches(), written_for_exchanges()}) {
+    for (const GeneratedCodec* written : all) {
+      if (written->declares.name == name) return make_generated_codec(*written, parameters);
+    }
   }
   for (const GeneratedCodec* written : written_rounds()) {
     if (written->declares.name == name) return refuse_rounds(name);
@@ -56,7 +58,7 @@ Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
 
 std::string built_in_with_number(std::uint8_t number) {
   if (none().info().number == number) return none().info().name;
-  for (const auto all : {written_codecs(), written_rounds(), written_patches()}) {
+  for (const auto all : {written_codecs(), written_rounds(), written_patches(), written_for_exchanges()}) {
     for (const GeneratedCodec* written : all) {
       if (written->declares.number == number) return written->declares.name;
     }
@@ -80,6 +82,16 @@ std::vector<std::string> patch_names() {
   std::vector<std::string> names;
   for (const GeneratedCodec* written : written_patches()) names.push_back(written->declares.name);
   return names;
+}
+
+Status check_no_exchange(const std::string& name) {
+  for (const GeneratedCodec* written : written_for_exchanges()) {
+    if (written->declares.name != name) continue;
+    return invalid_argument("codec `" + name +
+                            "` makes whole numbers of a gradient's elements: it carries what codecs of rounds "
+                            "exchange; use another codec for gradients");
+  }
+  return Status::ok();
 }
 
 Status check_no_patch(const std::string& name) {

@@ -14,17 +14,15 @@
 
 namespace casync::compll {
 
-inline constexpr std::size_t kMostRounds = 8;
-
 /// Floats that a gradient of rows x columns takes in a codec of rounds.
 struct RoundsShape {
-  std::vector<Elements> exchanged;  ///< of each round: floats that are added up over the ranks
+  std::vector<Elements> exchanged;  ///< of each round: floats that a rank gives, and gets
   Elements states = 0;              ///< kept from step to step, zeros at first
   Elements scratch = 0;             ///< kept from turn to turn of one step
 };
 
 /// One turn: the work of a rank before the first exchange, between two, and after the last. Turn k writes
-/// exchanged[k]; before turn k + 1 the caller replaces it by the sum over the ranks times the reduction's scale, the
+/// exchanged[k]; before turn k + 1 the caller replaces it by what info().exchanges[k] makes of all ranks' arrays, the
 /// same bytes on all ranks. There is one turn more than there are rounds. The memories overlap nothing except where
 /// stated.
 struct Turn {
@@ -38,7 +36,7 @@ struct Turn {
   float* out = nullptr;               ///< the last turn's: rows * columns, may be `gradient`. Null before
 };
 
-/// A compression algorithm that exchanges several times within one step, each time adding up floats over the ranks.
+/// A compression algorithm that exchanges several times within one step, each time joining floats of all ranks.
 /// Values that all ranks must compute alike depend only on exchanged ones, the seed and the step. Immutable and
 /// thread-safe: all state is the caller's. The same input gives the same bytes whatever instructions the machine has.
 class RoundsCodec {
@@ -62,6 +60,13 @@ Result<std::unique_ptr<RoundsCodec>> make_rounds_codec(const std::string& name,
 
 /// Returns true if `name` is a codec of rounds, or the file of one. False also if there is no such name or file.
 bool has_rounds(const std::string& name);
+
+/// The codec that carries an exchange, without parameters, on both hops.
+std::string codec_of(ExchangeKind kind);
+/// Bits of one of its elements: of float32, or of rounded Gaussian numbers of variance 1 in Elias' code.
+double bits_of(ExchangeKind kind);
+/// Bits that a rank gives to all exchanges of a gradient of rows x columns.
+double exchanged_bits(const RoundsCodec& codec, Elements rows, Elements columns);
 
 /// Names of the codecs of rounds in the library.
 std::vector<std::string> rounds_codec_names();

@@ -8,6 +8,7 @@
 #include "compll/codec/generated_codec.h"
 #include "compll/codec/rounds_info.h"
 #include "compll/codec/thread_workspace.h"
+#include "compll/ops/exchange_kind.h"
 
 namespace casync::compll {
 namespace {
@@ -17,7 +18,12 @@ class GeneratedRoundsCodec final : public RoundsCodec {
   GeneratedRoundsCodec(CodecInfo info, const GeneratedCodec& generated)
       : info_(std::move(info)), functions_(generated.rounds) {
     info_.rounds = functions_.count;
-    info_.bits_per_element = nominal_bits(shape(kNominalRows, kNominalRows));
+    const GeneratedVector any = vector_of(1, 1, {});
+    for (std::uint32_t i = 0; i < functions_.count; ++i) {
+      info_.exchanges.push_back(static_cast<ExchangeKind>(functions_.sized(kFirstExchangeKind + i, any)));
+    }
+    info_.of_matrices = functions_.sized(kNamesShape, any) != 0;
+    info_.bits_per_element = nominal_bits(*this);
   }
 
   const CodecInfo& info() const override { return info_; }

@@ -12,7 +12,7 @@ namespace casync::compll {
 inline constexpr Elements kNominalRows = 1024;
 
 /// Bits that a rank hands to all exchanges of such a matrix, for each of its elements.
-double nominal_bits(const RoundsShape& nominal);
+double nominal_bits(const RoundsCodec& codec);
 
 /// The error for a codec of rounds where a Codec is needed.
 Status refuse_rounds(const std::string& name);

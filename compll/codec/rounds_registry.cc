@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 
 #include "base/nearest.h"
@@ -11,10 +10,31 @@
 #include "compll/codec/written.h"
 
 namespace casync::compll {
+namespace {
 
-double nominal_bits(const RoundsShape& nominal) {
-  const Elements floats = std::accumulate(nominal.exchanged.begin(), nominal.exchanged.end(), Elements{0});
-  return 32.0 * static_cast<double>(floats) / static_cast<double>(kNominalRows * kNominalRows);
+constexpr const char* kEliasCodec = "exchange_elias";
+
+}  // namespace
+
+std::string codec_of(ExchangeKind kind) { return kind == ExchangeKind::kElias ? kEliasCodec : "none"; }
+
+double bits_of(ExchangeKind kind) {
+  if (kind != ExchangeKind::kElias) return 32;
+  static const double bits = make_built_in_codec(kEliasCodec).value()->info().bits_per_element;
+  return bits;
+}
+
+double exchanged_bits(const RoundsCodec& codec, Elements rows, Elements columns) {
+  const RoundsShape shape = codec.shape(rows, columns);
+  double bits = 0;
+  for (std::size_t i = 0; i < shape.exchanged.size(); ++i) {
+    bits += bits_of(codec.info().exchanges[i]) * static_cast<double>(shape.exchanged[i]);
+  }
+  return bits;
+}
+
+double nominal_bits(const RoundsCodec& codec) {
+  return exchanged_bits(codec, kNominalRows, kNominalRows) / static_cast<double>(kNominalRows * kNominalRows);
 }
 
 Status refuse_rounds(const std::string& name) {

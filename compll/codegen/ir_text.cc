@@ -114,7 +114,9 @@ class TurnsText {
     }
     const std::string given = text_of(program_, *plan.given);
     if (turn < plan_.exchanged.size()) {
-      return text + "  exchange " + name_of(program_, plan_.exchanged[turn]) + " = " + given + "\n";
+      const std::string word(word_of(exchanges_of(program_)[turn]));
+      return text + "  exchange " + (word.empty() ? "" : word + " ") + name_of(program_, plan_.exchanged[turn]) +
+             " = " + given + "\n";
     }
     return text + kept_states_text(program_, *program_.synchronize) + "  give " + given + "\n";
   }

@@ -9,6 +9,7 @@
 #include "compll/interpreter/interpreter.h"
 #include "compll/interpreter/program_values.h"
 #include "compll/lang/element_count.h"
+#include "compll/lang/terms.h"
 
 namespace casync::compll {
 namespace {
@@ -18,7 +19,9 @@ class RoundsProgram final : public RoundsCodec {
   RoundsProgram(std::shared_ptr<const Program> program, const ProgramValues& values)
       : program_(std::move(program)), values_(values.values), info_(declared_by(*program_, values)) {
     info_.rounds = program_->rounds;
-    info_.bits_per_element = nominal_bits(shape(kNominalRows, kNominalRows));
+    info_.exchanges = exchanges_of(*program_);
+    info_.of_matrices = program_->declares.shape;
+    info_.bits_per_element = nominal_bits(*this);
   }
 
   const CodecInfo& info() const override { return info_; }

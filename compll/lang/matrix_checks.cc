@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of operators on the gradient as a matrix, and of the sum over ranks. An array is so many vectors where its
-// size is a product with `rows` or `columns`: that says which of them fit together.
+// The checks of operators on the gradient as a matrix, and of exchanges between ranks. An array is so many vectors
+// where its size is a product with `rows` or `columns`: that says which of them fit together.
 #include <utility>
 
 #include "compll/lang/operator_checks.h"
@@ -52,7 +52,23 @@ TermPtr check_orthonormalize(const OperatorUse& use) {
              "it takes vectors of `rows` or of `columns`: their size is written as a product, `rank * rows`");
 }
 
-/// exchange(x): the same array of all ranks, added up. It has a step of its own: there the routine is taken apart.
+namespace {
+
+ExchangeKind kind_of(const OperatorUse& use) {
+  if (use.count() == 1) return ExchangeKind::kSum;
+  const auto* const name = std::get_if<Name>(&use.last().node);
+  for (const ExchangeKind kind : {ExchangeKind::kMax, ExchangeKind::kElias}) {
+    if (name != nullptr && name->text == word_of(kind)) return kind;
+  }
+  use.refuse(use.last().at, "an exchange of this kind is not there",
+             "leave it out for the sum over the ranks; `max` is the greatest of each element, and `elias` the sum of "
+             "whole numbers, in few bits");
+}
+
+}  // namespace
+
+/// exchange(x): the same array of all ranks, added up or the greatest of each. It has a step of its own: there the
+/// routine is taken apart.
 TermPtr check_exchange(const OperatorUse& use) {
   const Span at = use.at.at;
   if (use.code.place.kind != RoutineKind::kSynchronize) {
@@ -63,6 +79,7 @@ TermPtr check_exchange(const OperatorUse& use) {
   if (use.code.place.branches != 0) {
     use.refuse(at, "`exchange` in a branch", "all ranks take part in each exchange: do it outside of the branches");
   }
+  const ExchangeKind kind = kind_of(use);
   TermPtr array = use.floats(0);
   if (++use.code.program.rounds > kMostExchanges) {
     use.refuse(at, "more than " + std::to_string(kMostExchanges) + " exchanges", "each is a round trip of all ranks");
@@ -71,6 +88,7 @@ TermPtr check_exchange(const OperatorUse& use) {
   const Type type = array->type();
   const VariableId given = variables.keep(terms(std::move(array)), "addends", at).front();
   TermPtr sum = use.term(Op::kExchange, type, terms(make_variable(at, given, type)));
+  sum->exchange = kind;
   return make_variable(at, variables.keep(terms(std::move(sum)), "exchanged", at).front(), type);
 }
 

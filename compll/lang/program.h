@@ -16,6 +16,7 @@
 #include "compll/lang/source.h"
 #include "compll/lang/type.h"
 #include "compll/ops/coding.h"
+#include "compll/ops/exchange_kind.h"
 
 namespace casync::compll {
 
@@ -74,6 +75,7 @@ struct Term {
   Constant block;
   MatmulForm form = MatmulForm::kOfRows;
   Reducer reducer = Reducer::kSum;
+  ExchangeKind exchange = ExchangeKind::kSum;
   std::unique_ptr<Body> function;
 
   const Type& type() const { return types.front(); }
@@ -117,6 +119,9 @@ struct Section {
 /// The word that `concat` and `extract` mark a section by: `packed`, `rising`, `elias`; of kPlain none.
 std::string_view word_of(Coding coding);
 
+/// The word of an exchange in a program: `max`, `elias`; of a sum none.
+std::string_view word_of(ExchangeKind kind);
+
 /// One function of a codec: from the gradient or the sections to the sections or the gradient.
 struct Routine {
   std::vector<Step> steps;
@@ -154,6 +159,7 @@ struct Declarations {
   bool shared_numbers = false;  ///< all ranks draw the same random numbers, and the merging rank does, too
   bool votes = false;           ///< merging counts codes: raw elements never take part, nor sums of some ranks
   bool exact_merge = false;     ///< encoding a sum of decoded elements loses nothing
+  bool shape = false;           ///< the program names the rows and columns of the gradient as a matrix
 };
 
 // Limits of a codec (docs/language.md). The checker refuses programs with more.

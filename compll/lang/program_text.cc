@@ -9,6 +9,7 @@ namespace casync::compll {
 namespace {
 
 constexpr std::array<std::string_view, 3> kFormNames = {"of_rows", "of_columns", "outer"};
+constexpr std::array<std::string_view, 3> kExchangeNames = {"", "max", "elias"};
 constexpr std::array<std::string_view, 6> kReducerNames = {"sum", "min", "max", "magnitude", "count", "user"};
 
 std::string number(double value) {
@@ -68,6 +69,7 @@ class ProgramWriter {
       inside += " " + text(term.block);
     }
     if (term.op == Op::kMatmul) inside += " " + std::string(kFormNames[static_cast<std::size_t>(term.form)]);
+    if (term.exchange != ExchangeKind::kSum) inside += " " + std::string(word_of(term.exchange));
     if (is_random(term.op)) inside += " " + std::to_string(term.purpose);
     for (const TermPtr& argument : term.arguments) {
       inside += " " + text(*argument);
@@ -145,6 +147,7 @@ std::string_view name_of(Dimension dimension) {
   return name_of(dimension == Dimension::kRows ? Op::kRows : Op::kColumns);
 }
 
+std::string_view word_of(ExchangeKind kind) { return kExchangeNames[static_cast<std::size_t>(kind)]; }
 std::string_view name_of(Reducer reducer) { return kReducerNames[static_cast<std::size_t>(reducer)]; }
 
 std::string text_of(const Program& program) { return ProgramWriter(program).run(); }

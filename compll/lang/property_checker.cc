@@ -94,6 +94,7 @@ void PropertyChecker::declare_shape() {
   if (shape->second.text.empty()) {
     code_.refuse(shape->name.at, "`shape` names two things", "write `shape rows columns;`");
   }
+  code_.program.declares.shape = true;
   code_.sizes.declare_shape({shape->value, shape->value_at}, shape->second);
 }
 

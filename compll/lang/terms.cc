@@ -33,6 +33,15 @@ TermPtr make_select(Span at, TermPtr condition, TermPtr yes, TermPtr no) {
   return make_term(Op::kSelect, at, type, terms(std::move(condition), std::move(yes), std::move(no)));
 }
 
+std::vector<ExchangeKind> exchanges_of(const Program& program) {
+  std::vector<ExchangeKind> kinds;
+  if (!program.synchronize) return kinds;
+  for (const Step& step : program.synchronize->steps) {
+    if (step.value->op == Op::kExchange) kinds.push_back(step.value->exchange);
+  }
+  return kinds;
+}
+
 bool uses_trits(const Program& program) {
   const auto is_trit = [](const auto& each) { return each.type.element == kTritType; };
   bool any = std::any_of(program.variables.begin(), program.variables.end(), is_trit) ||

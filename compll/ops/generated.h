@@ -149,7 +149,7 @@ constexpr Elements scratch_floats(Elements count) {
 /// The functions of a program that exchanges within a step.
 struct GeneratedRounds {
   std::uint32_t count = 0;  ///< exchanges; 0: the program has none
-  /// Floats of an exchange, of the states or of the scratch memory.
+  /// Floats of an exchange, of the states or of the scratch memory; other numbers by the arguments of exchange_kind.h.
   Elements (*sized)(std::uint32_t what, const GeneratedVector& vector) = nullptr;
   void (*turn)(std::uint32_t number, const GeneratedVector& vector, const GeneratedTurn& turn) = nullptr;
 };

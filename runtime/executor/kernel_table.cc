@@ -37,6 +37,12 @@ Status KernelTable::find(const std::string& name, const compll::Codec& codec) {
 Status KernelTable::find_turns(GradientRun& run) {
   RoundsRun& rounds = *run.rounds;
   const compll::RoundsCodec& codec = *rounds.codec;
+  for (const compll::ExchangeKind kind : codec.info().exchanges) {
+    if (kind == compll::ExchangeKind::kSum) continue;
+    return unimplemented("gradient " + run.spec.name + ": codec `" + run.decision.codec.name +
+                         "` exchanges more than sums, which a session on " + device_.name() +
+                         " does not do yet: keep its gradients in the host's memory, or use another codec");
+  }
   std::unique_ptr<TurnKernels>& known = turns_[text_of(run.decision.codec.name, codec.info())];
   if (known == nullptr) {
     Result<std::unique_ptr<TurnKernels>> made = device_.turn_kernels(run.decision.codec.name, codec);

@@ -14,9 +14,9 @@ namespace casync::runtime {
 
 struct GradientRun;
 
-/// The state of a gradient whose codec works in rounds: this rank takes a turn, all ranks add up what they made in it,
-/// and so on; the last turn makes the result. Each exchange is a gradient of its own, uncompressed float32, with the
-/// same strategy, so that the graph of the gradient itself has no task: the gradient waits for its turns.
+/// The state of a gradient whose codec works in rounds: this rank takes a turn, all ranks join what they made in it,
+/// and so on; the last turn makes the result. Each exchange is a gradient of its own, of float32, with the same
+/// strategy, so that the graph of the gradient itself has no task: the gradient waits for its turns.
 struct RoundsRun {
   RoundsRun(std::unique_ptr<compll::RoundsCodec> rounds_codec, Elements matrix_rows, Elements matrix_columns);
   ~RoundsRun();

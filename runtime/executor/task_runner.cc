@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "base/check.h"
 #include "compll/ops/cpu/convert.h"
@@ -174,15 +175,36 @@ bool all_finite(const View& floats) {
   return std::all_of(values, values + floats.size / sizeof(float), [](float x) { return std::isfinite(x); });
 }
 
-TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, Scratch& scratch) {
+/// The floats of an exchange if they are whole numbers, else none.
+std::span<float> whole_numbers(RoundsRun& rounds, std::size_t round) {
+  if (rounds.codec->info().exchanges[round] != compll::ExchangeKind::kElias) return {};
+  return {reinterpret_cast<float*>(rounds.exchanged[round]->view().data), rounds.shape.exchanged[round]};
+}
+
+/// Gives the last sums of whole numbers their scale. With it they are none, which no hop could carry.
+void scale_whole_numbers(RoundsRun& rounds, float scale) {
+  if (rounds.turn == 0 || scale == 1) return;
+  for (float& each : whole_numbers(rounds, rounds.turn - 1)) each *= scale;
+}
+
+/// Rounds what a rank gives: some hops add elements before they encode them.
+void round_whole_numbers(RoundsRun& rounds) {
+  if (rounds.is_last()) return;
+  for (float& each : whole_numbers(rounds, rounds.turn)) each = std::nearbyint(each);
+}
+
+TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, float scale, Scratch& scratch) {
   RoundsRun& rounds = *run.rounds;
+  scale_whole_numbers(rounds, scale);
   const Slice all{0, run.elements};
   std::array<float*, compll::kMostRounds> exchanged;
   TaskOutcome outcome;
   for (std::size_t i = 0; i < rounds.exchanged.size(); ++i) {
     exchanged[i] = reinterpret_cast<float*>(rounds.exchanged[i]->view().data);
-    // All ranks have the same of each, so they say the same.
-    if (rounds.is_last()) outcome.finite = outcome.finite && all_finite(rounds.exchanged[i]->view());
+    // All ranks have the same of each, so they say the same. Of whole numbers only the exchange knows.
+    if (rounds.is_last()) {
+      outcome.finite = outcome.finite && rounds.exchanges[i]->finite && all_finite(rounds.exchanged[i]->view());
+    }
   }
   const float* const gradient = float_values(run, all, scratch);
   const GradientRun& keeper = run.shares_kept ? *run.outer : run;
@@ -200,6 +222,7 @@ TaskOutcome run_turn(GradientRun& run, std::uint64_t seed, Scratch& scratch) {
                       .scratch = reinterpret_cast<float*>(rounds.scratch->view().data),
                       .out = rounds.is_last() ? out : nullptr},
                      context_of(run, rounds.codec->info(), GradientRun::KeptBy::kEncode, all, seed));
+  round_whole_numbers(rounds);
   if (rounds.is_last() && !run.is_float32()) {
     compll::from_float32(out, run.elements, run.spec.dtype, run.memory(all).data);
   }
@@ -218,7 +241,7 @@ TaskOutcome run_instant_task(GradientRun& run, TaskId task) {
 }
 
 TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
-  if (run.rounds) return run_turn(run, seed, scratch);
+  if (run.rounds) return run_turn(run, seed, scale, scratch);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* encode = std::get_if<Encode>(&primitive)) return run_encode(run, *encode, seed, scratch);
   if (const auto* merge = std::get_if<Merge>(&primitive)) return run_merge(run, *merge, seed, scale, scratch);

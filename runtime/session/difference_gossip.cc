@@ -30,6 +30,7 @@ class DifferenceTurns final : public compll::RoundsCodec {
   DifferenceTurns(std::size_t members, std::size_t own, float gamma) : members_(members), own_(own), gamma_(gamma) {
     info_.name = "differences";
     info_.rounds = 1;
+    info_.exchanges = {compll::ExchangeKind::kSum};
   }
   const compll::CodecInfo& info() const override { return info_; }
   compll::RoundsShape shape(Elements rows, Elements columns) const override {
@@ -82,6 +83,7 @@ class ConsensusTurns final : public compll::RoundsCodec {
   explicit ConsensusTurns(std::size_t members) : members_(members) {
     info_.name = "consensus";
     info_.rounds = 1;
+    info_.exchanges = {compll::ExchangeKind::kSum};
   }
   const compll::CodecInfo& info() const override { return info_; }
   compll::RoundsShape shape(Elements rows, Elements columns) const override {
@@ -252,7 +254,7 @@ Result<std::unique_ptr<GradientRun>> make_difference_gossip(const Declared& decl
 
   auto consensus = make_turns(std::make_unique<ConsensusTurns>(members), run);
   if (!consensus) return consensus.status();
-  auto sum = make_exchange(plain, 0, run.elements, topology, self, first_owner);
+  auto sum = make_exchange(plain, 0, compll::ExchangeKind::kSum, run.elements, topology, self, first_owner);
   if (!sum) return sum.status();
   (*sum)->outer = consensus->get();
   (*consensus)->rounds->exchanges.push_back(std::move(*sum));

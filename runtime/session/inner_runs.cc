@@ -13,6 +13,9 @@
 #include "casync/patterns/pairs.h"
 #include "casync/planner/decide.h"
 #include "casync/strategies/gossip.h"
+#include "compll/codec/element_limit.h"
+#include "compll/codec/none.h"
+#include "compll/codec/registry.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/session/difference_gossip.h"
 #include "runtime/session/hop_codecs.h"
@@ -29,18 +32,18 @@ constexpr int kMostPairedRanks = 64;
 // As Lin et al. 2018, Deep Gradient Compression: ratios of 0.25, 0.0625, 0.0156 and 0.004 before 0.001.
 constexpr std::uint32_t kStages = 4;
 
-/// A tensor as a matrix: its first extent, by all the others. Empty: it is none, or too small.
-std::pair<Elements, Elements> matrix_of(const GradientSpec& gradient) {
+/// A tensor as a matrix: its first extent, by all the others; a vector, for a codec that is not made for matrices.
+/// Empty: the codec needs a matrix and it is none, or it is too small.
+std::pair<Elements, Elements> matrix_of(const GradientSpec& gradient, const compll::CodecInfo& info) {
+  if (!info.of_matrices) return {gradient.elements(), 1};
   if (gradient.shape.size() < 2 || gradient.elements() == 0) return {};
   const auto rows = static_cast<Elements>(gradient.shape[0]);
   return {rows, gradient.elements() / rows};
 }
 
-/// Returns true if exchanging `shape` is worth its turns: it has less than half of the elements.
-bool pays(const compll::RoundsShape& shape, Elements elements) {
-  Elements sum = 0;
-  for (const Elements count : shape.exchanged) sum += count;
-  return 2 * sum < elements;
+/// Returns true if the exchanges are worth their turns: they have less than half of the bits of so many float32.
+bool pays(const compll::RoundsCodec& codec, Elements rows, Elements columns) {
+  return 2 * compll::exchanged_bits(codec, rows, columns) < 32 * static_cast<double>(rows * columns);
 }
 
 }  // namespace
@@ -49,7 +52,8 @@ std::uint64_t key_of(const std::string& name, std::uint64_t part) {
   return XXH3_64bits_withSeed(name.data(), name.size(), part);
 }
 
-Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std::size_t round, Elements elements,
+Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std::size_t round,
+                                                   compll::ExchangeKind kind, Elements elements,
                                                    const Topology& topology, Rank self, std::size_t first_owner) {
   const std::string& name = declared.spec.name;
   Declared exchange{{name + " (round " + std::to_string(round + 1) + ")",
@@ -59,26 +63,45 @@ Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std
                     declared.decision,
                     key_of(name, kWarmUpPart + 1 + round)};
   Decision& decision = exchange.decision;
-  decision.codec = decision.second_hop = CodecChoice{};
+  decision.codec = decision.second_hop = CodecChoice{compll::codec_of(kind), {}};
   decision.warm_up_steps = 0;
   decision.warm_up_from.reset();
   const Bytes partition = declared.spec.bytes() / static_cast<Bytes>(decision.partitions);
   decision.partitions = choose_partitions(exchange.spec.bytes(), topology.ranks,
                                           owner_count(decision.servers, topology.ranks), partition);
-  return make_run(exchange, topology, self, first_owner + round);
+  Result<std::unique_ptr<GradientRun>> made = make_run(exchange, topology, self, first_owner + round);
+  if (!made || kind == compll::ExchangeKind::kSum) return made;
+  GradientRun& run = **made;
+  run.mean_of = 1;  // the greatest has no scale, and whole numbers get theirs behind the last hop (run_turn)
+  if (kind == compll::ExchangeKind::kMax) {
+    for (auto* codec : {&run.codecs.first, &run.codecs.second, &run.codecs.raw}) *codec = compll::make_greatest();
+  }
+  return made;
 }
 
 namespace {
+
+/// InvalidArgument: the gradient has more elements than a program counts. Its turns are not divided into partitions.
+Status check_size(const GradientSpec& gradient, const compll::CodecInfo& info) {
+  if (gradient.elements() <= compll::kMostElements) return Status::ok();
+  return invalid_argument(
+      fmt::format("codec `{}` takes its turns with whole gradients of at most 2^31 elements, and "
+                  "this one has {}: use another codec for it",
+                  info.name, gradient.elements()));
+}
 
 Status add_rounds(const Declared& declared, const Topology& topology, std::size_t first_owner, GradientRun& run) {
   const CodecChoice& choice = declared.decision.codec;
   Result<std::unique_ptr<compll::RoundsCodec>> codec = compll::make_rounds_codec(choice.name, choice.parameters);
   if (!codec) return codec.status();
-  const auto [rows, columns] = matrix_of(declared.spec);
+  const auto [rows, columns] = matrix_of(declared.spec, (*codec)->info());
+  CASYNC_RETURN_IF_ERROR(check_size(declared.spec, (*codec)->info()));
   run.rounds = std::make_unique<RoundsRun>(std::move(*codec), rows, columns);
+  const std::vector<compll::ExchangeKind>& kinds = run.rounds->codec->info().exchanges;
   for (const Elements elements : run.rounds->shape.exchanged) {
     std::vector<std::unique_ptr<GradientRun>>& exchanges = run.rounds->exchanges;
-    auto exchange = make_exchange(declared, exchanges.size(), elements, topology, run.self, first_owner);
+    const std::size_t round = exchanges.size();
+    auto exchange = make_exchange(declared, round, kinds[round], elements, topology, run.self, first_owner);
     if (!exchange) return exchange.status();
     (*exchange)->outer = &run;
     exchanges.push_back(std::move(*exchange));
@@ -221,6 +244,9 @@ Status add_gossip(const Declared& declared, Neighbours neighbours, const Topolog
 }
 
 Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpec& gradient) {
+  for (const CodecChoice* choice : {&decision.codec, &decision.second_hop}) {
+    CASYNC_RETURN_IF_ERROR(compll::check_no_exchange(choice->name));
+  }
   const bool first = compll::has_rounds(decision.codec.name), second = compll::has_rounds(decision.second_hop.name);
   if (!first && !second) return decision;
   if (!(decision.codec == decision.second_hop)) {
@@ -230,8 +256,8 @@ Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpe
   }
   const auto codec = compll::make_rounds_codec(decision.codec.name, decision.codec.parameters);
   if (!codec) return codec.status();
-  const auto [rows, columns] = matrix_of(gradient);
-  if (rows == 0 || !pays((*codec)->shape(rows, columns), gradient.elements())) {
+  const auto [rows, columns] = matrix_of(gradient, (*codec)->info());
+  if (rows == 0 || !pays(**codec, rows, columns)) {
     decision.codec = decision.second_hop = CodecChoice{};
     return decision;
   }

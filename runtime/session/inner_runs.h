@@ -16,13 +16,16 @@ inline constexpr std::uint64_t kFirstGossipPart = 1u << 17;
 /// rounds; the stages of a warm-up begin far above them, and its neighbourhoods above those.
 std::uint64_t key_of(const std::string& name, std::uint64_t part);
 
-/// The exchange of round `round`, of so many elements, as a gradient of float32 by itself, uncompressed, by the
-/// decision's strategy. Its partitions are as large as those of `declared` would be.
-Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std::size_t round, Elements elements,
+/// The exchange of round `round`, of so many elements, as a gradient of float32 by itself, by the decision's strategy.
+/// Its partitions are as large as those of `declared` would be. Its result is a sum times the session's scale, the
+/// greatest, or a sum that is not scaled yet (compll::ExchangeKind).
+Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std::size_t round,
+                                                   compll::ExchangeKind kind, Elements elements,
                                                    const Topology& topology, Rank self, std::size_t first_owner);
 
-/// `decision` for `gradient`, where its codec works in rounds: none of it where the gradient is no matrix or where the
-/// exchanges would have half of its elements or more. PlanError: a codec of rounds together with another one.
+/// `decision` for `gradient`, where its codec works in rounds: none of it where the codec needs a matrix and the
+/// gradient is none, or where the exchanges would have half of its bits or more. PlanError: a codec of rounds together
+/// with another one. InvalidArgument: a codec that is made for exchanges.
 Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpec& gradient);
 
 /// make_run() for a codec of rounds.

@@ -23,6 +23,17 @@ Result<CodecFacts> with_low(const CodecChoice& choice) {
                     }};
 }
 
+/// `levels` exchanges one float, then an element for each of the gradient's in the codec `byte`; any gradient will do.
+Result<CodecFacts> with_levels(const CodecChoice& choice) {
+  if (choice.name != "levels") return facts_of(choice);
+  CodecFacts facts{
+      "levels", {.exact_merge = true, .bits_per_element = 8}, false, 0, [](Elements rows, Elements columns) {
+        return RoundsFacts{{1, rows * columns}, 0, {"none", "byte"}};
+      }};
+  facts.takes_vectors = true;
+  return facts;
+}
+
 Scenario matrix(int ranks, Elements rows, Elements columns, StrategyKind strategy, int partitions,
                 const Profile& profile, const std::string& codec = "low") {
   Scenario scenario = one_gradient(ranks, 0, {{codec, {}}, {codec, {}}, strategy, partitions, 0, 0}, profile);
@@ -111,6 +122,24 @@ TEST_CASE("rounds: vectors, and matrices that are too small, are sent as they ar
   CHECK(same({8, 8}));       // 32 floats of 64
   CHECK(!same({9, 9}));      // 36 of 81
   CHECK(!same({64, 3, 3}));  // 64 x 9
+}
+
+TEST_CASE("rounds: exchanges in a codec have its bytes, of vectors, too, where they have less than half of the bits") {
+  constexpr Elements kElements = 96'000;
+  for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{kElements}, {96, 1000}}) {
+    for (const int ranks : {2, 3, 8}) {
+      Scenario scenario = matrix(ranks, 1, 1, StrategyKind::kPs, ranks, awkward(), "levels");
+      scenario.facts_of = with_levels;
+      scenario.training.gradients[0].spec.shape = shape;
+      CAPTURE(ranks);
+      CHECK(simulated(scenario).wire_bytes_per_rank == Approx(2.0 * kElements * (ranks - 1) / ranks).epsilon(1e-3));
+      CHECK(one_rank_seconds(scenario) == Approx(simulated(scenario).step_s).epsilon(0.25));
+      Scenario none = scenario;
+      none.decisions[0].codec = none.decisions[0].second_hop = CodecChoice{};
+      none.training.gradients[0].spec.shape = scenario.training.gradients[0].spec.shape = {2};
+      CHECK(simulated(scenario).step_s == simulated(none).step_s);  // 32 + 2 x 8 bits of 64
+    }
+  }
 }
 
 TEST_CASE("rounds: a codec of rounds on one hop only is refused") {

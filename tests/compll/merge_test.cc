@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 
 #include "compll/codec/coded/coded_codec.h"
+#include "compll/codec/none.h"
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/run_codec.h"
 
@@ -127,6 +129,21 @@ TEST_CASE("merge: into the identity the payload may be the raw contribution's ow
       CHECK(std::memcmp(in_place, expected.payload.data(), expected.payload.size()) == 0);
     }
   }
+}
+
+TEST_CASE("merge: the greatest of each element, NaN first, also in the memory of a term") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const auto codec = make_greatest();
+  std::vector<float> a = {1, -5, nan, 3, -infinity, -2}, b = {2, -7, 1, nan, -9, -3}, c = {0, -6, 4, 5, -infinity, -1};
+  const ConstView view{reinterpret_cast<const std::byte*>(b.data()), b.size() * sizeof(float)};
+  const Contribution terms[] = {{{}, a.data()}, {view}, {{}, c.data()}};
+  const Encoded made = codec->merge(terms, a.size(), 1, *codec, {}, {}, reinterpret_cast<std::byte*>(c.data()));
+  CHECK_FALSE(made.finite);
+  CHECK(made.size == view.size);
+  CHECK((std::isnan(c[2]) && std::isnan(c[3])));
+  c[2] = c[3] = 0;
+  CHECK(c == std::vector<float>{2, -5, 0, 0, -9, -1});
+  CHECK(codec->info().name == "none");
 }
 
 TEST_CASE("merge: a contribution that is not finite is reported") {

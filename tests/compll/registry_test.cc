@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "compll/codec/registry.h"
 #include "tests/compll/support/run_codec.h"
 
 namespace casync::compll {
@@ -88,6 +90,15 @@ TEST_CASE("registry: an unknown codec is answered with those there are and the n
   CHECK_THAT(refusal("onebits"), Catch::StartsWith("no codec is called `onebits` (did you mean `onebit`?); the codecs "
                                                    "are none, bf16, fp16, int8, int4, onebit, "));
   CHECK_THAT(refusal("zstandard"), !Catch::Contains("mean"));
+}
+
+TEST_CASE("registry: the codec that carries exchanges is there by name, and in no list") {
+  const auto names = codec_names();
+  CHECK(std::find(names.begin(), names.end(), "exchange_elias") == names.end());
+  CHECK(codec_of("exchange_elias")->info().number == 68);
+  CHECK(built_in_with_number(68) == "exchange_elias");
+  CHECK(check_no_exchange("int8").text() == "OK");
+  CHECK_THAT(check_no_exchange("exchange_elias").message(), Catch::StartsWith("codec `exchange_elias` makes whole"));
 }
 
 TEST_CASE("registry: an unknown parameter and values out of range are named") {

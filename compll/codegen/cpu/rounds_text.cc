@@ -4,6 +4,7 @@
 #include "compll/codegen/cpu/rounds_routine.h"
 #include "compll/codegen/text/operation_text.h"
 #include "compll/ir/rounds/rounds_plan.h"
+#include "compll/lang/terms.h"
 
 namespace casync::compll {
 namespace {
@@ -50,6 +51,14 @@ class RoundsText {
       states += " + " + RoundsRoutine::size({kFloatType, state.extent});
     }
     for (const VariableId id : plan_.stored) scratch += " + " + floats(type_of(id));
+    const std::vector<ExchangeKind> kinds = exchanges_of(program_);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      if (kinds[i] == ExchangeKind::kSum) continue;
+      out_.line("if (what == kFirstExchangeKind + " + std::to_string(i) + ") return " +
+                std::to_string(static_cast<int>(kinds[i])) + ";");
+    }
+    out_.line("if (what >= kFirstExchangeKind) return 0;");
+    out_.line("if (what == kNamesShape) return " + std::string(program_.declares.shape ? "1" : "0") + ";");
     out_.line("if (what == kStateFloats) return " + states + ";");
     out_.line("return " + scratch + ";");
     out_.close();

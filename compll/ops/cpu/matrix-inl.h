@@ -19,6 +19,7 @@
 
 #include "compll/ops/cpu/simd-inl.h"
 #include "compll/ops/cpu/whole_arrays-inl.h"
+#include "compll/ops/exchange_kind.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace casync::compll::HWY_NAMESPACE {

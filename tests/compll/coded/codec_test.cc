@@ -116,6 +116,29 @@ TEST_CASE("coded: QSGD with as many steps as the root of a block takes the 2.8 b
   CHECK(bits_of(encode(*codec_of("qsgd_elias"), gaussian(n, 1)), n) < 2.8);
 }
 
+TEST_CASE("coded: exchange_elias gives whole numbers back, in the bits of Elias' code, and sums of codes exactly") {
+  const Elements n = 20'000;
+  const auto codec = codec_of("exchange_elias");
+  std::vector<float> levels[3];
+  for (std::size_t k = 0; k < 3; ++k) {
+    for (const float x : gaussian(n, static_cast<std::uint32_t>(k))) levels[k].push_back(std::trunc(0.6f * x) + 0.0f);
+  }
+  levels[2][5] = 8'388'608, levels[2][6] = -8'388'607;
+  for (const std::vector<float>& each : levels) CHECK(round_trip(*codec, each) == each);
+  double bits = 0;
+  for (const float x : levels[0]) bits += x == 0 ? 1 : std::abs(x) == 1 ? 3 : 5;
+  CHECK(8.0 * static_cast<double>(encode(*codec, levels[0]).payload.size()) < bits + 24.0 * (n / 4096.0 + 1) + 128 * 2);
+  const Coded one = encode(*codec, levels[0]), other = encode(*codec, levels[1]);
+  const Contribution terms[] = {{one.view()}, {other.view()}, {{}, levels[2].data()}};
+  Coded sum{std::vector<std::byte>(codec->encoded_bound(n)), {}};
+  sum.payload.resize(codec->merge(terms, n, 1, *codec, {}, {}, sum.payload.data()).size);
+  std::vector<float> wanted(n);
+  for (Elements i = 0; i < n; ++i) wanted[i] = levels[0][i] + levels[1][i] + levels[2][i];
+  CHECK(decode(*codec, sum, n) == wanted);
+  CHECK(round_trip(*codec, std::vector<float>{0.5f, 1.5f, -2.4f, std::nanf("")}) == std::vector<float>{0, 2, -2, 0});
+  CHECK_FALSE(encode(*codec, std::vector<float>{1, std::nanf("")}).finite);
+}
+
 TEST_CASE("coded: a merge is decoding, adding and encoding, also from and to codecs of one size") {
   const Elements n = 9000;
   const std::vector<float> x = gaussian(n, 1), y = laplace(n, 2);

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 
 #include "compll/codec/rounds_generated.h"
 #include "compll/codec/written.h"
@@ -47,6 +48,8 @@ void check_same(const std::string& name, const std::string& text, const Generate
   CHECK((*codec)->info().values == meaning->info().values);
   CHECK((*codec)->info().bits_per_element == meaning->info().bits_per_element);
   CHECK((*codec)->info().rounds == meaning->info().rounds);
+  CHECK((*codec)->info().exchanges == meaning->info().exchanges);
+  CHECK((*codec)->info().of_matrices == meaning->info().of_matrices);
   for (const auto& [rows, columns] : shapes) {
     INFO(name << ", " << rows << " x " << columns);
     const RoundsShape expected = meaning->shape(rows, columns), shape = (*codec)->shape(rows, columns);
@@ -78,13 +81,17 @@ std::string golden_text(const std::string& name) {
 
 TEST_CASE("generated rounds: the bytes are the interpreter's, on every instruction set") {
   REQUIRE(!written_rounds().empty());
+  const std::map<std::string, std::pair<std::string, std::vector<double>>> parameters = {
+      {"powersgd", {"rank", {5, 1, 2, 4, 7}}}, {"terngrad_shared", {"clip", {0, 2}}}};
   for (const GeneratedCodec* codec : written_rounds()) {
     const std::string name = codec->declares.name;
-    for (const double rank : {1, 2, 4, 7}) {
-      INFO("rank " << rank);
-      check_same(name, source_of(name), *codec, {{"rank", rank}}, many_shapes());
+    const auto& [parameter, values] = parameters.at(name);
+    for (const double value : values) {
+      INFO(parameter << " " << value);
+      check_same(name, source_of(name), *codec, {{parameter, value}}, many_shapes());
     }
-    check_same(name, source_of(name), *codec, {{"rank", 5}}, {{3, 1025}, {9, 2050}, {1, 5000}, {5000, 1}, {1030, 6}});
+    check_same(name, source_of(name), *codec, {{parameter, values[0]}},
+               {{3, 1025}, {9, 2050}, {1, 5000}, {5000, 1}, {1030, 6}});
   }
 }
 
@@ -157,14 +164,15 @@ TEST_CASE("generated rounds: no turn moves more than its algorithm needs") {
 }
 
 TEST_CASE("generated rounds: by name") {
-  CHECK(rounds_codec_names() == std::vector<std::string>{"powersgd"});
+  CHECK(rounds_codec_names() == std::vector<std::string>{"powersgd", "terngrad_shared"});
   CHECK(has_rounds("powersgd"));
   CHECK(!has_rounds("int4"));
   CHECK(make_rounds_codec("powersgd", Parameters{{"rank", 2}}).status().text() == "OK");
   CHECK(make_rounds_codec("powersgd", Parameters{{"rank", 0}}).status().message() ==
         "codec `powersgd`: parameter `rank` is 0, expected a whole number from 1 to 64");
   CHECK(make_rounds_codec("powersdg").status().message() ==
-        "no codec that exchanges in rounds is called `powersdg` (did you mean `powersgd`?); there is powersgd");
+        "no codec that exchanges in rounds is called `powersdg` (did you mean `powersgd`?); there is powersgd, "
+        "terngrad_shared");
   CHECK(make_codec("powersgd").status().message() ==
         "codec `powersgd` exchanges in rounds within a step, so it runs in a session and not by itself");
 }

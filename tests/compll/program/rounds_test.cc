@@ -86,7 +86,15 @@ TEST_CASE("rounds: statements that mean nothing are refused") {
       {"repeat (8) { g = exchange(g); }", "3:10: more than 8 exchanges"},
       {"float* x = exchange(1);", "2:21: `exchange` needs an array, this is one element"},
       {"float* x = exchange(range(3));", "2:21: `exchange` of ints"},
-      {"float* x = exchange(g, g);", "2:12: `exchange` with 2 arguments"},
+      {"float* x = exchange(g, g);", "2:24: an exchange of this kind is not there"},
+      {"float* x = exchange(g, min);", "2:24: an exchange of this kind is not there"},
+      {"float* x = exchange(g, max(g, g));", "2:24: an exchange of this kind is not there"},
+      {"float* x = exchange(g, max, elias);", "2:12: `exchange` with 3 arguments"},
+      {"float* x = exchange(range(3), max);", "2:21: `exchange` of ints"},
+      {"float* x = exchange(range(3), elias);", "2:21: `exchange` of ints"},
+      {"if (g[0] > 0) { g = exchange(g, max); }", "2:21: `exchange` in a branch"},
+      {"repeat (8) { g = exchange(g, max); }", "3:10: more than 8 exchanges"},
+      {"float* x = exchange(g, max); float* y = exchange(x, elias);", "OK"},
       {"float* x = matmul(g, g);", "OK"},
       {"float* x = matmul(q, q);", "2:12: `matmul` of `rank * columns` and `rank * columns` elements"},
       {"float* x = matmul(q, matmul(g, q));", "2:12: `matmul` of `rank * columns` and `rank * rows` elements"},
@@ -119,6 +127,23 @@ TEST_CASE("rounds: an exchange in a repeat and in a function is one each time it
   CHECK(codec->shape(3, 4).exchanged == std::vector<Elements>(5, 12));
   RoundRanks ranks(*codec, 2, 1, 2);
   CHECK(ranks.step({{1, 2}, {3, 4}}, 0, 1).front() == std::vector<float>{4 * 16, 6 * 16});
+}
+
+TEST_CASE("rounds: exchanges of several kinds, in the order of the program") {
+  const auto codec = rounds_from_text("kinds",
+                                      "void synchronize(float* g, float* result) {\n"
+                                      "float* tops = exchange(g, max);\n"
+                                      "float* whole = map(tops, [&](float x) -> float { return floor(x); });\n"
+                                      "repeat (2) { whole = exchange(whole, elias); }\n"
+                                      "result = exchange(whole);\n}");
+  using Kind = ExchangeKind;
+  CHECK(codec->info().exchanges == std::vector<Kind>{Kind::kMax, Kind::kElias, Kind::kElias, Kind::kSum});
+  CHECK_FALSE(codec->info().of_matrices);
+  CHECK(codec->info().bits_per_element == Approx(64 + 2 * bits_of(Kind::kElias)));
+  CHECK(bits_of(Kind::kElias) == Approx(2.5).margin(0.3));
+  RoundRanks ranks(*codec, 2, 1, 3);
+  CHECK(ranks.step({{1, -2, 0.5}, {3.25, -1, -7}}, 0, 1).front() == std::vector<float>{8 * 3, 8 * -1, 0});
+  CHECK(rounds_from_text("matrix", in_synchronize(""))->info().of_matrices);
 }
 
 TEST_CASE("rounds: products of a matrix, and of vectors") {

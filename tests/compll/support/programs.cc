@@ -35,8 +35,7 @@ std::vector<std::string> names_of_files(bool rounds) {
   std::vector<std::string> names;
   for (const auto& file : std::filesystem::directory_iterator(std::string(CASYNC_COMPLL) + "/codecs")) {
     const std::string name = file.path().stem().string();
-    const std::vector<std::string> patches = patch_names();
-    if (file.path().extension() != ".cll" || std::find(patches.begin(), patches.end(), name) != patches.end()) continue;
+    if (file.path().extension() != ".cll" || !check_no_patch(name) || !check_no_exchange(name)) continue;
     if ((source_of(name).find("\nvoid synchronize(") != std::string::npos) == rounds) names.push_back(name);
   }
   std::sort(names.begin(), names.end());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/support/round_ranks.h"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "tests/compll/support/run_codec.h"
@@ -26,7 +28,7 @@ std::vector<std::vector<float>> RoundRanks::step(const std::vector<std::vector<f
   }
   for (std::uint32_t turn = 0; turn <= rounds; ++turn) {
     take_turns(turn, gradients, number);
-    if (turn < rounds) add_up(turn, scale);
+    if (turn < rounds) join(turn, scale);
   }
   std::vector<std::vector<float>> results;
   for (Rank& rank : ranks_) {
@@ -64,13 +66,24 @@ void RoundRanks::take_turns(std::uint32_t number, const std::vector<std::vector<
   }
 }
 
-void RoundRanks::add_up(std::uint32_t round, float scale) {
-  std::vector<float> sum = ranks_.front().exchanged[round];
-  for (std::size_t i = 1; i < ranks_.size(); ++i) {
-    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += ranks_[i].exchanged[round][e];
+void RoundRanks::join(std::uint32_t round, float scale) {
+  const bool greatest = codec_.info().exchanges[round] == ExchangeKind::kMax;
+  const bool whole = codec_.info().exchanges[round] == ExchangeKind::kElias;
+  for (Rank& rank : ranks_) {
+    for (float& each : rank.exchanged[round]) {
+      if (whole) each = std::isnan(each) ? 0 : std::clamp(std::nearbyint(each), -0x1p31f, 0x1p31f);
+    }
   }
-  for (float& each : sum) each *= scale;
-  for (Rank& rank : ranks_) rank.exchanged[round] = sum;
+  std::vector<float> all = ranks_.front().exchanged[round];
+  for (std::size_t i = 1; i < ranks_.size(); ++i) {
+    for (std::size_t e = 0; e < all.size(); ++e) {
+      const float other = ranks_[i].exchanged[round][e];
+      if (!greatest) all[e] += other;
+      if (greatest && !(all[e] >= other) && !std::isnan(all[e])) all[e] = other;
+    }
+  }
+  for (float& each : all) each *= greatest ? 1 : scale;
+  for (Rank& rank : ranks_) rank.exchanged[round] = all;
 }
 
 }  // namespace casync::compll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of a codec of rounds by its interface alone: each rank takes its turn, what they exchange is added up.
+// Steps of a codec of rounds by its interface alone: each rank takes its turn, what they exchange is joined.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class RoundRanks {
   };
 
   void take_turns(std::uint32_t turn, const std::vector<std::vector<float>>& gradients, std::uint32_t number);
-  void add_up(std::uint32_t round, float scale);
+  void join(std::uint32_t round, float scale);
 
   const RoundsCodec& codec_;
   Elements rows_, columns_;

@@ -19,7 +19,10 @@ constexpr Elements kRows = 300, kColumns = 200;  // large enough for a stream
 /// Sums of rows, then the sum of all, then sums of columns: whole numbers, so that any order adds up to the same.
 class Sums final : public compll::RoundsCodec {
  public:
-  Sums() { info_.rounds = 3; }
+  Sums() {
+    info_.rounds = 3;
+    info_.exchanges.assign(3, compll::ExchangeKind::kSum);
+  }
   const compll::CodecInfo& info() const override { return info_; }
   compll::RoundsShape shape(Elements rows, Elements columns) const override { return {{rows, 1, columns}, 1, rows}; }
   void prepare_thread() const override {}

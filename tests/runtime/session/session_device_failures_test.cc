@@ -73,6 +73,21 @@ TEST_CASE("session on a GPU: no memory is an error of the step, with the gradien
                              Catch::Contains("bytes of memory of the device"));
 }
 
+TEST_CASE("session on a GPU: a codec that exchanges more than sums is refused by name") {
+  const std::string complaints =
+      with_sessions(1, device_codec("terngrad_shared"), [&](Session& session, RankContext&) -> std::string {
+        Program program;
+        const Result<GradientId> id = declare(session, "layer", 5000);
+        if (!id) return id.status().text();
+        const auto floats = program.floats(5000);
+        const Submission one = program.submission(*id, floats);
+        const auto handles = session.submit({&one, 1});
+        return (handles ? session.step().status() : handles.status()).text();
+      });
+  CHECK_THAT(complaints, Catch::Contains("Unimplemented") &&
+                             Catch::Contains("gradient layer: codec `terngrad_shared` exchanges more than sums"));
+}
+
 TEST_CASE("session on a GPU: what it does not do yet is refused by name") {
   TemporaryDirectory directory;
   std::ofstream(directory.path() + "/plan.txtpb") << "version: 1 staleness: 1";

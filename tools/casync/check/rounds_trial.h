@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps of a codec of rounds with guards around the memory it writes: each rank takes its turn, and the exchanged
-// values are added up.
+// values are joined.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class RoundsGroup {
   void step(const std::vector<std::vector<float>>& gradients, std::uint32_t number, bool anew = false) {
     for (std::uint32_t turn = 0; turn <= codec_.info().rounds; ++turn) {
       for (std::size_t i = 0; i < ranks_.size(); ++i) take_turn(ranks_[i], gradients[i], turn, number, anew);
-      if (turn < codec_.info().rounds) add_up(turn);
+      if (turn < codec_.info().rounds) join(turn);
     }
     for (Rank& rank : ranks_) {
       rank.before = rank.states;
@@ -79,13 +79,29 @@ class RoundsGroup {
     codec_.turn(turn, {7, 11, step, 0});
   }
 
-  void add_up(std::uint32_t round) {
-    std::vector<float> sum = ranks_.front().exchanged[round].taken();
-    for (std::size_t i = 1; i < ranks_.size(); ++i) {
-      for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += ranks_[i].exchanged[round].data()[e];
+  /// The element that an exchange takes from a rank.
+  static float given(compll::ExchangeKind kind, float x) {
+    if (kind != compll::ExchangeKind::kElias) return x;
+    return std::isnan(x) ? 0 : std::clamp(std::nearbyint(x), -0x1p31f, 0x1p31f);
+  }
+
+  static float joined(compll::ExchangeKind kind, float a, float b) {
+    if (kind != compll::ExchangeKind::kMax) return a + b;
+    return b > a || std::isnan(b) ? b : a;
+  }
+
+  void join(std::uint32_t round) {
+    const compll::ExchangeKind kind = codec_.info().exchanges[round];
+    const float scale = kind == compll::ExchangeKind::kMax ? 1 : 1.0f / static_cast<float>(ranks_.size());
+    std::vector<float> all = ranks_.front().exchanged[round].taken();
+    for (std::size_t e = 0; e < all.size(); ++e) {
+      all[e] = given(kind, all[e]);
+      for (std::size_t i = 1; i < ranks_.size(); ++i) {
+        all[e] = joined(kind, all[e], given(kind, ranks_[i].exchanged[round].data()[e]));
+      }
+      all[e] *= scale;
     }
-    for (float& each : sum) each *= 1.0f / static_cast<float>(ranks_.size());
-    for (Rank& rank : ranks_) std::copy(sum.begin(), sum.end(), rank.exchanged[round].data());
+    for (Rank& rank : ranks_) std::copy(all.begin(), all.end(), rank.exchanged[round].data());
   }
 
   const compll::RoundsCodec& codec_;

@@ -50,6 +50,7 @@ TEST_CASE("emulated kernels of turns: every codec that exchanges is here") {
 TEST_CASE("emulated kernels of turns: the bytes are the interpreter's, of every shape") {
   CHECK(difference("powersgd", {}, kSmall) == "");
   for (const double rank : {1, 2, 3}) CHECK(difference("powersgd", {{"rank", rank}}, kFew) == "");
+  for (const double clip : {0, 2}) CHECK(difference("terngrad_shared", {{"clip", clip}}, kSmall) == "");
 }
 
 TEST_CASE("emulated kernels of turns: matrices of several tiles") {
