@@ -8,11 +8,11 @@
 #include "compll/codegen/cpu/cannot_write.h"
 #include "compll/codegen/cpu/cpu.h"
 #include "compll/codegen/cpu/rounds_text.h"
-#include "compll/codegen/cpu/whole_text.h"
 #include "compll/codegen/cuda/launches.h"
 #include "compll/ir/tiles/bit_merge.h"
 #include "compll/ir/tiles/cpu/plan.h"
 #include "compll/ir/tiles/outputs.h"
+#include "compll/ir/vector/cpu/plan.h"
 #include "compll/lang/element_count.h"
 
 namespace casync::compll {
@@ -181,16 +181,10 @@ double payload_of(const Program& program) {
 }
 
 Result<std::string> whole_explanation(const Program& program, const Source& source, double payload) {
-  Diagnostics diagnostics(source);
-  Writer text(source);
-  std::vector<FunctionLoops> functions;
-  try {
-    functions = write_whole(program, text, diagnostics);
-  } catch (const CannotWrite&) {
-    return unimplemented(diagnostics.status().message());
-  }
+  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(program, source);
+  if (!plan) return plan.status();
   std::string all;
-  for (FunctionLoops& function : functions) {
+  for (FunctionLoops& function : loops_of(*plan)) {
     const bool encodes = function.name == "encode" || function.name == "merge";
     if (encodes && program.declares.feedback) {
       function.name += " with feedback";

@@ -6,12 +6,12 @@
 #include <set>
 #include <vector>
 
-#include "compll/codegen/cpu/cannot_write.h"
-#include "compll/codegen/cpu/whole_text.h"
+#include "compll/codegen/text/plain_text.h"
 #include "compll/ir/rounds/rounds_plan.h"
 #include "compll/ir/tiles/cpu/plan_text.h"
 #include "compll/ir/tiles/cuda/plan_text.h"
 #include "compll/ir/tiles/lower.h"
+#include "compll/ir/vector/cpu/plan_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -49,46 +49,35 @@ std::string kept_states_text(const Program& program, const Routine& routine) {
   return text;
 }
 
-const Routine& routine_of(const Program& program, const std::string& name) {
-  if (name == "merge") return *program.merge;
-  if (name == "result") return *program.result;
-  return name == "decode" ? program.decode : program.encode;
-}
-
-/// A routine on whole vectors: its steps, and the loops over all elements that they are joined to.
-std::string whole_routine_text(const Program& program, const FunctionLoops& function) {
-  const Routine& routine = routine_of(program, function.name);
-  std::string text = function.name + "\n" + text_of(program, all_of(routine.steps));
+/// The steps of a routine on whole vectors.
+std::string whole_routine_text(const Program& program, const std::string& name, const Routine& routine) {
+  std::string text = name + "\n" + text_of(program, all_of(routine.steps));
   text += kept_states_text(program, routine);
   for (const TermPtr& section : routine.sections) text += "  send " + text_of(program, *section) + "\n";
   if (routine.result) text += "  give " + text_of(program, *routine.result) + "\n";
-  for (std::size_t i = 0; i < function.loops.size(); ++i) {
-    const std::string& what = function.loops[i].what;
-    text += "  loop " + std::to_string(i + 1) + ": " + (what.empty() ? "the input" : what) + "\n";
-  }
   return text;
 }
 
-Result<std::string> whole_text(const Program& program, const Source& source, const Diagnostic& why) {
-  Diagnostics diagnostics(source);
-  Writer written(source);
-  std::vector<FunctionLoops> functions;
-  try {
-    functions = write_whole(program, written, diagnostics);
-  } catch (const CannotWrite&) {
-    return unimplemented(diagnostics.status().message());
-  }
+std::string whole_text(const Program& program, const Source& source, const Diagnostic& why) {
   const bool has_line = why.at.end != 0 && why.at.begin < source.text().size();
   std::string text = "whole vectors, as ";
   if (has_line) text += "line " + std::to_string(source.position(why.at.begin).line) + " has ";
-  text += why.message + "\n" + sizes_text(program);
-  for (const FunctionLoops& function : functions) text += whole_routine_text(program, function);
-  return text;
+  text += why.message + "\n" + sizes_text(program) + whole_routine_text(program, "encode", program.encode);
+  if (program.merge) text += whole_routine_text(program, "merge", *program.merge);
+  text += whole_routine_text(program, "decode", program.decode);
+  return text + (program.result ? whole_routine_text(program, "result", *program.result) : "");
 }
 
 template <class Plan>
 std::string plan_text(const Result<Plan>& plan) {
   return plan ? text_of(*plan) : "whole vectors: " + plan.status().message() + "\n";
+}
+
+/// The CPU's plan on whole vectors; `why`: the reason why there is none by tiles, if it has been taken apart into them.
+std::string whole_plan_text(const Program& program, const Source& source, const Status& why) {
+  const std::string reason = why ? "" : "whole vectors: " + why.message() + "\n";
+  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(program, source);
+  return reason + (plan ? text_of(*plan) : plan.status().message() + "\n");
 }
 
 /// The turns of a program that exchanges.
@@ -148,18 +137,22 @@ class TurnsText {
 
 }  // namespace
 
-Result<std::string> ir_text(const Program& program, const Source& source) {
+std::string ir_text(const Program& program, const Source& source) {
   if (program.synchronize) return TurnsText(program).run();
   if (const Result<Lowered> lowered = lower(program, source)) return graphs_text(program, *lowered);
   return whole_text(program, source, *why_not_lowered(program, source));
 }
 
-std::string tile_plans_text(const Program& program, const Source& source) {
+std::string plans_text(const Program& program, const Source& source) {
   if (program.synchronize) return "";
   const Result<Lowered> lowered = lower(program, source);
-  if (!lowered) return "";
-  return "on a CPU\n" + plan_text(plan_cpu_tiles(program, *lowered, source)) + "on a GPU\n" +
-         plan_text(plan_cuda_tiles(program, *lowered, source));
+  std::string text = "on a CPU\n", why;
+  if (lowered) {
+    const Result<CpuTiles> tiles = plan_cpu_tiles(program, *lowered, source);
+    text += tiles ? text_of(*tiles) : whole_plan_text(program, source, tiles.status());
+    return text + "on a GPU\n" + plan_text(plan_cuda_tiles(program, *lowered, source));
+  }
+  return text + whole_plan_text(program, source, {});
 }
 
 }  // namespace casync::compll

@@ -113,8 +113,7 @@ int run(const Options& options) {
   if (wanted.count("typed") != 0) std::fputs(text_of(*program).c_str(), stdout);
   if (wanted.count("cuda") != 0 && print_cuda(*program, source) != 0) return kRefused;
   if (wanted.count("ir") != 0) {
-    if (print(ir_text(*program, source)) != 0) return kRefused;
-    std::fputs(tile_plans_text(*program, source).c_str(), stdout);
+    std::fputs((ir_text(*program, source) + plans_text(*program, source)).c_str(), stdout);
   }
   if (options.explain && print(explanation(*program, source)) != 0) return kRefused;
   if (wanted.count("cpu") != 0 || !options.output.empty()) {

@@ -260,19 +260,6 @@ std::string tile_text(const CpuTiles& plan, const Source& source, const std::str
   return out.take();
 }
 
-/// The size of blocks that sections have; InvalidArgument: there are two.
-Result<std::optional<Constant>> shared_block(const Program& program, const Source& source) {
-  std::optional<Constant> shared;
-  for (const Section& section : program.sections) {
-    if (!section.type.extent || section.type.extent->kind != Extent::Kind::kBlocks) continue;
-    if (shared && *shared != section.type.extent->count) {
-      return unimplemented(source.name() + ": sections for blocks of two sizes cannot be compiled, only interpreted");
-    }
-    shared = section.type.extent->count;
-  }
-  return shared;
-}
-
 bool draws(const Program& program) {
   bool any = false;
   const auto note = [&](const Term& term) { any |= is_random(term); };
@@ -283,31 +270,26 @@ bool draws(const Program& program) {
 }
 
 /// The text of all other programs that do not exchange.
-Result<std::string> whole_text(const Program& program, const Source& source, const std::string& include) {
-  const Result<std::optional<Constant>> block = shared_block(program, source);
-  if (!block) return block.status();
-  Diagnostics diagnostics(source);
+std::string whole_text(const cpu_whole::Plan& plan, const Source& source, const std::string& include) {
+  const Program& program = *plan.program;
   Writer out(source);
   std::vector<std::string> headers = {"whole-inl.h"};
   if (draws(program)) headers.push_back("whole_random-inl.h");
   begin_text(out, program, include, headers);
-  try {
-    write_whole(program, out, diagnostics);
-  } catch (const CannotWrite&) {
-    return unimplemented(diagnostics.status().message());
-  }
+  write_whole(plan, out);
+  const bool lists = plan.decode.role == cpu_whole::Role::kList;
   std::vector<std::string> functions = {"sized", "encode", "decode"};
   if (program.merge) functions.push_back("merge");
-  if (gives_list(program)) functions.push_back("list");
+  if (lists) functions.push_back("list");
   if (program.result) functions.push_back("result");
   end_targets(out, functions);
-  begin_codec(out, program, *block);
+  begin_codec(out, program, plan.block);
   out.line("      {}, {}, nullptr, nullptr,");
   out.line("      {" + entry("sized") + ",");
   out.line("       " + entry("encode") + ",");
   out.line("       " + (program.merge ? entry("merge") : "nullptr") + ",");
   out.line("       " + entry("decode") + ",");
-  out.line("       " + (gives_list(program) ? entry("list") : "nullptr") + ",");
+  out.line("       " + (lists ? entry("list") : "nullptr") + ",");
   out.line("       " + (program.result ? entry("result") : "nullptr") + "}};");
   end_codec(out, program);
   return out.take();
@@ -344,7 +326,8 @@ Result<std::string> cpu_text(const Program& program, const Source& source, const
     if (const Result<CpuTiles> plan = plan_cpu_tiles(program, *lowered, source))
       return tile_text(*plan, source, include);
   }
-  return whole_text(program, source, include);
+  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(program, source);
+  return plan ? Result<std::string>(whole_text(*plan, source, include)) : plan.status();
 }
 
 }  // namespace casync::compll

@@ -8,8 +8,8 @@
 
 #include "compll/codegen/cpu/rounds_arrays.h"
 #include "compll/codegen/cpu/rounds_values.h"
-#include "compll/codegen/text/loops.h"
 #include "compll/codegen/text/writer.h"
+#include "compll/ir/loops.h"
 #include "compll/ir/rounds/rounds_plan.h"
 #include "compll/lang/diagnostic.h"
 #include "compll/lang/program.h"

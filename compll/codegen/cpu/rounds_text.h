@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "compll/codegen/text/loops.h"
 #include "compll/codegen/text/writer.h"
+#include "compll/ir/loops.h"
 #include "compll/lang/diagnostic.h"
 #include "compll/lang/program.h"
 

@@ -2,116 +2,133 @@
 #include "compll/codegen/cpu/whole_loops.h"
 
 #include <algorithm>
-#include <utility>
+#include <variant>
+
+#include "compll/codegen/cpu/whole_calls.h"
+#include "compll/codegen/cpu/whole_definitions.h"
+#include "compll/codegen/cpu/whole_names.h"
+#include "compll/codegen/text/operation_text.h"
+#include "compll/ir/vector/cpu/singles.h"
 
 namespace casync::compll {
 
-std::size_t WholeLoops::level(const std::string& array) const {
-  const auto found = level_.find(array);
-  return found == level_.end() ? 0 : found->second;
+using cpu_whole::BlockWork;
+using cpu_whole::ElementLoop;
+using cpu_whole::ElementWork;
+using cpu_whole::Work;
+
+std::string store_function(const std::string& what, ScalarType type) {
+  if (type != kTritType) return "store_" + what + "<" + std::to_string(type.bits) + ">";
+  return what == "one" ? "store_one_trit" : what == "all" ? "store_all_trits" : "store_trits_at";
 }
 
-void WholeLoops::set_level(const std::string& array, std::size_t level) {
-  if (level != 0) level_[array] = level;
+void WholeLoops::write(const ElementLoop& loop) {
+  loop.has_tiles() ? write_tiles(loop) : write_elements(loop, 0, "0", "n");
 }
 
-WholeLoops::Phase& WholeLoops::phase(std::size_t level) {
-  if (phases_.size() <= level) phases_.resize(level + 1);
-  return phases_[level];
-}
-
-void WholeLoops::note(const std::string& what, const std::string& array, double written) {
-  if (!what.empty()) noted_.what += (noted_.what.empty() ? "" : ", ") + what;
-  for (const auto& [memory, bytes] : read_[array]) noted_reads_[memory] = bytes;
-  noted_.written += written;
-}
-
-void WholeLoops::note_alone(const std::string& what, const std::string& array, double written) {
-  double read = 0;
-  for (const auto& [memory, bytes] : read_[array]) read += bytes;
-  loops_.push_back({what, read, written});
-}
-
-void WholeLoops::add(const std::string& what, const std::string& line, const std::string& array, double written) {
-  phase(level(array)).elements.push_back(line);
-  note(what, array, written);
-}
-
-void WholeLoops::add_last(const std::string& what, const std::string& line, const std::string& array, double written) {
-  phase(level(array));
-  last_.push_back(line);
-  note(what, array, written);
-}
-
-void WholeLoops::add_of_blocks(const std::string& to, const std::string& line, std::size_t level,
-                               const std::string& block) {
-  phase(level).blocks.push_back(line);
-  tiles_.push_back(block);
-  set_level(to, level + 1);
-}
-
-void WholeLoops::add_behind(const std::string& line, std::optional<VariableId> id) {
-  behind_.push_back(line);
-  if (id) awaited_.insert(*id);
-}
-
-void WholeLoops::write() {
-  if (phases_.empty() && noted_.what.empty()) return;
-  if (!last_.empty()) {
-    for (const std::string& line : last_) phases_.back().elements.push_back(line);
-    last_.clear();
-  }
-  if (!phases_.empty()) write_tiles();
-  double read = 0;
-  for (const auto& [memory, bytes] : noted_reads_) read += bytes;
-  if (read != 0 || noted_.written != 0) loops_.push_back({noted_.what, read, noted_.written});
-  for (const std::string& array : kept_) {
-    read_[array].clear();
-    read_[array][array] = 4;
-  }
-  const std::vector<std::string> behind = std::move(behind_);
-  behind_.clear();
-  noted_ = {};
-  noted_reads_.clear();
-  kept_.clear();
-  phases_.clear();
-  tiles_.clear();
-  awaited_.clear();
-  level_.clear();
-  ++loop_;
-  for (const std::string& line : behind) out_.line(line);
-}
-
-void WholeLoops::write_elements(const std::string& begin, const std::string& end, const Phase& phase) {
-  if (phase.elements.empty()) return;
+void WholeLoops::write_elements(const ElementLoop& loop, std::size_t phase, const std::string& begin,
+                                const std::string& end) {
+  const auto is_here = [&](const Work& work) {
+    return work.phase == phase && std::holds_alternative<ElementWork>(work.what);
+  };
+  if (std::none_of(loop.works.begin(), loop.works.end(), is_here)) return;
+  const std::string number = std::to_string(loop.number);
   out_.open("for_groups(" + begin + ", " + end + ", [&](size_t at, auto rest) COMPLL_INLINE");
-  out_.line("const Sixteen<" + std::to_string(loop_) + ", decltype(rest)> i{at, rest};");
-  for (const std::string& line : phase.elements) out_.line(line);
+  out_.line("const Sixteen<" + number + ", decltype(rest)> i{at, rest};");
+  for (const Work& work : loop.works) {
+    if (is_here(work)) std::visit([&](const auto& each) { write_work(each); }, std::get<ElementWork>(work.what));
+  }
+  if (phase == loop.fetches_in) {
+    for (const cpu_whole::Id array : loop.fetched) out_.line(name(array) + ".fetch(at + tile" + number + ");");
+  }
   out_.close(");");
 }
 
-void WholeLoops::write_tiles() {
-  if (phases_.size() == 1 && phases_.front().blocks.empty()) return write_elements("0", "n", phases_.front());
-  std::string sizes;
-  for (const std::string& block : tiles_) {
-    if (sizes.find(block) == sizes.npos) sizes += (sizes.empty() ? "" : ", ") + block;
+void WholeLoops::write_blocks(const ElementLoop& loop, std::size_t phase) {
+  for (const Work& work : loop.works) {
+    const auto* blocks = std::get_if<BlockWork>(&work.what);
+    if (work.phase != phase || blocks == nullptr) continue;
+    out_.line(std::visit([&](const auto& each) { return block_text(each, loop.number); }, *blocks));
   }
-  const std::string tile = "tile" + std::to_string(loop_);
+}
+
+void WholeLoops::write_tiles(const ElementLoop& loop) {
+  std::string sizes;
+  for (const Constant& block : loop.blocks) sizes += (sizes.empty() ? "" : ", ") + WholeNames::block_size(block);
+  const std::string tile = "tile" + std::to_string(loop.number);
   out_.line("const size_t " + tile + " = tile_of({" + sizes + "});");
   out_.open("for (size_t begin = 0; begin < n; begin += " + tile + ")");
   out_.line("const size_t end = std::min(begin + " + tile + ", n);");
-  // The last loop, which computes for long, prefetches the elements that the next tile will read.
-  Phase& last = *std::find_if(phases_.rbegin(), phases_.rend(), [&](const Phase& phase) {
-    return !phase.elements.empty() || &phase == &phases_.front();
-  });
-  if (!last.elements.empty() && &last != &phases_.front()) {
-    for (const std::string& memory : memories_) last.elements.push_back(memory + ".fetch(at + " + tile + ");");
-  }
-  for (const Phase& phase : phases_) {
-    write_elements("begin", "end", phase);
-    for (const std::string& line : phase.blocks) out_.line(line);
+  for (std::size_t phase = 0; phase < loop.phases; ++phase) {
+    write_elements(loop, phase, "begin", "end");
+    write_blocks(loop, phase);
   }
   out_.close();
+}
+
+void WholeLoops::write_work(const cpu_whole::TakeInput& work) {
+  out_.line(name(work.array) + ".keep(i);");
+  out_.line("finite.take(" + at(work.array) + ", i.rest);");
+}
+
+void WholeLoops::write_work(const cpu_whole::KeepElements& work) { out_.line(name(work.array) + ".keep(i);"); }
+
+void WholeLoops::write_work(const cpu_whole::CopyElements& work) {
+  const std::string to = memory_of(values_, work.copy), value = at(work.copy.from);
+  const std::string type = work.copy.scatter ? values_.element(*work.copy.scatter) : "float";
+  out_.line(type == "float" ? "put(" + value + ", " + to + ", " + to + "_mode, i);"
+                            : "store_group<" + type + ">(" + value + ", " + to + " + i.first, i.rest);");
+}
+
+void WholeLoops::write_work(const cpu_whole::FeedSearch& work) {
+  out_.line(name(work.search) + ".take(" + at(work.key) + ", i);");
+}
+
+void WholeLoops::write_work(const cpu_whole::FeedReducer& work) {
+  const std::string to = name(work.value);
+  out_.line(reduces_in_chunks(*work.term)
+                ? "take_in_order(" + to + "_open, " + to + "_chunks, " + at(work.from) + ", i);"
+                : to + "_open.take(" + at(work.from) + ", i.rest);");
+}
+
+void WholeLoops::write_work(const cpu_whole::StoreCodes& work) {
+  const ScalarType type = plan_.program->sections[work.section].type.element;
+  out_.line(store_function("codes_at", type) + "(" + at(work.from) + ", sections[" + std::to_string(work.section) +
+            "], i);");
+}
+
+void WholeLoops::write_work(const cpu_whole::StoreState& work) {
+  out_.line("put(" + at(work.from) + ", state" + std::to_string(work.state) + ", Write::kPlain, i);");
+}
+
+void WholeLoops::write_work(const cpu_whole::GiveElements& work) {
+  out_.line(plan_.role == cpu_whole::Role::kResult
+                ? "put(" + at(work.from) + ", out, Write::kPlain, i);  // it may be what was read"
+                : "give_sixteen(" + at(work.from) + ", out, how, mode, i);");
+}
+
+std::string WholeLoops::block_text(const cpu_whole::ReduceBlocks& work, int loop) {
+  const Term& term = *work.term;
+  const std::string from = name(work.from);
+  const std::string value =
+      cpu_whole::reduces_groups(term)
+          ? "reduced<" + group_reducer(term) + ", " + std::to_string(loop) + ">(first, last, " + from + ")"
+          : values_.reduction(term, "last - first", "[&](size_t k) HWY_ATTR { return " + from + "(first + k); }",
+                              work.function);
+  return "for_blocks(begin, end, " + WholeNames::block_size(term.block) +
+         ", [&](size_t b, [[maybe_unused]] size_t first, [[maybe_unused]] size_t last) COMPLL_INLINE { " +
+         name(work.array) + "_at[b] = " + value + "; });";
+}
+
+std::string WholeLoops::block_text(const cpu_whole::ComputeBlocks& work, int) {
+  return "for_blocks(begin, end, " + WholeNames::block_size(values_.type(work.array).extent->count) +
+         ", [&](size_t b, size_t, size_t) COMPLL_INLINE { " + name(work.array) + "_at[b] = " + name(work.from) +
+         "(b); });";
+}
+
+std::string WholeLoops::block_text(const cpu_whole::RotateBlocks& work, int loop) {
+  return "hadamard<" + std::to_string(loop) + ">(begin, end, " + WholeNames::block_size(work.block) + ", " +
+         name(work.from) + ", " + name(work.array) + "_at);";
 }
 
 }  // namespace casync::compll

@@ -1,52 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "compll/codegen/text/writer.h"
+#include "compll/ir/vector/cpu/plan.h"
 #include "compll/lang/program.h"
 
 namespace casync::compll {
 
-struct WholeRoutine;
-
-/// Single values as expressions, whose text serves one element and sixteen, and functions of elements.
+/// Spells the values of a function on whole vectors: names, single values as expressions, whose text serves one element
+/// and sixteen, and functions of elements.
 class WholeValues {
  public:
-  explicit WholeValues(WholeRoutine& text) : text_(text) {}
+  WholeValues(const cpu_whole::Routine& plan, Writer& out) : plan_(plan), out_(out) {}
 
-  /// The text of one value, after the lines it needs.
-  std::string scalar(const Term& term);
-  /// Writes those lines: they name the reductions in a value, which are loops of their own.
-  void hoist(const Term& term);
-  /// The text of a value whose lines are there.
+  std::string name(cpu_whole::Id id) const { return cpu_whole::name_of(plan_.values[id]); }
+  const Type& type(cpu_whole::Id id) const { return plan_.values[id].type; }
+  /// The C++ type of an element, and the number of elements.
+  std::string element(cpu_whole::Id id) const;
+  std::string size(cpu_whole::Id id) const;
+  bool is_of_all(cpu_whole::Id id) const { return type(id).is_over(Extent::Kind::kElements); }
+
   std::string expression(const Term& term);
-  /// The values of a scatter, as an array.
-  std::string values(const Term& scatter);
-
+  /// The values of a scatter, as an array; of one value everywhere a function that gives it.
+  std::string values_of(const std::optional<cpu_whole::Id>& values, const Term& scatter);
   /// Writes a function's lines and what it returns. `sixteen`: it serves sixteen elements, too.
   void write_body(const Body& body, const std::vector<std::string>& arguments, bool sixteen = false);
-  /// Names a function of two elements: its lines stand ahead of the call that takes it.
-  std::string function(const Term& term);
-
-  /// The class that reduces sixteen elements at a time; empty: elements are reduced one by one.
-  static std::optional<std::string> group_reducer(const Term& term);
-  /// The call that reduces so many elements of an array one by one.
-  std::string reduction(const Term& term, const std::string& count, const std::string& from);
+  /// The call that reduces so many elements of an array one by one; `function`: the one that it reduces by, if any.
+  std::string reduction(const Term& term, const std::string& count, const std::string& from,
+                        const std::optional<cpu_whole::Id>& function);
 
  private:
-  std::string tensor_reduction(const Term& term, const std::string& from);
+  std::string name_of_variable(VariableId id) const;
   std::string leaf(const Term& term, const std::string& text) const;
   void define(VariableId id, const std::string& value);
 
-  WholeRoutine& text_;
-  std::map<const Term*, std::string> hoisted_;
-  bool of_elements_ = false;    ///< the text written is a function of an element
-  std::set<VariableId> local_;  ///< its own variables
+  const cpu_whole::Routine& plan_;
+  Writer& out_;
+  bool of_elements_ = false;                 ///< the text written is a function of an element
+  std::map<VariableId, std::string> local_;  ///< the names of its own variables
 };
+
+/// The class that reduces sixteen elements at a time; the operation has one.
+std::string group_reducer(const Term& term);
 
 }  // namespace casync::compll

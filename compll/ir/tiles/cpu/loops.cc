@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compll/ir/tiles/cannot_plan.h"
+#include "compll/ir/cannot_plan.h"
 #include "compll/ir/tiles/cpu/packing.h"
 #include "compll/ir/tiles/cpu/reductions.h"
 #include "compll/ir/tiles/cpu/values.h"

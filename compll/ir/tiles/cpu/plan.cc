@@ -4,8 +4,8 @@
 #include <bit>
 #include <string>
 
+#include "compll/ir/cannot_plan.h"
 #include "compll/ir/tiles/bit_merge.h"
-#include "compll/ir/tiles/cannot_plan.h"
 #include "compll/ir/tiles/cpu/block_values.h"
 #include "compll/ir/tiles/cpu/decoder.h"
 #include "compll/ir/tiles/cpu/loops.h"

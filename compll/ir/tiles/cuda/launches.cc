@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compll/ir/tiles/cannot_plan.h"
+#include "compll/ir/cannot_plan.h"
 #include "compll/ir/tiles/cuda/reductions.h"
 #include "compll/ir/tiles/outputs.h"
 

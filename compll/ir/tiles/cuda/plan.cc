@@ -4,7 +4,7 @@
 #include <bit>
 #include <string>
 
-#include "compll/ir/tiles/cannot_plan.h"
+#include "compll/ir/cannot_plan.h"
 #include "compll/ir/tiles/cuda/ahead.h"
 #include "compll/ir/tiles/cuda/decoder.h"
 #include "compll/ir/tiles/cuda/launches.h"

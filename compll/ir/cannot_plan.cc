@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compll/ir/tiles/cannot_plan.h"
+#include "compll/ir/cannot_plan.h"
 
 #include "compll/lang/diagnostic.h"
 

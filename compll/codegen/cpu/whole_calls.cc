@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/codegen/cpu/whole_calls.h"
+
+#include "compll/codegen/cpu/whole_definitions.h"
+#include "compll/codegen/cpu/whole_names.h"
+#include "compll/codegen/text/operation_text.h"
+#include "compll/ir/vector/cpu/singles.h"
+
+namespace casync::compll {
+namespace {
+
+/// The function that adds an element to another one, which is of the same type again.
+std::string sum_text(ScalarType element) {
+  const std::string type = type_text(element);
+  const ScalarType wide = element.is_float() || element == kUintType ? element : kIntType;
+  std::string value = operation_text(Op::kAdd, element, {"a", "b"});
+  if (element.is_integer() && element.bits < 32) {
+    value = conversion_text(wide, element, operation_text(Op::kAdd, wide, {"int32_t(a)", "int32_t(b)"}));
+  }
+  return "[](" + type + " a, " + type + " b) HWY_ATTR -> " + type + " { return " + value + "; }";
+}
+
+}  // namespace
+
+bool reduces_in_chunks(const Term& term) {
+  return term.reducer == Reducer::kSum && term.arguments.front()->type().element.is_float();
+}
+
+void WholeCalls::define(cpu_whole::Id id, const std::string& value) {
+  out_.line("const auto " + name(id) + " = " + value + ";");
+}
+
+void WholeCalls::write(const cpu_whole::Function& function) {
+  const Term& term = *function.term;
+  const Body& body = *term.function;
+  const std::string type = type_text(term.arguments.front()->type().element);
+  const std::string result = type_text(body.results.front()->type().element);
+  out_.open("const auto " + name(function.name) + " = [&]([[maybe_unused]] " + type + " a, [[maybe_unused]] " + type +
+            " b) HWY_ATTR -> " + result);
+  values_.write_body(body, {"a", "b"});
+  out_.close(";");
+}
+
+void WholeCalls::write(const cpu_whole::Key& key) {
+  define(key.key, "[&](auto i) COMPLL_INLINE { return key_of(" + name(key.from) + "(i)); }");
+}
+
+/// The number of elements that a selection finds, or the rank of the one that it finds.
+std::string WholeCalls::wanted(const Term& selection) {
+  return selection.op == Op::kKthLargest ? values_.expression(*selection.arguments[1])
+                                         : WholeNames::size(selection.type());
+}
+
+void WholeCalls::write(const cpu_whole::Select& select) {
+  const Term& term = *select.term;
+  const std::string function =
+      term.op == Op::kKthLargest ? "kth_largest<" + type_text(term.type().element) + ">" : "largest";
+  define(select.value, function + "(" + WholeNames::size(term.arguments.front()->type()) + ", " + wanted(term) + ", " +
+                           name(select.key) + ", memory)");
+}
+
+void WholeCalls::write(const cpu_whole::Search& search) {
+  const Term& term = *search.term;
+  const std::string to = name(search.search);
+  const std::string type =
+      term.op == Op::kKthLargest ? "KthLargest<" + type_text(term.type().element) + "> " : "Largest ";
+  out_.line(type + to + "(" + WholeNames::size(term.arguments.front()->type()) + ", " + wanted(term) + ", memory);");
+  out_.line(to + ".guess<" + (search.is_sampled ? "kSample" : "0") + ">(" + name(search.key) + ");");
+}
+
+void WholeCalls::write(const cpu_whole::Found& found) {
+  const bool is_one = found.term->op == Op::kKthLargest;
+  out_.line("const " + (is_one ? type_text(found.term->type().element) : "Array<uint32_t>") + " " + name(found.value) +
+            " = " + name(found.search) + (is_one ? ".element(" : ".places(") + name(found.key) + ");");
+}
+
+void WholeCalls::write(const cpu_whole::Where& where) {
+  define(where.array, "where(" + values_.size(where.from) + ", " + values_.size(where.array) + ", " + name(where.from) +
+                          ", memory)");
+}
+
+void WholeCalls::write(const cpu_whole::Sort& sort) {
+  const std::string type = values_.element(sort.array);
+  const std::string less =
+      sort.function ? name(*sort.function) : "[](" + type + " a, " + type + " b) HWY_ATTR { return a < b; }";
+  define(sort.array,
+         "sorted<" + type + ">(" + values_.size(sort.from) + ", " + name(sort.from) + ", memory, " + less + ")");
+}
+
+void WholeCalls::write(const cpu_whole::Histogram& histogram) {
+  define(histogram.array, "histogram(" + values_.size(histogram.from) + ", " + name(histogram.from) + ", " +
+                              values_.size(histogram.array) + ", memory)");
+}
+
+void WholeCalls::write(const cpu_whole::Rotate& rotate) {
+  out_.line("hadamard<0>(0, " + values_.size(rotate.array) + ", " + WholeNames::block_size(rotate.block) + ", " +
+            name(rotate.from) + ", " + name(rotate.array) + "_at);");
+}
+
+void WholeCalls::write(const cpu_whole::ScatterMemory& memory) {
+  const std::string type = values_.element(memory.array), count = values_.size(memory.array);
+  const std::string into =
+      memory.into ? name(*memory.into) : "[&](auto i) COMPLL_INLINE { return constant(i, " + type + "{}); }";
+  const std::string at = name(memory.array) + "_at";
+  const std::string place = memory.state ? state_memory(*memory.state) : "taken<" + type + ">(" + count + ", memory)";
+  out_.line(type + "* const " + at + " = " + place + ";");
+  out_.line("fill(" + count + ", " + into + ", " + at + ");");
+}
+
+void WholeCalls::write(const cpu_whole::Scatter& scatter) {
+  const Term& term = *scatter.term;
+  const std::string to = name(scatter.array);
+  const std::string to_all = WholeNames::size(term.arguments[0]->type()) + ", " + name(scatter.places) + ", " +
+                             values_.values_of(scatter.values, term) + ", " + values_.size(scatter.array) + ", " + to +
+                             "_at";
+  out_.line(term.op == Op::kScatter ? "set_at(" + to_all + ");"
+                                    : "add_at(" + to_all + ", " + sum_text(term.type().element) + ");");
+  out_.line("[[maybe_unused]] const Array<" + values_.element(scatter.array) + "> " + to + "{" + to + "_at};");
+}
+
+void WholeCalls::write(const cpu_whole::OpenReducer& reducer) {
+  const std::string by = group_reducer(*reducer.term), to = name(reducer.value);
+  out_.line(by + " " + to + "_open;");
+  if (reduces_in_chunks(*reducer.term)) out_.line("Chunks<" + by + "> " + to + "_chunks;");
+}
+
+void WholeCalls::write(const cpu_whole::Reduced& reduced) {
+  const std::string to = name(reduced.value);
+  out_.line("const " + type_text(reduced.term->type().element) + " " + to + " = " +
+            (reduces_in_chunks(*reduced.term) ? to + "_chunks.result(" + to + "_open)" : to + "_open.result()") + ";");
+}
+
+void WholeCalls::write(const cpu_whole::Reduce& reduce) {
+  const Term& term = *reduce.term;
+  const std::string size = WholeNames::size(term.arguments.front()->type()), from = name(reduce.from);
+  const std::string value = cpu_whole::reduces_groups(term)
+                                ? "reduced<" + group_reducer(term) + ", 0>(0, " + size + ", " + from + ")"
+                                : values_.reduction(term, size, from, reduce.function);
+  out_.line("const " + type_text(term.type().element) + " " + name(reduce.value) + " = " + value + ";");
+}
+
+}  // namespace casync::compll

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/ir/vector/cpu/plan.h"
+
+#include "compll/ir/cannot_plan.h"
+#include "compll/ir/vector/cpu/fuse_loops.h"
+#include "compll/ir/vector/cpu/memory_passes.h"
+#include "compll/ir/vector/cpu/storage.h"
+#include "compll/ir/vector/cpu/uses.h"
+
+namespace casync::compll::cpu_whole {
+namespace {
+
+/// The size of blocks that sections have. Unimplemented: there are two.
+Result<std::optional<Constant>> shared_block(const Program& program, const Source& source) {
+  std::optional<Constant> shared;
+  for (const Section& section : program.sections) {
+    if (!section.type.is_over(Extent::Kind::kBlocks)) continue;
+    if (shared && *shared != section.type.extent->count) {
+      return unimplemented(source.name() + ": sections for blocks of two sizes cannot be compiled, only interpreted");
+    }
+    shared = section.type.extent->count;
+  }
+  return shared;
+}
+
+bool picks(const compll::Routine& routine, const Term& term) {
+  if (operation_of(term.op).traits.gives_distinct) return true;
+  if (term.op != Op::kVariable) return false;
+  for (const Step& step : routine.steps) {
+    if (step.variables.size() == 1 && step.variables.front() == term.variable) return picks(routine, *step.value);
+  }
+  return false;
+}
+
+/// Returns true if no place of a decoded list occurs twice: the places come from a section that an operator has made
+/// so.
+bool has_distinct_places(const Program& program) {
+  const Term& places = *program.decode.result->arguments[0];
+  if (places.op != Op::kVariable) return false;
+  for (std::size_t i = 0; i < program.decode.extracted.size(); ++i) {
+    if (program.decode.extracted[i] != places.variable) continue;
+    return picks(program.encode, *program.encode.sections[i]) &&
+           (!program.merge || picks(*program.merge, *program.merge->sections[i]));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string name_of(const Value& value) {
+  return value.word + (value.is_temporary ? "_t" : "_") + std::to_string(value.number);
+}
+
+bool gives_list(const Program& program) {
+  const Term& given = *program.decode.result;
+  return given.op == Op::kScatter && given.arguments.size() == 2;
+}
+
+const std::vector<Pass>& passes() {
+  static const std::vector<Pass> all = {
+      {"count uses", &count_uses},
+      {"find copies", &find_copies},        // scatters into an array
+      {"choose storage", &choose_storage},  // by uses and by the cost of an element
+      {"find widths", &find_widths},        // maps of single doubles
+      {"fuse loops", &fuse_loops},          // refuses what the CPU does not have
+      {"count memory passes", &count_memory_passes},
+  };
+  return all;
+}
+
+Routine routine_of(const Program& program, const std::string& name) {
+  Routine plan;
+  plan.program = &program;
+  plan.name = name;
+  plan.routine = name == "encode"   ? &program.encode
+                 : name == "merge"  ? &*program.merge
+                 : name == "decode" ? &program.decode
+                                    : &*program.result;
+  if (name == "decode") plan.role = gives_list(program) ? Role::kList : Role::kDecode;
+  if (name == "result") plan.role = Role::kResult;
+  return plan;
+}
+
+Result<Plan> plan_whole(const Program& program, const Source& source) {
+  const Result<std::optional<Constant>> block = shared_block(program, source);
+  if (!block) return block.status();
+  const auto planned = [&](const std::string& name) {
+    Routine plan = routine_of(program, name);
+    for (const Pass& pass : passes()) pass.run(plan);
+    return plan;
+  };
+  try {
+    Plan plan;
+    plan.program = &program;
+    plan.block = *block;
+    plan.has_distinct_places = gives_list(program) && has_distinct_places(program);
+    plan.encode = planned("encode");
+    if (program.merge) plan.merge = planned("merge");
+    plan.decode = planned("decode");
+    if (program.result) plan.result = planned("result");
+    return plan;
+  } catch (const CannotPlan& refusal) {
+    return status_of(refusal, source, "the CPU");
+  }
+}
+
+std::vector<const Routine*> routines_of(const Plan& plan) {
+  std::vector<const Routine*> all = {&plan.encode};
+  if (plan.merge) all.push_back(&*plan.merge);
+  all.push_back(&plan.decode);
+  if (plan.result) all.push_back(&*plan.result);
+  return all;
+}
+
+std::vector<FunctionLoops> loops_of(const Plan& plan) {
+  std::vector<FunctionLoops> all;
+  for (const Routine* routine : routines_of(plan)) all.push_back({routine->name, routine->loops});
+  return all;
+}
+
+}  // namespace casync::compll::cpu_whole

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans on whole vectors on a CPU: what each pass adds, how loops lie in them, and what a plan refuses.
+#include <catch2/catch.hpp>
+#include <string>
+#include <variant>
+
+#include "compll/codegen/ir_text.h"
+#include "compll/ir/tiles/lower.h"
+#include "compll/ir/vector/cpu/plan_text.h"
+#include "compll/lang/front_end.h"
+#include "tests/casync/golden.h"
+#include "tests/compll/program/plan_stages.h"
+#include "tests/compll/support/programs.h"
+
+namespace casync::compll {
+namespace {
+
+void check_plan(const std::string& name) {
+  const Source source(name + ".cll", source_of(name));
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(*program, source);
+  REQUIRE(plan.status().text() == "OK");
+  std::string text;
+  for (const cpu_whole::Routine* routine : routines_of(*plan)) {
+    cpu_whole::Routine again = cpu_whole::routine_of(*program, routine->name);
+    text += routine->name + "\n" + stages_of(again, cpu_whole::passes());
+    CHECK(text_of(again) == text_of(*routine));
+  }
+  CHECK(test::golden(name + "_whole_cpu_plan.txt", text) == text);
+}
+
+/// Checks that the loops have numbers in their order, work in each phase of theirs, and tiles if they have blocks.
+void check_loops(const cpu_whole::Routine& routine) {
+  int number = 0;
+  for (const cpu_whole::Item& item : routine.items) {
+    const auto* loop = std::get_if<cpu_whole::ElementLoop>(&item);
+    if (loop == nullptr) continue;
+    CHECK(loop->number == ++number);
+    CHECK(!loop->works.empty());
+    CHECK(loop->fetches_in < loop->phases);
+    for (const cpu_whole::Work& work : loop->works) {
+      CHECK(work.phase < loop->phases);
+      if (std::holds_alternative<cpu_whole::BlockWork>(work.what)) CHECK(!loop->blocks.empty());
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("golden: the plan of topk, which selects in the loop that reads the gradient") { check_plan("topk"); }
+
+TEST_CASE("golden: the plan of dgc, whose scatters begin in the memory of states") { check_plan("dgc"); }
+
+TEST_CASE("golden: the plan of adacomp, which waits for blocks") { check_plan("adacomp"); }
+
+TEST_CASE("golden: the plan of sketch, which adds at places and takes medians") { check_plan("sketch"); }
+
+TEST_CASE("golden: the plan of drive, whose tiles rotate blocks") { check_plan("drive"); }
+
+TEST_CASE("plan: every program on whole vectors has one, whose loops lie in order") {
+  std::size_t planned = 0;
+  for (const std::string& name : written_names()) {
+    INFO(name);
+    const Source source(name + ".cll", source_of(name));
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(*program, source);
+    REQUIRE(plan.status().text() == "OK");
+    for (const cpu_whole::Routine* routine : routines_of(*plan)) check_loops(*routine);
+    if (lower(*program, source)) continue;
+    CHECK(plans_text(*program, source).starts_with("on a CPU\n" + text_of(*plan)));
+    ++planned;
+  }
+  CHECK(planned >= 10);
+}
+
+TEST_CASE("plan: sections for blocks of two sizes are refused by name of the file") {
+  const Source source("x.cll",
+                      "void encode(float* g, uint8* c) {\n"
+                      "  float* a = block_reduce(g, 16, max);\n"
+                      "  float* b = block_reduce(g, 24, max);\n"
+                      "  c = concat(a, b);\n"
+                      "}\n"
+                      "void decode(uint8* c, float* g) {\n"
+                      "  float* a, b;\n"
+                      "  extract(c, a, b);\n"
+                      "  g = spread(a, 16);\n"
+                      "}\n");
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(*program, source);
+  CHECK(plan.status().code() == StatusCode::kUnimplemented);
+  CHECK(plan.status().message() == "x.cll: sections for blocks of two sizes cannot be compiled, only interpreted");
+}
+
+}  // namespace casync::compll
