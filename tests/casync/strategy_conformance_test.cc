@@ -71,13 +71,15 @@ TEST_CASE("strategy: a rank encodes each element at most once, unless each must 
 }
 
 TEST_CASE("strategy: every rank ends with every contribution once, in whatever order the tasks run") {
-  const Case which = any_strategy();
-  const auto order = GENERATE(Order::kRandom, Order::kEarliest, Order::kLatest);
-  const auto delivery = GENERATE(Delivery::kBuffered, Delivery::kRendezvous);
-  for_every_shape(which, [&](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
-    Contributions contributions(ranks, elements);
-    REQUIRE(interpret(graphs, contributions, {order, delivery, shape_seed}).text() == "OK");
-    REQUIRE(contributions.complete().text() == "OK");
+  for_every_shape(any_strategy(), [](const auto& graphs, int ranks, Elements elements, std::uint64_t shape_seed) {
+    for (const Order order : {Order::kRandom, Order::kEarliest, Order::kLatest}) {
+      for (const Delivery delivery : {Delivery::kBuffered, Delivery::kRendezvous}) {
+        CAPTURE(static_cast<int>(order), static_cast<int>(delivery));
+        Contributions contributions(ranks, elements);
+        REQUIRE(interpret(graphs, contributions, {order, delivery, shape_seed}).text() == "OK");
+        REQUIRE(contributions.complete().text() == "OK");
+      }
+    }
   });
 }
 

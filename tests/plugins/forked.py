@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that are forked from a process which has imported the test's file, and with it the framework, once: an import
-takes two to four seconds of a processor, and the tests start hundreds of ranks.
+takes two to four seconds of a processor, and the tests start hundreds of ranks. All files of one pytest share that
+process, and so the import.
 
 A rank is a process like any other: it has its own environment and ends as a program does, by exit code or signal. The
-even ranks of a file come from one process and the odd ones from another, so that hashes of strings, and with them the
-order of sets, differ between neighbours as they do between programs.
+even ranks come from one process and the odd ones from another, so that hashes of strings, and with them the order of
+sets, differ between neighbours as they do between programs.
 """
 
 import functools
+import gc
 import importlib
 import importlib.util
 import os
@@ -34,7 +36,7 @@ def can_start(environment):
 
 def start(path, rank, environment, arguments):
     """A process that calls ranks.child(*arguments), whose first one is `path`."""
-    return _forker(str(path), rank % 2).start(environment, arguments)
+    return _forker(rank % 2).start(environment, arguments)
 
 
 class Process:
@@ -82,9 +84,9 @@ class Process:
 class _Forker:
     """The process that forks, seen from the test."""
 
-    def __init__(self, path):
+    def __init__(self):
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, __file__, path, str(theirs.fileno())]
+        command = [sys.executable, __file__, str(theirs.fileno())]
         self._process = subprocess.Popen(command, env=_base(), pass_fds=[theirs.fileno()], stdout=sys.stderr)
         theirs.close()
         self._children = {}  # pid -> Process
@@ -114,8 +116,8 @@ class _Forker:
 
 
 @functools.lru_cache(maxsize=None)
-def _forker(path, parity):
-    return _Forker(path)
+def _forker(parity):
+    return _Forker()
 
 
 @functools.lru_cache(maxsize=None)
@@ -134,12 +136,13 @@ def _until(deadline):
 
 
 def _serve(requests):
-    """In the process that forks: starts ranks until the test ends. Returns, in each rank, its arguments."""
+    """In the process that forks: starts ranks until the test ends. Returns, in each rank, its arguments and the module of
+    its file."""
     woken, wake = socket.socketpair()
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno())
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    running = set()
+    running, modules = set(), {}
     while True:
         ready, _, _ = select.select([requests, woken], [], [])
         if woken in ready:
@@ -152,13 +155,18 @@ def _serve(requests):
             for pid in running:
                 os.kill(pid, signal.SIGKILL)
             os._exit(0)
+        environment, arguments = pickle.loads(request)
+        path = arguments[0]
+        if path not in modules:
+            modules[path] = _imported(path)
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for each in (requests, woken, wake):
                 each.close()
-            return _become_rank(*pickle.loads(request), *fds)
+            _become_rank(environment, *fds)
+            return arguments, modules[path]
         for fd in fds:
             os.close(fd)
         running.add(pid)
@@ -174,7 +182,23 @@ def _report_ended(requests, running):
         requests.send(pickle.dumps((pid, os.waitstatus_to_exitcode(status))))
 
 
-def _become_rank(environment, arguments, stdout, stderr):
+def _imported(path):
+    """The test's file as a module. A process with threads cannot be forked. Collections of garbage in the ranks, of which
+    the one at the end takes half a second with PyTorch, pass over what has been imported."""
+    try:
+        module = load(path)
+        if "torch" in sys.modules:  # imports more in its first DistributedDataParallel or optimizer
+            importlib.import_module("torch._dynamo")
+        threads = len(os.listdir("/proc/self/task"))
+        assert threads == 1, f"{path} has {threads} threads after its imports, so it cannot be forked"
+        gc.freeze()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    return module
+
+
+def _become_rank(environment, stdout, stderr):
     os.environ.clear()
     os.environ.update(environment)
     for fd, number in ((stdout, 1), (stderr, 2)):
@@ -183,7 +207,6 @@ def _become_rank(environment, arguments, stdout, stderr):
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
-    return arguments
 
 
 def load(path):
@@ -195,19 +218,9 @@ def load(path):
 
 
 def _main():
-    path, fd = sys.argv[1], int(sys.argv[2])
-    requests = socket.socket(fileno=fd)
+    requests = socket.socket(fileno=int(sys.argv[1]))
     requests.set_inheritable(False)
-    try:
-        module = load(path)
-        if "torch" in sys.modules:  # imports more in its first DistributedDataParallel or optimizer
-            importlib.import_module("torch._dynamo")
-        threads = len(os.listdir("/proc/self/task"))
-        assert threads == 1, f"{path} has {threads} threads after its imports, so it cannot be forked"
-    except BaseException:
-        traceback.print_exc()
-        os._exit(1)
-    arguments = _serve(requests)
+    arguments, module = _serve(requests)
     import ranks
 
     ranks.child(*arguments, module=module)

@@ -46,7 +46,7 @@ class Outcome:
 class Job:
     """`size` ranks of function `name` in file `path`. `env` is added to each rank's environment; `envs` by rank.
     `before` holds, by rank, the command that starts the rank's: ["ip", "netns", "exec", "host1"].
-    `pythons`: an interpreter for each rank, instead of this one."""
+    `pythons`: the command of an interpreter for each rank, instead of this one."""
 
     def __init__(
         self, path, name, size, torch=False, env=None, envs=None, before=None, pythons=None, **kwargs
@@ -54,7 +54,7 @@ class Job:
         self._folder = tempfile.TemporaryDirectory()
         self.processes = []
         try:
-            pythons = pythons or [sys.executable] * size
+            pythons = pythons or [[sys.executable]] * size
             self._start(path, name, size, torch, env, envs, before or {}, pythons, kwargs)
         except BaseException:
             self.__exit__()
@@ -87,10 +87,10 @@ class Job:
                 **((envs or {}).get(rank, {})),
             }
             arguments = (str(path), name, self._report(rank), dict(rank=rank, **kwargs))
-            if rank not in before and pythons[rank] == sys.executable and forked.can_start(environment):
+            if rank not in before and pythons[rank] == [sys.executable] and forked.can_start(environment):
                 self.processes.append(forked.start(path, rank, environment, arguments))
                 continue
-            program = [pythons[rank], "-c", _CHILD.format(here=str(HERE), arguments=arguments)]
+            program = [*pythons[rank], "-c", _CHILD.format(here=str(HERE), arguments=arguments)]
             command = [*before.get(rank, []), *program]
             self.processes.append(
                 subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=sys.stderr, text=True)

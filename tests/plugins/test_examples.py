@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each example on several ranks ends as well as on one rank with the same global batch."""
 
+import contextlib
 import os
 import pathlib
 import re
 import subprocess
 
+import preloaded
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -21,26 +23,42 @@ PROGRAMS = [
     *[("tensorflow", name, size, False) for name, size in TENSORFLOW.items()],
     ("mxnet", "08_train_gluon", 2, False),
 ]
+IMPORTS = {
+    "torch": ["torch", "torch._dynamo", "transformers.trainer", "accelerate", "lightning"],
+    "tensorflow": ["tensorflow", "keras"],
+    "mxnet": ["mxnet"],
+}
+# The libraries of Hugging Face ask no server.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("CASYNC_")}
+ENVIRONMENT |= {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def python():
+    """Framework -> the command of a Python that has imported it."""
+    with contextlib.ExitStack() as stack:
+        commands = {}
+        for framework, names in IMPORTS.items():
+            path = ENVIRONMENTS / framework / "bin/python"
+            if path.exists():
+                commands[framework] = stack.enter_context(preloaded.Python(path, names, ENVIRONMENT)).command
+        yield commands
 
 
 def output_of(command, size, torch):
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CASYNC_")}
     launcher = [COMMAND, "run", "-n", str(size), *(["--torch"] if torch else []), "--"]
-    # The libraries of Hugging Face ask no server.
-    environment = {**environment, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([*launcher, *command], env=environment, capture_output=True, text=True, timeout=240)
+    done = subprocess.run([*launcher, *command], env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     return done.stdout
 
 
 @pytest.mark.parametrize("framework, name, size, torch", PROGRAMS, ids=[name for _, name, _, _ in PROGRAMS])
-def test_it_is_as_accurate_as_one_process(framework, name, size, torch):
-    python = ENVIRONMENTS / framework / "bin/python"
-    if not python.exists():
+def test_it_is_as_accurate_as_one_process(python, framework, name, size, torch):
+    if framework not in python:
         pytest.skip(f"no environment of {framework}")
     accuracies = []
     for ranks in (1, size):
-        printed = output_of([str(python), str(EXAMPLES / f"{name}.py")], ranks, torch)
+        printed = output_of([*python[framework], str(EXAMPLES / f"{name}.py")], ranks, torch)
         accuracies.append(float(re.search(r"accuracy (\d\.\d+)", printed).group(1)))
     print(f"{name}: {accuracies[0]} in one process, {accuracies[1]} on {size} ranks")
     assert accuracies[1] >= accuracies[0] - 0.01

@@ -5,16 +5,29 @@ the same gradients by the same names give the same bytes everywhere.
 usage: pytest test_same_bits.py, with CASYNC_VENV_DIR naming the folder of the virtual environments
 """
 
+import contextlib
 import os
 
 import numpy
+import preloaded
 import pytest
 import ranks
 
 FRAMEWORKS = ("torch", "tensorflow", "mxnet")
 SHAPES = {"embedding.weight": (300, 40), "fc.weight": (64, 33), "fc.bias": (64,), "one": (1,)}
 STEPS = 3
-PYTHONS = [os.path.join(os.environ.get("CASYNC_VENV_DIR", ".venv"), name, "bin/python") for name in FRAMEWORKS]
+IMPORTS = {"torch": ["torch", "torch._dynamo"], "tensorflow": ["tensorflow"], "mxnet": ["mxnet"]}
+ENVIRONMENTS = os.environ.get("CASYNC_VENV_DIR", ".venv")
+
+
+@pytest.fixture(scope="module")
+def pythons():
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(preloaded.Python(f"{ENVIRONMENTS}/{name}/bin/python", IMPORTS[name], environment)).command
+            for name in FRAMEWORKS
+        ]
 
 
 def gradients(rank, step):
@@ -40,7 +53,6 @@ def with_torch(rank):
 
 
 def with_tensorflow(rank):
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import tensorflow
 
     import casync.tensorflow
@@ -85,9 +97,9 @@ def reduce(rank):
 
 
 @pytest.mark.parametrize("codec", ["none", "int8", "onebit", "topk:ratio=0.05"])
-def test_every_framework_gets_the_same_bytes(codec):
+def test_every_framework_gets_the_same_bytes(pythons, codec):
     given = [gradients(rank, 0) for rank in range(3)]
-    answers = ranks.values(__file__, "reduce", 3, env={"CASYNC_CODEC": codec}, pythons=PYTHONS)
+    answers = ranks.values(__file__, "reduce", 3, env={"CASYNC_CODEC": codec}, pythons=pythons)
     for rank in (1, 2):
         for step in range(STEPS):
             for name in SHAPES:

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 #include "casync/graph/access.h"
@@ -22,6 +23,21 @@ std::string text(const MessageKey& key) {
   return "message " + std::to_string(id.partition) + "." + std::to_string(id.hop) + " from rank " +
          std::to_string(from) + " to rank " + std::to_string(to);
 }
+
+struct HashOfKey {
+  std::size_t operator()(const MessageKey& key) const {
+    const auto& [from, to, id] = key;
+    std::size_t hash = 0;
+    for (const auto part : {std::int64_t{from}, std::int64_t{to}, std::int64_t{id.partition}, std::int64_t{id.hop}}) {
+      hash = (hash ^ static_cast<std::size_t>(part)) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
+template <class Value>
+using ByMessage = std::unordered_map<MessageKey, Value, HashOfKey>;
 
 struct Step {
   std::size_t rank = 0;
@@ -176,8 +192,8 @@ class Run {
   std::vector<std::vector<std::optional<Code>>> buffers_;
   std::vector<std::vector<int>> waits_;
   std::vector<Step> runnable_;
-  std::map<MessageKey, Step> waiting_recvs_, waiting_sends_;
-  std::map<MessageKey, Code> in_flight_;
+  ByMessage<Step> waiting_recvs_, waiting_sends_;
+  ByMessage<Code> in_flight_;
   std::size_t left_ = 0;
 };
 
