@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/session/run_record.h"
 #include "runtime/session/sent_group.h"
 #include "runtime/session/wrapping_session.h"
 
@@ -20,14 +21,15 @@ namespace casync::runtime {
 ///
 /// It wraps a session that knows a group as one gradient. The members' elements are copied into the group's memory as
 /// they are submitted, the last one starts the group, and each member gets its part of the result when somebody looks
-/// for it, at the latest in step(). States and reports have the members' names.
+/// for it, at the latest in step(). States, reports and records have the members' names.
 ///
 /// A group has the members that have been declared when all that the plan names are, or at the end of the submissions
 /// of the first step in which one was submitted, whichever is first; later ones are refused.
 class GroupedSession final : public WrappingSession {
  public:
-  /// `plan` and `timeout_s`: those that the session was opened with.
-  GroupedSession(std::unique_ptr<Session> session, const Plan& plan, double timeout_s);
+  /// `plan`, `timeout_s` and `record_directory`: those that the session was opened with.
+  GroupedSession(std::unique_ptr<Session> session, const Plan& plan, double timeout_s,
+                 const std::string& record_directory);
   ~GroupedSession() override;
 
   Status begin_consensus() override;
@@ -51,6 +53,8 @@ class GroupedSession final : public WrappingSession {
   Status close() override;
 
  private:
+  static constexpr const char* kHowToGoOn = ": submit it, zeros if it is not used, or leave it out of the group";
+
   /// A gradient of the program: one of the session's own, or a member of a group.
   struct Gradient {
     std::optional<GradientId> own;
@@ -59,7 +63,7 @@ class GroupedSession final : public WrappingSession {
   };
 
   // Under mutex_.
-  Result<GradientId> add(const std::string& name, const Gradient& gradient);
+  Result<GradientId> add(const GradientSpec& spec, const Gradient& gradient);
   Result<GradientId> declare_member(const GradientSpec& gradient, SentGroup& group, std::size_t place);
   Status close_group(SentGroup& group);
   Status check(std::span<const Submission> submissions);
@@ -70,6 +74,7 @@ class GroupedSession final : public WrappingSession {
 
   /// Closes the groups that a step's submissions have left open, and starts those that are whole. Under submit_mutex_.
   Status start_open_groups();
+  Status wait_for(Handle handle, double timeout_s, Waiter waiter);
   /// Waits until the group has started. Timeout; the failure of the job.
   Status wait_until_whole(const Gradient& gradient, Handle handle, double timeout_s);
 
@@ -87,6 +92,7 @@ class GroupedSession final : public WrappingSession {
   bool is_consensus_ = false;  ///< the step under way
   bool has_ended_ = false;     ///< its submissions, by end_submissions()
   bool closed_ = false;
+  const std::unique_ptr<RunRecord> record_;  ///< null: nothing is recorded here
 
   std::vector<Submission> starts_;  ///< of one submission; keeps its memory, as does:
   std::vector<Handle> started_;

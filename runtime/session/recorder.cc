@@ -47,6 +47,10 @@ void Recorder::needs(std::size_t gradient, Clock::time_point now) {
 
 void Recorder::waits(std::size_t gradient, Clock::time_point now) {
   needs(gradient, now);
+  stands_still(now);
+}
+
+void Recorder::stands_still(Clock::time_point now) {
   if (waiting_++ == 0) waiting_since_ = now;
 }
 

@@ -27,6 +27,8 @@ class Recorder {
   void needs(std::size_t gradient, Clock::time_point now);
   /// It waits for one, and goes on. Several threads may.
   void waits(std::size_t gradient, Clock::time_point now);
+  /// It stands still for another reason, until it goes on.
+  void stands_still(Clock::time_point now);
   void goes_on(Clock::time_point now);
   /// The program has computed all that it does in this step; the step ends.
   void computed(Clock::time_point now) { computed_ = program_seconds(now); }

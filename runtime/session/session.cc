@@ -326,8 +326,7 @@ Status SessionImpl::close() {
   static_cast<void>(group_->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
   if (!executor_->stop(after(kLetGo), deadline())) return abandon();
   if (timeline_) write_trace();
-  if (recorder_ && records()) write_record();
-  if (sampler_) write_samples();
+  write_records();
   return status;
 }
 

@@ -140,9 +140,9 @@ class SessionImpl final : public Session {
   Status check_state(const GradientRun& run, const GradientState& state) const;
   Status adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
-  void write_record() const;
-  void write_samples();
+  void write_records();
   std::vector<GradientSpec> declared_specs() const;
+  /// Returns true if this session records a model; with groups the one around it does, which knows their members.
   bool records() const {
     return !options_.record_directory.empty() && plan_.mode == SyncMode{} && plan_.groups.empty();
   }

@@ -146,7 +146,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   std::unique_ptr<Session> opened = std::move(session);
   if (staleness > 0) opened = std::make_unique<DelayedSession>(std::move(opened), staleness);
   if (!wanted.groups.empty()) {
-    opened = std::make_unique<GroupedSession>(std::move(opened), wanted, options.timeout_s);
+    opened = std::make_unique<GroupedSession>(std::move(opened), wanted, options.timeout_s, options.record_directory);
   }
   return opened;
 }
@@ -156,11 +156,11 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
   if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
   step_begun_ = Clock::now();
   if (launch_.rank != 0) return;
-  if (!options_.record_directory.empty() && !records()) {
+  if (!options_.record_directory.empty() && plan_.mode != SyncMode{}) {
     log().warn(
-        "no model is recorded in {}, {}: with local_sgd, gossip, staleness or groups gradients are exchanged at other "
-        "times than they are ready; record a run whose plan has none of these",
-        options_.record_directory, plan_.groups.empty() ? "only samples of gradients" : "and no samples");
+        "no model is recorded in {}, only samples of gradients: with local_sgd, gossip or staleness gradients are "
+        "exchanged at other times than they are ready; record a run whose plan has none of these",
+        options_.record_directory);
   }
   if (!options_.record_directory.empty() && plan_.groups.empty()) sampler_.emplace();
   if (records() || plan_.predicted) recorder_.emplace(step_begun_);

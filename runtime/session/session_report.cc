@@ -5,16 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string_view>
 #include <utility>
 
 #include "base/env.h"
 #include "base/log.h"
-#include "casync/planner/model_file.h"
 #include "runtime/session/agreement.h"
+#include "runtime/session/record_files.h"
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
@@ -162,42 +159,11 @@ std::vector<GradientSpec> SessionImpl::declared_specs() const {
   return specs;
 }
 
-void SessionImpl::write_record() const {
+void SessionImpl::write_records() {
   const std::vector<GradientSpec> specs = declared_specs();
-  std::optional<Training> training = recorder_->training(specs);
-  if (!training) return log().warn("nothing is recorded in {}: no step has ended", options_.record_directory);
-  training->name = "recorded";
-  training->source = "CASYNC_RECORD of rank 0 of " + std::to_string(launch_.ranks) + ", medians of up to 31 of " +
-                     std::to_string(recorder_->steps()) + " steps";
-  const Result<std::string> text = text_of_model(*training);
-  std::error_code error;
-  std::filesystem::create_directories(options_.record_directory, error);
-  const std::string path = options_.record_directory + "/model.txtpb";
-  std::ofstream file;
-  if (text) {
-    file.open(path, std::ios::binary);
-    file << *text;
-    file.close();
-  }
-  if (!text || !file)
-    log().warn("{}: cannot be written: {}", path, text ? "no such folder, or no right" : text.status().text());
-}
-
-void SessionImpl::write_samples() {
-  const std::vector<GradientSpec> specs = declared_specs();
-  const std::optional<Training> training = records() ? recorder_->training(specs) : std::nullopt;
-  if (training) {
-    std::set<std::string_view> names;
-    for (const TrainedGradient& one : training->gradients) names.insert(one.spec.name);
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      if (!names.contains(specs[i].name)) sampler_->forget(i);  // as a barrier's: nobody plans for it
-    }
-  }
-  if (sampler_->empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(options_.record_directory, error);
-  const Status written = sampler_->write(options_.record_directory + "/gradients.safetensors", specs);
-  if (!written) log().warn("{}", written.message());
+  const Recorder* const recorder = records() && recorder_ ? &*recorder_ : nullptr;
+  if (recorder != nullptr) write_model(options_.record_directory, launch_.ranks, *recorder, specs);
+  if (sampler_) write_samples(options_.record_directory, recorder, specs, *sampler_);
 }
 
 }  // namespace casync::runtime
