@@ -23,18 +23,19 @@ bool may_be_bundled(const GradientRun& run) {
   if (run.rounds || run.outer != nullptr || run.parts || !run.is_float32()) return false;
   if (!run.warm_up.empty() || !run.gossip.empty()) return false;
   if (run.decision.strategy != StrategyKind::kPs || run.decision.partitions != 1) return false;
-  if (run.decision.servers.dedicated) return false;  // to a dedicated server's graph, another owner is a sender only
   if (compll::size_varies(run.codec(Hop::kFirst)) || compll::size_varies(run.codec(Hop::kSecond))) return false;
   return run.elements > 0 && run.elements * sizeof(float) <= kBundledGradientBytes && !run.graph.tasks().empty();
 }
 
-/// The owner, as this rank's graph shows it.
+/// The owner, as this rank's graph shows it: the rank that merges. To all others it sends the result, also to a
+/// dedicated server, which sends nothing to it.
 Rank owner_of(const GradientRun& run) {
+  Rank sender = run.self;
   for (const Primitive& task : run.graph.tasks()) {
     if (std::holds_alternative<Merge>(task)) return run.self;
-    if (const Send* send = std::get_if<Send>(&task)) return send->to;
+    if (const Recv* recv = std::get_if<Recv>(&task)) sender = recv->from;
   }
-  return run.self;
+  return sender;
 }
 
 }  // namespace
@@ -89,10 +90,10 @@ std::vector<BundleEntry> read_bundle(ConstView buffer) {
 }
 
 std::vector<std::vector<GradientRun*>> group_small(std::span<GradientRun* const> runs) {
-  std::map<std::tuple<Rank, std::string, std::string>, std::vector<GradientRun*>> alike;
+  std::map<std::tuple<Rank, int, std::string, std::string>, std::vector<GradientRun*>> alike;
   for (GradientRun* run : runs) {
     if (!may_be_bundled(*run)) continue;
-    alike[{owner_of(*run), text_of(run->decision.codec), text_of(run->decision.second_hop)}].push_back(run);
+    alike[{owner_of(*run), run->contributors, text_of(run->decision.codec), text_of(run->decision.second_hop)}].push_back(run);
   }
   std::vector<std::vector<GradientRun*>> groups;
   for (auto& [key, members] : alike) {

@@ -69,6 +69,7 @@ GradientRun::GradientRun(std::span<GradientRun* const> members)
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
       buffers(graph.buffers().size()) {
+  contributors = members[0]->contributors;
   parts->bytes.fill(bundle_head_bytes(members.size()));
   for (GradientRun* member : members) {
     member->bundle = this;

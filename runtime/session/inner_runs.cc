@@ -263,7 +263,8 @@ Result<Decision> with_rounds_where_they_pay(Decision decision, const GradientSpe
   }
   if (!decision.servers.dedicated) return decision;
   return plan_error("codec `" + decision.codec.name +
-                    "` has exchanges of its own, between which every rank computes: " + "it has no dedicated servers");
+                    "` has exchanges of its own, between which every rank computes: it has no dedicated servers; leave "
+                    "`dedicated` out for this gradient, or give it another codec");
 }
 
 Result<std::unique_ptr<GradientRun>> make_rounds_run(const Declared& declared, const Topology& topology, Rank self,

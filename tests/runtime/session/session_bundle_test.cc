@@ -58,12 +58,13 @@ struct Outcome {
   std::string first_non_finite;
 };
 
+/// `more`: of the plan's default.
 std::string train(const std::string& codec, Bytes fusion_bytes, bool mixed, const std::string& transport,
-                  Outcome& outcome, bool with_nan = false) {
+                  Outcome& outcome, bool with_nan = false, const std::string& more = "") {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/plan.txtpb";
   std::ofstream(path) << "version: 1\nfusion_bytes: " << fusion_bytes << "\ndefault { codec { name: \"" << codec
-                      << "\" } }\n";
+                      << "\" } " << more << " }\n";
   return with_sessions(
       kRanks, [&](SessionOptions& options) { options.plan_file = path; },
       [&](Session& session, RankContext& context) -> std::string {
@@ -132,6 +133,24 @@ TEST_CASE("session bundles: a rank that submits one by one, or waits in between,
       for (int rank = 0; rank < kRanks; ++rank) {
         CHECK(alike(alone.values[0], mixed.values[static_cast<std::size_t>(rank)]));
       }
+    }
+  }
+}
+
+// With two dedicated servers of three ranks, each owns some gradients and is a mere receiver of the others.
+TEST_CASE("session bundles: beside dedicated servers, too, with the same bytes, whatever a rank submits together") {
+  for (const char* servers : {"servers: 1 dedicated: true", "servers: 2 dedicated: true"}) {
+    for (const char* codec : {"none", "int8", "dgc"}) {
+      INFO(codec << ", " << servers);
+      Outcome alone, together, mixed;
+      REQUIRE(train(codec, 0, false, "loopback", alone, false, servers) == "");
+      REQUIRE(train(codec, 64_KiB, false, "loopback", together, false, servers) == "");
+      REQUIRE(train(codec, 64_KiB, true, "loopback", mixed, false, servers) == "");
+      for (std::size_t rank = 0; rank < kRanks; ++rank) {
+        CHECK(alike(alone.values[0], together.values[rank]));
+        CHECK(alike(alone.values[0], mixed.values[rank]));
+      }
+      CHECK(10 * together.tasks <= alone.tasks);
     }
   }
 }

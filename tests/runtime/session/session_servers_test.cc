@@ -193,7 +193,8 @@ TEST_CASE("session servers: those that cannot be are refused at the declaration,
              Catch::Contains("gradient weight: 2 dedicated servers in a group of 2 ranks, expected 1 to 1"));
   CHECK_THAT(refusal("servers: 1 dedicated: true codec { name: \"powersgd\" }"),
              Catch::Contains("gradient weight: codec `powersgd` has exchanges of its own, between which every rank "
-                             "computes: it has no dedicated servers"));
+                             "computes: it has no dedicated servers; leave `dedicated` out for this gradient, or "
+                             "give it another codec"));
   CHECK_THAT(refusal("servers: 1 dedicated: true", "gossip { neighbours: ring }"),
              Catch::Contains("gradient weight: gossip averages the parameters of all ranks, and dedicated servers have "
                              "none"));
