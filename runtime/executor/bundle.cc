@@ -93,7 +93,8 @@ std::vector<std::vector<GradientRun*>> group_small(std::span<GradientRun* const>
   std::map<std::tuple<Rank, int, std::string, std::string>, std::vector<GradientRun*>> alike;
   for (GradientRun* run : runs) {
     if (!may_be_bundled(*run)) continue;
-    alike[{owner_of(*run), run->contributors, text_of(run->decision.codec), text_of(run->decision.second_hop)}].push_back(run);
+    alike[{owner_of(*run), run->contributors, text_of(run->decision.codec), text_of(run->decision.second_hop)}]
+        .push_back(run);
   }
   std::vector<std::vector<GradientRun*>> groups;
   for (auto& [key, members] : alike) {
