@@ -38,7 +38,7 @@ inline bool reduces_array(const Term& term) { return operation_of(term.op).trait
 /// Returns true if a program has elements that are trits.
 bool uses_trits(const Program& program);
 
-/// What each exchange of a program makes of the ranks' arrays, in their order.
+/// The kinds of a program's exchanges, in their order.
 std::vector<ExchangeKind> exchanges_of(const Program& program);
 
 /// visit(term) for every term of a body, and of the functions in it.

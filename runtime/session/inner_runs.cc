@@ -72,7 +72,7 @@ Result<std::unique_ptr<GradientRun>> make_exchange(const Declared& declared, std
   Result<std::unique_ptr<GradientRun>> made = make_run(exchange, topology, self, first_owner + round);
   if (!made || kind == compll::ExchangeKind::kSum) return made;
   GradientRun& run = **made;
-  run.mean_of = 1;  // the greatest has no scale, and whole numbers get theirs behind the last hop (run_turn)
+  run.mean_of = 1;  // the greatest has no scale, and whole numbers get theirs after the last hop (run_turn)
   if (kind == compll::ExchangeKind::kMax) {
     for (auto* codec : {&run.codecs.first, &run.codecs.second, &run.codecs.raw}) *codec = compll::make_greatest();
   }

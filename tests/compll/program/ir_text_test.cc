@@ -9,6 +9,7 @@
 #include "compll/ir/tiles/lower.h"
 #include "compll/lang/front_end.h"
 #include "tests/casync/golden.h"
+#include "tests/compll/program/program_texts.h"
 #include "tests/compll/support/programs.h"
 
 namespace casync::compll {
@@ -66,17 +67,7 @@ TEST_CASE("golden: the steps of dgc, which keeps states and merges otherwise tha
 TEST_CASE("golden: the turns of powersgd, which exchanges twice") { check_same("powersgd"); }
 
 TEST_CASE("ir: a program on whole vectors names the part that is in the way of tiles") {
-  const Source source("x.cll",
-                      "void encode(float* g, uint8* c) {\n"
-                      "  float* a = block_reduce(g, 16, max);\n"
-                      "  float* b = block_reduce(g, 24, max);\n"
-                      "  c = concat(a, b);\n"
-                      "}\n"
-                      "void decode(uint8* c, float* g) {\n"
-                      "  float* a, b;\n"
-                      "  extract(c, a, b);\n"
-                      "  g = spread(a, 16);\n"
-                      "}\n");
+  const Source source("x.cll", kTwoBlockSizes);
   const Result<Program> program = compile(source);
   REQUIRE(program.status().text() == "OK");
   const std::optional<Diagnostic> why = why_not_lowered(*program, source);

@@ -20,4 +20,17 @@ inline std::string in_map(const std::string& text) {
   return in_encode("float* y = map(g, [&](float x) -> float {" + text + "});");
 }
 
+/// A program on whole vectors whose sections are for blocks of two sizes, which the interpreter alone computes.
+inline const std::string kTwoBlockSizes =
+    "void encode(float* g, uint8* c) {\n"
+    "  float* a = block_reduce(g, 16, max);\n"
+    "  float* b = block_reduce(g, 24, max);\n"
+    "  c = concat(a, b);\n"
+    "}\n"
+    "void decode(uint8* c, float* g) {\n"
+    "  float* a, b;\n"
+    "  extract(c, a, b);\n"
+    "  g = spread(a, 16);\n"
+    "}\n";
+
 }  // namespace casync::compll

@@ -11,6 +11,7 @@
 #include "compll/lang/front_end.h"
 #include "tests/casync/golden.h"
 #include "tests/compll/program/plan_stages.h"
+#include "tests/compll/program/program_texts.h"
 #include "tests/compll/support/programs.h"
 
 namespace casync::compll {
@@ -77,17 +78,7 @@ TEST_CASE("plan: every program on whole vectors has one, whose loops lie in orde
 }
 
 TEST_CASE("plan: sections for blocks of two sizes are refused by name of the file") {
-  const Source source("x.cll",
-                      "void encode(float* g, uint8* c) {\n"
-                      "  float* a = block_reduce(g, 16, max);\n"
-                      "  float* b = block_reduce(g, 24, max);\n"
-                      "  c = concat(a, b);\n"
-                      "}\n"
-                      "void decode(uint8* c, float* g) {\n"
-                      "  float* a, b;\n"
-                      "  extract(c, a, b);\n"
-                      "  g = spread(a, 16);\n"
-                      "}\n");
+  const Source source("x.cll", kTwoBlockSizes);
   const Result<Program> program = compile(source);
   REQUIRE(program.status().text() == "OK");
   const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(*program, source);
