@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/payload.h"
 
@@ -15,10 +16,15 @@ namespace {
 
 using Piece = StagedMemory::Piece;
 
-class VectorCodec final : public CudaCodec {
+class VectorCodec : public CudaCodec {
  public:
   VectorCodec(CudaDevice& device, const Codec& meaning, std::unique_ptr<CodecKernels> kernels)
-      : device_(device), meaning_(meaning), info_(meaning.info()), kernels_(std::move(kernels)), memory_(device) {}
+      : device_(device),
+        meaning_(meaning),
+        plain_(without_coding(meaning)),
+        info_(meaning.info()),
+        kernels_(std::move(kernels)),
+        memory_(device) {}
 
   const CodecInfo& info() const override { return info_; }
   const CodecKernels& kernels() const override { return *kernels_; }
@@ -123,18 +129,40 @@ class VectorCodec final : public CudaCodec {
     }
   }
 
+  unsigned char* give(ConstView payload, Elements n) const {
+    const PayloadCoding* const coding = coding_of(meaning_);
+    if (coding != nullptr && payload.size != 0) {  // the raw elements of n = 0 may be null
+      plain_payload_.resize(plain_.encoded_bound(n));
+      coding->read(payload, n, plain_payload_.data());
+      payload = {plain_payload_.data(), plain_payload_.size()};
+    }
+    return reinterpret_cast<unsigned char*>(memory_.give(payload.data, payload.size));
+  }
+
   void place(std::span<const Contribution> contributions, cuda::Segment& segment) const {
     std::vector<cuda::Contribution> all;
     for (const Contribution& each : contributions) {
       if (each.raw != nullptr) {
         all.push_back({nullptr, give(each.raw, segment.n)});
       } else {
-        all.push_back({reinterpret_cast<unsigned char*>(memory_.give(each.code.data, each.code.size)), nullptr});
+        all.push_back({give(each.code, segment.n), nullptr});
       }
     }
     segment.contributions =
         reinterpret_cast<const cuda::Contribution*>(memory_.give(all.data(), all.size() * sizeof all[0]));
     segment.contribution_count = static_cast<std::uint32_t>(all.size());
+  }
+
+  /// Fetches a payload that kernels have made, and returns its size.
+  Bytes fetch(const Piece& made, Elements n, std::byte* payload) const {
+    const PayloadCoding* const coding = coding_of(meaning_);
+    if (coding == nullptr) {
+      memory_.read(made, payload);
+      return made.size;
+    }
+    plain_payload_.resize(made.size);
+    memory_.read(made, plain_payload_.data());
+    return coding->write(plain_payload_.data(), n, payload);
   }
 
   void run(const Launches& launches) const {
@@ -160,15 +188,15 @@ class VectorCodec final : public CudaCodec {
         place(input.contributions, segment);
         segment.out = memory_.room(nullptr, input.n * sizeof(float)).as<float>();
       }
-      Placed all{memory_.room(nullptr, encoded_bound(input.n)), keep(residual, input.n, true, segment), {}};
+      Placed all{memory_.room(nullptr, plain_.encoded_bound(input.n)), keep(residual, input.n, true, segment), {}};
       segment.payload = all.payload.as<unsigned char>();
       all.launches = ((*kernels_).*encoder)(segment, context, memory_);
       return all;
     });
     run(placed.launches);
-    memory_.read(placed.payload, payload);
+    const Bytes size = fetch(placed.payload, input.n, payload);
     fetch(placed.kept, residual, input.n);
-    return {placed.payload.size, says_finite(payload)};
+    return {size, says_finite(payload)};
   }
 
   void decode_into(ConstView payload, Elements n, bool add, float* out) const {
@@ -188,10 +216,28 @@ class VectorCodec final : public CudaCodec {
 
   CudaDevice& device_;
   const Codec& meaning_;
+  const Codec& plain_;  ///< the codec of the payloads that kernels make and read
   CodecInfo info_;
   std::unique_ptr<CodecKernels> kernels_;
   mutable std::mutex mutex_;  ///< guards all members below
   mutable StagedMemory memory_;
+  mutable std::vector<std::byte> plain_payload_;
+};
+
+/// One with coded sections, which the host codes.
+class CodedVectorCodec final : public VectorCodec, public PayloadCoding {
+ public:
+  CodedVectorCodec(CudaDevice& device, const Codec& meaning, std::unique_ptr<CodecKernels> kernels)
+      : VectorCodec(device, meaning, std::move(kernels)), coding_(*coding_of(meaning)) {}
+
+  const Codec& plain() const override { return coding_.plain(); }
+  Bytes write(const std::byte* plain, Elements n, std::byte* payload) const override {
+    return coding_.write(plain, n, payload);
+  }
+  void read(ConstView payload, Elements n, std::byte* plain) const override { coding_.read(payload, n, plain); }
+
+ private:
+  const PayloadCoding& coding_;
 };
 
 }  // namespace
@@ -203,6 +249,9 @@ Result<std::unique_ptr<CudaCodec>> make_cuda_codec(CudaDevice& device, const Cud
   auto kernels = tiles != nullptr ? make_tile_kernels(device, modules, *tiles, meaning.info())
                                   : make_whole_kernels(device, modules, std::get<CudaWhole>(text), meaning.info());
   if (!kernels) return kernels.status();
+  if (size_varies(meaning)) {
+    return std::unique_ptr<CudaCodec>(std::make_unique<CodedVectorCodec>(device, meaning, std::move(*kernels)));
+  }
   return std::unique_ptr<CudaCodec>(std::make_unique<VectorCodec>(device, meaning, std::move(*kernels)));
 }
 

@@ -47,7 +47,8 @@ struct KernelRoom {
   Bytes device = 0, pinned = 0;
 };
 
-/// A codec's functions on a device. Payloads and results are byte for byte the host codec's.
+/// A codec's functions on a device. Payloads and results are byte for byte the host codec's. Of a codec with coded
+/// sections payloads are those without coding: the host codes them (compll::PayloadCoding).
 ///
 /// Threads: one at a time.
 class CodecKernels {

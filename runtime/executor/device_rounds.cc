@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "compll/codec/coded/coded_codec.h"
 
 namespace casync::runtime {
 namespace {
@@ -18,6 +19,19 @@ constexpr std::chrono::microseconds kRestPause{200};
 bool is_all_reduced(const GradientRun& run) {
   if (run.decision.servers.dedicated) return false;  // some ranks contribute nothing
   return run.is_float32() && run.codec(Hop::kFirst).info().identity && run.codec(Hop::kSecond).info().identity;
+}
+
+/// Rounds know the sizes of all payloads ahead.
+Status check_sizes(const GradientRun& run) {
+  for (const Hop hop : {Hop::kFirst, Hop::kSecond}) {
+    const compll::Codec& codec = run.codec(hop);
+    if (!compll::size_varies(codec)) continue;
+    return unimplemented(
+        "codec `" + codec.info().name +
+        "` has coded sections, whose sizes depend on the gradient, and rounds know theirs ahead: use " +
+        "another codec, or another transport than nccl");
+  }
+  return Status::ok();
 }
 
 /// Everything that a device may still use which does not come to rest, or which has failed and may still ring.
@@ -59,7 +73,9 @@ Status DeviceRounds::take_in(std::span<GradientRun* const> runs) {
   std::set<std::uint32_t> ends{std::numeric_limits<std::uint32_t>::max()};
   for (GradientRun* run : runs) {
     run->move_to_device();
-    if (Status status = kernels_.take_in(*run); !status) {
+    Status status = check_sizes(*run);
+    if (status.is_ok()) status = kernels_.take_in(*run);
+    if (!status) {
       return Status(status.code(), "gradient " + run->spec.name + ": " + status.message());
     }
     for (const GradientRun::WarmUp& stage : run->warm_up) ends.insert(stage.until);

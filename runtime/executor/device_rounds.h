@@ -41,8 +41,8 @@ class DeviceRounds {
 
   /// Makes the stream, and opens the transport on it. On a thread of the program, before all else.
   Status open(const Open& open);
-  /// Adds gradients to the end of the order. All ranks call it alike. Unimplemented: a codec has no kernels.
-  /// Unavailable: no memory. Internal: the graphs have no rounds.
+  /// Adds gradients to the end of the order. All ranks call it alike. Unimplemented: a codec has no kernels, or coded
+  /// sections. Unavailable: no memory. Internal: the graphs have no rounds.
   Status take_in(std::span<GradientRun* const> runs);
 
   /// A gradient was submitted: its run has begun. Internal: the step before has not gone through all gradients.

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,38 +11,22 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/bell.h"
+#include "runtime/executor/device_lane.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/kernel_table.h"
 #include "runtime/executor/task_runner.h"
 
 namespace casync::runtime {
 
-/// Wakes the progress thread from a thread of the device's, until it is silenced.
-class Bell {
- public:
-  explicit Bell(Transport& transport) : transport_(&transport) {}
-  static void ring(void* bell);
-  /// From here on a ring wakes nobody.
-  void silence();
-  /// Notes that it will ring once more.
-  void asked() { ++asked_; }
-  /// Returns true if it has rung as often as it was asked to.
-  bool is_at_rest() const { return rung_.load() == asked_; }
-
- private:
-  std::mutex mutex_;
-  Transport* transport_;  ///< null: silent
-  std::atomic<std::uint64_t> rung_{0};
-  std::uint64_t asked_ = 0;  ///< the progress thread's
-};
-
 /// Runs the encodes, merges and decodes of gradients that lie in a device's memory, and the turns of codecs that
 /// exchange within a step.
 ///
 /// Payloads are in pinned memory, where messages leave from and arrive. Each task has a lane while it runs: a stream,
 /// and memory of the device for what it reads and makes. An encode waits for the gradient's event, runs kernels and
-/// copies its payload out; a merge or a decode copies payloads in first. An event ends each task, and is polled. All
-/// memory is taken by take_in(): a step neither allocates nor waits.
+/// copies its payload out; a merge or a decode copies payloads in first. Payloads with coded sections are coded in
+/// pinned memory, on their way (StreamCoder). An event ends each task, and is polled. All memory is taken by take_in():
+/// a step neither allocates nor waits.
 ///
 /// Threads: the progress thread. Errors: Unavailable, with the call and the device's words; from then on the device
 ///          answers nothing else.
@@ -89,20 +71,17 @@ class DeviceTasks {
   bool come_to_rest(Clock::time_point deadline);
 
  private:
-  struct Lane;
-  struct Plan;
-  class Maker;
-
-  Status make_room(const Plan& plan);
-  TaskOutcome outcome_of(const Lane& lane) const;
+  Status make_room(const LaneRoom& room);
+  TaskOutcome outcome_of(const DeviceLane& lane) const;
 
   Device& device_;
   const Settings settings_;
   std::shared_ptr<Bell> bell_;
   KernelTable kernels_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  const LaneTasks tasks_;
+  std::vector<std::unique_ptr<DeviceLane>> lanes_;
   std::vector<std::uint32_t> free_, taken_;  ///< indices of lanes; taken ones as they began
-  std::unique_ptr<Plan> room_;               ///< of each lane
+  LaneRoom room_;                            ///< of each lane
   bool failed_ = false;                      ///< the device has: it may ring no more
 };
 

@@ -31,7 +31,7 @@ std::vector<float> typical_elements(Elements count) {
   return elements;
 }
 
-class Coded final : public Codec {
+class Coded final : public Codec, public PayloadCoding {
  public:
   Coded(std::unique_ptr<Codec> plain, const SectionedPayload& image, std::vector<Coding> codings)
       : plain_(std::move(plain)), image_(image), codings_(std::move(codings)), info_(plain_->info()) {
@@ -53,12 +53,12 @@ class Coded final : public Codec {
 
   Encoded encode(const float* in, Elements n, Residual residual, const EncodeContext& context,
                  std::byte* payload) const override {
-    std::byte* const image = images(n, 1);
+    std::byte* const image = image_of(n);
     return coded(plain_->encode(in, n, residual, context, image), image, n, payload);
   }
   Encoded encode_sum(const float* sum, float scale, Elements n, Residual residual, const EncodeContext& context,
                      std::byte* payload) const override {
-    std::byte* const image = images(n, 1);
+    std::byte* const image = image_of(n);
     return coded(plain_->encode_sum(sum, scale, n, residual, context, image), image, n, payload);
   }
   void result(const float* decoded, Elements n, Residual state, const EncodeContext& context,
@@ -102,10 +102,10 @@ class Coded final : public Codec {
   }
 
   void decode(ConstView payload, Elements n, float* out) const override {
-    plain_->decode(plain(payload, n, images(n, 1)), n, out);
+    plain_->decode(plain_of(payload, n, image_of(n)), n, out);
   }
   void decode_add(ConstView payload, Elements n, float* out) const override {
-    plain_->decode_add(plain(payload, n, images(n, 1)), n, out);
+    plain_->decode_add(plain_of(payload, n, image_of(n)), n, out);
   }
 
   Encoded merge(std::span<const Contribution> contributions, Elements n, float scale, const Codec& second,
@@ -119,7 +119,7 @@ class Coded final : public Codec {
     std::byte* next = memory;
     for (Contribution& term : terms) {
       const bool is_code = term.raw == nullptr && term.code.size != 0;  // the raw elements of n = 0 may be null
-      if (is_code) term.code = plain(term.code, n, next);
+      if (is_code) term.code = plain_of(term.code, n, next);
       next += image_bytes;
     }
     if (also_coded == nullptr) return plain_->merge(terms, n, scale, second, residual, context, payload);
@@ -127,16 +127,9 @@ class Coded final : public Codec {
                              payload);
   }
 
- private:
-  bool is_coded(std::size_t section) const { return codings_[section] != Coding::kPlain; }
-  CodedElements elements(const SectionPlace& place, std::size_t section) const {
-    return {codings_[section], place.bits, place.count};
-  }
+  const Codec& plain() const override { return *plain_; }
 
-  std::byte* images(Elements n, std::size_t count) const { return image_memory(count * plain_->encoded_bound(n)); }
-
-  /// Codes the sections of an image.
-  Encoded coded(Encoded made, const std::byte* image, Elements n, std::byte* payload) const {
+  Bytes write(const std::byte* image, Elements n, std::byte* payload) const override {
     const SectionPlaces at = image_.places(n);
     std::memcpy(payload, image, kHeaderBytes);
     Bytes end = kHeaderBytes;
@@ -151,12 +144,10 @@ class Coded final : public Codec {
         end = begin + at[i].bytes();
       }
     }
-    made.size = end;
-    return made;
+    return end;
   }
 
-  /// Reads a payload that has been checked into an image.
-  ConstView plain(ConstView payload, Elements n, std::byte* image) const {
+  void read(ConstView payload, Elements n, std::byte* image) const override {
     const SectionPlaces at = image_.places(n);
     std::memcpy(image, payload.data, kHeaderBytes);
     at.write_gaps(image);
@@ -174,7 +165,23 @@ class Coded final : public Codec {
       }
     }
     CASYNC_CHECK(end == payload.size);
-    return {image, at.size()};
+  }
+
+ private:
+  bool is_coded(std::size_t section) const { return codings_[section] != Coding::kPlain; }
+  CodedElements elements(const SectionPlace& place, std::size_t section) const {
+    return {codings_[section], place.bits, place.count};
+  }
+
+  std::byte* image_of(Elements n) const { return image_memory(plain_->encoded_bound(n)); }
+
+  Encoded coded(Encoded made, const std::byte* image, Elements n, std::byte* payload) const {
+    made.size = write(image, n, payload);
+    return made;
+  }
+  ConstView plain_of(ConstView payload, Elements n, std::byte* image) const {
+    read(payload, n, image);
+    return {image, plain_->encoded_bound(n)};
   }
 
   /// The bytes of a Gaussian's sections, in parts of those that they have without coding.
@@ -203,7 +210,7 @@ class Coded final : public Codec {
 
 }  // namespace
 
-bool size_varies(const Codec& codec) { return dynamic_cast<const Coded*>(&codec) != nullptr; }
+const PayloadCoding* coding_of(const Codec& codec) { return dynamic_cast<const PayloadCoding*>(&codec); }
 
 std::unique_ptr<Codec> make_coded_codec(std::unique_ptr<Codec> plain, const SectionedPayload& image,
                                         std::vector<Coding> codings) {

@@ -10,9 +10,35 @@
 
 namespace casync::compll {
 
+/// The coding of a codec with coded sections, apart from what makes their elements: payloads of `plain()` are coded as
+/// they leave, and read as they arrive. A device whose kernels make and read plain payloads needs no more than this.
+///
+/// Threads: any. Allocates nothing.
+class PayloadCoding {
+ public:
+  /// The codec without coding. Its payloads of n elements have encoded_bound(n) bytes.
+  virtual const Codec& plain() const = 0;
+  /// Codes a plain payload of n elements, and returns the size: at most the coded codec's encoded_bound(n).
+  virtual Bytes write(const std::byte* plain, Elements n, std::byte* payload) const = 0;
+  /// Reads a payload that has been checked into a plain one.
+  virtual void read(ConstView payload, Elements n, std::byte* plain) const = 0;
+
+ protected:
+  ~PayloadCoding() = default;
+};
+
+/// The coding of a codec; null: it has none.
+const PayloadCoding* coding_of(const Codec& codec);
+
+/// The codec whose payloads kernels make: that without coding.
+inline const Codec& without_coding(const Codec& codec) {
+  const PayloadCoding* const coding = coding_of(codec);
+  return coding == nullptr ? codec : coding->plain();
+}
+
 /// Returns true if the size of a payload depends on its elements: encoded_bound() is the most that it may be, and
 /// info().bits_per_element is that of a Gaussian.
-bool size_varies(const Codec& codec);
+inline bool size_varies(const Codec& codec) { return coding_of(codec) != nullptr; }
 
 /// Makes a codec of one whose payloads are `image`s: the same, but each section of a payload is coded as `codings`
 /// says, so that its size depends on the elements. `image` is part of `plain`.

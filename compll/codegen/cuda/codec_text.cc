@@ -10,14 +10,6 @@ Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& sour
     Result<CudaRounds> turns = cuda_rounds_text(program, source);
     return turns ? Result<CudaCodecText>(std::move(*turns)) : turns.status();
   }
-  for (const Section& section : program.sections) {
-    if (section.coding == Coding::kPlain) continue;
-    const std::string name = section.name;
-    return unimplemented(
-        "codec `" + program.declares.name + "`: section `" + name + "` is coded by `" +
-        std::string(word_of(section.coding)) +
-        "`, and kernels write only sections whose size does not depend on the elements: use it on the CPU");
-  }
   if (const Result<Lowered> lowered = lower(program, source)) {
     if (Result<CudaText> text = cuda_text(program, *lowered, source)) return CudaCodecText(std::move(*text));
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/payload.h"
 #include "runtime/device/host/host_view.h"
 
@@ -14,7 +15,7 @@ float* floats(DeviceView view) { return reinterpret_cast<float*>(view.address())
 
 class HostKernels final : public CodecKernels {
  public:
-  explicit HostKernels(const compll::Codec& codec) : codec_(codec) {}
+  explicit HostKernels(const compll::Codec& codec) : codec_(compll::without_coding(codec)) {}
 
   Result<KernelRoom> room(const KernelCall& call) override {
     terms_.reserve(call.terms.size());

@@ -86,7 +86,7 @@ Result<Cubin> small_cubin(const std::string& text = kSmall, const std::string& a
 
 TEST_CASE("cubin: every codec becomes machine code with its kernels") {
   const Cache cache;
-  for (const std::string& name : kernel_names()) check_compiled(name, source_of(name));
+  for (const std::string& name : written_names()) check_compiled(name, source_of(name));
   for (const std::string& name : written_round_names()) check_compiled(name, source_of(name));
 }
 

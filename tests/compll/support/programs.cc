@@ -55,16 +55,6 @@ std::shared_ptr<const Program> program_of(const std::string& name, const std::st
 
 std::vector<std::string> written_names() { return names_of_files(false); }
 
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names = written_names();
-  std::erase_if(names, [](const std::string& name) {
-    const auto program = program_of(name, source_of(name), {});
-    return std::any_of(program->sections.begin(), program->sections.end(),
-                       [](const Section& section) { return section.coding != Coding::kPlain; });
-  });
-  return names;
-}
-
 std::vector<std::string> written_round_names() { return names_of_files(true); }
 
 std::string source_of(const std::string& name) { return text_of_file("codecs/" + name); }

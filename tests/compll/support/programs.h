@@ -23,8 +23,6 @@ struct Written {
 /// exchange in rounds.
 std::vector<std::string> written_names();
 std::vector<std::string> written_round_names();
-/// The written_names() that kernels are written for: the size of none of their sections depends on the elements.
-std::vector<std::string> kernel_names();
 
 /// The text of compll/codecs/NAME.cll.
 std::string source_of(const std::string& name);

@@ -7,6 +7,7 @@
 #include "tests/compll/cuda/emulated/driver.h"
 #include "tests/runtime/session/gpu.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/wrapped_transport.h"
 #include "tests/support/ranks.h"
 
 using namespace casync;        // NOLINT(google-build-using-namespace)
@@ -30,10 +31,11 @@ std::string opened(const std::function<void(SessionOptions&)>& configure) {
 }  // namespace
 
 TEST_CASE("session on a GPU: a kernel that faults ends the job on all ranks, with the call and the gradient") {
-  for (const int kernels : {0, 1, 5}) {
+  for (const auto& [name, kernels] :
+       {std::pair{"int4", 0}, {"int4", 1}, {"int4", 5}, {"lossless", 1}, {"lossless", 2}}) {
     emulated::mend_device();
-    const std::string complaints =
-        with_sessions(2, device_codec("int4"), [&](Session& session, RankContext& context) -> std::string {
+    const std::string complaints = with_sessions(
+        2, device_codec(name), [&, kernels = kernels](Session& session, RankContext& context) -> std::string {
           Program program;
           const Result<GradientId> id = declare(session, "layer", 5000);
           auto floats = program.floats(5000);
@@ -53,6 +55,51 @@ TEST_CASE("session on a GPU: a kernel that faults ends the job on all ranks, wit
     CHECK_THAT(complaints, Catch::Contains("rank 0: Unavailable") && Catch::Contains("rank 1: Unavailable"));
     CHECK_THAT(complaints, Catch::Contains("an illegal memory access was encountered (CUDA 700)"));
     CHECK_THAT(complaints, Catch::Contains("gradient layer"));
+  }
+}
+
+TEST_CASE("session on a GPU: a coded payload that is damaged, cut off or too long is DataLoss on all ranks") {
+  using Damage = std::function<void(Message&, std::vector<std::byte>&)>;
+  const auto resized = [](Bytes from, Bytes to) -> Damage {
+    return [=](Message& message, auto& payload) {
+      payload.resize(to != 0 ? to : payload.size() - from);
+      message.payload_bytes = payload.size();
+    };
+  };
+  const std::pair<const char*, std::size_t> codecs[] = {{"lossless", 16}, {"topk_coded", 48}};
+  for (const auto& [name, table] : codecs) {  // the place of the first size of a block
+    const Damage in_table = [at = table](Message&, auto& payload) { payload[at] ^= std::byte{0xff}; };
+    const std::pair<Damage, const char*> damages[] = {{in_table, "not a payload of its codec"},
+                                                      {resized(3, 0), "not a payload of its codec"},
+                                                      {resized(0, 10000), "bytes, expected at most"}};
+    for (const auto& [damage, expected] : damages) {
+      const std::string complaints = with_sessions(
+          2,
+          [&, apply = damage](SessionOptions& options) {
+            device_codec(name)(options);
+            if (*options.launch.rank != 1) return;
+            options.open_transport = open_wrapped({.on_message = [apply](Message& message, auto& payload) {
+              if (message.key.step == 1) apply(message, payload);
+            }});
+          },
+          [&](Session& session, RankContext& context) -> std::string {
+            Program program;
+            const Result<GradientId> id = declare(session, "layer", 2000);
+            auto floats = program.floats(2000);
+            for (std::uint32_t step = 0; step < 3; ++step) {
+              program.write(floats, contribution(context.rank, 2000, step));
+              const Submission one = program.submission(*id, floats);
+              const auto handles = session.submit({&one, 1});
+              const Status status = handles ? session.step().status() : handles.status();
+              if (!status) return status.text();
+            }
+            return "it went well";
+          });
+      INFO(name << ": " << complaints);
+      CHECK_THAT(complaints, !Catch::Contains("it went well") && Catch::Contains(expected) &&
+                                 Catch::Contains("rank 0: DataLoss") && Catch::Contains("rank 1: DataLoss"));
+      CHECK_THAT(complaints, Catch::Contains("layer"));
+    }
   }
 }
 
@@ -90,18 +137,12 @@ TEST_CASE("session on a GPU: a codec that exchanges more than sums is refused by
 
 TEST_CASE("session on a GPU: what it does not do yet is refused by name") {
   TemporaryDirectory directory;
-  std::ofstream(directory.path() + "/plan.txtpb") << "version: 1 staleness: 1";
-  const std::string stale = opened([&](SessionOptions& options) {
+  std::ofstream(directory.path() + "/plan.txtpb") << "version: 1 gossip { neighbours: ring }";
+  const std::string gossip = opened([&](SessionOptions& options) {
     options.plan_file = directory.path() + "/plan.txtpb";
     on_gpu(options);
   });
-  CHECK_THAT(stale, Catch::Contains("Unimplemented: a session on cuda:0 has no staleness yet"));
-  std::ofstream(directory.path() + "/groups.txtpb") << "version: 1 group { name: \"g\" gradient: \"a\" }";
-  const std::string groups = opened([&](SessionOptions& options) {
-    options.plan_file = directory.path() + "/groups.txtpb";
-    on_gpu(options);
-  });
-  CHECK_THAT(groups, Catch::Contains("Unimplemented: a session on cuda:0 has no groups yet"));
+  CHECK_THAT(gossip, Catch::Contains("Unimplemented: a session on cuda:0 has no gossip yet"));
   const std::string records = opened([&](SessionOptions& options) {
     options.record_directory = directory.path();
     on_gpu(options);

@@ -167,13 +167,13 @@ void print_table(CudaDevice& device, const std::string& root, const std::vector<
   for (const cuda::Kernels* kernels : kernels_of_codecs()) {
     if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
-    Batch batch(device, *kernels, *meaning, count, n);
+    Batch batch(device, *kernels, without_coding(*meaning), count, n);
     print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), elements);
   }
   for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
     if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
-    WholeBatch batch(device, *kernels, *meaning, count, n, kMerged);
+    WholeBatch batch(device, *kernels, without_coding(*meaning), count, n, kMerged);
     print_row(kernels->name, batch, copy, least_bytes_of(root, kernels->name), elements);
   }
 }
@@ -187,7 +187,7 @@ void print_tiles(CudaDevice& device, const std::string& root, const std::vector<
     if (!is_wanted(root, kernels->name, wanted)) continue;
     const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
     for (std::uint32_t tile = 4096; tile <= 262144; tile *= 2) {
-      WholeBatch batch(device, *kernels, *meaning, 1, n, kMerged, tile);
+      WholeBatch batch(device, *kernels, without_coding(*meaning), 1, n, kMerged, tile);
       const double encode = batch.encode(), decode = batch.decode(), merge = batch.merge();
       std::printf("| `%s` | %u | %.1f | %.1f | %.1f |\n", kernels->name, tile, encode * 1e6, decode * 1e6, merge * 1e6);
       std::fflush(stdout);
@@ -202,7 +202,8 @@ void print_stages(CudaDevice& device, const std::string& root, const std::vector
   std::printf("| codec | launch | us |\n|---|---|---|\n");
   for (const cuda::WholeKernels* kernels : kernels_of_whole_codecs()) {
     if (!is_wanted(root, kernels->name, wanted)) continue;
-    WholeBatch batch(device, *kernels, *meaning_of(root, kernels->name, {}), 1, n, kMerged);
+    const std::unique_ptr<Codec> meaning = meaning_of(root, kernels->name, {});
+    WholeBatch batch(device, *kernels, without_coding(*meaning), 1, n, kMerged);
     for (const WholeBatch::Stages& stages : batch.stages_of_encoding()) {
       std::printf("| `%s` | %s |", kernels->name, stages.launch.c_str());
       for (const double time : stages.times) std::printf(" %.1f", time);

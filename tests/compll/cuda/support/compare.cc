@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "compll/codec/coded/coded_codec.h"
 #include "tests/compll/cuda/support/whole_codec.h"
 #include "tests/compll/support/inputs.h"
 
@@ -249,13 +250,14 @@ class Comparer {
 
 std::string difference(const cuda::Kernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison) {
-  return Comparer([&] { return std::make_unique<KernelCodec>(kernels, meaning, device); }, meaning, device)
-      .run(comparison);
+  const Codec& plain = without_coding(meaning);
+  return Comparer([&] { return std::make_unique<KernelCodec>(kernels, plain, device); }, plain, device).run(comparison);
 }
 
 std::string difference(const cuda::WholeKernels& kernels, const Codec& meaning, KernelDevice& device,
                        const Comparison& comparison) {
-  return Comparer([&] { return std::make_unique<WholeKernelCodec>(kernels, meaning, device); }, meaning, device)
+  const Codec& plain = without_coding(meaning);
+  return Comparer([&] { return std::make_unique<WholeKernelCodec>(kernels, plain, device); }, plain, device)
       .run(comparison);
 }
 
