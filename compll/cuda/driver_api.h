@@ -66,7 +66,7 @@ struct DriverApi {
   static constexpr unsigned kPortable = 1;       ///< of pinned memory: it is so for every context
   // Attributes of a pointer: the kind of its memory, and the device that has it.
   static constexpr int kMemoryKind = 2, kOrdinal = 9, kDeviceMemory = 2;
-  static constexpr Code kOutOfMemory = 2, kNotReady = 600;
+  static constexpr Code kInvalidValue = 1, kOutOfMemory = 2, kNotReady = 600;
 };
 
 }  // namespace casync::compll

@@ -28,6 +28,8 @@ class Event {
 class Stream {
  public:
   virtual ~Stream() = default;
+  /// This stream as the device's runtime has it; of the CPU null.
+  virtual void* native() const = 0;
   /// `from` and `to` are pinned memory (Memory::kPinned): from any other a copy may wait.
   virtual Status upload(ConstView from, DeviceView to) = 0;
   virtual Status download(DeviceView from, View to) = 0;

@@ -2,28 +2,33 @@
 #include "runtime/session/delayed_session.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/thread.h"
 #include "runtime/session/declarations.h"
 #include "runtime/session/handles.h"
+#include "runtime/session/session_device.h"
 
 namespace casync::runtime {
 namespace {
 
-void swap_bytes(std::byte* a, std::byte* b, std::size_t size) {
-  std::array<std::byte, 8192> block;
-  for (std::size_t at = 0; at < size; at += block.size()) {
-    const std::size_t count = std::min(block.size(), size - at);
-    std::memcpy(block.data(), a + at, count);
-    std::memcpy(a + at, b + at, count);
-    std::memcpy(b + at, block.data(), count);
-  }
-}
+// A device that has not ended a copy by then is left to itself.
+constexpr Seconds kLongestCopy{10};
 
 }  // namespace
+
+Result<std::unique_ptr<Session>> DelayedSession::wrap(std::unique_ptr<Session> session, Device& device,
+                                                      std::uint32_t staleness) {
+  std::unique_ptr<DelayedSession> made(new DelayedSession(std::move(session), device, staleness));
+  if (device.is_host()) return std::unique_ptr<Session>(std::move(made));
+  for (std::unique_ptr<Stream>* each : {&made->streams_.copies, &made->streams_.idle}) {
+    Result<std::unique_ptr<Stream>> stream = device.make_stream(false);
+    if (!stream) return stream.status();
+    *each = std::move(*stream);
+  }
+  return std::unique_ptr<Session>(std::move(made));
+}
 
 DelayedSession::~DelayedSession() {
   if (!forked()) {
@@ -33,6 +38,7 @@ DelayedSession::~DelayedSession() {
   // The thread does not exist here, and whoever it waited for would be waited for in turn.
   static_cast<void>(thread_.release());
   static_cast<void>(changed_.release());
+  for (Gradient& gradient : gradients_) static_cast<void>(gradient.memory.release());
 }
 
 Result<GradientId> DelayedSession::declare(const GradientSpec& gradient) {
@@ -41,11 +47,13 @@ Result<GradientId> DelayedSession::declare(const GradientSpec& gradient) {
   std::lock_guard lock(mutex_);
   const auto index = static_cast<std::size_t>(*id);
   if (index < gradients_.size()) return id;
+  Result<std::unique_ptr<LateMemory>> memory = make_late_memory(device_, streams_, staleness_, gradient.bytes());
+  if (!memory) return end_with(memory.status());
   gradients_.resize(index + 1);
   Gradient& own = gradients_[index];
   own.spec = gradient;
   own.slots.resize(staleness_);
-  for (Slot& slot : own.slots) slot.memory.resize(gradient.bytes());
+  own.memory = std::move(*memory);
   CASYNC_RETURN_IF_ERROR(take_late(own));
   return id;
 }
@@ -54,9 +62,10 @@ Status DelayedSession::check(std::span<const Submission> submissions) {
   ++submit_calls_;
   for (const Submission& one : submissions) {
     const auto index = static_cast<std::size_t>(one.gradient);
-    if (index >= gradients_.size()) return invalid_argument("no gradient has the id " + std::to_string(index));
+    if (index >= gradients_.size() || gradients_[index].memory == nullptr)
+      return invalid_argument("no gradient has the id " + std::to_string(index));
     Gradient& gradient = gradients_[index];
-    CASYNC_RETURN_IF_ERROR(check_memory(gradient.spec, one.data));
+    CASYNC_RETURN_IF_ERROR(check_memory(device_, gradient.spec, one));
     if (gradient.steps == step_ + 1) return submitted_twice(gradient.spec, step_);
     if (gradient.call == submit_calls_) {
       return invalid_argument("gradient " + gradient.spec.name + " is twice in one submission");
@@ -76,140 +85,28 @@ Status DelayedSession::submit(std::span<const Submission> submissions, std::span
   CASYNC_RETURN_IF_ERROR(check(submissions));
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     Gradient& gradient = gradients_[static_cast<std::size_t>(submissions[i].gradient)];
-    gradient.destination = submissions[i].data;
+    if (Status status = gradient.memory->take(submissions[i]); !status) return end_with(status);
     gradient.steps = step_ + 1;
     ++gradient.submissions;
     gradient.handed_over = false;
-    if (is_reduced(gradient.slot())) hand_over(gradient);
+    if (is_reduced(gradient.slot())) {
+      if (Status status = hand_over(gradient); !status) return end_with(status);
+    }
     handles[i] = handle_of(step_, submissions[i].gradient);
   }
   return Status::ok();
-}
-
-bool DelayedSession::Gradient::has_result(Handle handle) const { return handed_over || steps > step_of(handle) + 1; }
-
-Result<DelayedSession::Gradient*> DelayedSession::gradient_of(Handle handle) const {
-  const std::uint32_t index = index_of(handle);
-  if (index < gradients_.size() && gradients_[index].steps > step_of(handle)) return &gradients_[index];
-  return invalid_argument("a handle that no submission gave");
-}
-
-/// The result into the program's memory, and its new gradient out of it.
-void DelayedSession::hand_over(Gradient& gradient) const {
-  if (gradient.handed_over) return;
-  Slot& slot = gradient.slot();
-  swap_bytes(slot.memory.data(), gradient.destination.data, slot.memory.size());
-  slot.steps = gradient.steps;
-  slot.reduction.reset();
-  gradient.handed_over = true;
-}
-
-Status DelayedSession::wait(Handle handle, double timeout_s, Waiter waiter) {
-  if (forked()) return session_->wait(handle, timeout_s, waiter);
-  constexpr double kLongest = 1e8;  // seconds; reductions have the session's own limit
-  const Clock::time_point deadline = after(Seconds(timeout_s < 0 ? kLongest : std::min(timeout_s, kLongest)));
-  std::optional<Handle> reduction;
-  {
-    std::unique_lock lock(mutex_);
-    if (const Status known = gradient_of(handle).status(); !known) return known;
-    const auto own = [&]() -> Gradient& { return gradients_[index_of(handle)]; };
-    const auto may_go_on = [&] {
-      return own().has_result(handle) || is_reduced(own().slot()) || own().slot().reduction || !failure_.is_ok();
-    };
-    const bool in_time = changed_->wait_until(lock, deadline, may_go_on);
-    if (own().has_result(handle)) return Status::ok();
-    if (is_reduced(own().slot())) {
-      hand_over(own());
-      return Status::ok();
-    }
-    if (!failure_.is_ok()) return tell(failure_);
-    if (!in_time) {
-      return timeout_error("gradient " + own().spec.name + ", step " + std::to_string(step_of(handle)) +
-                           ": the step whose result it gets is not reduced yet, step " + std::to_string(reduced_) +
-                           " comes before it");
-    }
-    reduction = own().slot().reduction;
-  }
-  const double left = timeout_s < 0 ? timeout_s : std::max(0.0, Seconds(deadline - Clock::now()).count());
-  if (Status status = session_->wait(*reduction, left, waiter); !status) {
-    return status.code() == StatusCode::kTimeout ? status : tell(status);  // a wait may be tried again
-  }
-  std::lock_guard lock(mutex_);
-  // Or step() has, meanwhile, and what is there now is the next step's.
-  Gradient& gradient = gradients_[index_of(handle)];
-  if (!gradient.has_result(handle)) hand_over(gradient);
-  return Status::ok();
-}
-
-bool DelayedSession::done(Handle handle) const {
-  if (forked()) return false;
-  std::lock_guard lock(mutex_);
-  const Result<Gradient*> gradient = gradient_of(handle);
-  if (!gradient) return false;
-  Gradient& own = **gradient;
-  if (own.has_result(handle)) return true;
-  const Slot& slot = own.slot();
-  if (is_reduced(slot) || (slot.reduction && session_->done(*slot.reduction))) hand_over(own);
-  return own.has_result(handle);
-}
-
-Status DelayedSession::wait_any(std::span<const Handle> handles, const std::atomic<bool>& interrupted,
-                                std::vector<Handle>* done) {
-  done->clear();
-  if (forked()) return session_->wait_any(handles, interrupted, done);
-  thread_local std::vector<Handle> waiting, reductions, reduced;  // keep their memory: this runs in every step
-  waiting.clear();
-  reductions.clear();
-  {
-    std::unique_lock lock(mutex_);
-    for (const Handle handle : handles) {
-      const Result<Gradient*> gradient = gradient_of(handle);
-      if (!gradient) return gradient.status();
-      Gradient& own = **gradient;
-      if (!own.has_result(handle) && is_reduced(own.slot())) hand_over(own);
-      if (own.has_result(handle)) {
-        done->push_back(handle);
-      } else if (own.slot().reduction) {
-        waiting.push_back(handle);
-        reductions.push_back(*own.slot().reduction);
-      }
-    }
-    if (!done->empty()) return Status::ok();
-    if (!failure_.is_ok()) return tell(failure_);
-    if (reductions.empty()) {  // the caller looks again when one has begun
-      const std::uint32_t begun = begun_, are_reduced = reduced_;
-      changed_->wait(
-          lock, [&] { return interrupted.load() || begun_ != begun || reduced_ != are_reduced || !failure_.is_ok(); });
-      return failure_.is_ok() ? Status::ok() : tell(failure_);
-    }
-  }
-  const Status status = session_->wait_any(reductions, interrupted, &reduced);
-  std::lock_guard lock(mutex_);
-  for_each_ended(reductions, reduced, [&](std::size_t i) {
-    // step() may have handed it over meanwhile, and the memory is the next step's.
-    Gradient& gradient = gradients_[index_of(waiting[i])];
-    if (!gradient.has_result(waiting[i])) hand_over(gradient);
-    done->push_back(waiting[i]);
-  });
-  return tell(status);
-}
-
-Status DelayedSession::note_exposed(Handle handle, double seconds) {
-  if (forked()) return session_->note_exposed(handle, seconds);
-  std::optional<Handle> reduction;
-  {
-    std::lock_guard lock(mutex_);
-    const Result<Gradient*> gradient = gradient_of(handle);
-    if (!gradient) return gradient.status();
-    reduction = (*gradient)->slot().reduction;
-  }
-  return reduction ? session_->note_exposed(*reduction, seconds) : Status::ok();
 }
 
 /// Keeps that the program knows of a failure.
 Status DelayedSession::tell(Status status) const {
   if (!status) told_ = true;
   return status;
+}
+
+/// Ends the job: the device has failed.
+Status DelayedSession::end_with(const Status& status) {
+  session_->abort(status.message());
+  return tell(status);
 }
 
 Status DelayedSession::settle() const {
@@ -225,12 +122,28 @@ Result<StepResult> DelayedSession::step() {
   std::unique_lock lock(mutex_);
   changed_->wait(lock, [&] { return may_end_step() || !failure_.is_ok(); });
   if (!may_end_step()) return tell(failure_);
+  while (true) {
+    const Result<bool> all = hand_over_all();  // those, too, that have been submitted during a pause
+    if (!all) return end_with(all.status());
+    if (*all) break;
+    pause(lock);
+  }
   StepResult result = std::exchange(results_[step_ % staleness_], {});
   result.step = step_;
-  for (Gradient& gradient : gradients_) hand_over(gradient);
   ++step_;
   changed_->notify_all();
   return result;
+}
+
+/// Returns true if all results are in the program's memory.
+Result<bool> DelayedSession::hand_over_all() {
+  for (Gradient& gradient : gradients_) CASYNC_RETURN_IF_ERROR(hand_over(gradient));
+  for (const Gradient& gradient : gradients_) {
+    if (gradient.memory == nullptr) continue;  // another thread declares it
+    const Result<bool> there = gradient.memory->is_exchanged();
+    if (!there || !*there) return there;
+  }
+  return true;
 }
 
 Status DelayedSession::start_reducing() {
@@ -284,9 +197,10 @@ Status DelayedSession::reduce_next(std::unique_lock<std::mutex>& lock) {
 void DelayedSession::gather_next() {
   starts_.clear();
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
-    for (Slot& slot : gradients_[i].slots) {
-      if (slot.steps != begun_ + 1) continue;
-      starts_.push_back({GradientId(static_cast<std::uint32_t>(i)), {slot.memory.data(), slot.memory.size()}});
+    const Gradient& gradient = gradients_[i];
+    for (std::size_t at = 0; at < gradient.slots.size(); ++at) {
+      if (gradient.slots[at].steps != begun_ + 1) continue;
+      starts_.push_back(gradient.memory->submission(GradientId(static_cast<std::uint32_t>(i)), at));
     }
   }
   started_.resize(starts_.size());
@@ -321,7 +235,16 @@ Status DelayedSession::close() {
   std::lock_guard one_at_a_time(step_mutex_);
   if (thread_) thread_->join();  // the others wait for this rank's part: it reduces what has ended
   Status closed = session_->close();
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  // What the program submitted last may be copied still.
+  const Clock::time_point deadline = after(kLongestCopy);
+  for (const Gradient& gradient : gradients_) {
+    while (gradient.memory != nullptr) {
+      const Result<bool> there = gradient.memory->is_exchanged();
+      if (!there || *there || Clock::now() >= deadline) break;
+      pause(lock);
+    }
+  }
   if (told_) return closed;
   if (!failure_.is_ok()) return failure_;
   if (under_way() == 0) return closed;

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/device/device.h"
+#include "runtime/session/late_memory.h"
 #include "runtime/session/wrapping_session.h"
 
 namespace casync::runtime {
@@ -21,12 +23,15 @@ namespace casync::runtime {
 /// It wraps a session that knows nothing of it. A thread takes that session through the program's steps, one after the
 /// other, each with its commit, so residuals are those of a session without staleness. step() hands over what has
 /// been reduced, and waits only if the program would be more steps ahead of the reductions than `staleness`. Each
-/// gradient has that many memories of its own. A state contains them (runtime/session/late_states.h).
+/// gradient has that many memories of its own (LateMemory). A state contains them (runtime/session/late_states.h).
+///
+/// On a device a result is handed over by copies in a stream, behind what the program's stream writes. The submission
+/// is done once they are over, and step() waits for those of its gradients, without a call of the device that waits.
 class DelayedSession final : public WrappingSession {
  public:
-  /// `staleness`: at least 1.
-  DelayedSession(std::unique_ptr<Session> session, std::uint32_t staleness)
-      : WrappingSession(std::move(session)), staleness_(staleness), results_(staleness) {}
+  /// `staleness`: at least 1. `device`: the wrapped session's. Unavailable: as Device::make_stream().
+  static Result<std::unique_ptr<Session>> wrap(std::unique_ptr<Session> session, Device& device,
+                                               std::uint32_t staleness);
   ~DelayedSession() override;
 
   Status begin_consensus() override { return session_->begin_consensus(); }
@@ -46,26 +51,30 @@ class DelayedSession final : public WrappingSession {
   Status close() override;
 
  private:
-  /// Memory of one submission, and then of its result until that is handed over.
+  DelayedSession(std::unique_ptr<Session> session, Device& device, std::uint32_t staleness)
+      : WrappingSession(std::move(session)), device_(device), staleness_(staleness), results_(staleness) {}
+
+  /// One submission, and then its result until that is handed over.
   struct Slot {
-    std::vector<std::byte> memory;
     std::uint32_t steps = 0;          ///< 1 + the step of the submission in it; 0: none, or a result that was loaded
     std::optional<Handle> reduction;  ///< of that submission, once it has begun
   };
   struct Gradient {
     GradientSpec spec;
-    std::vector<Slot> slots;        ///< the n-th submission takes slot n, modulo their number
-    std::uint64_t submissions = 0;  ///< since the start, or since a state was loaded
-    View destination;               ///< of the last submission
-    std::uint32_t steps = 0;        ///< 1 + the step of the last submission; 0: none
-    std::uint64_t call = 0;         ///< the submit() that named it last, valid or not
-    bool handed_over = true;        ///< the last submission has its result
+    std::vector<Slot> slots;             ///< the n-th submission takes slot n, modulo their number
+    std::unique_ptr<LateMemory> memory;  ///< of the slots
+    std::uint64_t submissions = 0;       ///< since the start, or since a state was loaded
+    std::uint32_t steps = 0;             ///< 1 + the step of the last submission; 0: none
+    std::uint64_t call = 0;              ///< the submit() that named it last, valid or not
+    bool handed_over = true;             ///< the last submission has its result, or a device is copying it
 
     /// The slot of the last submission: until that is handed over, with the result for it.
-    Slot& slot() { return slots[(submissions - 1) % slots.size()]; }
+    std::size_t slot_index() const { return (submissions - 1) % slots.size(); }
+    Slot& slot() { return slots[slot_index()]; }
     /// The slot whose result the k-th submission from now gets; k from 0.
-    const Slot& next_slot(std::uint64_t k) const { return slots[(submissions + k) % slots.size()]; }
-    bool has_result(Handle handle) const;
+    std::size_t next_slot(std::uint64_t k) const { return (submissions + k) % slots.size(); }
+    bool is_handed_over(Handle handle) const;
+    Result<bool> has_result(Handle handle) const;
   };
 
   Status check(std::span<const Submission> submissions);
@@ -73,13 +82,16 @@ class DelayedSession final : public WrappingSession {
   /// reduce_all().
   Result<Gradient*> gradient_of(Handle handle) const;
   bool is_reduced(const Slot& slot) const { return slot.steps <= reduced_; }
-  void hand_over(Gradient& gradient) const;
+  Status hand_over(Gradient& gradient) const;
+  Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
+  Result<bool> hand_over_all();
   bool may_end_step() const { return reduced_ + staleness_ > step_; }
   std::ptrdiff_t under_way() const;
   Status check_late(const SessionState& state) const;
   Status take_late(Gradient& gradient);
-  void adopt(const SessionState& state);
+  Status adopt(const SessionState& state);
   Status tell(Status status) const;
+  Status end_with(const Status& status);
   Status start_reducing();
   /// The thread: reduces one ended step after the other.
   void reduce_all();
@@ -88,6 +100,8 @@ class DelayedSession final : public WrappingSession {
   /// Waits until all ended steps are reduced and committed. Takes mutex_ itself.
   Status settle() const;
 
+  Device& device_;
+  LateStreams streams_;  ///< of a device
   const std::uint32_t staleness_;
   mutable std::atomic<bool> told_{false};  ///< the job's failure, to the program
   std::mutex step_mutex_;                  ///< one at a time ends a step, or loads a state

@@ -3,7 +3,6 @@
 // The state of a session whose results come late: the wrapped session's, and the results on their way.
 #include <algorithm>
 
-#include "base/check.h"
 #include "compll/ops/cpu/convert.h"
 #include "runtime/session/delayed_session.h"
 #include "runtime/session/late_states.h"
@@ -27,8 +26,10 @@ Result<SessionState> DelayedSession::state() const {
   if (!state) return state;
   for (const Gradient& gradient : gradients_) {
     for (std::uint32_t place = 0; place < staleness_; ++place) {
+      std::vector<std::byte> result;
+      CASYNC_RETURN_IF_ERROR(gradient.memory->read(gradient.next_slot(place), &result));
       state->gradients.emplace(late_name(gradient.spec.name, staleness_, place),
-                               late_state(gradient.next_slot(place).memory, gradient.spec, staleness_));
+                               late_state(result, gradient.spec, staleness_));
     }
   }
   state->gradients.insert(waiting_.begin(), waiting_.end());
@@ -45,8 +46,7 @@ Status DelayedSession::load_state(const SessionState& state) {
   SessionState others = state;
   std::erase_if(others.gradients, [](const auto& one) { return gradient_of_late(one.first, one.second).has_value(); });
   CASYNC_RETURN_IF_ERROR(session_->load_state(others));
-  adopt(state);
-  return Status::ok();
+  return adopt(state);
 }
 
 Status DelayedSession::check_late(const SessionState& state) const {
@@ -71,13 +71,15 @@ Status DelayedSession::take_late(Gradient& gradient) {
     const std::vector<float>& values = late->second.residual;
     CASYNC_RETURN_IF_ERROR(check_size(gradient.spec, late->second));
     if (!is_finite(late->second)) note_not_finite(gradient.spec.name, results_[(step_ + place) % staleness_]);
-    compll::from_float32(values.data(), values.size(), gradient.spec.dtype, gradient.slots[place].memory.data());
+    std::vector<std::byte> result(gradient.spec.bytes());
+    compll::from_float32(values.data(), values.size(), gradient.spec.dtype, result.data());
+    CASYNC_RETURN_IF_ERROR(gradient.memory->write(place, result));
     waiting_.erase(late);
   }
   return Status::ok();
 }
 
-void DelayedSession::adopt(const SessionState& state) {
+Status DelayedSession::adopt(const SessionState& state) {
   waiting_.clear();
   for (const auto& [name, one] : state.gradients) {
     if (gradient_of_late(name, one)) waiting_.emplace(name, one);
@@ -90,13 +92,13 @@ void DelayedSession::adopt(const SessionState& state) {
     gradient.steps = 0;
     gradient.call = 0;
     gradient.handed_over = true;
-    for (Slot& slot : gradient.slots) {
-      slot.steps = 0;
-      slot.reduction.reset();
-      std::fill(slot.memory.begin(), slot.memory.end(), std::byte{0});
+    for (std::size_t at = 0; at < gradient.slots.size(); ++at) {
+      gradient.slots[at] = {};
+      CASYNC_RETURN_IF_ERROR(gradient.memory->write(at, std::vector<std::byte>(gradient.spec.bytes())));
     }
-    CASYNC_CHECK(take_late(gradient).is_ok());  // check_late() has looked at the sizes
+    CASYNC_RETURN_IF_ERROR(take_late(gradient));  // check_late() has looked at the sizes
   }
+  return Status::ok();
 }
 
 }  // namespace casync::runtime

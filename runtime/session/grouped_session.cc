@@ -19,14 +19,14 @@ std::unique_ptr<RunRecord> record_of(const Session& session, const SyncMode& mod
 
 }  // namespace
 
-GroupedSession::GroupedSession(std::unique_ptr<Session> session, const Plan& plan, double timeout_s,
+GroupedSession::GroupedSession(std::unique_ptr<Session> session, Device& device, const Plan& plan, double timeout_s,
                                const std::string& record_directory)
     : WrappingSession(std::move(session)),
       mode_(plan.mode),
       timeout_s_(timeout_s),
       record_(record_of(*session_, mode_, record_directory)) {
   for (const GradientGroup& group : plan.groups) {
-    groups_.push_back(std::make_unique<SentGroup>(group));
+    groups_.push_back(std::make_unique<SentGroup>(group, device));
     for (std::size_t i = 0; i < group.gradients.size(); ++i) {
       place_of_.emplace(group.gradients[i], std::pair(groups_.back().get(), i));
     }
@@ -36,6 +36,7 @@ GroupedSession::GroupedSession(std::unique_ptr<Session> session, const Plan& pla
 GroupedSession::~GroupedSession() {
   if (forked()) {
     static_cast<void>(changed_.release());  // whoever waits for it does not exist here
+    for (std::unique_ptr<SentGroup>& group : groups_) static_cast<void>(group.release());
   } else {
     static_cast<void>(close());
   }
@@ -73,8 +74,7 @@ Status GroupedSession::close_group(SentGroup& group) {
   GradientSpec whole = group.spec();
   const Result<GradientId> id = session_->declare(whole);
   if (!id) return id.status();
-  group.close(*id, std::move(whole));
-  return Status::ok();
+  return group.close(*id, std::move(whole));
 }
 
 Status GroupedSession::check(std::span<const Submission> submissions) {
@@ -112,8 +112,9 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
         continue;
       }
       SentGroup& group = *gradient.group;
-      if (group.gather(gradient.place, one.data, step_, submit_calls_))
-        starts_.push_back({*group.id(), group.memory()});
+      const Result<bool> is_whole = group.gather(gradient.place, one, step_, submit_calls_);
+      if (!is_whole) return end_with(is_whole.status());
+      if (*is_whole) starts_.push_back(group.submission());
     }
     if (record_) record_->goes_on();
   }
@@ -123,7 +124,7 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     const Gradient& gradient = gradients_[static_cast<std::size_t>(submissions[i].gradient)];
     handles[i] = handle_of(step_, submissions[i].gradient);
-    if (gradient.group != nullptr) gradient.group->submitted(gradient.place, submissions[i].data, step_);
+    if (gradient.group != nullptr) gradient.group->submitted(gradient.place, step_);
   }
   changed_->notify_all();
   return Status::ok();
@@ -138,7 +139,7 @@ Status GroupedSession::start_open_groups() {
       if (group->id() || group->submitted_in(step_) == 0) continue;
       CASYNC_RETURN_IF_ERROR(close_group(*group));
       if (!group->is_whole(step_)) continue;
-      starts_.push_back({*group->id(), group->memory()});
+      starts_.push_back(group->submission());
       starting.push_back(group.get());
     }
   }
@@ -148,6 +149,12 @@ Status GroupedSession::start_open_groups() {
   std::lock_guard lock(mutex_);
   changed_->notify_all();
   return Status::ok();
+}
+
+/// Ends the job: the device has failed.
+Status GroupedSession::end_with(const Status& status) {
+  session_->abort(status.message());
+  return status;
 }
 
 /// InvalidArgument: some members of a group have been submitted, and others have not.
@@ -195,17 +202,32 @@ Result<StepResult> GroupedSession::step() {
   }
   Result<StepResult> result = session_->step();
   if (!result) return result;
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  CASYNC_RETURN_IF_ERROR(hand_over_all(lock));
   for (const std::unique_ptr<SentGroup>& group : groups_) {
-    group->hand_over_all();
     if (result->finite || result->first_non_finite != group->name()) continue;
-    if (std::string member = group->not_finite(); !member.empty()) result->first_non_finite = std::move(member);
+    Result<std::string> member = group->not_finite();
+    if (!member) return end_with(member.status());
+    if (!member->empty()) result->first_non_finite = std::move(*member);
   }
   if (record_) record_->step_ended();
   ++step_;
   is_consensus_ = has_ended_ = false;
   changed_->notify_all();
   return result;
+}
+
+/// Returns once all results are in their members' memory.
+Status GroupedSession::hand_over_all(std::unique_lock<std::mutex>& lock) {
+  for (const std::unique_ptr<SentGroup>& group : groups_) {
+    while (true) {
+      const Result<bool> all = group->hand_over_all();
+      if (!all) return end_with(all.status());
+      if (*all) break;
+      pause(lock);
+    }
+  }
+  return Status::ok();
 }
 
 void GroupedSession::abort(const std::string& reason) {

@@ -21,21 +21,21 @@ namespace casync::runtime {
 ///
 /// It wraps a session that knows a group as one gradient. The members' elements are copied into the group's memory as
 /// they are submitted, the last one starts the group, and each member gets its part of the result when somebody looks
-/// for it, at the latest in step(). States, reports and records have the members' names.
+/// for it, at the latest in step(). States, reports and records have the members' names. On a device a stream of the
+/// group's copies, behind what the program's streams write.
 ///
 /// A group has the members that have been declared when all that the plan names are, or at the end of the submissions
 /// of the first step in which one was submitted, whichever is first; later ones are refused.
 class GroupedSession final : public WrappingSession {
  public:
-  /// `plan`, `timeout_s` and `record_directory`: those that the session was opened with.
-  GroupedSession(std::unique_ptr<Session> session, const Plan& plan, double timeout_s,
+  /// `device`, `plan`, `timeout_s` and `record_directory`: those that the session was opened with.
+  GroupedSession(std::unique_ptr<Session> session, Device& device, const Plan& plan, double timeout_s,
                  const std::string& record_directory);
   ~GroupedSession() override;
 
   Status begin_consensus() override;
   void end_submissions() override;
   Result<GradientId> declare(const GradientSpec& gradient) override;
-  /// InvalidArgument, besides: memory of a device.
   Status submit(std::span<const Submission> submissions, std::span<Handle> handles) override;
   /// Timeout, besides: the group's other members have not all been submitted; names the first. InvalidArgument: and no
   /// more are, by end_submissions().
@@ -69,7 +69,10 @@ class GroupedSession final : public WrappingSession {
   Status check(std::span<const Submission> submissions);
   Result<const Gradient*> gradient_of(Handle handle) const;
   Handle inner_handle(const Gradient& gradient, Handle handle) const;
-  bool hands_over(const Gradient& gradient, Handle handle) const;
+  Result<bool> hands_over(const Gradient& gradient, Handle handle) const;
+  Status take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock);
+  Status hand_over_all(std::unique_lock<std::mutex>& lock);
+  Status end_with(const Status& status);
   Status check_whole(const char* then) const;
 
   /// Closes the groups that a step's submissions have left open, and starts those that are whole. Under submit_mutex_.

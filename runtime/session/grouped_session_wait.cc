@@ -31,13 +31,15 @@ Handle GroupedSession::inner_handle(const Gradient& gradient, Handle handle) con
   return handle_of(step_of(handle), gradient.own ? *gradient.own : *gradient.group->id());
 }
 
-/// Hands over the member's result if it is there; true if it is.
-bool GroupedSession::hands_over(const Gradient& gradient, Handle handle) const {
+/// Hands over the member's result if it is there; true if it has it.
+Result<bool> GroupedSession::hands_over(const Gradient& gradient, Handle handle) const {
   SentGroup& group = *gradient.group;
-  if (group.has_result(gradient.place, step_of(handle))) return true;
-  if (!group.id() || !group.is_whole(step_of(handle)) || !session_->done(inner_handle(gradient, handle))) return false;
-  group.hand_over(gradient.place);
-  return true;
+  const std::uint32_t step = step_of(handle);
+  if (!group.is_handed_over(gradient.place, step)) {
+    if (!group.id() || !group.is_whole(step) || !session_->done(inner_handle(gradient, handle))) return false;
+    CASYNC_RETURN_IF_ERROR(group.hand_over(gradient.place));
+  }
+  return group.has_result(gradient.place, step);
 }
 
 Status GroupedSession::wait_until_whole(const Gradient& gradient, Handle handle, double timeout_s) {
@@ -45,7 +47,7 @@ Status GroupedSession::wait_until_whole(const Gradient& gradient, Handle handle,
   const Clock::time_point deadline = after(Seconds(own ? timeout_s : timeout_s_));
   SentGroup& group = *gradient.group;
   const auto may_go_on = [&] {
-    return group.has_result(gradient.place, step_of(handle)) || (group.id() && group.is_whole(step_of(handle)));
+    return group.is_handed_over(gradient.place, step_of(handle)) || (group.id() && group.is_whole(step_of(handle)));
   };
   Clock::time_point warned = Clock::now();
   const Seconds stall = std::min(kStall, Seconds(timeout_s_ / 10));
@@ -88,7 +90,7 @@ Status GroupedSession::wait(Handle handle, double timeout_s, Waiter waiter) {
 }
 
 Status GroupedSession::wait_for(Handle handle, double timeout_s, Waiter waiter) {
-  const Clock::time_point begun = Clock::now();
+  const Clock::time_point deadline = after(Seconds(timeout_s < 0 ? timeout_s_ : std::min(timeout_s, timeout_s_)));
   Gradient gradient;
   {
     std::lock_guard lock(mutex_);
@@ -100,16 +102,34 @@ Status GroupedSession::wait_for(Handle handle, double timeout_s, Waiter waiter) 
   CASYNC_RETURN_IF_ERROR(wait_until_whole(gradient, handle, timeout_s));
   Handle whole{};
   {
-    std::lock_guard lock(mutex_);
-    if (gradient.group->has_result(gradient.place, step_of(handle))) return Status::ok();
+    std::unique_lock lock(mutex_);
+    if (gradient.group->is_handed_over(gradient.place, step_of(handle))) return take_result(handle, deadline, lock);
     whole = inner_handle(gradient, handle);
   }
-  const double left = timeout_s < 0 ? timeout_s : std::max(0.0, timeout_s - Seconds(Clock::now() - begun).count());
+  const double left = timeout_s < 0 ? timeout_s : std::max(0.0, Seconds(deadline - Clock::now()).count());
   CASYNC_RETURN_IF_ERROR(session_->wait(whole, left, waiter));
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  return take_result(handle, deadline, lock);
+}
+
+/// Hands over a result that is there, and returns once it is in the member's memory. `lock` is of mutex_.
+Status GroupedSession::take_result(Handle handle, Clock::time_point deadline, std::unique_lock<std::mutex>& lock) {
+  const Gradient gradient = gradients_[index_of(handle)];
+  SentGroup& group = *gradient.group;
   // Or step() has, meanwhile, and what is there now is the next step's.
-  if (!gradient.group->has_result(gradient.place, step_of(handle))) gradient.group->hand_over(gradient.place);
-  return Status::ok();
+  if (!group.is_handed_over(gradient.place, step_of(handle))) {
+    if (Status status = group.hand_over(gradient.place); !status) return end_with(status);
+  }
+  while (true) {
+    const Result<bool> there = group.has_result(gradient.place, step_of(handle));
+    if (!there) return end_with(there.status());
+    if (*there) return Status::ok();
+    if (Clock::now() >= deadline) {
+      return timeout_error("gradient " + group.spec_of(gradient.place).name + ", step " +
+                           std::to_string(step_of(handle)) + ": its result is on its way to its memory");
+    }
+    pause(lock);
+  }
 }
 
 bool GroupedSession::done(Handle handle) const {
@@ -117,8 +137,9 @@ bool GroupedSession::done(Handle handle) const {
   std::lock_guard lock(mutex_);
   const Result<const Gradient*> gradient = gradient_of(handle);
   if (!gradient) return false;
-  const bool is_done =
+  const Result<bool> there =
       (*gradient)->own ? session_->done(inner_handle(**gradient, handle)) : hands_over(**gradient, handle);
+  const bool is_done = there && *there;
   if (is_done && record_) record_->needs(index_of(handle));
   return is_done;
 }
@@ -130,14 +151,19 @@ Status GroupedSession::wait_any(std::span<const Handle> handles, const std::atom
   thread_local std::vector<Handle> waiting, wholes, ended;  // keep their memory: this runs in every step
   waiting.clear();
   wholes.clear();
+  bool copies = false;
   {
     std::unique_lock lock(mutex_);
     for (const Handle handle : handles) {
       const Result<const Gradient*> gradient = gradient_of(handle);
       if (!gradient) return gradient.status();
       const Gradient& own = **gradient;
-      if (own.group != nullptr && hands_over(own, handle)) {
+      const Result<bool> there = own.group != nullptr ? hands_over(own, handle) : false;
+      if (!there) return end_with(there.status());
+      if (*there) {
         done->push_back(handle);
+      } else if (own.group != nullptr && own.group->is_handed_over(own.place, step_of(handle))) {
+        copies = true;
       } else if (own.group == nullptr || (own.group->id() && own.group->is_whole(step_of(handle)))) {
         waiting.push_back(handle);
         wholes.push_back(inner_handle(own, handle));
@@ -145,6 +171,10 @@ Status GroupedSession::wait_any(std::span<const Handle> handles, const std::atom
     }
     if (!done->empty()) return Status::ok();
     if (closed_) return aborted("the session was closed");
+    if (copies) {  // the caller looks again
+      pause(lock);
+      return Status::ok();
+    }
     if (wholes.empty()) {  // the caller looks again when a group has started
       changed_->wait_until(lock, after(kLook), [&] { return interrupted.load(); });
       lock.unlock();
@@ -153,14 +183,18 @@ Status GroupedSession::wait_any(std::span<const Handle> handles, const std::atom
   }
   const Status status = session_->wait_any(wholes, interrupted, &ended);
   std::lock_guard lock(mutex_);
+  Status failed;
   for_each_ended(wholes, ended, [&](std::size_t i) {
     const Gradient& gradient = gradients_[index_of(waiting[i])];
-    if (gradient.group != nullptr && !gradient.group->has_result(gradient.place, step_of(waiting[i]))) {
-      gradient.group->hand_over(gradient.place);
+    Result<bool> there = true;
+    if (gradient.group != nullptr) {
+      const bool begun = gradient.group->is_handed_over(gradient.place, step_of(waiting[i]));
+      if (!begun && failed.is_ok()) failed = gradient.group->hand_over(gradient.place);
+      there = gradient.group->has_result(gradient.place, step_of(waiting[i]));
     }
-    done->push_back(waiting[i]);
+    if (there && *there) done->push_back(waiting[i]);
   });
-  return status;
+  return failed.is_ok() ? status : end_with(failed);
 }
 
 Status GroupedSession::note_exposed(Handle handle, double seconds) {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
 #include "compll/ops/cpu/convert.h"
 #include "runtime/session/declarations.h"
+#include "runtime/session/session_device.h"
 
 namespace casync::runtime {
 namespace {
@@ -49,6 +49,7 @@ Status SentGroup::declare(std::size_t place, const GradientSpec& gradient) {
     return refused(std::string(name_of(gradient.dtype)) + ", and " + other.spec.name + ", which is in group " + name() +
                    " with it, is " + std::string(name_of(other.spec.dtype)) + ": a group has one type");
   }
+  CASYNC_RETURN_IF_ERROR(memory_->add(place));
   own.spec = gradient;
   own.is_declared = true;
   ++declared_;
@@ -71,44 +72,42 @@ GradientSpec SentGroup::spec() const {
   return whole;
 }
 
-void SentGroup::close(GradientId id, GradientSpec spec) {
+Status SentGroup::close(GradientId id, GradientSpec spec) {
+  CASYNC_RETURN_IF_ERROR(memory_->allocate(spec.bytes()));
   id_ = id;
   whole_ = std::move(spec);
-  memory_.resize(whole_.bytes());
   Bytes offset = 0;
-  for (Place& place : places_) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
     if (!place.is_declared) continue;
     place.offset = offset;
     offset += place.spec.bytes();
-    const bool is_submitted = !place.handed_over && place.data.size > 0;
-    if (is_submitted) std::memcpy(memory_.data() + place.offset, place.data.data, place.data.size);
+    if (!place.handed_over) CASYNC_RETURN_IF_ERROR(memory_->gather(i, place.offset));
   }
+  return Status::ok();
 }
 
 Status SentGroup::check(std::size_t place, const Submission& submission, std::uint32_t step, std::uint64_t call) {
   Place& own = places_[place];
-  if (!submission.device_data.is_null() || submission.stream != nullptr) {
-    return invalid_argument("gradient " + own.spec.name + ": its memory is on a device, and group " + name() +
-                            " is put together on the CPU");
-  }
-  CASYNC_RETURN_IF_ERROR(check_memory(own.spec, submission.data));
+  CASYNC_RETURN_IF_ERROR(check_memory(device_, own.spec, submission));
   if (own.steps == step + 1) return submitted_twice(own.spec, step);
   if (own.call == call) return invalid_argument("gradient " + own.spec.name + " is twice in one submission");
   own.call = call;
   return Status::ok();
 }
 
-bool SentGroup::gather(std::size_t place, View data, std::uint32_t step, std::uint64_t call) {
+Result<bool> SentGroup::gather(std::size_t place, const Submission& submission, std::uint32_t step,
+                               std::uint64_t call) {
   if (std::exchange(call_, call) != call) joining_ = 0;
   ++joining_;
+  CASYNC_RETURN_IF_ERROR(memory_->take(place, submission));
   if (!id_) return false;
-  if (data.size > 0) std::memcpy(memory_.data() + places_[place].offset, data.data, data.size);
+  CASYNC_RETURN_IF_ERROR(memory_->gather(place, places_[place].offset));
   return submitted_in(step) + joining_ == declared_;
 }
 
-void SentGroup::submitted(std::size_t place, View data, std::uint32_t step) {
+void SentGroup::submitted(std::size_t place, std::uint32_t step) {
   Place& own = places_[place];
-  own.data = data;
   own.steps = step + 1;
   own.handed_over = false;
   submitted_ = submitted_in(step) + 1;
@@ -126,23 +125,37 @@ std::string SentGroup::missing(std::uint32_t step) const {
   return count > 1 ? first + " and " + std::to_string(count - 1) + " more" : first;
 }
 
-void SentGroup::hand_over(std::size_t place) {
+Result<bool> SentGroup::has_result(std::size_t place, std::uint32_t step) const {
+  if (places_[place].steps > step + 1) return true;
+  return places_[place].handed_over ? memory_->is_handed_over(place) : false;
+}
+
+Status SentGroup::hand_over(std::size_t place) {
   Place& own = places_[place];
-  if (own.handed_over) return;
+  if (own.handed_over) return Status::ok();
   CASYNC_CHECK(id_);
-  if (own.data.size > 0) std::memcpy(own.data.data, memory_.data() + own.offset, own.data.size);
+  CASYNC_RETURN_IF_ERROR(memory_->hand_over(place, own.offset));
   own.handed_over = true;
+  return Status::ok();
 }
 
-void SentGroup::hand_over_all() {
-  for (std::size_t i = 0; i < places_.size(); ++i) hand_over(i);
+Result<bool> SentGroup::hand_over_all() {
+  for (std::size_t i = 0; i < places_.size(); ++i) CASYNC_RETURN_IF_ERROR(hand_over(i));
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    if (!places_[i].is_declared) continue;
+    const Result<bool> there = memory_->is_handed_over(i);
+    if (!there || !*there) return there;
+  }
+  return true;
 }
 
-std::string SentGroup::not_finite() const {
+Result<std::string> SentGroup::not_finite() const {
+  std::vector<std::byte> all;
+  CASYNC_RETURN_IF_ERROR(memory_->read(&all));
   std::string first;
   for (const Place& place : places_) {
     if (!place.is_declared || (!first.empty() && first < place.spec.name)) continue;
-    if (!all_finite(place.spec.dtype, memory_.data() + place.offset, place.spec.elements())) first = place.spec.name;
+    if (!all_finite(place.spec.dtype, all.data() + place.offset, place.spec.elements())) first = place.spec.name;
   }
   return first;
 }

@@ -34,18 +34,10 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name) {
 
 Status check_on_device(const SessionOptions& options, const Plan& plan) {
   const std::string where = "a session on " + options.device;
-  if (plan.mode.staleness > 0) {
-    return unimplemented(where + " has no staleness yet: it keeps a second gradient in the host's memory; leave " +
-                         "`staleness` out of the plan");
-  }
   if (plan.mode.is_gossip()) {
     return unimplemented(where +
                          " has no gossip yet: it exchanges parameters in the host's memory; leave `gossip` out " +
                          "of the plan");
-  }
-  if (!plan.groups.empty()) {
-    return unimplemented(
-        where + " has no groups yet: they are put together in the host's memory; leave `group` out of " + "the plan");
   }
   if (!options.record_directory.empty()) {
     return unimplemented(where + " records no model yet: samples are read by the host; record a run on the CPU");
@@ -73,7 +65,7 @@ Status check_memory(const Device& device, const GradientSpec& gradient, const Su
   if (memory.size() > 0 && memory.is_null()) return refused("no memory");
   if (memory.address() % bytes_of(gradient.dtype) != 0) return refused("its memory is not aligned to its elements");
   const Status owned = device.check(memory);
-  return owned ? owned : refused(owned.message());
+  return owned ? owned : Status(owned.code(), refused(owned.message()).message());
 }
 
 }  // namespace casync::runtime

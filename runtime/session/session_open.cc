@@ -143,10 +143,16 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   }
   const std::uint32_t staleness = session->plan_.mode.staleness;
   const Plan wanted = session->plan_;
+  Device& on = *session->device_;
   std::unique_ptr<Session> opened = std::move(session);
-  if (staleness > 0) opened = std::make_unique<DelayedSession>(std::move(opened), staleness);
+  if (staleness > 0) {
+    Result<std::unique_ptr<Session>> delayed = DelayedSession::wrap(std::move(opened), on, staleness);
+    if (!delayed) return delayed;
+    opened = std::move(*delayed);
+  }
   if (!wanted.groups.empty()) {
-    opened = std::make_unique<GroupedSession>(std::move(opened), wanted, options.timeout_s, options.record_directory);
+    opened =
+        std::make_unique<GroupedSession>(std::move(opened), on, wanted, options.timeout_s, options.record_directory);
   }
   return opened;
 }

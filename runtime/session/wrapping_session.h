@@ -28,6 +28,9 @@ class WrappingSession : public Session {
   /// True in a child of the process that opened the session: the threads do not exist there.
   bool forked() const { return fork_generation() != generation_; }
 
+  /// Lets go of the lock for a moment, between two looks at copies of a device.
+  static void pause(std::unique_lock<std::mutex>& lock);
+
   const std::unique_ptr<Session> session_;
   mutable std::mutex mutex_;
   /// Notified by a nudge, and when a member changes that somebody waits for.

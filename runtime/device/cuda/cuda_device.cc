@@ -75,6 +75,7 @@ class CudaDevice final : public Device {
       const Api::Code first = api.pointer_attribute(&kind, Api::kMemoryKind, memory.address());
       return first != 0 ? first : api.pointer_attribute(&ordinal, Api::kOrdinal, memory.address());
     });
+    if (code != 0 && code != Api::kInvalidValue) return calls_.error("cuPointerGetAttribute", code);
     if (code != 0 || kind != Api::kDeviceMemory) {
       return invalid_argument("its memory is the host's, and the session is on " + name_);
     }

@@ -28,6 +28,7 @@ class CudaStream final : public Stream {
   /// Not urgent: the least priority, which is that of a framework's streams, too.
   Status make(bool urgent);
 
+  void* native() const override { return handle_; }
   Status upload(ConstView from, DeviceView to) override;
   Status download(DeviceView from, View to) override;
   Status copy(DeviceView from, DeviceView to) override;

@@ -28,6 +28,7 @@ class HostBuffer final : public DeviceBuffer {
 /// Does at once what is queued, so that its events have nothing before them.
 class HostStream final : public Stream {
  public:
+  void* native() const override { return nullptr; }
   Status upload(ConstView from, DeviceView to) override { return move(from, host_view(to)); }
   Status download(DeviceView from, View to) override { return move(host_view(from), to); }
   Status copy(DeviceView from, DeviceView to) override { return move(host_view(from), host_view(to)); }

@@ -11,6 +11,7 @@
 #include "tests/compll/cuda/emulated/streams.h"
 #include "tests/runtime/session/gpu.h"
 #include "tests/runtime/session/gradients.h"
+#include "tests/runtime/session/plan_file.h"
 #include "tests/support/ranks.h"
 
 using namespace casync;        // NOLINT(google-build-using-namespace)
@@ -34,14 +35,19 @@ std::map<std::string, std::uint64_t> forbidden_calls() {
 }  // namespace
 
 TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothing") {
-  for (const char* name : {"none", "int4", "topk", "diana"}) {
+  const PlanFile late("staleness: 1 default { codec { name: \"int4\" } }");
+  for (const char* name : {"none", "int4", "topk", "diana", "lossless", "topk_coded", "staleness"}) {
     std::barrier meet(2);
     std::map<std::string, std::uint64_t> before, after;
     std::uint64_t allocations[2] = {};
     const std::string complaints = with_sessions(
         2,
         [&](SessionOptions& options) {
-          options.codec = CodecChoice{name, {}};
+          if (std::string_view(name) == "staleness") {
+            options.plan_file = late.path();
+          } else {
+            options.codec = CodecChoice{name, {}};
+          }
           on_gpu(options);
         },
         [&](Session& session, RankContext& context) -> std::string {

@@ -101,7 +101,8 @@ TEST_CASE("groups: what cannot be in a group is refused by its name") {
         std::vector<float> values(5);
         const Submission hidden{GradientId(0), {}, DeviceView::of(values.data(), 20)};
         bad += expect(session.submit({&hidden, 1}).status(),
-                      "InvalidArgument: gradient a: its memory is on a device, and group g is put together on the CPU");
+                      "InvalidArgument: gradient a: its memory is on a device, and the session is on the CPU: "
+                      "open it with the device");
         const Submission small{GradientId(0), {reinterpret_cast<std::byte*>(values.data()), 16}};
         bad += expect(session.submit({&small, 1}).status(), "InvalidArgument: gradient a: 16 bytes, declared with 20");
         const Submission stranger{GradientId(1), view_of(values)};

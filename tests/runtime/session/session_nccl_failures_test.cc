@@ -185,6 +185,33 @@ TEST_CASE("session over nccl: what it does not do is refused by name, with what 
   CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(15));  // the sessions' limit is 30 s
 }
 
+TEST_CASE("session over nccl: staleness and groups are refused by name") {
+  for (const auto& [plan, what] : {std::pair{"staleness: 1", "no `staleness` yet"},
+                                   {"group { name: \"g\" gradient: \"a\" gradient: \"b\" }", "no `group` yet"}}) {
+    const PlanFile file(plan);
+    CHECK_THAT(opened([&](SessionOptions& options) {
+                 options.plan_file = file.path();
+                 on_gpu(options);
+                 over_nccl(options);
+               }),
+               Catch::Contains("Unimplemented: the transport nccl has") && Catch::Contains(what));
+  }
+}
+
+TEST_CASE("session over nccl: coded sections are refused by name") {
+  const std::string complaints = sessions(2, "topk_coded", [](Session& session, RankContext&) -> std::string {
+    Program program;
+    const Result<GradientId> id = declare(session, "layer", 100);
+    const auto floats = program.floats(100);
+    const Submission one = program.submission(*id, floats);
+    const auto handles = session.submit({&one, 1});
+    return (handles ? session.step().status() : handles.status()).text();
+  });
+  CHECK_THAT(complaints, Catch::Contains("Unimplemented: ") &&
+                             Catch::Contains("gradient layer: codec `topk_coded` has") &&
+                             Catch::Contains("another transport than nccl"));
+}
+
 TEST_CASE("session over nccl: a communicator that is never ready ends the opening at the session's time limit") {
   fake_nccl::hold_inits(true);
   const std::string complaints = sessions(

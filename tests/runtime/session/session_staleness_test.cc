@@ -13,6 +13,7 @@
 
 #include "base/allocation_count.h"
 #include "casync/strategies/strategy.h"
+#include "runtime/device/host/host_device.h"
 #include "runtime/session/delayed_session.h"
 #include "tests/runtime/session/staleness_cases.h"
 
@@ -322,8 +323,9 @@ class Interrupted final : public Session {
 TEST_CASE("staleness: who waits while others go on to the next step leaves that step's gradient alone") {
   auto owned = std::make_unique<Interrupted>();
   Interrupted& inner = *owned;
-  DelayedSession delayed(std::move(owned), 1);
-  Session& session = delayed;
+  const std::unique_ptr<Device> device = make_host_device();
+  const std::unique_ptr<Session> delayed = DelayedSession::wrap(std::move(owned), *device, 1).value();
+  Session& session = *delayed;
   const GradientId id = *declare(session, "weight", 2);
   std::vector<float> first = {1, 1}, second = {2, 2}, third = {3, 3};
   const auto submitted = [&](std::vector<float>& values) {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/group_memory.h"
+
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace casync::runtime {
+namespace {
+
+// A device that has not ended its copies by then keeps the memory.
+constexpr Seconds kLongestCopy{10};
+constexpr std::chrono::microseconds kPause{50};
+
+class OnHost final : public GroupMemory {
+ public:
+  explicit OnHost(std::size_t members) : taken_(members) {}
+
+  Status add(std::size_t) override { return Status::ok(); }
+  Status allocate(Bytes bytes) override {
+    memory_.resize(bytes);
+    return Status::ok();
+  }
+  Status take(std::size_t member, const Submission& submission) override {
+    taken_[member] = submission.data;
+    return Status::ok();
+  }
+  Status gather(std::size_t member, Bytes offset) override {
+    const View from = taken_[member];
+    if (from.size > 0) std::memcpy(memory_.data() + offset, from.data, from.size);
+    return Status::ok();
+  }
+  Submission submission(GradientId id) override { return {id, {memory_.data(), memory_.size()}}; }
+  Status hand_over(std::size_t member, Bytes offset) override {
+    const View to = taken_[member];
+    if (to.size > 0) std::memcpy(to.data, memory_.data() + offset, to.size);
+    return Status::ok();
+  }
+  Result<bool> is_handed_over(std::size_t) const override { return true; }
+  Status read(std::vector<std::byte>* to) const override {
+    *to = memory_;
+    return Status::ok();
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+  std::vector<View> taken_;
+};
+
+/// All copies are in one stream, which is the one that writes the group's memory.
+class OnDevice final : public GroupMemory {
+ public:
+  OnDevice(Device& device, std::size_t members) : device_(device), members_(members) {}
+  ~OnDevice() override {
+    const Clock::time_point deadline = after(kLongestCopy);
+    while (memory_ != nullptr && is_under_way()) {
+      if (Clock::now() < deadline) {
+        std::this_thread::sleep_for(kPause);
+      } else {
+        static_cast<void>(memory_.release());
+      }
+    }
+  }
+
+  Status add(std::size_t member) override {
+    for (std::unique_ptr<Event>* each : {&members_[member].written, &members_[member].over}) {
+      Result<std::unique_ptr<Event>> event = device_.make_event();
+      if (!event) return event.status();
+      *each = std::move(*event);
+    }
+    return Status::ok();
+  }
+  Status allocate(Bytes bytes) override {
+    Result<std::unique_ptr<Stream>> stream = device_.make_stream(false);
+    if (!stream) return stream.status();
+    Result<std::unique_ptr<DeviceBuffer>> memory = device_.allocate(bytes, Memory::kDevice);
+    if (!memory) return memory.status();
+    stream_ = std::move(*stream);
+    memory_ = std::move(*memory);
+    return Status::ok();
+  }
+
+  Status take(std::size_t member, const Submission& submission) override {
+    members_[member].taken = submission.device_data;
+    return device_.record(*members_[member].written, submission.stream);
+  }
+  Status gather(std::size_t member, Bytes offset) override {
+    const Member& own = members_[member];
+    CASYNC_RETURN_IF_ERROR(stream_->wait_for(*own.written));
+    CASYNC_RETURN_IF_ERROR(stream_->copy(own.taken, memory_->device().slice(offset, own.taken.size())));
+    return stream_->record(*own.over);
+  }
+  Submission submission(GradientId id) override { return {id, {}, memory_->device(), stream_->native()}; }
+  Status hand_over(std::size_t member, Bytes offset) override {
+    const Member& own = members_[member];
+    CASYNC_RETURN_IF_ERROR(stream_->copy(memory_->device().slice(offset, own.taken.size()), own.taken));
+    return stream_->record(*own.over);
+  }
+  Result<bool> is_handed_over(std::size_t member) const override { return members_[member].over->done(); }
+  Status read(std::vector<std::byte>* to) const override {
+    to->resize(memory_->device().size());
+    return to->empty() ? Status::ok() : device_.read(memory_->device(), {to->data(), to->size()});
+  }
+
+ private:
+  struct Member {
+    DeviceView taken;
+    std::unique_ptr<Event> written, over;  ///< by the program; the last copy
+  };
+
+  /// A device that has failed copies nothing more.
+  bool is_under_way() const {
+    for (const Member& each : members_) {
+      if (each.over == nullptr) continue;
+      const Result<bool> over = each.over->done();
+      if (over && !*over) return true;
+    }
+    return false;
+  }
+
+  Device& device_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<DeviceBuffer> memory_;
+  std::vector<Member> members_;
+};
+
+}  // namespace
+
+std::unique_ptr<GroupMemory> make_group_memory(Device& device, std::size_t members) {
+  if (device.is_host()) return std::make_unique<OnHost>(members);
+  return std::make_unique<OnDevice>(device, members);
+}
+
+}  // namespace casync::runtime

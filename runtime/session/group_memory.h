@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "runtime/device/device.h"
+#include "runtime/session/session.h"
+
+namespace casync::runtime {
+
+/// The memory of a group of gradients, one after the other, and its copies from and to its members' own, on the host or
+/// on a device.
+///
+/// Threads: one at a time. Errors: Unavailable, as Stream and Device; on the host none.
+class GroupMemory {
+ public:
+  virtual ~GroupMemory() = default;
+
+  /// Makes room for what is noted of a member.
+  virtual Status add(std::size_t member) = 0;
+  /// Allocates the memory, once.
+  virtual Status allocate(Bytes bytes) = 0;
+
+  /// Takes a member's submission, whose memory holds its gradient and is to hold its result.
+  virtual Status take(std::size_t member, const Submission& submission) = 0;
+  /// Begins to copy the gradient that was taken to `offset`.
+  virtual Status gather(std::size_t member, Bytes offset) = 0;
+  /// The submission of the whole: it comes behind what was gathered.
+  virtual Submission submission(GradientId id) = 0;
+  /// Begins to copy the result at `offset` to the member's memory.
+  virtual Status hand_over(std::size_t member, Bytes offset) = 0;
+  /// Returns true if that is over.
+  virtual Result<bool> is_handed_over(std::size_t member) const = 0;
+
+  /// Copies all of it, while nothing is under way.
+  virtual Status read(std::vector<std::byte>* to) const = 0;
+};
+
+/// For at most `members` members, without memory. Borrows the device. Unavailable: no stream.
+std::unique_ptr<GroupMemory> make_group_memory(Device& device, std::size_t members);
+
+}  // namespace casync::runtime
