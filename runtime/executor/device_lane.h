@@ -46,7 +46,7 @@ struct DeviceLane {
   Clock::time_point from;
 };
 
-/// What all tasks on lanes have in common.
+/// The part that all tasks on lanes have in common.
 struct LaneTasks {
   const KernelTable& kernels;
   std::uint64_t seed = 0;

@@ -236,7 +236,7 @@ Status DelayedSession::close() {
   if (thread_) thread_->join();  // the others wait for this rank's part: it reduces what has ended
   Status closed = session_->close();
   std::unique_lock lock(mutex_);
-  // What the program submitted last may be copied still.
+  // The last submissions may be copied still.
   const Clock::time_point deadline = after(kLongestCopy);
   for (const Gradient& gradient : gradients_) {
     while (gradient.memory != nullptr) {

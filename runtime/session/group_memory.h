@@ -40,7 +40,7 @@ class GroupMemory {
   virtual Status read(std::vector<std::byte>* to) const = 0;
 };
 
-/// For at most `members` members, without memory. Borrows the device. Unavailable: no stream.
+/// For at most `members` members, without memory. Borrows the device.
 std::unique_ptr<GroupMemory> make_group_memory(Device& device, std::size_t members);
 
 }  // namespace casync::runtime
