@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "compll/codec/coded/coded_codec.h"
 #include "tests/compll/cuda/device/cuda_device.h"
 #include "tests/compll/cuda/device/meaning.h"
 #include "tests/compll/cuda/device/turn_batch.h"
