@@ -28,16 +28,17 @@ inline std::vector<Node> nodes_of(std::span<const int> node_of, int ranks) {
   return nodes;
 }
 
-/// The rank that merges its node's contributions to the partition of this turn: the ranks of a node take turns.
-inline Rank delegate(const Node& node, std::size_t turn) { return node[turn % node.size()]; }
+/// The rank that merges its node's contributions to the partition with this place among all partitions: one rank of the
+/// node after the other.
+inline Rank delegate(const Node& node, std::size_t place) { return node[place % node.size()]; }
 
-/// The node whose delegate owns the partition. A round of as many turns as the largest node has ranks begins one node
-/// later each time, and each turn goes to the next node: so with nodes of one size every rank owns one partition of
+/// The node whose delegate owns the partition. A round of as many places as the largest node has ranks begins one node
+/// later each time, and each place goes to the next node: so with nodes of one size every rank owns one partition of
 /// as many as there are ranks, and few partitions are spread over the nodes and over the ranks of each.
-inline std::size_t owner_node(std::span<const Node> nodes, std::size_t turn) {
+inline std::size_t owner_node(std::span<const Node> nodes, std::size_t place) {
   std::size_t largest = 1;
   for (const Node& node : nodes) largest = std::max(largest, node.size());
-  return (turn % largest + turn / largest) % nodes.size();
+  return (place % largest + place / largest) % nodes.size();
 }
 
 }  // namespace casync

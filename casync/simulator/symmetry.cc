@@ -62,8 +62,8 @@ Status for_each_exchange(const Scenario& scenario, Visit visit) {
 
 std::uint32_t Symmetry::partition_moved_with(Rank other, std::uint32_t partition, StrategyKind strategy) const {
   if (strategy_of(strategy).alike == Strategy::Alike::kAlways || is_trivial()) return partition;
-  const auto turn = static_cast<Rank>(partition % static_cast<std::uint32_t>(ranks));
-  return partition - static_cast<std::uint32_t>(turn) + static_cast<std::uint32_t>(moved_with(other, turn));
+  const auto place = static_cast<Rank>(partition % static_cast<std::uint32_t>(ranks));
+  return partition - static_cast<std::uint32_t>(place) + static_cast<std::uint32_t>(moved_with(other, place));
 }
 
 Result<Symmetry> symmetry_of(const Scenario& scenario, const SimulationOptions& options) {

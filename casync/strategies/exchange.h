@@ -25,8 +25,8 @@ struct Exchange {
 
   int owners() const { return servers.empty() ? ranks : static_cast<int>(servers.size()); }
   Rank owner(std::size_t partition) const {
-    const Rank turn = partition_owner(partition, first_owner, owners());
-    return servers.empty() ? turn : servers[static_cast<std::size_t>(turn)];
+    const Rank place = partition_owner(partition, first_owner, owners());
+    return servers.empty() ? place : servers[static_cast<std::size_t>(place)];
   }
   bool contributes(Rank rank) const { return !dedicated || !std::binary_search(servers.begin(), servers.end(), rank); }
   /// The place of this rank among those that own partitions, or among the others.

@@ -36,14 +36,14 @@ class Leg {
         coded_terms_(exchange.coded_terms),
         from_owner_(coded_terms_ ? most_ranks(nodes) + 1 : kFromOwner),
         from_delegate_(coded_terms_ ? most_ranks(nodes) + 2 : kFromDelegate),
-        turn_(exchange.first_owner + partition),
+        place_(exchange.first_owner + partition),
         partition_(partition),
         slice_(slice) {
     for (const Node& node : nodes) {
       if (std::find(node.begin(), node.end(), self_) != node.end()) node_ = &node;
     }
-    delegate_ = delegate(*node_, turn_);
-    owner_ = delegate(nodes[owner_node(nodes, turn_)], turn_);
+    delegate_ = delegate(*node_, place_);
+    owner_ = delegate(nodes[owner_node(nodes, place_)], place_);
   }
 
   void add() {
@@ -115,7 +115,7 @@ class Leg {
                                                            : all_contributions(),
                                       Hop::kSecond, true);
     for (const Node& node : nodes_) {
-      if (&node != node_) graph_.add(Send{delegate(node, turn_), result, {partition_, from_owner_}});
+      if (&node != node_) graph_.add(Send{delegate(node, place_), result, {partition_, from_owner_}});
     }
     send_to_node(result);
     graph_.add(Decode{result, slice_});
@@ -138,7 +138,7 @@ class Leg {
     for (const Node& node : nodes_) {
       std::optional<BufferId> theirs;
       if (&node != node_) {
-        theirs = add_arrival(delegate(node, turn_), Hop::kFirst, kToOwner);
+        theirs = add_arrival(delegate(node, place_), Hop::kFirst, kToOwner);
       } else if (node.size() > 1) {
         theirs = add_merge(node_contributions(), Hop::kSum, false);
       }
@@ -152,7 +152,7 @@ class Leg {
     Contributions contributions(static_cast<std::size_t>(ranks_));
     for (const Node& node : nodes_) {
       for (std::size_t i = 0; i < node.size(); ++i) {
-        const Rank from = &node == node_ ? node[i] : delegate(node, turn_);
+        const Rank from = &node == node_ ? node[i] : delegate(node, place_);
         const std::uint32_t message = from == node[i] ? 0 : relay_hop(i);
         contributions[static_cast<std::size_t>(node[i])] =
             node[i] == self_ ? add_code(Hop::kFirst) : add_arrival(from, Hop::kFirst, message);
@@ -179,7 +179,7 @@ class Leg {
   Rank self_;
   bool coded_terms_;
   std::uint32_t from_owner_, from_delegate_;  ///< hops
-  std::size_t turn_;
+  std::size_t place_;
   std::uint32_t partition_;
   Slice slice_;
   const Node* node_ = nullptr;  ///< this rank's

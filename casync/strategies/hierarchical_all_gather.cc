@@ -33,7 +33,7 @@ class Leg {
         coded_terms_(exchange.coded_terms),
         result_(exchange.votes ? Hop::kSecond : Hop::kRaw),
         from_delegate_(between_hop(coded_terms_ ? most_ranks(nodes) : 1)),
-        turn_(exchange.first_owner + partition),
+        place_(exchange.first_owner + partition),
         partition_(partition),
         slice_(slice) {
     for (const Node& node : nodes) {
@@ -42,7 +42,7 @@ class Leg {
   }
 
   void add() {
-    if (self_ == delegate(*node_, turn_)) {
+    if (self_ == delegate(*node_, place_)) {
       add_delegate();
     } else {
       add_member();
@@ -71,7 +71,7 @@ class Leg {
   }
 
   void add_member() {
-    const Rank to = delegate(*node_, turn_);
+    const Rank to = delegate(*node_, place_);
     const BufferId mine = add_code(coded_terms_ ? Hop::kFirst : Hop::kRaw);
     const TaskId sent = graph_.add(Send{to, mine, {partition_, kToDelegate}});
     const BufferId result = add_arrival(to, result_, from_delegate_);
@@ -93,7 +93,7 @@ class Leg {
   // The i-th code of this node, to the delegates of all others.
   void send_between(BufferId code, std::size_t i) {
     for (const Node& node : nodes_) {
-      if (&node != node_) sent_.push_back(graph_.add(Send{delegate(node, turn_), code, {partition_, between_hop(i)}}));
+      if (&node != node_) sent_.push_back(graph_.add(Send{delegate(node, place_), code, {partition_, between_hop(i)}}));
     }
   }
 
@@ -107,7 +107,7 @@ class Leg {
         send_between(mine, 0);
         contributions.emplace_back(mine);
       } else {
-        contributions.emplace_back(add_arrival(delegate(node, turn_), Hop::kFirst, between_hop(0)));
+        contributions.emplace_back(add_arrival(delegate(node, place_), Hop::kFirst, between_hop(0)));
       }
     }
     return contributions;
@@ -131,7 +131,7 @@ class Leg {
       for (std::size_t i = 0; i < node.size(); ++i) {
         std::optional<BufferId>& code = contributions[static_cast<std::size_t>(node[i])];
         if (&node != node_) {
-          code = add_arrival(delegate(node, turn_), Hop::kFirst, between_hop(i));
+          code = add_arrival(delegate(node, place_), Hop::kFirst, between_hop(i));
           continue;
         }
         code = node[i] == self_ ? add_code(Hop::kFirst) : add_arrival(node[i], Hop::kFirst, kToDelegate);
@@ -148,7 +148,7 @@ class Leg {
   bool coded_terms_;
   Hop result_;                   ///< of what a node's ranks get
   std::uint32_t from_delegate_;  ///< its message
-  std::size_t turn_;
+  std::size_t place_;
   std::uint32_t partition_;
   Slice slice_;
   const Node* node_ = nullptr;  ///< this rank's

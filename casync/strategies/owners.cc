@@ -52,14 +52,14 @@ std::size_t Owners::assign(const OwnedGradient& gradient) {
   Group& group = group_of(gradient.servers);
   const std::size_t count = group.ranks.size();
   const auto partitions = static_cast<std::size_t>(std::max(gradient.partitions, 1));
-  // Only the ranks that own one partition more than others matter. If there are none, it is the next rank's turn.
+  // Only the ranks that own one partition more than others matter. If there are none, the next rank owns it.
   const std::size_t more = partitions % count;
-  const std::size_t first = more == 0 ? group.turn : least_loaded(owned_, group.ranks, more, group.turn);
+  const std::size_t first = more == 0 ? group.next : least_loaded(owned_, group.ranks, more, group.next);
   for (std::size_t p = 0; p < partitions; ++p) {
     owned_[static_cast<std::size_t>(group.ranks[(first + p) % count])] +=
         partition_begin(gradient.elements, partitions, p + 1) - partition_begin(gradient.elements, partitions, p);
   }
-  group.turn = (first + std::max<std::size_t>(more, 1)) % count;
+  group.next = (first + std::max<std::size_t>(more, 1)) % count;
   return first;
 }
 

@@ -33,7 +33,7 @@ class Owners {
   /// Ranks that own gradients together.
   struct Group {
     std::vector<Rank> ranks;
-    std::size_t turn = 0;
+    std::size_t next = 0;  ///< the first owner of the next gradient, unless another owns less
   };
 
   Group& group_of(int servers);

@@ -14,7 +14,7 @@ namespace casync::runtime {
 namespace {
 
 constexpr Bytes kReadBytes = 64_KiB;
-constexpr int kReadsPerTurn = 16;  // a large blob does not keep the beats of others waiting
+constexpr int kReadsAtOnce = 16;  // a large blob does not keep the beats of others waiting
 
 std::array<iovec, 2> unsent_parts(const std::string& header, const std::string& payload, Bytes written) {
   const auto part = [](const std::string& bytes, Bytes skip) {
@@ -73,7 +73,7 @@ void Connection::flush() {
 
 Status Connection::read(std::vector<Frame>* frames) {
   std::array<char, kReadBytes> buffer;  // on the stack and not cleared: this runs for every frame
-  for (int turn = 0; turn < kReadsPerTurn; ++turn) {
+  for (int i = 0; i < kReadsAtOnce; ++i) {
     const ssize_t got = recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0 && !failure_) return failure_;

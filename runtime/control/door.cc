@@ -13,7 +13,7 @@
 namespace casync::runtime {
 namespace {
 
-constexpr int kAcceptsPerTurn = 32;
+constexpr int kAcceptsAtOnce = 32;
 constexpr auto kNoDescriptorsPause = std::chrono::milliseconds(100);
 /// In a crowd a caller has its place for so long. An honest one needs milliseconds.
 constexpr auto kPlaceTime = std::chrono::seconds(1);
@@ -40,7 +40,7 @@ Clock::time_point Door::open_from() const {
 }
 
 void Door::accept_some(int listener) {
-  for (int turn = 0; turn < kAcceptsPerTurn; ++turn) {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
     if (Clock::now() < open_from()) return listening_.clear();
     Fd fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {

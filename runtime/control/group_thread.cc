@@ -97,9 +97,9 @@ void GroupThread::serve() {
     eventfd_read(wake_.get(), &count);
   });
   role_->attach(set_);
-  while (run_requests()) turn(Clock::time_point::max());
+  while (run_requests()) go_around(Clock::time_point::max());
   const Clock::time_point deadline = after(kFlushTime);
-  while (role_->has_output() && Clock::now() < deadline) turn(deadline);
+  while (role_->has_output() && Clock::now() < deadline) go_around(deadline);
   role_.reset();  // closes the connections on the thread that owns them
 }
 
@@ -115,12 +115,12 @@ bool GroupThread::run_requests() {
   return !stopping;
 }
 
-void GroupThread::turn(Clock::time_point latest) {
+void GroupThread::go_around(Clock::time_point latest) {
   notice_stall(awake_);
   const Clock::time_point due = std::min(role_->tend(awake_), latest);
   set_.sleep(due);
   notice_stall(due);
-  set_.run_handlers();  // a stop in here is noticed by the next turn
+  set_.run_handlers();  // a stop in here is noticed the next time around
 }
 
 /// Running on past `expected` means that this process was stopped, or its machine. What the others said meanwhile has

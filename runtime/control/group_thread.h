@@ -35,7 +35,7 @@ class GroupThread {
   void serve();
   void collapse(const char* what) noexcept;
   bool run_requests();
-  void turn(Clock::time_point latest);
+  void go_around(Clock::time_point latest);
   void notice_stall(Clock::time_point expected);
 
   PollSet set_;

@@ -31,7 +31,7 @@ void Seats::leave(Rank child) {
   if (const auto seat = seats_.find(child); seat != seats_.end()) seat->second.left = true;
 }
 
-/// A turn costs the same for any number of children: only a beat and a limit look at all of them.
+/// Tending costs the same for any number of children: only a beat and a limit look at all of them.
 Clock::time_point Seats::tend(Clock::time_point now, bool judges) {
   if (seats_.empty()) return Clock::time_point::max();
   if (now >= beat_at_) send_beats(now);

@@ -8,7 +8,7 @@ namespace {
 
 // Smaller messages may be reported when they have merely been copied.
 constexpr Bytes kMeasured = 128_KiB;
-// A shorter time measures the progress thread's turns, and the bytes that buffers take at once, not the link's rate.
+// A shorter time measures the progress thread's rounds, and the bytes that buffers take at once, not the link's rate.
 constexpr Seconds kShortest{0.004};
 // After a longer one the link was idle.
 constexpr Seconds kPause{0.0002};

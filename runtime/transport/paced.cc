@@ -38,7 +38,7 @@ class Paced final : public Transport, private TransportClient {
   std::string description() const override { return inner_->description() + " link=" + link_.text; }
 
  private:
-  // Waits for its turn.
+  // Waits until the link is free.
   struct Waiting {
     Rank to = 0;
     Time since;
@@ -103,8 +103,8 @@ void Paced::send(Rank to, std::span<const Outgoing> outgoing) {
   start_what_may_leave(waiting->since);
 }
 
-// A turn begins when the one before it ended, even if we look later: the rate holds over time. Nothing for a peer
-// that failed takes any time.
+// A message begins when the one in front of it has left, even if we look later: the rate holds over time. Nothing for a
+// peer that failed takes any time.
 bool Paced::start_what_may_leave(Time now) {
   bool any = false;
   while (!waiting_.empty()) {

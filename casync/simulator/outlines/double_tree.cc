@@ -14,7 +14,7 @@ void double_tree_outline(OutlineWriter& out, bool coded_terms) {
   const int levels = binary_tree::height(ranks);
   const int levels_outside = std::min(levels, tree::bits(out.nodes() - 1)), levels_inside = levels - levels_outside;
   const int children = std::min(2, ranks - 1);  // of an inner node: it serves one after the other
-  const double turns = (1 + children) / 2.0;    // until a message leaves, on average
+  const double sends = (1 + children) / 2.0;    // until a message leaves, on average
   // Half of the ranks are leaves of a partition's tree; all others but the root merge and encode again.
   const double leaves = (ranks + 1) / 2;
   const double merge = out.merge_s(children, Hop::kFirst, true, Hop::kFirst);
@@ -27,7 +27,7 @@ void double_tree_outline(OutlineWriter& out, bool coded_terms) {
     if (messages <= 0) return;
     Stage& sent = out.send(between, out.of_round() * messages / ranks, bytes, 0, 1);
     sent.then_s = std::max(0, steps - 1) * sent.latency_s +
-                  std::max(0.0, turns * steps * out.leaving(between, bytes) - sent.seconds / out.lumps());
+                  std::max(0.0, sends * steps * out.leaving(between, bytes) - sent.seconds / out.lumps());
   };
   // Side by side a rank sends the codes of all that hang from it.
   const double together = coded_terms && ranks > 1 ? binary_tree::mean_depth(ranks) * ranks / (ranks - 1) : 1;
