@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <span>
 
 #include "base/check.h"
 #include "base/status.h"
@@ -41,26 +42,32 @@ class Launches {
   std::size_t count_ = 0;
 };
 
-/// The kernels of a codec that encodes. Each function returns the launches, in order, that process one segment, whose
-/// vectors are in the device's memory. The segment's pointers to kept arrays are null for those that are not wanted.
+/// The kernels of a codec that encodes. Each function returns the launches, in order, that process a batch of segments,
+/// at least one, whose vectors are in the device's memory. Pointers to kept arrays are null, in all
+/// segments alike, for those that are not wanted. Random numbers follow from the segment's own `gradient` and `first`, and from the seed and step of
+/// `context`. After a call with as many segments the next one allocates nothing.
+///
+/// Threads: one at a time.
 class CodecKernels {
  public:
+  using Segments = std::span<const cuda::Segment>;
+
   virtual ~CodecKernels() = default;
 
   /// Encodes `in` into `payload`.
-  virtual Launches encode(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
+  virtual Launches encode(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
   /// Encodes `scale` times `in`, which is a sum of decoded vectors.
-  virtual Launches encode_sum(const cuda::Segment& segment, const EncodeContext& context,
-                              LaunchMemory& memory) const = 0;
+  virtual Launches encode_sum(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
   /// Encodes `scale` times the sum of `contributions`. `out` has room for n floats.
-  virtual Launches merge(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
+  virtual Launches merge(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
   /// Writes the sum of `contributions` to `out`, or adds it.
-  virtual Launches decode(const cuda::Segment& segment, bool add, LaunchMemory& memory) const = 0;
+  virtual Launches decode(Segments segments, bool add, LaunchMemory& memory) const = 0;
   /// Computes `out` from `in`; the two may be the same.
-  virtual Launches result(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const = 0;
+  virtual Launches result(Segments segments, const EncodeContext& context, LaunchMemory& memory) const = 0;
 };
 
-/// The kernels of a codec that exchanges within a step.
+/// The kernels of a codec that exchanges within a step. A turn processes one segment, with the random numbers of
+/// `context`.
 class TurnKernels {
  public:
   virtual ~TurnKernels() = default;

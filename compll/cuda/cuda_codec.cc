@@ -10,6 +10,7 @@
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/merge_whole.h"
 #include "compll/codec/payload.h"
+#include "compll/cuda/settings.h"
 
 namespace casync::compll {
 namespace {
@@ -65,7 +66,8 @@ class VectorCodec : public CudaCodec {
       segment.n = n;
       Placed all{memory_.room(decoded, n * sizeof(float)), keep(state, n, false, segment), {}};
       segment.in = segment.out = all.out.as<float>();
-      all.launches = kernels_->result(segment, context, memory_);
+      give_numbers(segment, context);
+      all.launches = kernels_->result({&segment, 1}, context, memory_);
       return all;
     });
     run(placed.launches);
@@ -74,7 +76,7 @@ class VectorCodec : public CudaCodec {
   }
 
  private:
-  using Encoder = Launches (CodecKernels::*)(const cuda::Segment&, const EncodeContext&, LaunchMemory&) const;
+  using Encoder = Launches (CodecKernels::*)(CodecKernels::Segments, const EncodeContext&, LaunchMemory&) const;
 
   /// The operand of an encoding: a vector or contributions.
   struct Input {
@@ -190,7 +192,8 @@ class VectorCodec : public CudaCodec {
       }
       Placed all{memory_.room(nullptr, plain_.encoded_bound(input.n)), keep(residual, input.n, true, segment), {}};
       segment.payload = all.payload.as<unsigned char>();
-      all.launches = ((*kernels_).*encoder)(segment, context, memory_);
+      give_numbers(segment, context);
+      all.launches = ((*kernels_).*encoder)({&segment, 1}, context, memory_);
       return all;
     });
     run(placed.launches);
@@ -208,7 +211,7 @@ class VectorCodec : public CudaCodec {
       place({&contribution, 1}, segment);
       const Piece made = memory_.room(add ? out : nullptr, n * sizeof(float));
       segment.out = made.as<float>();
-      return std::pair(made, kernels_->decode(segment, add, memory_));
+      return std::pair(made, kernels_->decode({&segment, 1}, add, memory_));
     });
     run(placed.second);
     memory_.read(placed.first, out);

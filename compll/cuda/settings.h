@@ -24,12 +24,16 @@ inline cuda::Settings settings_of(const CodecInfo& info) {
   return settings;
 }
 
-/// A launch for one segment; sets the segment's inputs of random numbers.
-inline cuda::Launch launch_of(cuda::Segment& segment, const EncodeContext& context, const cuda::Settings& settings) {
+/// Sets the inputs of random numbers that a segment has for itself.
+inline void give_numbers(cuda::Segment& segment, const EncodeContext& context) {
   segment.gradient = context.gradient;
   segment.first = context.first;
+}
+
+/// A launch for `count` segments.
+inline cuda::Launch launch_of(std::size_t count, const EncodeContext& context, const cuda::Settings& settings) {
   cuda::Launch launch;
-  launch.segment_count = 1;
+  launch.segment_count = static_cast<std::uint32_t>(count);
   launch.step = context.step;
   launch.seed = context.seed;
   launch.codec = settings;

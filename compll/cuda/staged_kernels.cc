@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/cuda/staged_kernels.h"
 
+#include "base/units.h"
 #include "compll/cuda/settings.h"
 
 namespace casync::compll {
+namespace {
+
+constexpr std::size_t kAlignment = 256;  // of a segment's memory
+
+/// The size of a segment, as its program has it.
+cuda::Matrix matrix_of(const cuda::Segment& segment) {
+  if (segment.rows != 0) return {segment.rows, segment.columns};
+  return {segment.n, 1};
+}
+
+}  // namespace
 
 Status StagedKernels::find(const CudaModules& modules, const std::string& codec) {
   told_ = device_.allocate(sizeof(cuda::Sizes));
@@ -31,21 +43,38 @@ const cuda::Sizes& StagedKernels::sizes(const cuda::Matrix& n) const {
   return known->second;
 }
 
-ReadyLaunch StagedKernels::launch(DriverApi::Handle kernel, std::size_t function, const cuda::Matrix& n,
-                                  Tiles how_large, cuda::Segment segment, const EncodeContext& context,
+ReadyLaunch StagedKernels::launch(DriverApi::Handle kernel, std::size_t function, Tiles how_large,
+                                  std::span<const cuda::Segment> segments, const EncodeContext& context,
                                   LaunchMemory& memory) const {
-  const cuda::Sizes& all = sizes(n);
+  placed_.assign(segments.begin(), segments.end());
+  const auto count = static_cast<std::uint32_t>(placed_.size());
   const auto [most, is_new] = blocks_at_once_.try_emplace(kernel, 0);
   if (is_new) most->second = device_.blocks_at_once(kernel, cuda::kWholeSharedBytes);
-  cuda::Launch launch = launch_of(segment, context, settings_);
-  launch.tile = how_large == Tiles::kAsSaid ? all.tile_elements
-                                            : cuda::whole_tile_of(&segment, 1, all.tile_elements, most->second);
-  const std::uint32_t tiles = cuda::place_whole_tiles(&segment, 1, launch.tile);
-  segment.memory =
-      reinterpret_cast<unsigned char*>(memory.work(all.memory_bytes[function], all.zeroed_bytes[function]));
-  launch.segments = memory.give_one(segment);
+  cuda::Launch launch = launch_of(count, context, settings_);
+  const std::uint32_t tile = sizes(matrix_of(placed_[0])).tile_elements;
+  launch.tile =
+      how_large == Tiles::kAsSaid ? tile : cuda::whole_tile_of(placed_.data(), count, tile, most->second);
+  const std::uint32_t tiles = cuda::place_whole_tiles(placed_.data(), count, launch.tile);
+  give_memory(function, memory);
+  launch.segments = memory.give_all(placed_);
   launch.tickets = reinterpret_cast<cuda::uint32_t*>(memory.work(sizeof(cuda::uint32_t), sizeof(cuda::uint32_t)));
   return {kernel, cuda::whole_grid_of(tiles, most->second), launch};
+}
+
+/// One piece for the memory of all segments. Several are filled with zeros together, a single one only as far as it
+/// has to be.
+void StagedKernels::give_memory(std::size_t function, LaunchMemory& memory) const {
+  std::size_t bytes = 0;
+  for (const cuda::Segment& each : placed_) {
+    bytes += round_up(sizes(matrix_of(each)).memory_bytes[function], kAlignment);
+  }
+  const cuda::Sizes& first = sizes(matrix_of(placed_[0]));
+  std::byte* at = placed_.size() == 1 ? memory.work(first.memory_bytes[function], first.zeroed_bytes[function])
+                                      : memory.work(bytes, bytes);
+  for (cuda::Segment& each : placed_) {
+    each.memory = reinterpret_cast<unsigned char*>(at);
+    if (at != nullptr) at += round_up(sizes(matrix_of(each)).memory_bytes[function], kAlignment);
+  }
 }
 
 }  // namespace casync::compll

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "compll/cuda/codec_kernels.h"
 
@@ -29,18 +31,22 @@ class StagedKernels {
   /// The size of tiles: the program's own, or a larger one for long vectors (cuda::whole_tile_of).
   enum class Tiles { kAsSaid, kByLength };
 
-  /// Returns a launch of `kernel`, which has index `function` in Sizes. The caller sets all of `segment` but its
+  /// Returns a launch of `kernel`, which has index `function` in Sizes. The caller sets all of `segments` but their
   /// `memory`.
-  ReadyLaunch launch(DriverApi::Handle kernel, std::size_t function, const cuda::Matrix& n, Tiles how_large,
-                     cuda::Segment segment, const EncodeContext& context, LaunchMemory& memory) const;
+  ReadyLaunch launch(DriverApi::Handle kernel, std::size_t function, Tiles how_large,
+                     std::span<const cuda::Segment> segments, const EncodeContext& context,
+                     LaunchMemory& memory) const;
 
  private:
+  void give_memory(std::size_t function, LaunchMemory& memory) const;
+
   CudaDevice& device_;
   cuda::Settings settings_;
   DriverApi::Handle sizes_kernel_ = nullptr;
   std::byte* told_ = nullptr;  ///< memory of one Sizes on the device
   mutable std::map<std::pair<std::uint64_t, std::uint64_t>, cuda::Sizes> known_;
   mutable std::map<DriverApi::Handle, std::uint32_t> blocks_at_once_;
+  mutable std::vector<cuda::Segment> placed_;  ///< of the call under way
 };
 
 }  // namespace casync::compll

@@ -20,8 +20,8 @@ class LaunchMemory {
   virtual std::byte* work(std::size_t size, std::size_t zeroed) = 0;
 
   template <class T>
-  T* give_one(const T& value) {
-    return reinterpret_cast<T*>(give(&value, sizeof value));
+  T* give_all(const std::vector<T>& values) {
+    return reinterpret_cast<T*>(give(values.data(), values.size() * sizeof(T)));
   }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <utility>
+#include <vector>
 
 #include "compll/cuda/codec_kernels.h"
 #include "compll/cuda/settings.h"
@@ -39,47 +40,55 @@ class TileKernels final : public CodecKernels {
     return take("merge_statistics", merge_statistics_);
   }
 
-  Launches encode(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    return encoding(encode_statistics_, encode_, segment, context, memory);
+  Launches encode(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
+    return encoding(encode_statistics_, encode_, segments, context, memory);
   }
 
-  Launches encode_sum(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    cuda::Segment of_one = segment;
-    of_one.contributions = memory.give_one(cuda::Contribution{nullptr, segment.in});
-    of_one.contribution_count = 1;
-    return merge(of_one, context, memory);
+  Launches encode_sum(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
+    terms_.clear();
+    for (const cuda::Segment& each : segments) terms_.push_back({nullptr, each.in});
+    const cuda::Contribution* const given = memory.give_all(terms_);
+    sums_.assign(segments.begin(), segments.end());
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      sums_[i].contributions = given == nullptr ? nullptr : given + i;
+      sums_[i].contribution_count = 1;
+    }
+    return merge(sums_, context, memory);
   }
 
-  Launches merge(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    return encoding(merge_statistics_, merge_, segment, context, memory);
+  Launches merge(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
+    return encoding(merge_statistics_, merge_, segments, context, memory);
   }
 
-  Launches decode(const cuda::Segment& segment, bool add, LaunchMemory& memory) const override {
-    Launches all = launches({decode_}, segment, {}, memory);
+  Launches decode(Segments segments, bool add, LaunchMemory& memory) const override {
+    Launches all = launches({decode_}, segments, {}, memory);
     all.back().launch.add = add;
     return all;
   }
 
-  Launches result(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    return launches({result_}, segment, context, memory);
+  Launches result(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
+    return launches({result_}, segments, context, memory);
   }
 
  private:
-  Launches encoding(DriverApi::Handle statistics, DriverApi::Handle kernel, const cuda::Segment& segment,
+  Launches encoding(DriverApi::Handle statistics, DriverApi::Handle kernel, Segments segments,
                     const EncodeContext& context, LaunchMemory& memory) const {
-    if (!cuda::needs_second(shape_, &segment, 1)) return launches({statistics}, segment, context, memory);
-    return launches({statistics, kernel}, segment, context, memory);
+    const auto count = static_cast<std::uint32_t>(segments.size());
+    if (!cuda::needs_second(shape_, segments.data(), count)) return launches({statistics}, segments, context, memory);
+    return launches({statistics, kernel}, segments, context, memory);
   }
 
   /// Launches these kernels, except for null ones.
-  Launches launches(std::initializer_list<DriverApi::Handle> kernels, cuda::Segment segment,
+  Launches launches(std::initializer_list<DriverApi::Handle> kernels, Segments segments,
                     const EncodeContext& context, LaunchMemory& memory) const {
     const std::uint32_t unit = cuda::unit_of(shape_.has_blocks, shape_.ordered, settings_.block);
-    const std::size_t slots = shape_.slots * sizeof(cuda::uint64_t);
-    cuda::Launch launch = launch_of(segment, context, settings_);
-    const cuda::Grid grid = cuda::grid_of(cuda::place_tiles(&segment, 1, unit), unit);
+    const std::size_t slots = segments.size() * shape_.slots * sizeof(cuda::uint64_t);
+    placed_.assign(segments.begin(), segments.end());
+    const auto count = static_cast<std::uint32_t>(placed_.size());
+    cuda::Launch launch = launch_of(count, context, settings_);
+    const cuda::Grid grid = cuda::grid_of(cuda::place_tiles(placed_.data(), count, unit), unit);
     launch.contributed = settings_;
-    launch.segments = memory.give_one(segment);
+    launch.segments = memory.give_all(placed_);
     launch.workspace = reinterpret_cast<cuda::uint64_t*>(memory.work(slots, slots));
     Launches all;
     for (const DriverApi::Handle kernel : kernels) {
@@ -91,6 +100,8 @@ class TileKernels final : public CodecKernels {
   cuda::Shape shape_;
   bool has_result_;
   cuda::Settings settings_;
+  mutable std::vector<cuda::Segment> placed_, sums_;  ///< of the call under way
+  mutable std::vector<cuda::Contribution> terms_;
   DriverApi::Handle encode_ = nullptr, merge_ = nullptr, decode_ = nullptr, result_ = nullptr;
   DriverApi::Handle encode_statistics_ = nullptr, merge_statistics_ = nullptr;
 };

@@ -2,7 +2,9 @@
 //
 // Kernels of programs that need the whole vector: one launch for each function. A residual is the encoded vector minus
 // the decoded one, and a merge encodes a sum in memory.
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "compll/cuda/codec_kernels.h"
 #include "compll/cuda/settings.h"
@@ -30,55 +32,61 @@ class WholeKernels final : public CodecKernels {
     return Status::ok();
   }
 
-  Launches encode(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    return encode_by(kEncode, segment, context, memory);
+  Launches encode(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
+    return encode_by(kEncode, segments, context, memory);
   }
-  Launches encode_sum(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    return encode_by(functions_[kMerge] != nullptr ? kMerge : kEncode, segment, context, memory);
+  Launches encode_sum(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
+    return encode_by(functions_[kMerge] != nullptr ? kMerge : kEncode, segments, context, memory);
   }
 
-  Launches merge(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    Launches all = decode(segment, false, memory);
-    cuda::Segment sum = segment;
-    sum.in = segment.out;
-    for (const ReadyLaunch& each : encode_sum(sum, context, memory)) all.push_back(each);
+  Launches merge(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
+    Launches all = decode(segments, false, memory);
+    sums_.assign(segments.begin(), segments.end());
+    for (cuda::Segment& each : sums_) each.in = each.out;
+    for (const ReadyLaunch& each : encode_sum(sums_, context, memory)) all.push_back(each);
     return all;
   }
 
-  Launches decode(const cuda::Segment& segment, bool add, LaunchMemory& memory) const override {
-    ReadyLaunch made = start(kDecode, segment, {}, memory);
-    made.launch.contributions = segment.contribution_count;
+  Launches decode(Segments segments, bool add, LaunchMemory& memory) const override {
+    ReadyLaunch made = start(kDecode, segments, {}, memory);
+    for (const cuda::Segment& each : segments) {
+      made.launch.contributions = std::max(made.launch.contributions, each.contribution_count);
+    }
     made.launch.add = add;
     return {made};
   }
 
-  Launches result(const cuda::Segment& segment, const EncodeContext& context, LaunchMemory& memory) const override {
-    return {start(kResult, segment, context, memory)};
+  Launches result(Segments segments, const EncodeContext& context, LaunchMemory& memory) const override {
+    return {start(kResult, segments, context, memory)};
   }
 
  private:
-  ReadyLaunch start(Function function, const cuda::Segment& segment, const EncodeContext& context,
-                    LaunchMemory& memory) const {
-    return kernels_.launch(functions_[function], function, {segment.n, 1}, StagedKernels::Tiles::kByLength, segment,
-                           context, memory);
+  ReadyLaunch start(Function function, Segments segments, const EncodeContext& context, LaunchMemory& memory) const {
+    return kernels_.launch(functions_[function], function, StagedKernels::Tiles::kByLength, segments, context, memory);
   }
 
-  /// Encodes. The kernel writes the vector that it encodes to `residual_out`, or the residual itself.
-  Launches encode_by(Function function, const cuda::Segment& segment, const EncodeContext& context,
-                     LaunchMemory& memory) const {
-    Launches all = {start(function, segment, context, memory)};
-    if (segment.residual_out == nullptr || keeps_residual_) return all;
-    cuda::Segment rest = segment;
-    rest.out = segment.residual_out;
-    rest.contributions = memory.give_one(cuda::Contribution{segment.payload, nullptr});
-    rest.contribution_count = 1;
-    all.push_back(decode(rest, false, memory).front());
+  /// Encodes segments that all want a residual, or none does. The kernel writes the vector that it encodes to `residual_out`, or the residual itself.
+  Launches encode_by(Function function, Segments segments, const EncodeContext& context, LaunchMemory& memory) const {
+    Launches all = {start(function, segments, context, memory)};
+    if (segments[0].residual_out == nullptr || keeps_residual_) return all;
+    terms_.clear();
+    for (const cuda::Segment& each : segments) terms_.push_back({each.payload, nullptr});
+    const cuda::Contribution* const given = memory.give_all(terms_);
+    rests_.assign(segments.begin(), segments.end());
+    for (std::size_t i = 0; i < rests_.size(); ++i) {
+      rests_[i].out = rests_[i].residual_out;
+      rests_[i].contributions = given == nullptr ? nullptr : given + i;
+      rests_[i].contribution_count = 1;
+    }
+    all.push_back(decode(rests_, false, memory).front());
     all.back().launch.subtract = true;
     return all;
   }
 
   StagedKernels kernels_;
   const bool keeps_residual_;
+  mutable std::vector<cuda::Segment> sums_, rests_;  ///< of the call under way
+  mutable std::vector<cuda::Contribution> terms_;
   DriverApi::Handle functions_[kFunctions] = {};
 };
 
@@ -104,8 +112,9 @@ class RoundsKernels final : public TurnKernels {
 
   Launches turn(std::uint32_t number, const cuda::Segment& segment, const EncodeContext& context,
                 LaunchMemory& memory) const override {
-    return {kernels_.launch(turns_[number], number, {segment.rows, segment.columns}, StagedKernels::Tiles::kAsSaid,
-                            segment, context, memory)};
+    cuda::Segment own = segment;
+    give_numbers(own, context);
+    return {kernels_.launch(turns_[number], number, StagedKernels::Tiles::kAsSaid, {&own, 1}, context, memory)};
   }
 
  private:

@@ -27,7 +27,7 @@ struct KernelTerm {
   DeviceView raw;  ///< not null: this, and not `payload`
 };
 
-/// A function applied to one vector, all of which lies in the device's memory. Payloads begin at multiples of 16
+/// A function applied to a vector, all of which lies in the device's memory. Payloads begin at multiples of 16
 /// bytes.
 struct KernelCall {
   KernelFunction function = KernelFunction::kEncode;
@@ -55,13 +55,14 @@ class CodecKernels {
  public:
   virtual ~CodecKernels() = default;
 
-  /// The room that a call of this kind takes, whatever its addresses: `terms` counts, their memory does not. Between
-  /// steps: it may wait for the device. Unavailable: the device failed.
-  virtual Result<KernelRoom> room(const KernelCall& call) = 0;
+  /// The room that a batch takes: one or more calls of one function and with the same seed and step, of which all or
+  /// none keep something. Addresses do not matter: `terms` counts, their memory does not. Between steps: it may wait for
+  /// the device. Unavailable: the device failed.
+  virtual Result<KernelRoom> room(std::span<const KernelCall> batch) = 0;
 
-  /// Queues the call. Its memory and the room are its own until an event behind it is done. Allocates nothing and waits
-  /// for nothing. Unavailable: as Stream.
-  virtual Status issue(const KernelCall& call, DeviceView room, View pinned, Stream& stream) = 0;
+  /// Queues a batch, in as many launches as one call has. Its memory and the room are its own until an event behind it
+  /// is done. Allocates nothing and waits for nothing. Unavailable: as Stream.
+  virtual Status issue(std::span<const KernelCall> batch, DeviceView room, View pinned, Stream& stream) = 0;
 };
 
 /// One turn of a codec that exchanges within a step, as compll::Turn, on memory of the device.

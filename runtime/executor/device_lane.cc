@@ -5,7 +5,8 @@
 
 #include "base/check.h"
 #include "compll/codec/coded/coded_codec.h"
-#include "runtime/executor/kernel_queue.h"
+#include "runtime/executor/bundle_lane.h"
+#include "runtime/executor/lane_queue.h"
 #include "runtime/executor/task_runner.h"
 
 namespace casync::runtime {
@@ -13,11 +14,10 @@ namespace {
 
 using Use = GradientRun::KeptBy;
 
-/// Queues a task on a lane; without one it finds out what a lane needs for it.
-class LaneQueue final : private KernelQueue {
+class TaskQueue final : public LaneQueue {
  public:
-  LaneQueue(const LaneTasks& tasks, const LaneRoom& room, DeviceLane* lane, std::vector<KernelTerm>& terms)
-      : KernelQueue(tasks.kernels, {tasks.seed, tasks.scale}), room_(room), lane_(lane), terms_(terms) {}
+  TaskQueue(const LaneTasks& tasks, const LaneRoom& room, DeviceLane* lane, LaneLists& lists)
+      : LaneQueue(tasks, room, lane, lists) {}
 
   Status make(GradientRun& run, TaskId task) {
     if (run.rounds) return make_turn(run, run.rounds->turn);
@@ -31,15 +31,14 @@ class LaneQueue final : private KernelQueue {
   /// The turn of this number of a gradient whose codec exchanges within a step.
   Status make_turn(GradientRun& run, std::uint32_t number) {
     run_ = &run;
-    CASYNC_RETURN_IF_ERROR(wait_for_gradient());
+    CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     return turn(run, number);
   }
-  const LaneRoom& plan() const { return plan_; }
 
  private:
   Status encode(const Encode& encode) {
     const compll::Codec& codec = run_->codec_of(encode.to);
-    CASYNC_RETURN_IF_ERROR(wait_for_gradient());
+    CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     DeviceView in;
     CASYNC_RETURN_IF_ERROR(read_gradient(*run_, encode.from, &in));
     if (codec.info().identity) return download(in, run_->state(encode.to).memory);
@@ -52,24 +51,24 @@ class LaneQueue final : private KernelQueue {
     const compll::Codec* in = nullptr;
     CASYNC_RETURN_IF_ERROR(gather(merge, &in));
     KernelCall call;
-    CASYNC_RETURN_IF_ERROR(begin_merge(*run_, merge, terms_, in, &call));
+    CASYNC_RETURN_IF_ERROR(begin_merge(*run_, merge, lists_.terms, in, &call));
     return make_payload(run_->codec_of(merge.to), merge.to, call);
   }
 
   Status decode(const Decode& decode) {
     const compll::Codec& codec = run_->codec_of(decode.from);
     const DeviceView out = decoded(*run_, decode.to);
-    CASYNC_RETURN_IF_ERROR(wait_for_gradient());
+    CASYNC_RETURN_IF_ERROR(wait_for(*run_));
     if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, decode.from));
     if (codec.info().identity) {
       CASYNC_RETURN_IF_ERROR(upload(decode.from, out));
     } else {
-      terms_.assign(1, {});
-      CASYNC_RETURN_IF_ERROR(bring(decode.from, &terms_[0].payload));
+      lists_.terms.assign(1, {});
+      CASYNC_RETURN_IF_ERROR(bring(decode.from, &lists_.terms[0].payload));
       KernelCall call;
       call.function = KernelFunction::kDecode;
       call.n = decode.to.count;
-      call.terms = terms_;
+      call.terms = lists_.terms;
       call.out = out;
       CASYNC_RETURN_IF_ERROR(launch(codec, call));
     }
@@ -78,13 +77,12 @@ class LaneQueue final : private KernelQueue {
 
   /// Brings the terms of a merge to the device; `in`: the codec of those that are codes.
   Status gather(const Merge& merge, const compll::Codec** in) {
-    terms_.clear();
     for (const std::optional<BufferId>& one : merge.contributions) {
       if (!one) {
-        CASYNC_RETURN_IF_ERROR(wait_for_gradient());
+        CASYNC_RETURN_IF_ERROR(wait_for(*run_));
         DeviceView local;
         CASYNC_RETURN_IF_ERROR(read_gradient(*run_, merge.local, &local));
-        terms_.push_back({{}, local});
+        lists_.terms.push_back({{}, local});
         continue;
       }
       if (lane_ != nullptr) CASYNC_RETURN_IF_ERROR(check_payload(*run_, *one));
@@ -92,9 +90,9 @@ class LaneQueue final : private KernelQueue {
       DeviceView at;
       CASYNC_RETURN_IF_ERROR(bring(*one, &at));
       if (codec.info().identity) {
-        terms_.push_back({{}, at});
+        lists_.terms.push_back({{}, at});
       } else {
-        terms_.push_back({at, {}});
+        lists_.terms.push_back({at, {}});
         *in = &codec;
       }
     }
@@ -144,63 +142,13 @@ class LaneQueue final : private KernelQueue {
     return lane_->coder->write(coding, call.n, plain, run_->state(to).memory, *lane_->stream);
   }
 
-  Status queue(CodecKernels& kernels, const KernelCall& call) override { return queue_call(kernels, call); }
-  Status queue(TurnKernels& kernels, const TurnCall& call) override { return queue_call(kernels, call); }
-
-  template <class Kernels, class Call>
-  Status queue_call(Kernels& kernels, const Call& call) {
-    if (lane_ == nullptr) {
-      const Result<KernelRoom> room = kernels.room(call);
-      if (!room) return room.status();
-      plan_.kernels = std::max(plan_.kernels, round_up(room->device, LaneRoom::kAlignment));
-      plan_.pinned = std::max(plan_.pinned, round_up(room->pinned, LaneRoom::kAlignment));
-      return Status::ok();
-    }
-    CASYNC_CHECK(calls_ < LaneRoom::kMostCalls);
-    const View pinned = lane_->pinned->view().slice(room_.call_at(calls_++), room_.pinned);
-    return kernels.issue(call, lane_->memory->device().slice(room_.vectors, room_.kernels), pinned, *lane_->stream);
-  }
-
-  DeviceView take_vector(Bytes bytes) override {
-    const Bytes at = plan_.vectors;
-    plan_.vectors += round_up(bytes, LaneRoom::kAlignment);
-    if (lane_ == nullptr) return {LaneRoom::kAlignment, bytes};
-    CASYNC_CHECK(plan_.vectors <= room_.vectors);
-    return lane_->memory->device().slice(at, bytes);
-  }
-
-  /// Pinned memory for a plain payload, until the task has ended.
-  View take_plain(Bytes bytes) {
-    const Bytes at = plan_.plain;
-    plan_.plain += round_up(bytes, LaneRoom::kAlignment);
-    if (lane_ == nullptr) return {};
-    CASYNC_CHECK(plan_.plain <= room_.plain);
-    return lane_->pinned->view().slice(room_.call_at(LaneRoom::kMostCalls) + at, bytes);
-  }
-
-  Status copy(DeviceView from, DeviceView to) override {
-    return lane_ == nullptr ? Status::ok() : lane_->stream->copy(from, to);
-  }
-
-  Status wait_for_gradient() {
-    if (lane_ == nullptr || run_->ready == nullptr) return Status::ok();
-    return lane_->stream->wait_for(*run_->ready);
-  }
   Status upload(BufferId from, DeviceView to) {
     if (lane_ == nullptr) return Status::ok();
     const GradientRun::BufferState& state = run_->state(from);
-    return lane_->stream->upload({state.memory.data, state.bytes}, to.slice(0, state.bytes));
-  }
-  Status download(DeviceView from, View to) {
-    return lane_ == nullptr ? Status::ok() : lane_->stream->download(from, {to.data, from.size()});
+    return LaneQueue::upload({state.memory.data, state.bytes}, to);
   }
 
-  const LaneRoom& room_;
-  DeviceLane* const lane_;
-  std::vector<KernelTerm>& terms_;
   GradientRun* run_ = nullptr;
-  LaneRoom plan_;
-  std::size_t calls_ = 0;
 };
 
 }  // namespace
@@ -210,23 +158,28 @@ void LaneRoom::cover(const LaneRoom& other) {
   kernels = std::max(kernels, other.kernels);
   pinned = std::max(pinned, other.pinned);
   plain = std::max(plain, other.plain);
+  terms = std::max(terms, other.terms);
+  calls = std::max(calls, other.calls);
 }
 
 bool LaneRoom::covers(const LaneRoom& other) const {
-  return vectors >= other.vectors && kernels >= other.kernels && pinned >= other.pinned && plain >= other.plain;
+  return vectors >= other.vectors && kernels >= other.kernels && pinned >= other.pinned && plain >= other.plain &&
+         terms >= other.terms && calls >= other.calls;
 }
 
 Result<LaneRoom> room_of(const LaneTasks& tasks, GradientRun& run, std::uint32_t task) {
+  if (run.parts) return room_of_bundle(tasks, run, TaskId(task));
   const LaneRoom none;
-  std::vector<KernelTerm> terms;
-  LaneQueue queue(tasks, none, nullptr, terms);
+  LaneLists lists;
+  TaskQueue queue(tasks, none, nullptr, lists);
   CASYNC_RETURN_IF_ERROR(run.rounds ? queue.make_turn(run, task) : queue.make(run, TaskId(task)));
   return queue.plan();
 }
 
 Status queue_task(const LaneTasks& tasks, const LaneRoom& room, DeviceLane& lane) {
   lane.coder->begin();
-  return LaneQueue(tasks, room, &lane, lane.terms).make(*lane.run, lane.task);
+  if (lane.run->parts) return queue_bundle_task(tasks, room, lane);
+  return TaskQueue(tasks, room, &lane, lane.lists).make(*lane.run, lane.task);
 }
 
 }  // namespace casync::runtime

@@ -18,20 +18,29 @@ namespace casync::runtime {
 /// The sizes of a lane's memory.
 struct LaneRoom {
   static constexpr Bytes kAlignment = 256;
-  /// A merge of half-precision gradients into another codec widens, decodes and encodes: no task has more calls.
+  /// A merge of half-precision gradients into another codec widens, decodes and encodes: no task has more batches of calls.
   static constexpr std::size_t kMostCalls = 3;
 
   Bytes vectors = 0;  ///< what tasks read and make on the device
   Bytes kernels = 0;  ///< what one call takes there
   Bytes pinned = 0;   ///< and what it is filled from
-  Bytes plain = 0;    ///< payloads without their coding, in pinned memory
+  Bytes plain = 0;    ///< payloads that the host still has to work on, in pinned memory
+  std::size_t terms = 0, calls = 0;  ///< the most in LaneLists
 
   void cover(const LaneRoom& other);
   bool covers(const LaneRoom& other) const;
   /// Pinned memory has the head of an identity's payload, what each call is filled from, then plain payloads.
   Bytes call_at(std::size_t call) const { return kAlignment + call * pinned; }
+  Bytes plain_at() const { return call_at(kMostCalls); }
   Bytes device_bytes() const { return vectors + kernels; }
-  Bytes pinned_bytes() const { return call_at(kMostCalls) + plain; }
+  Bytes pinned_bytes() const { return plain_at() + plain; }
+};
+
+/// The lists of the task under way.
+struct LaneLists {
+  std::vector<KernelTerm> terms;
+  std::vector<KernelCall> calls;
+  std::vector<DeviceView> payloads;
 };
 
 /// A stream and the memory of one task at a time.
@@ -40,7 +49,7 @@ struct DeviceLane {
   std::unique_ptr<Event> end;
   std::unique_ptr<DeviceBuffer> memory, pinned;  ///< a LaneRoom's device_bytes() and pinned_bytes()
   std::shared_ptr<StreamCoder> coder = std::make_shared<StreamCoder>();
-  std::vector<KernelTerm> terms;
+  LaneLists lists;
   GradientRun* run = nullptr;
   TaskId task{};
   Clock::time_point from;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/payload.h"
+#include "runtime/executor/bundle_lane.h"
 
 namespace casync::runtime {
 namespace {
@@ -76,7 +77,9 @@ Status DeviceTasks::take_in(std::span<GradientRun* const> runs, const std::funct
 Status DeviceTasks::make_room(const LaneRoom& room) {
   CASYNC_CHECK(under_way() == 0);
   for (const std::unique_ptr<DeviceLane>& lane : lanes_) {
-    lane->terms.reserve(static_cast<std::size_t>(settings_.ranks));
+    lane->lists.terms.reserve(room.terms);
+    lane->lists.calls.reserve(room.calls);
+    lane->lists.payloads.reserve(room.terms);
     lane->coder->reserve(static_cast<std::size_t>(settings_.ranks) + 1);
     lane->memory.reset();
     lane->pinned.reset();
@@ -115,7 +118,7 @@ Status DeviceTasks::begin(GradientRun& run, TaskId task) {
 
 std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
   for (std::size_t i = 0; i < taken_.size(); ++i) {
-    const DeviceLane& lane = *lanes_[taken_[i]];
+    DeviceLane& lane = *lanes_[taken_[i]];
     const Result<bool> done = lane.end->done();
     if (done && !*done) continue;
     Ended ended{lane.run, lane.task, {}, lane.from, taken_[i] + 1};
@@ -134,8 +137,9 @@ std::optional<DeviceTasks::Ended> DeviceTasks::take_ended() {
   return std::nullopt;
 }
 
-TaskOutcome DeviceTasks::outcome_of(const DeviceLane& lane) const {
+TaskOutcome DeviceTasks::outcome_of(DeviceLane& lane) const {
   GradientRun& run = *lane.run;
+  if (run.parts) return end_bundle_task(room_, lane);
   if (run.rounds) {
     TaskOutcome outcome;
     if (!run.rounds->is_last()) return outcome;

@@ -72,7 +72,7 @@ class DeviceTasks {
 
  private:
   Status make_room(const LaneRoom& room);
-  TaskOutcome outcome_of(const DeviceLane& lane) const;
+  TaskOutcome outcome_of(DeviceLane& lane) const;
 
   Device& device_;
   const Settings settings_;

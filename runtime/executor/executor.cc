@@ -367,14 +367,14 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
       return invalid_argument("gradient " + run->spec.name + " has the same 64-bit hash as another: rename it");
     }
   }
+  std::vector<std::unique_ptr<GradientRun>> bundles = bundle_small(all);
+  for (const std::unique_ptr<GradientRun>& bundle : bundles) all.push_back(bundle.get());
   if (rounds_ != nullptr) {
     CASYNC_RETURN_IF_ERROR(rounds_->take_in(all));
   } else if (device_tasks_ != nullptr) {
     for (GradientRun* run : all) run->move_to_device();
     CASYNC_RETURN_IF_ERROR(device_tasks_->take_in(all, [this] { rest_device(); }));
   }
-  std::vector<std::unique_ptr<GradientRun>> bundles = bundle_small(all);
-  for (const std::unique_ptr<GradientRun>& bundle : bundles) all.push_back(bundle.get());
   if (rounds_ == nullptr) CASYNC_RETURN_IF_ERROR(make_queues(all));
   {
     // Every gradient at once, in both of the lists that take turns: a steady step's push never allocates.

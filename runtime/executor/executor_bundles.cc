@@ -14,10 +14,21 @@
 
 namespace casync::runtime {
 
+namespace {
+
+/// True if an owner encodes its own elements, too. On a device that may still be under way when a message of one member
+/// dissolves the bundle.
+bool encodes_for_itself(const GradientRun& run) {
+  return run.codec(Hop::kFirst).info().coded_terms || run.codec(Hop::kSecond).info().coded_terms;
+}
+
+}  // namespace
+
 std::vector<std::unique_ptr<GradientRun>> Executor::bundle_small(std::span<GradientRun* const> runs) const {
   std::vector<std::unique_ptr<GradientRun>> bundles;
-  if (options_.fusion_bytes == 0 || options_.ranks == 1 || !device_.is_host()) return bundles;
+  if (options_.fusion_bytes == 0 || options_.ranks == 1 || rounds_ != nullptr) return bundles;
   for (const std::vector<GradientRun*>& group : group_small(runs)) {
+    if (!device_.is_host() && encodes_for_itself(*group[0])) continue;
     auto bundle = std::make_unique<GradientRun>(group);
     if (!by_key_.contains(bundle->key) && bundle->bound_of(BufferId{0}) <= kMostBundleBytes) {
       bundles.push_back(std::move(bundle));
@@ -50,6 +61,10 @@ std::size_t Executor::begin_bundles(std::span<const Start> starts) {
     Bundle& bundle = *start.run->bundle->parts;
     if (bundle.offered++ == 0) offered_.push_back(start.run->bundle);
     bundle.members[start.run->bundle_place].data = start.data;
+    if (device_tasks_ != nullptr) {
+      start.run->device_data = start.device_data;
+      start.run->ready = start.ready;
+    }
     bundle.step = start.step;
   }
   std::size_t begun = 0;

@@ -19,8 +19,11 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
       waits_for(graph.tasks().size()),
       since(graph.tasks().size()),
       buffers(graph.buffers().size()) {
+  // A result is made in the gradient's memory, while the code of it may still be on its way to others.
+  const bool has_result = codec(Hop::kFirst).info().has_result;
   for (const Buffer& buffer : graph.buffers()) {
-    lies_in_gradient.push_back(is_float32() && codec(buffer.hop).info().identity);
+    const bool in_place = is_float32() && codec(buffer.hop).info().identity;
+    lies_in_gradient.push_back(in_place && !(has_result && buffer.hop == Hop::kSecond));
   }
   for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
     if (const Recv* recv = std::get_if<Recv>(&graph.tasks()[i])) {
@@ -117,7 +120,7 @@ void GradientRun::find_traits() {
                   [&](BufferId from) { traits[i].hop = std::max(traits[i].hop, hop_of[TaskGraph::index(from)]); });
     if (const Encode* encode = std::get_if<Encode>(&task)) traits[i].instant = in_place(encode->to);
     const Decode* decode = std::get_if<Decode>(&task);
-    if (decode != nullptr) traits[i].instant = in_place(decode->from) && !codec(Hop::kFirst).info().has_result;
+    if (decode != nullptr) traits[i].instant = in_place(decode->from);
   }
 }
 

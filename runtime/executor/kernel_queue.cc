@@ -54,13 +54,17 @@ DeviceView KernelQueue::decoded(const GradientRun& run, Slice slice) {
   return run.is_float32() ? run.device_memory(slice) : take_vector(slice.count * sizeof(float));
 }
 
+KernelCall KernelQueue::result_call(const GradientRun& run, Slice slice, DeviceView floats) const {
+  KernelCall call = call_of(run, KernelFunction::kResult, run.codec(Hop::kFirst), Use::kResult, slice);
+  call.context = {settings_.seed, run.key, run.step, slice.first};
+  call.out = floats;
+  return call;
+}
+
 Status KernelQueue::end_decode(const GradientRun& run, Slice slice, DeviceView floats) {
   const compll::Codec& first = run.codec(Hop::kFirst);
   if (first.info().has_result) {
-    KernelCall call = call_of(run, KernelFunction::kResult, first, Use::kResult, slice);
-    call.context = {settings_.seed, run.key, run.step, slice.first};
-    call.out = floats;
-    CASYNC_RETURN_IF_ERROR(launch(first, call));
+    CASYNC_RETURN_IF_ERROR(launch(first, result_call(run, slice, floats)));
   }
   return run.is_float32() ? Status::ok() : narrow(run, floats, run.device_memory(slice));
 }
@@ -74,7 +78,7 @@ Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std:
   *call = call_of(run, KernelFunction::kMerge, out, use, slice);
   call->scale = merge.last ? run.scale_or(settings_.scale) : 1.0f;
   const DeviceView sum = take_vector(slice.count * sizeof(float));
-  if (in == nullptr || &kernels_.of(*in) == &kernels_.of(out)) {
+  if (in == nullptr || are_alike(*in, out)) {
     call->terms = terms;
     call->out = sum;
     return Status::ok();

@@ -31,10 +31,13 @@ class KernelQueue {
   /// Memory on the device until the task has ended.
   virtual DeviceView take_vector(Bytes bytes) = 0;
   virtual Status copy(DeviceView from, DeviceView to) = 0;
-  virtual Status queue(CodecKernels& kernels, const KernelCall& call) = 0;
+  virtual Status queue(CodecKernels& kernels, std::span<const KernelCall> batch) = 0;
   virtual Status queue(TurnKernels& kernels, const TurnCall& call) = 0;
 
-  Status launch(const compll::Codec& codec, const KernelCall& call) { return queue(kernels_.of(codec), call); }
+  Status launch(const compll::Codec& codec, const KernelCall& call) { return launch_all(codec, {&call, 1}); }
+  Status launch_all(const compll::Codec& codec, std::span<const KernelCall> batch) {
+    return queue(kernels_.of(codec), batch);
+  }
   /// A call on a slice, with the codec's states there.
   KernelCall call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec,
                      GradientRun::KeptBy use, Slice slice) const;
@@ -44,6 +47,12 @@ class KernelQueue {
   Status read_gradient(const GradientRun& run, Slice slice, DeviceView* floats);
   /// The memory for a decoded slice as float32: the gradient's own, or a vector that end_decode() rounds into it.
   DeviceView decoded(const GradientRun& run, Slice slice);
+  /// The call that applies the codec's `result` to a decoded slice.
+  KernelCall result_call(const GradientRun& run, Slice slice, DeviceView floats) const;
+  /// True if codes of `in` are codes of `out`.
+  bool are_alike(const compll::Codec& in, const compll::Codec& out) const {
+    return &kernels_.of(in) == &kernels_.of(out);
+  }
   /// Applies the codec's `result` to a decoded slice, and rounds it to the gradient's type.
   Status end_decode(const GradientRun& run, Slice slice, DeviceView floats);
   /// Makes the call that encodes the sum of `terms` for `merge`. `in`: the codec of those that are codes; null: none

@@ -330,7 +330,9 @@ Status RoundBucket::queue_call(Kernels& kernels, const Call& call) {
   return kernels.issue(call, all.slice(all.size() - most_.room, most_.room), from, *stream_);
 }
 
-Status RoundBucket::queue(CodecKernels& kernels, const KernelCall& call) { return queue_call(kernels, call); }
+Status RoundBucket::queue(CodecKernels& kernels, std::span<const KernelCall> batch) {
+  return queue_call(kernels, batch);
+}
 Status RoundBucket::queue(TurnKernels& kernels, const TurnCall& call) { return queue_call(kernels, call); }
 
 Status RoundBucket::copy(DeviceView from, DeviceView to) {

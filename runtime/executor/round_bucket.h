@@ -86,7 +86,7 @@ class RoundBucket final : private KernelQueue {
   Status scale(GradientRun& run, std::uint32_t gradient, std::uint32_t exchange);
   Status make_payload(GradientRun& run, std::uint32_t gradient, BufferId to, const compll::Codec& codec,
                       KernelCall& call);
-  Status queue(CodecKernels& kernels, const KernelCall& call) override;
+  Status queue(CodecKernels& kernels, std::span<const KernelCall> batch) override;
   Status queue(TurnKernels& kernels, const TurnCall& call) override;
   template <class Kernels, class Call>
   Status queue_call(Kernels& kernels, const Call& call);

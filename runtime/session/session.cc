@@ -60,7 +60,7 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
   declared_.push_back(std::move(*declared));
   submitted_.emplace_back();
   memory_of_.push_back({gradient.bytes(), bytes_of(gradient.dtype)});
-  ready_.push_back(std::move(ready));
+  ready_.push_back({std::move(ready), nullptr});
   runs_.push_back(nullptr);
   return id;
 }
@@ -155,10 +155,18 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
   }
 }
 
-/// Notes where in the program's streams the gradients are written.
+/// Notes where in the program's streams the gradients are written: an event for those of one stream that are submitted
+/// next to each other, the last one's.
 Status SessionImpl::note_ready(std::span<const Submission> submissions) {
-  for (const Submission& one : submissions) {
-    CASYNC_RETURN_IF_ERROR(device_->record(*ready_[static_cast<std::size_t>(one.gradient)], one.stream));
+  const Submission* behind = nullptr;
+  for (std::size_t i = submissions.size(); i-- > 0;) {
+    const Submission& one = submissions[i];
+    Event& own = *ready_[static_cast<std::size_t>(one.gradient)].event;
+    const bool shares = behind != nullptr && behind->stream == one.stream;
+    if (!shares) CASYNC_RETURN_IF_ERROR(device_->record(own, one.stream));
+    ready_[static_cast<std::size_t>(one.gradient)].noted =
+        shares ? ready_[static_cast<std::size_t>(behind->gradient)].noted : &own;
+    behind = &one;
   }
   return Status::ok();
 }
@@ -201,7 +209,7 @@ GradientRun* SessionImpl::gossip_of(const GradientRun& run) const {
 }
 
 Executor::Start SessionImpl::start_of(GradientRun* run, std::uint32_t step, const Submission& one) const {
-  const Event* const ready = device_->is_host() ? nullptr : ready_[static_cast<std::size_t>(one.gradient)].get();
+  const Event* const ready = device_->is_host() ? nullptr : ready_[static_cast<std::size_t>(one.gradient)].noted;
   return {run, step, one.data, one.device_data, ready, gossip_of(*run)};
 }
 

@@ -175,7 +175,12 @@ class SessionImpl final : public Session {
   mutable std::mutex mutex_;                ///< guards the members below
   std::vector<Declared> declared_;          ///< by GradientId
   std::map<std::string, GradientId> ids_;
-  std::vector<std::unique_ptr<Event>> ready_;  ///< by GradientId; of a device
+  /// The place in the program's streams behind which a gradient is written.
+  struct Ready {
+    std::unique_ptr<Event> event;
+    const Event* noted = nullptr;  ///< the event of the last submission: this one, or that of a gradient next to it
+  };
+  std::vector<Ready> ready_;  ///< by GradientId; of a device
   std::vector<GradientRun*> runs_;             ///< by GradientId; the executor owns them; null: not agreed yet
   std::size_t claimed_ = 0;                    ///< number of declared_ that have been claimed
   std::vector<Held> held_;

@@ -77,7 +77,7 @@ inline void check_kernels(DeviceUnderTest& on, const std::string& name) {
     call.kept_out = kept_out->device();
     call.kept_stride = kN;
   }
-  const Result<runtime::KernelRoom> room = (*kernels)->room(call);
+  const Result<runtime::KernelRoom> room = (*kernels)->room({&call, 1});
   REQUIRE(room.is_ok());
   const auto memory = on.take(room->device, Memory::kDevice), pinned = on.take(room->pinned, Memory::kPinned);
   std::vector<float> zeros(kN), residual(kN);
@@ -86,7 +86,7 @@ inline void check_kernels(DeviceUnderTest& on, const std::string& name) {
   codec->merge({&term, 1}, kN, 0.5f, *codec,
                keeps ? compll::Residual{zeros.data(), residual.data(), kN} : compll::Residual{}, {}, wanted.data());
   for (int again = 0; again < 2; ++again) {
-    REQUIRE((*kernels)->issue(call, memory->device(), pinned->view(), *on.stream).is_ok());
+    REQUIRE((*kernels)->issue({&call, 1}, memory->device(), pinned->view(), *on.stream).is_ok());
     REQUIRE(on.over().is_ok());
     REQUIRE(on.device.read(payload->device().slice(head, bound), {made.data(), bound}).is_ok());
     CHECK(made == wanted);

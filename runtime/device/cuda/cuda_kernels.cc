@@ -38,54 +38,64 @@ class CudaKernels final : public CodecKernels {
               std::unique_ptr<compll::CodecKernels> kernels)
       : device_(device), calls_(calls), info_(std::move(info)), kernels_(std::move(kernels)) {}
 
-  Result<KernelRoom> room(const KernelCall& call) override {
-    contributions_.reserve(call.terms.size());
+  Result<KernelRoom> room(std::span<const KernelCall> batch) override {
     LaunchRoom counting;
-    static_cast<void>(launches_of(call, counting));
+    static_cast<void>(launches_of(batch, counting));
     if (!device_.status()) return device_.status();
     return counting.counted();
   }
 
-  Status issue(const KernelCall& call, DeviceView room, View pinned, Stream& stream) override {
+  Status issue(std::span<const KernelCall> batch, DeviceView room, View pinned, Stream& stream) override {
     LaunchRoom memory(room, pinned);
-    const compll::Launches launches = launches_of(call, memory);
+    const compll::Launches launches = launches_of(batch, memory);
     if (!device_.status()) return device_.status();
     return launch(launches, memory, calls_, stream);
   }
 
  private:
-  compll::Launches launches_of(const KernelCall& call, LaunchRoom& memory) {
-    const cuda::Segment segment = segment_of(call, memory);
-    switch (call.function) {
-      case KernelFunction::kEncode: return kernels_->encode(segment, call.context, memory);
-      case KernelFunction::kEncodeSum: return kernels_->encode_sum(segment, call.context, memory);
-      case KernelFunction::kMerge: return kernels_->merge(segment, call.context, memory);
-      case KernelFunction::kDecode: return kernels_->decode(segment, false, memory);
-      case KernelFunction::kResult: return kernels_->result(segment, call.context, memory);
+  compll::Launches launches_of(std::span<const KernelCall> batch, LaunchRoom& memory) {
+    const compll::EncodeContext& context = batch[0].context;  // its seed and step
+    segments_.clear();
+    for (const KernelCall& call : batch) segments_.push_back(segment_of(call));
+    give_terms(batch, memory);
+    switch (batch[0].function) {
+      case KernelFunction::kEncode: return kernels_->encode(segments_, context, memory);
+      case KernelFunction::kEncodeSum: return kernels_->encode_sum(segments_, context, memory);
+      case KernelFunction::kMerge: return kernels_->merge(segments_, context, memory);
+      case KernelFunction::kDecode: return kernels_->decode(segments_, false, memory);
+      case KernelFunction::kResult: return kernels_->result(segments_, context, memory);
     }
     return {};
   }
 
-  cuda::Segment segment_of(const KernelCall& call, LaunchRoom& memory) {
+  cuda::Segment segment_of(const KernelCall& call) const {
     cuda::Segment segment;
     segment.n = call.n;
+    segment.gradient = call.context.gradient;
+    segment.first = call.context.first;
     segment.scale = call.scale;
     segment.in = pointer<const float>(call.function == KernelFunction::kResult ? call.out : call.in);
     segment.payload = pointer<unsigned char>(call.payload);
     segment.out = pointer<float>(call.out);
-    if (!call.terms.empty()) give_terms(call.terms, memory, segment);
     if (!call.kept_in.is_null()) give_kept(call, segment);
     return segment;
   }
 
-  void give_terms(std::span<const KernelTerm> terms, LaunchRoom& memory, cuda::Segment& segment) {
+  /// Gives the terms of all calls as one piece.
+  void give_terms(std::span<const KernelCall> batch, LaunchRoom& memory) {
     contributions_.clear();
-    for (const KernelTerm& term : terms) {
-      contributions_.push_back({pointer<unsigned char>(term.payload), pointer<const float>(term.raw)});
+    for (const KernelCall& call : batch) {
+      for (const KernelTerm& term : call.terms) {
+        contributions_.push_back({pointer<unsigned char>(term.payload), pointer<const float>(term.raw)});
+      }
     }
-    segment.contributions = reinterpret_cast<const cuda::Contribution*>(
-        memory.give(contributions_.data(), contributions_.size() * sizeof contributions_[0]));
-    segment.contribution_count = static_cast<std::uint32_t>(terms.size());
+    if (contributions_.empty()) return;
+    const cuda::Contribution* at = memory.give_all(contributions_);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      segments_[i].contributions = at;
+      segments_[i].contribution_count = static_cast<std::uint32_t>(batch[i].terms.size());
+      if (at != nullptr) at += batch[i].terms.size();
+    }
   }
 
   /// The residual is the first array, if there is one; the others are the codec's own. No function of a result reads
@@ -106,6 +116,7 @@ class CudaKernels final : public CodecKernels {
   const CudaCalls& calls_;
   const compll::CodecInfo info_;
   const std::unique_ptr<compll::CodecKernels> kernels_;
+  std::vector<cuda::Segment> segments_;  ///< of the batch under way
   std::vector<cuda::Contribution> contributions_;
 };
 

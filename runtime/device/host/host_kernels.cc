@@ -2,6 +2,7 @@
 #include "runtime/device/host/host_kernels.h"
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "compll/codec/coded/coded_codec.h"
@@ -17,12 +18,18 @@ class HostKernels final : public CodecKernels {
  public:
   explicit HostKernels(const compll::Codec& codec) : codec_(compll::without_coding(codec)) {}
 
-  Result<KernelRoom> room(const KernelCall& call) override {
-    terms_.reserve(call.terms.size());
+  Result<KernelRoom> room(std::span<const KernelCall> batch) override {
+    for (const KernelCall& call : batch) terms_.reserve(call.terms.size());
     return KernelRoom();
   }
 
-  Status issue(const KernelCall& call, DeviceView, View, Stream&) override {
+  Status issue(std::span<const KernelCall> batch, DeviceView, View, Stream&) override {
+    for (const KernelCall& call : batch) run(call);
+    return Status::ok();
+  }
+
+ private:
+  void run(const KernelCall& call) {
     switch (call.function) {
       case KernelFunction::kEncode:
         end(codec_.encode(floats(call.in), call.n, kept(call), call.context, payload(call)), call);
@@ -39,10 +46,8 @@ class HostKernels final : public CodecKernels {
         codec_.result(floats(call.out), call.n, kept(call), call.context, floats(call.out));
         break;
     }
-    return Status::ok();
   }
 
- private:
   static compll::Residual kept(const KernelCall& call) {
     return {floats(call.kept_in), floats(call.kept_out), call.kept_stride};
   }

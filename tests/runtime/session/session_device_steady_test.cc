@@ -54,7 +54,7 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
           Program program;
           std::vector<GradientId> ids;
           std::vector<Program::Floats> floats;
-          for (const std::size_t size : {3000, 100, 1}) {
+          for (const std::size_t size : {3000, 100, 1, 70, 50, 20}) {  // the small ones travel in bundles
             ids.push_back(*declare(session, "g" + std::to_string(ids.size()), size));
             floats.push_back(program.floats(size));
           }
@@ -75,12 +75,14 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
           }
           meet.arrive_and_wait();
           if (context.rank == 0) after = forbidden_calls();
+          allocations[context.rank] = session.stats().allocations - allocations[context.rank];
           meet.arrive_and_wait();
           return bad;
         });
     INFO(name);
     CHECK(complaints == "");
     CHECK(after == before);
+    for (const std::uint64_t made : allocations) CHECK(made == 0);
   }
 }
 

@@ -120,7 +120,7 @@ Speeds measure(const compll::CudaCodec& codec, CudaDevice& device, Elements n, d
   for (std::uint32_t i = 0; i < kMerged; ++i) {
     segment.payload = reinterpret_cast<unsigned char*>(memory.room(bytes));
     codes.push_back({segment.payload, nullptr});
-    encodings.push_back(codec.kernels().encode(segment, {}, memory));
+    encodings.push_back(codec.kernels().encode({&segment, 1}, {}, memory));
   }
   cuda::Segment merged = segment, decoded = segment;
   merged.payload = reinterpret_cast<unsigned char*>(memory.room(bytes));
@@ -130,8 +130,8 @@ Speeds measure(const compll::CudaCodec& codec, CudaDevice& device, Elements n, d
   merged.contribution_count = kMerged;
   decoded.contributions = merged.contributions;
   decoded.contribution_count = 1;
-  const Launches merge = codec.kernels().merge(merged, {}, memory);
-  const Launches decode = codec.kernels().decode(decoded, false, memory);
+  const Launches merge = codec.kernels().merge({&merged, 1}, {}, memory);
+  const Launches decode = codec.kernels().decode({&decoded, 1}, false, memory);
   const double copy = copy_speed(device, memory, n, seconds);
   if (memory.is_full() || !device.status()) return {};
   for (const Launches& each : encodings) device.launch(each);

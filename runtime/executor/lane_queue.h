@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "base/check.h"
+#include "runtime/executor/device_lane.h"
+#include "runtime/executor/kernel_queue.h"
+
+namespace casync::runtime {
+
+/// Queues kernels and copies of a task on a lane. Without a lane it queues nothing, and finds out what a lane needs.
+///
+/// Threads: the progress thread.
+class LaneQueue : protected KernelQueue {
+ public:
+  const LaneRoom& plan() const { return plan_; }
+
+ protected:
+  /// `room`: the lane's. Borrows all.
+  LaneQueue(const LaneTasks& tasks, const LaneRoom& room, DeviceLane* lane, LaneLists& lists)
+      : KernelQueue(tasks.kernels, {tasks.seed, tasks.scale}), lists_(lists), lane_(lane), room_(room) {
+    lists_.terms.clear();
+    lists_.calls.clear();
+  }
+  ~LaneQueue() = default;
+
+  DeviceView take_vector(Bytes bytes) override {
+    const Bytes at = plan_.vectors;
+    plan_.vectors += round_up(bytes, LaneRoom::kAlignment);
+    if (lane_ == nullptr) return {LaneRoom::kAlignment, bytes};
+    CASYNC_CHECK(plan_.vectors <= room_.vectors);
+    return lane_->memory->device().slice(at, bytes);
+  }
+
+  /// Pinned memory for plain payloads, until the task has ended. Null without a lane.
+  View take_plain(Bytes bytes) {
+    const Bytes at = plan_.plain;
+    plan_.plain += round_up(bytes, LaneRoom::kAlignment);
+    if (lane_ == nullptr) return {};
+    CASYNC_CHECK(plan_.plain <= room_.plain);
+    return lane_->pinned->view().slice(room_.plain_at() + at, bytes);
+  }
+
+  /// Makes the lane wait for the program, which writes the gradient.
+  Status wait_for(const GradientRun& run) {
+    if (lane_ == nullptr || run.ready == nullptr) return Status::ok();
+    return lane_->stream->wait_for(*run.ready);
+  }
+  Status upload(ConstView from, DeviceView to) {
+    return lane_ == nullptr ? Status::ok() : lane_->stream->upload(from, to.slice(0, from.size));
+  }
+  Status download(DeviceView from, View to) {
+    return lane_ == nullptr ? Status::ok() : lane_->stream->download(from, {to.data, from.size()});
+  }
+  Status copy(DeviceView from, DeviceView to) override {
+    return lane_ == nullptr ? Status::ok() : lane_->stream->copy(from, to);
+  }
+
+  LaneLists& lists_;
+  DeviceLane* const lane_;
+
+ private:
+  Status queue(CodecKernels& kernels, std::span<const KernelCall> batch) override { return queue_call(kernels, batch); }
+  Status queue(TurnKernels& kernels, const TurnCall& call) override { return queue_call(kernels, call); }
+
+  template <class Kernels, class Call>
+  Status queue_call(Kernels& kernels, const Call& call) {
+    plan_.terms = std::max(plan_.terms, lists_.terms.size());
+    plan_.calls = std::max(plan_.calls, lists_.calls.size());
+    if (lane_ == nullptr) {
+      const Result<KernelRoom> room = kernels.room(call);
+      if (!room) return room.status();
+      plan_.kernels = std::max(plan_.kernels, round_up(room->device, LaneRoom::kAlignment));
+      plan_.pinned = std::max(plan_.pinned, round_up(room->pinned, LaneRoom::kAlignment));
+      return Status::ok();
+    }
+    CASYNC_CHECK(calls_ < LaneRoom::kMostCalls);
+    const View pinned = lane_->pinned->view().slice(room_.call_at(calls_++), room_.pinned);
+    return kernels.issue(call, lane_->memory->device().slice(room_.vectors, room_.kernels), pinned, *lane_->stream);
+  }
+
+  const LaneRoom& room_;
+  LaneRoom plan_;
+  std::size_t calls_ = 0;
+};
+
+}  // namespace casync::runtime
