@@ -120,7 +120,7 @@ void GradientRun::find_traits() {
                   [&](BufferId from) { traits[i].hop = std::max(traits[i].hop, hop_of[TaskGraph::index(from)]); });
     if (const Encode* encode = std::get_if<Encode>(&task)) traits[i].instant = in_place(encode->to);
     const Decode* decode = std::get_if<Decode>(&task);
-    if (decode != nullptr) traits[i].instant = in_place(decode->from);
+    if (decode != nullptr) traits[i].instant = in_place(decode->from) && !codec(Hop::kFirst).info().has_result;
   }
 }
 
