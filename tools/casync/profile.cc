@@ -210,7 +210,7 @@ void add_profile(CLI::App& app, Invocation& invocation) {
                       "Measure codecs on this GPU: cuda, cuda:1 (default: this processor)");
   command->add_option("--largest", options->profile.largest, "Elements of the largest partition that is measured")
       ->capture_default_str()
-      ->check(CLI::Range(512, 1 << 28));
+      ->check(CLI::Range(1024, 1 << 28));
   command->add_option("--name", options->name, "The profile's name");
   command->add_flag("--quick", options->profile.quick, "Fewer sizes, less time on each");
   command->add_flag("--json", options->json, "With all measured points, as a JSON object");

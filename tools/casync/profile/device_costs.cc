@@ -110,7 +110,7 @@ class DeviceCosts {
 
   Status memory() {
     options_.progress("memory of " + options_.device);
-    const Bytes bytes = largest() * (options_.quick ? 16 : 64);
+    const Bytes bytes = options_.quick ? 64_MiB : 256_MiB;  // in no cache
     Result<std::unique_ptr<DeviceBuffer>> from = take(bytes, Memory::kDevice), to = take(bytes, Memory::kDevice);
     CASYNC_RETURN_IF_ERROR(from.status());
     CASYNC_RETURN_IF_ERROR(to.status());
