@@ -136,6 +136,15 @@ Profile read_profile(const Placed<wire::Profile>& from) {
   const auto processors =
       from.within(wire::Profile::kProcessorsFieldNumber, from->has_processors(), from->processors(), 1);
   profile.processors = static_cast<int>(processors.value_or(0));
+  if (from->has_upload() != from->has_download()) {
+    from.refuse("only one of upload and download, expected both, or neither for codecs that run on a processor");
+  }
+  if (from->has_upload()) {
+    profile.upload = read_points(from.inner(from->upload(), wire::Profile::kUploadFieldNumber));
+  }
+  if (from->has_download()) {
+    profile.download = read_points(from.inner(from->download(), wire::Profile::kDownloadFieldNumber));
+  }
   read_codecs(from, profile);
   return profile;
 }
@@ -208,6 +217,8 @@ std::string profile_text(const Profile& profile) {
   write_link(profile.inside, message.mutable_inside());
   if (profile.node_shares_port) message.set_node_shares_port(true);
   if (profile.processors > 0) message.set_processors(profile.processors);
+  if (!profile.upload.empty()) write_points(profile.upload, message.mutable_upload());
+  if (!profile.download.empty()) write_points(profile.download, message.mutable_download());
   for (const auto& [name, curves] : profile.codecs) {
     wire::Codec* codec = message.add_codec();
     codec->set_name(name);

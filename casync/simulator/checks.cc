@@ -54,6 +54,8 @@ Status check_profile(const Profile& profile) {
   for (const double times : {contention.training, contention.encode, contention.merge, contention.decode}) {
     if (!std::isfinite(times) || times < 1) return invalid_argument("profile: a contention below 1, or not finite");
   }
+  CASYNC_RETURN_IF_ERROR(check_curve(profile.upload, "upload"));
+  CASYNC_RETURN_IF_ERROR(check_curve(profile.download, "download"));
   CASYNC_RETURN_IF_ERROR(check_link(profile.inside, "inside"));
   CASYNC_RETURN_IF_ERROR(check_link(profile.between, "between"));
   for (const auto& [name, curves] : profile.codecs) {

@@ -22,6 +22,8 @@ CodecCurves curves_of(const Profile& profile, const std::string& codec) {
 CodecCosts::CodecCosts(CodecFacts facts, const Profile& profile)
     : facts_(std::move(facts)),
       curves_(curves_of(profile, facts_.name)),
+      upload_(profile.upload),
+      download_(profile.download),
       memory_bytes_per_second_(profile.memory_bytes_per_second),
       launch_s_(profile.launch_s) {}
 

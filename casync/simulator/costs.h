@@ -45,6 +45,10 @@ class CodecCosts {
   const CodecFacts& facts() const { return facts_; }
   Bytes payload_bytes(Elements n) const;
 
+  // Seconds that a code takes to the device that encodes, and from it; 0 if codecs run where messages are.
+  double upload(Elements n) const { return upload_.empty() ? 0 : upload_.at(code_bytes(n)); }
+  double download(Elements n) const { return download_.empty() ? 0 : download_.at(code_bytes(n)); }
+
   // Seconds, the launch included; 0 if there is nothing to do.
   double encode(Elements n) const;
   double decode(Elements n) const;
@@ -63,6 +67,7 @@ class CodecCosts {
 
   CodecFacts facts_;
   CodecCurves curves_;
+  Curve upload_, download_;
   double memory_bytes_per_second_;
   double launch_s_;
 };

@@ -81,6 +81,16 @@ void Engine::happen(const Event& event) {
     case Event::Kind::kMessages:
       if (event.version == state(rank).messages.version) end_messages(rank);
       break;
+    case Event::Kind::kUpload:
+      if (event.version == state(rank).uploads.work.version) {
+        state(rank).ready.push(urgent(end_copy(rank, state(rank).uploads, &FlatTask::upload_s)));
+      }
+      break;
+    case Event::Kind::kDownload:
+      if (event.version == state(rank).downloads.work.version) {
+        complete(end_copy(rank, state(rank).downloads, &FlatTask::download_s));
+      }
+      break;
     case Event::Kind::kCredit: give_back_credit(event.subject, static_cast<int>(event.version)); break;
     case Event::Kind::kAnnounced:
       add_work(receiver_of(event.subject),
@@ -107,8 +117,11 @@ void Engine::start_ranks() {
   ++wave_;
   marked_ranks_.swap(dirty_ranks_);
   for (const Rank rank : marked_ranks_) {
-    state(rank).dirty = false;
+    RankState& own = state(rank);
+    own.dirty = false;
+    start_copy(rank, own.uploads, Event::Kind::kUpload, &FlatTask::upload_s);
     start_codec(rank);
+    start_copy(rank, own.downloads, Event::Kind::kDownload, &FlatTask::download_s);
   }
   marked_ranks_.clear();
 }
@@ -217,7 +230,23 @@ void Engine::end_codec(Rank rank) {
     case TaskVerb::kInstant:
     case TaskVerb::kRecv: break;
   }
+  if (tasks_[task].download_s > 0) return own.downloads.ready.push(urgent(task));
   complete(task);
+}
+
+/// A device's copies wait for nothing but each other.
+void Engine::start_copy(Rank rank, Copies& copies, Event::Kind kind, float FlatTask::*seconds) {
+  if (copies.work.running || copies.ready.empty()) return;
+  copies.task = copies.ready.pop().task;
+  start(copies.work, static_cast<double>(tasks_[copies.task].*seconds), 1, kind, rank);
+}
+
+/// Returns the task that is copied.
+std::uint32_t Engine::end_copy(Rank rank, Copies& copies, float FlatTask::*seconds) {
+  copies.work.running = false;
+  state(rank).sums.copies_s += static_cast<double>(tasks_[copies.task].*seconds);
+  mark(rank);
+  return std::exchange(copies.task, kNoTask);
 }
 
 /// If tasks have a cost of their own, each goes through the codec, and a message afterwards to its port.
@@ -227,7 +256,11 @@ void Engine::make_ready(std::uint32_t task) {
     case TaskVerb::kInstant:
     case TaskVerb::kRecv: done_.push_back(task); break;
     case TaskVerb::kSend: add_send(task); break;
-    default: state(rank_of(task)).ready.push(urgent(task)); mark(rank_of(task));
+    default: {
+      RankState& own = state(rank_of(task));
+      (tasks_[task].upload_s > 0 ? own.uploads.ready : own.ready).push(urgent(task));
+      mark(rank_of(task));
+    }
   }
 }
 
@@ -289,6 +322,7 @@ Simulation Engine::result() {
     simulation.parts.encode_s += rank.sums.encode_s / shares;
     simulation.parts.merge_s += rank.sums.merge_s / shares;
     simulation.parts.decode_s += rank.sums.decode_s / shares;
+    simulation.parts.copies_s += rank.sums.copies_s / shares;
     simulation.parts.tasks_s += rank.sums.tasks_s / shares;
     simulation.parts.wire_s += rank.sums.wire_s / shares;
     simulation.parts.messages_s += rank.sums.messages_s / shares;

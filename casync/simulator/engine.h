@@ -59,8 +59,16 @@ class Engine {
     double seconds = 0;
   };
 
+  /// A rank's copies in one direction between its device and the host, one after the other.
+  struct Copies {
+    Work work;
+    std::uint32_t task = kNoTask;
+    UrgentQueue ready;
+  };
+
   struct RankState {
     Work training, codec, messages;
+    Copies uploads, downloads;
     std::size_t milestone = 0;  ///< the next one
     int step = 0;
     double factor = 1;  ///< of training in this step
@@ -111,6 +119,8 @@ class Engine {
   void start_ranks();
   void start_codec(Rank rank);
   void end_codec(Rank rank);
+  void start_copy(Rank rank, Copies& copies, Event::Kind kind, float FlatTask::*seconds);
+  std::uint32_t end_copy(Rank rank, Copies& copies, float FlatTask::*seconds);
   double slowness_of(Rank rank) const;
   double codec_rate(Rank rank, TaskVerb verb) const;
   double messages_rate(Rank rank) const;

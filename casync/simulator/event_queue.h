@@ -20,7 +20,9 @@ struct Event {
     kMessages,   ///< a rank's processors have done their part of a message
     kAnnounced,  ///< its receiver is asked whether it may come
     kAnswered,   ///< its sender is told that it may
-    kCredit      ///< its sender knows that it has arrived
+    kCredit,     ///< its sender knows that it has arrived
+    kUpload,     ///< a rank's copy to its device is over
+    kDownload    ///< and one from it
   };
   double time = 0;
   std::uint64_t order = 0;  ///< decides between equal times

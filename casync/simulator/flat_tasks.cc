@@ -43,20 +43,31 @@ struct Price {
   const Buffer& buffer(BufferId id) const { return graph.buffers()[TaskGraph::index(id)]; }
   const CodecCosts& codec(BufferId id) const { return costs[static_cast<std::size_t>(buffer(id).hop)]; }
 
+  /// A code that is the gradient's own memory takes nothing but its copies.
+  TaskVerb unless_instant(const CodecCosts& used, TaskVerb verb) const {
+    const bool copies = flat.upload_s > 0 || flat.download_s > 0;
+    return used.facts().identity && !copies ? TaskVerb::kInstant : verb;
+  }
+
   void operator()(const Encode& task) {
     flat.seconds = codec(task.to).encode(task.from.count);
-    flat.verb = codec(task.to).facts().identity ? TaskVerb::kInstant : TaskVerb::kEncode;
+    flat.download_s = static_cast<float>(codec(task.to).download(task.from.count));
+    flat.verb = unless_instant(codec(task.to), TaskVerb::kEncode);
   }
   void operator()(const Decode& task) {
     flat.seconds = codec(task.from).decode(task.to.count);
-    flat.verb = codec(task.from).facts().identity ? TaskVerb::kInstant : TaskVerb::kDecode;
+    flat.upload_s = static_cast<float>(codec(task.from).upload(task.to.count));
+    flat.verb = unless_instant(codec(task.from), TaskVerb::kDecode);
   }
   void operator()(const Merge& task) {
+    const Elements n = buffer(task.to).slice.count;
     std::vector<const CodecCosts*> contributions;
     for (const std::optional<BufferId>& part : task.contributions) {
       contributions.push_back(part ? &codec(*part) : &costs[static_cast<std::size_t>(Hop::kSum)]);
+      if (part) flat.upload_s += static_cast<float>(codec(*part).upload(n));
     }
-    flat.seconds = CodecCosts::merge(buffer(task.to).slice.count, contributions, codec(task.to));
+    flat.seconds = CodecCosts::merge(n, contributions, codec(task.to));
+    flat.download_s = static_cast<float>(codec(task.to).download(n));
     flat.verb = TaskVerb::kMerge;
   }
   void operator()(const Send& task) {

@@ -170,7 +170,10 @@ void OneRank::happen(const Event& event) {
       break;
     case Event::Kind::kAnnounced:
     case Event::Kind::kCredit:
-    case Event::Kind::kAnswered: break;  // of Engine: ranks that have just ended a task answer at once
+    case Event::Kind::kUpload:
+    case Event::Kind::kDownload:
+    case Event::Kind::kAnswered:
+      break;  // of Engine: ranks that have just ended a task answer at once, and copies are codecs' work
   }
 }
 

@@ -55,6 +55,9 @@ struct Profile {
   /// Seconds that a rank's codec is busy with each task of any size and kind, in addition to the task's work:
   /// queues, bookkeeping, waking up. Also spent for each message that leaves or arrives.
   double task_s = 0;
+  /// Copies of a payload from the host's memory to the device that encodes, and back, in seconds by bytes. Each way is
+  /// a resource of its own, beside the codecs. Empty: codecs run where messages are.
+  Curve upload, download;
   Contention contention;
   /// Processors of a rank for codecs and messages besides its training. With 1 they take turns; 0: as many as it needs.
   int processors = 0;

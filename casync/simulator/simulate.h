@@ -54,6 +54,7 @@ struct SimulatedSpan {
 struct StepParts {
   double training_s = 0;  ///< backward and forward pass, alone
   double encode_s = 0, merge_s = 0, decode_s = 0;
+  double copies_s = 0;     ///< of payloads, to a device and from it
   double tasks_s = 0;      ///< fixed cost of tasks (Profile::task_s)
   double wire_s = 0;       ///< a rank's messages on sending ports
   double messages_s = 0;   ///< its processors sent and received (Link::send_work, Link::receive_work)

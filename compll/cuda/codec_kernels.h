@@ -44,8 +44,8 @@ class Launches {
 
 /// The kernels of a codec that encodes. Each function returns the launches, in order, that process a batch of segments,
 /// at least one, whose vectors are in the device's memory. Pointers to kept arrays are null, in all
-/// segments alike, for those that are not wanted. Random numbers follow from the segment's own `gradient` and `first`, and from the seed and step of
-/// `context`. After a call with as many segments the next one allocates nothing.
+/// segments alike, for those that are not wanted. Random numbers follow from the segment's own `gradient` and `first`,
+/// and from the seed and step of `context`. After a call with as many segments the next one allocates nothing.
 ///
 /// Threads: one at a time.
 class CodecKernels {

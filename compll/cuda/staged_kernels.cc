@@ -52,8 +52,7 @@ ReadyLaunch StagedKernels::launch(DriverApi::Handle kernel, std::size_t function
   if (is_new) most->second = device_.blocks_at_once(kernel, cuda::kWholeSharedBytes);
   cuda::Launch launch = launch_of(count, context, settings_);
   const std::uint32_t tile = sizes(matrix_of(placed_[0])).tile_elements;
-  launch.tile =
-      how_large == Tiles::kAsSaid ? tile : cuda::whole_tile_of(placed_.data(), count, tile, most->second);
+  launch.tile = how_large == Tiles::kAsSaid ? tile : cuda::whole_tile_of(placed_.data(), count, tile, most->second);
   const std::uint32_t tiles = cuda::place_whole_tiles(placed_.data(), count, launch.tile);
   give_memory(function, memory);
   launch.segments = memory.give_all(placed_);

@@ -34,8 +34,7 @@ class StagedKernels {
   /// Returns a launch of `kernel`, which has index `function` in Sizes. The caller sets all of `segments` but their
   /// `memory`.
   ReadyLaunch launch(DriverApi::Handle kernel, std::size_t function, Tiles how_large,
-                     std::span<const cuda::Segment> segments, const EncodeContext& context,
-                     LaunchMemory& memory) const;
+                     std::span<const cuda::Segment> segments, const EncodeContext& context, LaunchMemory& memory) const;
 
  private:
   void give_memory(std::size_t function, LaunchMemory& memory) const;

@@ -79,8 +79,8 @@ class TileKernels final : public CodecKernels {
   }
 
   /// Launches these kernels, except for null ones.
-  Launches launches(std::initializer_list<DriverApi::Handle> kernels, Segments segments,
-                    const EncodeContext& context, LaunchMemory& memory) const {
+  Launches launches(std::initializer_list<DriverApi::Handle> kernels, Segments segments, const EncodeContext& context,
+                    LaunchMemory& memory) const {
     const std::uint32_t unit = cuda::unit_of(shape_.has_blocks, shape_.ordered, settings_.block);
     const std::size_t slots = segments.size() * shape_.slots * sizeof(cuda::uint64_t);
     placed_.assign(segments.begin(), segments.end());

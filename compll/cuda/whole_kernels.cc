@@ -65,7 +65,8 @@ class WholeKernels final : public CodecKernels {
     return kernels_.launch(functions_[function], function, StagedKernels::Tiles::kByLength, segments, context, memory);
   }
 
-  /// Encodes segments that all want a residual, or none does. The kernel writes the vector that it encodes to `residual_out`, or the residual itself.
+  /// Encodes segments that all want a residual, or none does. The kernel writes the vector that it encodes to
+  /// `residual_out`, or the residual itself.
   Launches encode_by(Function function, Segments segments, const EncodeContext& context, LaunchMemory& memory) const {
     Launches all = {start(function, segments, context, memory)};
     if (segments[0].residual_out == nullptr || keeps_residual_) return all;

@@ -56,8 +56,8 @@ class CodecKernels {
   virtual ~CodecKernels() = default;
 
   /// The room that a batch takes: one or more calls of one function and with the same seed and step, of which all or
-  /// none keep something. Addresses do not matter: `terms` counts, their memory does not. Between steps: it may wait for
-  /// the device. Unavailable: the device failed.
+  /// none keep something. Addresses do not matter: `terms` counts, their memory does not. Between steps: it may wait
+  /// for the device. Unavailable: the device failed.
   virtual Result<KernelRoom> room(std::span<const KernelCall> batch) = 0;
 
   /// Queues a batch, in as many launches as one call has. Its memory and the room are its own until an event behind it

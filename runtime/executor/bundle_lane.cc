@@ -23,9 +23,7 @@ struct Parts {
         head(bundle_head_bytes(entries.size())),
         bytes(bundle.bound_of(buffer) - head) {}
 
-  DeviceView of(DeviceView all, std::size_t i) const {
-    return all.slice(entries[i].offset - head, entries[i].bytes);
-  }
+  DeviceView of(DeviceView all, std::size_t i) const { return all.slice(entries[i].offset - head, entries[i].bytes); }
   /// The same where each part has the head of an identity's payload ahead of it.
   Bytes headed_at(std::size_t i) const { return entries[i].offset - head + i * kDevicePayloadHead; }
   Bytes headed_bytes() const { return bytes + entries.size() * kDevicePayloadHead; }
@@ -94,8 +92,8 @@ class BundleQueue final : public LaneQueue {
         call.terms = terms_of(i, merge.contributions.size());
         call.out = sum_of(sums, i);
       }
-      call.payload = headed ? made.slice(parts.headed_at(i), kDevicePayloadHead + parts.entries[i].bytes)
-                            : parts.of(made, i);
+      call.payload =
+          headed ? made.slice(parts.headed_at(i), kDevicePayloadHead + parts.entries[i].bytes) : parts.of(made, i);
       lists_.calls.push_back(call);
     }
     CASYNC_RETURN_IF_ERROR(launch_all(out, lists_.calls));

@@ -18,13 +18,14 @@ namespace casync::runtime {
 /// The sizes of a lane's memory.
 struct LaneRoom {
   static constexpr Bytes kAlignment = 256;
-  /// A merge of half-precision gradients into another codec widens, decodes and encodes: no task has more batches of calls.
+  /// A merge of half-precision gradients into another codec widens, decodes and encodes: no task has more batches of
+  /// calls.
   static constexpr std::size_t kMostCalls = 3;
 
-  Bytes vectors = 0;  ///< what tasks read and make on the device
-  Bytes kernels = 0;  ///< what one call takes there
-  Bytes pinned = 0;   ///< and what it is filled from
-  Bytes plain = 0;    ///< payloads that the host still has to work on, in pinned memory
+  Bytes vectors = 0;                 ///< what tasks read and make on the device
+  Bytes kernels = 0;                 ///< what one call takes there
+  Bytes pinned = 0;                  ///< and what it is filled from
+  Bytes plain = 0;                   ///< payloads that the host still has to work on, in pinned memory
   std::size_t terms = 0, calls = 0;  ///< the most in LaneLists
 
   void cover(const LaneRoom& other);

@@ -180,9 +180,9 @@ class SessionImpl final : public Session {
     std::unique_ptr<Event> event;
     const Event* noted = nullptr;  ///< the event of the last submission: this one, or that of a gradient next to it
   };
-  std::vector<Ready> ready_;  ///< by GradientId; of a device
-  std::vector<GradientRun*> runs_;             ///< by GradientId; the executor owns them; null: not agreed yet
-  std::size_t claimed_ = 0;                    ///< number of declared_ that have been claimed
+  std::vector<Ready> ready_;        ///< by GradientId; of a device
+  std::vector<GradientRun*> runs_;  ///< by GradientId; the executor owns them; null: not agreed yet
+  std::size_t claimed_ = 0;         ///< number of declared_ that have been claimed
   std::vector<Held> held_;
   std::vector<Submitted> submitted_;     ///< by GradientId
   std::vector<MemoryShape> memory_of_;   ///< by GradientId

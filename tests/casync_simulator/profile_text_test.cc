@@ -41,6 +41,7 @@ TEST_CASE("profile: what is written reads back to the same") {
           "receive_work { point { size: 7 seconds: 2e-6 } } announced_bytes: 65536 point { size: 0 seconds: 1e-6 } "
           "point { size: 1e6 seconds: "
           "2e-6 } }\n"
+          "upload { point { size: 0 seconds: 1e-5 } } download { point { size: 9 seconds: 2e-5 } }\n"
           "codec { name: \"int4:block=64\" encode { point { size: 0 seconds: 1 } } merge { point { size: 3 seconds: 2 "
           "} } merge_base { point { size: 9 seconds: 4 } } }",
       "f");
@@ -52,6 +53,8 @@ TEST_CASE("profile: what is written reads back to the same") {
   CHECK(profile->between.incast.empty());
   CHECK(profile->codecs.at("int4:block=64").merge_base == Curve{{{9, 4}}});
   CHECK(profile->processors == 3);
+  CHECK(profile->upload == Curve{{{0, 1e-5}}});
+  CHECK(profile->download == Curve{{{9, 2e-5}}});
   CHECK(profile->inside.send_work == Curve{{{0, 1e-6}, {1e6, 3e-4}}});
   CHECK(profile->inside.receive_work.at(1e9) == 2e-6);
   CHECK(profile->inside.announced_bytes == 65536);
@@ -69,7 +72,8 @@ TEST_CASE("profile: each mistake is refused with its place") {
        "f:1:1: version 2, expected version: 1 (the file was written for another CaSync than this)"},
       {kLeast + "lunch_seconds: 1",
        "f:4:1: unknown field `lunch_seconds`, expected version, name, source, memory_bytes_per_second, launch_seconds, "
-       "contention, between, inside, node_shares_port, codec, task_seconds, contended or processors (did you mean "
+       "contention, between, inside, node_shares_port, codec, task_seconds, contended, processors, upload or download "
+       "(did you mean "
        "`launch_seconds`?)"},
       {kLeast + "launch_seconds: -1", "f:4:1: launch_seconds -1, expected a finite number of at least 0"},
       {kLeast + "launch_seconds: nan", "f:4:1: launch_seconds nan, expected a finite number of at least 0"},
@@ -97,6 +101,8 @@ TEST_CASE("profile: each mistake is refused with its place") {
       {kLeast + "inside { latency_seconds: 1 }",
        "f:4:1: a link with both or neither of bytes_per_second and points, expected one of them"},
       {kLeast + "inside { bytes_per_second: 0 }", "f:4:10: bytes_per_second 0, expected a finite number of at least 1"},
+      {kLeast + "upload { point { size: 1 seconds: 2 } }",
+       "f:1:1: only one of upload and download, expected both, or neither for codecs that run on a processor"},
       {kLeast + "codec { encode { } }", "f:4:1: a codec without a name, expected name: \"NAME\""},
       {kLeast + "codec { name: \"a\" merge_base { point { size: 1 seconds: 2 } } }",
        "f:4:1: merge_base without merge, expected both"},

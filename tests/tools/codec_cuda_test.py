@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from command import casync, claim, ends_with, run_all, temporary_folder
+from planner_files import Files
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER, FAKE = sys.argv[2:4]
@@ -100,6 +101,34 @@ def test_an_nvrtc_that_crashes_or_hangs_is_an_error_that_names_the_codec():
         ends_with(code, result, wish)
         for word in (f"{INT4}: ", *words):
             claim(word in result.stderr, f"it says {word}", result.stderr)
+
+
+def test_a_profile_of_a_gpu_is_one_that_plan_and_simulate_take():
+    with temporary_folder() as folder:
+        files, here = Files(folder), os.path.join(folder, "gpu.txtpb")
+        env = {"LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": folder}
+
+        def profile(*arguments):
+            return casync("profile", "--quick", "--largest", 1024, "--between", "ucx:tcp", "--inside", "ucx:tcp", *arguments,
+                          env=env, timeout=200)
+
+        result = profile("--device", "cuda", "--codecs", "none,int4,powersgd", "-o", here)
+        if result.returncode == 1 and "built without" in result.stderr:
+            return
+        ends_with(0, result, "profile --device")
+        with open(here) as file:
+            text = file.read()
+        for field in ("launch_seconds: ", "upload {", "download {", 'codec { name: "int4" encode {', 'codec { name: "powersgd" encode {',
+                      "# measured copies from cuda:0", "neither slowed the other"):
+            claim(field in text, field, text)
+        ends_with(0, casync("plan", "--profile", here, "--model", files.model, "-n", 2, "--codecs", "int4"), "plan with it")
+        simulated = casync("simulate", "--profile", here, "--model", files.model, "-n", 2)
+        ends_with(0, simulated, "simulate with it")
+        claim("copies " in simulated.stdout, "copies are a part of a step", simulated.stdout)
+        coded = profile("--device", "cuda", "--codecs", "topk_coded")
+        claim(coded.returncode == 1 and "codec `topk_coded` has coded sections" in coded.stderr, "refused by name", coded.stderr)
+        absent = profile("--device", "cuda:7", "--codecs", "int4")
+        claim(absent.returncode == 1 and "cuda:7" in absent.stderr, "the device that is not there", absent.stderr)
 
 
 if NVRTC is None:

@@ -142,9 +142,11 @@ Status profile(Options options, const runtime::Launch& launch) {
   const Result<int> with_training = check_codecs(options.profile.codecs);
   CASYNC_RETURN_IF_ERROR(with_training.status());
   if (launch.rank == 0) CASYNC_RETURN_IF_ERROR(check_writable(options.output));
-  // Tasks and links over two transports, memory, and each codec once alone and once with a training.
+  // Tasks and links over two transports, memory, and each codec once alone and once with a training; on a GPU its
+  // copies and launches, and each codec once.
+  const int codecs = static_cast<int>(options.profile.codecs.size());
   const auto progress =
-      std::make_shared<Progress>(5 + static_cast<int>(options.profile.codecs.size()) + *with_training);
+      std::make_shared<Progress>(options.profile.device.empty() ? 5 + codecs + *with_training : 7 + codecs);
   options.profile.progress = [progress](const std::string& what) { (*progress)(what); };
   options.profile.processors = usable_processors();
   if (launch.rank == 0) {
@@ -204,6 +206,11 @@ void add_profile(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   command->add_option("--inside", options->profile.inside, "Transport that stands for the link inside a node")
       ->capture_default_str();
+  command->add_option("--device", options->profile.device,
+                      "Measure codecs on this GPU: cuda, cuda:1 (default: this processor)");
+  command->add_option("--largest", options->profile.largest, "Elements of the largest partition that is measured")
+      ->capture_default_str()
+      ->check(CLI::Range(1024, 1 << 28));
   command->add_option("--name", options->name, "The profile's name");
   command->add_flag("--quick", options->profile.quick, "Fewer sizes, less time on each");
   command->add_flag("--json", options->json, "With all measured points, as a JSON object");

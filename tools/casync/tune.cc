@@ -24,6 +24,7 @@ struct TuneOptions {
   double phase_s = 600;
   std::string directory = "tuned";
   std::string profile;  ///< "": measured
+  std::string device;   ///< as casync profile's
   std::vector<std::string> codecs = {"int8", "int4"};
   bool fresh = false, json = false;
   std::vector<std::string> program;
@@ -111,11 +112,11 @@ class Tuning {
     if (*done) return Status::ok();
     if (!options_.profile.empty()) return take_profile();
     const std::string part = path("profile.part");
-    CASYNC_RETURN_IF_ERROR(run_phase(ranks_, {"profile",
-                                              {own_path(), "profile", "--quick", "-o", part},
-                                              {},
-                                              {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD", "CASYNC_TRACE"},
-                                              log_of("profile")}));
+    std::vector<std::string> command = {own_path(), "profile", "--quick", "-o", part};
+    if (!options_.device.empty()) command.insert(command.end(), {"--device", options_.device});
+    CASYNC_RETURN_IF_ERROR(run_phase(
+        ranks_,
+        {"profile", command, {}, {"CASYNC_PLAN", "CASYNC_CODEC", "CASYNC_RECORD", "CASYNC_TRACE"}, log_of("profile")}));
     // A profile that was cut short is never taken for a whole one.
     if (ranks_.rank() == 0) fs::rename(part, path("profile.txtpb"));
     return Status::ok();
@@ -214,6 +215,7 @@ int start_ranks(const TuneOptions& options) {
   for (const std::string& codec : options.codecs) codecs += (codecs.empty() ? "" : ",") + codec;
   job.program.insert(job.program.end(), {"--codecs", codecs});
   if (!options.profile.empty()) job.program.insert(job.program.end(), {"--profile", options.profile});
+  if (!options.device.empty()) job.program.insert(job.program.end(), {"--device", options.device});
   if (options.fresh) job.program.push_back("--fresh");
   if (options.json) job.program.push_back("--json");
   job.program.push_back("--");
@@ -267,6 +269,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   command->add_option("--profile", options->profile, "Use this profile (default: measured between the ranks)");
+  command->add_option("--device", options->device,
+                      "The GPU of the gradients: measure codecs there (default: the processor)");
   command->add_option("-o,--output", options->directory, "Folder for the plan, the report and all measurements")
       ->capture_default_str();
   command->add_flag("--fresh", options->fresh, "Measure again what an earlier, interrupted call left in the folder");

@@ -93,8 +93,8 @@ Result<WholeStep::Side> side(const PlanRequest& request, PlanReport report) {
   if (!sooner) return sooner.status();
   const StepParts& parts = report.simulation.parts;
   made.latency_s = std::max(0.0, report.simulation.step_s - sooner->step_s);
-  made.hidden_s = parts.training_s + parts.encode_s + parts.merge_s + parts.decode_s + parts.tasks_s + parts.wire_s +
-                  made.latency_s - report.simulation.step_s;
+  made.hidden_s = parts.training_s + parts.encode_s + parts.merge_s + parts.decode_s + parts.copies_s + parts.tasks_s +
+                  parts.wire_s + made.latency_s - report.simulation.step_s;
   made.bytes = work->bytes;
   made.closed_form = closed_form(model_of(request), *work, compresses_any(report.step));
   made.step = std::move(report.step);

@@ -48,7 +48,8 @@ Outline OutlineWriter::finish() && {
 double OutlineWriter::rest_of(double share) { return 1 - std::min(share, 1.0); }
 
 double OutlineWriter::merge_s(int coded, Hop from, bool own, Hop to) const {
-  return CodecCosts::merge_alike(slice_, coded, cost(from), own ? &cost(Hop::kSum) : nullptr, cost(to));
+  const double copies = coded * cost(from).upload(slice_) + cost(to).download(slice_);
+  return copies + CodecCosts::merge_alike(slice_, coded, cost(from), own ? &cost(Hop::kSum) : nullptr, cost(to));
 }
 
 /// Number of ranks that send to one at the same time, of `peers` that could. With fewer partitions than ranks they

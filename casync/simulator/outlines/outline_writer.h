@@ -35,8 +35,9 @@ class OutlineWriter {
   Bytes there() const { return bytes(Hop::kFirst); }  ///< of a partition in the first codec
   Bytes back() const { return bytes(Hop::kSecond); }  ///< and in the second
   Bytes bytes(Hop hop) const { return costs_[static_cast<std::size_t>(hop)].payload_bytes(slice_); }
-  double encode_s() const { return cost(Hop::kFirst).encode(slice_); }
-  double decode_s() const { return cost(Hop::kSecond).decode(slice_); }
+  /// Seconds of an encode and of a decode. Copies between a device and the host count as the codec's.
+  double encode_s() const { return cost(Hop::kFirst).encode(slice_) + cost(Hop::kFirst).download(slice_); }
+  double decode_s() const { return cost(Hop::kSecond).decode(slice_) + cost(Hop::kSecond).upload(slice_); }
   bool votes() const { return cost(Hop::kFirst).facts().traits.votes; }
 
   /// Seconds of a merge of `coded` codes and, if `own`, this rank's elements.

@@ -77,7 +77,8 @@ TEST_CASE("session bundles on a GPU: the bytes of each gradient alone on the hos
 }
 
 TEST_CASE("session bundles on a GPU: another codec on the second hop, dedicated servers, one result for all codes") {
-  for (const char* more : {"second_hop { name: \"none\" }", "second_hop { name: \"int4\" }", "servers: 2 dedicated: true"}) {
+  for (const char* more :
+       {"second_hop { name: \"none\" }", "second_hop { name: \"int4\" }", "servers: 2 dedicated: true"}) {
     for (const char* codec : {"none", "int8", "subsampling"}) {
       INFO(codec << ", " << more);
       Outcome host;

@@ -39,7 +39,7 @@ std::array<Term, 7> terms(const WholeStep& whole) {
        of([](Form f) { return f.encode_s; },
           [](Side s) {
             const StepParts& parts = s.simulation.parts;
-            return parts.encode_s + parts.merge_s + parts.tasks_s;
+            return parts.encode_s + parts.merge_s + parts.copies_s + parts.tasks_s;
           })},
       {"+ latency", "latency", of([](Form f) { return f.latency_s; }, [](Side s) { return s.latency_s; })},
       {"+ wire", "wire", of([](Form f) { return f.wire_s; }, [](Side s) { return s.simulation.parts.wire_s; })},

@@ -12,6 +12,7 @@
 #include "tools/bench_codec.h"
 #include "tools/bench_transport.h"
 #include "tools/casync/check/figures.h"
+#include "tools/casync/profile/device_costs.h"
 #include "tools/casync/profile/fit.h"
 #include "tools/casync/profile/terms.h"
 
@@ -24,10 +25,9 @@ constexpr double kNear = 0.02;
 constexpr int kFewMerged = 1, kManyMerged = 4;  ///< codes merged with a rank's own elements
 constexpr int kLinkRounds = 3;
 constexpr Bytes kPairedBytes = 1_MiB;
-constexpr double kMuchSlower = 1.25;              ///< of links between nodes: not by chance
-constexpr double kTinyBytes = 256;                ///< of a message in a step of tiny gradients
-constexpr Elements kCold = Elements{1} << 24;     ///< elements that are in no cache when their turn comes
-constexpr Elements kLargest = Elements{1} << 22;  ///< of a partition
+constexpr double kMuchSlower = 1.25;           ///< of links between nodes: not by chance
+constexpr double kTinyBytes = 256;             ///< of a message in a step of tiny gradients
+constexpr Elements kCold = Elements{1} << 24;  ///< elements that are in no cache when their turn comes
 
 std::string formatted(const char* format, auto... arguments) {
   char text[200];
@@ -62,6 +62,10 @@ class Measurement {
       if (options_.job->rank() != 0) return std::move(made_);
     }
     if (!processors.empty()) made_.profile.processors = static_cast<int>(processors.size());
+    if (!options_.device.empty()) {
+      CASYNC_RETURN_IF_ERROR(add_device_costs(options_, made_));
+      return std::move(made_);
+    }
     memory();
     for (const std::string& codec : options_.codecs) CASYNC_RETURN_IF_ERROR(this->codec(codec));
     CASYNC_RETURN_IF_ERROR(add_contention(options_, std::move(processors), made_));
@@ -214,7 +218,7 @@ class Measurement {
     if (!codec) return codec.status();
     std::vector<Curve::Point> encode, decode, merge, merge_base;
     const Elements step = options_.quick ? 32 : 8;
-    for (Elements n = 512; n <= kLargest; n *= step) {
+    for (Elements n = 512; n <= options_.largest; n *= step) {
       CodecBenchOptions bench;
       bench.partition = n;
       bench.total = kCold;
@@ -247,7 +251,7 @@ class Measurement {
         compll::make_rounds_codec(choice.name, choice.parameters);
     if (!codec) return codec.status();
     std::vector<Curve::Point> turns;
-    for (Elements side = 32; side * side <= kLargest; side *= options_.quick ? 4 : 2) {
+    for (Elements side = 32; side * side <= options_.largest; side *= options_.quick ? 4 : 2) {
       turns.push_back({static_cast<double>(side * side), turns_seconds(**codec, side, options_.quick ? 0.05 : 0.2)});
     }
     made_.profile.codecs[name].encode = fitted(name + " turns of a step", std::move(turns));

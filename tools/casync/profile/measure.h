@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace casync::tools {
 struct ProfileOptions {
   std::vector<std::string> codecs;  ///< as CASYNC_CODEC has them
   std::string between = "ucx:tcp", inside = "ucx:shm";
+  std::string device;               ///< a GPU that codecs are measured on; empty: this processor
+  std::uint64_t largest = 1 << 22;  ///< elements of the largest partition that codecs are measured with
   bool quick = false;
   /// Over either transport, measured before this process started threads; empty: tasks cost nothing.
   TinySteps tiny_inside, tiny_between;

@@ -29,6 +29,7 @@ constexpr Part kParts[] = {
     {"encode", &StepParts::encode_s, "of a rank's codec work"},
     {"merge", &StepParts::merge_s, ""},
     {"decode", &StepParts::decode_s, ""},
+    {"copies", &StepParts::copies_s, "of payloads, to a GPU and from it"},
     {"tasks", &StepParts::tasks_s, "what tasks cost beside what they do"},
     {"wire", &StepParts::wire_s, "a rank's messages at sending ports"},
     {"messages", &StepParts::messages_s, "its processors send and receive"},
@@ -112,6 +113,7 @@ std::string prediction_text(const Scenario& scenario, const Simulation& simulati
   text += line("  %-9s %12.3f ms\n", "step", simulation.step_s * 1e3);
   for (const Part& part : kParts) {
     const double seconds = simulation.parts.*part.seconds;
+    if (part.seconds == &StepParts::copies_s && scenario.profile.upload.empty()) continue;
     const bool said = *part.meaning != '\0';
     text += line("  %-9s %12.3f ms  %5.1f %%", part.name, seconds * 1e3, 100 * seconds / simulation.step_s) +
             (said ? std::string("  ") + part.meaning : "") + "\n";
