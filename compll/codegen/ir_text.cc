@@ -12,6 +12,7 @@
 #include "compll/ir/tiles/cuda/plan_text.h"
 #include "compll/ir/tiles/lower.h"
 #include "compll/ir/vector/cpu/plan_text.h"
+#include "compll/ir/vector/cuda/plan_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
@@ -70,14 +71,15 @@ std::string whole_text(const Program& program, const Source& source, const Diagn
 
 template <class Plan>
 std::string plan_text(const Result<Plan>& plan) {
-  return plan ? text_of(*plan) : "whole vectors: " + plan.status().message() + "\n";
+  return plan ? text_of(*plan) : plan.status().message() + "\n";
 }
 
-/// The CPU's plan on whole vectors; `why`: the reason why there is none by tiles, if it has been taken apart into them.
-std::string whole_plan_text(const Program& program, const Source& source, const Status& why) {
-  const std::string reason = why ? "" : "whole vectors: " + why.message() + "\n";
-  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(program, source);
-  return reason + (plan ? text_of(*plan) : plan.status().message() + "\n");
+/// The plan by tiles, or else the reason why there is none and the plan on whole vectors. A program that was not taken
+/// apart into tiles has its reason ahead of all plans.
+template <class Tiles, class PlanWhole>
+std::string plan_text(const std::optional<Result<Tiles>>& tiles, const PlanWhole& plan_whole) {
+  if (tiles && tiles->is_ok()) return text_of(**tiles);
+  return (tiles ? "whole vectors: " + tiles->status().message() + "\n" : "") + plan_text(plan_whole());
 }
 
 /// The turns of a program that exchanges.
@@ -144,15 +146,16 @@ std::string ir_text(const Program& program, const Source& source) {
 }
 
 std::string plans_text(const Program& program, const Source& source) {
-  if (program.synchronize) return "";
+  if (program.synchronize) return "on a GPU\n" + plan_text(cuda_whole::plan_turns(program, source));
   const Result<Lowered> lowered = lower(program, source);
-  std::string text = "on a CPU\n", why;
+  std::optional<Result<CpuTiles>> cpu;
+  std::optional<Result<CudaTiles>> cuda;
   if (lowered) {
-    const Result<CpuTiles> tiles = plan_cpu_tiles(program, *lowered, source);
-    text += tiles ? text_of(*tiles) : whole_plan_text(program, source, tiles.status());
-    return text + "on a GPU\n" + plan_text(plan_cuda_tiles(program, *lowered, source));
+    cpu = plan_cpu_tiles(program, *lowered, source);
+    cuda = plan_cuda_tiles(program, *lowered, source);
   }
-  return text + whole_plan_text(program, source, {});
+  return "on a CPU\n" + plan_text(cpu, [&] { return cpu_whole::plan_whole(program, source); }) + "on a GPU\n" +
+         plan_text(cuda, [&] { return cuda_whole::plan_whole(program, source); });
 }
 
 }  // namespace casync::compll

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/codec_file.h"
 
-#include "compll/ops/cuda/launch.h"
-
 namespace casync::compll {
 
 void open_codec(Writer& out, const std::string& codec, const std::vector<std::string>& headers) {
@@ -15,12 +13,6 @@ void open_codec(Writer& out, const std::string& codec, const std::vector<std::st
 void close_codec(Writer& out, const std::string& codec) {
   out.line("");
   out.line("}  // namespace casync::compll::cuda::codec_" + codec);
-}
-
-Status check_parameters(const Program& program, const Source& source) {
-  if (program.parameters.size() < cuda::kMostParameters) return Status::ok();
-  return unimplemented(source.name() + ": more than " + std::to_string(cuda::kMostParameters - 1) +
-                       " parameters cannot be compiled for CUDA");
 }
 
 }  // namespace casync::compll

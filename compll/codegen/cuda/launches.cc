@@ -3,9 +3,8 @@
 
 #include <vector>
 
-#include "compll/codegen/cuda/rounds.h"
-#include "compll/codegen/cuda/whole.h"
 #include "compll/ir/tiles/cuda/plan.h"
+#include "compll/ir/vector/cuda/plan.h"
 
 namespace casync::compll {
 namespace {
@@ -17,8 +16,11 @@ struct Launches {
 
 std::vector<Launches> launches_of(const Program& program, const Source& source) {
   std::vector<Launches> all;
-  if (const Result<CudaRounds> rounds = cuda_rounds_text(program, source)) {
-    for (const std::uint32_t stages : rounds->stages) all.push_back({"turn " + std::to_string(all.size()), 1, stages});
+  const auto add = [&](const cuda_whole::Routine& routine) {
+    all.push_back({routine.name, 1, static_cast<std::uint32_t>(routine.stages.size())});
+  };
+  if (const Result<cuda_whole::Turns> plan = cuda_whole::plan_turns(program, source)) {
+    for (const cuda_whole::Routine& turn : plan->turns) add(turn);
     return all;
   }
   if (const Result<Lowered> lowered = lower(program, source)) {
@@ -31,8 +33,8 @@ std::vector<Launches> launches_of(const Program& program, const Source& source) 
       return all;
     }
   }
-  if (const Result<CudaWhole> whole = cuda_whole_text(program, source)) {
-    for (const auto& [function, stages] : whole->stages) all.push_back({function, 1, stages});
+  if (const Result<cuda_whole::Plan> plan = cuda_whole::plan_whole(program, source)) {
+    for (const cuda_whole::Routine* routine : routines_of(*plan)) add(*routine);
   }
   return all;
 }

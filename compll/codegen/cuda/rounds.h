@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compll/ir/vector/cuda/plan.h"
 #include "compll/lang/program.h"
 #include "compll/lang/source.h"
 #include "compll/ops/cuda/launch.h"
@@ -22,7 +23,10 @@ struct CudaRounds {
 };
 
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).
-/// Unimplemented, with the place: the program does not exchange, or only the interpreter can run it yet.
+CudaRounds cuda_rounds_text(const cuda_whole::Turns& turns, const Source& source);
+
+/// The same with a plan of its own. Unimplemented, with the place: the program does not exchange, or only the
+/// interpreter can run it yet.
 Result<CudaRounds> cuda_rounds_text(const Program& program, const Source& source);
 
 }  // namespace casync::compll

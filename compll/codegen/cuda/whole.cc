@@ -2,37 +2,38 @@
 #include "compll/codegen/cuda/whole.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "compll/codegen/cuda/cannot_write.h"
 #include "compll/codegen/cuda/codec_file.h"
 #include "compll/codegen/cuda/routine.h"
 #include "compll/codegen/cuda/sizes.h"
 #include "compll/codegen/cuda/terms.h"
+#include "compll/codegen/cuda/whole_names.h"
 #include "compll/codegen/cuda/whole_routine.h"
-#include "compll/lang/terms.h"
 
 namespace casync::compll {
 namespace {
 
+std::string kernel_name(const Program& program, const std::string& function) {
+  return "casync_" + program.declares.name + "_" + function;
+}
+
+std::string capitalized(std::string word) {
+  word[0] = static_cast<char>(word[0] - 'a' + 'A');
+  return word;
+}
+
 class CudaWholeText {
  public:
-  CudaWholeText(const Program& program, Writer& out, Diagnostics& diagnostics)
-      : program_(program), out_(out), diagnostics_(diagnostics) {}
+  CudaWholeText(const cuda_whole::Plan& plan, Writer& out) : plan_(plan), program_(*plan.program), out_(out) {}
 
-  void write(CudaWhole& made) {
+  void write() {
     write_cuda_sizes(program_, "kWholeTile", out_);
     write_sections();
     out_.line("");
-    const auto count = [&](const std::string& name, std::uint32_t stages) {
+    for (const cuda_whole::Routine* routine : routines_of(plan_)) {
+      write_routine(*routine);
       out_.line("");
-      made.stages.push_back({name, stages});
-    };
-    count("encode", write_encoder("Encode", program_.encode));
-    if (program_.merge) count("merge", write_encoder("Merge", *program_.merge));
-    count("decode", write_decoder());
-    if (program_.result) count("result", write_result());
-    made.keeps_residual = keeps_residual_;
+    }
   }
 
  private:
@@ -63,152 +64,21 @@ class CudaWholeText {
   }
   std::string word(std::uint32_t section) const { return CudaRoutine::section_word(program_, section); }
 
-  std::uint32_t write_encoder(const std::string& name, const Routine& routine) {
-    CudaWholeRoutine text(program_, routine, out_, diagnostics_);
-    text.arrays.plan_memory(routine.gradient, "part.input(" + text.stages.place("input", "4 * n") + ")", {0, 1});
-    const bool is_bounded = !std::isinf(program_.declares.overflow);
-    text.input.plan_input(is_bounded ? "<" + overflow_bits_text(program_) + ">" : "<>", "part, at.input");
-    plan_states(text, routine);
-    text.places.find_changed();
-    text.arrays.plan_steps();
-    for (std::uint32_t i = 0; i < routine.sections.size(); ++i) plan_section(text, *routine.sections[i], i);
-    text.places.plan_changes();
-    keeps_residual_ = text.places.plan_residual() && keeps_residual_;
-    keep_states(text, routine);
+  void write_routine(const cuda_whole::Routine& routine) {
+    const bool encodes = routine.role == cuda_whole::Role::kEncode;
     const std::string constants = ", kNumber = " + std::to_string(program_.declares.number) +
                                   ", kVersion = " + std::to_string(program_.declares.version);
-    text.stages.write(name, constants, [&] {
-      out_.line("write_header<kNumber, kVersion>(part);");
-      out_.line("if (threadIdx.x == 0) clear_gaps(sections, in_global(part.segment.payload));");
-      text.stages.clear_memory();
-    });
-    return text.stages.count();
+    const std::vector<std::string> last = {
+        "write_header<kNumber, kVersion>(part);",
+        "if (threadIdx.x == 0) clear_gaps(sections, in_global(part.segment.payload));"};
+    CudaWholeRoutine text(routine, out_);
+    text.stages.write(capitalized(routine.name), encodes ? constants : "", encodes ? last : std::vector<std::string>());
   }
 
-  void plan_section(CudaWholeRoutine& text, const Term& term, std::uint32_t section) {
-    text.arrays.plan_term(term);
-    const Type& type = program_.sections[section].type;
-    const std::string to = "in_global(part.segment.payload) + sections." + word(section);
-    const bool words = type.element.bits >= 32 && type.element != kTritType;
-    const bool blocks = CudaNames::is_of_blocks(type) && words;
-    const std::uint32_t stage = blocks ? text.plan.ready(term).own : text.plan.ready_to_share(term);
-    const bool is_even = CudaNames::part_of(type) != "part";
-    const auto write = [=, this, &text, &term] {
-      if (!type.is_array()) {
-        const std::string value = text.values.scalar(term);
-        return out_.line("store_scalar<" + cuda_width(type.element) + ">(part, " + value + ", " + to + ");");
-      }
-      const std::string array = text.plan.array(term), part = CudaNames::part_of(type);
-      const std::string by = "<" + cuda_width(type.element) + ">(" + part + ", ";
-      out_.line((blocks ? "store_blocks" + by + CudaNames::block_size(type.extent->count)
-                        : "store_section" + by + CudaNames::size(type)) +
-                ", " + array + ", " + to + ");");
-    };
-    is_even ? text.stages.add(stage, write) : text.stages.add_own(stage, write);
-  }
-
-  void plan_states(CudaWholeRoutine& text, const Routine& routine) {
-    for (std::size_t i = 0; i < routine.states.size(); ++i) {
-      text.arrays.plan_memory(routine.states[i], "part.state_in(" + std::to_string(i) + ")");
-    }
-    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
-      text.places.want_at(routine.states_then[i], state_place(i));
-    }
-  }
-  static std::string state_place(std::size_t index) { return "part.state_out(" + std::to_string(index) + ","; }
-  void keep_states(CudaWholeRoutine& text, const Routine& routine) {
-    for (std::size_t i = 0; i < routine.states_then.size(); ++i) {
-      const VariableId then = routine.states_then[i];
-      if (text.places.is_at_place(then, state_place(i))) continue;
-      text.stages.add_own(text.plan.ready(then).own, [=, this, &text] { write_state(text.plan.array(then), i); });
-    }
-  }
-
-  void write_state(const std::string& array, std::size_t index) {
-    out_.line("if (part.segment.states_out != nullptr) fill(part, n, " + array + ", part.state_out(" +
-              std::to_string(index) + ", 0));");
-  }
-
-  std::uint32_t write_decoder() {
-    const Routine& routine = program_.decode;
-    CudaWholeRoutine text(program_, routine, out_, diagnostics_);
-    for (std::uint32_t i = 0; i < routine.extracted.size(); ++i) {
-      text.arrays.plan_section(routine.extracted[i], program_.sections[i].type, "payload + sections." + word(i));
-    }
-    text.arrays.plan_steps();
-    const Term& given = *routine.result;
-    const bool scatters =
-        given.op == Op::kScatter && given.arguments.size() == 2 && given.arguments[1]->type().is_array();
-    if (scatters && text.places.is_distinct(*given.arguments[0])) {
-      const Term &places = *given.arguments[0], &values = *given.arguments[1];
-      text.arrays.plan_term(places);
-      text.arrays.plan_term(values);
-      text.stages.add(0, [&] { out_.line("give_zeros(part);"); });
-      const std::uint32_t stage = std::max({1u, text.plan.ready_to_share(places), text.plan.ready_to_share(values)});
-      text.stages.add(stage, [&] {
-        const std::string at = text.plan.array(places), from = text.plan.array(values);
-        out_.source_line(given.at);
-        out_.line("give_at(" + CudaNames::part_of(places.type()) + ", " + CudaNames::size(places.type()) + ", " + at +
-                  ", " + from + ");");
-      });
-    } else {
-      text.arrays.plan_term(given);
-      text.stages.add(text.plan.ready(given).own, [&] {
-        const std::string array = text.plan.array(given);
-        out_.line("give(part, " + array + ");");
-      });
-    }
-    text.stages.write("Decode", "", [&] { text.stages.clear_memory(); });
-    return text.stages.count();
-  }
-
-  /// Returns true if the routine may read elements of other tiles.
-  static bool reads_elsewhere(const Routine& routine) {
-    bool any = false;
-    for_each_term(routine, [&](const Term& each) {
-      const bool by_element = each.op <= Op::kMap && each.op != Op::kElement;
-      any |= !by_element && each.op != Op::kBlockReduce && each.op != Op::kSpread && each.op != Op::kRange;
-    });
-    return any;
-  }
-
-  std::uint32_t write_result() {
-    const Routine& routine = *program_.result;
-    CudaWholeRoutine text(program_, routine, out_, diagnostics_);
-    text.arrays.plan_memory(routine.gradient, "in_global(part.segment.in)");
-    plan_states(text, routine);
-    text.arrays.plan_steps();
-    text.arrays.plan_term(*routine.result);
-    const std::string made = text.stages.memory("float", "made", "4 * n");
-    text.stages.add_own(text.plan.ready(*routine.result).own, [&, made] {
-      const std::string array = text.plan.array(*routine.result);
-      out_.line("fill(part, n, " + array + ", " + made + ");");
-    });
-    keep_states(text, routine);
-    // Comes last, as it may overwrite the operand, which the tile itself reads, or others, which then have to be done.
-    text.stages.add_own(text.stages.count() - (reads_elsewhere(routine) ? 0 : 1), [&, made] {
-      out_.line("__syncthreads();");
-      out_.line("fill(part, n, Array<float>{" + made +
-                "}, in_global(part.segment.out));  // last: it may be what was read");
-    });
-    text.stages.write("Result", "", [&] { text.stages.clear_memory(); });
-    return text.stages.count();
-  }
-
+  const cuda_whole::Plan& plan_;
   const Program& program_;
   Writer& out_;
-  Diagnostics& diagnostics_;
-  bool keeps_residual_ = true;  ///< true if each of its encoders does
 };
-
-std::string kernel_name(const Program& program, const std::string& function) {
-  return "casync_" + program.declares.name + "_" + function;
-}
-
-std::string capitalized(std::string word) {
-  word[0] = static_cast<char>(word[0] - 'a' + 'A');
-  return word;
-}
 
 void write_kernel(Writer& out, const std::string& name, const std::string& function) {
   out.line("#if COMPLL_HAS(" + name + ")");
@@ -269,32 +139,31 @@ void write_table(Writer& out, const Program& program, const CudaWhole& made) {
 
 }  // namespace
 
-Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) {
-  CASYNC_RETURN_IF_ERROR(check_parameters(program, source));
-  if (program.synchronize) {
-    return unimplemented(source.name() + ": `synchronize` is compiled by turns");
-  }
+CudaWhole cuda_whole_text(const cuda_whole::Plan& plan, const Source& source) {
+  const Program& program = *plan.program;
   const std::string codec = program.declares.name;
-  Diagnostics diagnostics(source);
   Writer out(source);
   CudaWhole made;
   made.codec = codec;
+  made.keeps_residual = plan.encode.keeps_residual && (!plan.merge || plan.merge->keeps_residual);
   open_codec(out, codec, {"rotation", "selection", "sorting", "whole_reducers"});
   out.line("");
-  try {
-    CudaWholeText(program, out, diagnostics).write(made);
-  } catch (const CannotWriteCuda&) {
-    return unimplemented(diagnostics.status().message());
-  }
-  for (const auto& [function, stages] : made.stages) {
-    made.kernels.push_back(kernel_name(program, function));
-    write_kernel(out, made.kernels.back(), function);
+  CudaWholeText(plan, out).write();
+  for (const cuda_whole::Routine* routine : routines_of(plan)) {
+    made.stages.push_back({routine->name, static_cast<std::uint32_t>(routine->stages.size())});
+    made.kernels.push_back(kernel_name(program, routine->name));
+    write_kernel(out, made.kernels.back(), routine->name);
   }
   write_sizes(out, program, made);
   write_table(out, program, made);
   close_codec(out, codec);
   made.text = out.take();
   return made;
+}
+
+Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source) {
+  const Result<cuda_whole::Plan> plan = cuda_whole::plan_whole(program, source);
+  return plan ? Result<CudaWhole>(cuda_whole_text(*plan, source)) : plan.status();
 }
 
 }  // namespace casync::compll

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compll/ir/vector/cuda/plan.h"
 #include "compll/lang/program.h"
 #include "compll/lang/source.h"
 #include "compll/ops/cuda/launch.h"
@@ -24,7 +25,9 @@ struct CudaWhole {
 };
 
 /// CUDA C++ that computes the codec, for nvcc and NVRTC (-std=c++20 -fmad=false, the include path of compll).
-/// Unimplemented, with the place: only the interpreter can run the program yet.
+CudaWhole cuda_whole_text(const cuda_whole::Plan& plan, const Source& source);
+
+/// The same with a plan of its own. Unimplemented, with the place: only the interpreter can run the program yet.
 Result<CudaWhole> cuda_whole_text(const Program& program, const Source& source);
 
 }  // namespace casync::compll

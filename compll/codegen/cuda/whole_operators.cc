@@ -1,157 +1,202 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/whole_operators.h"
 
-#include <algorithm>
-#include <set>
-
 #include "compll/codegen/cuda/terms.h"
+#include "compll/codegen/cuda/whole_memory.h"
+#include "compll/codegen/cuda/whole_names.h"
 #include "compll/codegen/cuda/whole_routine.h"
 #include "compll/codegen/text/operation_text.h"
-#include "compll/lang/terms.h"
 
 namespace casync::compll {
 
-/// Returns true if the function compares the two numbers themselves: `a < b`, or `a > b`.
-bool CudaOperators::compares_numbers(const Term& term) {
-  const ScalarType element = term.type().element;
-  if (element == kDoubleType || element == kBoolType) return false;
-  if (!term.function) return true;
-  const Body& body = *term.function;
-  const auto made_of = [&](const Term* each) {
-    for (std::size_t i = body.steps.size(); i-- > 0;) {
-      const bool makes = each->op == Op::kVariable && body.steps[i].variables.front() == each->variable;
-      if (makes) each = body.steps[i].value.get();
-    }
-    return each;
-  };
-  const Term& result = *made_of(body.results.front().get());
-  if (result.op != Op::kLess) return false;
-  std::set<VariableId> sides;
-  for (const TermPtr& side : result.arguments) {
-    const Term& from = *made_of(side.get());
-    if (from.op == Op::kVariable) sides.insert(from.variable);
+std::string CudaOperators::reducer(const cuda_whole::Reduction& by) {
+  const ScalarType type = by.term->arguments.front()->type().element;
+  const std::string of = "<" + type_text(type) + ">";
+  switch (by.term->reducer) {
+    case Reducer::kMagnitude: return "Magnitude";
+    case Reducer::kCount: return "Count";
+    case Reducer::kSum: return type.is_float() ? "LaneSum" : "IntegerSum" + of;
+    case Reducer::kMin: return "Minimum" + of;
+    case Reducer::kMax: return "Maximum" + of;
+    case Reducer::kUser: break;
   }
-  return sides == std::set<VariableId>(body.parameters.begin(), body.parameters.end());
+  return "LaneFold<" + type_text(type) + ", " + CudaValues::name_of_function(*by.function) + ">";
 }
 
-void CudaOperators::plan_sort(const Term& term, CudaPlanned& planned, const std::string& name) {
-  const Term& of = *term.arguments[0];
+bool CudaOperators::is_narrowed(const cuda_whole::Reduction& by) {
+  const ScalarType element = by.term->type().element;
+  const bool finds_end = by.term->reducer == Reducer::kMin || by.term->reducer == Reducer::kMax;
+  return finds_end && element.is_integer() && element.bits != 32;
+}
+
+/// The condition in front of a call that not all parameters need.
+std::string CudaOperators::only_if_needed(const Term& term) {
+  const auto found = text_.plan.conditions.find(&term);
+  if (found == text_.plan.conditions.end()) return "";
+  const std::string value = text_.values.scalar(*found->second.value);
+  return "if (" + (found->second.holds ? value : "!(" + value + ")") + ") ";
+}
+
+/// The last argument of a call, if the reduction begins with a value.
+std::string CudaOperators::initial_value(const Term& term) {
+  return term.arguments.size() > 1 ? ", " + text_.values.scalar(*term.arguments[1]) : "";
+}
+
+std::string CudaOperators::chunks(const cuda_whole::Reduction& by, cuda_whole::SpaceId space) {
+  const bool is_sum = by.term->reducer == Reducer::kSum;
+  return cuda_space(text_.plan, space, is_sum ? "double" : type_text(by.term->type().element));
+}
+
+const Type& CudaOperators::type_of(cuda_whole::Id id) const { return text_.plan.values[id].type; }
+
+void CudaOperators::write(const cuda_whole::ReduceJoined& work) {
+  const std::string from = text_.definitions.name(work.from), condition = only_if_needed(*work.by.term);
+  text_.out.source_line(work.by.term->at);
+  text_.out.line(condition + "reduce_joined<" + reducer(work.by) + ">(" + CudaNames::part_of(type_of(work.from)) +
+                 ", " + CudaNames::size(type_of(work.from)) + ", " + from + ", " +
+                 cuda_space(text_.plan, work.slot, "uint64_t") + ");");
+}
+
+void CudaOperators::write(const cuda_whole::ReduceChunks& work) {
+  const std::string from = text_.definitions.name(work.from), condition = only_if_needed(*work.by.term);
+  initial_value(*work.by.term);  // defines the names that the last tile's part refers to
+  text_.out.source_line(work.by.term->at);
+  text_.out.line(condition + "reduce_chunks<" + reducer(work.by) + ">(" + CudaNames::part_of(type_of(work.from)) +
+                 ", " + CudaNames::size(type_of(work.from)) + ", " + from + ", " + chunks(work.by, work.chunks) + ");");
+}
+
+void CudaOperators::write(const cuda_whole::FinishChunks& work) {
+  const std::string condition = only_if_needed(*work.by.term), initial = initial_value(*work.by.term);
+  text_.out.line(condition + "finish_chunks<" + reducer(work.by) + ">(" + CudaNames::size(type_of(work.from)) + ", " +
+                 chunks(work.by, work.chunks) + ", " + cuda_space(text_.plan, work.slot, "uint64_t") + initial + ");");
+}
+
+void CudaOperators::write(const cuda_whole::ReduceBlocks& work) {
+  const Term& term = *work.by.term;
+  const std::string from = text_.definitions.name(work.from), begin = initial_value(term);
+  text_.out.source_line(term.at);
+  text_.out.line(std::string(work.by.ordered ? "reduce" : "join") + "_blocks<" + reducer(work.by) + ">(part, " +
+                 CudaNames::block_size(term.block) + ", " + from + ", " +
+                 cuda_space(text_.plan, work.to, type_text(term.type().element)) + begin + ");");
+  text_.out.line("__syncthreads();");
+}
+
+void CudaOperators::write(const cuda_whole::ReduceVectors& work) {
+  const Term& term = *work.by.term;
   const ScalarType element = term.type().element;
-  const std::string type = type_text(element), count = CudaNames::size(term.type()), before = name + "_before";
-  const std::string address = text_.stages.memory(type, name, cuda_bytes(count, element));
-  const std::string spare = text_.stages.memory(type, name + "_spare", cuda_bytes(count, element));
-  const auto define_before = [=, this, &term] {
-    if (term.function) {
-      for (const Step& step : term.function->steps) text_.values.prepare(*step.value);
-      for (const TermPtr& each : term.function->results) text_.values.prepare(*each);
-    }
-    text_.out.source_line(term.at);
-    text_.out.open("const auto " + before + " = [&](" + type + " a, " + type + " b) -> bool");
-    term.function ? text_.values.write_body(*term.function, {"a", "b"}, 0) : text_.out.line("return a < b;");
-    text_.out.close(";");
-  };
-  std::uint32_t stage = text_.plan.ready(of).all;
-  if (term.function) stage = std::max(stage, text_.plan.ready_of_function(*term.function));
-  if (compares_numbers(term)) {
-    const std::string runs = text_.stages.memory(type, name + "_runs", cuda_bytes(count, element));
-    const std::string has_nan = text_.stages.memory("uint32_t", name + "_has_nan", "4", CudaStages::Zeros::kCleared);
-    text_.stages.add(stage, [=, this, &of] {
-      const std::string from = text_.plan.array(of);
-      define_before();
-      text_.out.line("sort_runs(part, " + count + ", " + from + ", " + runs + ", " + has_nan + ", " + before + ");");
-    });
-    text_.stages.add(++stage, [=, this, &of] {
-      const std::string from = text_.plan.array(of);
-      define_before();
-      text_.out.line("merge_runs(part, " + count + ", " + from + ", " + runs + ", " + address + ", " + spare + ", *" +
-                     has_nan + ", " + before + ");");
-    });
-  } else {
-    text_.stages.add(stage, [=, this, &of] {
-      const std::string from = text_.plan.array(of);
-      define_before();
-      text_.out.line("sort(part, " + count + ", " + from + ", " + address + ", " + spare + ", " + before + ");");
-    });
+  const std::string type = type_text(element);
+  // For an empty vector converts the end of 32 bits' range to that of the element's type.
+  const std::string narrow = !is_narrowed(work.by) ? ""
+                                                   : ", [](" + type + " x) { return " +
+                                                         cuda_conversion({element.kind, 32}, element, "x") + "; }";
+  const std::string from = text_.definitions.name(work.from), begin = initial_value(term);
+  text_.out.source_line(term.at);
+  text_.out.line(std::string(work.by.ordered ? "reduce" : "join") + "_vectors<" + reducer(work.by) + ">(part, " +
+                 CudaNames::size(type_of(work.from)) + ", " + CudaNames::block_size(term.block) + ", " + from + ", " +
+                 CudaNames::size(term.type()) + ", " + cuda_space(text_.plan, work.to, type) + begin + narrow + ");");
+}
+
+/// Defines the function that a sort goes by.
+void CudaOperators::define_before(const Term& sort, const std::string& before) {
+  const std::string type = type_text(sort.type().element);
+  if (sort.function) text_.values.prepare(*sort.function);
+  text_.out.source_line(sort.at);
+  text_.out.open("const auto " + before + " = [&](" + type + " a, " + type + " b) -> bool");
+  sort.function ? text_.values.write_body(*sort.function, {"a", "b"}, 0) : text_.out.line("return a < b;");
+  text_.out.close(";");
+}
+
+void CudaOperators::write(const cuda_whole::SortRuns& work) {
+  const std::string from = text_.definitions.name(work.from), before = work.name + "_before";
+  define_before(*work.term, before);
+  text_.out.line("sort_runs(part, " + CudaNames::size(work.term->type()) + ", " + from + ", " +
+                 cuda_space(text_.plan, work.runs, type_text(work.term->type().element)) + ", " +
+                 cuda_space(text_.plan, work.has_nan, "uint32_t") + ", " + before + ");");
+}
+
+void CudaOperators::write(const cuda_whole::MergeRuns& work) {
+  const std::string from = text_.definitions.name(work.from), before = work.name + "_before",
+                    type = type_text(work.term->type().element);
+  define_before(*work.term, before);
+  text_.out.line("merge_runs(part, " + CudaNames::size(work.term->type()) + ", " + from + ", " +
+                 cuda_space(text_.plan, work.runs, type) + ", " + cuda_space(text_.plan, work.to, type) + ", " +
+                 cuda_space(text_.plan, work.spare, type) + ", *" + cuda_space(text_.plan, work.has_nan, "uint32_t") +
+                 ", " + before + ");");
+}
+
+void CudaOperators::write(const cuda_whole::Sort& work) {
+  const std::string from = text_.definitions.name(work.from), before = work.name + "_before",
+                    type = type_text(work.term->type().element);
+  define_before(*work.term, before);
+  text_.out.line("sort(part, " + CudaNames::size(work.term->type()) + ", " + from + ", " +
+                 cuda_space(text_.plan, work.to, type) + ", " + cuda_space(text_.plan, work.spare, type) + ", " +
+                 before + ");");
+}
+
+void CudaOperators::write(const cuda_whole::FindLast& work) {
+  const std::string at = text_.definitions.name(work.places);
+  const Type& places = type_of(work.places);
+  text_.out.line("find_last(" + CudaNames::part_of(places) + ", " + CudaNames::size(places) + ", " + at + ", " +
+                 CudaNames::size(work.type) + ", " + cuda_space(text_.plan, work.last, "uint32_t") + ");");
+}
+
+void CudaOperators::write(const cuda_whole::FillFromLast& work) {
+  const Type& type = work.term->type();
+  const std::string element = type_text(type.element), name = work.name,
+                    last = cuda_space(text_.plan, work.last, "uint32_t");
+  const std::string from = text_.works.values(work.values, *work.term);
+  const std::string rest =
+      work.into ? text_.definitions.name(*work.into) : "[&](uint64_t) { return " + element + "(0); }";
+  text_.out.source_line(work.term->at);
+  text_.out.line("const auto " + name + "_values = " + from + ";");
+  text_.out.line("const auto " + name + "_rest = " + rest + ";");
+  text_.out.open("const auto " + name + "_each = [&](uint64_t i) -> " + element);
+  text_.out.line("const uint32_t last = " + last + "[i];");
+  text_.out.line("return last != 0 ? " + name + "_values(last - 1) : " + name + "_rest(i);");
+  text_.out.close(";");
+  const std::string all = "fill(" + CudaNames::part_of(type) + ", " + CudaNames::size(type) + ", ";
+  text_.out.line(all + name + "_each, " + cuda_address(text_.plan, work.to) + ");");
+  text_.out.line(all + "[](uint64_t) { return 0u; }, " + last + ");");
+  text_.out.line("__syncthreads();");
+}
+
+void CudaOperators::write(const cuda_whole::Histogram& work) {
+  const std::string from = text_.definitions.name(work.from);
+  const Type& of = type_of(work.from);
+  text_.out.line("histogram(" + CudaNames::part_of(of) + ", " + CudaNames::size(of) + ", " + from + ", " +
+                 CudaNames::size(work.type) + ", " + cuda_space(text_.plan, work.to, type_text(work.type.element)) +
+                 ");");
+}
+
+void CudaOperators::write(const cuda_whole::Rotate& work) {
+  const std::string from = text_.definitions.name(work.from);
+  text_.out.source_line(work.term->at);
+  text_.out.line("hadamard(part, " + CudaNames::block_size(work.term->block) + ", " + from + ", " +
+                 cuda_address(text_.plan, work.to) + ");");
+}
+
+void CudaOperators::write(const cuda_whole::Multiply& work) {
+  const Term& term = *work.term;
+  const cuda_whole::Value& matrix = text_.plan.values[work.matrix];
+  std::string from = text_.definitions.name(work.matrix);
+  const std::string by = text_.definitions.name(work.vectors);
+  text_.out.source_line(term.at);
+  if (matrix.fills) {
+    const std::string filled = matrix.name + "_filled";
+    text_.out.line("float* const " + filled + " = " + cuda_address(text_.plan, *matrix.fills) + ";");
+    from = "Filling{" + from + ", " + filled + "}";
   }
-  planned = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(name, type, address); }, name, 0};
+  const bool of_rows = term.form == MatmulForm::kOfRows;
+  text_.out.line(std::string(of_rows ? "products_of_rows" : "products_of_columns") + "(part, n, " + from + ", " +
+                 CudaNames::size(type_of(work.vectors)) + ", " + by + ", " + CudaNames::size(term.type()) + ", " +
+                 cuda_address(text_.plan, work.to) + ");");
 }
 
-void CudaOperators::plan_scatter(const Term& term, CudaPlanned& planned, const std::string& name,
-                                 std::optional<VariableId> id) {
-  const Term &places = *term.arguments[0], &values = *term.arguments[1];
-  const Term* into = term.arguments.size() > 2 ? term.arguments[2].get() : nullptr;
-  const ScalarType element = term.type().element;
-  const std::string type = type_text(element), count = CudaNames::size(term.type()),
-                    some = CudaNames::size(places.type());
-  const std::string all = CudaNames::part_of(term.type());
-  const std::string address = text_.places.address_for(id, name, term.type());
-  const auto array_of_rest = [=, this]() -> std::string {
-    return into != nullptr ? text_.plan.array(*into) : "[&](uint64_t) { return " + type + "(0); }";
-  };
-  const std::uint32_t before = into != nullptr ? text_.plan.ready_to_share(*into) : 0;
-  std::uint32_t stage = 0;
-  if (text_.places.is_distinct(places)) {
-    stage = std::max({before + 1, text_.plan.ready_to_share(places), text_.plan.ready_to_share(values)});
-    text_.stages.add(before, [=, this, &term] {
-      const std::string from = array_of_rest();
-      text_.out.source_line(term.at);
-      text_.out.line("fill(" + all + ", " + count + ", " + from + ", " + address + ");");
-      text_.out.line("__syncthreads();");
-    });
-    text_.stages.add(stage, [=, this, &term] { text_.places.write_change(term, address); });
-    planned = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(name, type, address); }, name, 0};
-    return;
-  }
-  if (term.op == Op::kScatterAdd) text_.refuse(term.at, "`scatter_add` at places that may be there twice");
-  const std::string last = text_.stages.memory("uint32_t", name + "_last", "4 * " + count, CudaStages::Zeros::kByStep);
-  const std::uint32_t found = text_.plan.ready_to_share(places);
-  const std::string part = CudaNames::part_of(places.type());
-  text_.stages.add(found, [=, this, &places] {
-    const std::string at = text_.plan.array(places);
-    text_.out.line("find_last(" + part + ", " + some + ", " + at + ", " + count + ", " + last + ");");
-  });
-  stage = std::max({found + 1, before, text_.plan.ready(values).all});
-  text_.stages.add(stage, [=, this, &term] {
-    const std::string from = text_.places.array_of_values(*term.arguments[1]), rest = array_of_rest();
-    text_.out.source_line(term.at);
-    text_.out.line("const auto " + name + "_values = " + from + ";");
-    text_.out.line("const auto " + name + "_rest = " + rest + ";");
-    text_.out.open("const auto " + name + "_each = [&](uint64_t i) -> " + type);
-    text_.out.line("const uint32_t last = " + last + "[i];");
-    text_.out.line("return last != 0 ? " + name + "_values(last - 1) : " + name + "_rest(i);");
-    text_.out.close(";");
-    text_.out.line("fill(" + all + ", " + count + ", " + name + "_each, " + address + ");");
-    text_.out.line("fill(" + all + ", " + count + ", [](uint64_t) { return 0u; }, " + last + ");");
-    text_.out.line("__syncthreads();");
-  });
-  planned = {{stage, stage + 1}, [=, this] { text_.plan.define_memory(name, type, address); }, name, 0};
-}
-
-void CudaOperators::plan_call(const Term& term, CudaPlanned& planned, const std::string& name,
-                              const std::string& function, std::uint32_t stage, CudaStages::Zeros zeros) {
-  const Term& of = *term.arguments[0];
-  const ScalarType element = term.type().element;
-  const std::string type = type_text(element), count = CudaNames::size(term.type());
-  const std::string address = text_.stages.memory(type, name, cuda_bytes(count, element), zeros);
-  text_.stages.add(stage, [=, this, &of] {
-    const std::string from = text_.plan.array(of), share = CudaNames::part_of(of.type());
-    text_.out.line(function + "(" + share + ", " + CudaNames::size(of.type()) + ", " + from + ", " + count + ", " +
-                   address + ");");
-  });
-  planned = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(name, type, address); }, name, 0};
-}
-
-void CudaOperators::plan_hadamard(const Term& term, CudaPlanned& planned, const std::string& name,
-                                  std::optional<VariableId> id) {
-  const Term& of = *term.arguments[0];
-  const std::string type = type_text(term.type().element), address = text_.places.address_for(id, name, term.type());
-  const std::uint32_t stage = text_.plan.ready(of).own;
-  text_.stages.add_own(stage, [=, this, &of, &term] {
-    const std::string from = text_.plan.array(of);
-    text_.out.source_line(term.at);
-    text_.out.line("hadamard(part, " + CudaNames::block_size(term.block) + ", " + from + ", " + address + ");");
-  });
-  planned = {{stage, stage + 1}, [=, this] { text_.plan.define_memory(name, type, address); }, name, 0};
+void CudaOperators::write(const cuda_whole::Orthonormalize& work) {
+  text_.out.source_line(work.term->at);
+  text_.out.line("orthonormalize(part, " + CudaNames::size(work.term->type()) + ", " +
+                 CudaNames::block_size(work.term->block) + ", " + cuda_address(text_.plan, work.to) + ", " +
+                 cuda_space(text_.plan, work.rest, "double") + ");");
 }
 
 }  // namespace casync::compll

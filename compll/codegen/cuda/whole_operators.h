@@ -1,33 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
-#include "compll/codegen/cuda/whole_plan.h"
-#include "compll/codegen/cuda/whole_stages.h"
-#include "compll/lang/program.h"
+#include "compll/ir/vector/cuda/plan.h"
 
 namespace casync::compll {
 
 struct CudaWholeRoutine;
 
-/// The plan of operators that make arrays in memory: their stages, and the layout of their memory.
+/// Spells operators that make arrays in memory, and reductions.
 class CudaOperators {
  public:
   explicit CudaOperators(CudaWholeRoutine& text) : text_(text) {}
 
-  void plan_sort(const Term& term, CudaPlanned& planned, const std::string& name);
-  void plan_scatter(const Term& term, CudaPlanned& planned, const std::string& name, std::optional<VariableId> id);
-  /// Plans FUNCTION(part, count, array, wanted, address), which goes through a tile's share of the array from this
-  /// stage on; its result is there in the next one.
-  void plan_call(const Term& term, CudaPlanned& planned, const std::string& name, const std::string& function,
-                 std::uint32_t stage, CudaStages::Zeros zeros = CudaStages::Zeros::kNone);
-  void plan_hadamard(const Term& term, CudaPlanned& planned, const std::string& name, std::optional<VariableId> id);
+  void write(const cuda_whole::ReduceJoined& work);
+  void write(const cuda_whole::ReduceChunks& work);
+  void write(const cuda_whole::FinishChunks& work);
+  void write(const cuda_whole::ReduceBlocks& work);
+  void write(const cuda_whole::ReduceVectors& work);
+  void write(const cuda_whole::SortRuns& work);
+  void write(const cuda_whole::MergeRuns& work);
+  void write(const cuda_whole::Sort& work);
+  void write(const cuda_whole::FindLast& work);
+  void write(const cuda_whole::FillFromLast& work);
+  void write(const cuda_whole::Histogram& work);
+  void write(const cuda_whole::Rotate& work);
+  void write(const cuda_whole::Multiply& work);
+  void write(const cuda_whole::Orthonormalize& work);
+
+  /// The class that reduces so.
+  static std::string reducer(const cuda_whole::Reduction& by);
+  /// Returns true if a reduction of nothing gives an end of 32 bits' range, which the element's type does not have.
+  static bool is_narrowed(const cuda_whole::Reduction& by);
 
  private:
-  static bool compares_numbers(const Term& term);
+  std::string only_if_needed(const Term& term);
+  std::string initial_value(const Term& term);
+  std::string chunks(const cuda_whole::Reduction& by, cuda_whole::SpaceId space);
+  void define_before(const Term& sort, const std::string& before);
+  const Type& type_of(cuda_whole::Id id) const;
 
   CudaWholeRoutine& text_;
 };

@@ -1,130 +1,115 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/whole_selection.h"
 
-#include <algorithm>
-
-#include "compll/codegen/cuda/terms.h"
+#include "compll/codegen/cuda/whole_memory.h"
+#include "compll/codegen/cuda/whole_names.h"
 #include "compll/codegen/cuda/whole_routine.h"
-#include "compll/codegen/text/operation_text.h"
-#include "compll/lang/terms.h"
 
 namespace casync::compll {
 
-/// Plans the stages that find the least key that `largest` or `kth_largest` chooses. Only `largest`, which needs
-/// places, asks for the number in each tile.
-CudaSelection::Search CudaSelection::plan_search(const Term& term, const std::string& name) {
-  const Term& of = *term.arguments[0];
-  const Term* k = term.op == Op::kKthLargest ? term.arguments[1].get() : nullptr;
-  const std::string wanted = "static_cast<uint32_t>(" + CudaNames::size(term.type()) + ")";
-  const auto many = [=, this] { return k != nullptr ? text_.values.scalar(*k) : wanted; };
-  Search search;
-  search.part = CudaNames::part_of(of.type());
-  search.count = CudaNames::size(of.type());
-  search.name = name + "_search";
-  const std::string selection =
-      text_.stages.memory("Selection", name + "_selection", "sizeof(Selection)", CudaStages::Zeros::kCleared);
-  std::string told = "nullptr", ties = "nullptr";
-  if (k == nullptr) told = text_.stages.memory("uint64_t", name + "_told", "8 * tiles", CudaStages::Zeros::kCleared);
-  const std::string entries = text_.stages.memory("uint64_t", name + "_entries", "8 * " + search.count);
-  const std::string lengths = text_.stages.memory("uint32_t", name + "_lengths", "4 * kWarps * tiles");
-  if (k == nullptr) {
-    ties = text_.stages.memory("uint64_t", name + "_ties", "8 * kMostTies");
-    search.places = text_.stages.memory("uint32_t", name, "4 * " + CudaNames::size(term.type()));
+using cuda_whole::Search;
+
+std::string CudaSelection::initializer(const Search& search) const {
+  const auto memory = [&](const std::optional<cuda_whole::SpaceId>& space, const std::string& type) {
+    return space ? cuda_space(text_.plan, *space, type) : "nullptr";
+  };
+  return "{" + memory(search.selection, "Selection") + ", {" + memory(search.entries, "uint64_t") + ", " +
+         memory(search.lengths, "uint32_t") + ", " + memory(search.told, "uint64_t") + ", " +
+         memory(search.ties, "uint64_t") + "}, " + memory(search.places, "uint32_t") + "}";
+}
+
+/// The number of elements that a search chooses.
+std::string CudaSelection::many(const Search& search) {
+  return search.places ? "static_cast<uint32_t>(" + CudaNames::size(search.term->type()) + ")"
+                       : text_.values.scalar(*search.term->arguments[1]);
+}
+
+/// A tile's share of the elements, and their number.
+std::string CudaSelection::share(const Search& search) const {
+  const Type& type = search.term->arguments[0]->type();
+  return CudaNames::part_of(type) + ", " + CudaNames::size(type);
+}
+
+void CudaSelection::write(const cuda_whole::ListLargest& work) {
+  if (!work.takes_input) return write_list(work, "NoInput{}");
+  const std::string array = text_.plan.values[text_.plan.of_variable.at(text_.plan.routine->gradient)].name;
+  text_.definitions.hold_input();
+  text_.out.open("");
+  text_.definitions.name_of_variable(text_.plan.routine->gradient);
+  write_list(work, "Input" + text_.works.input_kind() + "(" + text_.works.input_arguments() + ", " + array + ")");
+  text_.out.close();
+  text_.out.line("__syncthreads();");
+  text_.definitions.release_input();
+}
+
+void CudaSelection::write_list(const cuda_whole::ListLargest& work, const std::string& input) {
+  const Search& search = text_.plan.searches[work.search];
+  const std::string from = text_.definitions.name(search.from), number = many(search);
+  text_.out.source_line(search.term->at);
+  std::string key = search.name + "_key";
+  text_.out.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
+  if (!work.fed.empty()) key = fed(work, key);
+  text_.out.line("list_largest(" + share(search) + ", " + key + ", " + number + ", " + name_of(search) + ", " + input +
+                 ");");
+  for (const cuda_whole::FedReducer& each : work.fed) {
+    text_.out.line("join_tensor(" + each.name + ", " + cuda_space(text_.plan, each.slot, "uint64_t") + ");");
   }
-  text_.stages.add_search(search.name, "{" + selection + ", {" + entries + ", " + lengths + ", " + told + ", " + ties +
-                                           "}, " + search.places + "}");
-  const auto list = [=, this, &of, &term](const std::string& input) {
-    const std::string from = text_.plan.array(of), number = many();
-    text_.out.source_line(term.at);
-    std::string key = name + "_key";
-    text_.out.line("const auto " + key + " = [&](uint64_t i) { return key_of(" + from + "(i)); };");
-    const bool takes_input = input != "NoInput{}";
-    if (takes_input) key = text_.input.begin_reductions_with_input(key);
-    text_.out.line("list_largest(" + search.part + ", " + search.count + ", " + key + ", " + number + ", " +
-                   search.name + ", " + input + ");");
-    if (takes_input) text_.input.end_reductions_with_input();
-  };
-  std::function<void()> choose = [=, this] {
-    text_.out.line("choose_digit<0>(part, " + search.name + ", " + many() + ");");
-  };
-  const std::uint32_t stage =
-      std::max(text_.plan.ready_to_share(of), k != nullptr ? text_.plan.ready_of_scalar(*k) : 0);
-  if (k == nullptr) choose = together(search, stage, "choose_digit<0>(part, ", ", " + wanted + ");");
-  const bool takes_input =
-      stage == 0 && text_.input.is_open() && search.count == "n" && text_.input.is_made_of_input(of);
-  if (takes_input) {
-    text_.input.take_input_with(list, choose);
-  } else {
-    text_.stages.add(
-        stage, [=] { list("NoInput{}"); }, choose);
+}
+
+/// Defines a function that computes the key and feeds the reducers; returns its name.
+std::string CudaSelection::fed(const cuda_whole::ListLargest& work, const std::string& key) {
+  std::vector<std::string> arrays;
+  for (const cuda_whole::FedReducer& each : work.fed) {
+    arrays.push_back(text_.definitions.name(each.from));
+    text_.out.line(CudaOperators::reducer(each.by) + " " + each.name + ";");
   }
-  for (const std::uint32_t digit : {1u, 2u}) plan_digit(search, stage + digit, digit);
-  search.found = stage + 3;
-  return search;
+  text_.out.open("const auto " + key + "_too = [&](uint64_t i)");
+  for (std::size_t i = 0; i < arrays.size(); ++i) text_.out.line(work.fed[i].name + ".take(" + arrays[i] + "(i));");
+  text_.out.line("return " + key + "(i);");
+  text_.out.close(";");
+  return key + "_too";
 }
 
-/// Plans a later digit. After the first one the search knows how many are wanted of the keys that are left.
-void CudaSelection::plan_digit(const Search& search, std::uint32_t stage, std::uint32_t digit) {
-  const std::string number = "<" + std::to_string(digit) + ">(";
-  text_.stages.add(stage,
-                   together(search, stage, "count_digit" + number + search.part + ", " + search.count + ", ", ");"),
-                   together(search, stage, "choose_digit" + number + "part, ", ", 0);"));
+/// Writes a call for one search, or in a loop over several.
+void CudaSelection::call(const std::vector<cuda_whole::SearchId>& searches, const std::string& begin,
+                         const std::string& end) {
+  if (searches.size() == 1) {
+    return text_.out.line(begin + name_of(text_.plan.searches[searches.front()]) + end);
+  }
+  std::string all;
+  for (const cuda_whole::SearchId id : searches) all += (all.empty() ? "" : ", ") + name_of(text_.plan.searches[id]);
+  text_.out.open("");
+  text_.out.line("const Search searches[] = {" + all + "};");
+  text_.out.line("#pragma unroll 1");
+  text_.out.line("for (const Search& search : searches) " + begin + "search" + end);
+  text_.out.close();
 }
 
-/// A call for a search. Searches with the same call in one stage share a loop, so that its instructions exist once.
-std::function<void()> CudaSelection::together(const Search& search, std::uint32_t stage, const std::string& begin,
-                                              const std::string& end) {
-  std::vector<std::string>& names = called_for_[{stage, begin + end}];
-  names.push_back(search.name);
-  if (names.size() > 1) return [] {};
-  return [this, &names, begin, end] {
-    if (names.size() == 1) return text_.out.line(begin + names.front() + end);
-    std::string all;
-    for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
-    text_.out.open("");
-    text_.out.line("const Search searches[] = {" + all + "};");
-    text_.out.line("#pragma unroll 1");
-    text_.out.line("for (const Search& search : searches) " + begin + "search" + end);
-    text_.out.close();
-  };
+/// After the first digit the search itself knows how many are wanted of the keys that are left.
+void CudaSelection::write(const cuda_whole::ChooseDigit& work) {
+  const std::string number = work.digit == 0 ? many(text_.plan.searches[work.searches.front()]) : "0";
+  call(work.searches, "choose_digit<" + std::to_string(work.digit) + ">(part, ", ", " + number + ");");
 }
 
-void CudaSelection::plan_largest(const Term& term, CudaPlanned& planned, const std::string& name) {
-  const Search search = plan_search(term, name);
-  text_.stages.add(search.found,
-                   together(search, search.found, "pick_largest(" + search.part + ", " + search.count + ", ",
-                            ", " + CudaNames::size(term.type()) + ");"));
-  planned = {{search.found + 1, search.found + 1},
-             [=, this] { text_.plan.define_memory(name, "uint32_t", search.places); },
-             name,
-             0};
+void CudaSelection::write(const cuda_whole::CountDigit& work) {
+  call(work.searches,
+       "count_digit<" + std::to_string(work.digit) + ">(" + share(text_.plan.searches[work.searches.front()]) + ", ",
+       ");");
 }
 
-void CudaSelection::plan_kth_largest(const Term& term) {
-  const std::string name = text_.names.fresh("kth_largest"), type = type_text(term.type().element);
-  const Search search = plan_search(term, name);
-  text_.plan.reduction(term) = {
-      {search.found, search.found},
-      [=, this] {
-        text_.out.line("const " + type + " " + name + " = kth_largest<" + type + ">(" + search.name + ");");
-      },
-      name,
-      0};
+void CudaSelection::write(const cuda_whole::PickLargest& work) {
+  const Search& search = text_.plan.searches[work.searches.front()];
+  call(work.searches, "pick_largest(" + share(search) + ", ", ", " + CudaNames::size(search.term->type()) + ");");
 }
 
-void CudaSelection::plan_where(const Term& term, CudaPlanned& planned, const std::string& name) {
-  const Term& of = *term.arguments[0];
-  const std::string told = text_.stages.memory("uint64_t", name + "_told", "8 * tiles", CudaStages::Zeros::kCleared);
-  const std::string address = text_.stages.memory("uint32_t", name, "4 * " + CudaNames::size(term.type()));
-  const std::uint32_t stage = text_.plan.ready(of).own;
-  text_.stages.add(stage, [=, this, &of, &term] {
-    const std::string from = text_.plan.array(of);
-    text_.out.source_line(term.at);
-    text_.out.line("pick_where(" + CudaNames::part_of(of.type()) + ", " + CudaNames::size(of.type()) +
-                   ", [&](uint64_t i) { return to_bool(" + from + "(i)); }, " + CudaNames::size(term.type()) + ",");
-    text_.out.line("           " + told + ", " + address + ");");
-  });
-  planned = {{stage + 1, stage + 1}, [=, this] { text_.plan.define_memory(name, "uint32_t", address); }, name, 0};
+void CudaSelection::write(const cuda_whole::PickWhere& work) {
+  const std::string from = text_.definitions.name(work.from);
+  const Type& of = text_.plan.values[work.from].type;
+  text_.out.source_line(work.term->at);
+  text_.out.line("pick_where(" + CudaNames::part_of(of) + ", " + CudaNames::size(of) +
+                 ", [&](uint64_t i) { return to_bool(" + from + "(i)); }, " + CudaNames::size(work.term->type()) + ",");
+  text_.out.line("           " + cuda_space(text_.plan, work.told, "uint64_t") + ", " +
+                 cuda_space(text_.plan, work.to, "uint32_t") + ");");
 }
 
 }  // namespace casync::compll

@@ -1,43 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "compll/codegen/cuda/whole_plan.h"
-#include "compll/lang/program.h"
+#include "compll/ir/vector/cuda/plan.h"
 
 namespace casync::compll {
 
 struct CudaWholeRoutine;
 
-/// The plan of operators that find elements. A search for the largest takes three stages, one for each digit of the
-/// key; then the least of them is known, and a fourth stage writes places.
+/// Spells operators that find elements.
 class CudaSelection {
  public:
   explicit CudaSelection(CudaWholeRoutine& text) : text_(text) {}
 
-  void plan_largest(const Term& term, CudaPlanned& planned, const std::string& name);
-  void plan_kth_largest(const Term& term);
-  void plan_where(const Term& term, CudaPlanned& planned, const std::string& name);
+  void write(const cuda_whole::ListLargest& work);
+  void write(const cuda_whole::ChooseDigit& work);
+  void write(const cuda_whole::CountDigit& work);
+  void write(const cuda_whole::PickLargest& work);
+  void write(const cuda_whole::PickWhere& work);
+
+  /// The name of a search, which stages refer to, and its initializer.
+  static std::string name_of(const cuda_whole::Search& search) { return search.name + "_search"; }
+  std::string initializer(const cuda_whole::Search& search) const;
 
  private:
-  /// A search for the largest elements: the names that its stages refer to, and the first stage after it.
-  struct Search {
-    std::string part, count, name, places = "nullptr";
-    std::uint32_t found = 0;
-  };
-  Search plan_search(const Term& term, const std::string& name);
-  void plan_digit(const Search& search, std::uint32_t stage, std::uint32_t digit);
-  std::function<void()> together(const Search& search, std::uint32_t stage, const std::string& begin,
-                                 const std::string& end);
+  void write_list(const cuda_whole::ListLargest& work, const std::string& input);
+  std::string fed(const cuda_whole::ListLargest& work, const std::string& key);
+  void call(const std::vector<cuda_whole::SearchId>& searches, const std::string& begin, const std::string& end);
+  std::string many(const cuda_whole::Search& search);
+  std::string share(const cuda_whole::Search& search) const;
 
   CudaWholeRoutine& text_;
-  std::map<std::pair<std::uint32_t, std::string>, std::vector<std::string>> called_for_;  ///< by stage and call
 };
 
 }  // namespace casync::compll

@@ -3,33 +3,16 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <utility>
 
+#include "compll/codegen/cuda/whole_memory.h"
+#include "compll/codegen/cuda/whole_names.h"
 #include "compll/codegen/cuda/whole_routine.h"
 
 namespace casync::compll {
 
-void CudaStages::add(std::uint32_t stage, std::function<void()> write, std::function<void()> finish) {
-  steps_.push_back({stage, std::move(write), std::move(finish), 0});
-  stages_ = std::max(stages_, stage + 1);
-}
-
-void CudaStages::add_own(std::uint32_t stage, std::function<void()> write, std::function<void()> finish,
-                         std::uint32_t chunks) {
-  add(stage, std::move(write), std::move(finish));
-  steps_.back().piece = chunks;
-}
-
-std::string CudaStages::place(const std::string& word, const std::string& bytes, Zeros zeros) {
-  memory_.push_back({word, bytes, zeros});
-  return "at." + word;
-}
-
-void CudaStages::add_first(std::function<void()> write, std::function<void()> finish) {
-  steps_.insert(steps_.begin(), {0, std::move(write), std::move(finish), 0});
-}
-
-void CudaStages::clear_memory() { text_.out.line("part.clear(at.cleared);"); }
+bool CudaStages::decodes() const { return text_.plan.role == cuda_whole::Role::kDecode; }
 
 bool CudaStages::has_word(const std::string& text, const std::string& word) {
   const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
@@ -45,20 +28,24 @@ bool CudaStages::has_word(const std::string& text, const std::string& word) {
 
 /// Writes the layout of a segment's memory: first the memory that the last tile clears, then the rest of the zeros.
 void CudaStages::write_memory() {
+  using cuda_whole::Space;
+  using cuda_whole::Zeros;
+  const std::vector<Space>& workspace = text_.plan.workspace;
   text_.out.line("/// The memory of a segment: what has to be zero before and is so afterwards comes first.");
   std::vector<std::string> members = {"uint64_t cleared, zeroed, all;"};
-  for (const Place& place : memory_) members.push_back("uint64_t " + place.word + ";");
+  for (const Space& space : workspace) members.push_back("uint64_t " + space.word + ";");
   write_measures(text_.program, "Memory", members, text_.out, [&] {
-    const bool tiles =
-        std::any_of(memory_.begin(), memory_.end(), [](const Place& each) { return has_word(each.bytes, "tiles"); });
+    const bool tiles = std::any_of(workspace.begin(), workspace.end(), [](const Space& each) {
+      return each.count == Space::Count::kTiles || each.count == Space::Count::kWarps;
+    });
     if (tiles) text_.out.line("const uint64_t tiles = tiles_for(n, tile_elements(settings));");
     text_.out.line("Places places;");
     text_.out.line("places.take(sizeof(Control));");
     const std::pair<Zeros, const char*> ends[] = {
         {Zeros::kCleared, "cleared"}, {Zeros::kByStep, "zeroed"}, {Zeros::kNone, "all"}};
     for (const auto& [zeros, end] : ends) {
-      for (const Place& place : memory_) {
-        if (place.zeros == zeros) text_.out.line(place.word + " = places.take(" + place.bytes + ");");
+      for (const Space& space : workspace) {
+        if (space.zeros == zeros) text_.out.line(space.word + " = places.take(" + cuda_space_bytes(space) + ");");
       }
       text_.out.line(std::string(end) + " = places.end();");
     }
@@ -109,77 +96,84 @@ void CudaStages::write_geometry() {
   text_.out.close(";");
 }
 
-void CudaStages::write(const std::string& name, const std::string& constants, const std::function<void()>& end) {
+void CudaStages::write(const std::string& name, const std::string& constants, const std::vector<std::string>& last) {
   text_.values.write_functions();
   text_.out.open("struct " + name);
-  text_.out.line("static constexpr uint32_t kStages = " + std::to_string(stages_) + constants + ";");
+  text_.out.line("static constexpr uint32_t kStages = " + std::to_string(text_.plan.stages.size()) + constants + ";");
   text_.out.line("");
   write_memory();
   text_.out.line("");
   write_geometry();
-  const bool decodes = &text_.routine == &text_.program.decode;
-  for (std::uint32_t stage = 0; stage < stages_; ++stage) {
-    const bool is_end = stage + 1 == stages_;
-    text_.out.line("");
-    text_.out.forget_line();
-    text_.plan.defined().clear();
-    text_.out.open("__device__ static void stage_" + std::to_string(stage) + "(Part& part" +
-                   (decodes ? ", [[maybe_unused]] const unsigned char* payload" : "") + ")");
-    const std::size_t begin = text_.out.size();
-    write_steps(stage);
-    text_.out.line("if (!part.is_last()) return;");
-    for (const StageStep& step : steps_) {
-      if (step.stage == stage && step.finish) step.finish();
-    }
-    if (is_end) end();
-    text_.out.line("part.end_turn();");
-    const std::string body = text_.out.cut(begin);
-    write_preamble(body);
-    text_.out.append(body);
-    text_.out.close();
-  }
+  for (std::size_t stage = 0; stage < text_.plan.stages.size(); ++stage) write_stage(stage, last);
   text_.out.line("");
-  text_.out.open("__device__ static void stage([[maybe_unused]] uint32_t number, Part& part" +
-                 std::string(decodes ? ", const unsigned char* payload" : "") + ")");
-  for (std::uint32_t stage = 0; stage < stages_; ++stage) {
-    const std::string number = std::to_string(stage);
-    text_.out.line((stage + 1 == stages_ ? "" : "if (number == " + number + ") ") + std::string("return stage_") +
-                   number + "(part" + (decodes ? ", payload" : "") + ");");
-  }
-  text_.out.close();
+  write_dispatch();
   text_.out.close(";");
 }
 
-/// Writes the steps of a stage. If several steps at its beginning go through the tile, they do so piece by piece, one
-/// piece after the other.
-void CudaStages::write_steps(std::uint32_t stage) {
-  std::vector<const StageStep*> steps;
-  for (const StageStep& step : steps_) {
-    if (step.stage == stage) steps.push_back(&step);
+void CudaStages::write_stage(std::size_t number, const std::vector<std::string>& last) {
+  const cuda_whole::Stage& stage = text_.plan.stages[number];
+  text_.out.line("");
+  text_.out.forget_line();
+  text_.definitions.forget();
+  text_.out.open("__device__ static void stage_" + std::to_string(number) + "(Part& part" +
+                 (decodes() ? ", [[maybe_unused]] const unsigned char* payload" : "") + ")");
+  const std::size_t begin = text_.out.size();
+  write_works(stage);
+  text_.out.line("if (!part.is_last()) return;");
+  for (const cuda_whole::Work& work : stage.at_end) text_.works.write(work);
+  if (number + 1 == text_.plan.stages.size()) {
+    for (const std::string& line : last) text_.out.line(line);
+    text_.out.line("part.clear(at.cleared);");
   }
-  const auto whole = std::find_if(steps.begin(), steps.end(), [](const StageStep* each) { return each->piece == 0; });
-  std::uint32_t piece = 0;
-  for (auto step = steps.begin(); step != whole; ++step) piece = std::max(piece, (*step)->piece);
-  const bool in_pieces = whole - steps.begin() > 1 && !text_.program.synchronize;
-  if (in_pieces) {
-    const std::string size = (piece == 1 ? "" : std::to_string(piece) + " * ") + "tile_elements(settings)";
+  text_.out.line("part.end_turn();");
+  const std::string body = text_.out.cut(begin);
+  write_preamble(body);
+  text_.out.append(body);
+  text_.out.close();
+}
+
+/// Writes the function that runs a stage by its number.
+void CudaStages::write_dispatch() {
+  text_.out.open("__device__ static void stage([[maybe_unused]] uint32_t number, Part& part" +
+                 std::string(decodes() ? ", const unsigned char* payload" : "") + ")");
+  for (std::size_t stage = 0; stage < text_.plan.stages.size(); ++stage) {
+    const std::string number = std::to_string(stage);
+    const bool is_last = stage + 1 == text_.plan.stages.size();
+    text_.out.line((is_last ? "" : "if (number == " + number + ") ") + std::string("return stage_") + number + "(part" +
+                   (decodes() ? ", payload" : "") + ");");
+  }
+  text_.out.close();
+}
+
+void CudaStages::write_works(const cuda_whole::Stage& stage) {
+  if (!stage.by_pieces.empty()) {
+    const std::string size = (stage.piece == 1 ? "" : std::to_string(stage.piece) + " * ") + "tile_elements(settings)";
     text_.out.line("part.take_piece(" + size + ");");
     text_.out.open("do");
-    for (auto step = steps.begin(); step != whole; ++step) (*step)->write();
+    for (const cuda_whole::Work& work : stage.by_pieces) text_.works.write(work);
     text_.out.line("__syncthreads();");
     text_.out.close(" while (part.take_next_piece(" + size + "));");
-    text_.plan.defined().clear();
+    text_.definitions.forget();
   }
-  for (auto step = in_pieces ? whole : steps.begin(); step != steps.end(); ++step) (*step)->write();
+  for (const cuda_whole::Work& work : stage.at_once) text_.works.write(work);
+}
+
+/// The definitions of the searches that the lines refer to, in the order of their names.
+std::string CudaStages::searches_in(const std::string& lines) {
+  std::map<std::string, std::string> searches;
+  for (const cuda_whole::Search& search : text_.plan.searches) {
+    searches[CudaSelection::name_of(search)] = text_.selection.initializer(search);
+  }
+  const std::size_t begin = text_.out.size();
+  for (const auto& [name, made_of] : searches) {
+    if (has_word(lines, name)) text_.out.line("const Search " + name + made_of + ";");
+  }
+  return text_.out.cut(begin);
 }
 
 /// Writes the definitions that the lines of a stage refer to.
 void CudaStages::write_preamble(const std::string& lines) {
-  const std::size_t begin = text_.out.size();
-  for (const auto& [name, made_of] : searches_) {
-    if (has_word(lines, name)) text_.out.line("const Search " + name + made_of + ";");
-  }
-  const std::string searches = text_.out.cut(begin), body = searches + lines;
+  const std::string searches = searches_in(lines), body = searches + lines;
   if (has_word(body, "settings")) text_.out.line("const Settings& settings = part.launch.codec;");
   if (has_word(body, "n")) {
     text_.out.line(text_.program.synchronize ? "const Matrix n = part.matrix();" : "const uint64_t n = part.n;");

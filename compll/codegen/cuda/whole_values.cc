@@ -1,31 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/whole_values.h"
 
+#include <map>
 #include <set>
 
+#include "base/check.h"
 #include "compll/codegen/cuda/terms.h"
+#include "compll/codegen/cuda/whole_names.h"
 #include "compll/codegen/cuda/whole_routine.h"
 #include "compll/codegen/text/operation_text.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll {
 
-std::string CudaValues::function(const Term& term) {
-  std::string& name = functions_[&term];
-  if (!name.empty()) return name;
-  name = "Function" + std::to_string(functions_.size() - 1);
-  std::set<VariableId> own(term.function->parameters.begin(), term.function->parameters.end());
-  for (const Step& step : term.function->steps) own.insert(step.variables.begin(), step.variables.end());
-  for_each_term(*term.function, [&](const Term& each) {
-    if (each.op == Op::kVariable && own.count(each.variable) == 0) text_.refuse(each.at, "a function that sees this");
-  });
-  written_.push_back(&term);
-  return name;
-}
-
-void CudaValues::write_function(const Term& term) {
+void CudaValues::write_function(std::size_t number) {
+  const Term& term = *text_.plan.functions[number];
   const std::string type = type_text(text_.program.variables[term.function->parameters[0]].type.element);
-  text_.out.open("struct " + functions_.at(&term));
+  text_.out.open("struct " + name_of_function(number));
   text_.out.open("COMPLL_BOTH " + type + " operator()([[maybe_unused]] " + type + " a, [[maybe_unused]] " + type +
                  " b) const");
   write_body(*term.function, {"a", "b"}, 0);
@@ -42,31 +33,36 @@ std::string CudaValues::scalar(const Term& term) {
 void CudaValues::prepare(const Term& term) {
   if (term.op == Op::kSize) return;
   if (term.op == Op::kVariable) {
-    if (text_.plan.find(term.variable) != nullptr) text_.plan.name_of_variable(term.variable);
+    if (text_.plan.of_variable.count(term.variable) != 0) text_.definitions.name_of_variable(term.variable);
     return;
   }
   if (reduces_array(term)) {
-    text_.plan.name_of_term(term);
+    text_.definitions.name_of(term);
     return;
   }
   for (const TermPtr& argument : term.arguments) {
-    argument->type().is_array() ? static_cast<void>(text_.plan.array(*argument)) : prepare(*argument);
+    argument->type().is_array() ? static_cast<void>(text_.definitions.name_of(*argument)) : prepare(*argument);
   }
 }
 
+void CudaValues::prepare(const Body& body) {
+  for (const Step& step : body.steps) prepare(*step.value);
+  for (const TermPtr& result : body.results) prepare(*result);
+}
+
 void CudaValues::define_in_body(VariableId id, const std::string& value) {
-  if (text_.names.uses(id) == 0) return;
+  if (text_.plan.uses[id] == 0) return;
   if (value.find_first_of("( ") == value.npos) {
-    text_.plan.names_in_body()[id] = value;
+    text_.definitions.names_in_body()[id] = value;
     return;
   }
   const std::string name = text_.program.variables[id].name + "_" + std::to_string(id);
   text_.out.line("const " + type_text(text_.program.variables[id].type.element) + " " + name + " = " + value + ";");
-  text_.plan.names_in_body()[id] = name;
+  text_.definitions.names_in_body()[id] = name;
 }
 
 void CudaValues::write_body(const Body& body, const std::vector<std::string>& arguments, std::size_t result) {
-  std::map<VariableId, std::string>& in_body = text_.plan.names_in_body();
+  std::map<VariableId, std::string>& in_body = text_.definitions.names_in_body();
   const std::map<VariableId, std::string> outside = in_body;
   // Leaves out steps that only other results need.
   std::set<VariableId> needed;
@@ -95,9 +91,9 @@ void CudaValues::write_body(const Body& body, const std::vector<std::string>& ar
 std::string CudaValues::expression(const Term& term) {
   switch (term.op) {
     case Op::kConstant: return cuda_literal(term.type().element, term.number);
-    case Op::kVariable: return text_.plan.name_of_variable(term.variable);
+    case Op::kVariable: return text_.definitions.name_of_variable(term.variable);
     case Op::kReduce:
-    case Op::kKthLargest: return text_.plan.name_of_term(term);
+    case Op::kKthLargest: return text_.definitions.name_of(term);
     case Op::kParameter:
       return "static_cast<" + type_text(term.type().element) + ">(" + CudaNames::parameter(term.parameter) + ")";
     case Op::kSize: return "static_cast<uint32_t>(" + CudaNames::size(term.arguments.front()->type()) + ")";
@@ -107,7 +103,7 @@ std::string CudaValues::expression(const Term& term) {
     case Op::kRandomUniform: return "uniform(random_bits(random, i, " + std::to_string(term.purpose) + "))";
     case Op::kElement: {
       const Term& of = *term.arguments[0];
-      return "element(" + CudaNames::size(of.type()) + ", " + text_.plan.array(of) + ", " +
+      return "element(" + CudaNames::size(of.type()) + ", " + text_.definitions.name_of(of) + ", " +
              cuda_conversion(term.arguments[1]->type().element, term.arguments[1]->type().element,
                              expression(*term.arguments[1])) +
              ")";
@@ -116,15 +112,15 @@ std::string CudaValues::expression(const Term& term) {
       return cuda_conversion(term.arguments[0]->type().element, term.type().element, expression(*term.arguments[0]));
     default: break;
   }
-  if (!is_scalar(term.op)) text_.refuse(term.at, "`" + std::string(name_of(term.op)) + "` here");
+  CASYNC_CHECK(is_scalar(term.op));
   std::vector<std::string> operands;
   for (const TermPtr& argument : term.arguments) operands.push_back(expression(*argument));
   return cuda_operation(term.op, term.arguments.back()->type().element, operands);
 }
 
 void CudaValues::write_functions() {
-  for (const Term* term : written_) {
-    write_function(*term);
+  for (std::size_t i = 0; i < text_.plan.functions.size(); ++i) {
+    write_function(i);
     text_.out.line("");
   }
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -18,23 +17,21 @@ class CudaValues {
   explicit CudaValues(CudaWholeRoutine& text) : text_(text) {}
 
   std::string scalar(const Term& term);
-  /// Defines the names that a value refers to: lines that cannot stand within it.
+  /// Defines the names that a value refers to, or a function of elements: lines that cannot stand within it.
   void prepare(const Term& term);
+  void prepare(const Body& body);
   /// Writes a function's lines and the result of this number.
   void write_body(const Body& body, const std::vector<std::string>& arguments, std::size_t result);
-  /// Names a function to reduce by: a struct ahead of the stages, which sees nothing but its arguments.
-  std::string function(const Term& term);
-  /// Writes those structs.
+  /// Writes the functions to reduce by: structs ahead of the stages.
   void write_functions();
+  static std::string name_of_function(std::size_t number) { return "Function" + std::to_string(number); }
 
  private:
-  void write_function(const Term& term);
+  void write_function(std::size_t number);
   void define_in_body(VariableId id, const std::string& value);
   std::string expression(const Term& term);
 
   CudaWholeRoutine& text_;
-  std::map<const Term*, std::string> functions_;
-  std::vector<const Term*> written_;  ///< terms that have a function, in the order of its number
 };
 
 }  // namespace casync::compll

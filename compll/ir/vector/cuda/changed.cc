@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compll/codegen/cuda/whole_places.h"
+#include "compll/ir/vector/cuda/changed.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <utility>
+#include <vector>
 
-#include "compll/codegen/cuda/terms.h"
-#include "compll/codegen/cuda/whole_routine.h"
-#include "compll/codegen/text/operation_text.h"
 #include "compll/lang/terms.h"
 
-namespace casync::compll {
+namespace casync::compll::cuda_whole {
 namespace {
 
+using compll::Step;
 using Steps = std::vector<const Step*>;
 
 /// The steps of a routine, in which a variable may have several names.
@@ -78,7 +74,7 @@ class Reads {
 class UsesOfChanged {
  public:
   /// `kept`: variables whose arrays a `map` stores in memory.
-  UsesOfChanged(const Steps& steps, const Routine& routine, VariableId array, VariableId places,
+  UsesOfChanged(const Steps& steps, const compll::Routine& routine, VariableId array, VariableId places,
                 const std::set<VariableId>& kept)
       : steps_(steps),
         routine_(routine),
@@ -174,163 +170,61 @@ class UsesOfChanged {
   }
 
   const Steps& steps_;
-  const Routine& routine_;
+  const compll::Routine& routine_;
   const Reads reads_;
   const VariableId array_, places_;
   const std::set<VariableId>& kept_;
   const std::set<VariableId> before_;
 };
 
+/// Returns true if an operator gives these places, none of them twice.
+bool picks(const compll::Routine& routine, const Term& term) {
+  if (operation_of(term.op).traits.gives_distinct) return true;
+  if (term.op != Op::kVariable) return false;
+  for (const Step& step : routine.steps) {
+    if (step.variables.size() == 1 && step.variables.front() == term.variable) return picks(routine, *step.value);
+  }
+  return false;
+}
+
 }  // namespace
 
-/// Goes from the last step to the first: an array that is stored for its own change ends uses of earlier arrays.
-void CudaPlaces::find_changed() {
-  std::set<VariableId> kept;
-  for (auto at = text_.steps.rbegin(); at != text_.steps.rend(); ++at) {
-    const Step& step = **at;
-    const VariableId made = step.variables.front();
-    const Term& term = *step.value;
-    const bool scatters = (term.op == Op::kScatter || term.op == Op::kScatterAdd) && term.arguments.size() == 3;
-    if (!scatters || places_.count(made) == 0 || text_.names.uses(made) != 1 || !is_distinct(*term.arguments[0]))
-      continue;
-    const Term &places = *term.arguments[0], &changed = *term.arguments[2];
-    if (places.op != Op::kVariable || changed.op != Op::kVariable) continue;
-    const VariableId array = text_.names.made_as(changed.variable);
-    if (places_.count(array) != 0 || !is_made_in_memory(array)) continue;
-    if (!UsesOfChanged(text_.steps, text_.routine, array, places.variable, kept).allow(&step)) continue;
-    places_.emplace(array, places_.at(made));
-    kept.insert(array);
-    changed_.push_back(&step);
+bool can_change(const Routine& plan, const ArrayChange& change, const std::set<VariableId>& kept) {
+  return UsesOfChanged(plan.steps, *plan.routine, change.array, change.places, kept).allow(change.step);
+}
+
+bool is_distinct(const Routine& plan, const Term& places) {
+  if (picks(*plan.routine, places)) return true;
+  if (places.op != Op::kVariable) return false;
+  const Program& program = *plan.program;
+  for (std::size_t i = 0; i < plan.routine->extracted.size(); ++i) {
+    if (plan.routine->extracted[i] != places.variable) continue;
+    return picks(program.encode, *program.encode.sections[i]) &&
+           (!program.merge || picks(*program.merge, *program.merge->sections[i]));
   }
+  return false;
 }
 
-/// Returns true if a `map` makes it and several steps read it.
-bool CudaPlaces::is_made_in_memory(VariableId id) const {
-  return text_.names.uses(id) > 1 && std::any_of(text_.steps.begin(), text_.steps.end(), [&](const Step* step) {
-           return step->variables.size() == 1 && step->variables.front() == id && step->value->op == Op::kMap;
-         });
-}
-
-bool CudaPlaces::is_changed(const Step& step) const {
-  return std::find(changed_.begin(), changed_.end(), &step) != changed_.end();
-}
-
-void CudaPlaces::plan_changes() {
-  for (const Step* step : changed_) {
-    const Term &term = *step->value, &places = *term.arguments[0], &values = *term.arguments[1];
-    text_.arrays.plan_term(values);
-    made_at_place_.insert(step->variables.front());
-    const std::string address = places_.at(step->variables.front()) + " at." +
-                                text_.plan.value(text_.names.made_as(term.arguments[2]->variable)).name + ")";
-    const std::uint32_t stage =
-        std::max({text_.stages.count() - 1, text_.plan.ready_to_share(places), text_.plan.ready_to_share(values)});
-    // Steps of this stage that read the places' elements have the same share of them.
-    text_.stages.add(stage, [=, this, &term] {
-      text_.out.line("__syncthreads();");
-      write_change(term, address);
-    });
-  }
-}
-
-/// The places and values that a codec sends, if it does: elsewhere its residual is the encoded vector.
-std::optional<CudaPlaces::Sent> CudaPlaces::places_of_residual() const {
-  const Routine& decode = text_.program.decode;
+std::optional<SentElements> sent_elements(const Routine& plan) {
+  const compll::Routine& decode = plan.program->decode;
   const Term& given = *decode.result;
-  if (!text_.program.states.empty() || !decode.steps.empty() || given.op != Op::kScatter ||
+  if (!plan.program->states.empty() || !decode.steps.empty() || given.op != Op::kScatter ||
       given.arguments.size() != 2) {
     return std::nullopt;
   }
   const auto sent = [&](const Term& term) -> const Term* {
     for (std::size_t i = 0; i < decode.extracted.size(); ++i) {
-      if (term.op == Op::kVariable && decode.extracted[i] == term.variable) return text_.routine.sections[i].get();
+      if (term.op == Op::kVariable && decode.extracted[i] == term.variable) return plan.routine->sections[i].get();
     }
     return nullptr;
   };
   const Term *places = sent(*given.arguments[0]), *values = sent(*given.arguments[1]);
   if (places == nullptr || values == nullptr || places->op != Op::kVariable || !values->type().is_array() ||
-      !is_distinct(*places)) {
+      !is_distinct(plan, *places)) {
     return std::nullopt;
   }
-  const std::set<VariableId> none;
-  const UsesOfChanged uses(text_.steps, text_.routine, text_.routine.gradient, places->variable, none);
-  return uses.allow(nullptr) ? std::optional<Sent>({places, values}) : std::nullopt;
+  if (!can_change(plan, {plan.routine->gradient, places->variable, nullptr}, {})) return std::nullopt;
+  return SentElements{places, values};
 }
 
-bool CudaPlaces::plan_residual() {
-  const std::optional<Sent> sent = places_of_residual();
-  if (!sent) return false;
-  const Term &places = *sent->places, &values = *sent->values;
-  text_.stages.add(
-      std::max({text_.stages.count() - 1, text_.plan.ready_to_share(places), text_.plan.ready_to_share(values)}),
-      [=, this, &places, &values] {
-        const std::string at = text_.plan.array(places), from = text_.plan.array(values);
-        text_.out.line("__syncthreads();");
-        text_.out.line("// The residual is what was encoded, which is there, less what decoding gives.");
-        text_.out.line(
-            "if (part.segment.residual_out != nullptr) add_at(" + CudaNames::part_of(places.type()) + ", " +
-            CudaNames::size(places.type()) + ", " + at + ", " + from +
-            ", n, in_global(part.segment.residual_out), [](float a, float b) -> float { return subtract(a, b); });");
-      });
-  return true;
-}
-
-void CudaPlaces::want_at(VariableId id, const std::string& address) {
-  places_.emplace(text_.names.made_as(id), address);
-}
-
-bool CudaPlaces::is_at_place(VariableId id, const std::string& address) const {
-  const VariableId made = text_.names.made_as(id);
-  return made_at_place_.count(made) != 0 && places_.at(made) == address;
-}
-
-bool CudaPlaces::is_distinct(const Term& places) const {
-  const auto picks = [](const auto& self, const Routine& routine, const Term& term) -> bool {
-    if (operation_of(term.op).traits.gives_distinct) return true;
-    if (term.op != Op::kVariable) return false;
-    for (const Step& step : routine.steps) {
-      const bool here = step.variables.size() == 1 && step.variables.front() == term.variable;
-      if (here) return self(self, routine, *step.value);
-    }
-    return false;
-  };
-  if (picks(picks, text_.routine, places)) return true;
-  if (places.op != Op::kVariable) return false;
-  for (std::size_t i = 0; i < text_.routine.extracted.size(); ++i) {
-    if (text_.routine.extracted[i] != places.variable) continue;
-    return picks(picks, text_.program.encode, *text_.program.encode.sections[i]) &&
-           (!text_.program.merge || picks(picks, *text_.program.merge, *text_.program.merge->sections[i]));
-  }
-  return false;
-}
-
-std::string CudaPlaces::array_of_values(const Term& values) {
-  return values.type().is_array() ? text_.plan.array(values)
-                                  : "[&](uint64_t) { return " + text_.values.scalar(values) + "; }";
-}
-
-void CudaPlaces::write_change(const Term& term, const std::string& address) {
-  const Term& places = *term.arguments[0];
-  const ScalarType element = term.type().element;
-  const bool adds = term.op == Op::kScatterAdd;
-  const std::string at = text_.plan.array(places), from = array_of_values(*term.arguments[1]),
-                    type = type_text(element);
-  text_.out.source_line(term.at);
-  std::string sum = cuda_operation(Op::kAdd, element, {"a", "b"});
-  if (adds && element.is_integer() && element.bits != 32) {
-    sum = cuda_conversion(kIntType, element, cuda_operation(Op::kAdd, kIntType, {"int32_t(a)", "int32_t(b)"}));
-  }
-  text_.out.line(std::string(adds ? "add" : "set") + "_at(" + CudaNames::part_of(places.type()) + ", " +
-                 CudaNames::size(places.type()) + ", " + at + ", " + from + ", " + CudaNames::size(term.type()) + ", " +
-                 address +
-                 (adds ? ", [](" + type + " a, " + type + " b) -> " + type + " { return " + sum + "; }" : "") + ");");
-}
-
-std::string CudaPlaces::address_for(std::optional<VariableId> id, const std::string& word, const Type& type) {
-  const bool is_wanted = id && places_.count(*id) != 0;
-  if (is_wanted) made_at_place_.insert(*id);
-  if (is_wanted && places_.at(*id).back() != ',') return places_.at(*id);
-  const std::string own = text_.stages.place(word, cuda_bytes(CudaNames::size(type), type.element));
-  return is_wanted ? places_.at(*id) + " " + own + ")" : "part.at<" + type_text(type.element) + ">(" + own + ")";
-}
-
-}  // namespace casync::compll
+}  // namespace casync::compll::cuda_whole

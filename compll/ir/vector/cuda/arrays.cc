@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compll/ir/vector/cuda/arrays.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "compll/ir/vector/cuda/places.h"
+#include "compll/ir/vector/cuda/ready.h"
+#include "compll/ir/vector/cuda/staging.h"
+#include "compll/ir/vector/cuda/tasks.h"
+#include "compll/ir/vector/cuda/uses.h"
+#include "compll/lang/terms.h"
+
+namespace casync::compll::cuda_whole {
+namespace {
+
+/// Returns true if an element takes random numbers.
+bool draws(const Body& body) {
+  bool any = false;
+  for_each_term(body, [&](const Term& each) { any |= is_random(each); });
+  return any;
+}
+
+}  // namespace
+
+void Arrays::plan_step(const compll::Step& step) {
+  Routine& plan = staging_.plan;
+  const Program& program = *plan.program;
+  const Term& term = *step.value;
+  if (uses_of(plan, step) == 0 || is_changed(plan, step)) return;
+  const VariableId first = step.variables.front();
+  if (term.op == Op::kVariable) {
+    plan.of_variable[first] = plan.of_variable.at(term.variable);
+    return;
+  }
+  if (!term.type().is_array()) {
+    plan_term(term);
+    check(term);
+    plan.of_variable[first] =
+        add_value(plan, {value_name(program, first), term.type(), Single{&term}, ready(plan, term)});
+    return;
+  }
+  plan_parts(term);
+  if (step.variables.size() == 1) {
+    plan.of_variable[first] = plan_array(term, value_name(program, first), first);
+    return;
+  }
+  for (std::size_t i = 0; i < step.variables.size(); ++i) {
+    const VariableId id = step.variables[i];
+    if (plan.uses[id] != 0) plan.of_variable[id] = plan_map(term, i, value_name(program, id));
+  }
+}
+
+void Arrays::plan_parts(const Term& term) {
+  for (const TermPtr& argument : term.arguments) plan_term(*argument);
+  if (!term.function) return;
+  for (const compll::Step& step : term.function->steps) plan_term(*step.value);
+  for (const TermPtr& result : term.function->results) plan_term(*result);
+}
+
+void Arrays::plan_term(const Term& term) {
+  if (term.op == Op::kSize || term.op == Op::kVariable) return;
+  plan_parts(term);
+  if (term.op == Op::kReduce) return staging_.reductions.plan_reduction(term);
+  if (term.op == Op::kKthLargest) return staging_.selection.plan_kth_largest(term);
+  if (!term.type().is_array()) return;
+  const std::string name = staging_.temporary(std::string(name_of(term.op)));
+  const Id array = plan_array(term, name, {});
+  staging_.plan.of_term[&term] = array;
+}
+
+Id Arrays::plan_array(const Term& term, const std::string& name, std::optional<VariableId> id) {
+  const std::optional<ArrayOp> op = array_op(term.op);
+  CASYNC_CHECK(op.has_value());
+  switch (*op) {
+    case ArrayOp::kMap: return plan_map_of(term, name, id);
+    case ArrayOp::kRange: return add_value(staging_.plan, {name, term.type(), Range{}, {}});
+    case ArrayOp::kSpread: return plan_spread(term, name);
+    case ArrayOp::kBlockReduce:
+      return term.block.dimension ? staging_.matrices.plan_vector_reduction(term, name)
+                                  : staging_.reductions.plan_block_reduction(term, name);
+    case ArrayOp::kMatmul:
+      return term.form == MatmulForm::kOuter ? staging_.matrices.plan_outer_product(term, name, id)
+                                             : staging_.matrices.plan_matmul(term, name, id);
+    case ArrayOp::kOrthonormalize: return staging_.matrices.plan_orthonormalize(term, name, id);
+    case ArrayOp::kLargest: return staging_.selection.plan_largest(term, name);
+    case ArrayOp::kWhere: return staging_.selection.plan_where(term, name);
+    case ArrayOp::kSort: return staging_.operators.plan_sort(term, name);
+    case ArrayOp::kScatter:
+    case ArrayOp::kScatterAdd: return staging_.operators.plan_scatter(term, name, id);
+    case ArrayOp::kHistogram: return staging_.operators.plan_histogram(term, name);
+    case ArrayOp::kHadamard: return staging_.operators.plan_hadamard(term, name, id);
+    case ArrayOp::kExchange: break;  // between two turns
+    case ArrayOp::kReduce:
+    case ArrayOp::kKthLargest: CASYNC_CHECK(false);  // no arrays: plan_term() plans them
+  }
+  refuse(term.at, "`" + std::string(name_of(term.op)) + "`");
+}
+
+Id Arrays::plan_map(const Term& term, std::size_t result, const std::string& name) {
+  Routine& plan = staging_.plan;
+  check(*term.function);
+  const std::uint32_t stage = ready_of_function(plan, *term.function);
+  Ready when{stage, stage};
+  Map map{&term, result, {}};
+  for (std::size_t i = 0; i < term.arguments.size(); ++i) {
+    const Ready argument = ready(plan, *term.arguments[i]);
+    when.own = std::max(when.own, argument.own);
+    when.all = std::max(when.all, argument.all);
+    map.arguments.emplace_back();
+    if (plan.uses[term.function->parameters[i]] != 0) map.arguments.back() = value_of(plan, *term.arguments[i]);
+  }
+  return add_value(plan, {name, term.types[result], std::move(map), when});
+}
+
+/// Plans a map as its storage says; without a variable it is computed where it is used.
+Id Arrays::plan_map_of(const Term& term, const std::string& name, std::optional<VariableId> id) {
+  const auto chosen = staging_.plan.storage.find(&term);
+  const Storage storage = id && chosen != staging_.plan.storage.end() ? chosen->second : Storage::kNowhere;
+  if (storage == Storage::kMemory) return plan_kept(term, name, id);
+  const Id array = plan_map(term, 0, name);
+  if (storage == Storage::kProduct) {
+    staging_.plan.values[array].fills = address_for(staging_.plan, id, name, term.type());
+  }
+  return array;
+}
+
+Id Arrays::plan_kept(const Term& term, const std::string& name, std::optional<VariableId> id) {
+  Routine& plan = staging_.plan;
+  const Type& type = term.type();
+  const Address to = address_for(plan, id, name, type);
+  const Id from = plan_map(term, 0, name + "_each");
+  const std::uint32_t stage = plan.values[from].ready.own;
+  Fill fill{.from = from, .type = type, .to = to, .evenly = is_shared_evenly(type), .waits = true};
+  if (draws(*term.function)) fill.manner = Fill::Manner::kNeighbours;
+  if (type.is_over(Extent::Kind::kBlocks)) fill.manner = Fill::Manner::kBlocks;
+  add_own(plan, stage, fill, fill.evenly ? 0 : 1);
+  return add_memory(plan, name, type, to, {stage, stage + 1});
+}
+
+Id Arrays::keep(Id array, std::optional<VariableId> id) {
+  Routine& plan = staging_.plan;
+  const Value each = plan.values[array];
+  const bool of_blocks = each.type.is_over(Extent::Kind::kBlocks);
+  const std::string name = each.name + "_kept";
+  const Address to = address_for(plan, id, name, each.type);
+  const std::uint32_t stage = of_blocks ? each.ready.all : each.ready.own;
+  add(plan, stage, Fill{.from = array, .type = each.type, .to = to, .waits = true});
+  return add_memory(plan, name, each.type, to, {of_blocks ? stage + 1 : stage, stage + 1});
+}
+
+void Arrays::keep_computed(const Term& term) {
+  const Id array = value_of(staging_.plan, term);
+  if (staging_.plan.values[array].is_computed()) rebind(staging_.plan, term, keep(array, {}));
+}
+
+Id Arrays::plan_spread(const Term& term, const std::string& name) {
+  Routine& plan = staging_.plan;
+  const Term& of = *term.arguments[0];
+  Ready when = ready(plan, of);
+  if (term.block.dimension) when.own = when.all;
+  return add_value(plan, {name, term.type(), Spread{value_of(plan, of), term.block}, when});
+}
+
+}  // namespace casync::compll::cuda_whole
