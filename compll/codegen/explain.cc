@@ -9,6 +9,7 @@
 #include "compll/codegen/cpu/cpu.h"
 #include "compll/codegen/cpu/rounds_text.h"
 #include "compll/codegen/cuda/launches.h"
+#include "compll/ir/form.h"
 #include "compll/ir/tiles/bit_merge.h"
 #include "compll/ir/tiles/cpu/plan.h"
 #include "compll/ir/tiles/outputs.h"
@@ -253,24 +254,24 @@ std::string cliffs(const Program& program, const std::string& why_whole) {
 
 LeastBytes least_bytes(const Program& program, const Source& source) {
   const double payload = payload_of(program);
-  const Result<Lowered> lowered = lower(program, source);
-  return lowered ? TileExplanation(program, *lowered, source, payload).least() : least_of_whole(program, payload);
+  const CommonForm form = form_of(program, source);
+  return form.lowered ? TileExplanation(program, *form.lowered, source, payload).least()
+                      : least_of_whole(program, payload);
 }
 
 Result<std::string> explanation(const Program& program, const Source& source) {
-  if (program.synchronize) return rounds_explanation(program, source);
+  const TargetForm<CpuTiles> form = form_of(program, source, plan_cpu_tiles);
+  if (form.kind == Form::Kind::kRounds) return rounds_explanation(program, source);
   const double payload = payload_of(program);
   std::string text = "payload: " + number(8 * payload) + " bits per element\n";
-  const Result<Lowered> lowered = lower(program, source);
   const std::string launches = cuda_launches(program, source);
-  const std::string why_whole = lowered ? why_not_tiles(program, *lowered).value_or("") : "";
-  const std::string costs = cliffs(program, why_whole);
-  if (lowered && why_whole.empty()) {
-    return text + TileExplanation(program, *lowered, source, payload).text() + costs + launches;
+  if (form.kind == Form::Kind::kTiles) {
+    return text + TileExplanation(program, *form.lowered, source, payload).text() + cliffs(program, "") + launches;
   }
+  const std::string why = form.lowered ? why_not_tiles(program, *form.lowered).value_or("") : "";
   const Result<std::string> whole = whole_explanation(program, source, payload);
   if (!whole) return whole.status();
-  return text + *whole + costs + launches;
+  return text + *whole + cliffs(program, why) + launches;
 }
 
 }  // namespace casync::compll

@@ -2,11 +2,11 @@
 #include "compll/codegen/ir_text.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "compll/codegen/text/plain_text.h"
+#include "compll/ir/form.h"
 #include "compll/ir/rounds/rounds_plan.h"
 #include "compll/ir/tiles/cpu/plan_text.h"
 #include "compll/ir/tiles/cuda/plan_text.h"
@@ -59,11 +59,9 @@ std::string whole_routine_text(const Program& program, const std::string& name, 
   return text;
 }
 
-std::string whole_text(const Program& program, const Source& source, const Diagnostic& why) {
-  const bool has_line = why.at.end != 0 && why.at.begin < source.text().size();
-  std::string text = "whole vectors, as ";
-  if (has_line) text += "line " + std::to_string(source.position(why.at.begin).line) + " has ";
-  text += why.message + "\n" + sizes_text(program) + whole_routine_text(program, "encode", program.encode);
+std::string whole_text(const Program& program, const std::string& why) {
+  std::string text = "whole vectors, as " + why + "\n" + sizes_text(program);
+  text += whole_routine_text(program, "encode", program.encode);
   if (program.merge) text += whole_routine_text(program, "merge", *program.merge);
   text += whole_routine_text(program, "decode", program.decode);
   return text + (program.result ? whole_routine_text(program, "result", *program.result) : "");
@@ -74,12 +72,11 @@ std::string plan_text(const Result<Plan>& plan) {
   return plan ? text_of(*plan) : plan.status().message() + "\n";
 }
 
-/// The plan by tiles, or else the reason why there is none and the plan on whole vectors. A program that was not taken
-/// apart into tiles has its reason ahead of all plans.
+/// The plan of a target: by tiles, or on whole vectors with the reason, unless it is that of all targets.
 template <class Tiles, class PlanWhole>
-std::string plan_text(const std::optional<Result<Tiles>>& tiles, const PlanWhole& plan_whole) {
-  if (tiles && tiles->is_ok()) return text_of(**tiles);
-  return (tiles ? "whole vectors: " + tiles->status().message() + "\n" : "") + plan_text(plan_whole());
+std::string plan_text(const TargetForm<Tiles>& form, const PlanWhole& plan_whole) {
+  if (form.kind == Form::Kind::kTiles) return text_of(*form.tiles);
+  return (form.lowered ? "whole vectors: " + form.reason + "\n" : "") + plan_text(plan_whole());
 }
 
 /// The turns of a program that exchanges.
@@ -140,20 +137,19 @@ class TurnsText {
 }  // namespace
 
 std::string ir_text(const Program& program, const Source& source) {
-  if (program.synchronize) return TurnsText(program).run();
-  if (const Result<Lowered> lowered = lower(program, source)) return graphs_text(program, *lowered);
-  return whole_text(program, source, *why_not_lowered(program, source));
+  const CommonForm form = form_of(program, source);
+  switch (form.kind) {
+    case Form::Kind::kRounds: return TurnsText(program).run();
+    case Form::Kind::kTiles: return graphs_text(program, *form.lowered);
+    case Form::Kind::kVector: break;
+  }
+  return whole_text(program, form.reason);
 }
 
 std::string plans_text(const Program& program, const Source& source) {
-  if (program.synchronize) return "on a GPU\n" + plan_text(cuda_whole::plan_turns(program, source));
-  const Result<Lowered> lowered = lower(program, source);
-  std::optional<Result<CpuTiles>> cpu;
-  std::optional<Result<CudaTiles>> cuda;
-  if (lowered) {
-    cpu = plan_cpu_tiles(program, *lowered, source);
-    cuda = plan_cuda_tiles(program, *lowered, source);
-  }
+  const TargetForm<CpuTiles> cpu = form_of(program, source, plan_cpu_tiles);
+  const TargetForm<CudaTiles> cuda = form_of(program, source, plan_cuda_tiles);
+  if (cuda.kind == Form::Kind::kRounds) return "on a GPU\n" + plan_text(cuda_whole::plan_turns(program, source));
   return "on a CPU\n" + plan_text(cpu, [&] { return cpu_whole::plan_whole(program, source); }) + "on a GPU\n" +
          plan_text(cuda, [&] { return cuda_whole::plan_whole(program, source); });
 }

@@ -14,6 +14,7 @@
 #include "compll/codegen/cpu/whole_text.h"
 #include "compll/codegen/text/operation_text.h"
 #include "compll/codegen/text/plain_text.h"
+#include "compll/ir/form.h"
 #include "compll/ir/tiles/cpu/packing.h"
 #include "compll/ir/tiles/cpu/plan.h"
 #include "compll/lang/terms.h"
@@ -320,12 +321,9 @@ Result<std::string> rounds_text(const Program& program, const Source& source, co
 std::string generated_name(const std::string& codec) { return "generated_" + codec; }
 
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include) {
-  if (program.synchronize) return rounds_text(program, source, include);
-  const Result<Lowered> lowered = lower(program, source);
-  if (lowered) {
-    if (const Result<CpuTiles> plan = plan_cpu_tiles(program, *lowered, source))
-      return tile_text(*plan, source, include);
-  }
+  const TargetForm<CpuTiles> form = form_of(program, source, plan_cpu_tiles);
+  if (form.kind == Form::Kind::kRounds) return rounds_text(program, source, include);
+  if (form.kind == Form::Kind::kTiles) return tile_text(*form.tiles, source, include);
   const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(program, source);
   return plan ? Result<std::string>(whole_text(*plan, source, include)) : plan.status();
 }

@@ -3,15 +3,16 @@
 
 #include <utility>
 
+#include "compll/ir/form.h"
+
 namespace casync::compll {
 
 Result<CudaCodecText> cuda_codec_text(const Program& program, const Source& source) {
-  if (program.synchronize) {
+  const TargetForm<CudaTiles> form = form_of(program, source, plan_cuda_tiles);
+  if (form.kind == Form::Kind::kTiles) return CudaCodecText(cuda_text(*form.tiles, source));
+  if (form.kind == Form::Kind::kRounds) {
     Result<CudaRounds> turns = cuda_rounds_text(program, source);
     return turns ? Result<CudaCodecText>(std::move(*turns)) : turns.status();
-  }
-  if (const Result<Lowered> lowered = lower(program, source)) {
-    if (Result<CudaText> text = cuda_text(program, *lowered, source)) return CudaCodecText(std::move(*text));
   }
   Result<CudaWhole> whole = cuda_whole_text(program, source);
   return whole ? Result<CudaCodecText>(std::move(*whole)) : whole.status();

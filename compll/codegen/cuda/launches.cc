@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "compll/ir/form.h"
 #include "compll/ir/tiles/cuda/plan.h"
 #include "compll/ir/vector/cuda/plan.h"
 
@@ -14,29 +15,33 @@ struct Launches {
   std::uint32_t count = 1, stages = 1;
 };
 
-std::vector<Launches> launches_of(const Program& program, const Source& source) {
+std::vector<Launches> launches_of(const CudaTiles& plan) {
+  const Program& program = *plan.program;
+  const bool keeps = program.declares.feedback || !program.states.empty();
+  const std::uint32_t encoding = plan.shape.statistics && (keeps || !plan.shape.second_for_kept) ? 2 : 1;
+  std::vector<Launches> all = {{"encode", encoding}, {"merge", encoding}, {"decode"}};
+  if (plan.result) all.push_back({"result"});
+  return all;
+}
+
+std::vector<Launches> launches_of(const std::vector<const cuda_whole::Routine*>& routines) {
   std::vector<Launches> all;
-  const auto add = [&](const cuda_whole::Routine& routine) {
-    all.push_back({routine.name, 1, static_cast<std::uint32_t>(routine.stages.size())});
-  };
-  if (const Result<cuda_whole::Turns> plan = cuda_whole::plan_turns(program, source)) {
-    for (const cuda_whole::Routine& turn : plan->turns) add(turn);
-    return all;
-  }
-  if (const Result<Lowered> lowered = lower(program, source)) {
-    if (const Result<CudaTiles> plan = plan_cuda_tiles(program, *lowered, source)) {
-      const cuda::Shape& shape = plan->shape;
-      const bool keeps = program.declares.feedback || !program.states.empty();
-      const std::uint32_t encoding = shape.statistics && (keeps || !shape.second_for_kept) ? 2 : 1;
-      all = {{"encode", encoding}, {"merge", encoding}, {"decode"}};
-      if (plan->result) all.push_back({"result"});
-      return all;
-    }
-  }
-  if (const Result<cuda_whole::Plan> plan = cuda_whole::plan_whole(program, source)) {
-    for (const cuda_whole::Routine* routine : routines_of(*plan)) add(*routine);
+  for (const cuda_whole::Routine* routine : routines) {
+    all.push_back({routine->name, 1, static_cast<std::uint32_t>(routine->stages.size())});
   }
   return all;
+}
+
+/// None if the program has no CUDA text.
+std::vector<Launches> launches_of(const Program& program, const Source& source) {
+  const TargetForm<CudaTiles> form = form_of(program, source, plan_cuda_tiles);
+  if (form.kind == Form::Kind::kTiles) return launches_of(*form.tiles);
+  if (form.kind == Form::Kind::kRounds) {
+    const Result<cuda_whole::Turns> plan = cuda_whole::plan_turns(program, source);
+    return plan ? launches_of(routines_of(*plan)) : std::vector<Launches>();
+  }
+  const Result<cuda_whole::Plan> plan = cuda_whole::plan_whole(program, source);
+  return plan ? launches_of(routines_of(*plan)) : std::vector<Launches>();
 }
 
 }  // namespace

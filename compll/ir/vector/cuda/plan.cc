@@ -110,4 +110,10 @@ std::vector<const Routine*> routines_of(const Plan& plan) {
   return all;
 }
 
+std::vector<const Routine*> routines_of(const Turns& plan) {
+  std::vector<const Routine*> all;
+  for (const Routine& turn : plan.turns) all.push_back(&turn);
+  return all;
+}
+
 }  // namespace casync::compll::cuda_whole

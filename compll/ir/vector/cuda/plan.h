@@ -293,6 +293,7 @@ Routine turn_of(const Program& program, const RoundsPlan& rounds, std::size_t tu
 
 /// The launches in the order of their text.
 std::vector<const Routine*> routines_of(const Plan& plan);
+std::vector<const Routine*> routines_of(const Turns& plan);
 
 /// The work of a task, if it is of this kind; null if not.
 template <class Kind>

@@ -242,16 +242,18 @@ class PlanText {
 
 std::string text_of(const Routine& plan) { return PlanText(plan).run(); }
 
-std::string text_of(const Plan& plan) {
+namespace {
+
+std::string text_of_all(const std::vector<const Routine*>& routines) {
   std::string text;
-  for (const Routine* routine : routines_of(plan)) text += routine->name + "\n" + text_of(*routine);
+  for (const Routine* routine : routines) text += routine->name + "\n" + text_of(*routine);
   return text;
 }
 
-std::string text_of(const Turns& plan) {
-  std::string text;
-  for (const Routine& turn : plan.turns) text += turn.name + "\n" + text_of(turn);
-  return text;
-}
+}  // namespace
+
+std::string text_of(const Plan& plan) { return text_of_all(routines_of(plan)); }
+
+std::string text_of(const Turns& plan) { return text_of_all(routines_of(plan)); }
 
 }  // namespace casync::compll::cuda_whole

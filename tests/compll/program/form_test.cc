@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The form in which each target computes a program, and its reason.
+#include <catch2/catch.hpp>
+
+#include "compll/ir/form.h"
+#include "compll/ir/tiles/cpu/plan.h"
+#include "compll/ir/tiles/cuda/plan.h"
+#include "compll/lang/front_end.h"
+#include "tests/compll/program/program_texts.h"
+#include "tests/compll/support/programs.h"
+
+namespace casync::compll {
+namespace {
+
+struct Forms {
+  Form common, cpu, cuda;
+};
+
+/// Checks that a plan by tiles is there exactly in that form.
+template <class Tiles>
+Form checked(const TargetForm<Tiles>& form) {
+  CHECK((form.kind == Form::Kind::kTiles) == form.tiles.has_value());
+  CHECK_FALSE(form.reason.empty());
+  return form;
+}
+
+Forms forms_of(const std::string& name, const std::string& text) {
+  const Source source(name + ".cll", text);
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const CommonForm common = form_of(*program, source);
+  CHECK((common.kind == Form::Kind::kTiles) == (common.lowered != nullptr));
+  return {common, checked(form_of(*program, source, plan_cpu_tiles)),
+          checked(form_of(*program, source, plan_cuda_tiles))};
+}
+Forms forms_of(const std::string& name) { return forms_of(name, source_of(name)); }
+
+}  // namespace
+
+TEST_CASE("form: tiles, where each value depends on its element, its block or the tensor") {
+  const Forms forms = forms_of("int4");
+  CHECK(forms.cpu.kind == Form::Kind::kTiles);
+  CHECK(forms.cuda.kind == Form::Kind::kTiles);
+  CHECK(forms.cuda.reason == "each value depends on its element, its block or the tensor");
+}
+
+TEST_CASE("form: whole vectors for all targets, with the operator that needs them") {
+  const Forms forms = forms_of("x", kTwoBlockSizes);
+  for (const Form& form : {forms.common, forms.cpu, forms.cuda}) {
+    CHECK(form.kind == Form::Kind::kVector);
+    CHECK(form.reason == "line 3 has a second size of blocks, which cannot be taken apart into tiles");
+  }
+}
+
+TEST_CASE("form: whole vectors for one target, with its reason") {
+  const Forms forms = forms_of("terngrad");
+  CHECK(forms.common.kind == Form::Kind::kTiles);
+  CHECK(forms.cpu.kind == Form::Kind::kTiles);
+  CHECK(forms.cuda.kind == Form::Kind::kVector);
+  CHECK(forms.cuda.reason.find("cannot be compiled for CUDA") != std::string::npos);
+}
+
+TEST_CASE("form: rounds, where a program exchanges within a step") {
+  const Forms forms = forms_of("powersgd");
+  for (const Form& form : {forms.common, forms.cpu, forms.cuda}) {
+    CHECK(form.kind == Form::Kind::kRounds);
+    CHECK(form.reason == "it exchanges within a step");
+  }
+}
+
+}  // namespace casync::compll
