@@ -394,4 +394,25 @@ def test_a_run_is_compared_with_its_prediction_and_planned_anew():
         claim("CASYNC_RECORD=" in lost.stderr, "how to get one", lost.stderr)
 
 
+def test_a_run_with_groups_is_planned_anew_by_its_gradients():
+    with temporary_folder() as folder:
+        files, run = Files(folder), os.path.join(folder, "run")
+        with open(files.plan, "w") as file:
+            file.write('version: 1\ngroup { name: "all" gradient: "large.weight" gradient: "first.bias" }\n')
+        step = ["bench", "step", "-r", "2", "--model", files.model, "--plan", files.plan, "--seconds", "0.2"]
+        ends_with(0, casync(*step, env={"CASYNC_TRACE": run, "CASYNC_RECORD": run}), "a run")
+        with open(os.path.join(run, "model.txtpb")) as file:
+            model = file.read()
+        names = ("large.weight", "first.weight", "first.bias")
+        claim(all(f'name: "{name}"' in model for name in names) and '"all"' not in model, "gradients, no group", model)
+        report = casync("report", run, "--profile", files.profile, "--json")
+        ends_with(0, report, "report --profile")
+        compared = {one["name"] for one in json.loads(report.stdout)["prediction"]["gradients"]}
+        claim(compared == {"all", "first.weight"}, "what was sent is compared", compared)
+        again = casync("plan", "--from-run", run, "--profile", files.profile, "--codecs", "int8", "--entries")
+        ends_with(0, again, "plan --from-run")
+        claim(all(f'gradient {{ name: "{name}"' in again.stdout for name in names) and "group" not in again.stdout,
+              "a plan for the gradients", again.stdout)
+
+
 run_all(globals())

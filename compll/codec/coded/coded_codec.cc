@@ -35,7 +35,7 @@ class Coded final : public Codec, public PayloadCoding {
  public:
   Coded(std::unique_ptr<Codec> plain, const SectionedPayload& image, std::vector<Coding> codings)
       : plain_(std::move(plain)), image_(image), codings_(std::move(codings)), info_(plain_->info()) {
-    info_.bits_per_element *= typical_share();
+    info_.bits_per_element = typical_bits();
   }
 
   const CodecInfo& info() const override { return info_; }
@@ -184,22 +184,21 @@ class Coded final : public Codec, public PayloadCoding {
     return {image, plain_->encoded_bound(n)};
   }
 
-  /// The bytes of a Gaussian's sections, in parts of those that they have without coding.
-  double typical_share() const {
+  /// The bits of a Gaussian's sections, for each of its elements.
+  double typical_bits() const {
     constexpr Elements kTypical = Elements{1} << 14;
     const std::vector<float> in = typical_elements(kTypical);
     std::vector<std::byte> image(plain_->encoded_bound(kTypical)), section;
     plain_->encode(in.data(), kTypical, {}, {}, image.data());
     const SectionPlaces at = image_.places(kTypical);
-    double before = 0, after = 0;
+    double bytes = 0;
     for (std::size_t i = 0; i < at.all().size(); ++i) {
-      before += static_cast<double>(at[i].bytes());
       section.resize(coded_section_bound(elements(at[i], i)));
-      after += static_cast<double>(
+      bytes += static_cast<double>(
           is_coded(i) ? write_coded_section(elements(at[i], i), image.data() + at[i].begin, section.data())
                       : at[i].bytes());
     }
-    return after / before;
+    return 8 * bytes / kTypical;
   }
 
   const std::unique_ptr<Codec> plain_;

@@ -117,6 +117,36 @@ Rounding qsgd_elias(int steps, Elements block) {
   return rounding;
 }
 
+/// The unit of ATOMO's probabilities min(1, |x| / unit), by the paper's algorithm 1, which takes one atom after the
+/// other from the largest on.
+double atomo_unit(std::span<const float> x, double budget) {
+  std::vector<double> rising(x.begin(), x.end());
+  for (double& value : rising) value = std::fabs(value);
+  std::sort(rising.begin(), rising.end());
+  double rest = 0;
+  for (const double value : rising) rest += value;
+  for (; budget >= 1 && rising.back() * budget > rest; budget -= 1) {
+    rest -= rising.back();
+    rising.pop_back();
+  }
+  return rest / budget;
+}
+
+Rounding atomo(double ratio) {
+  const auto cells = [=](std::span<const float> x) {
+    return by_blocks(x, x.size(), [=](std::span<const float> all) {
+      const double unit = atomo_unit(all, std::ceil(ratio * static_cast<double>(all.size())));
+      return [=](double value) {
+        if (std::fabs(value) >= unit) return Cell{value, value};
+        return value < 0 ? Cell{-unit, 0} : Cell{0, unit};
+      };
+    });
+  };
+  // Equal probabilities have this variance, and ATOMO's the least for the same number of elements.
+  const auto bound = [=](std::span<const float> x) { return (1 / ratio - 1) * norm_squared(x); };
+  return {"atomo", {{"ratio", ratio}, {"rounds", 16}}, cells, bound};
+}
+
 Rounding minmax(int bits, Elements block) {
   const double most = (1 << bits) - 1;
   const auto ends = [](std::span<const float> part) { return std::minmax_element(part.begin(), part.end()); };
@@ -193,6 +223,9 @@ std::vector<Rounding> roundings() {
           euclidean_qsgd(8, 512),
           qsgd_elias(22, 512),
           qsgd_elias(1, 64),
+          atomo(0.05),
+          atomo(0.25),
+          atomo(0.6),
           minmax(1, 512),
           minmax(2, 512),
           minmax(4, 512),

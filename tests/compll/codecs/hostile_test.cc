@@ -31,7 +31,7 @@ const std::vector<std::string> kWithPlaces = {"topk",    "threshold", "graddrop"
 
 Parameters many(const std::string& name) {
   if (name == "threshold_coded") return {{"tau", 0.5}};
-  if (name == "topk_coded") return {{"ratio", 0.5}};
+  if (name == "topk_coded" || name == "atomo") return {{"ratio", 0.5}};
   if (name == "threshold" || name == "adacomp") return {{"capacity", 0.5}};
   if (name == "randomk" || name == "subsampling") return {{"ratio", 0.5}, {"run", 3}};
   return std::find(kWithPlaces.begin(), kWithPlaces.end(), name) != kWithPlaces.end() ? Parameters{{"ratio", 0.5}}

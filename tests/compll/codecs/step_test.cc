@@ -195,7 +195,8 @@ TEST_CASE("step: with what they keep, the mean of many results comes to the mean
 
 TEST_CASE("step: what rounds at random is right on average after two hops, if each of them draws numbers of its own") {
   for (const std::string& name : written_names()) {
-    const Written written = from_source(name);
+    // One element in a hundred is too few for so few steps.
+    const Written written = from_source(name, name == "atomo" ? Parameters{{"ratio", 0.25}} : Parameters());
     if (!written.program->declares.unbiased || written.codec->info().states != 0) continue;
     INFO(name);
     const double early = off(*written.codec, Numbers::kOwn, 50), late = off(*written.codec, Numbers::kOwn, 500);

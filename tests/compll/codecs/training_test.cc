@@ -135,7 +135,8 @@ double trained(const Problem& problem, const Codec* codec, Forgets forgets = For
 /// The codec with shares and thresholds that suit 64 elements, and without momentum, as the others have none. EF21
 /// has to keep up with noise.
 Written for_training(const std::string& name) {
-  static const std::map<std::string, Parameters> kTable = {{"dgc", {{"ratio", 0.1}, {"momentum", 0}}},
+  static const std::map<std::string, Parameters> kTable = {{"atomo", {{"ratio", 0.5}}},
+                                                           {"dgc", {{"ratio", 0.1}, {"momentum", 0}}},
                                                            {"ef21", {{"ratio", 0.3}}},
                                                            {"laq", {{"lazy", 0.25}}},
                                                            {"randomk", {{"ratio", 0.1}, {"run", 4}}},

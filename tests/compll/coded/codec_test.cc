@@ -15,7 +15,7 @@
 namespace casync::compll {
 namespace {
 
-const char* const kCoded[] = {"laq", "lossless", "threshold_coded", "topk_coded", "qsgd_elias"};
+const char* const kCoded[] = {"atomo", "laq", "lossless", "threshold_coded", "topk_coded", "qsgd_elias"};
 
 double bits_of(const Coded& coded, double elements) {
   return 8.0 * static_cast<double>(coded.payload.size()) / elements;
@@ -49,7 +49,8 @@ TEST_CASE("coded: the codecs with a size that varies are these, and say what a G
     INFO(name);
     const auto codec = codec_of(name);
     const Coded coded = encode(*codec, gaussian(n, 1));
-    CHECK(bits_of(coded, n) == Approx(codec->info().bits_per_element).epsilon(0.15));
+    const double apart = name == std::string("atomo") ? 0.2 : 0.15;  // it draws how many elements it sends
+    CHECK(bits_of(coded, n) == Approx(codec->info().bits_per_element).epsilon(apart));
     CHECK(coded.payload.size() < codec->encoded_bound(n));
   }
 }

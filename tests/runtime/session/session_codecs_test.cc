@@ -108,6 +108,7 @@ double squared_distance(const Vector& a, const std::vector<double>& b) {
 /// Parameters with which a few steps tell most of a gradient.
 std::string choice_of(const std::string& name) {
   static const std::map<std::string, std::string> kParameters = {
+      {"atomo", "param { key: \"ratio\" value: 0.5 }"},
       {"threshold", "param { key: \"tau\" value: 0.5 } param { key: \"capacity\" value: 0.5 }"},
       {"threshold_coded", "param { key: \"tau\" value: 0.5 }"},
       {"tbq", "param { key: \"tau\" value: 4 }"},

@@ -40,7 +40,7 @@ Status take_run(const std::string& path, ReadInputs& read) {
   for (const std::string& change : correction->changes) read.remarks.push_back(path + ": " + change);
   read.request.profile = std::move(correction->profile);
   read.request.topology = run->scenario.topology;
-  read.request.training = std::move(run->scenario.training);
+  read.request.training = std::move(run->recorded);
   return Status::ok();
 }
 

@@ -9,6 +9,7 @@
 
 #include "casync/model/codec_choice.h"
 #include "casync/planner/model_file.h"
+#include "casync/planner/search/grouped.h"
 #include "casync/strategies/strategy.h"
 #include "tools/casync/report/messages.h"
 #include "tools/casync/simulate/prediction.h"
@@ -105,9 +106,15 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
   run.scenario.fusion_bytes = static_cast<Bytes>(folder.traces.front().fusion_bytes);
   run.scenario.credit_bytes = static_cast<Bytes>(folder.traces.front().credit_bytes);
   std::map<std::string, const TracedGradient*> traced;
-  for (const TracedGradient& gradient : folder.traces.front().gradients) traced[gradient.name] = &gradient;
+  Plan plan;
+  for (const TracedGradient& gradient : folder.traces.front().gradients) {
+    traced[gradient.name] = &gradient;
+    if (!gradient.members.empty()) plan.groups.push_back({gradient.name, gradient.members, {}});
+  }
+  Result<GroupedTraining> exchanged = grouped(plan, *training);
+  CASYNC_RETURN_IF_ERROR(exchanged.status());
   std::set<std::string> names;
-  for (const TrainedGradient& gradient : training->gradients) {
+  for (const TrainedGradient& gradient : exchanged->training.gradients) {
     const auto found = traced.find(gradient.spec.name);
     if (found == traced.end()) {
       return invalid_argument("gradient " + gradient.spec.name + " of " + folder.path +
@@ -125,7 +132,8 @@ Result<MeasuredRun> measured_run(const TraceFolder& folder) {
     }
     run.sync_s.push_back(sync_ms * 1e-3);
   }
-  run.scenario.training = std::move(*training);
+  run.recorded = std::move(*training);
+  run.scenario.training = std::move(exchanged->training);
   run.work.resize(run.scenario.training.gradients.size());
   const auto ranks = static_cast<double>(folder.traces.size());
   const OnTheWayOf all_messages = on_the_way(messages_of(folder), hosts_of(folder));

@@ -13,7 +13,9 @@ namespace casync::tools {
 /// A run that left its traces (CASYNC_TRACE) and its model description (CASYNC_RECORD) in one folder: what the
 /// simulator needs to predict it, and what it measured. Times are medians over steps, and means over ranks.
 struct MeasuredRun {
-  Scenario scenario;  ///< but for the profile
+  Training recorded;  ///< as the model description has it
+  /// But for the profile. A group of gradients is one of its training's.
+  Scenario scenario;
   double step_s = 0;
   double encode_s = 0, merge_s = 0, decode_s = 0;  ///< in a step
   double send_s = 0, recv_s = 0;                   ///< of a step, with a message on its way out and in (OnTheWay)
@@ -23,7 +25,7 @@ struct MeasuredRun {
 };
 
 /// InvalidArgument: no model.txtpb with the traces, a gradient of it that no trace has, no whole step of them, a rank
-/// without a trace, a codec that cannot be named. Errors as read_model_file.
+/// without a trace, a codec that cannot be named. Errors as read_model_file and grouped.
 Result<MeasuredRun> measured_run(const TraceFolder& folder);
 
 /// One term of a step, measured and predicted.

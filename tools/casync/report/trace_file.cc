@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -94,7 +95,8 @@ class EventFilter {
 };
 
 Result<TracedGradient> read_gradient(const json& object, std::size_t position) {
-  FieldReader reader(object, "casync.gradients[" + std::to_string(position) + "]");
+  const std::string place = "casync.gradients[" + std::to_string(position) + "]";
+  FieldReader reader(object, place);
   TracedGradient gradient;
   gradient.name = reader.text("name");
   gradient.dtype = reader.text("dtype", "float32");
@@ -111,6 +113,12 @@ Result<TracedGradient> read_gradient(const json& object, std::size_t position) {
   gradient.mean_ms = reader.number("mean_ms", 0, 1e12, 0);
   gradient.exposed_ms = reader.number("exposed_ms", 0, 1e12, 0);
   CASYNC_RETURN_IF_ERROR(reader.status());
+  const json members = object.value("members", json::array());
+  const auto is_name = [](const json& member) { return member.is_string(); };
+  if (!members.is_array() || !std::all_of(members.begin(), members.end(), is_name)) {
+    return invalid_argument(place + ": `members` is not an array of names");
+  }
+  for (const json& member : members) gradient.members.push_back(member.get<std::string>());
   return gradient;
 }
 

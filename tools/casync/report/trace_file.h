@@ -15,6 +15,7 @@ namespace casync::tools {
 /// One gradient as the rank that wrote the trace saw it.
 struct TracedGradient {
   std::string name, dtype, codec, second_hop, strategy;
+  std::vector<std::string> members;  ///< of a group
   double elements = 0, partitions = 1, priority = 0;
   double servers = 0, dedicated = 0;  ///< as Servers
   double payload_bytes = 0;           ///< that the rank sends of it in one step
