@@ -101,6 +101,16 @@ enum class Neighbours : std::uint8_t {
   kPairs,  ///< one rank, another one in each exchange, drawn from the plan's seed
 };
 
+/// Owners of partitions add contributions as they come, and answer each rank by itself.
+struct Asynchronous {
+  /// A step's answer waits for contributions of all ranks to the step so many earlier, or to a later one; unset: for
+  /// none of them.
+  std::optional<std::uint32_t> bound = std::nullopt;
+  std::uint32_t first = 1;  ///< and for so many contributions to the step itself, of any ranks
+
+  bool operator==(const Asynchronous&) const = default;
+};
+
 /// The steps in which ranks exchange, and what they exchange.
 struct SyncMode {
   /// Local SGD: from step `from_step` on, ranks exchange by how much their parameters have moved since they last were
@@ -115,9 +125,12 @@ struct SyncMode {
   double gamma = 0;
   /// Number of steps after which a step's result is applied: 0 to kMostStaleness. Never with local SGD or gossip.
   std::uint32_t staleness = 0;
+  /// Unset: a step's result is the same on all ranks. Never with any of the others.
+  std::optional<Asynchronous> asynchronous = std::nullopt;
 
   bool is_local() const { return every > 0; }
   bool is_gossip() const { return neighbours != Neighbours::kAll; }
+  bool is_asynchronous() const { return asynchronous.has_value(); }
   bool operator==(const SyncMode&) const = default;
 };
 

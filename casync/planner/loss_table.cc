@@ -138,7 +138,7 @@ std::vector<SyncMode> trained_modes() {
 }
 
 std::optional<double> more_steps(const SyncMode& mode) {
-  if (mode.is_gossip()) return std::nullopt;
+  if (mode.is_gossip() || mode.is_asynchronous()) return std::nullopt;
   if (!mode.is_local() && mode.staleness == 0) return 0;
   std::optional<double> least;
   for (const ModeRow& row : mode_rows()) {

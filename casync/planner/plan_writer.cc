@@ -36,6 +36,11 @@ void write_mode(const SyncMode& mode, wire::Plan* to) {
     if (mode.gamma > 0) gossip->set_gamma(mode.gamma);
     return;
   }
+  if (mode.is_asynchronous()) {
+    wire::Asynchronous* const asynchronous = to->mutable_asynchronous();
+    if (mode.asynchronous->bound) asynchronous->set_bound(*mode.asynchronous->bound);
+    if (mode.asynchronous->first > 1) asynchronous->set_first(mode.asynchronous->first);
+  }
   if (!mode.is_local()) return;
   to->mutable_local_sgd()->set_every(mode.every);
   if (mode.from_step > 0) to->mutable_local_sgd()->set_from_step(mode.from_step);

@@ -8,6 +8,8 @@
 namespace casync {
 namespace {
 
+constexpr std::int64_t kMostFirst = 1'000'000;  // ranks; a session knows how many there are
+
 namespace wire = plan::v1;
 using proto::checked;
 using proto::Placed;
@@ -57,6 +59,26 @@ SyncMode read_gossip(const Placed<wire::Plan>& from, const SyncMode& others) {
   return mode;
 }
 
+SyncMode read_asynchronous(const Placed<wire::Plan>& from, const SyncMode& others) {
+  constexpr int kNumber = wire::Plan::kAsynchronousFieldNumber;
+  const auto asynchronous = from.inner(from->asynchronous(), kNumber);
+  SyncMode mode;
+  mode.asynchronous.emplace();
+  mode.asynchronous->bound = asynchronous.within(wire::Asynchronous::kBoundFieldNumber, asynchronous->has_bound(),
+                                                 asynchronous->bound(), 0, kMostSteps);
+  mode.asynchronous->first = asynchronous
+                                 .within(wire::Asynchronous::kFirstFieldNumber, asynchronous->has_first(),
+                                         asynchronous->first(), 1, kMostFirst)
+                                 .value_or(mode.asynchronous->first);
+  const auto refuse = [&](bool there, const std::string& other) {
+    if (there) from.refuse(kNumber, "asynchronous beside " + other + ", expected one of the two");
+  };
+  refuse(others.staleness > 0, "staleness");
+  refuse(from->has_local_sgd(), "local_sgd");
+  refuse(from->has_gossip(), "gossip");
+  return mode;
+}
+
 }  // namespace
 
 SyncMode read_mode(const proto::Placed<wire::Plan>& from) {
@@ -64,6 +86,7 @@ SyncMode read_mode(const proto::Placed<wire::Plan>& from) {
   mode.staleness =
       from.within(wire::Plan::kStalenessFieldNumber, from->has_staleness(), from->staleness(), 0, kMostStaleness)
           .value_or(mode.staleness);
+  if (from->has_asynchronous()) return read_asynchronous(from, mode);
   if (from->has_gossip()) return read_gossip(from, mode);
   if (!from->has_local_sgd()) return mode;
   const auto local = from.inner(from->local_sgd(), wire::Plan::kLocalSgdFieldNumber);

@@ -107,6 +107,10 @@ Status check_scenario(const Scenario& scenario, const SimulationOptions& options
     return invalid_argument("gossip is not simulated: its ranks exchange with neighbours only; leave `gossip` out of " +
                             std::string("the plan, which then predicts exchanges with all ranks"));
   }
+  if (scenario.mode.is_asynchronous()) {
+    return invalid_argument("asynchronous exchanges are not simulated: a step takes what has come by then; leave " +
+                            std::string("`asynchronous` out of the plan, which then predicts steps that wait for all"));
+  }
   if (options.steps < 1) return invalid_argument(std::to_string(options.steps) + " steps");
   if (!usable(options.jitter)) return invalid_argument("a jitter that is negative or not finite");
   if (!options.slowness.empty() && options.slowness.size() != ranks) {

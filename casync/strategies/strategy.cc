@@ -116,6 +116,12 @@ Status check_servers(const Servers& servers, StrategyKind strategy, int ranks) {
 
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of) {
+  return make_graph(decision, elements, topology, self, first_owner, traits_of, strategy_of(decision.strategy).graph);
+}
+
+Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
+                             std::size_t first_owner, const CodecTraitsOf& traits_of,
+                             TaskGraph (*graph)(const Exchange&)) {
   CASYNC_RETURN_IF_ERROR(check(topology, self));
   if (decision.partitions < 1) {
     return plan_error(std::to_string(decision.partitions) + " partitions; a gradient has at least 1");
@@ -129,16 +135,16 @@ Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const 
   if (owner_count(decision.servers, topology.ranks) < topology.ranks) {
     servers = server_ranks(topology.node_of, topology.ranks, decision.servers.count);
   }
-  return strategy.graph({.elements = elements,
-                         .partitions = static_cast<std::size_t>(decision.partitions),
-                         .ranks = topology.ranks,
-                         .self = self,
-                         .first_owner = first_owner,
-                         .coded_terms = traits->coded_terms,
-                         .votes = traits->votes,
-                         .node_of = topology.node_of,
-                         .servers = servers,
-                         .dedicated = decision.servers.dedicated});
+  return graph({.elements = elements,
+                .partitions = static_cast<std::size_t>(decision.partitions),
+                .ranks = topology.ranks,
+                .self = self,
+                .first_owner = first_owner,
+                .coded_terms = traits->coded_terms,
+                .votes = traits->votes,
+                .node_of = topology.node_of,
+                .servers = servers,
+                .dedicated = decision.servers.dedicated});
 }
 
 double encodings_on_the_way(StrategyKind strategy, int ranks, const CodecTraits& traits) {

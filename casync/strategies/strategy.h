@@ -69,6 +69,10 @@ Status check_servers(const Servers& servers, StrategyKind strategy, int ranks);
 /// hop), naming both and what to use instead.
 Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
                              std::size_t first_owner, const CodecTraitsOf& traits_of);
+/// The same where the exchange has another graph than its strategy's.
+Result<TaskGraph> make_graph(const Decision& decision, Elements elements, const Topology& topology, Rank self,
+                             std::size_t first_owner, const CodecTraitsOf& traits_of,
+                             TaskGraph (*graph)(const Exchange&));
 
 /// Mean number of encodings of a rank's elements on their way to the rank that merges all, at least
 /// 1: a first hop loses that many times its codec's loss on independent gradients. 1 if merging is exact.

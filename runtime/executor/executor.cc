@@ -41,6 +41,7 @@ Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> tr
       links_(static_cast<std::size_t>(options.ranks)) {
   fused_.reserve(kMostFused);
   busy_links_.reserve(links_.size());
+  ended_at_.resize(links_.size(), kNotEnded);
   if (options.coordinated && options.rank == 0) coordinator_ = std::make_unique<LinkCoordinator>(options.ranks);
 }
 

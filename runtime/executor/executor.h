@@ -19,6 +19,7 @@
 #include "runtime/executor/arena.h"
 #include "runtime/executor/device_rounds.h"
 #include "runtime/executor/device_tasks.h"
+#include "runtime/executor/executor_options.h"
 #include "runtime/executor/gradient_run.h"
 #include "runtime/executor/link_coordinator.h"
 #include "runtime/executor/link_credit.h"
@@ -29,48 +30,6 @@
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
-
-struct ExecutorOptions {
-  Rank rank = 0;
-  int ranks = 1;
-  float scale = 1;  ///< of the last merge: 1 / ranks for the average
-  Bytes fusion_bytes = 64_KiB;
-  bool coordinated = false;  ///< send by leave of the coordinator, which is on rank 0
-  std::uint64_t seed = 0;
-  Seconds stall{30};  ///< time without progress, with gradients under way, until a warning names what is missing
-  int streams = 0;    ///< threads other than the progress thread that run large tasks; 0: it runs them itself
-  Timeline* timeline = nullptr;
-};
-
-/// A peer that has said goodbye: it needs nothing more, and gives nothing more than it has sent.
-struct Leaver {
-  Rank rank = 0;
-  std::uint32_t steps = 0;               ///< it has completed all steps below this one,
-  std::vector<std::uint64_t> gradients;  ///< and of this one the gradients with these keys
-  Status why;                            ///< the failure of whoever needs more of it
-};
-
-/// Callbacks of the executor's owner, on the progress thread. The owner decides what the whole job's failure is, and
-/// calls fail() with it.
-struct ExecutorEvents {
-  /// A peer's endpoint broke, with what the transport knows; nothing may be under way that needs it.
-  std::function<void(Rank, const Status&)> peer_broke;
-  /// No step can end here any more, and nobody else may know: a payload that is not right, a peer that left in the
-  /// middle, our own fault.
-  std::function<void(const Status&)> failed;
-  /// A peer has loaded a state, and submits nothing before all ranks have compared their steps once more, for the
-  /// `comparisons`-th time.
-  std::function<void(std::uint64_t comparisons)> peer_compares;
-};
-
-/// Seconds and counts since the start; read while the executor runs.
-struct ExecutorCounters {
-  std::atomic<double> seconds[5] = {};  ///< by SpanKind: encode, decode, merge, send, recv
-  std::atomic<double> idle_s{0};
-  std::atomic<double> codec_processor_s{0};  ///< processor time of encode, decode, merge; with a timeline, else 0
-  std::atomic<std::uint64_t> tasks{0};
-  std::atomic<std::uint64_t> allocations{0};  ///< of the progress thread and the streams
-};
 
 /// Carries out task graphs: this rank's, over one transport, on one device.
 ///
@@ -164,6 +123,11 @@ class Executor final : private TransportClient {
   /// Waits until everything that was sent has arrived: nobody needs this rank any more. While nothing is under way;
   /// nothing may be submitted afterwards. Timeout: not by the deadline. After a failure: that failure. Any thread.
   Status settle(Clock::time_point deadline);
+
+  /// Of asynchronous ranks: this one ends its steps, so many, and answers the others until all have ended theirs.
+  /// Timeout: nothing came for `patience`, with the ranks that have not. After a failure: that failure. Any thread,
+  /// while nothing is under way; nothing may be submitted afterwards.
+  Status serve_others(std::uint32_t steps, Seconds patience);
 
   /// Ends everything with this cause; the first call counts. Any thread.
   void fail(Status cause);
@@ -286,6 +250,28 @@ class Executor final : private TransportClient {
   Clock::time_point finish_turn(GradientRun& run, const TaskOutcome& outcome, Clock::time_point from,
                                 std::uint32_t lane);
   GradientRun* find_run(std::uint64_t key) const;
+  // Of asynchronous ranks.
+  Placement place_contribution(GradientRun& run, Rank from, const Message& message);
+  void take_contribution(GradientRun& side, Rank from, const Message& message);
+  void contribute_own(GradientRun& run);
+  void begin_batch(GradientRun& side, TaskId task);
+  View own_answer(GradientRun& side, TaskId task);
+  Clock::time_point finish_batch(GradientRun& side, TaskId task, Clock::time_point from, std::uint32_t lane);
+  void take_own_answer(GradientRun& side, TaskId task);
+  static MessageKey key_of_answer(const GradientRun& side, TaskId task, const Send& send);
+  void answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes);
+  bool begin_levelling(GradientRun& side);
+  template <class Visit>
+  void for_each_side(Visit visit) const;
+  bool steps_alone() const;
+  void end_rank(Rank rank, std::uint32_t steps);
+  void check_consensus();
+  void say_end(std::uint32_t steps);
+  void say(Rank to, const MessageKey& key, std::uint64_t elements = 0);
+  std::string ranks_under_way() const;
+  void say_waits(Clock::time_point now);
+  void take_wait(const Message& message);
+  std::string answer_waits_for(const GradientRun& run, Rank owner, std::uint32_t partition) const;
   void give_memory(GradientRun& run, BufferId buffer);
   Outgoing outgoing(const ReadyTask& ready) const;
   void push_send(Rank to, const ReadyTask& ready);
@@ -325,6 +311,12 @@ class Executor final : private TransportClient {
   Rank comparing_ = -1;               ///< the last peer to wait for a comparison,
   std::uint64_t comparing_for_ = 0;   ///< which: over once comparisons() is as many,
   std::uint32_t comparing_from_ = 0;  ///< and the number of steps it had completed
+  static constexpr std::uint32_t kNotEnded = ~0u;
+  std::vector<std::uint32_t> ended_at_;  ///< by rank: the number of steps after which it has ended
+  std::atomic<int> ended_ranks_{0};
+  std::atomic<std::uint64_t> others_went_on_{0};  ///< changes when another rank is known to have
+  std::uint64_t begun_ = 0, begun_said_ = 0;      ///< gradients' asynchronous steps here, and when it was last said
+  Clock::time_point waits_said_ = Clock::now();
   bool settling_ = false;
   std::uint64_t moved_ = 0;                    ///< bytes and tasks when they last had changed, and
   Clock::time_point moved_at_ = Clock::now();  ///< when that was

@@ -139,6 +139,13 @@ bool has_completed(const Leaver& leaver, const GradientRun& run) {
 
 /// Ends the job where a peer that left would have to give more.
 void Executor::check_leavers() {
+  if (steps_alone()) {
+    for (const Leaver& leaver : leavers_) {
+      if (leaver.steps != kAllSteps) return report(leaver.why);
+      end_rank(leaver.rank, leaver.steps - 1);  // its own word may come after its goodbye
+    }
+    return;
+  }
   for (const std::unique_ptr<GradientRun>& run : runs_) {
     if (!run->active) continue;
     for (const Leaver& leaver : leavers_) {
@@ -247,6 +254,7 @@ void Executor::end_rounds(bool in_order) {
 /// Every `stall` without a task or a byte, and from then on half as often, it is logged what is missing.
 void Executor::watch_for_stalls() {
   const Clock::time_point now = Clock::now();
+  say_waits(now);
   const TransportStats stats = transport_->stats();
   const std::uint64_t moved = counters_.tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received;
   if (moved != moved_ || active_.load() == 0) {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "casync/graph/fuse.h"
+#include "runtime/executor/answering.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/stream_slot.h"
 
@@ -84,6 +85,7 @@ Outgoing Executor::outgoing(const ReadyTask& ready) const {
   const GradientRun::BufferState& state = run.state(send.from);
   Message message;
   message.key = {run.key, run.step, run.parts ? kBundledPartition : send.id.partition, send.id.hop};
+  if (run.answering) message.key = key_of_answer(run, ready.task, send);
   message.codec = run.codec_of(send.from).info().number;
   message.finite = state.finite;
   message.elements = run.elements_in(send.from);
@@ -128,6 +130,7 @@ Placement Executor::place_payload(Rank from, const Message& message) {
   if (message.key.partition == kBundledPartition) return place_bundle(from, message);
   GradientRun* const run = find_run(message.key.gradient);
   if (run == nullptr) return Placement::later();  // declared there already, here soon
+  if (run->asynchronous && message.key.hop == kContributionHop) return place_contribution(*run, from, message);
   const std::uint32_t step = message.key.step;
   if (!run->active || run->step != step) {
     if (step >= run->completed.load(std::memory_order_relaxed)) return Placement::later();
@@ -135,6 +138,21 @@ Placement Executor::place_payload(Rank from, const Message& message) {
   }
   if (run->bundle != nullptr && run->bundle->active && run->bundle->step == step) dissolve(*run->bundle);
   return place_whole(*run, from, message, {message.key.partition, message.key.hop});
+}
+
+/// Places a contribution to a partition that this rank owns, of any step of its sender.
+Placement Executor::place_contribution(GradientRun& run, Rank from, const Message& message) {
+  GradientRun* const side = run.owner_side.get();
+  const MessageId id{message.key.partition, message.key.hop};
+  if (side == nullptr || side->arrival(id, from) == nullptr) {
+    return refusal(run, message, "nothing like it is expected here");
+  }
+  const std::uint32_t step = message.key.step;
+  if (side->answering->puts_off(step)) return Placement::later();
+  const AnswerBatches& batches = side->answering->batches_of(side->answering->task_of(id.partition));
+  if (step < batches.contributed(from)) return refusal(run, message, "that step is over here");
+  if (batches.waits(from)) return refusal(run, message, "the one to an earlier step has no answer yet");
+  return place_whole(*side, from, message, id);
 }
 
 /// Places a message of a step that is under way.
@@ -172,6 +190,9 @@ void Executor::received(Rank from, const Message& message, Status status) {
   if (failing_.load()) return;
   if (status.is_ok() && message.key.hop == kNoticeHop) return take_notice(from, message);
   if (status.is_ok() && message.key.hop >= kEndHop) return take_coordination(from, message);
+  if (status.is_ok() && message.key.hop == kEndedHop) return end_rank(from, message.key.step);
+  if (status.is_ok() && message.key.hop == kWaitsHop) return take_wait(message);
+  if (status.is_ok() && message.key.hop == kGoesOnHop) return static_cast<void>(others_went_on_.fetch_add(1));
   if (status.is_ok() && message.key.hop >= kLeastNoticeHop) {
     MessageKey arrived = message.key;
     arrived.hop &= ~kArrivedBit;
@@ -187,6 +208,9 @@ void Executor::received(Rank from, const Message& message, Status status) {
         {status.code(), "message from rank " + std::to_string(from) + " (" + what + "): " + status.message()});
   }
   if (message.key.partition == kBundledPartition && received_waiting(from, message)) return;
+  if (run != nullptr && run->asynchronous && message.key.hop == kContributionHop) {
+    return take_contribution(*run->owner_side, from, message);
+  }
   CASYNC_CHECK(run != nullptr && run->active);
   if (message.key.partition == kBundledPartition) return received_whole(*run, from, message, {0, message.key.hop});
   received_whole(*run, from, message, {message.key.partition, message.key.hop});
@@ -216,6 +240,7 @@ void Executor::sent(std::uint64_t cookie, Status status) {
   if (run.parts) --run.parts->sends_out;
   if (!status.is_ok() || failing_.load()) return;  // failed() said why, or will
   if (run.parts && !run.active) return sent_dissolved(run);
+  if (run.answering) return answer_left(run, task, send, bytes);
   record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.since[TaskGraph::index(task)]);
   complete(run, task);
 }
@@ -229,6 +254,7 @@ bool Executor::lacks_contribution(const GradientRun& run) const {
   if (!run.active) return false;
   if (rounds_ != nullptr) return true;
   if (const GradientRun& inner = run.under_way(); &inner != &run) return lacks_contribution(inner);
+  if (run.asynchronous && (run.owner_side || run.waits_behind)) return true;
   for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
     const Recv* const recv = std::get_if<Recv>(&run.graph.tasks()[i]);
     if (recv != nullptr && recv->id.hop == 0 && run.waits_for[i] != GradientRun::kTaskDone) return true;
@@ -255,6 +281,9 @@ std::string Executor::missing(const GradientRun& run) const {
       if (text.size() > 400) continue;
       text += (text.empty() ? "" : "; ") + std::string("nothing came from rank ") + std::to_string(recv->from) +
               " for partition " + std::to_string(recv->id.partition);
+      if (!run.asynchronous) continue;
+      const std::string waits = answer_waits_for(run, recv->from, recv->id.partition);
+      if (!waits.empty()) text += ": " + waits;
     } else if (std::holds_alternative<Send>(primitive)) {
       ++unsent;
     } else {

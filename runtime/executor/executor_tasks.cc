@@ -6,6 +6,7 @@
 #include "base/allocation_count.h"
 #include "base/check.h"
 #include "casync/graph/access.h"
+#include "runtime/executor/answering.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/stream_slot.h"
 
@@ -21,6 +22,7 @@ constexpr std::chrono::microseconds kTaskTime{50};
 
 Elements elements_of(const GradientRun& run, TaskId task) {
   if (run.rounds) return run.elements;
+  if (run.answering) return run.answering->elements_of(task);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (run.parts && !std::holds_alternative<Merge>(primitive)) return run.elements;
   if (const auto* encode = std::get_if<Encode>(&primitive)) return encode->from.count;
@@ -45,7 +47,9 @@ void Executor::begin(const Start& start) {
   moved_at_ = run.begun;
   stalls_said_ = 0;
   run.instead = start.instead != nullptr ? start.instead : run.warm_up_in(start.step);
+  if (run.owner_side) run.owner_side->answering->put_off_from(run.instead != nullptr ? start.step : Answering::kEver);
   if (run.instead != nullptr) {
+    if (run.asynchronous) check_consensus();
     run.keeps = run.instead->shares_kept;
     return begin({run.instead, start.step, start.data, start.device_data, start.ready});
   }
@@ -59,6 +63,8 @@ void Executor::begin(const Start& start) {
   for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
     if (run.waits_for[i] == 0) make_ready(run, TaskId(i));
   }
+  if (run.asynchronous) ++begun_;
+  if (run.owner_side) contribute_own(run);
 }
 
 void Executor::make_ready(GradientRun& run, TaskId task) {
@@ -88,7 +94,7 @@ void Executor::give_memory(GradientRun& run, BufferId buffer) {
 }
 
 void Executor::prepare(GradientRun& run, TaskId task) {
-  if (run.rounds) return;
+  if (run.rounds || run.answering) return;
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* encode = std::get_if<Encode>(&primitive)) give_memory(run, encode->to);
   if (const auto* merge = std::get_if<Merge>(&primitive)) give_memory(run, merge->to);
@@ -195,6 +201,7 @@ Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome ou
     return Clock::now();
   }
   if (run.rounds) return finish_turn(run, outcome, from, lane);
+  if (run.answering) return finish_batch(run, task, from, lane);
   const BufferId buffer = take_over(run, task, outcome);
   const Bytes bytes = run.elements_in(buffer) * bytes_of(run.spec.dtype);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
@@ -260,6 +267,7 @@ void Executor::finish_inner(const GradientRun& run) {
   GradientRun& outer = *run.outer;
   if (&run == outer.instead) {
     outer.finite = run.finite;
+    if (outer.owner_side && begin_levelling(*outer.owner_side)) return;
     return finish_gradient(outer);
   }
   ++outer.rounds->turn;

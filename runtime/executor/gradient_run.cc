@@ -6,6 +6,7 @@
 
 #include "casync/graph/access.h"
 #include "runtime/device/host/host_view.h"
+#include "runtime/executor/answering.h"
 
 namespace casync::runtime {
 
@@ -35,6 +36,8 @@ GradientRun::GradientRun(GradientSpec specification, Decision made, TaskGraph pl
   find_traits();
   find_arrivals();
 }
+
+GradientRun::~GradientRun() = default;
 
 namespace {
 
@@ -163,6 +166,7 @@ Status GradientRun::allocate_kept(Device& device) {
   for (const std::unique_ptr<GradientRun>& one : gossip) {
     if (one->rounds) CASYNC_RETURN_IF_ERROR(one->rounds->allocate(device));
   }
+  if (owner_side) CASYNC_RETURN_IF_ERROR(owner_side->answering->allocate(*owner_side, device));
   if (kept_floats() == 0) return Status::ok();
   for (std::size_t i = 0; i < kept_data.size(); ++i) {
     if (i > 0 && keeps_in_place) {
@@ -183,7 +187,7 @@ constexpr Bytes kSharedBlock = 64_KiB;
 constexpr Bytes kKeptAlignment = 256;  // that of memory which a run has for itself
 
 bool may_share_block(const GradientRun& run) {
-  return !run.rounds && run.gossip.empty() && run.kept_floats() > 0 &&
+  return !run.rounds && run.gossip.empty() && !run.owner_side && run.kept_floats() > 0 &&
          run.kept_floats() * sizeof(float) <= kSharedBlock;
 }
 
@@ -218,6 +222,7 @@ Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device&
 }
 
 Status GradientRun::reset_kept(Device& device) {
+  if (owner_side) owner_side->answering->write({}, completed.load());
   std::vector<float> initial(kept_floats());
   for (std::size_t array = 0; array < kept_initial.size(); ++array) {
     std::fill_n(initial.begin() + static_cast<std::ptrdiff_t>(array * elements), elements, kept_initial[array]);
@@ -267,15 +272,23 @@ GradientRun* GradientRun::warm_up_in(std::uint32_t asked) const {
   return nullptr;
 }
 
+Elements GradientRun::state_floats() const {
+  return kept_floats() + (owner_side ? owner_side->answering->state_floats() : 0);
+}
+
 Status GradientRun::read_kept(Device& device, std::vector<float>* kept) const {
-  kept->assign(kept_floats(), 0);
-  if (kept->empty()) return Status::ok();
-  return device.read(kept_data[committed], {reinterpret_cast<std::byte*>(kept->data()), kept->size() * sizeof(float)});
+  kept->assign(state_floats(), 0);
+  const Elements own = kept_floats();
+  if (owner_side) owner_side->answering->read(std::span(*kept).subspan(own));
+  if (own == 0) return Status::ok();
+  return device.read(kept_data[committed], {reinterpret_cast<std::byte*>(kept->data()), own * sizeof(float)});
 }
 
 Status GradientRun::write_kept(Device& device, const std::vector<float>& kept) {
-  if (kept.empty()) return Status::ok();
-  return device.write(bytes_of_floats(kept), kept_data[committed]);
+  const Elements own = kept_floats();
+  if (owner_side) owner_side->answering->write(std::span(kept).subspan(own), completed.load());
+  if (own == 0) return Status::ok();
+  return device.write(bytes_of_floats(kept).slice(0, own * sizeof(float)), kept_data[committed]);
 }
 
 void GradientRun::set_step(std::uint32_t next) {
@@ -309,6 +322,7 @@ void GradientRun::begin(std::uint32_t new_step, View new_data) {
   for (Arrival& one : arrivals) one.begun = false;
   if (parts) parts->sends_begun = parts->sends_out = 0;
   if (rounds) rounds->turn = 0;
+  waits_behind.reset();
   begun = Clock::now();
 }
 

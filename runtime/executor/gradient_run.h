@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,11 +16,14 @@
 #include "casync/model/plan.h"
 #include "compll/codec/codec.h"
 #include "runtime/device/device.h"
+#include "runtime/executor/answer_batches.h"
 #include "runtime/executor/bundle.h"
 #include "runtime/executor/rounds_run.h"
 #include "runtime/transport/transport.h"
 
 namespace casync::runtime {
+
+class Answering;
 
 /// The codecs of a graph's buffers, by hop.
 struct HopCodecs {
@@ -73,6 +77,7 @@ struct GradientRun {
   };
 
   GradientRun(GradientSpec specification, Decision made, TaskGraph plan_graph, HopCodecs hop_codecs);
+  ~GradientRun();
   /// A bundle of runs that outlive it: what group_small() puts together.
   explicit GradientRun(std::span<GradientRun* const> members);
 
@@ -132,10 +137,12 @@ struct GradientRun {
     Elements stride = 0;  ///< in floats
   };
   DeviceKept device_kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
-  /// Copies all of it, as the last committed step left it: kept_floats() of them. Between steps. Unavailable: as
+  /// Copies all of it, as the last committed step left it: state_floats() of them. Between steps. Unavailable: as
   /// Device::read and Device::write.
   Status read_kept(Device& device, std::vector<float>* kept) const;
   Status write_kept(Device& device, const std::vector<float>& kept);
+  /// The floats of a state: what codecs keep, then what the owner's side has.
+  Elements state_floats() const;
   Elements kept_floats() const { return rounds ? rounds->shape.states : kept_initial.size() * elements; }
   Arrival* arrival(MessageId id, Rank from);
   /// The run that this gradient waits for: itself, its bundle, its warm-up, or the exchange between two turns.
@@ -146,6 +153,7 @@ struct GradientRun {
     visit(*this);
     for (const WarmUp& stage : warm_up) visit(*stage.run);
     for (const std::unique_ptr<GradientRun>& one : gossip) one->for_each(visit);
+    if (owner_side) visit(*owner_side);
     if (!rounds) return;
     for (const std::unique_ptr<GradientRun>& one : rounds->exchanges) visit(*one);
   }
@@ -170,10 +178,16 @@ struct GradientRun {
   /// Gossip: the runs that replace this one where it goes to neighbours only, one of each neighbourhood.
   std::vector<std::unique_ptr<GradientRun>> gossip;
   GradientRun* consensus = nullptr;  ///< the one of them that replaces this one in a consensus; null: none does
-  GradientRun* outer = nullptr;      ///< not null: this is an exchange, a warm-up or the gossip of that gradient
+  GradientRun* outer = nullptr;      ///< not null: this is an exchange, a warm-up, the gossip or owner's side of that
+  /// Asynchronous ranks: this rank's own step. It keeps what its encodes leave, whatever the answer is.
+  bool asynchronous = false;
+  /// The owner's side of that, which is never under way as a step; null: this rank owns no partition.
+  std::unique_ptr<GradientRun> owner_side;
+  std::unique_ptr<Answering> answering;  ///< null but for an owner's side
   int mean_of = 0;             ///< the number of contributions that the last merge averages; 0: the session's scale
   int contributors = 0;        ///< ranks that contribute, beside dedicated servers; 0: all
-  bool borrows_slots = false;  ///< another run, never under way together with this one, has reserved the arena's slots
+  bool borrows_slots = false;  ///< another run, never under way together with this one, has reserved the arena's slots,
+                               ///< or its messages lie elsewhere
 
   // A step of a small gradient in a bundle touches these two cache lines and no others: thousands of gradients do not
   // fit into a cache otherwise.
@@ -212,6 +226,7 @@ struct GradientRun {
   std::vector<Clock::time_point> since;  ///< per task: when its message began to move
   std::vector<BufferState> buffers;
   std::vector<Arrival> arrivals;
+  std::optional<AnswerBatches::Wait> waits_behind;  ///< what an owner has said about its answer
 
   std::unique_ptr<DeviceBuffer> kept_memory[2];  ///< null where kept_data lies in a block that several share
   std::shared_ptr<DeviceBuffer> kept_block;

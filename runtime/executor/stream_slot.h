@@ -11,6 +11,11 @@ inline constexpr std::uint32_t kNoticeHop =
 inline constexpr std::uint32_t kWantHop = ~0u - 1;   ///< bytes (gradient) are ready for a rank (partition)
 inline constexpr std::uint32_t kGrantHop = ~0u - 2;  ///< they may be sent
 inline constexpr std::uint32_t kEndHop = ~0u - 3;    ///< they have left
+inline constexpr std::uint32_t kEndedHop = ~0u - 4;  ///< a rank has ended its steps, and answers the others
+/// An answer to a step waits for a rank: the lower half of elements, which has contributed to as many steps as the
+/// upper half says.
+inline constexpr std::uint32_t kWaitsHop = ~0u - 5;
+inline constexpr std::uint32_t kGoesOnHop = ~0u - 6;  ///< to a rank that has ended: this one has begun a step
 /// Set in the hop of a message's name: that message has arrived, or waits for its place.
 inline constexpr std::uint32_t kArrivedBit = 1u << 31;
 inline constexpr std::uint32_t kLeastNoticeHop = kArrivedBit;

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "compll/ops/cpu/convert.h"
 #include "runtime/device/host/host_view.h"
+#include "runtime/executor/answering.h"
 
 namespace casync::runtime {
 namespace {
@@ -26,12 +27,17 @@ const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch)
 /// Two ranks that rounded by the same random numbers would err alike, and so would an owner that rounds their sum by
 /// them again: the mean would not come out right. So each draws its own, but where a codec wants them shared. Votes may
 /// be counted by every rank, and all have to come to the same code.
-compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
-                                 Slice slice, std::uint64_t seed) {
-  const Rank drawer = codec.votes && use == GradientRun::KeptBy::kMerge ? 0 : run.self;
+compll::EncodeContext context_of(Rank self, std::uint64_t key, std::uint32_t step, const compll::CodecInfo& codec,
+                                 GradientRun::KeptBy use, Slice slice, std::uint64_t seed) {
+  const Rank drawer = codec.votes && use == GradientRun::KeptBy::kMerge ? 0 : self;
   const std::uint64_t who = 3 * static_cast<std::uint64_t>(drawer) + static_cast<std::uint64_t>(use);
   const std::uint64_t own = seed + (who + 1) * 0xd1342543de82ef95;  // odd: no two become one
-  return {codec.shared_numbers ? seed : own, run.key, run.step, slice.first};
+  return {codec.shared_numbers ? seed : own, key, step, slice.first};
+}
+
+compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
+                                 Slice slice, std::uint64_t seed) {
+  return context_of(run.self, run.key, run.step, codec, use, slice, seed);
 }
 
 namespace {
@@ -93,11 +99,13 @@ TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t see
     GradientRun& part = run.part(i);
     const Slice slice = run.part_slice(i, encode.from);
     std::byte* const out = run.parts ? payload_of(run, encode.to, i).data : run.state(encode.to).memory.data;
-    end_part(run, encode.to, i,
-             codec.encode(float_values(part, slice, scratch), slice.count,
-                          part.kept(codec, GradientRun::KeptBy::kEncode, slice),
-                          context_of(part, codec.info(), GradientRun::KeptBy::kEncode, slice, seed), out),
-             outcome);
+    const compll::Residual kept = part.kept(codec, GradientRun::KeptBy::kEncode, slice);
+    const compll::Encoded made =
+        codec.encode(float_values(part, slice, scratch), slice.count, kept,
+                     context_of(part, codec.info(), GradientRun::KeptBy::kEncode, slice, seed), out);
+    // Its owner adds each of the other partitions, so that a step keeps what they leave, and of this one what was.
+    if (run.asynchronous && !made.finite && kept.out != nullptr) std::copy_n(kept.in, slice.count, kept.out);
+    end_part(run, encode.to, i, made, outcome);
   }
   return outcome;
 }
@@ -242,6 +250,7 @@ TaskOutcome run_instant_task(GradientRun& run, TaskId task) {
 
 TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
   if (run.rounds) return run_turn(run, seed, scale, scratch);
+  if (run.answering) return run.answering->run(run, task, seed, scale, scratch);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
   if (const auto* encode = std::get_if<Encode>(&primitive)) return run_encode(run, *encode, seed, scratch);
   if (const auto* merge = std::get_if<Merge>(&primitive)) return run_merge(run, *merge, seed, scale, scratch);
@@ -252,7 +261,7 @@ TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float sc
 
 void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch) {
   scratch.contributions.reserve(static_cast<std::size_t>(ranks));
-  if (run.is_float32()) return;
+  if (run.is_float32() && !run.answering) return;
   Elements most = std::max<Elements>(scratch.values.size(), run.rounds ? run.elements : 0);
   for (const Buffer& buffer : run.graph.buffers()) most = std::max(most, buffer.slice.count);
   scratch.values.resize(most);

@@ -34,7 +34,10 @@ TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float sc
 /// partition.
 Status check_payload(GradientRun& run, BufferId id);
 
-/// The source of a random codec's numbers in a task of `run` on `slice`.
+/// The source of a random codec's numbers on rank `self`, for `slice` of the gradient with this key in a step.
+compll::EncodeContext context_of(Rank self, std::uint64_t key, std::uint32_t step, const compll::CodecInfo& codec,
+                                 GradientRun::KeptBy use, Slice slice, std::uint64_t seed);
+/// The same in the step of `run` that is under way.
 compll::EncodeContext context_of(const GradientRun& run, const compll::CodecInfo& codec, GradientRun::KeptBy use,
                                  Slice slice, std::uint64_t seed);
 

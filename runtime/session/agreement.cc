@@ -93,6 +93,11 @@ Facts facts_of(const Plan& plan) {
   facts.emplace_back(mode + " every", std::to_string(plan.mode.every));
   facts.emplace_back(mode + " from_step", std::to_string(plan.mode.from_step));
   facts.emplace_back("plan: staleness", std::to_string(plan.mode.staleness));
+  if (plan.mode.is_asynchronous()) {
+    const Asynchronous& asynchronous = *plan.mode.asynchronous;
+    facts.emplace_back("plan: asynchronous bound", asynchronous.bound ? std::to_string(*asynchronous.bound) : "none");
+    facts.emplace_back("plan: asynchronous first", std::to_string(asynchronous.first));
+  }
   return facts;
 }
 

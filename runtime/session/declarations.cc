@@ -9,6 +9,7 @@
 #include "compll/codec/element_limit.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/session/agreement.h"
+#include "runtime/session/asynchronous_run.h"
 #include "runtime/session/difference_gossip.h"
 #include "runtime/session/hop_codecs.h"
 #include "runtime/session/inner_runs.h"
@@ -49,12 +50,16 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   Declared declared{gradient, std::move(*decision), XXH3_64bits(gradient.name.data(), gradient.name.size())};
   declared.neighbours = plan.mode.neighbours;
   declared.gamma = plan.mode.gamma;
+  declared.asynchronous = plan.mode.asynchronous;
   // In half precision `none` is a cast to the gradient's type. make_run() checks the decision with these codecs: it
   // refuses a strategy of one hop if the codecs of the two hops differ.
   declared.decision.codec = for_dtype(declared.decision.codec, gradient.dtype);
   declared.decision.second_hop = for_dtype(declared.decision.second_hop, gradient.dtype);
   if (plan.mode.is_gossip()) {
     if (const Status exact = check_gossip(declared); !exact) return named(exact);
+  }
+  if (plan.mode.is_asynchronous()) {
+    if (const Status one_by_one = check_asynchronous(declared); !one_by_one) return named(one_by_one);
   }
   Result<std::unique_ptr<GradientRun>> run = make_run(declared, topology, 0, 0);
   if (!run) return named(run.status());
@@ -89,6 +94,8 @@ Status exchanges_nothing(const SyncMode& mode, std::uint32_t step) {
                           std::to_string(mode.every) + " steps");
 }
 
+namespace {
+
 /// InvalidArgument: a partition has more elements than a codec of the decision.
 Status check_partition(const Declared& declared, const HopCodecs& codecs) {
   const Elements largest = partition_slice(declared.spec.elements(), declared.decision.partitions, 0).count;
@@ -100,6 +107,8 @@ Status check_partition(const Declared& declared, const HopCodecs& codecs) {
   return Status::ok();
 }
 
+}  // namespace
+
 Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const Topology& topology, Rank self,
                                               std::size_t first_owner) {
   const Decision& decision = declared.decision;
@@ -110,6 +119,7 @@ Result<std::unique_ptr<GradientRun>> make_run(const Declared& declared, const To
   Result<HopCodecs> codecs = make_codecs(decision, declared.spec.dtype);
   if (!codecs) return codecs.status();
   CASYNC_RETURN_IF_ERROR(check_partition(declared, *codecs));
+  if (declared.asynchronous) return make_asynchronous(declared, topology, self, first_owner);
   Result<TaskGraph> graph = make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of);
   if (!graph) return graph.status();
   auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct Declared {
   GradientSpec spec;
   Decision decision;
   std::uint64_t key = 0;
-  std::string text = {};                     ///< specification and decision, as all ranks compare them
-  Neighbours neighbours = Neighbours::kAll;  ///< the plan's
-  double gamma = 0;                          ///< the plan's
+  std::string text = {};                                    ///< specification and decision, as all ranks compare them
+  Neighbours neighbours = Neighbours::kAll;                 ///< the plan's
+  double gamma = 0;                                         ///< the plan's
+  std::optional<Asynchronous> asynchronous = std::nullopt;  ///< the plan's
 };
 
 /// InvalidArgument: no name or a long one, or a shape that is none.

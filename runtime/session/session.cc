@@ -113,9 +113,10 @@ Exchanged SessionImpl::exchanged() const {
 
 Status SessionImpl::begin_consensus() {
   CASYNC_RETURN_IF_ERROR(usable());
-  if (!plan_.mode.is_gossip()) {
+  if (!plan_.mode.is_gossip() && !plan_.mode.is_asynchronous()) {
     return invalid_argument(
-        "a consensus is for a plan with gossip: without it the ranks' parameters are the same after each exchange");
+        "a consensus is for a plan with gossip or asynchronous: without them the ranks' parameters are the same after "
+        "each exchange");
   }
   std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < submitted_.size(); ++i) {
@@ -176,6 +177,7 @@ Status SessionImpl::note_ready(std::span<const Submission> submissions) {
 void SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
   const Clock::time_point now = Clock::now();
   if (submissions.empty()) return;
+  together_ = false;
   if (first_submitted_ == Clock::time_point{}) first_submitted_ = now;
   last_submitted_ = now;
   const Clock::time_point program = recorder_ ? program_now() : now;
@@ -200,9 +202,9 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
 }
 
 /// The run that stands for `run` in a step of parameters: it goes to the neighbours of this step, or makes a consensus.
-/// Null: `run` itself makes the step's result, of all ranks. Under mutex_.
+/// Null: `run` itself makes the step's result. Under mutex_.
 GradientRun* SessionImpl::gossip_of(const GradientRun& run) const {
-  if (!plan_.mode.is_gossip() || exchanged_now() != Exchanged::kParameters) return nullptr;
+  if (exchanged_now() != Exchanged::kParameters) return nullptr;
   if (consensus_) return run.consensus;
   const bool pairs = plan_.mode.neighbours == Neighbours::kPairs;
   return run.gossip[pairs ? static_cast<std::size_t>(pairs::round_of(plan_.seed, step_, launch_.ranks)) : 0].get();
@@ -294,11 +296,14 @@ StepResult SessionImpl::commit() {
     result.finite = false;
   }
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    if (result.finite && submitted_[i].steps == step_ + 1 && runs_[i]->keeps) {
+    // An owner has added what this rank's code says, whatever the answer is.
+    const bool counts = result.finite || plan_.mode.is_asynchronous();
+    if (counts && submitted_[i].steps == step_ + 1 && runs_[i]->keeps) {
       runs_[i]->committed = 1 - runs_[i]->committed;
     }
   }
   if (timeline_) record_step();
+  if (consensus_ && first_submitted_ != Clock::time_point{}) together_ = true;
   first_submitted_ = {};
   if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
   const Clock::time_point now = Clock::now();
@@ -313,7 +318,7 @@ StepResult SessionImpl::commit() {
 
 /// Under mutex_.
 Farewell SessionImpl::farewell() const {
-  Farewell farewell{step_, {}};
+  Farewell farewell{all_ended_ ? kAllSteps : step_, {}};
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     if (submitted_[i].steps == step_ + 1 && runs_[i] != nullptr && runs_[i]->completed.load() > step_) {
       farewell.gradients.push_back(declared_[i].key);
@@ -324,18 +329,39 @@ Farewell SessionImpl::farewell() const {
 
 Status SessionImpl::close() {
   CASYNC_RETURN_IF_ERROR(usable());
+  Status served;
+  if (plan_.mode.is_asynchronous()) served = serve_others();
   Farewell completed;
   {
     std::lock_guard lock(mutex_);
     if (closed_.exchange(true)) return Status::ok();
     completed = farewell();
   }
-  const Status status = executor_->failing() ? Status::ok() : say_goodbye(completed);
+  const Status status = !served ? served : executor_->failing() ? Status::ok() : say_goodbye(completed);
   static_cast<void>(group_->close(Clock::now()));  // where that has not: the failure has been told, or nobody asked
   if (!executor_->stop(after(kLetGo), deadline())) return abandon();
   if (timeline_) write_trace();
   write_records();
   return status;
+}
+
+/// Answers ranks that have not ended their steps.
+Status SessionImpl::serve_others() {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_ || std::exchange(serving_, true)) return Status::ok();
+  }
+  if (executor_->failing() || !executor_->idle()) return Status::ok();
+  std::uint32_t steps = 0;
+  {
+    std::lock_guard lock(mutex_);
+    steps = step_;
+  }
+  const Status served = executor_->serve_others(steps, Seconds(options_.timeout_s));
+  if (!served) return end_with(served);
+  std::lock_guard lock(mutex_);
+  all_ended_ = true;
+  return Status::ok();
 }
 
 /// Leaves everything that the executor's threads use to them.

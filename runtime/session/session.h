@@ -48,10 +48,12 @@ struct SessionOptions {
 /// The thread that waits: time that a helper's thread spends does not count as the program standing still.
 enum class Waiter : std::uint8_t { kProgram, kHelper };
 
-/// The result of a step, the same on all ranks; with gossip, of this rank and its neighbours.
+/// The result of a step, the same on all ranks; with gossip, of this rank and its neighbours; of asynchronous ranks, of
+/// the contributions that this rank has been answered with.
 struct StepResult {
   std::uint32_t step = 0;
-  bool finite = true;            ///< false: some rank's gradient was NaN or infinite; no residual has changed
+  bool finite = true;            ///< false: some rank's gradient was NaN or infinite; no residual has changed, or of
+                                 ///< asynchronous ranks only those of gradients that owners have added
   std::string first_non_finite;  ///< the first such gradient by name
 };
 
@@ -99,7 +101,7 @@ struct SessionState {
 };
 
 /// The one class a framework talks to: gradients go in as each rank has them and come back reduced, the same
-/// bytes on every rank (with gossip, those of its neighbours).
+/// bytes on every rank (with gossip, those of its neighbours; of asynchronous ranks, in portions of their own).
 ///
 /// Threads: any thread may call anything; one thread at a time per call of step(), declare() and load_state().
 /// Errors:  the first failure is final and the same on all ranks; every later call returns it. By then nothing of the
@@ -128,7 +130,7 @@ class Session {
   virtual Exchanged exchanged() const = 0;
   /// Makes the step under way a consensus: it exchanges parameters, and they come back as the exact mean of all ranks,
   /// the same bytes on each. On every rank in the same step: a rank that does not call it is waited for until the
-  /// session's timeout. InvalidArgument: the plan has no gossip, or the step has submissions.
+  /// session's timeout. InvalidArgument: the plan has neither gossip nor asynchronous, or the step has submissions.
   virtual Status begin_consensus() = 0;
 
   /// Makes a gradient known. Every rank declares it, in any order, at the latest before the step() of the first step in
@@ -174,7 +176,9 @@ class Session {
 
   virtual SessionStats stats() const = 0;
 
-  /// Residuals and counters as of the last committed step. Not while a step is under way (InvalidArgument).
+  /// Residuals and counters as of the last committed step. Not while a step is under way (InvalidArgument). Of
+  /// asynchronous ranks also what they have not been told, and only where that is the same for all ranks: before the
+  /// first step, and between a consensus and the next submission (InvalidArgument). The same for load_state().
   virtual Result<SessionState> state() const = 0;
   /// Goes on from `state`, earlier or later than this session's step; gradients that it does not name begin without a
   /// residual, and those declared later find theirs. On every rank, or on none: the next submit compares the steps, and
@@ -188,7 +192,9 @@ class Session {
   /// Waits until everything that this rank has sent has arrived, says goodbye and ends the session's threads. Ranks may
   /// close in any order, and long after one another: a rank that needs nothing more of one that has left goes on, and
   /// one that does learns it at once. Rank 0 serves the others until they have left, too, for timeout_s at most; they
-  /// wait for each other's goodbyes as long as a rank may be silent. Nothing but the destructor may follow.
+  /// wait for each other's goodbyes as long as a rank may be silent. An asynchronous rank answers the others first,
+  /// until all have called close(), or none has submitted anything for timeout_s: that ends the job, with Timeout.
+  /// Nothing but the destructor may follow.
   /// Aborted: gradients were still under way. PeerFailure: a rank died meanwhile. Timeout: a task that was begun has
   /// not ended after timeout_s; its thread goes on, and the gradients' memory is still in use.
   virtual Status close() = 0;

@@ -133,10 +133,13 @@ class SessionImpl final : public Session {
   void record_step();
   void waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now);
   Farewell farewell() const;
+  Status serve_others();
   Status say_goodbye(const Farewell& completed);
   Status leave(const Farewell& completed);
   Status abandon();
   void leave_to_threads();
+  Status check_together(const std::string& what) const;
+  std::string label_of(const GradientRun& run) const;
   Status check_state(const GradientRun& run, const GradientState& state) const;
   Status adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
   void write_trace() const;
@@ -148,8 +151,7 @@ class SessionImpl final : public Session {
   }
   /// Returns true if the step under way exchanges the values that the plan's codecs encode. Under mutex_.
   bool samples() const {
-    return sampler_ &&
-           exchanged_in(plan_.mode, step_) == (plan_.mode.is_local() ? Exchanged::kDifferences : Exchanged::kGradients);
+    return sampler_ && exchanged_now() == (plan_.mode.is_local() ? Exchanged::kDifferences : Exchanged::kGradients);
   }
   void watch(double step_s);
   /// The time for the recorder, under mutex_: program_clock_'s while the program's own time is used, else the wall
@@ -190,8 +192,11 @@ class SessionImpl final : public Session {
   std::uint64_t submit_calls_ = 0;
   std::map<std::string, GradientState> waiting_state_;  ///< loaded before its gradient was sealed
   bool strangers_unsaid_ = false;                       ///< the warning of gradients that were never declared is due
+  bool serving_ = false;                                ///< this rank has ended its steps, and answers others
+  bool all_ended_ = false;                              ///< and all have ended theirs
   bool loaded_ = false;                                 ///< a state, since the last comparison
   std::uint32_t step_ = 0;
+  bool together_ = true;          ///< all ranks begin the next step together: nothing was submitted since that was so
   bool consensus_ = false;        ///< the step under way averages parameters over all ranks
   mutable bool asked_ = false;    ///< the program knows what the step under way exchanges
   std::uint32_t steps_here_ = 0;  ///< ended in this session, loaded ones apart

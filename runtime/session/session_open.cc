@@ -14,6 +14,7 @@
 #include "runtime/control/descriptors.h"
 #include "runtime/control/join_job.h"
 #include "runtime/session/agreement.h"
+#include "runtime/session/asynchronous_run.h"
 #include "runtime/session/delayed_session.h"
 #include "runtime/session/grouped_session.h"
 #include "runtime/session/hop_codecs.h"
@@ -122,6 +123,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   if (!plan) return plan.status();
   CASYNC_RETURN_IF_ERROR(check_codecs(*plan, options.codec));
   CASYNC_RETURN_IF_ERROR(check_gossip(plan->mode, launch->ranks));
+  CASYNC_RETURN_IF_ERROR(check_asynchronous(plan->mode, launch->ranks));
   if (plan->mode.is_gossip() && options.op == ReduceOp::kSum) {
     return invalid_argument("gossip averages parameters, and a sum of them is none: open the session with op average");
   }
@@ -164,8 +166,8 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
   if (launch_.rank != 0) return;
   if (!options_.record_directory.empty() && plan_.mode != SyncMode{}) {
     log().warn(
-        "no model is recorded in {}, only samples of gradients: with local_sgd, gossip or staleness gradients are "
-        "exchanged at other times than they are ready; record a run whose plan has none of these",
+        "no model is recorded in {}, only samples of gradients: with local_sgd, gossip, staleness or asynchronous "
+        "gradients are exchanged at other times than they are ready; record a run whose plan has none of these",
         options_.record_directory);
   }
   if (!options_.record_directory.empty() && plan_.groups.empty()) sampler_.emplace();

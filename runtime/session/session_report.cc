@@ -31,6 +31,7 @@ Bytes payload_bytes(const GradientRun& run) {
   if (run.rounds) {
     for (const std::unique_ptr<GradientRun>& exchange : run.rounds->exchanges) sum += payload_bytes(*exchange);
   }
+  if (run.owner_side) sum += payload_bytes(*run.owner_side);
   return sum;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/executor/answering.h"
 #include "runtime/session/session_impl.h"
 
 namespace casync::runtime {
@@ -17,6 +18,13 @@ bool is_residual(const GradientRun& run) {
 std::vector<GradientState::Range> owned_ranges(const GradientRun& run) {
   std::vector<GradientState::Range> ranges;
   if (run.rounds) return ranges;
+  if (run.owner_side) {
+    const Answering& answering = *run.owner_side->answering;
+    answering.for_each_task([&](TaskId task) {
+      const Slice slice = answering.slice_of(task);
+      ranges.push_back({slice.first, slice.count});
+    });
+  }
   for (const Primitive& task : run.graph.tasks()) {
     const Merge* merge = std::get_if<Merge>(&task);
     if (merge == nullptr || !merge->last || run.codec_of(merge->to).info().states == 0) continue;
@@ -32,6 +40,7 @@ Result<SessionState> SessionImpl::state() const {
   CASYNC_RETURN_IF_ERROR(usable());
   std::lock_guard lock(mutex_);
   if (!executor_->idle()) return invalid_argument("a step is under way: end it, then take the state");
+  CASYNC_RETURN_IF_ERROR(check_together("take the state"));
   SessionState state;
   state.step = step_;
   state.ranks = launch_.ranks;
@@ -39,7 +48,7 @@ Result<SessionState> SessionImpl::state() const {
   for (const GradientRun* run : runs_) {
     if (run == nullptr) continue;
     GradientState one;
-    one.codec = state_label(run->decision, topology_);
+    one.codec = label_of(*run);
     CASYNC_RETURN_IF_ERROR(run->read_kept(*device_, &one.residual));
     one.owned = owned_ranges(*run);
     one.is_residual = is_residual(*run);
@@ -49,10 +58,22 @@ Result<SessionState> SessionImpl::state() const {
   return state;
 }
 
+/// InvalidArgument: asynchronous ranks are in different steps, and sums belong to none. Under mutex_.
+Status SessionImpl::check_together(const std::string& what) const {
+  if (!plan_.mode.is_asynchronous()) return Status::ok();
+  const bool closed = std::all_of(runs_.begin(), runs_.end(), [](const GradientRun* run) {
+    return run == nullptr || !run->owner_side || run->owner_side->answering->is_closed();
+  });
+  if (together_ && closed) return Status::ok();
+  return invalid_argument("with `asynchronous` each rank is in its own step: end a consensus of all gradients " +
+                          ("(begin_consensus), then " + what) + " before the next submission");
+}
+
 Status SessionImpl::load_state(const SessionState& state) {
   CASYNC_RETURN_IF_ERROR(usable());
   std::lock_guard lock(mutex_);
   if (!executor_->idle()) return invalid_argument("a step is under way: end it, then load a state");
+  CASYNC_RETURN_IF_ERROR(check_together("load a state"));
   if (state.ranks != launch_.ranks || state.rank != launch_.rank) {
     return invalid_argument("this is the state of rank " + std::to_string(state.rank) + " of " +
                             std::to_string(state.ranks) + ", here is rank " + std::to_string(launch_.rank) + " of " +
@@ -82,6 +103,7 @@ Status SessionImpl::load_state(const SessionState& state) {
   submit_calls_ = 0;
   step_ = state.step;
   consensus_ = asked_ = false;
+  together_ = true;
   late_names_.go_to(state.step);
   strangers_unsaid_ = true;
   loaded_ = true;
@@ -90,14 +112,18 @@ Status SessionImpl::load_state(const SessionState& state) {
   return Status::ok();
 }
 
+std::string SessionImpl::label_of(const GradientRun& run) const {
+  return state_label(run.decision, topology_) + (run.asynchronous ? ", asynchronous" : "");
+}
+
 Status SessionImpl::check_state(const GradientRun& run, const GradientState& state) const {
-  const std::string label = state_label(run.decision, topology_);
+  const std::string label = label_of(run);
   if (state.codec != label) {
     return invalid_argument("gradient " + run.spec.name + ": the state is of " + state.codec + ", here it is " + label);
   }
-  if (state.residual.size() == run.kept_floats()) return Status::ok();
+  if (state.residual.size() == run.state_floats()) return Status::ok();
   return invalid_argument("gradient " + run.spec.name + ": a state of " + std::to_string(state.residual.size()) +
-                          " elements, its codecs keep " + std::to_string(run.kept_floats()));
+                          " elements, its codecs keep " + std::to_string(run.state_floats()));
 }
 
 /// `state`: null where the gradient was not there yet.

@@ -40,6 +40,10 @@ class RandomPlans {
     if (local_) plan.mode = {.every = 1 + below(1'000'000'000), .from_step = below(1'000'000'001)};
     if (local_) plan.mode.neighbours = static_cast<Neighbours>(below(3));
     if (!plan.mode.is_local() && maybe()) plan.mode.staleness = 1 + below(kMostStaleness);
+    if (plan.mode == SyncMode{} && maybe()) {
+      plan.mode.asynchronous = Asynchronous{.bound = std::nullopt, .first = 1 + below(1'000'000)};
+      if (maybe()) plan.mode.asynchronous->bound = below(1'000'000'001);
+    }
     if (maybe()) plan.seed = (std::uint64_t{random_()} << 32) | random_();
     return plan;
   }

@@ -36,6 +36,18 @@ def train(rank, bad_rank=None, how=None):
         session.step()
 
 
+def train_apart(rank, plan):
+    """Asynchronous steps: rank 0 ends soon, and answers the others, which train for ever."""
+    session = casync.Session(plan=plan)
+    identity, array = session.declare("layer", 500_000), numpy.ones(500_000, numpy.float32)
+    for step in range(1_000_000 if rank > 0 else 5):
+        if step == 3:
+            ranks.mark("running")
+        session.submit(identity, array)
+        session.step()
+    session.close()
+
+
 def survivors(outcomes, bad_rank):
     return [outcome for rank, outcome in enumerate(outcomes) if rank != bad_rank]
 
@@ -43,6 +55,21 @@ def survivors(outcomes, bad_rank):
 def test_after_kill_9_every_survivor_names_the_rank_within_a_second():
     with ranks.Job(__file__, "train", 3) as job:
         job.wait_for_files("running")
+        job.processes[1].send_signal(signal.SIGKILL)
+        killed = time.time()
+        outcomes = job.wait()
+    for outcome in survivors(outcomes, 1):
+        assert outcome.error == "PeerFailure", outcome.stderr
+        assert "rank 1" in outcome.message
+        ranks.assert_within(1.0, outcome.raised_at - killed)
+
+
+def test_after_kill_9_asynchronous_survivors_name_the_rank_also_where_one_is_closing(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text("version: 1 asynchronous { }")
+    with ranks.Job(__file__, "train_apart", 3, plan=str(plan)) as job:
+        job.wait_for_files("running")
+        time.sleep(0.5)  # rank 0 is closing by then
         job.processes[1].send_signal(signal.SIGKILL)
         killed = time.time()
         outcomes = job.wait()

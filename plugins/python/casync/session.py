@@ -257,8 +257,8 @@ class Session:
         return _EXCHANGED[exchanged.value]
 
     def begin_consensus(self) -> None:
-        """With a plan's `gossip`: what the step under way submits are parameters, and their arrays get the exact mean of
-        all ranks, the same on each. On every rank in the same step, before its first submit()."""
+        """With a plan's `gossip` or `asynchronous`: what the step under way submits are parameters, and their arrays get
+        the exact mean of all ranks, the same on each. On every rank in the same step, before its first submit()."""
         self._check()
         _library.call("casync_session_begin_consensus", self._pointer)
 

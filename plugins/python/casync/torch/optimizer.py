@@ -232,7 +232,7 @@ class Engine:
         return bool(own.get("_optimizer_step_pre_hooks") or own.get("_optimizer_step_post_hooks"))
 
     def consensus(self) -> StepResult:
-        """With a plan's `gossip`: as State.consensus()."""
+        """With a plan's `gossip` or `asynchronous`: as State.consensus()."""
         self.finish()
         return self._gradients.local.consensus()
 

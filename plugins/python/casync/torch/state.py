@@ -118,10 +118,10 @@ class State:
             self._seconds[key] += time.monotonic() - begin
 
     def consensus(self) -> StepResult:
-        """With a plan's `gossip`: takes all ranks to the mean of their parameters, the same bytes on each. On every rank
-        after the same update; a step by itself. Evaluate, and save for another number of ranks, afterwards. Returns the
-        StepResult: not finite, all ranks keep their parameters. InvalidArgument: the plan has no gossip, or no backward
-        pass has run."""
+        """With a plan's `gossip` or `asynchronous`: takes all ranks to the mean of their parameters, the same bytes on
+        each. On every rank after the same update; a step by itself. Evaluate, and save for another number of ranks,
+        afterwards. Returns the StepResult: not finite, all ranks keep their parameters. InvalidArgument: the plan has
+        neither of them, or no backward pass has run."""
         if self._synchronizer is None:
             raise errors.InvalidArgument("no backward pass has run: the parameters are those of the start")
         self.stepped()

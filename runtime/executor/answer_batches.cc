@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/answer_batches.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace casync::runtime {
+
+AnswerBatches::AnswerBatches(const Asynchronous& rule, int ranks)
+    : rule_(rule), seats_(static_cast<std::size_t>(ranks)) {
+  taken_.reserve(seats_.size());
+  answered_.reserve(seats_.size());
+}
+
+void AnswerBatches::contribute(Rank rank, std::uint32_t step) {
+  Seat& one = seat(rank);
+  CASYNC_CHECK(!one.waits);
+  one.contributed = step + 1;
+  one.step = step;
+  one.waits = one.arrived = true;
+}
+
+void AnswerBatches::end(Rank rank) { seat(rank).contributed = kEver; }
+
+Rank AnswerBatches::slowest() const {
+  const auto less = [](const Seat& a, const Seat& b) { return a.contributed < b.contributed; };
+  return static_cast<Rank>(std::min_element(seats_.begin(), seats_.end(), less) - seats_.begin());
+}
+
+/// `least`: the steps to which the slowest rank has contributed.
+bool AnswerBatches::is_due(const Seat& seat, std::uint32_t least) const {
+  if (!seat.waits) return false;
+  if (rule_.bound && std::uint64_t{least} + *rule_.bound <= seat.step) return false;
+  if (rule_.first <= 1) return true;
+  const auto there =
+      std::count_if(seats_.begin(), seats_.end(), [&](const Seat& one) { return one.contributed > seat.step; });
+  return static_cast<std::uint64_t>(there) >= rule_.first;
+}
+
+bool AnswerBatches::begin() {
+  if (under_way_) return false;
+  taken_.clear();
+  answered_.clear();
+  const std::uint32_t least = contributed(slowest());
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    const auto rank = static_cast<Rank>(i);
+    if (seats_[i].arrived) taken_.push_back(rank);
+    if (!seats_[i].leaving && is_due(seats_[i], least)) answered_.push_back(rank);
+  }
+  if (answered_.empty()) return false;
+  std::sort(taken_.begin(), taken_.end(),
+            [&](Rank a, Rank b) { return std::tie(seat(a).step, a) < std::tie(seat(b).step, b); });
+  for (const Rank rank : taken_) seat(rank).arrived = false;
+  for (const Rank rank : answered_) seat(rank).answered_step = seat(rank).step;
+  under_way_ = true;
+  return true;
+}
+
+void AnswerBatches::finish() {
+  under_way_ = false;
+  for (const Rank rank : answered_) {
+    seat(rank).waits = false;
+    seat(rank).leaving = true;
+  }
+}
+
+void AnswerBatches::go_to(std::uint32_t step) {
+  for (Seat& one : seats_) {
+    one.waits = one.arrived = false;
+    one.contributed = step;
+  }
+}
+
+std::optional<AnswerBatches::Wait> AnswerBatches::wait_of(Rank rank) const {
+  const Seat& one = seat(rank);
+  const Rank slow = slowest();
+  if (!one.waits || one.leaving || is_due(one, contributed(slow))) return std::nullopt;
+  return Wait{rank, one.step, slow, contributed(slow)};
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "casync/model/plan.h"
+
+namespace casync::runtime {
+
+/// The owner's batches with one partition of asynchronous ranks: each takes contributions that have come and
+/// answers ranks that wait. An answer to a rank's step t waits until every rank has contributed to step t - bound or to
+/// a later one (stale synchronous parallel, Ho et al. 2013), and `first` ranks to step t or to a later one (the first K
+/// of N, Chen et al. 2016). A batch takes all that has come, by step and by rank: with bound 0, the contributions to
+/// one step in the order of ranks. Only one batch is under way at a time. One thread.
+class AnswerBatches {
+ public:
+  static constexpr std::uint32_t kEver = std::numeric_limits<std::uint32_t>::max();
+
+  AnswerBatches(const Asynchronous& rule, int ranks);
+
+  /// Steps to which `rank` has contributed: all below this one; kEver: it has ended.
+  std::uint32_t contributed(Rank rank) const { return seat(rank).contributed; }
+  /// Returns true if `rank` has no answer to its last contribution yet.
+  bool waits(Rank rank) const { return seat(rank).waits; }
+  /// The contribution of `rank`, which does not wait, to `step` has come.
+  void contribute(Rank rank, std::uint32_t step);
+  /// `rank` contributes nothing more, gets no answers, and nobody waits for it.
+  void end(Rank rank);
+
+  /// Begins a batch. Returns false if no answer is due, or one is under way.
+  bool begin();
+  /// The ranks whose contributions the batch takes, in the order in which they are added, and those that it answers.
+  std::span<const Rank> taken() const { return taken_; }
+  std::span<const Rank> answered() const { return answered_; }
+  /// The step of the last answer to `rank`.
+  std::uint32_t answered_step(Rank rank) const { return seat(rank).answered_step; }
+  /// Ends the batch: its answers leave. The next one to a rank is not made before left().
+  void finish();
+  void left(Rank rank) { seat(rank).leaving = false; }
+
+  /// All ranks have contributed to the steps below this one, and been answered.
+  void go_to(std::uint32_t step);
+
+  /// An answer that waits for another rank's contribution.
+  struct Wait {
+    Rank rank = 0;            ///< gets none
+    std::uint32_t step = 0;   ///< to this step
+    Rank slowest = 0;         ///< until this one goes on,
+    std::uint32_t steps = 0;  ///< which has contributed to the steps below this one
+  };
+  std::optional<Wait> wait_of(Rank rank) const;
+
+ private:
+  struct Seat {
+    std::uint32_t contributed = 0;
+    std::uint32_t step = 0;  ///< of the last contribution
+    bool waits = false;
+    bool arrived = false;  ///< no batch has taken it
+    bool leaving = false;
+    std::uint32_t answered_step = 0;
+  };
+  Seat& seat(Rank rank) { return seats_[static_cast<std::size_t>(rank)]; }
+  const Seat& seat(Rank rank) const { return seats_[static_cast<std::size_t>(rank)]; }
+  Rank slowest() const;
+  bool is_due(const Seat& seat, std::uint32_t least) const;
+
+  const Asynchronous rule_;
+  std::vector<Seat> seats_;  ///< by rank
+  bool under_way_ = false;
+  std::vector<Rank> taken_, answered_;
+};
+
+}  // namespace casync::runtime

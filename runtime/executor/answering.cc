@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/answering.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "compll/ops/cpu/convert.h"
+#include "runtime/executor/gradient_run.h"
+
+namespace casync::runtime {
+namespace {
+
+constexpr Bytes kAlignment = 64;
+
+bool all_finite(const float* values, Elements count) {
+  return std::all_of(values, values + count, [](float x) { return std::isfinite(x); });
+}
+
+}  // namespace
+
+Answering::Answering(const Asynchronous& rule, const TaskGraph& graph, std::span<const Owned> owned, int ranks,
+                     Rank self, bool residuals)
+    : ranks_(ranks), self_(self), addressees_(graph.tasks().size()) {
+  for (const Owned& one : owned) {
+    partitions_.push_back({.owned = one,
+                           .batches = AnswerBatches(rule, ranks),
+                           .sums = UntoldSums(ranks, one.slice.count, residuals),
+                           .messages = std::vector<Messages>(static_cast<std::size_t>(ranks)),
+                           .made = std::vector<compll::Encoded>(static_cast<std::size_t>(ranks))});
+  }
+  for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
+    const Primitive& message = graph.tasks()[i];
+    if (const Recv* recv = std::get_if<Recv>(&message)) {
+      Partition& partition = at(task_of(recv->id.partition));
+      partition.messages[static_cast<std::size_t>(recv->from)].contribution = recv->to;
+    } else {
+      const Send& send = std::get<Send>(message);
+      const TaskId task = task_of(send.id.partition);
+      Messages& messages = at(task).messages[static_cast<std::size_t>(send.to)];
+      messages.send = TaskId(static_cast<std::uint32_t>(i));
+      messages.answer = send.from;
+      addressees_[i] = {task, send.to};
+    }
+  }
+}
+
+TaskId Answering::task_of(std::uint32_t number) const {
+  const auto found = std::find_if(partitions_.begin(), partitions_.end(),
+                                  [&](const Partition& one) { return one.owned.number == number; });
+  CASYNC_CHECK(found != partitions_.end());
+  return TaskId(static_cast<std::uint32_t>(found - partitions_.begin()));
+}
+
+Status Answering::allocate(GradientRun& side, Device& device) {
+  Bytes bytes = 0;
+  const auto take = [&](Bytes more) {
+    const Bytes at = bytes;
+    bytes += round_up(more, kAlignment);
+    return at;
+  };
+  std::vector<Bytes> sums_at, buffer_at;
+  for (const Partition& partition : partitions_) sums_at.push_back(take(partition.sums.floats() * sizeof(float)));
+  for (std::size_t i = 0; i < side.buffers.size(); ++i) {
+    buffer_at.push_back(take(side.bound_of(BufferId(static_cast<std::uint32_t>(i)))));
+  }
+  Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(bytes, Memory::kDevice);
+  if (!memory) return memory.status();
+  memory_ = std::move(*memory);
+  const View all = memory_->view();
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    partitions_[i].sums.lie_at(reinterpret_cast<float*>(all.data + sums_at[i]));
+  }
+  for (std::size_t i = 0; i < side.buffers.size(); ++i) {
+    side.buffers[i].memory = all.slice(buffer_at[i], side.bound_of(BufferId(static_cast<std::uint32_t>(i))));
+  }
+  return Status::ok();
+}
+
+bool Answering::begin(TaskId task, View own) {
+  Partition& partition = at(task);
+  if (!partition.batches.begin()) return false;
+  partition.own = own;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    if (partition.batches.contributed(rank) == kEver) partition.sums.end(rank);
+  }
+  return true;
+}
+
+void Answering::begin_levelling(TaskId task, std::uint32_t step) {
+  at(task).batches.go_to(step);
+  at(task).levels = true;
+  ++to_level_;
+}
+
+bool Answering::finish_levelling(TaskId task) {
+  at(task).levels = false;
+  return --to_level_ == 0;
+}
+
+/// Adds the contribution of `rank`: its code, or this rank's own elements.
+Status Answering::add(GradientRun& side, Partition& partition, Rank rank, Scratch& scratch) const {
+  const Elements count = partition.owned.slice.count;
+  bool finite = true;
+  const float* values = scratch.values.data();
+  if (rank == self_) {
+    const View own = side.outer->memory(partition.owned.slice);
+    if (side.is_float32()) {
+      values = reinterpret_cast<const float*>(own.data);
+    } else {
+      compll::to_float32(side.spec.dtype, own.data, count, scratch.values.data());
+    }
+  } else {
+    const BufferId buffer = partition.messages[static_cast<std::size_t>(rank)].contribution;
+    const GradientRun::BufferState& state = side.state(buffer);
+    const compll::Codec& codec = side.codec(Hop::kFirst);
+    const ConstView code{state.memory.data, state.bytes};
+    if (const Status status = codec.check(code, count); !status) {
+      return data_loss("message from rank " + std::to_string(rank) + " (gradient " + side.spec.name + ", step " +
+                       std::to_string(partition.batches.contributed(rank) - 1) + ", partition " +
+                       std::to_string(partition.owned.number) + "): not a payload of its codec: " + status.message());
+    }
+    finite = state.finite;
+    if (codec.info().identity) {
+      values = reinterpret_cast<const float*>(code.data);
+    } else {
+      codec.decode(code, count, scratch.values.data());
+    }
+  }
+  if (finite && all_finite(values, count)) {
+    partition.sums.add(values);
+  } else {
+    partition.sums.leave_out();
+  }
+  return Status::ok();
+}
+
+TaskOutcome Answering::run(GradientRun& side, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
+  Partition& partition = at(task);
+  if (partition.levels) {
+    partition.sums.level();
+    return {};
+  }
+  for (const Rank rank : partition.batches.taken()) {
+    if (Status status = add(side, partition, rank, scratch); !status) return {std::move(status), 0, true};
+  }
+  const compll::Codec& second = side.codec(Hop::kSecond);
+  for (const Rank rank : partition.batches.answered()) {
+    const Messages& messages = partition.messages[static_cast<std::size_t>(rank)];
+    std::byte* const payload = rank == self_ ? partition.own.data : side.state(messages.answer).memory.data;
+    const compll::EncodeContext context =
+        context_of(side.self, side.outer->key, partition.batches.answered_step(rank), second.info(),
+                   GradientRun::KeptBy::kMerge, partition.owned.slice, seed);
+    partition.made[static_cast<std::size_t>(rank)] =
+        partition.sums.answer(rank, side.codec(Hop::kFirst), second, scale, context, payload);
+  }
+  return {};
+}
+
+Elements Answering::state_floats() const {
+  Elements floats = 0;
+  for (const Partition& partition : partitions_) floats += partition.sums.state_floats();
+  return floats;
+}
+
+void Answering::read(std::span<float> to) const {
+  float* at = to.data();
+  for (const Partition& partition : partitions_) {
+    partition.sums.read(at);
+    at += partition.sums.state_floats();
+  }
+}
+
+void Answering::write(std::span<const float> from, std::uint32_t step) {
+  const float* at = from.data();
+  for (Partition& partition : partitions_) {
+    partition.sums.write(from.empty() ? nullptr : at);
+    partition.batches.go_to(step);
+    at += from.empty() ? 0 : partition.sums.state_floats();
+  }
+  put_off_from_ = step;
+}
+
+std::string text_of(const AnswerBatches::Wait& wait, std::uint32_t partition) {
+  return "its answer for partition " + std::to_string(partition) + " waits for rank " + std::to_string(wait.slowest) +
+         ", which has contributed to " +
+         (wait.steps == 0 ? "no step" : "steps up to " + std::to_string(wait.steps - 1));
+}
+
+}  // namespace casync::runtime

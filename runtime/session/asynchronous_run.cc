@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/asynchronous_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "casync/strategies/asynchronous.h"
+#include "compll/codec/element_limit.h"
+#include "compll/codec/rounds_codec.h"
+#include "runtime/executor/answering.h"
+#include "runtime/session/hop_codecs.h"
+#include "runtime/session/inner_runs.h"
+
+namespace casync::runtime {
+namespace {
+
+constexpr std::uint64_t kOwnerPart = kFirstGossipPart, kConsensusPart = kFirstGossipPart + 1;
+
+Status check_codec(const CodecChoice& choice) {
+  const std::string use = ": with `asynchronous` use a codec without one, such as `none`, `int8`, `onebit` or `topk`";
+  if (compll::has_rounds(choice.name)) {
+    return plan_error("codec `" + choice.name + "` has exchanges of all ranks within a step, and owners answer ranks " +
+                      "one by one" + use);
+  }
+  Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice.name, choice.parameters);
+  if (!codec) return codec.status();
+  const compll::CodecInfo& info = (*codec)->info();
+  if (info.votes) {
+    return plan_error("codec `" + choice.name + "` counts the votes of all ranks to a step, and owners answer ranks " +
+                      "one by one" + use);
+  }
+  if (info.coded_terms || info.has_result) {
+    return plan_error("codec `" + choice.name + "` keeps a state beside a residual, which is that of a step of all " +
+                      "ranks" + use);
+  }
+  return Status::ok();
+}
+
+std::vector<Answering::Owned> owned_partitions(const TaskGraph& own_step, Rank self) {
+  std::vector<Answering::Owned> owned;
+  for (const Primitive& task : own_step.tasks()) {
+    const Recv* const recv = std::get_if<Recv>(&task);
+    if (recv == nullptr || recv->from != self) continue;
+    owned.push_back({recv->id.partition, own_step.buffers()[TaskGraph::index(recv->to)].slice});
+  }
+  std::sort(owned.begin(), owned.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  return owned;
+}
+
+Result<std::unique_ptr<GradientRun>> make_side(const Declared& declared, const Topology& topology,
+                                               std::size_t first_owner, GradientRun& run) {
+  Result<HopCodecs> codecs = make_codecs(declared.decision, declared.spec.dtype);
+  if (!codecs) return codecs.status();
+  Result<TaskGraph> graph =
+      make_graph(declared.decision, declared.spec.elements(), topology, run.self, first_owner, traits_of, &owner_graph);
+  if (!graph) return graph.status();
+  const bool residuals = codecs->second->info().states != 0;
+  auto side = std::make_unique<GradientRun>(declared.spec, declared.decision, std::move(*graph), std::move(*codecs));
+  side->self = run.self;
+  side->key = key_of(declared.spec.name, kOwnerPart);
+  side->outer = &run;
+  side->borrows_slots = true;  // its messages have their places in `answering`
+  side->answering = std::make_unique<Answering>(
+      *declared.asynchronous, side->graph, owned_partitions(run.graph, run.self), topology.ranks, run.self, residuals);
+  return side;
+}
+
+Result<std::unique_ptr<GradientRun>> make_consensus(const Declared& declared, const Topology& topology,
+                                                    std::size_t first_owner, GradientRun& run) {
+  Declared parameters{declared.spec, declared.decision, key_of(declared.spec.name, kConsensusPart)};
+  parameters.decision.codec = parameters.decision.second_hop = for_dtype({}, declared.spec.dtype);
+  Result<std::unique_ptr<GradientRun>> made = make_run(parameters, topology, run.self, first_owner);
+  if (!made) return made;
+  (*made)->outer = &run;
+  (*made)->mean_of = topology.ranks;
+  return made;
+}
+
+}  // namespace
+
+Status check_asynchronous(const SyncMode& mode, int ranks) {
+  if (!mode.is_asynchronous() || mode.asynchronous->first <= static_cast<std::uint32_t>(ranks)) return Status::ok();
+  return invalid_argument(
+      fmt::format("the plan's asynchronous has first: {}, and this job has {}, expected at most as "
+                  "many",
+                  mode.asynchronous->first, ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks)));
+}
+
+Status check_asynchronous(const Declared& declared) {
+  const Decision& decision = declared.decision;
+  if (decision.strategy != StrategyKind::kPs) {
+    return plan_error("strategy `" + std::string(name_of(decision.strategy)) +
+                      "` makes one result for all ranks, and " +
+                      "`asynchronous` an answer for each: use strategy `ps`");
+  }
+  if (decision.servers.dedicated) {
+    return plan_error(
+        "dedicated servers have no steps, and `asynchronous` answers steps: leave `dedicated` out, and "
+        "`servers` own partitions beside their own steps");
+  }
+  if (decision.warm_up_steps > 0) {
+    return plan_error(
+        "warm-up steps are those of all ranks together, and with `asynchronous` each rank is in its own: "
+        "leave `warm_up_steps` out");
+  }
+  CASYNC_RETURN_IF_ERROR(check_codec(decision.codec));
+  return check_codec(decision.second_hop);
+}
+
+Result<std::unique_ptr<GradientRun>> make_asynchronous(const Declared& declared, const Topology& topology, Rank self,
+                                                       std::size_t first_owner) {
+  const Decision& decision = declared.decision;
+  Result<HopCodecs> codecs = make_codecs(decision, declared.spec.dtype);
+  if (!codecs) return codecs.status();
+  Result<TaskGraph> graph =
+      make_graph(decision, declared.spec.elements(), topology, self, first_owner, traits_of, &asynchronous_graph);
+  if (!graph) return graph.status();
+  auto run = std::make_unique<GradientRun>(declared.spec, decision, std::move(*graph), std::move(*codecs));
+  run->self = self;
+  run->key = declared.key;
+  run->asynchronous = true;
+  Result<std::unique_ptr<GradientRun>> side = make_side(declared, topology, first_owner, *run);
+  if (!side) return side;
+  if ((*side)->answering->partitions() > 0) run->owner_side = std::move(*side);
+  Result<std::unique_ptr<GradientRun>> consensus = make_consensus(declared, topology, first_owner, *run);
+  if (!consensus) return consensus;
+  run->consensus = consensus->get();
+  run->gossip.push_back(std::move(*consensus));
+  return run;
+}
+
+}  // namespace casync::runtime
