@@ -141,16 +141,31 @@ void SessionImpl::record_step() {
   timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now(), spent_in_step});
 }
 
-Clock::time_point SessionImpl::program_now() const {
-  return records() || (watch_ && !watch_->over()) ? program_clock_.now() : Clock::now();
+/// Begins to copy samples of gradients that ready_ is noted of. They are ready once that is over, too, because a
+/// reduction writes the memory.
+Status SessionImpl::sample_on_device(std::span<const Submission> submissions) {
+  for (const Submission& one : submissions) {
+    const auto index = static_cast<std::size_t>(one.gradient);
+    const Result<void*> stream = device_sampler_->submitted(index, one, step_);
+    if (!stream) return stream.status();
+    if (*stream == one.stream) continue;
+    Ready& own = ready_[index];
+    CASYNC_RETURN_IF_ERROR(device_->record(*own.event, *stream));
+    own.noted = own.event.get();
+  }
+  return Status::ok();
 }
 
 void SessionImpl::watch(double step_s) {
   const ExecutorCounters& counters = executor_->counters();
   const Spent spent{seconds_of(counters, SpanKind::kEncode), seconds_of(counters, SpanKind::kMerge),
                     seconds_of(counters, SpanKind::kDecode)};
-  const auto sentence = watch_->step_ended(step_, step_s, recorder_->program_seconds_of_last_step(), spent);
+  const double training_s = moments_->recorder().program_seconds_of_last_step();
+  const auto sentence = watch_->step_ended(step_, step_s, training_s, spent);
   if (sentence) log().warn("{}", *sentence);
+  if (!watch_->over()) return;
+  watch_.reset();
+  if (!records()) moments_.reset();
 }
 
 std::vector<GradientSpec> SessionImpl::declared_specs() const {
@@ -161,7 +176,8 @@ std::vector<GradientSpec> SessionImpl::declared_specs() const {
 
 void SessionImpl::write_records() {
   const std::vector<GradientSpec> specs = declared_specs();
-  const Recorder* const recorder = records() && recorder_ ? &*recorder_ : nullptr;
+  const Recorder* const recorder = records() && moments_ ? &moments_->recorder() : nullptr;
+  if (device_sampler_) device_sampler_->take_over();
   if (recorder != nullptr) write_model(options_.record_directory, launch_.ranks, *recorder, specs);
   if (sampler_) write_samples(options_.record_directory, recorder, specs, *sampler_);
 }
