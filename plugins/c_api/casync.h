@@ -111,7 +111,8 @@ typedef struct casync_submission {
   int32_t reserved;     /* 0 */
   void* stream; /* the stream that writes the gradient, as the device's runtime has it; NULL: the default stream,
                  * on the CPU none. The reduction waits for what is queued there; the submission is done once
-                 * the result is in place, so that no stream has to wait for it. */
+                 * the result is in place, so that no stream has to wait for it. With CASYNC_RECORD, or a plan
+                 * that has a prediction, it stays until the session is closed. */
   void* ready;  /* NULL: reserved for an event behind which the gradient is written */
   void* data;   /* reduced in place; the session's until the submission is done */
   size_t bytes;

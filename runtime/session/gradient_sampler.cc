@@ -39,17 +39,31 @@ void write_floats(std::ofstream& file, const std::vector<float>& values) {
 
 }  // namespace
 
-void GradientSampler::submitted(std::size_t gradient, const GradientSpec& spec, ConstView data, std::uint32_t step) {
+bool GradientSampler::is_due(std::size_t gradient) {
   if (kept_.size() <= gradient) kept_.resize(gradient + 1);
-  Kept& own = kept_[gradient];
-  if (!std::has_single_bit(++own.submissions)) return;
-  const Elements elements = spec.elements();
   new_.reserve(kSampledPieces * kSampledPiece);
+  return std::has_single_bit(++kept_[gradient].submissions);
+}
+
+void GradientSampler::submitted(std::size_t gradient, const GradientSpec& spec, ConstView data, std::uint32_t step) {
+  if (!is_due(gradient)) return;
+  const Elements elements = spec.elements();
   new_.resize(sampled_elements(elements));
   for_each_sampled(elements, [&](Elements first, Elements count, Elements at) {
     compll::to_float32(spec.dtype, data.data + first * bytes_of(spec.dtype), count, new_.data() + at);
   });
+  keep_new(gradient, step);
+}
+
+void GradientSampler::take(std::size_t gradient, const GradientSpec& spec, ConstView sample, std::uint32_t step) {
+  new_.resize(sampled_elements(spec.elements()));
+  compll::to_float32(spec.dtype, sample.data, new_.size(), new_.data());
+  keep_new(gradient, step);
+}
+
+void GradientSampler::keep_new(std::size_t gradient, std::uint32_t step) {
   if (!says_something(new_)) return;
+  Kept& own = kept_[gradient];
   own.values = new_;
   own.step = step;
 }

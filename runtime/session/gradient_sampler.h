@@ -20,6 +20,10 @@ class GradientSampler {
  public:
   /// Gradient number `gradient` is submitted for `step`. `data` is all of it, and is read before this returns.
   void submitted(std::size_t gradient, const GradientSpec& spec, ConstView data, std::uint32_t step);
+  /// The same in two parts, for gradients that are elsewhere: returns true if this submission is sampled, and takes the
+  /// sample, sampled_elements() of the gradient's type, later.
+  bool is_due(std::size_t gradient);
+  void take(std::size_t gradient, const GradientSpec& spec, ConstView sample, std::uint32_t step);
 
   /// Its sample is not written.
   void forget(std::size_t gradient);
@@ -38,6 +42,8 @@ class GradientSampler {
     std::uint32_t step = 0;  ///< of the sample
     std::vector<float> values;
   };
+
+  void keep_new(std::size_t gradient, std::uint32_t step);
 
   std::vector<Kept> kept_;  ///< by gradient
   std::vector<float> new_;  ///< a sample that may be good for nothing

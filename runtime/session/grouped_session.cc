@@ -12,9 +12,10 @@ namespace {
 
 std::string quoted(const std::string& name) { return "`" + name + "`"; }
 
-std::unique_ptr<RunRecord> record_of(const Session& session, const SyncMode& mode, const std::string& directory) {
+std::unique_ptr<RunRecord> record_of(const Session& session, const SyncMode& mode, const std::string& directory,
+                                     Device& device) {
   if (session.rank() != 0 || directory.empty()) return nullptr;
-  return std::make_unique<RunRecord>(directory, session.ranks(), mode);
+  return std::make_unique<RunRecord>(directory, session.ranks(), mode, device);
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ GroupedSession::GroupedSession(std::unique_ptr<Session> session, Device& device,
     : WrappingSession(std::move(session)),
       mode_(plan.mode),
       timeout_s_(timeout_s),
-      record_(record_of(*session_, mode_, record_directory)) {
+      record_(record_of(*session_, mode_, record_directory, device)) {
   for (const GradientGroup& group : plan.groups) {
     groups_.push_back(std::make_unique<SentGroup>(group, device));
     for (std::size_t i = 0; i < group.gradients.size(); ++i) {
@@ -58,10 +59,12 @@ Result<GradientId> GroupedSession::declare(const GradientSpec& gradient) {
 }
 
 Result<GradientId> GroupedSession::add(const GradientSpec& spec, const Gradient& gradient) {
-  const auto [known, fresh] = ids_.emplace(spec.name, GradientId(static_cast<std::uint32_t>(gradients_.size())));
-  if (fresh) gradients_.push_back(gradient);
-  if (fresh && record_) record_->declared(spec);
-  return known->second;
+  if (const auto known = ids_.find(spec.name); known != ids_.end()) return known->second;
+  if (record_) CASYNC_RETURN_IF_ERROR(record_->declared(spec));
+  const auto id = GradientId(static_cast<std::uint32_t>(gradients_.size()));
+  ids_.emplace(spec.name, id);
+  gradients_.push_back(gradient);
+  return id;
 }
 
 Result<GradientId> GroupedSession::declare_member(const GradientSpec& gradient, SentGroup& group, std::size_t place) {
@@ -103,8 +106,11 @@ Status GroupedSession::submit(std::span<const Submission> submissions, std::span
   {
     std::lock_guard lock(mutex_);
     CASYNC_RETURN_IF_ERROR(check(submissions));
-    if (record_) record_->submitted(submissions, step_);
-    for (const Submission& one : submissions) {
+    if (record_) record_->submitted(submissions);
+    for (Submission one : submissions) {
+      if (record_) {
+        if (Status sampled = record_->sample(one, step_); !sampled) return end_with(sampled);
+      }
       const Gradient& gradient = gradients_[static_cast<std::size_t>(one.gradient)];
       if (gradient.own) {
         starts_.push_back(one);

@@ -7,45 +7,64 @@
 
 namespace casync::runtime {
 
-RunRecord::RunRecord(std::string directory, int ranks, const SyncMode& mode)
-    : directory_(std::move(directory)), ranks_(ranks), mode_(mode) {
-  if (mode_ == SyncMode{}) recorder_.emplace(clock_.now());
+RunRecord::RunRecord(std::string directory, int ranks, const SyncMode& mode, Device& device)
+    : directory_(std::move(directory)),
+      ranks_(ranks),
+      mode_(mode),
+      moments_(mode_ == SyncMode{} ? make_step_moments(device) : nullptr) {
+  if (!device.is_host()) device_sampler_.emplace(device, sampler_);
 }
 
-void RunRecord::submitted(std::span<const Submission> submissions, std::uint32_t step) {
+Status RunRecord::declared(const GradientSpec& gradient) {
+  if (device_sampler_) CASYNC_RETURN_IF_ERROR(device_sampler_->declare(gradient));
+  gradients_.push_back(gradient);
+  return Status::ok();
+}
+
+void RunRecord::submitted(std::span<const Submission> submissions) {
+  if (!moments_) return;
+  moments_->submitted(submissions);
+  moments_->stands_still();
+}
+
+Status RunRecord::sample(Submission& submission, std::uint32_t step) {
   const Exchanged sampled = mode_.is_local() ? Exchanged::kDifferences : Exchanged::kGradients;
-  const Clock::time_point now = clock_.now();
-  if (recorder_) recorder_->stands_still(now);
-  for (const Submission& one : submissions) {
-    const auto gradient = static_cast<std::size_t>(one.gradient);
-    if (recorder_) recorder_->submitted(gradient, now);
-    if (exchanged_in(mode_, step) == sampled) sampler_.submitted(gradient, gradients_[gradient], one.data, step);
+  if (exchanged_in(mode_, step) != sampled) return Status::ok();
+  const auto gradient = static_cast<std::size_t>(submission.gradient);
+  if (!device_sampler_) {
+    sampler_.submitted(gradient, gradients_[gradient], submission.data, step);
+    return Status::ok();
   }
+  const Result<void*> stream = device_sampler_->submitted(gradient, submission, step);
+  if (stream) submission.stream = *stream;
+  return stream.status();
 }
 
 void RunRecord::needs(std::size_t gradient) {
-  if (recorder_) recorder_->needs(gradient, clock_.now());
+  if (moments_) moments_->needs(gradient);
 }
 
 void RunRecord::waits(std::size_t gradient) {
-  if (recorder_) recorder_->waits(gradient, clock_.now());
+  if (moments_) moments_->waits(gradient);
 }
 
 void RunRecord::goes_on() {
-  if (recorder_) recorder_->goes_on(clock_.now());
+  if (moments_) moments_->goes_on();
 }
 
 void RunRecord::computed() {
-  if (recorder_) recorder_->computed(clock_.now());
+  if (moments_) moments_->computed();
 }
 
 void RunRecord::step_ended() {
-  if (recorder_) recorder_->step_ended(clock_.now());
+  if (moments_) moments_->step_ended();
+  if (device_sampler_) device_sampler_->take_over();
 }
 
 void RunRecord::write() {
-  const Recorder* const recorder = recorder_ ? &*recorder_ : nullptr;
+  const Recorder* const recorder = moments_ ? &moments_->recorder() : nullptr;
   if (recorder != nullptr) write_model(directory_, ranks_, *recorder, gradients_);
+  if (device_sampler_) device_sampler_->take_over();
   write_samples(directory_, recorder, gradients_, sampler_);
 }
 

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "casync/model/plan.h"
+#include "runtime/session/device_sampler.h"
 #include "runtime/session/gradient_sampler.h"
-#include "runtime/session/program_clock.h"
-#include "runtime/session/recorder.h"
 #include "runtime/session/session.h"
+#include "runtime/session/step_moments.h"
 
 namespace casync::runtime {
 
@@ -19,15 +20,17 @@ namespace casync::runtime {
 /// samples of them. Calls come one at a time.
 class RunRecord {
  public:
-  /// `directory`: of the files. In a mode that exchanges something else than each step's gradients there are samples
-  /// only.
-  RunRecord(std::string directory, int ranks, const SyncMode& mode);
+  /// `directory`: of the files. `device`: the session's. In a mode that exchanges something else than each step's
+  /// gradients there are samples only.
+  RunRecord(std::string directory, int ranks, const SyncMode& mode, Device& device);
 
-  /// A gradient gets the next number.
-  void declared(const GradientSpec& gradient) { gradients_.push_back(gradient); }
-  /// Gradients of `step`, by their numbers, before anything has been reduced. The program stands still until
-  /// goes_on().
-  void submitted(std::span<const Submission> submissions, std::uint32_t step);
+  /// A gradient gets the next number. Unavailable: as DeviceSampler.
+  Status declared(const GradientSpec& gradient);
+  /// Gradients by their numbers. The program stands still until goes_on().
+  void submitted(std::span<const Submission> submissions);
+  /// Samples one of them, of `step`, before anything has been reduced. On a device `submission` gets the stream behind
+  /// which its memory may change. Unavailable: as DeviceSampler.
+  Status sample(Submission& submission, std::uint32_t step);
   void needs(std::size_t gradient);
   /// It waits for one until goes_on().
   void waits(std::size_t gradient);
@@ -41,9 +44,9 @@ class RunRecord {
   const std::string directory_;
   const int ranks_;
   const SyncMode mode_;
-  ProgramClock clock_;
-  std::optional<Recorder> recorder_;
+  const std::unique_ptr<StepMoments> moments_;  ///< null: no model is recorded
   GradientSampler sampler_;
+  std::optional<DeviceSampler> device_sampler_;  ///< of sampler_, on a device
   std::vector<GradientSpec> gradients_;
 };
 

@@ -55,6 +55,7 @@ Result<GradientId> SessionImpl::declare(const GradientSpec& gradient) {
                               " have the same 64-bit hash: rename one");
     }
   }
+  if (device_sampler_) CASYNC_RETURN_IF_ERROR(device_sampler_->declare(gradient));
   const auto id = GradientId(static_cast<std::uint32_t>(declared_.size()));
   ids_.emplace(gradient.name, id);
   declared_.push_back(std::move(*declared));
@@ -156,22 +157,6 @@ Status SessionImpl::submit(std::span<const Submission> submissions, std::span<Ha
   }
 }
 
-/// Notes where in the program's streams the gradients are written: an event for those of one stream that are submitted
-/// next to each other, the last one's.
-Status SessionImpl::note_ready(std::span<const Submission> submissions) {
-  const Submission* behind = nullptr;
-  for (std::size_t i = submissions.size(); i-- > 0;) {
-    const Submission& one = submissions[i];
-    Event& own = *ready_[static_cast<std::size_t>(one.gradient)].event;
-    const bool shares = behind != nullptr && behind->stream == one.stream;
-    if (!shares) CASYNC_RETURN_IF_ERROR(device_->record(own, one.stream));
-    ready_[static_cast<std::size_t>(one.gradient)].noted =
-        shares ? ready_[static_cast<std::size_t>(behind->gradient)].noted : &own;
-    behind = &one;
-  }
-  return Status::ok();
-}
-
 /// Under mutex_ and gone_mutex_, to the end: a peer that breaks either is in gone_ before, or finds these gradients
 /// under way.
 void SessionImpl::start(std::span<const Submission> submissions, std::span<Handle> handles) {
@@ -180,7 +165,7 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
   together_ = false;
   if (first_submitted_ == Clock::time_point{}) first_submitted_ = now;
   last_submitted_ = now;
-  const Clock::time_point program = recorder_ ? program_now() : now;
+  if (moments_) moments_->submitted(submissions);
   starts_.clear();
   for (std::size_t i = 0; i < submissions.size(); ++i) {
     const std::size_t index = static_cast<std::size_t>(submissions[i].gradient);
@@ -194,8 +179,7 @@ void SessionImpl::start(std::span<const Submission> submissions, std::span<Handl
     } else {
       held_.push_back({index, step_, submissions[i]});
     }
-    if (recorder_) recorder_->submitted(index, program);
-    if (samples()) sampler_->submitted(index, declared_[index].spec, submissions[i].data, step_);
+    if (samples() && !device_sampler_) sampler_->submitted(index, declared_[index].spec, submissions[i].data, step_);
   }
   if (const std::size_t held = submissions.size() - starts_.size(); held > 0) executor_->hold(static_cast<int>(held));
   executor_->submit(starts_);
@@ -219,7 +203,7 @@ Executor::Start SessionImpl::start_of(GradientRun* run, std::uint32_t step, cons
 Result<StepResult> SessionImpl::step() {
   CASYNC_RETURN_IF_ERROR(usable());
   const Clock::time_point until = deadline();
-  if (std::lock_guard lock(mutex_); recorder_) recorder_->computed(program_now());
+  if (std::lock_guard lock(mutex_); moments_) moments_->computed();
   if (over_nccl()) {
     if (Status status = check_all_submitted(); !status) return end_with(status);
   }
@@ -307,7 +291,8 @@ StepResult SessionImpl::commit() {
   first_submitted_ = {};
   if (steps_here_++ == 0) first_step_allocations_ = executor_->counters().allocations.load();
   const Clock::time_point now = Clock::now();
-  if (recorder_) recorder_->step_ended(program_now());
+  if (moments_) moments_->step_ended();
+  if (device_sampler_) device_sampler_->take_over();
   if (watch_) watch(Seconds(now - step_begun_).count());
   step_begun_ = now;
   ++step_;

@@ -68,7 +68,7 @@ struct Submission {
   /// runtime has it. What is queued in the stream before submit() comes before the reduction. The gradient is done once
   /// the device has written it: then no stream needs to wait for anything.
   DeviceView device_data = {};
-  void* stream = nullptr;
+  void* stream = nullptr;  ///< if the session records, or its plan has a prediction: it stays until close()
 };
 
 struct SessionStats {

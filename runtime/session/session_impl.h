@@ -17,14 +17,14 @@
 #include "runtime/executor/executor.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
+#include "runtime/session/device_sampler.h"
 #include "runtime/session/farewell.h"
 #include "runtime/session/gradient_sampler.h"
 #include "runtime/session/handles.h"
 #include "runtime/session/late_names.h"
 #include "runtime/session/prediction_watch.h"
-#include "runtime/session/program_clock.h"
-#include "runtime/session/recorder.h"
 #include "runtime/session/session.h"
+#include "runtime/session/step_moments.h"
 
 namespace casync::runtime {
 
@@ -153,10 +153,8 @@ class SessionImpl final : public Session {
   bool samples() const {
     return sampler_ && exchanged_now() == (plan_.mode.is_local() ? Exchanged::kDifferences : Exchanged::kGradients);
   }
+  Status sample_on_device(std::span<const Submission> submissions);
   void watch(double step_s);
-  /// The time for the recorder, under mutex_: program_clock_'s while the program's own time is used, else the wall
-  /// clock's, which costs nothing.
-  Clock::time_point program_now() const;
   Clock::time_point deadline() const { return after(Seconds(options_.timeout_s)); }
 
   const SessionOptions options_;
@@ -204,10 +202,10 @@ class SessionImpl final : public Session {
   Clock::time_point first_submitted_, last_submitted_;  ///< in the step under way; the clock's zero: nothing was
   double spent_s_ = 0;  ///< processor time of the executor's threads beyond codecs until then; with a timeline
   std::uint64_t first_step_allocations_ = 0;
-  std::optional<PredictionWatch> watch_;
-  mutable std::optional<Recorder> recorder_;  ///< done() tells it something, too
-  mutable ProgramClock program_clock_;        ///< of recorder_
+  std::optional<PredictionWatch> watch_;  ///< while it needs steps
+  std::unique_ptr<StepMoments> moments_;  ///< while somebody uses them
   std::optional<GradientSampler> sampler_;
+  std::optional<DeviceSampler> device_sampler_;  ///< of sampler_, on a device
 
   std::atomic<std::uint64_t> comparisons_due_{1};  ///< of steps, until the next submission
   std::atomic<bool> closed_{false};                ///< written under mutex_

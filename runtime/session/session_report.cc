@@ -142,16 +142,47 @@ void SessionImpl::record_step() {
   timeline_->record({SpanKind::kStep, nullptr, {}, step_, -1, 0, 0, step_begun_, Clock::now(), spent_in_step});
 }
 
-Clock::time_point SessionImpl::program_now() const {
-  return records() || (watch_ && !watch_->over()) ? program_clock_.now() : Clock::now();
+/// Notes where in the program's streams the gradients are written: an event for those of one stream that are submitted
+/// next to each other, the last one's.
+Status SessionImpl::note_ready(std::span<const Submission> submissions) {
+  const Submission* behind = nullptr;
+  for (std::size_t i = submissions.size(); i-- > 0;) {
+    const Submission& one = submissions[i];
+    Event& own = *ready_[static_cast<std::size_t>(one.gradient)].event;
+    const bool shares = behind != nullptr && behind->stream == one.stream;
+    if (!shares) CASYNC_RETURN_IF_ERROR(device_->record(own, one.stream));
+    ready_[static_cast<std::size_t>(one.gradient)].noted =
+        shares ? ready_[static_cast<std::size_t>(behind->gradient)].noted : &own;
+    behind = &one;
+  }
+  return samples() ? sample_on_device(submissions) : Status::ok();
+}
+
+/// Begins to copy samples of gradients that ready_ is noted of. They are ready once that is over, too, because a
+/// reduction writes the memory.
+Status SessionImpl::sample_on_device(std::span<const Submission> submissions) {
+  for (const Submission& one : submissions) {
+    const auto index = static_cast<std::size_t>(one.gradient);
+    const Result<void*> stream = device_sampler_->submitted(index, one, step_);
+    if (!stream) return stream.status();
+    if (*stream == one.stream) continue;
+    Ready& own = ready_[index];
+    CASYNC_RETURN_IF_ERROR(device_->record(*own.event, *stream));
+    own.noted = own.event.get();
+  }
+  return Status::ok();
 }
 
 void SessionImpl::watch(double step_s) {
   const ExecutorCounters& counters = executor_->counters();
   const Spent spent{seconds_of(counters, SpanKind::kEncode), seconds_of(counters, SpanKind::kMerge),
                     seconds_of(counters, SpanKind::kDecode)};
-  const auto sentence = watch_->step_ended(step_, step_s, recorder_->program_seconds_of_last_step(), spent);
+  const double training_s = moments_->recorder().program_seconds_of_last_step();
+  const auto sentence = watch_->step_ended(step_, step_s, training_s, spent);
   if (sentence) log().warn("{}", *sentence);
+  if (!watch_->over()) return;
+  watch_.reset();
+  if (!records()) moments_.reset();
 }
 
 std::vector<GradientSpec> SessionImpl::declared_specs() const {
@@ -162,7 +193,8 @@ std::vector<GradientSpec> SessionImpl::declared_specs() const {
 
 void SessionImpl::write_records() {
   const std::vector<GradientSpec> specs = declared_specs();
-  const Recorder* const recorder = records() && recorder_ ? &*recorder_ : nullptr;
+  const Recorder* const recorder = records() && moments_ ? &moments_->recorder() : nullptr;
+  if (device_sampler_) device_sampler_->take_over();
   if (recorder != nullptr) write_model(options_.record_directory, launch_.ranks, *recorder, specs);
   if (sampler_) write_samples(options_.record_directory, recorder, specs, *sampler_);
 }

@@ -22,7 +22,7 @@ bool SessionImpl::done(Handle handle) const {
   std::lock_guard lock(mutex_);
   const Result<GradientRun*> run = run_of(handle);
   const bool is_done = run && *run != nullptr && (*run)->completed.load(std::memory_order_acquire) > step_of(handle);
-  if (is_done && recorder_) recorder_->needs(index_of(handle), program_now());
+  if (is_done && moments_) moments_->needs(index_of(handle));
   return is_done;
 }
 
@@ -52,7 +52,7 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
   CASYNC_RETURN_IF_ERROR(usable());
   const Clock::time_point now = Clock::now();
   Clock::time_point since, last;
-  const bool recorded = recorder_ && waiter == Waiter::kProgram;
+  bool recorded = false;
   {
     std::lock_guard lock(mutex_);
     const Result<GradientRun*> known = run_of(handle);
@@ -61,7 +61,8 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
     if (submitted.waited_since == Clock::time_point{}) submitted.waited_since = now;
     since = submitted.since;
     last = submitted.waited_since + std::chrono::duration_cast<Clock::duration>(Seconds(options_.timeout_s));
-    if (recorded) recorder_->waits(index_of(handle), program_now());
+    recorded = moments_ && waiter == Waiter::kProgram;
+    if (recorded) moments_->waits(index_of(handle));
   }
   const bool own = timeout_s >= 0 && timeout_s < options_.timeout_s;
   const Clock::time_point until = own ? std::min(last, after(Seconds(timeout_s))) : last;
@@ -70,7 +71,7 @@ Status SessionImpl::wait(Handle handle, double timeout_s, Waiter waiter) {
   if (run && waiter == Waiter::kProgram) waited(**run, step_of(handle), now, Clock::now());
   if (recorded) {
     std::lock_guard lock(mutex_);
-    recorder_->goes_on(program_now());
+    if (moments_) moments_->goes_on();
   }
   if (run && status.code() == StatusCode::kTimeout && Clock::now() >= last) return end_late(**run, status);
   return status;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -214,6 +215,28 @@ inline void check_device(runtime::Device& device) {
       REQUIRE(wait_until_over(*later).is_ok());
       CHECK(last->view().data[(1 << 20) - 1] == std::byte(round));
     }
+  }
+
+  SECTION("timed events say how long what is between them took") {
+    const auto begin = std::move(device.make_timed_event()).value(), end = std::move(device.make_timed_event()).value();
+    CHECK(device.seconds_between(*begin, *end).status().code() == StatusCode::kUnavailable);  // never recorded
+    static constexpr auto kWork = std::chrono::milliseconds(20);
+    const auto before = std::chrono::steady_clock::now();
+    REQUIRE(on.stream->record(*begin).is_ok());
+    REQUIRE(on.stream->call([](void*) { std::this_thread::sleep_for(kWork); }, nullptr).is_ok());
+    REQUIRE(on.stream->record(*end).is_ok());
+    REQUIRE(wait_until_over(*end).is_ok());
+    const std::chrono::duration<double> most = std::chrono::steady_clock::now() - before;
+    const Result<double> seconds = device.seconds_between(*begin, *end), back = device.seconds_between(*end, *begin);
+    REQUIRE(seconds.is_ok());
+    CHECK(*seconds > 0.99 * std::chrono::duration<double>(kWork).count());
+    CHECK(*seconds < 1.01 * most.count());
+    CHECK(back.value() == -*seconds);
+    REQUIRE(on.over().is_ok());
+    CHECK(device.seconds_between(*begin, *on.event).status().code() == StatusCode::kUnavailable);  // without a time
+    REQUIRE(device.record(*end, on.stream->native()).is_ok());                                     // another moment now
+    REQUIRE(wait_until_over(*end).is_ok());
+    CHECK(device.seconds_between(*begin, *end).value() > *seconds);
   }
 
   SECTION("a stream rings behind what is queued") {

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of processes on a GPU, which the emulated driver is: kernels named by NVRTC's cubins, messages over UCX."""
 
+import os
+import pathlib
+import subprocess
+
 import emulated_gpu
 import numpy
 import pytest
@@ -9,6 +13,7 @@ import ranks
 import casync
 
 SHAPES = {"weight": (70, 130), "bias": (3,)}
+PROFILE = pathlib.Path(__file__).parents[2] / "examples/profiles/h100_8_400gbit.txtpb"
 
 
 def gradients(rank, step):
@@ -49,6 +54,23 @@ def test_a_gpu_gives_the_bytes_of_the_cpu(codec):
         assert gpu_state.keys() == cpu_state.keys()
         for name in cpu_state:
             assert gpu_state[name].tobytes() == cpu_state[name].tobytes()
+
+
+@emulated_gpu.needed
+@pytest.mark.skipif("CASYNC_TOOL" not in os.environ, reason="the program casync")
+def test_a_training_on_a_gpu_is_recorded_and_planned_for(tmp_path):
+    on_gpu, on_cpu = tmp_path / "gpu", tmp_path / "cpu"
+    env = {**emulated_gpu.environment(), "CASYNC_RECORD": str(on_gpu)}
+    ranks.values(__file__, "results", 2, env=env, codec="int4", device="cuda:0")
+    ranks.values(__file__, "results", 2, env={"CASYNC_RECORD": str(on_cpu)}, codec="int4", device=None)
+    samples = [(folder / "gradients.safetensors").read_bytes() for folder in (on_gpu, on_cpu)]
+    assert samples[0] == samples[1]
+    inputs = ["--model", on_gpu / "model.txtpb", "--gradients", on_gpu / "gradients.safetensors", "--profile", PROFILE]
+    plan = [os.environ["CASYNC_TOOL"], "plan", *inputs, "--ranks", "2", "--entries"]
+    planned = subprocess.run(plan, capture_output=True, text=True, timeout=60)
+    assert planned.returncode == 0, planned.stderr
+    for name in SHAPES:
+        assert f'gradient {{ name: "{name}"' in planned.stdout
 
 
 def open_on(rank, device):

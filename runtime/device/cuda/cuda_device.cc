@@ -88,10 +88,15 @@ class CudaDevice final : public Device {
     CASYNC_RETURN_IF_ERROR(stream->make(urgent));
     return std::unique_ptr<Stream>(std::move(stream));
   }
-  Result<std::unique_ptr<Event>> make_event() override {
-    auto event = std::make_unique<CudaEvent>(calls_);
-    CASYNC_RETURN_IF_ERROR(event->make());
-    return std::unique_ptr<Event>(std::move(event));
+  Result<std::unique_ptr<Event>> make_event() override { return event_with(Api::kWithoutTiming); }
+  Result<std::unique_ptr<Event>> make_timed_event() override { return event_with(0); }
+  Result<double> seconds_between(const Event& begin, const Event& end) const override {
+    const Api::Handle first = static_cast<const CudaEvent&>(begin).handle();
+    const Api::Handle last = static_cast<const CudaEvent&>(end).handle();
+    float milliseconds = 0;
+    CASYNC_RETURN_IF_ERROR(calls_(
+        "cuEventElapsedTime", [&](const Api& api) { return api.milliseconds_between(&milliseconds, first, last); }));
+    return 1e-3 * static_cast<double>(milliseconds);
   }
   Status record(Event& event, void* stream) override {
     const Api::Handle handle = static_cast<const CudaEvent&>(event).handle();
@@ -119,6 +124,11 @@ class CudaDevice final : public Device {
   }
 
  private:
+  Result<std::unique_ptr<Event>> event_with(unsigned flags) {
+    auto event = std::make_unique<CudaEvent>(calls_);
+    CASYNC_RETURN_IF_ERROR(event->make(flags));
+    return std::unique_ptr<Event>(std::move(event));
+  }
   template <class Kernels, class Make>
   Result<std::unique_ptr<Kernels>> compiled(const std::string& codec, const compll::CodecInfo& info, Make make) {
     const std::lock_guard lock(mutex_);

@@ -10,8 +10,8 @@ Api::Handle handle_of(const Event& event) { return static_cast<const CudaEvent&>
 
 }  // namespace
 
-Status CudaEvent::make() {
-  return calls_("cuEventCreate", [&](const Api& api) { return api.make_event(&handle_, Api::kWithoutTiming); });
+Status CudaEvent::make(unsigned flags) {
+  return calls_("cuEventCreate", [&](const Api& api) { return api.make_event(&handle_, flags); });
 }
 
 CudaEvent::~CudaEvent() {

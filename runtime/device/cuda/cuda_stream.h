@@ -6,12 +6,12 @@
 
 namespace casync::runtime {
 
-/// An event without a time, which is cheaper.
 class CudaEvent final : public Event {
  public:
   explicit CudaEvent(const CudaCalls& calls) : calls_(calls) {}
   ~CudaEvent() override;
-  Status make();
+  /// `flags`: the driver's; without a time an event is cheaper.
+  Status make(unsigned flags);
   Result<bool> done() const override;
   CudaCalls::Api::Handle handle() const { return handle_; }
 

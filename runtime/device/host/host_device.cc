@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +27,24 @@ class HostBuffer final : public DeviceBuffer {
   }
 };
 
+class HostEvent final : public Event {
+ public:
+  using Moment = std::chrono::steady_clock::time_point;
+
+  explicit HostEvent(bool is_timed) : is_timed_(is_timed) {}
+  Result<bool> done() const override { return true; }
+  Status reached() {
+    if (is_timed_) at_ = std::chrono::steady_clock::now();
+    return Status::ok();
+  }
+  /// Nothing: it keeps no time, or was never recorded.
+  const std::optional<Moment>& at() const { return at_; }
+
+ private:
+  const bool is_timed_;
+  std::optional<Moment> at_;
+};
+
 /// Does at once what is queued, so that its events have nothing before them.
 class HostStream final : public Stream {
  public:
@@ -37,7 +57,7 @@ class HostStream final : public Stream {
     return Status::ok();
   }
   Status wait_for(const Event&) override { return Status::ok(); }
-  Status record(Event&) override { return Status::ok(); }
+  Status record(Event& event) override { return static_cast<HostEvent&>(event).reached(); }
   Status call(void (*ring)(void*), void* bell) override {
     ring(bell);
     return Status::ok();
@@ -49,11 +69,6 @@ class HostStream final : public Stream {
     if (from.size != 0) std::memcpy(to.data, from.data, from.size);
     return Status::ok();
   }
-};
-
-class HostEvent final : public Event {
- public:
-  Result<bool> done() const override { return true; }
 };
 
 class HostDevice final : public Device {
@@ -75,9 +90,17 @@ class HostDevice final : public Device {
   Status check(DeviceView) const override { return Status::ok(); }
 
   Result<std::unique_ptr<Stream>> make_stream(bool) override { return std::unique_ptr<Stream>(new HostStream); }
-  Result<std::unique_ptr<Event>> make_event() override { return std::unique_ptr<Event>(new HostEvent); }
-  Status record(Event&, void* stream) override {
-    return stream == nullptr ? Status::ok() : invalid_argument("memory of the CPU has no streams");
+  Result<std::unique_ptr<Event>> make_event() override { return std::unique_ptr<Event>(new HostEvent(false)); }
+  Result<std::unique_ptr<Event>> make_timed_event() override { return std::unique_ptr<Event>(new HostEvent(true)); }
+  Result<double> seconds_between(const Event& begin, const Event& end) const override {
+    const auto& first = static_cast<const HostEvent&>(begin).at();
+    const auto& last = static_cast<const HostEvent&>(end).at();
+    if (!first || !last) return unavailable("an event without a time, or one that was never recorded");
+    return std::chrono::duration<double>(*last - *first).count();
+  }
+  Status record(Event& event, void* stream) override {
+    if (stream != nullptr) return invalid_argument("memory of the CPU has no streams");
+    return static_cast<HostEvent&>(event).reached();
   }
 
   Status read(DeviceView from, View to) override { return HostStream().download(from, to); }

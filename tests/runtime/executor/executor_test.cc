@@ -27,6 +27,10 @@ class CountingDevice final : public Device {
   Status check(DeviceView memory) const override { return inner_->check(memory); }
   Result<std::unique_ptr<Stream>> make_stream(bool urgent) override { return inner_->make_stream(urgent); }
   Result<std::unique_ptr<Event>> make_event() override { return inner_->make_event(); }
+  Result<std::unique_ptr<Event>> make_timed_event() override { return inner_->make_timed_event(); }
+  Result<double> seconds_between(const Event& begin, const Event& end) const override {
+    return inner_->seconds_between(begin, end);
+  }
   Status record(Event& event, void* stream) override { return inner_->record(event, stream); }
   Status read(DeviceView from, View to) override { return inner_->read(from, to); }
   Status write(ConstView from, DeviceView to) override { return inner_->write(from, to); }

@@ -143,11 +143,6 @@ TEST_CASE("session on a GPU: what it does not do yet is refused by name") {
     on_gpu(options);
   });
   CHECK_THAT(gossip, Catch::Contains("Unimplemented: a session on cuda:0 has no gossip yet"));
-  const std::string records = opened([&](SessionOptions& options) {
-    options.record_directory = directory.path();
-    on_gpu(options);
-  });
-  CHECK_THAT(records, Catch::Contains("Unimplemented: a session on cuda:0 records no model yet"));
 }
 
 TEST_CASE("session on a GPU: memory of another place is refused, and nothing was started") {

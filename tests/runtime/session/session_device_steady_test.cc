@@ -36,17 +36,23 @@ std::map<std::string, std::uint64_t> forbidden_calls() {
 
 TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothing") {
   const PlanFile late("staleness: 1 default { codec { name: \"int4\" } }");
-  for (const char* name : {"none", "int4", "topk", "diana", "lossless", "topk_coded", "staleness"}) {
+  const PlanFile grouped("group { name: \"all\" gradient: \"g0\" gradient: \"g1\" codec { name: \"int4\" } }");
+  for (const char* name :
+       {"none", "int4", "topk", "diana", "lossless", "topk_coded", "staleness", "recorded", "recorded group"}) {
+    TemporaryDirectory record;
     std::barrier meet(2);
     std::map<std::string, std::uint64_t> before, after;
     const std::string complaints = with_sessions(
         2,
         [&](SessionOptions& options) {
-          if (std::string_view(name) == "staleness") {
-            options.plan_file = late.path();
+          const std::string_view what = name;
+          const bool recorded = what.starts_with("recorded");
+          if (what == "staleness" || what == "recorded group") {
+            options.plan_file = what == "staleness" ? late.path() : grouped.path();
           } else {
-            options.codec = CodecChoice{name, {}};
+            options.codec = CodecChoice{recorded ? "int4" : name, {}};
           }
+          if (recorded) options.record_directory = record.path();
           on_gpu(options);
         },
         [&](Session& session, RankContext& context) -> std::string {
@@ -68,7 +74,8 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
               all.push_back(program.submission(ids[i], floats[i]));
             }
             const auto handles = session.submit(all);
-            const Status status = handles ? session.step().status() : handles.status();
+            Status status = handles ? session.wait(handles->front(), -1) : handles.status();
+            if (status) status = session.step().status();
             if (bad.empty() && !status) bad = status.text();
           }
           meet.arrive_and_wait();

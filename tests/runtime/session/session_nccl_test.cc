@@ -5,7 +5,10 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
+#include "casync/planner/model_file.h"
 #include "compll/codec/coded/coded_codec.h"
 #include "compll/codec/registry.h"
 #include "tests/compll/cuda/emulated/driver.h"
@@ -123,6 +126,27 @@ TEST_CASE("session over nccl: some gradients are compressed and others are not")
   REQUIRE(run(2, false, plan, host) == "");
   REQUIRE(run(2, true, plan, device) == "");
   CHECK(difference(host, device) == "");  // of two ranks the order of additions is one
+}
+
+TEST_CASE("session over nccl: a record has the gradients and the samples that the host has") {
+  std::string samples[2];
+  for (const bool with_nccl : {false, true}) {
+    TemporaryDirectory folder;
+    const auto configure = [&](SessionOptions& options) {
+      options.codec = CodecChoice{"int8", {}};
+      options.record_directory = folder.path();
+      if (with_nccl) over_nccl(options);
+    };
+    AllSeen seen;
+    REQUIRE(run_steps(2, with_nccl, configure, seen) == "");
+    std::ifstream file(folder.path() + "/gradients.safetensors", std::ios::binary);
+    samples[with_nccl ? 1 : 0] = {std::istreambuf_iterator<char>(file), {}};
+    const Result<Training> training = read_model_file(folder.path() + "/model.txtpb");
+    REQUIRE(training.status().text() == "OK");
+    CHECK(training->gradients.size() == std::size(kSizes));
+  }
+  CHECK(samples[0].size() > 100);
+  CHECK((samples[0] == samples[1]));
 }
 
 TEST_CASE("session over nccl: ranks may submit in any order within a step") {

@@ -2,6 +2,7 @@
 #include "tests/compll/cuda/emulated/driver.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "compll/ops/cuda/launch.h"
@@ -63,6 +65,8 @@ std::map<std::string, Function> all_functions() {
 }
 
 int devices = 1;
+std::atomic<std::size_t> slow_bytes{0};  ///< of a copy to the host that takes slow_ms
+std::atomic<int> slow_ms{0};
 std::atomic<int> kernels_left{-1};  ///< until one faults; below 0: none does
 
 /// Calls of each function so far.
@@ -220,7 +224,10 @@ Code download(void* to, Memory from, std::size_t bytes, Handle stream) {
   const Call call("cuMemcpyDtoHAsync_v2");
   if (call.code != 0) return call.code;
   if (device_of(from, bytes) != call.device) return kInvalidValue;
-  const Code code = enqueue(stream, call.device, [=] { std::memcpy(to, pointer<void>(from), bytes); });
+  const Code code = enqueue(stream, call.device, [=] {
+    if (bytes == slow_bytes) std::this_thread::sleep_for(std::chrono::milliseconds(slow_ms));
+    std::memcpy(to, pointer<void>(from), bytes);
+  });
   if (code != 0 || is_pinned(to, bytes)) return code;
   count("pageable copy");
   return wait_for(stream);
@@ -262,9 +269,9 @@ Code call_host(Handle stream, DriverApi::HostFunction function, void* user) {
   return call.code != 0 ? call.code : enqueue(stream, call.device, [=] { function(user); });
 }
 
-Code make_event_here(Handle* event, unsigned) {
+Code make_event_here(Handle* event, unsigned flags) {
   const Call call("cuEventCreate");
-  if (call.code == 0) *event = make_event(call.device);
+  if (call.code == 0) *event = make_event(call.device, (flags & DriverApi::kWithoutTiming) == 0);
   return call.code;
 }
 Code end_event_here(Handle event) {
@@ -280,7 +287,10 @@ Code query_event(Handle event) {
   const Call call("cuEventQuery");
   return call.code != 0 ? call.code : query(event);
 }
-Code milliseconds_between(float* milliseconds, Handle, Handle) { return *milliseconds = 1, error(); }
+Code time_between(float* milliseconds, Handle begin, Handle end) {
+  const Call call("cuEventElapsedTime");
+  return call.code != 0 ? call.code : milliseconds_between(milliseconds, begin, end);
+}
 
 }  // namespace
 
@@ -320,7 +330,7 @@ const DriverApi& driver() {
                                 .end_event = end_event_here,
                                 .record_event = record_event,
                                 .query_event = query_event,
-                                .milliseconds_between = milliseconds_between};
+                                .milliseconds_between = time_between};
   return api;
 }
 
@@ -331,6 +341,10 @@ void mend_device() {
   set_error(0);
 }
 void set_device_count(int count) { devices = count; }
+void slow_down_copies(std::size_t bytes, int milliseconds) {
+  slow_ms = milliseconds;
+  slow_bytes = bytes;
+}
 
 std::uint64_t calls(std::string_view function) {
   const std::lock_guard lock(counts_mutex);

@@ -25,6 +25,9 @@ void set_device_count(int count);
 /// Sets the bytes of device memory that are left; more is "out of memory".
 void set_device_memory(std::size_t bytes);
 
+/// Copies to the host of exactly so many bytes take so long; 0: none do.
+void slow_down_copies(std::size_t bytes, int milliseconds);
+
 /// Calls of a function since the process began, by the name that the driver exports it by;
 /// "pageable copy": copies from or to host memory that is not pinned, for which a true driver waits.
 std::uint64_t calls(std::string_view function);

@@ -70,6 +70,50 @@ TEST_CASE("emulated driver: a stream works in order, beside its caller") {
   CHECK(here.in_memory() == 2);
 }
 
+TEST_CASE("emulated driver: an event may end while its record is queued") {
+  Here here;
+  Handle event = nullptr;
+  api().make_event(&event, 0);
+  emulated::hold_streams();
+  CHECK(api().record_event(event, here.stream) == 0);
+  CHECK(api().wait_in_stream(here.stream, event, 0) == 0);
+  api().end_event(event);
+  emulated::release_streams();
+  CHECK(api().wait_for_stream(here.stream) == 0);
+}
+
+TEST_CASE("emulated driver: time between events is a test's, or the host's; both have to be over and to keep it") {
+  Here here;
+  Handle begin = nullptr, end = nullptr;
+  api().make_event(&begin, 0);
+  api().make_event(&end, 0);
+  float ms = -1;
+  CHECK(api().milliseconds_between(&ms, begin, end) == emulated::kInvalidHandle);  // never recorded
+  emulated::set_time(5);
+  CHECK(api().record_event(begin, here.stream) == 0);
+  const auto advance = [](void*) { emulated::set_time(12.5); };
+  CHECK(api().call_host(here.stream, advance, nullptr) == 0);
+  emulated::hold_streams();
+  CHECK(api().record_event(end, here.stream) == 0);
+  CHECK(api().milliseconds_between(&ms, begin, end) == DriverApi::kNotReady);
+  emulated::release_streams();
+  wait_until_over(end);
+  CHECK(api().milliseconds_between(&ms, begin, end) == 0);
+  CHECK(ms == 7.5f);
+  emulated::take_host_time();
+  CHECK(api().record_event(begin, here.stream) == 0);
+  CHECK(api().record_event(end, here.stream) == 0);
+  wait_until_over(end);
+  CHECK(api().milliseconds_between(&ms, begin, end) == 0);
+  CHECK(ms >= 0);
+  CHECK(ms < 60'000);
+  CHECK(api().record_event(here.event, here.stream) == 0);
+  wait_until_over(here.event);
+  CHECK(api().milliseconds_between(&ms, begin, here.event) == emulated::kInvalidHandle);  // keeps no time
+  api().end_event(begin);
+  api().end_event(end);
+}
+
 TEST_CASE("emulated driver: a stream waits for another's event, and not for one that never was recorded") {
   Here here, other;
   CHECK(api().wait_in_stream(other.stream, other.event, 0) == 0);

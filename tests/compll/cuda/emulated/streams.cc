@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/compll/cuda/emulated/streams.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -16,7 +19,9 @@ using Handle = DriverApi::Handle;
 
 struct Event {
   int device = 0;
+  bool timed = false;
   std::uint64_t recorded = 0, completed = 0;
+  double at_ms = 0;  ///< when the last record was completed
 };
 
 struct Stream {
@@ -32,6 +37,7 @@ struct State {
   std::condition_variable changed;
   Code error = 0;
   bool held = false;
+  std::optional<double> time_ms;  ///< that a test has set
 };
 State& state() {
   static State& one = *new State;
@@ -54,6 +60,15 @@ void run(Stream& stream) {
     all.changed.notify_all();
   }
 }
+
+/// Under the mutex.
+double time_ms() {
+  if (state().time_ms) return *state().time_ms;
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// A handle is a pointer to this, so that work which is queued keeps an event that has ended.
+const std::shared_ptr<Event>& event_of(Handle handle) { return *static_cast<const std::shared_ptr<Event>*>(handle); }
 
 }  // namespace
 
@@ -122,16 +137,27 @@ Code wait_for(Handle handle) {
   return all.error;
 }
 
-Handle make_event(int device) {
-  auto* const event = new Event;
-  event->device = device;
-  return event;
+void set_time(double milliseconds) {
+  const std::lock_guard lock(state().mutex);
+  state().time_ms = milliseconds;
 }
 
-void end_event(Handle event) { delete static_cast<Event*>(event); }
+void take_host_time() {
+  const std::lock_guard lock(state().mutex);
+  state().time_ms.reset();
+}
+
+Handle make_event(int device, bool timed) {
+  auto event = std::make_shared<Event>();
+  event->device = device;
+  event->timed = timed;
+  return new std::shared_ptr<Event>(std::move(event));
+}
+
+void end_event(Handle event) { delete static_cast<std::shared_ptr<Event>*>(event); }
 
 Code record(Handle handle, Handle stream, int device) {
-  auto* const event = static_cast<Event*>(handle);
+  const std::shared_ptr<Event> event = event_of(handle);
   if (event->device != device) return kInvalidHandle;
   std::uint64_t number = 0;
   {
@@ -141,19 +167,34 @@ Code record(Handle handle, Handle stream, int device) {
   return enqueue(stream, device, [event, number] {
     const std::lock_guard lock(state().mutex);
     event->completed = number;
+    event->at_ms = time_ms();
     state().changed.notify_all();
   });
 }
 
 Code query(Handle handle) {
-  const auto* const event = static_cast<const Event*>(handle);
+  const std::shared_ptr<Event> event = event_of(handle);
   const std::lock_guard lock(state().mutex);
   if (state().error != 0) return state().error;
   return event->completed >= event->recorded ? 0 : DriverApi::kNotReady;
 }
 
+Code milliseconds_between(float* milliseconds, Handle begin, Handle end) {
+  const std::shared_ptr<Event> first = event_of(begin), last = event_of(end);
+  const std::lock_guard lock(state().mutex);
+  if (state().error != 0) return state().error;
+  for (const auto& each : {first, last}) {
+    if (!each->timed || each->recorded == 0) return kInvalidHandle;
+  }
+  for (const auto& each : {first, last}) {
+    if (each->completed < each->recorded) return DriverApi::kNotReady;
+  }
+  *milliseconds = static_cast<float>(last->at_ms - first->at_ms);
+  return 0;
+}
+
 Code wait_in(Handle stream, Handle handle, int device) {
-  auto* const event = static_cast<Event*>(handle);
+  const std::shared_ptr<Event> event = event_of(handle);
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(state().mutex);

@@ -26,10 +26,16 @@ void end_stream(DriverApi::Handle stream);
 DriverApi::Code enqueue(DriverApi::Handle stream, int device, std::function<void()> work);
 DriverApi::Code wait_for(DriverApi::Handle stream);
 
-DriverApi::Handle make_event(int device);
+/// The time that events take note of, in milliseconds: the host's, or from the first set_time() on what was set last.
+void set_time(double milliseconds);
+void take_host_time();
+
+DriverApi::Handle make_event(int device, bool timed);
 void end_event(DriverApi::Handle event);
 DriverApi::Code record(DriverApi::Handle event, DriverApi::Handle stream, int device);
 DriverApi::Code query(DriverApi::Handle event);
+/// kInvalidHandle: one of them has no time, or was never recorded.
+DriverApi::Code milliseconds_between(float* milliseconds, DriverApi::Handle begin, DriverApi::Handle end);
 /// The stream goes on once what the event last recorded is over; an event that was never recorded holds nothing up.
 DriverApi::Code wait_in(DriverApi::Handle stream, DriverApi::Handle event, int device);
 
