@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -124,13 +125,7 @@ class Trainer {
     CASYNC_RETURN_IF_ERROR(id.status());
     barrier_ = *id;
     for (int i = 0; i < options.warm_up; ++i) CASYNC_RETURN_IF_ERROR(step(nullptr));
-    std::vector<double> barriers;
-    for (int i = 0; i < kBarriers; ++i) {
-      const Clock::time_point begin = Clock::now();
-      CASYNC_RETURN_IF_ERROR(barrier());
-      barriers.push_back(seconds_since(begin));
-    }
-    barrier_s_ = *std::min_element(barriers.begin(), barriers.end());
+    for (int i = 0; i < kBarriers; ++i) CASYNC_RETURN_IF_ERROR(barrier());
     const Result<int> steps = count(options);
     CASYNC_RETURN_IF_ERROR(steps.status());
     StepRow row;
@@ -138,6 +133,7 @@ class Trainer {
     for (int i = 0; i < *steps; ++i) CASYNC_RETURN_IF_ERROR(step(&row));
     row.after = session_.stats();
     row.processor_s /= *steps;
+    for (double& each : row.seconds) each = std::max(0.0, each - barrier_s_);
     return row;
   }
 
@@ -210,11 +206,16 @@ class Trainer {
     return session_.step().status();
   }
 
+  /// Notes the least time of all barriers: those of a busy moment say nothing of the others.
   Status barrier() {
     value_ = 0;
-    return exchange_value();
+    const Clock::time_point begin = Clock::now();
+    CASYNC_RETURN_IF_ERROR(exchange_value());
+    barrier_s_ = std::min(barrier_s_, seconds_since(begin));
+    return Status::ok();
   }
 
+  /// Its seconds have a barrier among them.
   Status step(StepRow* row) {
     memory_.fill();
     CASYNC_RETURN_IF_ERROR(barrier());
@@ -226,7 +227,7 @@ class Trainer {
     const double spent = processor_seconds() - processor;
     CASYNC_RETURN_IF_ERROR(barrier());
     if (row == nullptr) return Status::ok();
-    row->seconds.push_back(std::max(0.0, seconds_since(begin) - barrier_s_));
+    row->seconds.push_back(seconds_since(begin));
     row->processor_s += spent;
     return Status::ok();
   }
@@ -266,7 +267,7 @@ class Trainer {
   std::vector<runtime::Handle> handles_;
   runtime::GradientId barrier_{};
   float value_ = 0;
-  double barrier_s_ = 0;
+  double barrier_s_ = std::numeric_limits<double>::infinity();
 };
 
 Table make_table(const StepBenchOptions& options, const Training& training, const Session& session) {
