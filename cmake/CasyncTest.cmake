@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # casync_test(NAME SOURCES ... DEPS ... LABELS ... [TIMEOUT seconds] [SERIAL])
-# The only way a C++ test is made: one Catch2 program, one CTest entry of that name.
+# The only way a C++ test is made: one Catch2 program, one CTest entry of that name. A test computes all the time and
+# takes two of the places that `jobs` in CMakePresets.json gives, unless it is one of `processes`, which mostly wait.
 set(CASYNC_TEST_PATIENCE 1 CACHE STRING "Every C++ test's timeout is multiplied by this: sanitizers make them slow")
 
 function(casync_test name)
@@ -17,6 +18,9 @@ function(casync_test name)
   endif()
   math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${CASYNC_TEST_PATIENCE}")
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
+  if(NOT "processes" IN_LIST ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+  endif()
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
