@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # casync_test(NAME SOURCES ... DEPS ... LABELS ... [TIMEOUT seconds] [SERIAL])
-# The only way a C++ test is made: one Catch2 program, one CTest entry of that name. A test computes all the time and
-# takes two of the places that `jobs` in CMakePresets.json gives, unless it is one of `processes`, which mostly wait.
+# The only way a C++ test is made: one Catch2 program, one CTest entry of that name.
 set(CASYNC_TEST_PATIENCE 1 CACHE STRING "Every C++ test's timeout is multiplied by this: sanitizers make them slow")
 
 function(casync_test name)
@@ -18,9 +17,6 @@ function(casync_test name)
   endif()
   math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${CASYNC_TEST_PATIENCE}")
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
-  if(NOT "processes" IN_LIST ARG_LABELS)
-    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
-  endif()
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
