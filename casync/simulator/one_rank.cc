@@ -172,8 +172,7 @@ void OneRank::happen(const Event& event) {
     case Event::Kind::kCredit:
     case Event::Kind::kUpload:
     case Event::Kind::kDownload:
-    case Event::Kind::kAnswered:
-      break;  // of Engine: ranks that have just ended a task answer at once, and copies are codecs' work
+    case Event::Kind::kAnswered: break;  // of Engine: ranks answer at once after a task, and copies are codecs' work
   }
 }
 

@@ -52,7 +52,7 @@ class Answering {
   Elements elements_of(TaskId task) const { return at(task).sums.elements(); }
   AnswerBatches& batches_of(TaskId task) { return at(task).batches; }
   const AnswerBatches& batches_of(TaskId task) const { return at(task).batches; }
-  /// Of a message's partition, which is one of these.
+  /// The place of a message's partition, which is one of these.
   TaskId task_of(std::uint32_t number) const;
 
   /// Contributions to `step` and later ones are put off from now on; kEver: none is.

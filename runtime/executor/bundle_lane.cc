@@ -72,10 +72,10 @@ class BundleQueue final : public LaneQueue {
     const compll::Codec* in = nullptr;
     CASYNC_RETURN_IF_ERROR(gather(merge, &in));
     const compll::Codec& out = bundle_.codec_of(merge.to);
-    const DeviceView sums = take_vector(floats_of_all());
+    take_sums();
     const bool adds_first = in != nullptr && !are_alike(*in, out);
     if (adds_first) {
-      for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_sum(i, merge.contributions.size(), sum_of(sums, i));
+      for (std::size_t i = 0; i < bundle_.part_count(); ++i) add_sum(i, merge.contributions.size(), lists_.sums[i]);
       CASYNC_RETURN_IF_ERROR(launch_all(*in, lists_.calls));
       lists_.calls.clear();
     }
@@ -87,10 +87,10 @@ class BundleQueue final : public LaneQueue {
       call.scale = merge.last ? scale_ : 1.0f;
       if (adds_first) {
         call.function = KernelFunction::kEncodeSum;
-        call.in = sum_of(sums, i);
+        call.in = lists_.sums[i];
       } else {
         call.terms = terms_of(i, merge.contributions.size());
-        call.out = sum_of(sums, i);
+        call.out = lists_.sums[i];
       }
       call.payload =
           headed ? made.slice(parts.headed_at(i), kDevicePayloadHead + parts.entries[i].bytes) : parts.of(made, i);
@@ -172,19 +172,19 @@ class BundleQueue final : public LaneQueue {
   }
 
   static constexpr Bytes kSumAlignment = 64;
-  Bytes floats_of_all() const {
+  /// Memory for the sums of all members, one after the other.
+  void take_sums() {
     Bytes bytes = 0;
+    for (const Bundle::Member& each : bundle_.parts->members) bytes += bytes_of_sum(each);
+    const DeviceView all = take_vector(bytes);
+    Bytes at = 0;
     for (const Bundle::Member& each : bundle_.parts->members) {
-      bytes += round_up(each.elements * sizeof(float), kSumAlignment);
+      lists_.sums.push_back(all.slice(at, each.elements * sizeof(float)));
+      at += bytes_of_sum(each);
     }
-    return bytes;
   }
-  /// Members are asked for in their order.
-  DeviceView sum_of(DeviceView all, std::size_t at) {
-    if (at == 0) next_sum_ = 0;
-    const Bytes bytes = member(at).elements * sizeof(float), begin = next_sum_;
-    next_sum_ += round_up(bytes, kSumAlignment);
-    return all.slice(begin, bytes);
+  static Bytes bytes_of_sum(const Bundle::Member& member) {
+    return round_up(member.elements * sizeof(float), kSumAlignment);
   }
 
   GradientRun& member(std::size_t at) const { return *bundle_.parts->members[at].run; }
@@ -199,7 +199,6 @@ class BundleQueue final : public LaneQueue {
 
   GradientRun& bundle_;
   const float scale_;
-  Bytes next_sum_ = 0;
 };
 
 /// Notes the part that a task has made in its place, and returns true if its elements are finite.

@@ -41,7 +41,7 @@ struct LaneRoom {
 struct LaneLists {
   std::vector<KernelTerm> terms;
   std::vector<KernelCall> calls;
-  std::vector<DeviceView> payloads;
+  std::vector<DeviceView> payloads, sums;
 };
 
 /// A stream and the memory of one task at a time.

@@ -80,6 +80,7 @@ Status DeviceTasks::make_room(const LaneRoom& room) {
     lane->lists.terms.reserve(room.terms);
     lane->lists.calls.reserve(room.calls);
     lane->lists.payloads.reserve(room.terms);
+    lane->lists.sums.reserve(room.calls);
     lane->coder->reserve(static_cast<std::size_t>(settings_.ranks) + 1);
     lane->memory.reset();
     lane->pinned.reset();

@@ -124,7 +124,7 @@ class Executor final : private TransportClient {
   /// nothing may be submitted afterwards. Timeout: not by the deadline. After a failure: that failure. Any thread.
   Status settle(Clock::time_point deadline);
 
-  /// Of asynchronous ranks: this one ends its steps, so many, and answers the others until all have ended theirs.
+  /// Ends the steps of an asynchronous rank, so many; it answers the others until all have ended theirs.
   /// Timeout: nothing came for `patience`, with the ranks that have not. After a failure: that failure. Any thread,
   /// while nothing is under way; nothing may be submitted afterwards.
   Status serve_others(std::uint32_t steps, Seconds patience);
@@ -250,7 +250,7 @@ class Executor final : private TransportClient {
   Clock::time_point finish_turn(GradientRun& run, const TaskOutcome& outcome, Clock::time_point from,
                                 std::uint32_t lane);
   GradientRun* find_run(std::uint64_t key) const;
-  // Of asynchronous ranks.
+  // Asynchronous ranks.
   Placement place_contribution(GradientRun& run, Rank from, const Message& message);
   void take_contribution(GradientRun& side, Rank from, const Message& message);
   void contribute_own(GradientRun& run);

@@ -24,6 +24,8 @@ class LaneQueue : protected KernelQueue {
       : KernelQueue(tasks.kernels, {tasks.seed, tasks.scale}), lists_(lists), lane_(lane), room_(room) {
     lists_.terms.clear();
     lists_.calls.clear();
+    lists_.payloads.clear();
+    lists_.sums.clear();
   }
   ~LaneQueue() = default;
 

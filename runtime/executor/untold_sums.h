@@ -19,7 +19,7 @@ namespace casync::runtime {
 /// Late contributions are never dropped (as in eager-SGD, Li et al. 2020). One thread at a time.
 class UntoldSums {
  public:
-  /// Of `elements` elements for each of `ranks` ranks; `residuals`: the codec of answers keeps them.
+  /// Makes sums of `elements` elements for each of `ranks` ranks; `residuals`: the codec of answers keeps them.
   UntoldSums(int ranks, Elements elements, bool residuals);
 
   /// The floats that this takes: sums, and residuals with one to spare.

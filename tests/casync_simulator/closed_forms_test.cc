@@ -48,41 +48,6 @@ TEST_CASE("simulator: a single partition is sent by all to its owner, one after 
   }
 }
 
-TEST_CASE("simulator: payloads are copied from a device, over the link, to a device, and back the same way") {
-  Profile profile = ideal(kByte);
-  profile.upload = Curve::affine(3e-5, 2e-10);
-  profile.download = Curve::affine(5e-5, 4e-10);
-  const double bytes = 4000, wire = bytes * kByte;
-  const double up = profile.upload.at(bytes), down = profile.download.at(bytes);
-  const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-6 * b; };  // copies are floats
-  const Simulation two = simulated(one_gradient(2, 1000, decision(StrategyKind::kPs, 1), profile));
-  // The contribution, the result on its way, the result at its receiver; the owner's own copy is done earlier.
-  CHECK(close(two.step_s, (down + wire + up) + (down + wire + up)));
-  CHECK(close(two.parts.copies_s, (down + 2 * up + down + up) / 2));
-  // An owner brings all contributions of the others, one after the other, while the next ones arrive.
-  const Simulation four = simulated(one_gradient(4, 1000, decision(StrategyKind::kPs, 1), profile));
-  CHECK(close(four.step_s, down + 3 * wire + 3 * up + down + 3 * wire + up));
-}
-
-TEST_CASE("simulator: copies both ways and codecs are resources beside each other") {
-  const int ranks = 2, partitions = 32;
-  const Elements elements = elements_for(partitions);
-  Profile profile = ideal(0);
-  const double part = static_cast<double>(elements) / partitions;  // bytes of `byte`
-  for (const auto& [up, down] : {std::pair(1e-9, 1e-10), {1e-10, 1e-9}, {1e-9, 1e-9}}) {
-    profile.upload = Curve::affine(0, up);
-    profile.download = Curve::affine(0, down);
-    CAPTURE(up, down);
-    const auto scenario = one_gradient(ranks, elements, decision(StrategyKind::kPs, partitions, "byte"), profile);
-    // Of each partition, a rank downloads its contribution or the result, and uploads the result; of half of them also
-    // the other's contribution.
-    const double uploads = 1.5 * partitions * part * up, downloads = partitions * part * down;
-    const double step = simulated(scenario).step_s;
-    CHECK(step >= std::max(uploads, downloads) * (1 - 1e-6));
-    CHECK(step <= std::max(uploads, downloads) + 6 * part * (up + down));
-  }
-}
-
 TEST_CASE("simulator: one server receives from all others and sends to them, a partition at a time") {
   for (int ranks = 2; ranks <= 16; ++ranks) {
     for (const int partitions : {1, 4}) {

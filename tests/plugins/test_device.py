@@ -57,7 +57,6 @@ def test_a_gpu_gives_the_bytes_of_the_cpu(codec):
 
 
 @emulated_gpu.needed
-@pytest.mark.skipif("CASYNC_TOOL" not in os.environ, reason="the program casync")
 def test_a_training_on_a_gpu_is_recorded_and_planned_for(tmp_path):
     on_gpu, on_cpu = tmp_path / "gpu", tmp_path / "cpu"
     env = {**emulated_gpu.environment(), "CASYNC_RECORD": str(on_gpu)}

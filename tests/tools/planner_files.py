@@ -16,6 +16,8 @@ gradient { name: "large.weight" shape: [1000, 1000] ready_seconds: 0.005 need_se
 gradient { name: "first.weight" shape: [100, 1000] ready_seconds: 0.01 need_seconds: 0 }
 gradient { name: "first.bias" shape: [100] ready_seconds: 0.01 need_seconds: 0 }
 """
+# One bit says all of them.
+SIGNS = [0.5 if i % 3 else -0.5 for i in range(16384)]
 
 
 class Files:

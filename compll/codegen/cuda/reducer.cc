@@ -5,10 +5,9 @@
 
 namespace casync::compll {
 
-std::string cuda_reducer(const Graph& graph, const Value& reduction) {
-  const ScalarType type = graph[reduction.arguments.front()].type;
+std::string cuda_reducer(Reducer reducer, ScalarType type, const std::string& function) {
   const std::string of = "<" + type_text(type) + ">";
-  switch (reduction.reducer) {
+  switch (reducer) {
     case Reducer::kMagnitude: return "Magnitude";
     case Reducer::kCount: return "Count";
     case Reducer::kSum: return type.is_float() ? "LaneSum" : "IntegerSum" + of;
@@ -16,7 +15,12 @@ std::string cuda_reducer(const Graph& graph, const Value& reduction) {
     case Reducer::kMax: return "Maximum" + of;
     case Reducer::kUser: break;
   }
-  return "LaneFold<" + type_text(type) + ", Function" + std::to_string(reduction.function) + ">";
+  return "LaneFold<" + type_text(type) + ", " + function + ">";
+}
+
+std::string cuda_reducer(const Graph& graph, const Value& reduction) {
+  return cuda_reducer(reduction.reducer, graph[reduction.arguments.front()].type,
+                      "Function" + std::to_string(reduction.function));
 }
 
 }  // namespace casync::compll

@@ -7,7 +7,10 @@
 
 namespace casync::compll {
 
-/// The class of compll/ops/cuda/reducers.cuh that reduces so, for a reduction that has one.
+/// The class of compll/ops/cuda/reducers.cuh that reduces elements of this type so, where there is one. `function`: the
+/// class of the user's function.
+std::string cuda_reducer(Reducer reducer, ScalarType type, const std::string& function);
+/// The same for a reduction of a graph.
 std::string cuda_reducer(const Graph& graph, const Value& reduction);
 
 }  // namespace casync::compll

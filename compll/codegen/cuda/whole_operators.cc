@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/codegen/cuda/whole_operators.h"
 
+#include "compll/codegen/cuda/reducer.h"
 #include "compll/codegen/cuda/terms.h"
 #include "compll/codegen/cuda/whole_memory.h"
 #include "compll/codegen/cuda/whole_names.h"
@@ -10,17 +11,8 @@
 namespace casync::compll {
 
 std::string CudaOperators::reducer(const cuda_whole::Reduction& by) {
-  const ScalarType type = by.term->arguments.front()->type().element;
-  const std::string of = "<" + type_text(type) + ">";
-  switch (by.term->reducer) {
-    case Reducer::kMagnitude: return "Magnitude";
-    case Reducer::kCount: return "Count";
-    case Reducer::kSum: return type.is_float() ? "LaneSum" : "IntegerSum" + of;
-    case Reducer::kMin: return "Minimum" + of;
-    case Reducer::kMax: return "Maximum" + of;
-    case Reducer::kUser: break;
-  }
-  return "LaneFold<" + type_text(type) + ", " + CudaValues::name_of_function(*by.function) + ">";
+  return cuda_reducer(by.term->reducer, by.term->arguments.front()->type().element,
+                      by.function ? CudaValues::name_of_function(*by.function) : "");
 }
 
 bool CudaOperators::is_narrowed(const cuda_whole::Reduction& by) {

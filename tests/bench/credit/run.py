@@ -79,16 +79,8 @@ def measured(casync, link, credit, seconds):
         pathlib.Path(plan).write_text(plan_text(link, credit))
         command = [casync, "bench", "step", "--model", model, "--plan", plan, "--seconds", str(seconds)]
         command += ["--transport", "ucx:tcp", "-w", "1", "--json"]
-        processes = [start(rank, folder, command) for rank in range(2)]
-        try:
-            outputs = [process.communicate(timeout=300) for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-        for process, (_, errors) in zip(processes, outputs):
-            if process.returncode != 0:
-                raise SystemExit(f"{' '.join(command)}: {errors.strip()}")
-        step_ms = json.loads(outputs[0][0])["rows"][0]["step_median_ms"]
+        outputs = network.outputs([start(rank, folder, command) for rank in range(2)], 300)
+        step_ms = json.loads(outputs[0])["rows"][0]["step_median_ms"]
         report = [casync, "report", os.path.join(folder, "trace"), "--json"]
         numbers = json.loads(subprocess.run(report, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return step_ms, next(one["mean_ms"] for one in numbers["gradients"] if one["name"] == URGENT)

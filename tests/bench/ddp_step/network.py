@@ -68,3 +68,16 @@ def sent_bytes():
             if name.strip() == DEVICE:
                 return int(counters.split()[8])
     return 0
+
+
+def outputs(processes, timeout):
+    """The outputs of all processes, none of which outlives this. Exits with the errors of one that failed."""
+    try:
+        said = [process.communicate(timeout=timeout) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    for process, (_, errors) in zip(processes, said):
+        if process.returncode != 0:
+            raise SystemExit(f"{' '.join(process.args)}: {errors.strip()}")
+    return [output for output, _ in said]

@@ -54,16 +54,7 @@ def start(rank, ranks, folder, command):
 def run_ranks(ranks, command, timeout):
     """Rank 0's output."""
     with tempfile.TemporaryDirectory() as folder:
-        processes = [start(rank, ranks, folder, command) for rank in range(ranks)]
-        try:
-            outputs = [process.communicate(timeout=timeout) for process in processes]
-        finally:
-            for process in processes:
-                process.kill()
-    for process, (_, errors) in zip(processes, outputs):
-        if process.returncode != 0:
-            raise SystemExit(f"{' '.join(command)}: {errors.strip()}")
-    return outputs[0][0]
+        return network.outputs([start(rank, ranks, folder, command) for rank in range(ranks)], timeout)[0]
 
 
 def profile_path(link, ranks):

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -21,6 +22,13 @@ namespace casync::test {
 
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
+
+/// A session by a plan without its version.
+inline Result<std::unique_ptr<runtime::Session>> open_by(RankContext& context, const std::string& plan) {
+  const PlanFile file(plan);
+  context.options.plan_file = file.path();
+  return runtime::Session::open(context.options);
+}
 
 /// The steps of all ranks, under a lock: the order of events, and not time, says what a rank waited for.
 class Steps {

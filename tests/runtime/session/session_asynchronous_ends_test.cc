@@ -61,9 +61,7 @@ TEST_CASE("asynchronous: ranks may end in any order, and go on answering until a
 TEST_CASE("asynchronous: a rank that fails ends the job on all ranks, by its name, also on those that have ended") {
   std::atomic<int> ended = 0;
   const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
-    const PlanFile plan("asynchronous { }");
-    context.options.plan_file = plan.path();
-    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    Result<std::unique_ptr<Session>> session = open_by(context, "asynchronous { }");
     if (!session) return session.status().text();
     if (std::string bad = steps_of(**session, context, 0, 3); !bad.empty()) return bad;
     ++ended;
@@ -81,9 +79,7 @@ TEST_CASE("asynchronous: a rank that fails ends the job on all ranks, by its nam
 
 TEST_CASE("asynchronous: a rank that leaves with gradients under way is named by those that go on") {
   const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
-    const PlanFile plan("asynchronous { bound: 0 }");
-    context.options.plan_file = plan.path();
-    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    Result<std::unique_ptr<Session>> session = open_by(context, "asynchronous { bound: 0 }");
     if (!session) return session.status().text();
     if (std::string bad = steps_of(**session, context, 0, 2); !bad.empty()) return bad;
     if (context.rank == 2) {
@@ -107,10 +103,8 @@ TEST_CASE(
     INFO("owner " << owner);
     std::atomic<bool> gave_up = false;
     const std::string complaints = run_ranks(2, [&](RankContext& context) -> std::string {
-      const PlanFile plan("asynchronous { } default { partitions: 1 }");
-      context.options.plan_file = plan.path();
       context.options.timeout_s = 2;
-      Result<std::unique_ptr<Session>> session = Session::open(context.options);
+      Result<std::unique_ptr<Session>> session = open_by(context, "asynchronous { } default { partitions: 1 }");
       if (!session) return session.status().text();
       std::vector<GradientId> ids;
       for (int i = 0; i <= owner; ++i) ids.push_back(*declare(**session, "g" + std::to_string(i), 1000));
@@ -145,10 +139,9 @@ TEST_CASE("asynchronous: who waits too long says which rank is the slowest, and 
     std::atomic<int> waiting = 2;
     const std::string complaints = run_ranks(3, [&](RankContext& context) -> std::string {
       // One partition: its owner is any of the ranks, also the slow one.
-      const PlanFile plan("asynchronous { bound: 1 } default { partitions: 1 }");
-      context.options.plan_file = plan.path();
       context.options.timeout_s = 2;
-      Result<std::unique_ptr<Session>> session = Session::open(context.options);
+      Result<std::unique_ptr<Session>> session =
+          open_by(context, "asynchronous { bound: 1 } default { partitions: 1 }");
       if (!session) return session.status().text();
       std::vector<GradientId> ids;
       for (int i = 0; i <= owner; ++i) ids.push_back(*declare(**session, "g" + std::to_string(i), 1000));
@@ -250,9 +243,7 @@ TEST_CASE("asynchronous: a session goes on from a state as the one that saved it
 
 TEST_CASE("asynchronous: a rank that has ended is missed by a consensus, by its name") {
   const std::string complaints = run_ranks(2, [&](RankContext& context) -> std::string {
-    const PlanFile plan("asynchronous { }");
-    context.options.plan_file = plan.path();
-    Result<std::unique_ptr<Session>> session = Session::open(context.options);
+    Result<std::unique_ptr<Session>> session = open_by(context, "asynchronous { }");
     if (!session) return session.status().text();
     if (std::string bad = steps_of(**session, context, 0, 2); !bad.empty()) return bad;
     if (context.rank == 1) {

@@ -80,7 +80,7 @@ Body saving(Told& seen, std::size_t elements, std::uint32_t steps) {
   };
 }
 
-/// What the states have: scaled, the mean of what ranks have not been told, and what contributions left behind.
+/// The sums in the states: scaled, the mean of what ranks have not been told, and what contributions left behind.
 Doubles untold(const std::vector<SessionState>& states, std::size_t elements, bool first_residuals,
                bool second_residuals) {
   Doubles sum(elements);

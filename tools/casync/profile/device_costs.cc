@@ -2,9 +2,12 @@
 #include "tools/casync/profile/device_costs.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "compll/codec/rounds_codec.h"
 #include "runtime/device/device.h"
 #include "runtime/session/session_device.h"
+#include "tools/casync/profile/codec_points.h"
 #include "tools/casync/profile/fit.h"
 
 namespace casync::tools {
@@ -30,13 +34,10 @@ using runtime::Memory;
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kPoints = 8;
-constexpr double kNear = 0.02;
-constexpr std::size_t kFewMerged = 1, kManyMerged = 4;  // codes merged with a rank's own elements, as on a processor
 constexpr int kRounds = 3;
 constexpr Bytes kSmallestCopy = 256;
 
-/// What a codec's functions are called with: vectors of n elements on the device.
+/// The operands of a codec's functions: vectors of n elements on the device.
 struct Vectors {
   std::unique_ptr<DeviceBuffer> in, out, kept_in, kept_out;
   std::vector<std::unique_ptr<DeviceBuffer>> payloads;  ///< codes to merge, and room for one more
@@ -102,12 +103,6 @@ class DeviceCosts {
     return least;
   }
 
-  Curve fitted(const std::string& what, std::vector<Curve::Point> points) {
-    const Fit fit = fit_curve(points, kPoints, kNear);
-    made_.raw.push_back({what, std::move(points), fit.worst, fit.mean});
-    return fit.curve;
-  }
-
   Status memory() {
     options_.progress("memory of " + options_.device);
     const Bytes bytes = options_.quick ? 64_MiB : 256_MiB;  // in no cache
@@ -137,8 +132,8 @@ class DeviceCosts {
       up.push_back({static_cast<double>(bytes), *to});
       down.push_back({static_cast<double>(bytes), *from});
     }
-    made_.profile.upload = fitted("copies to " + device_->name(), std::move(up));
-    made_.profile.download = fitted("copies from " + device_->name(), std::move(down));
+    made_.profile.upload = fitted(made_, "copies to " + device_->name(), std::move(up));
+    made_.profile.download = fitted(made_, "copies from " + device_->name(), std::move(down));
     return Status::ok();
   }
 
@@ -259,34 +254,20 @@ class DeviceCosts {
     }
     Result<std::unique_ptr<runtime::CodecKernels>> kernels = device_->kernels(choice->name, **codec);
     if (!kernels) return kernels.status();
-    std::vector<Curve::Point> encode, decode, few, many;
+    CodecPoints points;
     const Elements step = options_.quick ? 32 : 8;
     for (Elements n = 512; n <= largest(); n *= step) {
       Result<Vectors> vectors = vectors_of(**codec, n);
       if (!vectors) return vectors.status();
-      CASYNC_RETURN_IF_ERROR(points_of(**codec, **kernels, n, *vectors, encode, decode, few, many));
+      CASYNC_RETURN_IF_ERROR(add_points(**codec, **kernels, n, *vectors, points));
     }
-    CodecCurves& curves = made_.profile.codecs[name];
-    if (!(*codec)->info().identity) {
-      curves.encode = fitted(name + " encode", std::move(encode));
-      curves.decode = fitted(name + " decode", std::move(decode));
-    }
-    std::vector<Curve::Point> merge, merge_base;
-    for (std::size_t i = 0; i < few.size(); ++i) {
-      const double each =
-          std::clamp((many[i].seconds - few[i].seconds) / (kManyMerged - kFewMerged), 0.0, few[i].seconds / kFewMerged);
-      merge.push_back({few[i].size, each});
-      merge_base.push_back({few[i].size, few[i].seconds - kFewMerged * each});
-    }
-    curves.merge = fitted(name + " merge, each code", std::move(merge));
-    curves.merge_base = fitted(name + " merge, beside its codes", std::move(merge_base));
+    add_codec(made_, name, std::move(points));
     return Status::ok();
   }
 
-  /// Encodes what is decoded and merged first.
-  Status points_of(const compll::Codec& codec, runtime::CodecKernels& kernels, Elements n, const Vectors& vectors,
-                   std::vector<Curve::Point>& encode, std::vector<Curve::Point>& decode, std::vector<Curve::Point>& few,
-                   std::vector<Curve::Point>& many) {
+  /// Measures each function; the codes that are decoded and merged are made on the way.
+  Status add_points(const compll::Codec& codec, runtime::CodecKernels& kernels, Elements n, const Vectors& vectors,
+                    CodecPoints& points) {
     const bool identity = codec.info().identity;
     std::vector<KernelTerm> terms = {{{}, vectors.in->device()}};
     for (std::size_t i = 0; i < kManyMerged; ++i) {
@@ -296,7 +277,7 @@ class DeviceCosts {
       KernelCall call = call_of(codec, KernelFunction::kEncode, n, vectors);
       call.payload = payload;
       if (i == 0) {
-        CASYNC_RETURN_IF_ERROR(add_point(kernels, call, encode));
+        CASYNC_RETURN_IF_ERROR(add_point(kernels, call, points.encode));
       } else {
         CASYNC_RETURN_IF_ERROR(stream_->copy(vectors.payloads[0]->device(), payload));
       }
@@ -304,12 +285,12 @@ class DeviceCosts {
     if (!identity) {
       KernelCall call = call_of(codec, KernelFunction::kDecode, n, vectors);
       call.terms = std::span(terms).subspan(1, 1);
-      CASYNC_RETURN_IF_ERROR(add_point(kernels, call, decode));
+      CASYNC_RETURN_IF_ERROR(add_point(kernels, call, points.decode));
     }
     for (const std::size_t codes : {kFewMerged, kManyMerged}) {
       KernelCall call = call_of(codec, KernelFunction::kMerge, n, vectors);
       call.terms = std::span(terms).first(1 + codes);
-      CASYNC_RETURN_IF_ERROR(add_point(kernels, call, codes == kFewMerged ? few : many));
+      CASYNC_RETURN_IF_ERROR(add_point(kernels, call, codes == kFewMerged ? points.few : points.many));
     }
     return Status::ok();
   }
@@ -327,7 +308,7 @@ class DeviceCosts {
       if (!seconds) return seconds.status();
       turns.push_back({static_cast<double>(side * side), *seconds});
     }
-    made_.profile.codecs[name].encode = fitted(name + " turns of a step", std::move(turns));
+    made_.profile.codecs[name].encode = fitted(made_, name + " turns of a step", std::move(turns));
     return Status::ok();
   }
 

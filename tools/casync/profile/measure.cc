@@ -12,17 +12,14 @@
 #include "tools/bench_codec.h"
 #include "tools/bench_transport.h"
 #include "tools/casync/check/figures.h"
+#include "tools/casync/profile/codec_points.h"
 #include "tools/casync/profile/device_costs.h"
-#include "tools/casync/profile/fit.h"
 #include "tools/casync/profile/terms.h"
 
 namespace casync::tools {
 namespace {
 
-constexpr std::size_t kPoints = 8;      ///< of a curve: a file that people can read
 constexpr std::size_t kWorkPoints = 4;  ///< of a curve of processor time
-constexpr double kNear = 0.02;
-constexpr int kFewMerged = 1, kManyMerged = 4;  ///< codes merged with a rank's own elements
 constexpr int kLinkRounds = 3;
 constexpr Bytes kPairedBytes = 1_MiB;
 constexpr double kMuchSlower = 1.25;           ///< of links between nodes: not by chance
@@ -127,12 +124,6 @@ class Measurement {
     return slowest;
   }
 
-  Curve fitted(const std::string& what, std::vector<Curve::Point> points, std::size_t most = kPoints) {
-    const Fit fit = fit_curve(points, most, kNear);
-    made_.raw.push_back({what, std::move(points), fit.worst, fit.mean});
-    return fit.curve;
-  }
-
   /// A port is busy with a message for the time between messages when many are under way; the latency is the rest of
   /// half a round trip of the smallest.
   template <class Bench>
@@ -161,7 +152,7 @@ class Measurement {
                                     name.c_str(), transport.c_str(), largest.bandwidth_gib_s,
                                     largest.exchange_least_ms * 1e-3 / port.back().seconds));
     link.latency_s = std::max(0.0, trip.front().seconds - port.front().seconds);
-    link.wire = fitted(name + ": port", std::move(port));
+    link.wire = fitted(made_, name + ": port", std::move(port));
     made_.raw.push_back({name + ": half a round trip", std::move(trip), 0, 0});
     made_.raw.push_back({name + ": both ways at once, each of so many bytes", std::move(both), 0, 0});
     return work(name, bench, measure, link);
@@ -196,8 +187,8 @@ class Measurement {
                                     name.c_str(),
                                     both.back().seconds / (send.back().seconds + receive.back().seconds)));
     made_.raw.push_back({name + ": processor time of one message each way at once", std::move(both), 0, 0});
-    link.send_work = fitted(name + ": processor time of the sender", std::move(send), kWorkPoints);
-    link.receive_work = fitted(name + ": processor time of the receiver", std::move(receive), kWorkPoints);
+    link.send_work = fitted(made_, name + ": processor time of the sender", std::move(send), kWorkPoints);
+    link.receive_work = fitted(made_, name + ": processor time of the receiver", std::move(receive), kWorkPoints);
     return Status::ok();
   }
 
@@ -216,7 +207,7 @@ class Measurement {
     if (compll::has_rounds(choice->name)) return rounds(name, *choice);
     const Result<std::unique_ptr<compll::Codec>> codec = compll::make_codec(choice->name, choice->parameters);
     if (!codec) return codec.status();
-    std::vector<Curve::Point> encode, decode, merge, merge_base;
+    CodecPoints points;
     const Elements step = options_.quick ? 32 : 8;
     for (Elements n = 512; n <= options_.largest; n *= step) {
       CodecBenchOptions bench;
@@ -228,20 +219,15 @@ class Measurement {
       CodecPasses passes(**codec, bench);
       const CodecBenchResult result = passes.measure();
       const double times = static_cast<double>(bench.total) / static_cast<double>(n);
-      encode.push_back({static_cast<double>(n), result.encode.seconds / times});
-      decode.push_back({static_cast<double>(n), result.decode.seconds / times});
-      const double many = result.merge.seconds / times, few = passes.measure_merge(kFewMerged).seconds / times;
-      const double each = std::clamp((many - few) / (kManyMerged - kFewMerged), 0.0, few / kFewMerged);
-      merge.push_back({static_cast<double>(n), each});
-      merge_base.push_back({static_cast<double>(n), few - kFewMerged * each});
+      const auto size = static_cast<double>(n);
+      if (!(*codec)->info().identity) {
+        points.encode.push_back({size, result.encode.seconds / times});
+        points.decode.push_back({size, result.decode.seconds / times});
+      }
+      points.few.push_back({size, passes.measure_merge(kFewMerged).seconds / times});
+      points.many.push_back({size, result.merge.seconds / times});
     }
-    CodecCurves& curves = made_.profile.codecs[name];
-    if (!(*codec)->info().identity) {
-      curves.encode = fitted(name + " encode", std::move(encode));
-      curves.decode = fitted(name + " decode", std::move(decode));
-    }
-    curves.merge = fitted(name + " merge, each code", std::move(merge));
-    curves.merge_base = fitted(name + " merge, beside its codes", std::move(merge_base));
+    add_codec(made_, name, std::move(points));
     return Status::ok();
   }
 
@@ -254,7 +240,7 @@ class Measurement {
     for (Elements side = 32; side * side <= options_.largest; side *= options_.quick ? 4 : 2) {
       turns.push_back({static_cast<double>(side * side), turns_seconds(**codec, side, options_.quick ? 0.05 : 0.2)});
     }
-    made_.profile.codecs[name].encode = fitted(name + " turns of a step", std::move(turns));
+    made_.profile.codecs[name].encode = fitted(made_, name + " turns of a step", std::move(turns));
     return Status::ok();
   }
 

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compll/ir/tiles/cuda/reductions.h"
 
+#include "compll/ir/cuda_reducers.h"
+
 namespace casync::compll {
 
 bool is_ordered(const Graph& graph, const Value& reduction) {
-  if (reduction.reducer == Reducer::kUser) return true;
-  return reduction.reducer == Reducer::kSum && graph[reduction.arguments.front()].type.is_float();
+  return is_ordered(reduction.reducer, graph[reduction.arguments.front()].type);
 }
 
 bool has_cuda_reducer(const Graph& graph, const Value& reduction) {
-  const ScalarType type = graph[reduction.arguments.front()].type;
-  if (reduction.over != Domain::kElement) return false;
-  switch (reduction.reducer) {
-    case Reducer::kMagnitude:
-    case Reducer::kCount: return true;
-    case Reducer::kSum:
-    case Reducer::kUser: return type != kBoolType;
-    case Reducer::kMin:
-    case Reducer::kMax: return type != kBoolType && type != kDoubleType;
-  }
-  return false;
+  return reduction.over == Domain::kElement &&
+         has_cuda_reducer(reduction.reducer, graph[reduction.arguments.front()].type);
 }
 
 }  // namespace casync::compll

@@ -6,6 +6,7 @@
 #include "compll/ir/vector/cpu/memory_passes.h"
 #include "compll/ir/vector/cpu/storage.h"
 #include "compll/ir/vector/cpu/uses.h"
+#include "compll/ir/vector/distinct_places.h"
 
 namespace casync::compll::cpu_whole {
 namespace {
@@ -21,28 +22,6 @@ Result<std::optional<Constant>> shared_block(const Program& program, const Sourc
     shared = section.type.extent->count;
   }
   return shared;
-}
-
-bool picks(const compll::Routine& routine, const Term& term) {
-  if (operation_of(term.op).traits.gives_distinct) return true;
-  if (term.op != Op::kVariable) return false;
-  for (const Step& step : routine.steps) {
-    if (step.variables.size() == 1 && step.variables.front() == term.variable) return picks(routine, *step.value);
-  }
-  return false;
-}
-
-/// Returns true if no place of a decoded list occurs twice: the places come from a section that an operator has made
-/// so.
-bool has_distinct_places(const Program& program) {
-  const Term& places = *program.decode.result->arguments[0];
-  if (places.op != Op::kVariable) return false;
-  for (std::size_t i = 0; i < program.decode.extracted.size(); ++i) {
-    if (program.decode.extracted[i] != places.variable) continue;
-    return picks(program.encode, *program.encode.sections[i]) &&
-           (!program.merge || picks(*program.merge, *program.merge->sections[i]));
-  }
-  return false;
 }
 
 }  // namespace
@@ -93,7 +72,8 @@ Result<Plan> plan_whole(const Program& program, const Source& source) {
     Plan plan;
     plan.program = &program;
     plan.block = *block;
-    plan.has_distinct_places = gives_list(program) && has_distinct_places(program);
+    plan.has_distinct_places =
+        gives_list(program) && receives_distinct_places(program, program.decode, *program.decode.result->arguments[0]);
     plan.encode = planned("encode");
     if (program.merge) plan.merge = planned("merge");
     plan.decode = planned("decode");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compll/ir/vector/distinct_places.h"
 #include "compll/lang/terms.h"
 
 namespace casync::compll::cuda_whole {
@@ -177,16 +178,6 @@ class UsesOfChanged {
   const std::set<VariableId> before_;
 };
 
-/// Returns true if an operator gives these places, none of them twice.
-bool picks(const compll::Routine& routine, const Term& term) {
-  if (operation_of(term.op).traits.gives_distinct) return true;
-  if (term.op != Op::kVariable) return false;
-  for (const Step& step : routine.steps) {
-    if (step.variables.size() == 1 && step.variables.front() == term.variable) return picks(routine, *step.value);
-  }
-  return false;
-}
-
 }  // namespace
 
 bool can_change(const Routine& plan, const ArrayChange& change, const std::set<VariableId>& kept) {
@@ -194,15 +185,7 @@ bool can_change(const Routine& plan, const ArrayChange& change, const std::set<V
 }
 
 bool is_distinct(const Routine& plan, const Term& places) {
-  if (picks(*plan.routine, places)) return true;
-  if (places.op != Op::kVariable) return false;
-  const Program& program = *plan.program;
-  for (std::size_t i = 0; i < plan.routine->extracted.size(); ++i) {
-    if (plan.routine->extracted[i] != places.variable) continue;
-    return picks(program.encode, *program.encode.sections[i]) &&
-           (!program.merge || picks(*program.merge, *program.merge->sections[i]));
-  }
-  return false;
+  return gives_distinct_places(*plan.routine, places) || receives_distinct_places(*plan.program, *plan.routine, places);
 }
 
 std::optional<SentElements> sent_elements(const Routine& plan) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compll/ir/cuda_reducers.h"
 #include "compll/ir/vector/cuda/input.h"
 #include "compll/ir/vector/cuda/ready.h"
 #include "compll/ir/vector/cuda/staging.h"
@@ -18,28 +19,13 @@ constexpr std::uint32_t kChunkBytes = 8;
 // Chunks that keep all warps of a tile at work.
 constexpr std::uint32_t kBusyChunks = 4;
 
-/// Returns true if kernels have a class that reduces so.
-bool has_class(const Term& term) {
-  const ScalarType type = term.arguments.front()->type().element;
-  switch (term.reducer) {
-    case Reducer::kMagnitude:
-    case Reducer::kCount: return true;
-    case Reducer::kSum:
-    case Reducer::kUser: return type != kBoolType;
-    case Reducer::kMin:
-    case Reducer::kMax: return type != kBoolType && type != kDoubleType;
-  }
-  return false;
-}
-
 }  // namespace
 
 Reduction Reductions::reduction(const Term& term) {
-  if (!has_class(term)) refuse(term.at, "this reduction");
-  const bool is_users = term.reducer == Reducer::kUser;
-  const bool ordered = is_users || (term.reducer == Reducer::kSum && term.arguments.front()->type().element.is_float());
-  Reduction by{&term, ordered, {}};
-  if (is_users) by.function = function(term);
+  const ScalarType type = term.arguments.front()->type().element;
+  if (!has_cuda_reducer(term.reducer, type)) refuse(term.at, "this reduction");
+  Reduction by{&term, is_ordered(term.reducer, type), {}};
+  if (term.reducer == Reducer::kUser) by.function = function(term);
   return by;
 }
 

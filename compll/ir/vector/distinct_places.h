@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compll/lang/program.h"
+
+namespace casync::compll {
+
+/// Returns true if an operator of the routine gives these places, none of them twice.
+bool gives_distinct_places(const Routine& routine, const Term& places);
+
+/// Returns true if these places come from a section that encode and merge fill by such an operator.
+bool receives_distinct_places(const Program& program, const Routine& routine, const Term& places);
+
+}  // namespace casync::compll
