@@ -35,8 +35,14 @@ Connection::Connection(Fd fd, std::string key_in, std::string key_out, Clock::ti
     : fd_(std::move(fd)), parser_(std::move(key_in)), sealer_(std::move(key_out)), last_heard_(now), last_sent_(now) {}
 
 void Connection::send(FrameType type, PayloadRef payload) {
+  if (hung_up_) return;
   queue_.push_back({type, std::move(payload)});
   write();
+}
+
+void Connection::hang_up() {
+  hung_up_ = true;
+  shutdown(fd_.get(), SHUT_WR);
 }
 
 void Connection::attach(PollSet& set, PollSet::Handler ready) {

@@ -32,6 +32,8 @@ class Connection {
     flush();
     watch_.want_output(has_output());
   }
+  /// Tells the peer that nothing more comes. Later frames are dropped; reading goes on.
+  void hang_up();
 
   /// Appends the frames that arrived, a bounded amount per call. PeerFailure: closed, and how. DataLoss: damaged
   /// bytes. Frames before the end are delivered with it.
@@ -57,7 +59,8 @@ class Connection {
   std::string header_;  ///< of the frame at the front, once it has begun to leave
   Bytes written_ = 0;   ///< of that frame, header included
   Status failure_;      ///< of writing
-  Bytes moved_ = 0;     ///< both ways
+  bool hung_up_ = false;
+  Bytes moved_ = 0;  ///< both ways
   Clock::time_point last_heard_, last_sent_;
   Watch watch_;  // last: it ends before the descriptor
 };

@@ -41,7 +41,8 @@ Identity identity_of(const GroupOptions& options) {
 
 class TcpGroup final : public Group {
  public:
-  explicit TcpGroup(const GroupOptions& options) : self_(identity_of(options)), state_(options.rank) {}
+  explicit TcpGroup(const GroupOptions& options)
+      : self_(identity_of(options)), dead_(options.dead), state_(options.rank) {}
   ~TcpGroup() override {
     if (!closing_) thread_.post([](Role& role) { role.say_goodbye({}); });
     thread_.stop();
@@ -77,6 +78,7 @@ class TcpGroup final : public Group {
   Result<std::unique_ptr<Role>> make_member(const GroupOptions& options, Clock::time_point deadline);
 
   Identity self_;
+  Seconds dead_;
   std::uint64_t epoch_ = 0;
   GroupState state_;
   std::atomic<bool> closing_ = false;
@@ -267,7 +269,9 @@ Status TcpGroup::close(Clock::time_point deadline, const std::string& last_words
   closing_ = true;
   thread_.post([last_words](Role& role) { role.say_goodbye(last_words); });
   const auto left = state_.wait_all_left(deadline);
-  thread_.stop();
+  // Nobody waits for a rank that has left and stands still.
+  const bool all_left = left && left->is_ok();
+  thread_.stop(all_left ? std::min(deadline, after(dead_)) : Clock::time_point{});
   if (left) return *left;
   return timeout_error(fmt::format("{} did not say goodbye in time", list_ranks(state_.not_left())));
 }

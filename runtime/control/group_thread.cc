@@ -28,6 +28,8 @@ class NoRole final : public Role {
   void abort(const Status&) override {}
   void say_goodbye(const std::string&) override {}
   bool has_output() const override { return false; }
+  void hang_up() override {}
+  bool has_children() const override { return false; }
 };
 
 }  // namespace
@@ -52,11 +54,12 @@ void GroupThread::post(std::function<void(Role&)> request) {
   eventfd_write(wake_.get(), 1);
 }
 
-void GroupThread::stop() {
+void GroupThread::stop(Clock::time_point latest) {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    latest_ = latest;
     eventfd_write(wake_.get(), 1);
   }
   thread_.join();
@@ -98,8 +101,11 @@ void GroupThread::serve() {
   });
   role_->attach(set_);
   while (run_requests()) go_around(Clock::time_point::max());
-  const Clock::time_point deadline = after(kFlushTime);
-  while (role_->has_output() && Clock::now() < deadline) go_around(deadline);
+  const Clock::time_point latest = std::max(after(kFlushTime), latest_);
+  while (role_->has_output() && Clock::now() < latest) go_around(latest);
+  // A socket that is closed with unread bytes, such as a beat, drops those that have not reached its peer.
+  role_->hang_up();
+  while (role_->has_children() && Clock::now() < latest_) go_around(latest_);
   role_.reset();  // closes the connections on the thread that owns them
 }
 

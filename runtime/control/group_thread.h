@@ -26,8 +26,9 @@ class GroupThread {
   Status start(std::unique_ptr<Role> role, RoleEvents& events, Seconds beat);
   /// Runs `request` on the thread, soon. Any thread; dropped when the thread has ended.
   void post(std::function<void(Role&)> request);
-  /// Lets what is queued leave, for a short while, and ends the thread. Not from the thread itself.
-  void stop();
+  /// Ends the thread. Queued bytes have a fifth of a second to leave, or until `latest` to arrive at the ranks below if
+  /// that is later. Not from the thread itself.
+  void stop(Clock::time_point latest = {});
   bool is_current() const { return thread_.get_id() == std::this_thread::get_id(); }
 
  private:
@@ -47,6 +48,7 @@ class GroupThread {
   std::mutex mutex_;
   std::vector<std::function<void(Role&)>> requests_;  // guarded by mutex_
   bool stopping_ = false;                             // guarded by mutex_
+  Clock::time_point latest_{};                        // guarded by mutex_ until stopping_
   Clock::time_point awake_;                           // when this thread last knew that it runs
   std::thread thread_;
 };

@@ -42,6 +42,8 @@ class Hub final : public Role {
   void abort(const Status& cause) override { fail({-1, cause}); }
   void say_goodbye(const std::string& last_words) override;
   bool has_output() const override { return !leavers_.empty() || seats_.has_output(); }
+  void hang_up() override { seats_.hang_up(); }
+  bool has_children() const override { return !seats_.empty(); }
   Bytes bytes_moved() const override { return seats_.bytes_moved(); }
 
  private:

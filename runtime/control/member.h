@@ -36,6 +36,10 @@ class Member final : public Role {
   bool has_output() const override {
     return (connection_ && connection_->has_output()) || (relay_ && relay_->has_output());
   }
+  void hang_up() override {
+    if (relay_) relay_->hang_up();
+  }
+  bool has_children() const override { return relay_ && relay_->has_children(); }
   Bytes bytes_moved() const override { return connection_ ? connection_->bytes_moved() : 0; }
 
  private:

@@ -30,6 +30,8 @@ class Relay {
   Clock::time_point tend(Clock::time_point now);
   void forgive(Clock::duration stalled) { seats_.forgive(stalled); }
   bool has_output() const { return seats_.has_output(); }
+  bool has_children() const { return !seats_.empty(); }
+  void hang_up() { seats_.hang_up(); }
 
   /// Sends to all children, and through them to all ranks below.
   void down(FrameType type, const PayloadRef& payload) { seats_.send_to_all(type, payload); }

@@ -59,6 +59,10 @@ class Role {
   virtual Bytes bytes_moved() const { return 0; }
   /// There are bytes that have not left yet.
   virtual bool has_output() const = 0;
+  /// Tells the ranks below this one that nothing more comes.
+  virtual void hang_up() = 0;
+  /// A rank below this one has not closed its end yet: bytes for it may be on their way.
+  virtual bool has_children() const = 0;
 };
 
 }  // namespace casync::runtime

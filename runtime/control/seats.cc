@@ -86,6 +86,10 @@ bool Seats::has_output() const {
                      [](const auto& seat) { return seat.second.connection.has_output(); });
 }
 
+void Seats::hang_up() {
+  for (auto& [child, seat] : seats_) seat.connection.hang_up();
+}
+
 Bytes Seats::bytes_moved() const {
   Bytes sum = 0;
   for (const auto& [child, seat] : seats_) sum += seat.connection.bytes_moved();

@@ -39,6 +39,9 @@ class Seats {
   /// The child said goodbye: its end and its silence are none of our business.
   void leave(Rank child);
   void clear() { seats_.clear(); }
+  bool empty() const { return seats_.empty(); }
+  /// Tells all children that nothing more comes: each closes its end when it has read everything.
+  void hang_up();
 
   /// Sends beats, and looks for silence if `judges`. Returns when it has to be called again at the latest.
   Clock::time_point tend(Clock::time_point now, bool judges);

@@ -53,3 +53,22 @@ TEST_CASE("leavers: when a hundred ranks leave, every goodbye is heard once and 
     CHECK(words == std::vector<std::string>(listeners, words_of(rank)));
   }
 }
+
+TEST_CASE("leavers: a rank that is busy when the others leave hears every goodbye") {
+  constexpr int kRanks = 24;  // their last words are more than sockets hold
+  constexpr Rank kBusy = kRanks - 1;
+  Ranks group(kRanks);
+  for (const std::string& text : texts_of(group.joined)) REQUIRE(text == "");
+  const auto words_of = [](Rank rank) { return std::string(900'000, static_cast<char>('a' + rank)); };
+  std::set<Rank> heard;
+  (*group.joined[static_cast<std::size_t>(kBusy)])->watch_leavers([&](Rank rank, const std::string& words) {
+    if (heard.empty()) std::this_thread::sleep_for(std::chrono::seconds(3));
+    if (words == words_of(rank)) heard.insert(rank);
+  });
+  std::vector<Status> closed(kRanks);
+  group.each([&](Rank rank, Group& each) {
+    closed[static_cast<std::size_t>(rank)] = each.close(after(Seconds(20)), words_of(rank));
+  });
+  for (const Status& status : closed) CHECK(status.text() == "OK");
+  CHECK(heard.size() == kRanks - 1);
+}
