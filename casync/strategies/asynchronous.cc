@@ -27,7 +27,7 @@ TaskGraph asynchronous_graph(const Exchange& exchange) {
     const BufferId answer = graph.buffer({slice, Hop::kSecond, partition});
     graph.add(Recv{owner, answer, {partition, star::kFromHub}});
     const TaskId decoded = graph.add(Decode{answer, slice});
-    if (owner == exchange.self) return;
+    if (owner == exchange.self || !exchange.contributes(exchange.self)) return;
     const BufferId mine = graph.buffer({slice, Hop::kFirst, partition});
     graph.add(Encode{slice, mine});
     // The code of an identity codec lies in the gradient's own memory, which may change when the send is over.
@@ -40,7 +40,9 @@ TaskGraph owner_graph(const Exchange& exchange) {
     if (exchange.owner(partition) != exchange.self) return;
     for (int k = 0; k < star::spokes(exchange.ranks); ++k) {
       const Rank peer = star::spoke(exchange.self, k, exchange.ranks);
-      graph.add(Recv{peer, graph.buffer({slice, Hop::kFirst, partition}), {partition, star::kToHub}});
+      if (exchange.contributes(peer)) {
+        graph.add(Recv{peer, graph.buffer({slice, Hop::kFirst, partition}), {partition, star::kToHub}});
+      }
       graph.add(Send{peer, graph.buffer({slice, Hop::kSecond, partition}), {partition, star::kFromHub}});
     }
   });

@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/check.h"
 
 namespace casync::runtime {
 
-AnswerBatches::AnswerBatches(const Asynchronous& rule, int ranks)
-    : rule_(rule), seats_(static_cast<std::size_t>(ranks)) {
+AnswerBatches::AnswerBatches(const Asynchronous& rule, const std::vector<bool>& contributes) : rule_(rule) {
+  for (const bool one : contributes) seats_.push_back({.contributes = one});
+  const auto contributors = static_cast<std::size_t>(std::count(contributes.begin(), contributes.end(), true));
+  is_synchronous_ = rule.bound == 0u || rule.first >= contributors;
   taken_.reserve(seats_.size());
   answered_.reserve(seats_.size());
 }
@@ -19,23 +22,27 @@ void AnswerBatches::contribute(Rank rank, std::uint32_t step) {
   CASYNC_CHECK(!one.waits);
   one.contributed = step + 1;
   one.step = step;
-  one.waits = one.arrived = true;
+  one.waits = true;
+  one.arrived = one.contributes;
 }
 
 void AnswerBatches::end(Rank rank) { seat(rank).contributed = kEver; }
 
 Rank AnswerBatches::slowest() const {
-  const auto less = [](const Seat& a, const Seat& b) { return a.contributed < b.contributed; };
+  const auto less = [](const Seat& a, const Seat& b) {
+    return std::pair(!a.contributes, a.contributed) < std::pair(!b.contributes, b.contributed);
+  };
   return static_cast<Rank>(std::min_element(seats_.begin(), seats_.end(), less) - seats_.begin());
 }
 
 /// `least`: the steps to which the slowest rank has contributed.
 bool AnswerBatches::is_due(const Seat& seat, std::uint32_t least) const {
   if (!seat.waits) return false;
+  if (!seat.contributes) return least > seat.step;
   if (rule_.bound && std::uint64_t{least} + *rule_.bound <= seat.step) return false;
   if (rule_.first <= 1) return true;
-  const auto there =
-      std::count_if(seats_.begin(), seats_.end(), [&](const Seat& one) { return one.contributed > seat.step; });
+  const auto there = std::count_if(seats_.begin(), seats_.end(),
+                                   [&](const Seat& one) { return one.contributes && one.contributed > seat.step; });
   return static_cast<std::uint64_t>(there) >= rule_.first;
 }
 
@@ -44,12 +51,16 @@ bool AnswerBatches::begin() {
   taken_.clear();
   answered_.clear();
   const std::uint32_t least = contributed(slowest());
+  std::uint32_t latest = 0;  // step that is answered
   for (std::size_t i = 0; i < seats_.size(); ++i) {
-    const auto rank = static_cast<Rank>(i);
-    if (seats_[i].arrived) taken_.push_back(rank);
-    if (!seats_[i].leaving && is_due(seats_[i], least)) answered_.push_back(rank);
+    if (seats_[i].leaving || !is_due(seats_[i], least)) continue;
+    answered_.push_back(static_cast<Rank>(i));
+    latest = std::max(latest, seats_[i].step);
   }
   if (answered_.empty()) return false;
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    if (seats_[i].arrived && (!is_synchronous_ || seats_[i].step <= latest)) taken_.push_back(static_cast<Rank>(i));
+  }
   std::sort(taken_.begin(), taken_.end(),
             [&](Rank a, Rank b) { return std::tie(seat(a).step, a) < std::tie(seat(b).step, b); });
   for (const Rank rank : taken_) seat(rank).arrived = false;

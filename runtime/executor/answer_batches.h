@@ -15,19 +15,26 @@ namespace casync::runtime {
 /// The owner's batches with one partition of asynchronous ranks: each takes contributions that have come and
 /// answers ranks that wait. An answer to a rank's step t waits until every rank has contributed to step t - bound or to
 /// a later one (stale synchronous parallel, Ho et al. 2013), and `first` ranks to step t or to a later one (the first K
-/// of N, Chen et al. 2016). A batch takes all that has come, by step and by rank: with bound 0, the contributions to
-/// one step in the order of ranks. Only one batch is under way at a time. One thread.
+/// of N, Chen et al. 2016). A batch takes all that has come, by step and by rank. Where every answer waits for all
+/// ranks, it takes nothing of a later step than it answers: the contributions to one step are added in the order of
+/// ranks. Only one batch is under way at a time.
+///
+/// Dedicated servers contribute nothing and count for nobody's answer. They ask for answers to their own steps: that to
+/// step t waits until all others have contributed to step t or to a later one.
+///
+/// One thread.
 class AnswerBatches {
  public:
   static constexpr std::uint32_t kEver = std::numeric_limits<std::uint32_t>::max();
 
-  AnswerBatches(const Asynchronous& rule, int ranks);
+  /// `contributes`, by rank: false for dedicated servers. Not all are.
+  AnswerBatches(const Asynchronous& rule, const std::vector<bool>& contributes);
 
-  /// Steps to which `rank` has contributed: all below this one; kEver: it has ended.
+  /// Steps to which `rank` has contributed, or for which it has asked: all below this one; kEver: it has ended.
   std::uint32_t contributed(Rank rank) const { return seat(rank).contributed; }
   /// Returns true if `rank` has no answer to its last contribution yet.
   bool waits(Rank rank) const { return seat(rank).waits; }
-  /// The contribution of `rank`, which does not wait, to `step` has come.
+  /// The contribution of `rank`, which does not wait, to `step` has come, or the question of a dedicated server.
   void contribute(Rank rank, std::uint32_t step);
   /// `rank` contributes nothing more, gets no answers, and nobody waits for it.
   void end(Rank rank);
@@ -57,6 +64,7 @@ class AnswerBatches {
 
  private:
   struct Seat {
+    bool contributes = true;
     std::uint32_t contributed = 0;
     std::uint32_t step = 0;  ///< of the last contribution
     bool waits = false;
@@ -70,7 +78,8 @@ class AnswerBatches {
   bool is_due(const Seat& seat, std::uint32_t least) const;
 
   const Asynchronous rule_;
-  std::vector<Seat> seats_;  ///< by rank
+  bool is_synchronous_ = false;  ///< every answer waits for all ranks
+  std::vector<Seat> seats_;      ///< by rank
   bool under_way_ = false;
   std::vector<Rank> taken_, answered_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 #include "compll/ops/cpu/convert.h"
@@ -19,15 +20,16 @@ bool all_finite(const float* values, Elements count) {
 
 }  // namespace
 
-Answering::Answering(const Asynchronous& rule, const TaskGraph& graph, std::span<const Owned> owned, int ranks,
-                     Rank self, bool residuals)
-    : ranks_(ranks), self_(self), addressees_(graph.tasks().size()) {
+Answering::Answering(const Asynchronous& rule, const TaskGraph& graph, std::span<const Owned> owned,
+                     std::vector<bool> contributes, Rank self, bool residuals)
+    : contributes_(std::move(contributes)), self_(self), addressees_(graph.tasks().size()) {
+  const std::size_t ranks = contributes_.size();
   for (const Owned& one : owned) {
     partitions_.push_back({.owned = one,
-                           .batches = AnswerBatches(rule, ranks),
-                           .sums = UntoldSums(ranks, one.slice.count, residuals),
-                           .messages = std::vector<Messages>(static_cast<std::size_t>(ranks)),
-                           .made = std::vector<compll::Encoded>(static_cast<std::size_t>(ranks))});
+                           .batches = AnswerBatches(rule, contributes_),
+                           .sums = UntoldSums(static_cast<int>(ranks), one.slice.count, residuals),
+                           .messages = std::vector<Messages>(ranks),
+                           .made = std::vector<compll::Encoded>(ranks)});
   }
   for (std::size_t i = 0; i < graph.tasks().size(); ++i) {
     const Primitive& message = graph.tasks()[i];
@@ -45,11 +47,16 @@ Answering::Answering(const Asynchronous& rule, const TaskGraph& graph, std::span
   }
 }
 
-TaskId Answering::task_of(std::uint32_t number) const {
+/// As many as there are: it is none of them.
+std::size_t Answering::place_of(std::uint32_t number) const {
   const auto found = std::find_if(partitions_.begin(), partitions_.end(),
                                   [&](const Partition& one) { return one.owned.number == number; });
-  CASYNC_CHECK(found != partitions_.end());
-  return TaskId(static_cast<std::uint32_t>(found - partitions_.begin()));
+  return static_cast<std::size_t>(found - partitions_.begin());
+}
+
+TaskId Answering::task_of(std::uint32_t number) const {
+  CASYNC_CHECK(owns(number));
+  return TaskId(static_cast<std::uint32_t>(place_of(number)));
 }
 
 Status Answering::allocate(GradientRun& side, Device& device) {
@@ -81,7 +88,8 @@ bool Answering::begin(TaskId task, View own) {
   Partition& partition = at(task);
   if (!partition.batches.begin()) return false;
   partition.own = own;
-  for (Rank rank = 0; rank < ranks_; ++rank) {
+  for (std::size_t i = 0; i < contributes_.size(); ++i) {
+    const auto rank = static_cast<Rank>(i);
     if (partition.batches.contributed(rank) == kEver) partition.sums.end(rank);
   }
   return true;
@@ -138,7 +146,7 @@ Status Answering::add(GradientRun& side, Partition& partition, Rank rank, Scratc
 TaskOutcome Answering::run(GradientRun& side, TaskId task, std::uint64_t seed, float scale, Scratch& scratch) {
   Partition& partition = at(task);
   if (partition.levels) {
-    partition.sums.level();
+    partition.sums.level(contributes_);
     return {};
   }
   for (const Rank rank : partition.batches.taken()) {

@@ -35,13 +35,14 @@ class Answering {
     std::uint32_t number = 0;
     Slice slice;
   };
-  /// `residuals`: the codec of answers keeps them.
-  Answering(const Asynchronous& rule, const TaskGraph& graph, std::span<const Owned> owned, int ranks, Rank self,
-            bool residuals);
+  /// `contributes`, by rank: false for dedicated servers. `residuals`: the codec of answers keeps them.
+  Answering(const Asynchronous& rule, const TaskGraph& graph, std::span<const Owned> owned,
+            std::vector<bool> contributes, Rank self, bool residuals);
 
   /// Allocates sums, and a place for each message of `side`, the run of this. Unavailable: no memory.
   Status allocate(GradientRun& side, Device& device);
 
+  bool contributes(Rank rank) const { return contributes_[static_cast<std::size_t>(rank)]; }
   std::size_t partitions() const { return partitions_.size(); }
   template <class Visit>
   void for_each_task(Visit visit) const {
@@ -52,6 +53,8 @@ class Answering {
   Elements elements_of(TaskId task) const { return at(task).sums.elements(); }
   AnswerBatches& batches_of(TaskId task) { return at(task).batches; }
   const AnswerBatches& batches_of(TaskId task) const { return at(task).batches; }
+  /// Returns true if one of these is a message's partition.
+  bool owns(std::uint32_t number) const { return place_of(number) < partitions_.size(); }
   /// The place of a message's partition, which is one of these.
   TaskId task_of(std::uint32_t number) const;
 
@@ -109,9 +112,10 @@ class Answering {
   };
   Partition& at(TaskId task) { return partitions_[TaskGraph::index(task)]; }
   const Partition& at(TaskId task) const { return partitions_[TaskGraph::index(task)]; }
+  std::size_t place_of(std::uint32_t number) const;
   Status add(GradientRun& side, Partition& partition, Rank rank, Scratch& scratch) const;
 
-  const int ranks_;
+  const std::vector<bool> contributes_;  ///< by rank
   const Rank self_;
   std::vector<Partition> partitions_;
   std::vector<Addressee> addressees_;  ///< by task of the graph

@@ -387,6 +387,7 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
     run->index = static_cast<std::uint32_t>(by_index_.size());
     by_index_.push_back(run);
     by_key_.emplace(run->key, run);
+    if (run->answering) end_ended(*run);
   }
   for (std::unique_ptr<GradientRun>& run : runs) runs_.push_back(std::move(run));
   for (std::unique_ptr<GradientRun>& bundle : bundles) bundles_.push_back(std::move(bundle));

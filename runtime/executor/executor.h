@@ -253,7 +253,9 @@ class Executor final : private TransportClient {
   // Asynchronous ranks.
   Placement place_contribution(GradientRun& run, Rank from, const Message& message);
   void take_contribution(GradientRun& side, Rank from, const Message& message);
+  void ask_owners(const GradientRun& run);
   void contribute_own(GradientRun& run);
+  void end_ended(GradientRun& side);
   void begin_batch(GradientRun& side, TaskId task);
   View own_answer(GradientRun& side, TaskId task);
   Clock::time_point finish_batch(GradientRun& side, TaskId task, Clock::time_point from, std::uint32_t lane);

@@ -16,20 +16,31 @@
 
 namespace casync::runtime {
 
-/// A contribution has arrived in its place.
+/// A contribution has arrived in its place, or the question of a dedicated server, which has none.
 void Executor::take_contribution(GradientRun& side, Rank from, const Message& message) {
   const MessageId id{message.key.partition, message.key.hop};
-  const GradientRun::Arrival* const arrival = side.arrival(id, from);
-  CASYNC_CHECK(arrival != nullptr && arrival->begun);
-  const Recv& recv = std::get<Recv>(side.graph.tasks()[TaskGraph::index(arrival->task)]);
-  side.state(recv.to).finite = message.finite;
-  side.step = message.key.step;
-  record(SpanKind::kRecv, side, id, from, message.payload_bytes, 0, side.since[TaskGraph::index(arrival->task)]);
-  counters_.tasks.fetch_add(1, std::memory_order_relaxed);
+  if (side.answering->contributes(from)) {
+    const GradientRun::Arrival* const arrival = side.arrival(id, from);
+    CASYNC_CHECK(arrival != nullptr && arrival->begun);
+    const Recv& recv = std::get<Recv>(side.graph.tasks()[TaskGraph::index(arrival->task)]);
+    side.state(recv.to).finite = message.finite;
+    side.step = message.key.step;
+    record(SpanKind::kRecv, side, id, from, message.payload_bytes, 0, side.since[TaskGraph::index(arrival->task)]);
+    counters_.tasks.fetch_add(1, std::memory_order_relaxed);
+  }
   others_went_on_.fetch_add(1);
   const TaskId task = side.answering->task_of(id.partition);
   side.answering->batches_of(task).contribute(from, message.key.step);
   begin_batch(side, task);
+}
+
+/// Asks the other owners for their answers to the step that has begun: this rank is a dedicated server.
+void Executor::ask_owners(const GradientRun& run) {
+  for (const Primitive& task : run.graph.tasks()) {
+    const Recv* const recv = std::get_if<Recv>(&task);
+    if (recv == nullptr || recv->from == options_.rank) continue;
+    say(recv->from, {run.key, run.step, recv->id.partition, kContributionHop});
+  }
 }
 
 /// This rank's own contributions, of a step that has begun.
@@ -152,6 +163,17 @@ void Executor::end_rank(Rank rank, std::uint32_t steps) {
       begin_batch(side, task);
     });
   });
+}
+
+/// Tells a new owner's side which ranks have ended their steps. If this one has, it answers from now on.
+void Executor::end_ended(GradientRun& side) {
+  for (Rank rank = 0; rank < options_.ranks; ++rank) {
+    if (ended_at_[static_cast<std::size_t>(rank)] == kNotEnded) continue;
+    side.answering->for_each_task([&](TaskId task) { side.answering->batches_of(task).end(rank); });
+  }
+  if (ended_at_[static_cast<std::size_t>(options_.rank)] == kNotEnded) return;
+  side.answering->put_off_from(Answering::kEver);
+  transport_->retry_held();
 }
 
 /// Ends the job where a consensus would need a rank that has ended its steps.

@@ -144,7 +144,7 @@ Placement Executor::place_payload(Rank from, const Message& message) {
 Placement Executor::place_contribution(GradientRun& run, Rank from, const Message& message) {
   GradientRun* const side = run.owner_side.get();
   const MessageId id{message.key.partition, message.key.hop};
-  if (side == nullptr || side->arrival(id, from) == nullptr) {
+  if (side == nullptr || !side->answering->owns(id.partition)) {
     return refusal(run, message, "nothing like it is expected here");
   }
   const std::uint32_t step = message.key.step;
@@ -152,6 +152,10 @@ Placement Executor::place_contribution(GradientRun& run, Rank from, const Messag
   const AnswerBatches& batches = side->answering->batches_of(side->answering->task_of(id.partition));
   if (step < batches.contributed(from)) return refusal(run, message, "that step is over here");
   if (batches.waits(from)) return refusal(run, message, "the one to an earlier step has no answer yet");
+  if (!side->answering->contributes(from)) {
+    if (message.payload_bytes == 0) return Placement::here({});
+    return refusal(run, message, "a dedicated server contributes nothing");
+  }
   return place_whole(*side, from, message, id);
 }
 

@@ -65,6 +65,7 @@ void Executor::begin(const Start& start) {
   }
   if (run.asynchronous) ++begun_;
   if (run.owner_side) contribute_own(run);
+  if (run.asks_owners) ask_owners(run);
 }
 
 void Executor::make_ready(GradientRun& run, TaskId task) {

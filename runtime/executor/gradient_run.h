@@ -181,6 +181,7 @@ struct GradientRun {
   GradientRun* outer = nullptr;      ///< not null: this is an exchange, a warm-up, the gossip or owner's side of that
   /// Asynchronous ranks: this rank's own step. It keeps what its encodes leave, whatever the answer is.
   bool asynchronous = false;
+  bool asks_owners = false;  ///< of those: this rank is a dedicated server, whose step contributes nothing
   /// The owner's side of that, which is never under way as a step; null: this rank owns no partition.
   std::unique_ptr<GradientRun> owner_side;
   std::unique_ptr<Answering> answering;  ///< null but for an owner's side

@@ -7,12 +7,13 @@
 namespace casync::runtime {
 namespace {
 
-/// Sets each of `arrays` to their mean.
-void level_arrays(std::span<float* const> arrays, Elements elements) {
+/// Sets each of `arrays` to the mean of those that count.
+void level_arrays(std::span<float* const> arrays, const std::vector<bool>& counts, Elements elements) {
+  const auto count = static_cast<double>(std::count(counts.begin(), counts.end(), true));
   for (Elements i = 0; i < elements; ++i) {
     double sum = 0;
-    for (const float* const one : arrays) sum += one[i];
-    const auto mean = static_cast<float>(sum / static_cast<double>(arrays.size()));
+    for (std::size_t rank = 0; rank < arrays.size(); ++rank) sum += counts[rank] ? arrays[rank][i] : 0;
+    const auto mean = static_cast<float>(sum / count);
     for (float* const one : arrays) one[i] = mean;
   }
 }
@@ -70,7 +71,7 @@ compll::Encoded UntoldSums::answer(Rank rank, const compll::Codec& first, const 
   return made;
 }
 
-void UntoldSums::level() {
+void UntoldSums::level(const std::vector<bool>& counts) {
   std::vector<float*> sums, residuals;
   for (OfRank& one : ranks_) {
     fill(one);
@@ -78,8 +79,8 @@ void UntoldSums::level() {
     sums.push_back(one.sum);
     residuals.push_back(one.residual);
   }
-  level_arrays(sums, elements_);
-  if (residuals_) level_arrays(residuals, elements_);
+  level_arrays(sums, counts, elements_);
+  if (residuals_) level_arrays(residuals, counts, elements_);
 }
 
 void UntoldSums::read(float* to) const {

@@ -40,8 +40,8 @@ class UntoldSums {
   compll::Encoded answer(Rank rank, const compll::Codec& first, const compll::Codec& second, float scale,
                          const compll::EncodeContext& context, std::byte* payload);
 
-  /// Gives all ranks the mean of their sums and residuals.
-  void level();
+  /// Gives all ranks the mean of the sums and residuals of those that count, by rank.
+  void level(const std::vector<bool>& counts);
 
   /// The sum and the residual, which have to be the same for all ranks: state_floats() floats.
   Elements state_floats() const { return elements_ * (residuals_ ? 2 : 1); }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "casync/patterns/servers.h"
 #include "casync/strategies/asynchronous.h"
 #include "compll/codec/element_limit.h"
 #include "compll/codec/rounds_codec.h"
@@ -37,6 +38,16 @@ Status check_codec(const CodecChoice& choice) {
   return Status::ok();
 }
 
+/// By rank: false for dedicated servers. The decision is one that make_graph() takes.
+std::vector<bool> contributors_of(const Servers& servers, const Topology& topology) {
+  std::vector<bool> contributes(static_cast<std::size_t>(topology.ranks), true);
+  if (!servers.dedicated) return contributes;
+  for (const Rank server : server_ranks(topology.node_of, topology.ranks, servers.count)) {
+    contributes[static_cast<std::size_t>(server)] = false;
+  }
+  return contributes;
+}
+
 std::vector<Answering::Owned> owned_partitions(const TaskGraph& own_step, Rank self) {
   std::vector<Answering::Owned> owned;
   for (const Primitive& task : own_step.tasks()) {
@@ -61,8 +72,10 @@ Result<std::unique_ptr<GradientRun>> make_side(const Declared& declared, const T
   side->key = key_of(declared.spec.name, kOwnerPart);
   side->outer = &run;
   side->borrows_slots = true;  // its messages have their places in `answering`
-  side->answering = std::make_unique<Answering>(
-      *declared.asynchronous, side->graph, owned_partitions(run.graph, run.self), topology.ranks, run.self, residuals);
+  side->contributors = run.contributors;
+  side->answering =
+      std::make_unique<Answering>(*declared.asynchronous, side->graph, owned_partitions(run.graph, run.self),
+                                  contributors_of(declared.decision.servers, topology), run.self, residuals);
   return side;
 }
 
@@ -73,7 +86,7 @@ Result<std::unique_ptr<GradientRun>> make_consensus(const Declared& declared, co
   Result<std::unique_ptr<GradientRun>> made = make_run(parameters, topology, run.self, first_owner);
   if (!made) return made;
   (*made)->outer = &run;
-  (*made)->mean_of = topology.ranks;
+  (*made)->mean_of = run.contributors;
   return made;
 }
 
@@ -93,11 +106,6 @@ Status check_asynchronous(const Declared& declared) {
     return plan_error("strategy `" + std::string(name_of(decision.strategy)) +
                       "` makes one result for all ranks, and " +
                       "`asynchronous` an answer for each: use strategy `ps`");
-  }
-  if (decision.servers.dedicated) {
-    return plan_error(
-        "dedicated servers have no steps, and `asynchronous` answers steps: leave `dedicated` out, and "
-        "`servers` own partitions beside their own steps");
   }
   if (decision.warm_up_steps > 0) {
     return plan_error(
@@ -120,6 +128,14 @@ Result<std::unique_ptr<GradientRun>> make_asynchronous(const Declared& declared,
   run->self = self;
   run->key = declared.key;
   run->asynchronous = true;
+  const std::vector<bool> contributes = contributors_of(decision.servers, topology);
+  run->contributors = static_cast<int>(std::count(contributes.begin(), contributes.end(), true));
+  run->asks_owners = !contributes[static_cast<std::size_t>(self)];
+  if (declared.asynchronous->first > static_cast<std::uint32_t>(run->contributors)) {
+    return plan_error(fmt::format("the plan's asynchronous has first: {}, and {} of {} ranks leave {} to contribute",
+                                  declared.asynchronous->first, text_of(decision.servers), topology.ranks,
+                                  run->contributors));
+  }
   Result<std::unique_ptr<GradientRun>> side = make_side(declared, topology, first_owner, *run);
   if (!side) return side;
   if ((*side)->answering->partitions() > 0) run->owner_side = std::move(*side);

@@ -330,13 +330,16 @@ Status SessionImpl::close() {
   return status;
 }
 
-/// Answers ranks that have not ended their steps.
+/// Answers ranks that have not ended their steps. A server that has none agrees with the others on its gradients here.
 Status SessionImpl::serve_others() {
+  bool declares = false;
   {
     std::lock_guard lock(mutex_);
     if (closed_ || std::exchange(serving_, true)) return Status::ok();
+    declares = !declared_.empty();
   }
   if (executor_->failing() || !executor_->idle()) return Status::ok();
+  if (declares) CASYNC_RETURN_IF_ERROR(submit({}, {}));
   std::uint32_t steps = 0;
   {
     std::lock_guard lock(mutex_);

@@ -59,4 +59,32 @@ TEST_CASE("asynchronous graphs: a rank's messages are those of owners, and each 
   }
 }
 
+TEST_CASE("asynchronous graphs: dedicated servers encode nothing, and nobody receives contributions from them") {
+  const std::vector<Rank> servers = {1, 3};
+  Messages messages;
+  std::vector<Elements> encoded(5);
+  for (Rank self = 0; self < 5; ++self) {
+    const Exchange exchange{
+        .elements = 1000, .partitions = 4, .ranks = 5, .self = self, .servers = servers, .dedicated = true};
+    const TaskGraph own = asynchronous_graph(exchange);
+    for (const Primitive& task : own.tasks()) {
+      if (const Encode* encode = std::get_if<Encode>(&task))
+        encoded[static_cast<std::size_t>(self)] += encode->from.count;
+    }
+    count(own, self, messages);
+    count(owner_graph(exchange), self, messages);
+  }
+  CHECK(encoded == std::vector<Elements>{1000, 0, 1000, 0, 1000});
+  int contributions = 0, answers = 0;
+  for (const auto& [message, ends] : messages) {
+    const auto& [from, to, partition, hop] = message;
+    INFO("from " << from << " to " << to << ", partition " << partition << ", hop " << hop);
+    CHECK(ends.second == 1);
+    CHECK(ends.first == (from == to ? 0 : 1));
+    (hop == 0 ? contributions : answers) += 1;
+  }
+  CHECK(contributions == 3 * 4);
+  CHECK(answers == 5 * 4);
+}
+
 }  // namespace casync::test

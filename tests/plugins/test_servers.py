@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strategy PS with servers, as real processes over TCP: averages, identical replicas, and servers without gradients."""
 
+import signal
+
 import numpy
 import pytest
 import ranks
@@ -92,6 +94,50 @@ def test_dedicated_servers_have_no_gradients_and_get_the_average_of_the_others(t
 def test_with_codecs_all_replicas_hold_the_same_bytes(tmp_path, codec, servers):
     plan = plan_file(tmp_path, codec, servers)
     assert_alike(ranks.values(__file__, "train", 3, env=TCP, plan=plan, silent=[2] if "dedicated" in servers else []))
+
+
+def train_apart(rank, plan, workers, steps):
+    """Asynchronous steps, another number on each rank: the sum of the results. A server declares, closes, and serves."""
+    total = {name: numpy.zeros(shape) for name, shape in SHAPES.items()}
+    with casync.Session(plan=plan) as session:
+        ids = {name: session.declare(name, shape) for name, shape in SHAPES.items()}
+        if rank >= workers:
+            ranks.mark("running")
+            return total
+        for step in range(steps[rank]):
+            arrays = gradients(rank, step)
+            for name, array in arrays.items():
+                session.submit(ids[name], array)
+            assert session.step()
+            for name, array in arrays.items():
+                total[name] += array
+            if step == 1:
+                ranks.mark("running")
+    return total
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_a_process_that_declares_and_closes_serves_asynchronous_ranks_until_they_have_ended(tmp_path, servers):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text(f"version: 1 asynchronous {{ bound: 0 }} default {{ servers: {servers} dedicated: true }}")
+    totals = ranks.values(__file__, "train_apart", 2 + servers, env=TCP, plan=str(plan), workers=2, steps=[3, 6])
+    for name in SHAPES:
+        contributions = [gradients(rank, step)[name] for rank, steps in ((0, 3), (1, 6)) for step in range(steps)]
+        together = [gradients(rank, step)[name] for rank in (0, 1) for step in range(3)]
+        assert numpy.abs(totals[1][name] - sum(contributions) / 2).max() < 1e-5
+        assert numpy.abs(totals[0][name] - sum(together) / 2).max() < 1e-5
+
+
+def test_a_server_of_asynchronous_ranks_that_dies_is_named(tmp_path):
+    plan = tmp_path / "plan.txtpb"
+    plan.write_text("version: 1 asynchronous { } default { servers: 1 dedicated: true }")
+    with ranks.Job(__file__, "train_apart", 3, env=TCP, plan=str(plan), workers=2, steps=[10**6, 10**6]) as job:
+        job.wait_for_files("running")
+        job.processes[2].send_signal(signal.SIGKILL)
+        outcomes = job.wait()
+    for outcome in outcomes[:2]:
+        assert outcome.error == "PeerFailure", outcome.stderr
+        assert "rank 2" in outcome.message
 
 
 def test_ranks_whose_numbers_of_servers_differ_are_refused_with_both(tmp_path):

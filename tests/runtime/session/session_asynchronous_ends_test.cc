@@ -270,7 +270,6 @@ TEST_CASE("asynchronous: what cannot be together is refused with what can be use
   CHECK(contains(said("asynchronous { } gossip { neighbours: ring }"), "asynchronous beside gossip"));
   CHECK(contains(said("asynchronous { } local_sgd { every: 2 }"), "asynchronous beside local_sgd"));
   CHECK(contains(said("asynchronous { } rule { match: \"*\" strategy: ring }"), "use strategy `ps`"));
-  CHECK(contains(said("asynchronous { } rule { match: \"*\" servers: 1 dedicated: true }"), "leave `dedicated` out"));
   CHECK(contains(said("asynchronous { } rule { match: \"*\" warm_up_steps: 3 }", "topk"), "leave `warm_up_steps` out"));
   CHECK(contains(said("asynchronous { }", "powersgd"), "has exchanges of all ranks within a step"));
   CHECK(contains(said("asynchronous { }", "signsgd"), "counts the votes of all ranks"));
