@@ -18,7 +18,7 @@ inline constexpr const char* kNccl = "nccl";
 inline constexpr const char* kBesideNccl = "ucx";
 
 /// Refuses sessions that NCCL does not carry. InvalidArgument, with the reason and the remedy: gradients of the host, a
-/// paced link, a coordinated plan, a credit. Unimplemented: staleness, groups.
+/// paced link, a coordinated plan, a credit.
 Status check_over_nccl(const Device& device, const Plan& plan);
 
 /// InvalidArgument: over NCCL a step of all ranks has all gradients, and this one was not submitted in it.

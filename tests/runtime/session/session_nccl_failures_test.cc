@@ -185,17 +185,60 @@ TEST_CASE("session over nccl: what it does not do is refused by name, with what 
   CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(15));  // the sessions' limit is 30 s
 }
 
-TEST_CASE("session over nccl: staleness and groups are refused by name") {
-  for (const auto& [plan, what] : {std::pair{"staleness: 1", "no `staleness` yet"},
-                                   {"group { name: \"g\" gradient: \"a\" gradient: \"b\" }", "no `group` yet"}}) {
-    const PlanFile file(plan);
-    CHECK_THAT(opened([&](SessionOptions& options) {
-                 options.plan_file = file.path();
-                 on_gpu(options);
-                 over_nccl(options);
-               }),
-               Catch::Contains("Unimplemented: the transport nccl has") && Catch::Contains(what));
-  }
+TEST_CASE(
+    "session over nccl: with staleness a rank that does not come is a Timeout of the others, and they are at rest") {
+  const PlanFile plan("staleness: 1 default { codec { name: \"int8\" } }");
+  const std::string complaints = with_sessions(
+      2,
+      [&](SessionOptions& options) {
+        options.plan_file = plan.path();
+        options.timeout_s = 2;
+        on_gpu(options);
+        over_nccl(options);
+      },
+      [&](Session& session, RankContext& context) -> std::string {
+        Program program;
+        const Result<GradientId> id = declare(session, "layer", 5000);
+        auto floats = program.floats(5000);
+        for (std::uint32_t step = 0; step < 5; ++step) {
+          if (step == 2 && context.rank == 1) {
+            std::this_thread::sleep_for(std::chrono::seconds(4));
+            return "";
+          }
+          program.write(floats, contribution(context.rank, 5000, step));
+          const Submission one = program.submission(*id, floats);
+          const auto handles = session.submit({&one, 1});
+          const Status status = handles ? session.step().status() : handles.status();
+          if (!status) return status.text();
+        }
+        return "it went well";
+      });
+  CHECK_THAT(complaints, Catch::Contains("rank 0: Timeout: ") && Catch::Contains("gradient layer, step 2"));
+  CHECK(fake_nccl::waiting() == 0);
+}
+
+TEST_CASE("session over nccl: a group that lacks a member in a step is named, and goes on once that is there") {
+  const PlanFile plan("group { name: \"both\" gradient: [\"a\", \"b\"] codec { name: \"int8\" } }");
+  const std::string complaints = with_sessions(
+      2,
+      [&](SessionOptions& options) {
+        options.plan_file = plan.path();
+        on_gpu(options);
+        over_nccl(options);
+      },
+      [&](Session& session, RankContext&) -> std::string {
+        Program program;
+        const Result<GradientId> a = declare(session, "a", 1000), b = declare(session, "b", 1000);
+        auto floats = program.floats(1000), more = program.floats(1000);
+        const std::vector<Submission> all = {program.submission(*a, floats), program.submission(*b, more)};
+        if (const auto handles = session.submit({all.data(), 1}); !handles) return handles.status().text();
+        const Status lacks = session.step().status();
+        if (const auto handles = session.submit({&all[1], 1}); !handles) return handles.status().text();
+        const Status whole = session.step().status();
+        return whole ? lacks.text() : whole.text();
+      });
+  CHECK_THAT(complaints, Catch::Contains("rank 0: InvalidArgument: ") && Catch::Contains("rank 1: InvalidArgument: ") &&
+                             Catch::Contains("group `both` has not been submitted without"));
 }
 
 TEST_CASE("session over nccl: coded sections are refused by name") {

@@ -93,6 +93,37 @@ TEST_CASE("session over nccl: steps of warm-up") {
   CHECK(compare(2, some + plan_of("int4", "strategy: ps warm_up_steps: 2")) == "");
 }
 
+TEST_CASE("session over nccl: staleness") {
+  for (const int staleness : {1, 2}) {
+    const std::string mode = "staleness: " + std::to_string(staleness) + " ";
+    for (const int ranks : {1, 2, 4}) {
+      for (const char* codec : {"int4", "topk", "diana"}) {
+        INFO(codec << ", staleness " << staleness << ", " << ranks << " ranks");
+        CHECK(compare(ranks, mode + plan_of(codec)) == "");
+      }
+    }
+    CHECK(compare(2, mode + plan_of("none")) == "");
+    CHECK(compare(2, mode + plan_of("powersgd")) == "");
+    CHECK(compare(3, mode + plan_of("int4", "strategy: ring")) == "");
+    CHECK(compare(2, mode + plan_of("int4", "strategy: ps warm_up_steps: 1")) == "");
+    CHECK(compare(2, mode + plan_of("int8"), awkward_for_halves, DType::kBFloat16) == "");
+  }
+}
+
+TEST_CASE("session over nccl: groups") {
+  for (const int ranks : {1, 2, 4}) {
+    for (const char* mode : {"", "staleness: 1 "}) {
+      for (const char* members : {R"(gradient: ["g0", "g2"])", R"(gradient: ["g0", "g1", "g2"])"}) {
+        for (const char* codec : {"int4", "topk"}) {
+          INFO(codec << ", " << mode << members << ", " << ranks << " ranks");
+          CHECK(compare(ranks, std::string(mode) + "group { name: \"together\" " + members + " } " + plan_of(codec)) ==
+                "");
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("session over nccl: another codec on the second hop") {
   CHECK(compare(3, plan_of("topk", "second_hop { name: \"int8\" } strategy: ps partitions: 2")) == "");
   CHECK(compare(3, plan_of("int4", "second_hop { name: \"none\" } strategy: ps partitions: 2")) == "");
