@@ -9,6 +9,7 @@
 
 #include "compll/codec/coded/coded_codec.h"
 #include "runtime/executor/gradient_run.h"
+#include "runtime/executor/ready_queue.h"
 
 namespace casync::runtime {
 namespace {
@@ -117,6 +118,11 @@ std::vector<std::vector<GradientRun*>> group_small(std::span<GradientRun* const>
     close();
   }
   return groups;
+}
+
+bool take_stale(ReadyQueue& queue) {
+  while (!queue.empty() && queue.top().run->parts && !queue.top().run->active) queue.pop();
+  return queue.empty();
 }
 
 }  // namespace casync::runtime

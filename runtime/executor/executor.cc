@@ -4,16 +4,13 @@
 // messages in executor_messages.cc.
 #include "runtime/executor/executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
-#include <future>
-#include <latch>
-#include <new>
 
 #include "base/check.h"
 #include "base/thread.h"
-#include "casync/graph/fuse.h"
-#include "runtime/executor/stream_slot.h"
 
 namespace casync::runtime {
 namespace {
@@ -38,12 +35,18 @@ Executor::Executor(const ExecutorOptions& options, std::unique_ptr<Transport> tr
       transport_(std::move(transport)),
       device_(device),
       arena_(device),
-      links_(static_cast<std::size_t>(options.ranks)) {
-  fused_.reserve(kMostFused);
-  busy_links_.reserve(links_.size());
-  ended_at_.resize(links_.size(), kNotEnded);
-  if (options.coordinated && options.rank == 0) coordinator_ = std::make_unique<LinkCoordinator>(options.ranks);
-}
+      links_(options_, *transport_, [this](const ReadyTask& ready) { return outgoing(ready); }),
+      stalls_(options.stall),
+      mailbox_(*transport_, waiters_),
+      streams_(
+          *transport_,
+          [this](GradientRun& run, TaskId task, Scratch& scratch) {
+            // After a failure nobody takes the result, and the callers wait for their memory.
+            return failing() ? TaskOutcome{} : compute(run, task, scratch);
+          },
+          counters_.allocations),
+      asynchronous_(options_, *transport_, *this),
+      bundles_(options_, device_, *transport_, arena_, waiters_, *this) {}
 
 Executor::~Executor() {
   const Clock::time_point now = Clock::now();
@@ -54,20 +57,7 @@ Executor::~Executor() {
 Status Executor::connect(std::span<const std::string> addresses, ExecutorEvents events) {
   events_ = std::move(events);
   CASYNC_RETURN_IF_ERROR(open_device());
-  for (int i = 0; device_.is_host() && i < options_.streams; ++i) {
-    Result<std::unique_ptr<WorkQueue>> stream = make_work_queue("casync-" + std::to_string(i + 1));
-    if (!stream) return stream.status();
-    streams_.push_back(std::move(*stream));
-  }
-  for (std::size_t i = 0; i < streams_.size() * kSlotsPerStream; ++i) {
-    slots_.push_back(std::make_unique<StreamSlot>());
-    slots_.back()->executor = this;
-    slots_.back()->stream = streams_[i % streams_.size()].get();
-    slots_.back()->lane = static_cast<std::uint32_t>(i % streams_.size() + 1);
-    free_slots_.push_back(static_cast<std::uint32_t>(i));
-  }
-  finished_.reserve(slots_.size());
-  taken_outcomes_.reserve(slots_.size());
+  if (device_.is_host()) CASYNC_RETURN_IF_ERROR(streams_.open(options_.streams));
   CASYNC_RETURN_IF_ERROR(transport_->connect(addresses, *this));
   description_ = transport_->description();
   if (rounds_ != nullptr) description_ = rounds_->description() + ", beside " + description_;
@@ -85,37 +75,9 @@ Status Executor::open_rounds(Bytes bucket_bytes, const DeviceRounds::Open& open)
   return rounds_->open(open);
 }
 
-bool Executor::post(std::function<void()> call) {
-  std::lock_guard lock(post_mutex_);
-  if (ended_) return false;
-  calls_.push_back(std::move(call));
-  transport_->wake();
-  return true;
-}
-
-/// Wakes the transport under post_mutex_, like all other threads: once ended_, the transport must not be touched.
-void Executor::wake() {
-  std::lock_guard lock(post_mutex_);
-  if (!ended_) transport_->wake();
-}
-
-template <class Answer>
-std::optional<Answer> Executor::ask(std::function<Answer()> question, Seconds patience) {
-  // Shared: the progress thread may come to it when nobody waits any more. Dropped unanswered, the promise breaks.
-  const auto answer = std::make_shared<std::promise<Answer>>();
-  std::future<Answer> future = answer->get_future();
-  if (!post([answer = std::move(answer), question = std::move(question)] { answer->set_value(question()); })) return {};
-  if (future.wait_for(patience) != std::future_status::ready) return {};
-  try {
-    return future.get();
-  } catch (const std::exception&) {  // the progress thread has met it, too
-    return {};
-  }
-}
-
 Status Executor::adopt(std::vector<std::unique_ptr<GradientRun>> runs) {
   const auto shared = std::make_shared<std::vector<std::unique_ptr<GradientRun>>>(std::move(runs));
-  const auto status = ask<Status>([this, shared] { return take_in(std::move(*shared)); }, kAdoptTime);
+  const auto status = mailbox_.ask<Status>([this, shared] { return take_in(std::move(*shared)); }, kAdoptTime);
   if (status) return *status;
   return failing() ? failure() : timeout_error("the progress thread has not taken the gradients in");
 }
@@ -123,36 +85,16 @@ Status Executor::adopt(std::vector<std::unique_ptr<GradientRun>> runs) {
 Status Executor::take_in(std::vector<std::unique_ptr<GradientRun>> runs) {
   announce_ = true;
   try {
-    return failing_.load() ? failure() : make_room(runs);
+    return failing() ? failure() : make_room(runs);
   } catch (const std::exception& error) {
     return unavailable(std::string("no memory for the gradients' queues: ") + error.what());
   }
 }
 
 void Executor::call(std::function<void()> call) {
-  static_cast<void>(post([this, call = std::move(call)] {
-    if (!failing_.load()) call();
+  static_cast<void>(mailbox_.post([this, call = std::move(call)] {
+    if (!failing()) call();
   }));
-}
-
-void Executor::hold(int gradients) {
-  std::lock_guard lock(post_mutex_);
-  if (!ended_) active_.fetch_add(gradients);
-}
-
-void Executor::start_held(std::span<const Start> starts) {
-  std::lock_guard lock(post_mutex_);
-  if (ended_) return;
-  posted_.insert(posted_.end(), starts.begin(), starts.end());
-  transport_->wake();
-}
-
-void Executor::submit(std::span<const Start> starts) {
-  std::lock_guard lock(post_mutex_);
-  if (ended_) return;  // whoever waits for these hears of the failure
-  active_.fetch_add(static_cast<int>(starts.size()));
-  posted_.insert(posted_.end(), starts.begin(), starts.end());
-  transport_->wake();
 }
 
 Status Executor::wait(GradientRun& run, std::uint32_t step, Clock::time_point deadline) {
@@ -161,12 +103,10 @@ Status Executor::wait(GradientRun& run, std::uint32_t step, Clock::time_point de
   for (const auto until = std::min(deadline, Clock::now() + kPollTime); !completed() && Clock::now() < until;) {
     std::this_thread::yield();
   }
-  std::unique_lock lock(wait_mutex_);
-  changed_.wait_until(lock, deadline, [&] { return completed() || announced_failure_; });
+  const std::optional<Status> over = waiters_.wait_until(completed, deadline);
   if (completed()) return Status::ok();
-  if (announced_failure_) return failure_;
-  lock.unlock();
-  const auto lacks = ask<std::string>([this, &run] { return missing(run); }, kAnswerTime);
+  if (over) return *over;
+  const auto lacks = mailbox_.ask<std::string>([this, &run] { return missing(run); }, kAnswerTime);
   if (!lacks && failing()) return failure();
   return timeout_error(lacks.value_or("the progress thread is busy with a task, and does not say what is missing"));
 }
@@ -178,58 +118,57 @@ Status Executor::wait_any(std::span<const Awaited> awaited, Clock::time_point de
       return one.run != nullptr && one.run->completed.load(std::memory_order_acquire) > one.step;
     });
   };
-  std::unique_lock lock(wait_mutex_);
-  changed_.wait_until(lock, deadline, [&] { return interrupted() || announced_failure_ || any(); });
+  const std::optional<Status> over = waiters_.wait_until([&] { return interrupted() || any(); }, deadline);
   if (interrupted() || any()) return Status::ok();
-  return announced_failure_ ? failure_ : timeout_error("none of " + std::to_string(awaited.size()) + " is done");
-}
-
-void Executor::nudge() {
-  std::lock_guard lock(wait_mutex_);  // a waiter that has looked already sleeps by now, and hears it
-  changed_.notify_all();
+  return over.value_or(timeout_error("none of " + std::to_string(awaited.size()) + " is done"));
 }
 
 bool Executor::knows_who_is_late(const GradientRun& run) {
-  return ask<bool>([this, &run] { return lacks_contribution(run); }, kAnswerTime).value_or(true);
+  return mailbox_.ask<bool>([this, &run] { return lacks_contribution(run); }, kAnswerTime).value_or(true);
 }
 
 Status Executor::wait_until(const std::function<bool()>& ready, Clock::time_point deadline) const {
-  std::unique_lock lock(wait_mutex_);
-  const bool in_time = changed_.wait_until(lock, deadline, [&] { return ready() || announced_failure_; });
-  if (announced_failure_) return failure_;
-  return in_time ? Status::ok() : timeout_error("not ready in time");
+  return waiters_.wait_until(ready, deadline).value_or(timeout_error("not ready in time"));
 }
 
 Status Executor::wait_all(Clock::time_point deadline) {
-  std::unique_lock lock(wait_mutex_);
-  const bool in_time = changed_.wait_until(lock, deadline, [&] { return active_.load() == 0 || announced_failure_; });
-  if (announced_failure_) return failure_;
-  if (in_time) return Status::ok();
-  return timeout_error(std::to_string(active_.load()) + " gradients are under way");
+  const std::optional<Status> over = waiters_.wait_until([&] { return idle(); }, deadline);
+  return over ? *over : timeout_error(std::to_string(active()) + " gradients are under way");
 }
 
 void Executor::peer_left(Leaver leaver) {
-  static_cast<void>(post([this, leaver = std::move(leaver)] { leavers_.push_back(leaver); }));
+  static_cast<void>(mailbox_.post([this, leaver = std::move(leaver)] { leavers_.push_back(leaver); }));
 }
 
 Status Executor::settle(Clock::time_point deadline) {
-  const bool posted = post([this] {
+  const bool posted = mailbox_.post([this] {
     settling_ = true;
     transport_->settle();
   });
   if (!posted) return failure();
-  std::unique_lock lock(wait_mutex_);
-  changed_.wait_until(lock, deadline, [&] { return settled_ || announced_failure_; });
-  if (announced_failure_) return failure_;
-  return settled_ ? Status::ok() : timeout_error("the other ranks have not confirmed that everything has arrived");
+  return waiters_.wait_until([&] { return waiters_.is_settled(); }, deadline)
+      .value_or(timeout_error("the other ranks have not confirmed that everything has arrived"));
+}
+
+Status Executor::serve_others(std::uint32_t steps, Seconds patience) {
+  if (!mailbox_.post([this, steps] { asynchronous_.end_own(steps); })) return failure();
+  while (true) {
+    const std::uint64_t seen = asynchronous_.others_went_on();
+    const auto over = waiters_.wait_until([this] { return asynchronous_.all_ended(); }, after(patience));
+    if (over) return *over;
+    if (asynchronous_.others_went_on() != seen) continue;
+    const auto late = mailbox_.ask<std::string>([this] { return asynchronous_.ranks_under_way(); }, patience);
+    return timeout_error(fmt::format("no rank has gone on for {} s after this rank had ended its steps, and {} not",
+                                     patience.count(), late.value_or("other ranks have")));
+  }
 }
 
 void Executor::want_comparison(std::uint32_t steps) {
-  if (rounds_ != nullptr) static_cast<void>(post([this] { rounds_->forget_step(); }));
+  if (rounds_ != nullptr) static_cast<void>(mailbox_.post([this] { rounds_->forget_step(); }));
   if (comparison_wanted_.exchange(true)) return;
   // The first comparison needs no notice: no rank goes on without it.
   const std::uint64_t next = comparisons() + 1;
-  if (next > 1) static_cast<void>(post([this, next, steps] { send_notices(next, steps); }));
+  if (next > 1) static_cast<void>(mailbox_.post([this, next, steps] { send_notices(next, steps); }));
 }
 
 void Executor::end_comparison() {
@@ -238,25 +177,15 @@ void Executor::end_comparison() {
 }
 
 void Executor::fail(Status cause) {
-  {
-    std::lock_guard lock(wait_mutex_);
-    if (!failure_.is_ok()) return;
-    failure_ = std::move(cause);
-  }
-  failing_.store(true);
-  wake();
-}
-
-Status Executor::failure() const {
-  std::lock_guard lock(wait_mutex_);
-  return failure_;
+  if (waiters_.fail(std::move(cause))) mailbox_.wake();
 }
 
 Status Executor::wait_for_end(Clock::time_point deadline) const {
-  std::unique_lock lock(wait_mutex_);
-  if (changed_.wait_until(lock, deadline, [&] { return announced_failure_; })) return failure_;
-  return {failure_.code(),
-          failure_.message() + "; a task that was begun has not ended yet: the gradients' memory is " + "still in use"};
+  const bool ended = waiters_.wait_for_end(deadline);
+  Status cause = failure();
+  if (ended) return cause;
+  return {cause.code(),
+          cause.message() + "; a task that was begun has not ended yet: the gradients' memory is " + "still in use"};
 }
 
 bool Executor::stop(Clock::time_point deadline, Clock::time_point patience) {
@@ -264,71 +193,15 @@ bool Executor::stop(Clock::time_point deadline, Clock::time_point patience) {
   if (!stopping_.load()) {
     stop_deadline_ = deadline;
     stopping_.store(true);
-    wake();
+    mailbox_.wake();
   }
-  {
-    std::unique_lock lock(wait_mutex_);
-    if (!changed_.wait_until(lock, patience, [&] { return announced_failure_; })) {
-      lock.unlock();
-      fail(aborted("the session was closed"));
-      return false;
-    }
+  if (!waiters_.wait_for_end(patience)) {
+    fail(aborted("the session was closed"));
+    return false;
   }
   progress_.join();
-  streams_.clear();
+  streams_.close();
   return true;
-}
-
-TransportStats Executor::transport_stats() const {
-  std::lock_guard lock(wait_mutex_);
-  return last_stats_;
-}
-
-double Executor::processor_seconds() const {
-  double seconds = progress_clock_->seconds();
-  for (const std::unique_ptr<WorkQueue>& stream : streams_) seconds += stream->processor_seconds();
-  return seconds;
-}
-
-/// Every thread that computes takes the memory that its codecs keep, so that no later step is a thread's first.
-void Executor::prepare_threads(std::span<GradientRun* const> runs) {
-  struct Preparation {
-    std::span<GradientRun* const> runs;
-    std::latch streams_left;
-    std::atomic<bool> failed = false;
-    void prepare() {
-      for (const GradientRun* run : runs) {
-        if (run->rounds) run->rounds->codec->prepare_thread();
-        for (Hop hop : {Hop::kFirst, Hop::kSecond, Hop::kRaw, Hop::kSum}) run->codec(hop).prepare_thread();
-      }
-    }
-  } all{runs, std::latch(static_cast<std::ptrdiff_t>(streams_.size()))};
-  const auto on_stream = [](void* context, std::uint64_t) {
-    auto& preparation = *static_cast<Preparation*>(context);
-    try {
-      preparation.prepare();
-    } catch (const std::bad_alloc&) {
-      preparation.failed = true;
-    }
-    preparation.streams_left.count_down();
-  };
-  for (const std::unique_ptr<WorkQueue>& stream : streams_) {
-    CASYNC_CHECK(stream->enqueue({on_stream, &all, 0}));  // tasks leave room: kSlotsPerStream
-  }
-  all.streams_left.wait();
-  if (all.failed) throw std::bad_alloc();
-  all.prepare();
-}
-
-/// Room for each link's own sends. Links that no graph uses take none.
-void Executor::reserve_links(std::span<GradientRun* const> runs) {
-  std::vector<std::size_t> sends(links_.size());
-  for (const GradientRun* run : runs) {
-    for (const Primitive& task : run->graph.tasks()) {
-      if (const Send* send = std::get_if<Send>(&task)) ++sends[static_cast<std::size_t>(send->to)];
-    }
-  }
-  for (std::size_t peer = 0; peer < links_.size(); ++peer) links_[peer].ready.reserve(sends[peer]);
 }
 
 /// Memory for the messages of these runs, and room in the queues for their tasks.
@@ -348,13 +221,13 @@ Status Executor::make_queues(std::span<GradientRun* const> runs) {
   std::size_t tasks = 0;
   for (const GradientRun* run : runs) {
     reserve_scratch(*run, options_.ranks, scratch_);
-    for (const std::unique_ptr<StreamSlot>& slot : slots_) reserve_scratch(*run, options_.ranks, slot->scratch);
+    streams_.reserve(*run, options_.ranks);
     tasks += run->graph.tasks().size() + (run->rounds ? 1 : 0);
   }
-  if (device_.is_host()) prepare_threads(runs);
+  if (device_.is_host()) streams_.prepare(runs);
   compute_.reserve(tasks);
   instant_.reserve(instant_.capacity() + tasks);
-  reserve_links(runs);
+  links_.reserve(runs);
   return Status::ok();
 }
 
@@ -368,7 +241,8 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
       return invalid_argument("gradient " + run->spec.name + " has the same 64-bit hash as another: rename it");
     }
   }
-  std::vector<std::unique_ptr<GradientRun>> bundles = bundle_small(all);
+  std::vector<std::unique_ptr<GradientRun>> bundles;
+  if (rounds_ == nullptr) bundles = bundles_.make(all);
   for (const std::unique_ptr<GradientRun>& bundle : bundles) all.push_back(bundle.get());
   if (rounds_ != nullptr) {
     CASYNC_RETURN_IF_ERROR(rounds_->take_in(all));
@@ -377,21 +251,17 @@ Status Executor::make_room(std::vector<std::unique_ptr<GradientRun>>& runs) {
     CASYNC_RETURN_IF_ERROR(device_tasks_->take_in(all, [this] { rest_device(); }));
   }
   if (rounds_ == nullptr) CASYNC_RETURN_IF_ERROR(make_queues(all));
-  {
-    // Every gradient at once, in both of the lists that take turns: a steady step's push never allocates.
-    std::lock_guard lock(post_mutex_);
-    posted_.reserve(runs_.size() + runs.size());
-    starting_.reserve(runs_.size() + runs.size());
-  }
+  // Every gradient at once, in both of the lists that take turns.
+  mailbox_.reserve(runs_.size() + runs.size());
+  starting_.reserve(runs_.size() + runs.size());
   for (GradientRun* run : all) {
     run->index = static_cast<std::uint32_t>(by_index_.size());
     by_index_.push_back(run);
     by_key_.emplace(run->key, run);
-    if (run->answering) end_ended(*run);
+    if (run->asynchronous) asynchronous_.take_in(*run);
   }
   for (std::unique_ptr<GradientRun>& run : runs) runs_.push_back(std::move(run));
-  for (std::unique_ptr<GradientRun>& bundle : bundles) bundles_.push_back(std::move(bundle));
-  offered_.reserve(bundles_.size());
+  bundles_.take_in(std::move(bundles));
   return Status::ok();
 }
 

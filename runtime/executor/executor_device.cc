@@ -15,7 +15,7 @@ Status Executor::open_device() {
 
 bool Executor::begin_device_tasks() {
   bool any = false;
-  while (device_tasks_->has_room() && !take_stale(compute_) && !failing_.load()) {
+  while (device_tasks_->has_room() && !take_stale(compute_) && !failing()) {
     const ReadyTask ready = compute_.pop();
     prepare(*ready.run, ready.task);
     if (Status status = device_tasks_->begin(*ready.run, ready.task); !status) report(std::move(status));
@@ -26,7 +26,7 @@ bool Executor::begin_device_tasks() {
 
 /// Moves the rounds on. A failure ends everything.
 bool Executor::run_rounds() {
-  if (failing_.load()) return false;
+  if (failing()) return false;
   const Result<bool> moved = rounds_->progress();
   if (!moved) {
     report(moved.status());
@@ -50,7 +50,7 @@ bool Executor::take_device_outcomes() {
   bool any = false;
   while (std::optional<DeviceTasks::Ended> ended = device_tasks_->take_ended()) {
     any = true;
-    if (!failing_.load()) finish(*ended->run, ended->task, std::move(ended->outcome), ended->from, ended->lane);
+    if (!failing()) finish(*ended->run, ended->task, std::move(ended->outcome), ended->from, ended->lane);
   }
   return any;
 }

@@ -8,7 +8,6 @@
 #include "base/allocation_count.h"
 #include "base/log.h"
 #include "runtime/executor/executor.h"
-#include "runtime/executor/stream_slot.h"
 
 namespace casync::runtime {
 namespace {
@@ -36,7 +35,7 @@ constexpr Seconds kDeviceRest{10};
 void Executor::progress_loop() {
   allocations_seen_ = allocations_of_this_thread();
   try {
-    while (!stopping_.load() && !failing_.load()) {
+    while (!stopping_.load() && !failing()) {
       if (!round()) sleep();
     }
   } catch (const std::exception& error) {
@@ -51,7 +50,7 @@ bool Executor::round() {
   busy |= take_outcomes();
   busy |= transport_->progress();
   busy |= run_ready_tasks();
-  busy |= flush_links();
+  busy |= links_.flush();
   if (settling_) check_settled();
   count_allocations();
   if (announce_) announce();
@@ -66,14 +65,9 @@ void Executor::count_allocations() {
 }
 
 bool Executor::take_commands() {
-  std::vector<std::function<void()>> calls;
-  {
-    std::lock_guard lock(post_mutex_);
-    starting_.swap(posted_);
-    calls.swap(calls_);
-  }
+  const std::vector<Mailbox::Call> calls = mailbox_.take(starting_);
   std::exception_ptr thrown;
-  for (const std::function<void()>& call : calls) {
+  for (const Mailbox::Call& call : calls) {
     try {
       call();
     } catch (...) {  // the others have their answers all the same
@@ -81,7 +75,7 @@ bool Executor::take_commands() {
     }
   }
   if (thrown) std::rethrow_exception(thrown);
-  begin_all(starting_);
+  bundles_.begin_all(starting_);
   const bool any = !calls.empty() || !starting_.empty();
   if (any && !leavers_.empty()) check_leavers();
   if (any && comparing_ >= 0) check_comparing();
@@ -91,9 +85,7 @@ bool Executor::take_commands() {
 
 void Executor::announce() {
   announce_ = false;
-  std::lock_guard lock(wait_mutex_);
-  last_stats_ = stats_now();
-  changed_.notify_all();
+  waiters_.announce(stats_now());
 }
 
 /// Messages of rounds count as messages.
@@ -114,11 +106,7 @@ void Executor::sleep() {
   watch_for_stalls();
   const Clock::time_point from = Clock::now();
   Clock::time_point until = from + std::chrono::duration_cast<Clock::duration>(kLongestSleep);
-  if (options_.coordinated) until = std::min(until, coordination_due());
-  for (const Rank peer : busy_links_) {
-    if (options_.coordinated || credit_ != nullptr) break;
-    until = std::min(until, links_[static_cast<std::size_t>(peer)].pace.opens_at(under_way_ >= kMostUnderWay));
-  }
+  until = std::min(until, links_.due());
   if (device_tasks_ != nullptr && device_tasks_->under_way() > 0) until = std::min(until, from + kDeviceLook);
   if (rounds_ != nullptr && rounds_->is_under_way()) {
     until = std::min<Clock::time_point>(until, rounds_->is_starting() ? from + kStartLook : from + kDeviceLook);
@@ -139,10 +127,10 @@ bool has_completed(const Leaver& leaver, const GradientRun& run) {
 
 /// Ends the job where a peer that left would have to give more.
 void Executor::check_leavers() {
-  if (steps_alone()) {
+  if (!asynchronous_.empty()) {
     for (const Leaver& leaver : leavers_) {
       if (leaver.steps != kAllSteps) return report(leaver.why);
-      end_rank(leaver.rank, leaver.steps - 1);  // its own word may come after its goodbye
+      asynchronous_.end_rank(leaver.rank, leaver.steps - 1);  // its own word may come after its goodbye
     }
     return;
   }
@@ -171,16 +159,14 @@ void Executor::check_comparing() {
 }
 
 void Executor::check_settled() {
-  if (!transport_->settled() || (credit_ != nullptr && !credit_->idle())) return;
+  if (!transport_->settled() || !links_.idle()) return;
   settling_ = false;
-  std::lock_guard lock(wait_mutex_);
-  settled_ = true;
-  changed_.notify_all();
+  waiters_.settle();
 }
 
 /// A failure that only this rank may know of. The owner tells the others and calls fail().
 void Executor::report(Status cause) {
-  if (failing_.load()) return;
+  if (failing()) return;
   try {
     events_.failed(cause);
   } catch (const std::exception&) {  // then it is known here at least
@@ -197,11 +183,7 @@ void Executor::shut_down() {
       log().error("while the session ended: {}", error.what());
     }
   };
-  {
-    std::lock_guard lock(wait_mutex_);
-    if (failure_.is_ok()) failure_ = aborted("the session was closed");
-  }
-  const bool in_order = !failing_.exchange(true);
+  const bool in_order = waiters_.close();
   if (rounds_ != nullptr) attempt([&] { end_rounds(in_order); });
   attempt([&] { come_to_rest(); });
   attempt([&] { answer_the_last(); });
@@ -212,35 +194,26 @@ void Executor::shut_down() {
     let_go = transport_->close(stopping_.load() ? stop_deadline_ : after(kLetGo));
     if (!let_go) keep_memory();
   });
-  std::lock_guard lock(wait_mutex_);
-  if (!let_go) {
-    failure_ = {failure_.code(), failure_.message() + "; the network has not confirmed that it stopped writing: the " +
-                                     "gradients' memory is still in use"};
-  }
-  last_stats_ = stats;
-  announced_failure_ = true;
-  active_.store(0);
-  changed_.notify_all();
+  waiters_.end(stats, let_go);
 }
 
 /// Never frees what messages arrive in: a network device may still write there.
 void Executor::keep_memory() {
   struct Kept {
     Arena arena;
-    std::vector<std::unique_ptr<GradientRun>> runs, bundles;
-    std::vector<std::unique_ptr<WaitingBundle>> waiting;
+    std::vector<std::unique_ptr<GradientRun>> runs;
+    Bundles::Memory bundles;
   };
   static std::mutex mutex;
   static auto& all = *new std::vector<std::unique_ptr<Kept>>();  // reachable, so that no checker calls it a leak
   std::lock_guard lock(mutex);
-  all.push_back(std::make_unique<Kept>(
-      Kept{std::move(arena_), std::move(runs_), std::move(bundles_), std::move(waiting_bundles_)}));
+  all.push_back(std::make_unique<Kept>(Kept{std::move(arena_), std::move(runs_), bundles_.release()}));
 }
 
 /// Streams still read and write callers' memory: nobody hears of the end earlier.
 void Executor::come_to_rest() {
   if (device_tasks_ != nullptr) static_cast<void>(device_tasks_->come_to_rest(after(kDeviceRest)));
-  while (free_slots_.size() < slots_.size()) {
+  while (!streams_.at_rest()) {
     if (!take_outcomes()) transport_->wait(after(kRestPause));
   }
 }
@@ -251,21 +224,12 @@ void Executor::end_rounds(bool in_order) {
   static_cast<void>(rounds_->come_to_rest(after(kDeviceRest)));
 }
 
-/// Every `stall` without a task or a byte, and from then on half as often, it is logged what is missing.
 void Executor::watch_for_stalls() {
   const Clock::time_point now = Clock::now();
-  say_waits(now);
+  asynchronous_.say_waits(now);
   const TransportStats stats = transport_->stats();
-  const std::uint64_t moved = counters_.tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received;
-  if (moved != moved_ || active_.load() == 0) {
-    moved_ = moved;
-    moved_at_ = now;
-    stalls_said_ = 0;
-  }
-  const Seconds stalled = now - moved_at_;
-  if (stalled < options_.stall * (1 + 2 * stalls_said_)) return;
-  ++stalls_said_;
-  say_stall(stalled);
+  const std::uint64_t moves = counters_.tasks.load() + stats.wire_bytes_sent + stats.wire_bytes_received;
+  if (const auto stalled = stalls_.look(now, moves, idle())) say_stall(*stalled);
 }
 
 /// Logs a stall. Prefers a gradient that lacks a contribution: only that shows which rank is late.
@@ -277,22 +241,16 @@ void Executor::say_stall(Seconds stalled) {
   }
   if (worst == nullptr) {
     log().warn("rank {}: nothing has moved for {:.1f} s: {} gradients wait until every rank has declared them",
-               options_.rank, stalled.count(), active_.load());
+               options_.rank, stalled.count(), active());
     return;
   }
   log().warn("rank {}: nothing has moved for {:.1f} s, with {} gradients under way; gradient {}, step {}: {}",
-             options_.rank, stalled.count(), active_.load(), worst->spec.name, worst->step, missing(*worst));
+             options_.rank, stalled.count(), active(), worst->spec.name, worst->step, missing(*worst));
 }
 
 /// Answers the last questions. Nothing can be posted afterwards, so no thread waits for an answer that never comes.
 void Executor::answer_the_last() {
-  std::vector<std::function<void()>> calls;
-  {
-    std::lock_guard lock(post_mutex_);
-    ended_ = true;
-    calls.swap(calls_);
-  }
-  for (const std::function<void()>& call : calls) {
+  for (const Mailbox::Call& call : mailbox_.end()) {
     try {
       call();
     } catch (const std::exception&) {  // whoever asked learns of the failure

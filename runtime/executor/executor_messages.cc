@@ -4,10 +4,9 @@
 #include <string>
 
 #include "base/check.h"
-#include "casync/graph/fuse.h"
 #include "runtime/executor/answering.h"
 #include "runtime/executor/executor.h"
-#include "runtime/executor/stream_slot.h"
+#include "runtime/executor/message_hops.h"
 
 namespace casync::runtime {
 namespace {
@@ -27,65 +26,13 @@ std::uint64_t cookie_of(const GradientRun& run, TaskId task) {
 
 }  // namespace
 
-void Executor::push_send(Rank to, const ReadyTask& ready) {
-  PeerLink& link = links_[static_cast<std::size_t>(to)];
-  link.ready.push(ready);
-  if (!std::exchange(link.busy, true)) busy_links_.push_back(to);
-}
-
-/// Drops from the top tasks of bundles that have been dissolved. Returns true if none is left.
-bool Executor::take_stale(ReadyQueue& queue) {
-  while (!queue.empty() && queue.top().run->parts && !queue.top().run->active) queue.pop();
-  return queue.empty();
-}
-
-bool Executor::flush_links() {
-  bool any = credit_ != nullptr && send_words();
-  if (busy_links_.empty() && coordinator_ == nullptr) return any;
-  const Clock::time_point now = Clock::now();
-  if (options_.coordinated) return flush_coordinated(now);
-  if (credit_ != nullptr) return flush_by_credit(now) || any;
-  std::size_t kept = 0;
-  for (const Rank peer : busy_links_) {
-    PeerLink& link = links_[static_cast<std::size_t>(peer)];
-    while (!take_stale(link.ready) && link.pace.is_open(now, under_way_ >= kMostUnderWay)) {
-      flush(peer, link, now);
-      any = true;
-    }
-    link.busy = !link.ready.empty();
-    if (link.busy) busy_links_[kept++] = peer;
-  }
-  busy_links_.resize(kept);
-  return any;
-}
-
-void Executor::flush(Rank peer, PeerLink& link, Clock::time_point now) {
-  fused_.clear();
-  Bytes sum = 0;
-  do {
-    const ReadyTask ready = link.ready.pop();
-    fused_.push_back(outgoing(ready));
-    ready.run->since[TaskGraph::index(ready.task)] = Clock::now();
-    if (ready.run->parts) {
-      ++ready.run->parts->sends_begun;
-      ++ready.run->parts->sends_out;
-    }
-    link.pace.handed_over(fused_.back().payload.size, now);
-    if (credit_ != nullptr) credit_->handed_over(peer, fused_.back().message.key, fused_.back().payload.size);
-    under_way_ += fused_.back().payload.size;
-    sum += fused_.back().payload.size;
-  } while (!take_stale(link.ready) &&
-           fuses(fused_.size(), sum, outgoing(link.ready.top()).payload.size, options_.fusion_bytes));
-  transport_->send(peer, fused_);
-}
-
 Outgoing Executor::outgoing(const ReadyTask& ready) const {
   GradientRun& run = *ready.run;
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(ready.task)]);
   const GradientRun::BufferState& state = run.state(send.from);
   Message message;
   message.key = {run.key, run.step, run.parts ? kBundledPartition : send.id.partition, send.id.hop};
-  if (run.answering) message.key = key_of_answer(run, ready.task, send);
+  if (run.answering) message.key = AsynchronousRanks::key_of_answer(run, ready.task, send);
   message.codec = run.codec_of(send.from).info().number;
   message.finite = state.finite;
   message.elements = run.elements_in(send.from);
@@ -121,13 +68,13 @@ void Executor::take_notice(Rank from, const Message& message) {
 Placement Executor::place(Rank from, const Message& message) {
   if (message.key.hop >= kLeastNoticeHop && message.payload_bytes == 0) return Placement::here({});
   Placement placement = place_payload(from, message);
-  if (credit_ != nullptr && placement.kind == Placement::Kind::kLater) credit_->put_off(from, message.key);
+  if (placement.kind == Placement::Kind::kLater) links_.put_off(from, message.key);
   return placement;
 }
 
 Placement Executor::place_payload(Rank from, const Message& message) {
-  if (failing_.load() || comparison_wanted_.load()) return Placement::later();
-  if (message.key.partition == kBundledPartition) return place_bundle(from, message);
+  if (failing() || comparison_wanted_.load()) return Placement::later();
+  if (message.key.partition == kBundledPartition) return bundles_.place(from, message);
   GradientRun* const run = find_run(message.key.gradient);
   if (run == nullptr) return Placement::later();  // declared there already, here soon
   if (run->asynchronous && message.key.hop == kContributionHop) return place_contribution(*run, from, message);
@@ -136,7 +83,7 @@ Placement Executor::place_payload(Rank from, const Message& message) {
     if (step >= run->completed.load(std::memory_order_relaxed)) return Placement::later();
     return Placement::refuse(data_loss("it sent " + named(*run, message.key) + ", and that step is over here"));
   }
-  if (run->bundle != nullptr && run->bundle->active && run->bundle->step == step) dissolve(*run->bundle);
+  if (run->bundle != nullptr && run->bundle->active && run->bundle->step == step) bundles_.dissolve(*run->bundle);
   return place_whole(*run, from, message, {message.key.partition, message.key.hop});
 }
 
@@ -191,19 +138,16 @@ Placement Executor::place_whole(GradientRun& run, Rank from, const Message& mess
 }
 
 void Executor::received(Rank from, const Message& message, Status status) {
-  if (failing_.load()) return;
+  if (failing()) return;
   if (status.is_ok() && message.key.hop == kNoticeHop) return take_notice(from, message);
-  if (status.is_ok() && message.key.hop >= kEndHop) return take_coordination(from, message);
-  if (status.is_ok() && message.key.hop == kEndedHop) return end_rank(from, message.key.step);
-  if (status.is_ok() && message.key.hop == kWaitsHop) return take_wait(message);
-  if (status.is_ok() && message.key.hop == kGoesOnHop) return static_cast<void>(others_went_on_.fetch_add(1));
+  if (status.is_ok() && message.key.hop >= kEndHop) return links_.take_coordination(from, message);
+  if (status.is_ok() && asynchronous_.take_word(from, message)) return;
   if (status.is_ok() && message.key.hop >= kLeastNoticeHop) {
     MessageKey arrived = message.key;
     arrived.hop &= ~kArrivedBit;
-    if (credit_ != nullptr) credit_->arrived(from, arrived);
-    return;
+    return links_.arrived(from, arrived);
   }
-  if (status.is_ok() && credit_ != nullptr) credit_->received(from, message.key);
+  if (status.is_ok()) links_.received(from, message.key);
   GradientRun* const run = find_run(message.key.gradient);
   if (!status.is_ok()) {
     if (status.code() == StatusCode::kPeerFailure) return;  // failed() says the same
@@ -211,9 +155,9 @@ void Executor::received(Rank from, const Message& message, Status status) {
     return report(
         {status.code(), "message from rank " + std::to_string(from) + " (" + what + "): " + status.message()});
   }
-  if (message.key.partition == kBundledPartition && received_waiting(from, message)) return;
+  if (message.key.partition == kBundledPartition && bundles_.received(from, message)) return;
   if (run != nullptr && run->asynchronous && message.key.hop == kContributionHop) {
-    return take_contribution(*run->owner_side, from, message);
+    return asynchronous_.take_contribution(*run->owner_side, from, message);
   }
   CASYNC_CHECK(run != nullptr && run->active);
   if (message.key.partition == kBundledPartition) return received_whole(*run, from, message, {0, message.key.hop});
@@ -237,20 +181,17 @@ void Executor::sent(std::uint64_t cookie, Status status) {
   const TaskId task{static_cast<std::uint32_t>(cookie)};
   const Send& send = std::get<Send>(run.graph.tasks()[TaskGraph::index(task)]);
   const Bytes bytes = run.state(send.from).bytes;
-  PeerLink& link = links_[static_cast<std::size_t>(send.to)];
-  link.pace.sent(bytes, Clock::now());
-  if (link.in_grant && link.pace.idle()) end_grant(send.to, link);
-  under_way_ -= bytes;
+  links_.sent(send.to, bytes);
   if (run.parts) --run.parts->sends_out;
-  if (!status.is_ok() || failing_.load()) return;  // failed() said why, or will
-  if (run.parts && !run.active) return sent_dissolved(run);
-  if (run.answering) return answer_left(run, task, send, bytes);
+  if (!status.is_ok() || failing()) return;  // failed() said why, or will
+  if (run.parts && !run.active) return bundles_.sent_dissolved(run);
+  if (run.answering) return asynchronous_.answer_left(run, task, send, bytes);
   record(SpanKind::kSend, run, send.id, send.to, bytes, 0, run.since[TaskGraph::index(task)]);
   complete(run, task);
 }
 
 void Executor::failed(Rank peer, Status status) {
-  if (!failing_.load()) events_.peer_broke(peer, status);
+  if (!failing()) events_.peer_broke(peer, status);
 }
 
 /// Returns true if this rank waits for another's contribution, and not only for a result that an owner makes of them.
@@ -286,7 +227,7 @@ std::string Executor::missing(const GradientRun& run) const {
       text += (text.empty() ? "" : "; ") + std::string("nothing came from rank ") + std::to_string(recv->from) +
               " for partition " + std::to_string(recv->id.partition);
       if (!run.asynchronous) continue;
-      const std::string waits = answer_waits_for(run, recv->from, recv->id.partition);
+      const std::string waits = asynchronous_.answer_waits_for(run, recv->from, recv->id.partition);
       if (!waits.empty()) text += ": " + waits;
     } else if (std::holds_alternative<Send>(primitive)) {
       ++unsent;

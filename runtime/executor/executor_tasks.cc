@@ -8,7 +8,6 @@
 #include "casync/graph/access.h"
 #include "runtime/executor/answering.h"
 #include "runtime/executor/executor.h"
-#include "runtime/executor/stream_slot.h"
 
 namespace casync::runtime {
 namespace {
@@ -44,12 +43,11 @@ void Executor::begin(const Start& start) {
   run.begin(start.step, start.data);
   run.device_data = start.device_data;
   run.ready = start.ready;
-  moved_at_ = run.begun;
-  stalls_said_ = 0;
+  stalls_.moved(run.begun);
   run.instead = start.instead != nullptr ? start.instead : run.warm_up_in(start.step);
   if (run.owner_side) run.owner_side->answering->put_off_from(run.instead != nullptr ? start.step : Answering::kEver);
   if (run.instead != nullptr) {
-    if (run.asynchronous) check_consensus();
+    if (run.asynchronous) asynchronous_.check_consensus();
     run.keeps = run.instead->shares_kept;
     return begin({run.instead, start.step, start.data, start.device_data, start.ready});
   }
@@ -63,9 +61,7 @@ void Executor::begin(const Start& start) {
   for (std::size_t i = 0; i < run.waits_for.size(); ++i) {
     if (run.waits_for[i] == 0) make_ready(run, TaskId(i));
   }
-  if (run.asynchronous) ++begun_;
-  if (run.owner_side) contribute_own(run);
-  if (run.asks_owners) ask_owners(run);
+  if (run.asynchronous) asynchronous_.begin(run);
 }
 
 void Executor::make_ready(GradientRun& run, TaskId task) {
@@ -76,7 +72,7 @@ void Executor::make_ready(GradientRun& run, TaskId task) {
   if (traits.instant) {
     instant_.push_back(ready);
   } else if (const auto* send = std::get_if<Send>(&primitive)) {
-    push_send(send->to, ready);
+    links_.push(send->to, ready);
   } else {
     compute_.push(ready);
   }
@@ -131,10 +127,10 @@ bool Executor::run_ready_tasks() {
   if (compute_.empty()) return any;
   Clock::time_point now = Clock::now();
   const Clock::time_point until = now + kTaskTime;
-  while (!take_stale(compute_) && now < until && !failing_.load()) {
+  while (!take_stale(compute_) && now < until && !failing()) {
     const ReadyTask ready = compute_.top();
     if (!dispatch(ready)) {
-      if (!slots_.empty() && elements_of(*ready.run, ready.task) >= kStreamElements) break;  // streams are full
+      if (!streams_.empty() && elements_of(*ready.run, ready.task) >= kStreamElements) break;  // streams are full
       compute_.pop();
       prepare(*ready.run, ready.task);
       now = finish(*ready.run, ready.task, compute(*ready.run, ready.task, scratch_), now, 0);
@@ -148,51 +144,17 @@ bool Executor::run_ready_tasks() {
 }
 
 bool Executor::dispatch(const ReadyTask& ready) {
-  if (free_slots_.empty() || elements_of(*ready.run, ready.task) < kStreamElements) return false;
+  if (!streams_.has_room() || elements_of(*ready.run, ready.task) < kStreamElements) return false;
   prepare(*ready.run, ready.task);
-  const std::uint32_t at = free_slots_.back();
-  free_slots_.pop_back();
-  StreamSlot& slot = *slots_[at];
-  slot.run = ready.run;
-  slot.task = ready.task;
-  CASYNC_CHECK(slot.stream->enqueue({run_on_stream, &slot, at}));  // fewer slots than a stream is deep
+  streams_.begin(ready);
   return true;
-}
-
-void Executor::run_on_stream(void* context, std::uint64_t at) {
-  StreamSlot& slot = *static_cast<StreamSlot*>(context);
-  Executor& self = *slot.executor;
-  const std::uint64_t allocations = allocations_of_this_thread();
-  slot.from = Clock::now();
-  try {
-    // After a failure nobody takes the result, and the callers wait for their memory.
-    if (!self.failing_.load()) {
-      slot.outcome = self.compute(*slot.run, slot.task, slot.scratch);
-    }
-  } catch (const std::exception& error) {
-    slot.outcome.status = internal_error(std::string("a stream met an exception: ") + error.what());
-  }
-  self.counters_.allocations.fetch_add(allocations_of_this_thread() - allocations, std::memory_order_relaxed);
-  std::lock_guard lock(self.outcome_mutex_);
-  self.finished_.push_back(static_cast<std::uint32_t>(at));
-  self.transport_->wake();  // inside the lock: once the slot is seen to be free the transport may be closed
 }
 
 bool Executor::take_outcomes() {
   if (device_tasks_ != nullptr) return take_device_outcomes();
-  if (slots_.empty()) return false;
-  {
-    std::lock_guard lock(outcome_mutex_);
-    taken_outcomes_.swap(finished_);
-  }
-  for (std::uint32_t at : taken_outcomes_) {
-    StreamSlot& slot = *slots_[at];
-    free_slots_.push_back(at);
-    if (!failing_.load()) finish(*slot.run, slot.task, std::move(slot.outcome), slot.from, slot.lane);
-  }
-  const bool any = !taken_outcomes_.empty();
-  taken_outcomes_.clear();
-  return any;
+  return streams_.take_ended([this](Streams::Ended ended) {
+    if (!failing()) finish(*ended.run, ended.task, std::move(ended.outcome), ended.from, ended.lane);
+  });
 }
 
 Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome outcome, Clock::time_point from,
@@ -202,7 +164,7 @@ Clock::time_point Executor::finish(GradientRun& run, TaskId task, TaskOutcome ou
     return Clock::now();
   }
   if (run.rounds) return finish_turn(run, outcome, from, lane);
-  if (run.answering) return finish_batch(run, task, from, lane);
+  if (run.answering) return asynchronous_.finish_batch(run, task, from, lane);
   const BufferId buffer = take_over(run, task, outcome);
   const Bytes bytes = run.elements_in(buffer) * bytes_of(run.spec.dtype);
   const Primitive& primitive = run.graph.tasks()[TaskGraph::index(task)];
@@ -253,13 +215,13 @@ void Executor::release(GradientRun& run, BufferId buffer) {
 }
 
 void Executor::finish_gradient(GradientRun& run) {
-  if (run.parts) return finish_bundle(run);
+  if (run.parts) return bundles_.finish(run);
   run.active = false;
   ++run.steps;
   run.total_s += Seconds(Clock::now() - run.begun).count();
   run.completed.store(run.step + 1, std::memory_order_release);
   if (run.outer != nullptr) return finish_inner(run);
-  active_.fetch_sub(1);
+  waiters_.finish(1);
   announce_ = true;
 }
 
@@ -268,7 +230,7 @@ void Executor::finish_inner(const GradientRun& run) {
   GradientRun& outer = *run.outer;
   if (&run == outer.instead) {
     outer.finite = run.finite;
-    if (outer.owner_side && begin_levelling(*outer.owner_side)) return;
+    if (outer.owner_side && asynchronous_.begin_levelling(*outer.owner_side)) return;
     return finish_gradient(outer);
   }
   ++outer.rounds->turn;
@@ -311,6 +273,20 @@ Clock::time_point Executor::record(SpanKind kind, GradientRun& run, MessageId id
     options_.timeline->record({kind, &run, id, run.step, peer, bytes, lane, from, to});
   }
   return to;
+}
+
+void Executor::compute_batch(GradientRun& side, TaskId batch) {
+  compute_.push({&side, batch, side.decision.priority, kAnswerHop, arrivals_++});
+}
+
+void Executor::send_answer(Rank to, GradientRun& side, TaskId send) {
+  links_.push(to, {&side, send, side.decision.priority, kAnswerHop, arrivals_++});
+}
+
+Clock::time_point Executor::record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
+                                        std::uint32_t lane, Clock::time_point from) {
+  counters_.tasks.fetch_add(1, std::memory_order_relaxed);
+  return record(kind, side, id, peer, bytes, lane, from);
 }
 
 }  // namespace casync::runtime

@@ -58,4 +58,7 @@ class ReadyQueue {
   std::vector<ReadyTask> heap_;
 };
 
+/// Drops from the top tasks of bundles that have been dissolved. Returns true if none is left.
+bool take_stale(ReadyQueue& queue);
+
 }  // namespace casync::runtime

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor/asynchronous_ranks.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "runtime/executor/message_hops.h"
+
+namespace casync::runtime {
+
+AsynchronousRanks::AsynchronousRanks(const ExecutorOptions& options, Transport& transport, Host& host)
+    : options_(options),
+      transport_(transport),
+      host_(host),
+      ended_at_(static_cast<std::size_t>(options.ranks), kNotEnded) {}
+
+template <class Visit>
+void AsynchronousRanks::for_each_side(Visit visit) const {
+  for (GradientRun* const run : runs_) {
+    if (run->owner_side) visit(*run->owner_side);
+  }
+}
+
+void AsynchronousRanks::take_in(GradientRun& run) {
+  runs_.push_back(&run);
+  if (!run.owner_side) return;
+  Answering& answering = *run.owner_side->answering;
+  for (Rank rank = 0; rank < options_.ranks; ++rank) {
+    if (!has_ended(rank)) continue;
+    answering.for_each_task([&](TaskId batch) { answering.batches_of(batch).end(rank); });
+  }
+  if (!has_ended(options_.rank)) return;
+  answering.put_off_from(Answering::kEver);
+  transport_.retry_held();
+}
+
+void AsynchronousRanks::begin(GradientRun& run) {
+  ++begun_;
+  if (run.owner_side) {
+    GradientRun& side = *run.owner_side;
+    side.answering->for_each_task([&](TaskId batch) {
+      side.answering->batches_of(batch).contribute(options_.rank, run.step);
+      begin_batch(side, batch);
+    });
+  }
+  if (!run.asks_owners) return;
+  for (const Primitive& task : run.graph.tasks()) {
+    const Recv* const recv = std::get_if<Recv>(&task);
+    if (recv == nullptr || recv->from == options_.rank) continue;
+    say(recv->from, {run.key, run.step, recv->id.partition, kContributionHop});
+  }
+}
+
+void AsynchronousRanks::check_consensus() {
+  for (const GradientRun* const run : runs_) {
+    if (!run->active || run->instead == nullptr) continue;
+    const auto ended =
+        std::find_if(ended_at_.begin(), ended_at_.end(), [&](std::uint32_t steps) { return steps <= run->step; });
+    if (ended == ended_at_.end()) continue;
+    return host_.report(peer_failure("rank " + std::to_string(ended - ended_at_.begin()) +
+                                     " has closed its session, and the consensus of step " + std::to_string(run->step) +
+                                     " needs its parameters"));
+  }
+}
+
+bool AsynchronousRanks::begin_levelling(GradientRun& side) {
+  side.answering->for_each_task([&](TaskId batch) {
+    side.answering->begin_levelling(batch, side.outer->step + 1);
+    host_.compute_batch(side, batch);
+  });
+  return side.answering->partitions() > 0;
+}
+
+void AsynchronousRanks::take_contribution(GradientRun& side, Rank from, const Message& message) {
+  const MessageId id{message.key.partition, message.key.hop};
+  if (side.answering->contributes(from)) {
+    const GradientRun::Arrival* const arrival = side.arrival(id, from);
+    CASYNC_CHECK(arrival != nullptr && arrival->begun);
+    const Recv& recv = std::get<Recv>(side.graph.tasks()[TaskGraph::index(arrival->task)]);
+    side.state(recv.to).finite = message.finite;
+    side.step = message.key.step;
+    host_.record_task(SpanKind::kRecv, side, id, from, message.payload_bytes, 0,
+                      side.since[TaskGraph::index(arrival->task)]);
+  }
+  others_went_on_.fetch_add(1);
+  const TaskId batch = side.answering->task_of(id.partition);
+  side.answering->batches_of(batch).contribute(from, message.key.step);
+  begin_batch(side, batch);
+}
+
+/// Queues the next batch of a partition, if an answer is due.
+void AsynchronousRanks::begin_batch(GradientRun& side, TaskId batch) {
+  Answering& answering = *side.answering;
+  View own;
+  if (answering.batches_of(batch).waits(options_.rank)) own = own_answer(side, batch);
+  if (answering.begin(batch, own)) host_.compute_batch(side, batch);
+}
+
+/// The memory in which this rank awaits its own answer.
+View AsynchronousRanks::own_answer(GradientRun& side, TaskId batch) {
+  GradientRun& run = *side.outer;
+  const GradientRun::Arrival* const arrival =
+      run.arrival({side.answering->number_of(batch), kAnswerHop}, options_.rank);
+  CASYNC_CHECK(arrival != nullptr);
+  const BufferId buffer = std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to;
+  host_.give_memory(run, buffer);
+  return run.state(buffer).memory;
+}
+
+Clock::time_point AsynchronousRanks::finish_batch(GradientRun& side, TaskId batch, Clock::time_point from,
+                                                  std::uint32_t lane) {
+  Answering& answering = *side.answering;
+  const std::uint32_t partition = answering.number_of(batch);
+  AnswerBatches& batches = answering.batches_of(batch);
+  const bool levels = answering.is_levelling(batch);
+  side.step = levels ? side.outer->step : batches.answered_step(batches.answered().front());
+  const Bytes bytes = answering.elements_of(batch) * sizeof(float);
+  const Clock::time_point now = host_.record_task(SpanKind::kMerge, side, {partition, 0}, -1, bytes, lane, from);
+  if (levels) {
+    if (answering.finish_levelling(batch)) host_.finish_gradient(*side.outer);
+    return now;
+  }
+  for (const Rank rank : batches.taken()) {
+    if (rank != options_.rank) side.arrival({partition, kContributionHop}, rank)->begun = false;
+  }
+  batches.finish();
+  for (const Rank rank : batches.answered()) {
+    if (rank == options_.rank) {
+      take_own_answer(side, batch);
+      continue;
+    }
+    const Answering::Messages& messages = answering.messages(batch, rank);
+    const compll::Encoded& made = answering.answer_to(batch, rank);
+    side.state(messages.answer).bytes = made.size;
+    side.state(messages.answer).finite = made.finite;
+    host_.send_answer(rank, side, messages.send);
+  }
+  begin_batch(side, batch);
+  return now;
+}
+
+void AsynchronousRanks::take_own_answer(GradientRun& side, TaskId batch) {
+  GradientRun& run = *side.outer;
+  Answering& answering = *side.answering;
+  answering.batches_of(batch).left(options_.rank);
+  const compll::Encoded& made = answering.answer_to(batch, options_.rank);
+  const GradientRun::Arrival* const arrival = run.arrival({answering.number_of(batch), kAnswerHop}, options_.rank);
+  GradientRun::BufferState& state = run.state(std::get<Recv>(run.graph.tasks()[TaskGraph::index(arrival->task)]).to);
+  state.bytes = made.size;
+  state.finite = made.finite;
+  host_.complete(run, arrival->task);
+}
+
+MessageKey AsynchronousRanks::key_of_answer(const GradientRun& side, TaskId task, const Send& send) {
+  const Answering::Addressee to = side.answering->addressee(task);
+  const std::uint32_t step = side.answering->batches_of(to.task).answered_step(to.rank);
+  return {side.outer->key, step, send.id.partition, send.id.hop};
+}
+
+void AsynchronousRanks::answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes) {
+  side.step = key_of_answer(side, task, send).step;
+  host_.record_task(SpanKind::kSend, side, send.id, send.to, bytes, 0, side.since[TaskGraph::index(task)]);
+  const Answering::Addressee to = side.answering->addressee(task);
+  side.answering->batches_of(to.task).left(to.rank);
+  begin_batch(side, to.task);
+}
+
+void AsynchronousRanks::end_rank(Rank rank, std::uint32_t steps) {
+  if (has_ended(rank)) return;
+  ended_at_[static_cast<std::size_t>(rank)] = steps;
+  ended_ranks_.fetch_add(1);
+  host_.announce_soon();
+  check_consensus();
+  for_each_side([&](GradientRun& side) {
+    side.answering->for_each_task([&](TaskId batch) {
+      side.answering->batches_of(batch).end(rank);
+      begin_batch(side, batch);
+    });
+  });
+}
+
+void AsynchronousRanks::end_own(std::uint32_t steps) {
+  for_each_side([](GradientRun& side) { side.answering->put_off_from(Answering::kEver); });
+  transport_.retry_held();
+  for (Rank peer = 0; peer < options_.ranks; ++peer) {
+    if (peer != options_.rank) say(peer, {.step = steps, .hop = kEndedHop});
+  }
+  end_rank(options_.rank, steps);
+}
+
+std::string AsynchronousRanks::ranks_under_way() const {
+  std::string names;
+  int count = 0;
+  for (Rank rank = 0; rank < options_.ranks; ++rank) {
+    if (!has_ended(rank)) names += (count++ == 0 ? "" : ", ") + std::to_string(rank);
+  }
+  return (count == 1 ? "rank " + names + " has" : "ranks " + names + " have");
+}
+
+/// A message without a payload.
+void AsynchronousRanks::say(Rank to, const MessageKey& key, std::uint64_t elements) {
+  Message word;
+  word.key = key;
+  word.elements = elements;
+  const Outgoing out{word, {}, kNoticeCookie};
+  transport_.send(to, {&out, 1});
+}
+
+void AsynchronousRanks::say_waits(Clock::time_point now) {
+  if (now < waits_said_ + options_.stall) return;
+  waits_said_ = now;
+  const bool goes_on = std::exchange(begun_said_, begun_) != begun_;
+  for (Rank rank = 0; rank < options_.ranks; ++rank) {
+    if (goes_on && has_ended(rank) && rank != options_.rank) say(rank, {.hop = kGoesOnHop});
+  }
+  for_each_side([&](GradientRun& side) {
+    const Answering& answering = *side.answering;
+    answering.for_each_task([&](TaskId batch) {
+      for (Rank rank = 0; rank < options_.ranks; ++rank) {
+        const std::optional<AnswerBatches::Wait> wait = answering.batches_of(batch).wait_of(rank);
+        if (!wait || rank == options_.rank) continue;
+        say(rank, {side.outer->key, wait->step, answering.number_of(batch), kWaitsHop},
+            std::uint64_t{wait->steps} << 32 | static_cast<std::uint32_t>(wait->slowest));
+      }
+    });
+  });
+}
+
+bool AsynchronousRanks::take_word(Rank from, const Message& message) {
+  switch (message.key.hop) {
+    case kEndedHop: end_rank(from, message.key.step); return true;
+    case kWaitsHop: take_wait(message); return true;
+    case kGoesOnHop: others_went_on_.fetch_add(1); return true;
+    default: return false;
+  }
+}
+
+void AsynchronousRanks::take_wait(const Message& message) {
+  const auto found = std::find_if(runs_.begin(), runs_.end(),
+                                  [&](const GradientRun* run) { return run->key == message.key.gradient; });
+  if (found == runs_.end() || !(*found)->active || (*found)->step != message.key.step) return;
+  (*found)->waits_behind =
+      AnswerBatches::Wait{options_.rank, message.key.step, static_cast<Rank>(message.elements & 0x7fffffff),
+                          static_cast<std::uint32_t>(message.elements >> 32)};
+}
+
+std::string AsynchronousRanks::answer_waits_for(const GradientRun& run, Rank owner, std::uint32_t partition) const {
+  if (owner != options_.rank) return run.waits_behind ? text_of(*run.waits_behind, partition) : "";
+  const Answering& answering = *run.owner_side->answering;
+  const auto wait = answering.batches_of(answering.task_of(partition)).wait_of(owner);
+  return wait ? text_of(*wait, partition) : "";
+}
+
+}  // namespace casync::runtime

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/executor/answering.h"
+#include "runtime/executor/executor_options.h"
+#include "runtime/executor/gradient_run.h"
+#include "runtime/transport/transport.h"
+
+namespace casync::runtime {
+
+/// The gradients of asynchronous ranks: contributions come from any rank in any step to their owners, and each rank is
+/// answered by itself. A rank that has ended its steps goes on answering until all have.
+///
+/// Threads: the progress thread's, but for what says otherwise.
+class AsynchronousRanks {
+ public:
+  /// The executor's part.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    /// Queues a batch of an owner's side.
+    virtual void compute_batch(GradientRun& side, TaskId batch) = 0;
+    /// Queues an answer.
+    virtual void send_answer(Rank to, GradientRun& side, TaskId send) = 0;
+    virtual void give_memory(GradientRun& run, BufferId buffer) = 0;
+    /// A task of a step is done.
+    virtual void complete(GradientRun& run, TaskId task) = 0;
+    virtual void finish_gradient(GradientRun& run) = 0;
+    /// A task of an owner's side is done; returns the time.
+    virtual Clock::time_point record_task(SpanKind kind, GradientRun& side, MessageId id, Rank peer, Bytes bytes,
+                                          std::uint32_t lane, Clock::time_point from) = 0;
+    virtual void report(Status cause) = 0;
+    /// Lets all waiters look again.
+    virtual void announce_soon() = 0;
+  };
+
+  /// Borrows all of these.
+  AsynchronousRanks(const ExecutorOptions& options, Transport& transport, Host& host);
+
+  /// Takes in a run of asynchronous ranks. What ranks have ended is so for its owner's side, too; if this one has, it
+  /// answers from now on.
+  void take_in(GradientRun& run);
+  bool empty() const { return runs_.empty(); }
+
+  /// A step of this rank has begun: contributes to its own partitions; a dedicated server asks the other owners.
+  void begin(GradientRun& run);
+  /// Ends the job where a consensus would need a rank that has ended its steps.
+  void check_consensus();
+  /// After a consensus: gives all ranks equal sums. Returns false if there are none here.
+  bool begin_levelling(GradientRun& side);
+
+  /// A contribution has arrived in its place, or the question of a dedicated server, which has none.
+  void take_contribution(GradientRun& side, Rank from, const Message& message);
+  Clock::time_point finish_batch(GradientRun& side, TaskId batch, Clock::time_point from, std::uint32_t lane);
+  void answer_left(GradientRun& side, TaskId task, const Send& send, Bytes bytes);
+  /// The names and numbers of an answer that leaves are those of the rank's own run.
+  static MessageKey key_of_answer(const GradientRun& side, TaskId task, const Send& send);
+
+  /// Takes a word of another rank. Returns false if the message is none.
+  bool take_word(Rank from, const Message& message);
+  /// Now and then tells ranks that have ended whether this one goes on, and each rank whose answer waits for whom it
+  /// waits: its own report names that rank.
+  void say_waits(Clock::time_point now);
+  /// For whom an answer to this rank waits, "" if that is not known.
+  std::string answer_waits_for(const GradientRun& run, Rank owner, std::uint32_t partition) const;
+
+  /// A rank has ended its steps, so many: nobody waits for it any more.
+  void end_rank(Rank rank, std::uint32_t steps);
+  /// The same of this rank, which says so to all others, and answers them from now on.
+  void end_own(std::uint32_t steps);
+  /// Any thread.
+  bool all_ended() const { return ended_ranks_.load() == options_.ranks; }
+  /// A number that changes when another rank is known to have gone on. Any thread.
+  std::uint64_t others_went_on() const { return others_went_on_.load(); }
+  /// "rank 2 has", "ranks 1, 2 have": those that have not ended.
+  std::string ranks_under_way() const;
+
+ private:
+  static constexpr std::uint32_t kNotEnded = ~0u;
+  template <class Visit>
+  void for_each_side(Visit visit) const;
+  bool has_ended(Rank rank) const { return ended_at_[static_cast<std::size_t>(rank)] != kNotEnded; }
+  void begin_batch(GradientRun& side, TaskId batch);
+  View own_answer(GradientRun& side, TaskId batch);
+  void take_own_answer(GradientRun& side, TaskId batch);
+  void take_wait(const Message& message);
+  void say(Rank to, const MessageKey& key, std::uint64_t elements = 0);
+
+  const ExecutorOptions& options_;
+  Transport& transport_;
+  Host& host_;
+  std::vector<GradientRun*> runs_;
+  std::vector<std::uint32_t> ended_at_;  ///< by rank: the number of steps after which it has ended
+  std::atomic<int> ended_ranks_{0};
+  std::atomic<std::uint64_t> others_went_on_{0};
+  std::uint64_t begun_ = 0, begun_said_ = 0;  ///< gradients' steps here, and when it was last said
+  Clock::time_point waits_said_ = Clock::now();
+};
+
+}  // namespace casync::runtime

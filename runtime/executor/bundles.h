@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/device/device.h"
+#include "runtime/executor/arena.h"
+#include "runtime/executor/executor_options.h"
+#include "runtime/executor/gradient_run.h"
+#include "runtime/executor/mailbox.h"
+#include "runtime/executor/waiters.h"
+#include "runtime/executor/waiting_bundle.h"
+#include "runtime/transport/transport.h"
+
+namespace casync::runtime {
+
+/// Bundles: small gradients that are submitted together go through encode, send, merge and decode as one. A rank
+/// decides for itself, in each step: where members begin one by one, a bundle that comes is taken apart, and where they
+/// began as a bundle, a message of one member dissolves it. The progress thread's.
+class Bundles {
+ public:
+  /// The executor's part.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    /// Null: no gradient has this key.
+    virtual GradientRun* find_run(std::uint64_t key) const = 0;
+    virtual void begin(const GradientStart& start) = 0;
+    virtual void make_ready(GradientRun& run, TaskId task) = 0;
+    /// Finds the place of a message of a step of `run` that is under way.
+    virtual Placement place_whole(GradientRun& run, Rank from, const Message& message, MessageId id) = 0;
+    /// As TransportClient.
+    virtual Placement place(Rank from, const Message& message) = 0;
+    virtual void received(Rank from, const Message& message, Status status) = 0;
+    virtual void report(Status cause) = 0;
+    /// Lets all waiters look again.
+    virtual void announce_soon() = 0;
+  };
+
+  /// Borrows all of these.
+  Bundles(const ExecutorOptions& options, const Device& device, Transport& transport, Arena& arena, Waiters& waiters,
+          Host& host);
+
+  /// Makes bundles of those of `runs` that are small, and tells these.
+  std::vector<std::unique_ptr<GradientRun>> make(std::span<GradientRun* const> runs) const;
+  /// Takes over bundles that make() has made.
+  void take_in(std::vector<std::unique_ptr<GradientRun>> bundles);
+
+  /// Begins gradients. Bundles whose members are all there begin as such.
+  void begin_all(std::span<const GradientStart> starts);
+  /// All tasks of a bundle are done: so are its members.
+  void finish(GradientRun& bundle);
+  /// Finds the place of a message that is a bundle.
+  Placement place(Rank from, const Message& message);
+  /// Returns false if the message, which has arrived, is not one to be taken apart.
+  bool received(Rank from, const Message& message);
+  /// A message of one member has come while the bundle is under way: its sender does not have the others yet, and may
+  /// wait for this one's result before it has. So the members go on one by one, from where the bundle is. An owner has
+  /// made nothing yet, as a contribution was missing; others have sent theirs, as a result is here.
+  void dissolve(GradientRun& bundle);
+  /// A send of a bundle that has been dissolved is over.
+  void sent_dissolved(GradientRun& bundle);
+
+  /// Hands over all that messages may still arrive in.
+  struct Memory {
+    std::vector<std::unique_ptr<GradientRun>> bundles;
+    std::vector<std::unique_ptr<WaitingBundle>> waiting;
+  };
+  Memory release() { return {std::move(bundles_), std::move(waiting_)}; }
+
+ private:
+  std::size_t begin_bundles(std::span<const GradientStart> starts);
+  void begin_bundle(GradientRun& bundle, std::uint32_t step);
+  void begin_alone(const GradientStart& start);
+  WaitingBundle& new_waiting(Rank from, const Message& message);
+  void open(WaitingBundle& waiting);
+  void hand_out(WaitingBundle& waiting);
+  bool hand_out(WaitingBundle& waiting, std::size_t at);
+  void hand_out_bundle(std::uint64_t key);
+  void hand_out_to(const GradientRun& run);
+  bool hand_over(const WaitingBundle& waiting, const Message& message, ConstView payload);
+  template <class Test>
+  void hand_out_if(Test test);
+  void give_back_buffers(GradientRun& bundle);
+  void keep_arrival(GradientRun& bundle, const GradientRun::Arrival& arrival);
+  void resume(GradientRun& run, const GradientStart& start, bool has_sent);
+
+  const ExecutorOptions& options_;
+  const Device& device_;
+  Transport& transport_;
+  Arena& arena_;
+  Waiters& waiters_;
+  Host& host_;
+  std::vector<std::unique_ptr<GradientRun>> bundles_;
+  std::vector<std::unique_ptr<WaitingBundle>> waiting_;  ///< bundles that are taken apart here
+  std::vector<std::unique_ptr<WaitingBundle>> spare_;
+  std::vector<GradientRun*> offered_;  ///< bundles with a member among the starts under way
+};
+
+}  // namespace casync::runtime
