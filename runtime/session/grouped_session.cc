@@ -38,6 +38,7 @@ GroupedSession::~GroupedSession() {
   if (forked()) {
     static_cast<void>(changed_.release());  // whoever waits for it does not exist here
     for (std::unique_ptr<SentGroup>& group : groups_) static_cast<void>(group.release());
+    static_cast<void>(record_.release());  // with events of the parent's device
   } else {
     static_cast<void>(close());
   }

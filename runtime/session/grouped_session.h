@@ -95,7 +95,7 @@ class GroupedSession final : public WrappingSession {
   bool is_consensus_ = false;  ///< the step under way
   bool has_ended_ = false;     ///< its submissions, by end_submissions()
   bool closed_ = false;
-  const std::unique_ptr<RunRecord> record_;  ///< null: nothing is recorded here
+  std::unique_ptr<RunRecord> record_;  ///< null: nothing is recorded here
 
   std::vector<Submission> starts_;  ///< of one submission; keeps its memory, as does:
   std::vector<Handle> started_;

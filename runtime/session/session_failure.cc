@@ -18,9 +18,9 @@ constexpr Seconds kTheirWord{0.5};
 
 SessionImpl::~SessionImpl() {
   if (forked()) {
-    // Threads that do not exist cannot be joined, and what they owned is the parent's.
+    // Threads that do not exist cannot be joined, and what they owned is the parent's, like the device's context.
     static_cast<void>(group_.release());
-    static_cast<void>(executor_.release());
+    leave_to_threads();
   } else if (executor_) {
     static_cast<void>(close());
     if (abandoned_) leave_to_threads();
@@ -32,6 +32,8 @@ void SessionImpl::leave_to_threads() {
   static_cast<void>(device_.release());
   static_cast<void>(timeline_.release());
   static_cast<void>(new auto(std::move(ready_)));  // events of the device, which tasks wait for
+  static_cast<void>(moments_.release());
+  static_cast<void>(device_sampler_.release());
 }
 
 bool SessionImpl::forked() const { return fork_generation() != generation_; }

@@ -205,7 +205,7 @@ class SessionImpl final : public Session {
   std::optional<PredictionWatch> watch_;  ///< while it needs steps
   std::unique_ptr<StepMoments> moments_;  ///< while somebody uses them
   std::optional<GradientSampler> sampler_;
-  std::optional<DeviceSampler> device_sampler_;  ///< of sampler_, on a device
+  std::unique_ptr<DeviceSampler> device_sampler_;  ///< of sampler_, on a device
 
   std::atomic<std::uint64_t> comparisons_due_{1};  ///< of steps, until the next submission
   std::atomic<bool> closed_{false};                ///< written under mutex_

@@ -171,7 +171,7 @@ SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan
         options_.record_directory);
   }
   if (!options_.record_directory.empty() && plan_.groups.empty()) sampler_.emplace();
-  if (sampler_ && !device_->is_host()) device_sampler_.emplace(*device_, *sampler_);
+  if (sampler_ && !device_->is_host()) device_sampler_ = std::make_unique<DeviceSampler>(*device_, *sampler_);
   if (records() || plan_.predicted) moments_ = make_step_moments(*device_);
   if (plan_.predicted) watch_.emplace(*plan_.predicted, warm_up_of(plan_), std::max(1u, plan_.mode.every));
 }
