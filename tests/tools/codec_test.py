@@ -225,7 +225,7 @@ def test_nobody_waits_for_another_longer_than_for_a_compiler():
         entry.unlink()
         with open(entry.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            place.comes_out_well(2, "a lock that nobody gives back", CASYNC_COMPILE_SEC="20")
+            place.comes_out_well(2, "a lock that nobody gives back", CASYNC_COMPILE_SEC="5")
 
 
 def test_mistakes_have_their_place_and_files_are_not_listed():
