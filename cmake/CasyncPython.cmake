@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# casync_python_test(NAME script ENVIRONMENT torch|tensorflow|mxnet|plain|docs LABELS ... [ARGS ...] [TIMEOUT seconds] [SERIAL])
+# casync_python_test(NAME script ENVIRONMENT torch|tensorflow|mxnet|plain|docs LABELS ... [ARGS ...] [TIMEOUT seconds] [WAITS])
 # The only way a Python test is made: one CTest entry that runs `script` with the Python of .venv/<ENVIRONMENT>
 # and the package staged in <build>/python. A file test_*.py runs under pytest, any other as a program (exit 77
 # skips). `plain` has numpy and nothing of a framework. All carry the label `python`. Without the environment,
 # or with CASYNC_WITH_FRAMEWORKS=OFF for a framework's (CASYNC_WITH_TENSORFLOW=OFF for that one alone), the test is left
-# out and a STATUS line says so.
+# out and a STATUS line says so. WAITS: as for casync_test.
 casync_feature(FRAMEWORKS "tests with deep learning frameworks (.venv/<framework>: tools/setup makes them)" AUTO)
 casync_feature(TORCH "tests with PyTorch (.venv/torch)" AUTO)
 casync_feature(TENSORFLOW "TensorFlow's operations, compiled against .venv/tensorflow, and their tests" AUTO)
@@ -36,7 +36,7 @@ function(casync_python_environment result environment)
 endfunction()
 
 function(casync_python_test name script)
-  cmake_parse_arguments(ARG "SERIAL" "ENVIRONMENT;TIMEOUT" "LABELS;ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "WAITS" "ENVIRONMENT;TIMEOUT" "LABELS;ARGS" ${ARGN})
   casync_python_environment(python ${ARG_ENVIRONMENT})
   if(NOT python)
     message(STATUS "test ${name} left out: no Python environment ${ARG_ENVIRONMENT} (tools/setup makes it)")
@@ -54,8 +54,8 @@ function(casync_python_test name script)
   endif()
   set_tests_properties(${name} PROPERTIES
     LABELS "python;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1")
-  if(ARG_SERIAL)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+    ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python;PYTHONDONTWRITEBYTECODE=1;CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS}")
+  if(NOT ARG_WAITS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
   endif()
 endfunction()

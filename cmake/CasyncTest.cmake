@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# casync_test(NAME SOURCES ... DEPS ... LABELS ... [TIMEOUT seconds] [SERIAL])
+# casync_test(NAME SOURCES ... DEPS ... LABELS ... [TIMEOUT seconds] [WAITS])
 # The only way a C++ test is made: one Catch2 program, one CTest entry of that name.
+# WAITS: it computes less than half of its time, as tests of ranks do, and takes one of the places that `jobs` in
+# CMakePresets.json gives. All others take two.
+# Codec files that tests compile stay in CASYNC_TEST_CODECS, so that the next run compiles those that have changed. The
+# folder above is this user's alone, as the cache wants it.
+set(CASYNC_TEST_CODECS ${PROJECT_BINARY_DIR}/codec_cache/entries)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/codec_cache)
+file(CHMOD ${PROJECT_BINARY_DIR}/codec_cache PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 set(CASYNC_TEST_PATIENCE 1 CACHE STRING "Every C++ test's timeout is multiplied by this: sanitizers make them slow")
 
 function(casync_test name)
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WAITS" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT TARGET casync_catch_main)
     casync_library(casync_catch_main SOURCES ${PROJECT_SOURCE_DIR}/tests/support/catch_main.cc DEPS Catch2::Catch2)
     target_compile_options(casync_catch_main PRIVATE -O0)
@@ -16,8 +23,9 @@ function(casync_test name)
     set(ARG_TIMEOUT 120)
   endif()
   math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${CASYNC_TEST_PATIENCE}")
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
-  if(ARG_SERIAL)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "CASYNC_CACHE_DIR=${CASYNC_TEST_CODECS}")
+  if(NOT ARG_WAITS)
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
   endif()
 endfunction()

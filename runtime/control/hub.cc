@@ -27,6 +27,7 @@ Hub::Hub(Options options, std::optional<Door> door, RoleEvents& events)
       seats_(options_.self, options_.pulse, seat_events()),
       tree_(options_.self),
       left_(static_cast<std::size_t>(options_.self.ranks), false),
+      leavers_(options_.self.ranks),
       book_(options_.self.ranks),
       claims_(options_.self.ranks),
       started_(Clock::now()) {}

@@ -11,7 +11,7 @@ using namespace casync::runtime::testing;
 
 TEST_CASE("leavers: the first goodbye is due at once, those behind it a pause later and together") {
   const Clock::time_point now = Clock::now();
-  Leavers leavers;
+  Leavers leavers(9);
   CHECK(leavers.due() == Clock::time_point::max());
   leavers.add(3, "step 7");
   CHECK(leavers.due() <= now);
@@ -27,6 +27,19 @@ TEST_CASE("leavers: the first goodbye is due at once, those behind it a pause la
   CHECK(goodbyes[0].ranks == std::vector<Rank>{2});
   CHECK(goodbyes[1].last_words == "step 7");
   CHECK(goodbyes[1].ranks == std::vector<Rank>{1, 4});
+}
+
+TEST_CASE("leavers: the last rank's goodbye is due at once, with all that wait: nobody follows it") {
+  const Clock::time_point now = Clock::now();
+  Leavers leavers(3);
+  leavers.add(0, "step 7");
+  leavers.take(now);
+  leavers.add(2, "step 7");
+  CHECK(leavers.due() > now);
+  leavers.add(1, "step 7");
+  CHECK(leavers.due() <= now);
+  CHECK(leavers.take(now).front().ranks == std::vector<Rank>{2, 1});
+  CHECK(leavers.due() == Clock::time_point::max());
 }
 
 TEST_CASE("leavers: when a hundred ranks leave, every goodbye is heard once and with its words") {

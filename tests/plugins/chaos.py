@@ -12,7 +12,6 @@ import argparse
 import collections
 import concurrent.futures
 import contextlib
-import glob
 import hashlib
 import os
 import random
@@ -193,16 +192,6 @@ def train_victim(rank, victim, victim_full, **arguments):
     train(rank, **{**arguments, "full": victim_full if rank == victim else None})
 
 
-def left_in_shared_memory(before):
-    """Segments that are new and that no process has open."""
-    left = {f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - before}
-    for maps in glob.glob("/proc/[0-9]*/maps"):
-        with contextlib.suppress(OSError), open(maps) as file:
-            text = file.read()
-            left = {name for name in left if name not in text}
-    return left
-
-
 def run(seed, faults=None):
     return Chaos(seed, faults or [fault for fault in FAULTS if fault != "cut" or hosts.available()]).run()
 
@@ -214,7 +203,7 @@ def main():
     parser.add_argument("--at-once", type=int, default=2, help="jobs that run beside each other (2)")
     given = parser.parse_args()
     faults = [fault for fault in FAULTS if fault != "cut" or hosts.available()]
-    before = set(os.listdir("/dev/shm"))
+    before = ranks.in_shared_memory()
     count, wrong = collections.Counter(), 0
     with concurrent.futures.ThreadPoolExecutor(given.at_once) as pool:
         for one in pool.map(lambda seed: run(seed, faults), range(given.seed, given.seed + given.jobs)):
@@ -222,7 +211,7 @@ def main():
             if one.wrong:
                 wrong += 1
                 print(one, *one.wrong, sep="\n    ", flush=True)
-    left = left_in_shared_memory(before)
+    left = ranks.left_in_shared_memory(before)
     faults_said = ", ".join(f"{n} x {fault}" for fault, n in sorted(count.items()))
     print(f"{given.jobs} jobs ({faults_said}): {wrong} went wrong; left in /dev/shm: {sorted(left) or 'nothing'}")
     return 1 if wrong or left else 0

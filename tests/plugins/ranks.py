@@ -8,6 +8,7 @@
 Whatever happens in the `with` block, no process of the job is left when it ends.
 """
 
+import contextlib
 import dataclasses
 import faulthandler
 import os
@@ -206,6 +207,27 @@ def _save(**what):
     with open(_report_path + ".part", "wb") as report:
         pickle.dump(what, report)
     os.replace(_report_path + ".part", _report_path)
+
+
+def in_shared_memory():
+    """The names of the segments that are there now."""
+    return set(os.listdir("/dev/shm"))
+
+
+def left_in_shared_memory(before):
+    """The names of segments that are not in `before`, that no process has open, and that stay: those of other tests' ranks
+    are there for a moment, until UCX unlinks them."""
+    left = in_shared_memory() - before
+    for _ in range(20):
+        if not left:
+            break
+        for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+            with contextlib.suppress(OSError):
+                text = maps.read_text()
+                left = {name for name in left if f"/dev/shm/{name}" not in text}
+        time.sleep(0.1)
+        left &= in_shared_memory()
+    return left
 
 
 def free_port():

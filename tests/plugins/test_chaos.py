@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """One job for each fault of chaos.py; a hundred are a command of their own."""
 
-import os
-
 import chaos
 import hosts
 import pytest
+import ranks
 
 
 @pytest.mark.parametrize("fault", chaos.FAULTS)
 def test_a_fault_is_answered_in_time_and_leaves_nothing_behind(fault):
     if fault == "cut" and not hosts.available():
         pytest.skip("network namespaces need root")
-    before = set(os.listdir("/dev/shm"))
+    before = ranks.in_shared_memory()
     job = chaos.run(chaos.FAULTS.index(fault), [fault])
     assert job.wrong == [], job
-    assert chaos.left_in_shared_memory(before) == set()
+    assert ranks.left_in_shared_memory(before) == set()

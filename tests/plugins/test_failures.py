@@ -227,11 +227,11 @@ def test_a_forked_child_is_refused_and_its_parent_goes_on():
 
 @pytest.mark.parametrize("how", ["kill", "interrupt", "exit"])
 def test_ranks_that_end_without_close_leave_nothing_in_shared_memory(how):
-    before = set(os.listdir("/dev/shm"))
+    before = ranks.in_shared_memory()
     with ranks.Job(__file__, "train", 2, **(dict(bad_rank=0, how="exit") if how == "exit" else {})) as job:
         job.wait_for_files("running")
         for process in job.processes:
             if how != "exit":
                 process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGINT)
         job.wait(60)
-    assert set(os.listdir("/dev/shm")) <= before
+    assert ranks.left_in_shared_memory(before) == set()

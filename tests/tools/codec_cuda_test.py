@@ -19,14 +19,17 @@ NVRTC = next(Path(sys.prefix).glob("lib/python*/site-packages/nvidia/*/lib/libnv
 INT4 = ROOT / "compll/codecs/int4.cll"
 
 
-def check(*arguments, file=INT4, **variables):
-    with temporary_folder() as cache:
-        env = {"LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": cache, **variables}
-        return casync("codec", "check", file, "--seconds", "0", *arguments, env=env, timeout=200)
+CACHE = os.environ.get("CASYNC_CACHE_DIR", "")
+
+
+def check(*arguments, file=INT4, cache=CACHE, **variables):
+    env = {"LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": cache, **variables}
+    return casync("codec", "check", file, "--seconds", "0", *arguments, env=env, timeout=200)
 
 
 def test_both_devices_have_their_part():
-    result = check("--json")
+    with temporary_folder() as empty:
+        result = check("--json", cache=empty)
     ends_with(0, result, "codec check")
     report = json.loads(result.stdout)
     claim(report["holds"] and report["cuda"]["holds"], "it holds", result.stdout)
@@ -60,7 +63,7 @@ def test_codecs_of_all_kinds():
 def test_kernels_are_found_in_the_cache():
     with temporary_folder() as cache:
         for made in ("compiled_ms", "found_compiled_ms"):
-            result = check("--device", "cuda", "--json", CASYNC_CACHE_DIR=cache)
+            result = check("--device", "cuda", "--json", cache=cache)
             claim(made in json.loads(result.stdout)["cuda"], made, result.stdout)
         claim([p.suffix for p in Path(cache).iterdir()] == 3 * [".cubin"], "an entry for each kernel", *Path(cache).iterdir())
 
@@ -86,7 +89,7 @@ def test_kernels_that_are_refused_are_an_error():
         include = Path(folder) / "include"
         shutil.copytree(ROOT / "compll/ops", include / "compll/ops")
         (include / "compll/ops/cuda/types.cuh").write_text("#error these headers are broken\n")
-        result = check("--device", "cuda", CASYNC_INCLUDE_DIR=str(include))
+        result = check("--device", "cuda", cache=folder, CASYNC_INCLUDE_DIR=str(include))
         ends_with(3, result, "broken headers")
         for word in (str(INT4), "refuses what was generated for sm_90", "these headers are broken", "the text is "):
             claim(word in result.stderr, f"it says {word}", result.stderr)
@@ -97,7 +100,8 @@ def test_an_nvrtc_that_crashes_or_hangs_is_an_error_that_names_the_codec():
     for wish, code, words in (("early crash", 3, [crash]), ("crash", 3, [crash, sizes]),
                               ("nonsense", 3, ["made what is no such kernel", sizes]),
                               ("hang", 4, ["was not ready after 0.5 s", sizes])):  # fmt: skip
-        result = check("--device", "cuda", CASYNC_NVRTC=FAKE, FAKE_NVRTC=wish, CASYNC_COMPILE_SEC="0.5")
+        with temporary_folder() as empty:
+            result = check("--device", "cuda", cache=empty, CASYNC_NVRTC=FAKE, FAKE_NVRTC=wish, CASYNC_COMPILE_SEC="0.5")
         ends_with(code, result, wish)
         for word in (f"{INT4}: ", *words):
             claim(word in result.stderr, f"it says {word}", result.stderr)
@@ -106,7 +110,7 @@ def test_an_nvrtc_that_crashes_or_hangs_is_an_error_that_names_the_codec():
 def test_a_profile_of_a_gpu_is_one_that_plan_and_simulate_take():
     with temporary_folder() as folder:
         files, here = Files(folder), os.path.join(folder, "gpu.txtpb")
-        env = {"LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": folder}
+        env = {"LD_LIBRARY_PATH": DRIVER, "CASYNC_NVRTC": str(NVRTC), "CASYNC_CACHE_DIR": CACHE}
 
         def profile(*arguments):
             return casync("profile", "--quick", "--largest", 1024, "--between", "ucx:tcp", "--inside", "ucx:tcp", *arguments,

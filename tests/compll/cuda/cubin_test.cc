@@ -24,15 +24,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+void skip_without_nvrtc() {
+  const Status found = KernelCompiler::find().status();
+  if (found) return;
+  std::printf("skipped: %s\n", found.message().c_str());
+  std::exit(77);
+}
+
 /// A cache of the test's own.
 class Cache {
  public:
-  Cache() : variable_("CASYNC_CACHE_DIR", (folder_.path() + "/cache").c_str()) {
-    const Status found = KernelCompiler::find().status();
-    if (found) return;
-    std::printf("skipped: %s\n", found.message().c_str());
-    std::exit(77);
-  }
+  Cache() : variable_("CASYNC_CACHE_DIR", (folder_.path() + "/cache").c_str()) { skip_without_nvrtc(); }
 
   std::vector<fs::path> files() const {
     std::vector<fs::path> all;
@@ -67,7 +69,6 @@ void check_compiled(const std::string& name, const std::string& program_text) {
   CHECK((kernels.back() == "casync_" + name + "_sizes") == !std::holds_alternative<CudaText>(text));
   const Result<Cubin> cubin = cubin_of(text_of(text), kernels, "sm_90");
   REQUIRE(cubin.status().text() == "OK");
-  CHECK(cubin->built);
   REQUIRE(cubin->code.size() == kernels.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     for (const std::string& kernel : kernels) {
@@ -85,13 +86,13 @@ Result<Cubin> small_cubin(const std::string& text = kSmall, const std::string& a
 }  // namespace
 
 TEST_CASE("cubin: every codec becomes machine code with its kernels") {
-  const Cache cache;
+  skip_without_nvrtc();
   for (const std::string& name : written_names()) check_compiled(name, source_of(name));
   for (const std::string& name : written_round_names()) check_compiled(name, source_of(name));
 }
 
 TEST_CASE("cubin: so do programs with what no codec has") {
-  const Cache cache;
+  skip_without_nvrtc();
   check_compiled("trits_whole", file_in_tests("program/trits_whole.cll"));
   check_compiled("turned", file_in_tests("program/turned.cll"));
   check_compiled("rounds", file_in_tests("program/rounds.cll"));

@@ -23,11 +23,9 @@
 namespace casync::compll {
 namespace {
 
-/// A folder for codecs and one for what is compiled from them.
+/// A folder for codecs.
 class FileCodecs {
  public:
-  FileCodecs() : variable_("CASYNC_CACHE_DIR", (folder_.path() + "/cache").c_str()) {}
-
   std::string write(const std::string& file, const std::string& text) const {
     std::string path = folder_.path() + "/" + file;
     std::ofstream(path) << text;
@@ -37,7 +35,6 @@ class FileCodecs {
 
  private:
   test::TemporaryDirectory folder_;
-  ScopedVariable variable_;
 };
 
 /// The same program under another name and without a number of its own.
@@ -272,7 +269,8 @@ TEST_CASE("file codec: without a compiler, headers or a number of seconds the me
 }
 
 TEST_CASE("file codec: a text that the compiler refuses is kept, and its first lines are shown") {
-  const FileCodecs files;
+  const test::TemporaryDirectory cache;
+  const ScopedVariable own("CASYNC_CACHE_DIR", cache.path().c_str());
   const Status status = compiled({"int broken = ;\n", "generated_broken"}).status();
   CHECK(status.code() == StatusCode::kCompileError);
   const std::size_t at = status.message().find("the text is ");

@@ -11,7 +11,6 @@
 #include "tests/compll/support/inputs.h"
 #include "tests/compll/support/programs.h"
 #include "tests/compll/support/run_codec.h"
-#include "tests/environment/scoped_variable.h"
 #include "tests/support/temporary_directory.h"
 
 namespace casync::compll {
@@ -66,7 +65,6 @@ constexpr const char* kDecode = R"(void LevelsDecode(uint8* compressed, float* g
 
 class Files {
  public:
-  Files() : variable_("CASYNC_CACHE_DIR", (folder_.path() + "/cache").c_str()) {}
   std::string write(const std::string& file, const std::string& text) const {
     std::string path = folder_.path() + "/" + file;
     std::ofstream(path) << text;
@@ -78,7 +76,6 @@ class Files {
 
  private:
   test::TemporaryDirectory folder_;
-  ScopedVariable variable_;
 };
 
 std::string refusal(const std::string& path, const Parameters& parameters = {}) {

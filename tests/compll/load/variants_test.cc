@@ -10,20 +10,10 @@
 #include "tests/compll/support/programs.h"
 #include "tests/compll/support/run_codec.h"
 #include "tests/environment/scoped_variable.h"
-#include "tests/support/temporary_directory.h"
 
 namespace casync::compll {
-namespace {
-
-struct OwnCache {
-  test::TemporaryDirectory folder;
-  ScopedVariable variable{"CASYNC_CACHE_DIR", folder.path().c_str()};
-};
-
-}  // namespace
 
 TEST_CASE("variants: minmax of every width has the interpreter's bytes, and as many bits as it says") {
-  const OwnCache cache;
   for (const double bits : {1, 2, 8}) {
     const Result<std::unique_ptr<Codec>> codec = make_codec("minmax", {{{"bits", bits}}});
     REQUIRE(codec.status().text() == "OK");
@@ -43,7 +33,6 @@ TEST_CASE("variants: minmax of every width has the interpreter's bytes, and as m
 }
 
 TEST_CASE("variants: other parameters are taken as well, and the compiled width needs no compiler") {
-  const OwnCache cache;
   const auto two = codec_of("minmax", {{"bits", 2.0}, {"block", 64.0}});
   CHECK(two->info().block == 64);
   const ScopedVariable nowhere("CXX", "/nonexistent/c++");
@@ -61,7 +50,6 @@ TEST_CASE("variants: a value that is no choice is refused with the choices") {
 }
 
 TEST_CASE("variants: payloads of another width are refused") {
-  const OwnCache cache;
   const std::vector<float> x = gaussian(1000, 3);
   const auto two = codec_of("minmax", {{"bits", 2.0}}), four = codec_of("minmax");
   CHECK(two->check(encode(*two, x).view(), x.size()).is_ok());

@@ -4,17 +4,22 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/check.h"
 #include "compll/codegen/cpu/cpu.h"
+#include "compll/load/cache.h"
+#include "compll/load/digest.h"
 #include "compll/load/headers.h"
 #include "compll/load/run_program.h"
 #include "compll/load/system_compiler.h"
 
 namespace casync::compll::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr double kSeconds = 1800;
 // Without optimization it saves a seventh of the time if programs share the functions that they call.
@@ -64,33 +69,78 @@ std::vector<std::string> flags_of(const CompilerSettings& settings) {
   return flags;
 }
 
+std::string text_of(const std::vector<std::string>& names, const std::vector<std::string>& texts,
+                    const CompilerSettings& settings) {
+  std::string text = settings.optimized ? "" : kSharedFunctions;
+  text += "#include \"compll/ops/generated.h\"\nnamespace casync::compll {\n";
+  for (const std::string& name : names) text += visible(generated_name(name));
+  text += "}\n";
+  for (std::size_t i = 0; i < texts.size(); ++i) text += in_namespace(texts[i], names[i]) + "\n";
+  return text;
+}
+
+/// The inputs of a compilation, and the name that its result has among those that are kept.
+struct Compilation {
+  std::string text;
+  std::vector<std::string> command;  ///< without the names of files
+  std::string digest;
+};
+
+Result<Compilation> compilation_of(std::string text, const CompilerSettings& settings) {
+  const Result<SystemCompiler> compiler = find_compiler();
+  if (!compiler) return compiler.status();
+  const Result<Headers> headers = find_headers();
+  if (!headers) return headers.status();
+  std::vector<std::string> command = compiler->command;
+  DigestWriter digest;
+  digest.add(text).add(compiler->identity).add(headers->digest);
+  for (const std::string& flag : flags_of(settings)) {
+    digest.add(flag);
+    command.push_back(flag);
+  }
+  command.push_back("-I" + headers->folder);
+  return Compilation{std::move(text), std::move(command), digest.text()};
+}
+
+Status run_compiler(const Compilation& with, const std::string& folder, const fs::path& object) {
+  const std::string source = folder + "/batch.cc";
+  std::ofstream(source) << with.text;
+  std::vector<std::string> command = with.command;
+  command.insert(command.end(), {source, "-o", object.string()});
+  const Result<ProgramEnd> end = run_program(command, kSeconds);
+  if (!end) return end.status();
+  if (end->exit_code == 0 && !end->too_late) return Status::ok();
+  return compile_error("the compiler ended with " + std::to_string(end->exit_code) + ":\n" + end->said);
+}
+
+/// The path of the shared object, among those that are kept.
+Result<fs::path> kept_object(const Compilation& with, const std::string& folder) {
+  const Result<fs::path> cache = cache_folder();
+  if (!cache) return cache.status();
+  const fs::path entry = entry_path(*cache, with.digest), made = *cache / (unique_name(with.digest) + ".so");
+  if (is_entry(entry, with.digest)) return entry;
+  CASYNC_RETURN_IF_ERROR(run_compiler(with, folder, made));
+  CASYNC_RETURN_IF_ERROR(seal_entry(made, with.digest));
+  fs::rename(made, entry);
+  return entry;
+}
+
+Result<fs::path> passing_object(const Compilation& with, const std::string& folder) {
+  const fs::path object = folder + "/batch.so";
+  CASYNC_RETURN_IF_ERROR(run_compiler(with, folder, object));
+  return object;
+}
+
 }  // namespace
 
 Result<std::vector<const GeneratedCodec*>> compile_batch(const std::vector<std::string>& names,
                                                          const std::vector<std::string>& texts,
                                                          const CompilerSettings& settings, const std::string& folder) {
-  const Result<SystemCompiler> compiler = find_compiler();
-  if (!compiler) return compiler.status();
-  const Result<Headers> headers = find_headers();
-  if (!headers) return headers.status();
-  const std::string source = folder + "/batch.cc", object = folder + "/batch.so";
-  std::ofstream file(source);
-  if (!settings.optimized) file << kSharedFunctions;
-  file << "#include \"compll/ops/generated.h\"\nnamespace casync::compll {\n";
-  for (const std::string& name : names) file << visible(generated_name(name));
-  file << "}\n";
-  for (std::size_t i = 0; i < texts.size(); ++i) file << in_namespace(texts[i], names[i]) << "\n";
-  file.close();
-  std::vector<std::string> command = compiler->command;
-  const std::vector<std::string> flags = flags_of(settings);
-  command.insert(command.end(), flags.begin(), flags.end());
-  command.insert(command.end(), {"-I" + headers->folder, source, "-o", object});
-  const Result<ProgramEnd> end = run_program(command, kSeconds);
-  if (!end) return end.status();
-  if (end->exit_code != 0 || end->too_late) {
-    return compile_error("the compiler ended with " + std::to_string(end->exit_code) + ":\n" + end->said);
-  }
-  void* const loaded = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const Result<Compilation> with = compilation_of(text_of(names, texts, settings), settings);
+  if (!with) return with.status();
+  const Result<fs::path> object = settings.kept ? kept_object(*with, folder) : passing_object(*with, folder);
+  if (!object) return object.status();
+  void* const loaded = ::dlopen(object->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) return compile_error(::dlerror());
   std::vector<const GeneratedCodec*> codecs;
   for (const std::string& name : names) {

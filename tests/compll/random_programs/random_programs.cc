@@ -34,6 +34,7 @@ struct Options {
   std::vector<std::string> sets = {"native"};
   std::string keep;
   bool print = false;
+  bool kept = false;
 };
 
 /// Counts of the comparisons so far, in memory that the children share.
@@ -187,7 +188,8 @@ int run(const Options& options) {
     const std::vector<Candidate> candidates = candidates_from(options, begin, end, texts, tally);
     if (candidates.empty()) continue;
     const CompilerSettings settings = {options.sets[number % options.sets.size()],
-                                       options.optimized != 0 && number % options.optimized == options.optimized - 1};
+                                       options.optimized != 0 && number % options.optimized == options.optimized - 1,
+                                       options.kept};
     run_batch(options, candidates, texts, settings, tally);
   }
   std::printf("%llu programs compared, %llu of them by tiles; %llu cannot be compiled; %llu differences\n",
@@ -211,6 +213,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "The most that the comparisons of one batch may take");
   app.add_option("--keep", options.keep, "A folder for programs that differ");
   app.add_flag("--print", options.print, "Print programs that differ");
+  app.add_flag("--kept", options.kept, "Keep what is compiled in CASYNC_CACHE_DIR, and take it from there");
   CLI11_PARSE(app, argc, argv);
   return casync::compll::test::run(options);
 }

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 
 #include "compll/codec/written.h"
-#include "tests/environment/scoped_variable.h"
 #include "tests/runtime/session/device_cases.h"
 
 using namespace casync;                // NOLINT(google-build-using-namespace)
@@ -14,7 +13,6 @@ using namespace casync::test::device;  // NOLINT(google-build-using-namespace)
 
 TEST_CASE("session on a GPU: a codec from a file has the host's bytes") {
   TemporaryDirectory folder;
-  const ScopedVariable cache("CASYNC_CACHE_DIR", (folder.path() + "/cache").c_str());
   for (const std::string name : {"int4", "topk"}) {
     const std::string path = folder.path() + "/" + name + ".cll";
     std::ofstream(path) << compll::written_source(name);

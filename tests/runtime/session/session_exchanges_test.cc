@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 
-#include "tests/environment/scoped_variable.h"
 #include "tests/runtime/session/ways.h"
 
 using namespace casync;           // NOLINT(google-build-using-namespace)
@@ -96,12 +95,10 @@ bool all_nan(const std::vector<float>& values) {
   return std::all_of(values.begin(), values.end(), [](float x) { return std::isnan(x); });
 }
 
-/// A file of a program, which is compiled into a folder of its own.
+/// A file of a program.
 class ProgramFile {
  public:
-  explicit ProgramFile(const std::string& text) : cache_("CASYNC_CACHE_DIR", (folder_.path() + "/cache").c_str()) {
-    std::ofstream(path()) << text;
-  }
+  explicit ProgramFile(const std::string& text) { std::ofstream(path()) << text; }
   /// As in a plan.
   std::string named() const { return "file: \"" + path() + "\""; }
 
@@ -109,7 +106,6 @@ class ProgramFile {
   std::string path() const { return folder_.path() + "/program.cll"; }
 
   TemporaryDirectory folder_;
-  ScopedVariable cache_;
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
-#include "tests/environment/scoped_variable.h"
 #include "tests/runtime/session/gradients.h"
 #include "tests/support/ranks.h"
 
@@ -23,7 +22,7 @@ const Topology kTwo = Topology::flat(2);
 /// A folder with the example's codec, once for each of two ranks.
 class Codecs {
  public:
-  Codecs() : cache_("CASYNC_CACHE_DIR", (folder_.path() + "/cache").c_str()) {
+  Codecs() {
     std::ifstream file(CASYNC_EXAMPLE_CODEC);
     text_.assign(std::istreambuf_iterator<char>(file), {});
     REQUIRE_FALSE(text_.empty());
@@ -39,7 +38,6 @@ class Codecs {
 
  private:
   TemporaryDirectory folder_;
-  ScopedVariable cache_;
   std::string text_;
 };
 

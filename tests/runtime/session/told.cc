@@ -98,9 +98,13 @@ Told threshold_values(double tau) {
 std::vector<std::size_t> largest(const Vector& x, double ratio) {
   std::vector<std::size_t> places(x.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  std::stable_sort(places.begin(), places.end(),
-                   [&](std::size_t a, std::size_t b) { return std::fabs(x[a]) > std::fabs(x[b]); });
-  places.resize(std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(x.size())))));
+  const auto k = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(ratio * static_cast<double>(x.size()))));
+  const auto before = [&](std::size_t a, std::size_t b) {
+    const double one = std::fabs(x[a]), other = std::fabs(x[b]);
+    return one != other ? one > other : a < b;
+  };
+  std::partial_sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(k), places.end(), before);
+  places.resize(k);
   return places;
 }
 
