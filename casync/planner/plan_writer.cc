@@ -76,6 +76,10 @@ void write_choice(const Choice& choice, Message* to) {
     to->set_servers(choice.servers->count);
     if (choice.servers->dedicated) to->set_dedicated(true);
   }
+  if (choice.residual_memory) {
+    to->set_residual_memory(*choice.residual_memory == ResidualMemory::kOneBuffer ? wire::one_buffer
+                                                                                  : wire::two_buffers);
+  }
   if (choice.max_error) to->set_max_error(*choice.max_error);
   for (const CodecChoice& codec : choice.allowed) write_codec(codec, to->add_allow());
 }

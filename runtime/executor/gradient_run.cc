@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/check.h"
 #include "casync/graph/access.h"
+#include "compll/codec/kept.h"
 #include "runtime/device/host/host_view.h"
 #include "runtime/executor/answering.h"
 
@@ -135,8 +137,7 @@ Rank GradientRun::sender_of(BufferId buffer) const {
   return -1;
 }
 
-/// A residual belongs to a slice: a rank encodes its gradient there or, as the owner, the sum, and one array does for
-/// both. States of a codec's own belong to what it does: the owner encodes its own gradient, too.
+/// As many arrays as kept_per_element() says.
 void GradientRun::lay_out_kept() {
   const compll::CodecInfo& first = codec(Hop::kFirst).info();
   const compll::CodecInfo& second = codec(Hop::kSecond).info();
@@ -146,11 +147,12 @@ void GradientRun::lay_out_kept() {
   };
   if (!first.coded_terms && !second.coded_terms) {
     add(KeptBy::kEncode, first.states != 0 ? first : second);
-    return;
+  } else {
+    add(KeptBy::kEncode, first);
+    add(KeptBy::kMerge, second);
+    if (first.has_result) add(KeptBy::kResult, first);
   }
-  add(KeptBy::kEncode, first);
-  add(KeptBy::kMerge, second);
-  if (first.has_result) add(KeptBy::kResult, first);
+  CASYNC_CHECK(kept_initial.size() == compll::kept_per_element(first, second));
 }
 
 namespace {
@@ -169,7 +171,7 @@ Status GradientRun::allocate_kept(Device& device) {
   if (owner_side) CASYNC_RETURN_IF_ERROR(owner_side->answering->allocate(*owner_side, device));
   if (kept_floats() == 0) return Status::ok();
   for (std::size_t i = 0; i < kept_data.size(); ++i) {
-    if (i > 0 && keeps_in_place) {
+    if (i > 0 && (keeps_in_place || has_one_buffer())) {
       kept_data[i] = kept_data[0];
       break;
     }
@@ -187,7 +189,7 @@ constexpr Bytes kSharedBlock = 64_KiB;
 constexpr Bytes kKeptAlignment = 256;  // that of memory which a run has for itself
 
 bool may_share_block(const GradientRun& run) {
-  return !run.rounds && run.gossip.empty() && !run.owner_side && run.kept_floats() > 0 &&
+  return !run.rounds && run.gossip.empty() && !run.owner_side && !run.has_one_buffer() && run.kept_floats() > 0 &&
          run.kept_floats() * sizeof(float) <= kSharedBlock;
 }
 

@@ -86,6 +86,10 @@ struct GradientRun {
   Status allocate_kept(Device& device);
   /// Gives it the values that it has before the first step. Between steps. Unavailable: as Device::write.
   Status reset_kept(Device& device);
+  /// True: the plan has one buffer for it, so that after a step that is not finite it begins anew.
+  bool has_one_buffer() const {
+    return decision.residual_memory == ResidualMemory::kOneBuffer && elements * sizeof(float) > kAlwaysTwoBuffers;
+  }
   /// Returns true if another run of this gradient can go on with the state that this one keeps.
   bool keeps_like(const GradientRun& other) const;
   /// The warm-up run that replaces this one in step `asked`; null: none.
@@ -129,7 +133,7 @@ struct GradientRun {
   bool in_place(BufferId buffer) const { return lies_in_gradient[TaskGraph::index(buffer)]; }
   std::uint32_t partition_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].partition; }
   /// The state that `codec` keeps for `slice` when it encodes gradients, encodes sums or makes the result; empty if it
-  /// keeps none.
+  /// keeps none. In one buffer `in` is `out`, and a task copies `in` first: codecs read it while they write `out`.
   compll::Residual kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
   /// The same in the device's memory.
   struct DeviceKept {

@@ -22,6 +22,15 @@ KernelCall KernelQueue::call_of(const GradientRun& run, KernelFunction function,
   return call;
 }
 
+/// Copies what a kernel reads of the one buffer that it writes.
+Status KernelQueue::keep_apart(KernelCall& call) {
+  if (call.kept_in.is_null() || call.kept_in.address() != call.kept_out.address()) return Status::ok();
+  const DeviceView before = take_vector(call.n * sizeof(float));
+  CASYNC_RETURN_IF_ERROR(copy(call.kept_in.slice(0, before.size()), before));
+  call.kept_in = before;
+  return Status::ok();
+}
+
 Status KernelQueue::read_gradient(const GradientRun& run, Slice slice, DeviceView* floats) {
   const DeviceView memory = run.device_memory(slice);
   if (run.is_float32()) {

@@ -34,7 +34,11 @@ class KernelQueue {
   virtual Status queue(CodecKernels& kernels, std::span<const KernelCall> batch) = 0;
   virtual Status queue(TurnKernels& kernels, const TurnCall& call) = 0;
 
-  Status launch(const compll::Codec& codec, const KernelCall& call) { return launch_all(codec, {&call, 1}); }
+  Status launch(const compll::Codec& codec, KernelCall call) {
+    CASYNC_RETURN_IF_ERROR(keep_apart(call));
+    return launch_all(codec, {&call, 1});
+  }
+  /// For calls that keep nothing in one buffer.
   Status launch_all(const compll::Codec& codec, std::span<const KernelCall> batch) {
     return queue(kernels_.of(codec), batch);
   }
@@ -63,6 +67,7 @@ class KernelQueue {
   Status turn(const GradientRun& run, std::uint32_t number);
 
  private:
+  Status keep_apart(KernelCall& call);
   Status narrow(const GradientRun& run, DeviceView floats, DeviceView memory);
 
   const KernelTable& kernels_;

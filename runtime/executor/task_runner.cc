@@ -22,6 +22,16 @@ const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch)
   return scratch.values.data();
 }
 
+/// GradientRun::kept() for a task: what the codec reads is not what it writes.
+compll::Residual kept_apart(const GradientRun& run, const compll::Codec& codec, GradientRun::KeptBy use, Slice slice,
+                            Scratch& scratch) {
+  compll::Residual kept = run.kept(codec, use, slice);
+  if (kept.in == nullptr || kept.in != kept.out) return kept;
+  std::copy_n(kept.in, slice.count, scratch.kept.data());
+  kept.in = scratch.kept.data();
+  return kept;
+}
+
 }  // namespace
 
 /// Two ranks that rounded by the same random numbers would err alike, and so would an owner that rounds their sum by
@@ -99,7 +109,7 @@ TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t see
     GradientRun& part = run.part(i);
     const Slice slice = run.part_slice(i, encode.from);
     std::byte* const out = run.parts ? payload_of(run, encode.to, i).data : run.state(encode.to).memory.data;
-    const compll::Residual kept = part.kept(codec, GradientRun::KeptBy::kEncode, slice);
+    const compll::Residual kept = kept_apart(part, codec, GradientRun::KeptBy::kEncode, slice, scratch);
     const compll::Encoded made =
         codec.encode(float_values(part, slice, scratch), slice.count, kept,
                      context_of(part, codec.info(), GradientRun::KeptBy::kEncode, slice, seed), out);
@@ -136,9 +146,9 @@ compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge,
   // A sum on its way to the owner is a contribution there, as a gradient is.
   const auto use = run.hop_of(merge.to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
   std::byte* const out = run.parts ? payload_of(run, merge.to, at).data : run.state(merge.to).memory.data;
-  compll::Encoded made =
-      in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
-                      part.kept(out_codec, use, slice), context_of(part, out_codec.info(), use, slice, seed), out);
+  compll::Encoded made = in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
+                                         kept_apart(part, out_codec, use, slice, scratch),
+                                         context_of(part, out_codec.info(), use, slice, seed), out);
   made.finite = made.finite && finite;
   return made;
 }
@@ -163,7 +173,7 @@ void decode_part(GradientRun& run, std::size_t at, const Decode& decode, std::ui
   float* const values = part.is_float32() ? reinterpret_cast<float*>(out.data) : scratch.values.data();
   run.codec_of(decode.from).decode(payload_of(run, decode.from, at), to.count, values);
   if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
-    first.result(values, to.count, part.kept(first, GradientRun::KeptBy::kResult, to),
+    first.result(values, to.count, kept_apart(part, first, GradientRun::KeptBy::kResult, to, scratch),
                  {seed, part.key, part.step, to.first}, values);
   }
   if (!part.is_float32()) {
@@ -261,10 +271,12 @@ TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float sc
 
 void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch) {
   scratch.contributions.reserve(static_cast<std::size_t>(ranks));
-  if (run.is_float32() && !run.answering) return;
-  Elements most = std::max<Elements>(scratch.values.size(), run.rounds ? run.elements : 0);
+  Elements most = 0;
   for (const Buffer& buffer : run.graph.buffers()) most = std::max(most, buffer.slice.count);
-  scratch.values.resize(most);
+  if (run.has_one_buffer()) scratch.kept.resize(std::max<Elements>(scratch.kept.size(), most));
+  if (run.is_float32() && !run.answering) return;
+  if (run.rounds) most = std::max(most, run.elements);
+  scratch.values.resize(std::max<Elements>(scratch.values.size(), most));
 }
 
 }  // namespace casync::runtime

@@ -12,6 +12,7 @@ namespace casync::runtime {
 /// Memory of one thread that runs tasks, big enough for the largest partition before the first step.
 struct Scratch {
   std::vector<float> values;  ///< float32 image of one partition of a half-precision gradient
+  std::vector<float> kept;    ///< what a codec reads of the one buffer that it writes
   std::vector<compll::Contribution> contributions;
 };
 

@@ -7,6 +7,7 @@
 #include "casync/planner/decide.h"
 #include "casync/strategies/exchange.h"
 #include "compll/codec/element_limit.h"
+#include "compll/codec/kept.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/asynchronous_run.h"
@@ -19,6 +20,19 @@ namespace {
 
 // Offsets in messages and indices in codecs are 32 bits where 64 would cost bandwidth.
 constexpr Elements kMostElements = Elements{1} << 32;
+
+/// PlanError: what this gradient keeps cannot be in one buffer.
+Status check_residual_memory(const Declared& declared, const GradientRun& run) {
+  if (declared.decision.residual_memory == ResidualMemory::kTwoBuffers) return Status::ok();
+  if (declared.neighbours != Neighbours::kAll && !is_exact(declared)) {
+    return plan_error(
+        "residual_memory one_buffer: gossip with codecs keeps copies of the neighbours' parameters, in one buffer of "
+        "float32 as it is; leave residual_memory out");
+  }
+  if (run.rounds) return compll::check_one_buffer(run.rounds->codec->info());
+  CASYNC_RETURN_IF_ERROR(compll::check_one_buffer(run.codec(Hop::kFirst).info()));
+  return compll::check_one_buffer(run.codec(Hop::kSecond).info());
+}
 
 }  // namespace
 
@@ -63,6 +77,7 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   }
   Result<std::unique_ptr<GradientRun>> run = make_run(declared, topology, 0, 0);
   if (!run) return named(run.status());
+  if (Status fits = check_residual_memory(declared, **run); !fits) return named(fits);
   declared.text = text_of(declared.spec, declared.decision);
   return declared;
 }

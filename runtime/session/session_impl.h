@@ -129,7 +129,8 @@ class SessionImpl final : public Session {
   Result<Earliest> begin_wait(std::span<const Handle> handles, std::vector<Executor::Awaited>* awaited);
   Status wait_for_step(Clock::time_point until);
   bool is_complete() const;
-  StepResult commit();
+  Result<StepResult> commit();
+  Status begin_anew();
   void record_step();
   void waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now);
   Farewell farewell() const;
@@ -139,6 +140,7 @@ class SessionImpl final : public Session {
   Status abandon();
   void leave_to_threads();
   Status check_together(const std::string& what) const;
+  Status check_committed() const;
   std::string label_of(const GradientRun& run) const;
   Status check_state(const GradientRun& run, const GradientState& state) const;
   Status adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
