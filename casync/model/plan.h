@@ -43,9 +43,22 @@ struct WarmUpFrom {
 enum class ResidualMemory : std::uint8_t {
   kTwoBuffers,  ///< 8 bytes a float: a step that is not finite, or fails, leaves it as the step before did
   kOneBuffer,   ///< 4 bytes: a step changes it in place, and after one that is not finite it begins anew
+  kBFloat16,    ///< 4 bytes: two buffers of bfloat16, rounded at random so that sums come out right
 };
 
-/// Gradients of up to so many bytes as float32 have two buffers whatever is chosen: they take little memory.
+/// As plans write it.
+constexpr const char* name_of(ResidualMemory memory) {
+  switch (memory) {
+    case ResidualMemory::kTwoBuffers: return "two_buffers";
+    case ResidualMemory::kOneBuffer: return "one_buffer";
+    case ResidualMemory::kBFloat16: return "bfloat16";
+  }
+  return "";
+}
+inline constexpr ResidualMemory kResidualMemories[] = {ResidualMemory::kTwoBuffers, ResidualMemory::kOneBuffer,
+                                                       ResidualMemory::kBFloat16};
+
+/// Gradients of up to so many bytes as float32 have two buffers of float32 whatever is chosen: they take little memory.
 inline constexpr Bytes kAlwaysTwoBuffers = 16_KiB;
 
 /// The fields of a default, a rule or an entry. An unset field takes its value from the next weaker source.

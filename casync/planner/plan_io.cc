@@ -106,15 +106,13 @@ template <class Message>
 std::optional<ResidualMemory> read_residual_memory(const Placed<Message>& from) {
   constexpr int kNumber = Message::kResidualMemoryFieldNumber;
   if (!from->has_residual_memory()) return std::nullopt;
-  const std::string expected = ", expected two_buffers or one_buffer";
+  const std::string expected = ", expected two_buffers, one_buffer or bfloat16";
   if (from.written_as_number(kNumber)) {
     from.refuse(kNumber, "residual_memory " + std::to_string(from->residual_memory()) + expected + " (by name)");
     return std::nullopt;
   }
-  switch (from->residual_memory()) {
-    case wire::two_buffers: return ResidualMemory::kTwoBuffers;
-    case wire::one_buffer: return ResidualMemory::kOneBuffer;
-    default: break;
+  for (const ResidualMemory memory : kResidualMemories) {
+    if (wire::ResidualMemory_Name(from->residual_memory()) == name_of(memory)) return memory;
   }
   from.refuse(kNumber, "residual_memory `RESIDUAL_MEMORY_UNSPECIFIED`" + expected + " (leave it out to say nothing)");
   return std::nullopt;

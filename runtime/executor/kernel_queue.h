@@ -34,14 +34,12 @@ class KernelQueue {
   virtual Status queue(CodecKernels& kernels, std::span<const KernelCall> batch) = 0;
   virtual Status queue(TurnKernels& kernels, const TurnCall& call) = 0;
 
-  Status launch(const compll::Codec& codec, KernelCall call) {
-    CASYNC_RETURN_IF_ERROR(keep_apart(call));
-    return launch_all(codec, {&call, 1});
-  }
-  /// For calls that keep nothing in one buffer.
+  Status launch(const compll::Codec& codec, const KernelCall& call) { return launch_all(codec, {&call, 1}); }
   Status launch_all(const compll::Codec& codec, std::span<const KernelCall> batch) {
     return queue(kernels_.of(codec), batch);
   }
+  /// The same for a call_of() this gradient, which keeps what it keeps as the plan says.
+  Status launch_keeping(const GradientRun& run, const compll::Codec& codec, KernelCall call);
   /// A call on a slice, with the codec's states there.
   KernelCall call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec,
                      GradientRun::KeptBy use, Slice slice) const;
@@ -67,8 +65,8 @@ class KernelQueue {
   Status turn(const GradientRun& run, std::uint32_t number);
 
  private:
-  Status keep_apart(KernelCall& call);
-  Status narrow(const GradientRun& run, DeviceView floats, DeviceView memory);
+  Status widen(const compll::Codec& codec, DeviceView elements, DeviceView* floats);
+  Status round(const compll::Codec& codec, const compll::EncodeContext& context, DeviceView floats, DeviceView memory);
 
   const KernelTable& kernels_;
   const Settings settings_;

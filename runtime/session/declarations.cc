@@ -21,17 +21,19 @@ namespace {
 // Offsets in messages and indices in codecs are 32 bits where 64 would cost bandwidth.
 constexpr Elements kMostElements = Elements{1} << 32;
 
-/// PlanError: what this gradient keeps cannot be in one buffer.
+/// PlanError: what this gradient keeps cannot be as the plan chooses.
 Status check_residual_memory(const Declared& declared, const GradientRun& run) {
   if (declared.decision.residual_memory == ResidualMemory::kTwoBuffers) return Status::ok();
   if (declared.neighbours != Neighbours::kAll && !is_exact(declared)) {
-    return plan_error(
-        "residual_memory one_buffer: gossip with codecs keeps copies of the neighbours' parameters, in one buffer of "
-        "float32 as it is; leave residual_memory out");
+    return plan_error("residual_memory " + std::string(name_of(declared.decision.residual_memory)) +
+                      ": gossip with codecs keeps copies of the neighbours' parameters, in one buffer of float32 as it "
+                      "is; leave it out");
   }
-  if (run.rounds) return compll::check_one_buffer(run.rounds->codec->info());
-  CASYNC_RETURN_IF_ERROR(compll::check_one_buffer(run.codec(Hop::kFirst).info()));
-  return compll::check_one_buffer(run.codec(Hop::kSecond).info());
+  const auto check = declared.decision.residual_memory == ResidualMemory::kOneBuffer ? compll::check_one_buffer
+                                                                                     : compll::check_bfloat16;
+  if (run.rounds) return check(run.rounds->codec->info());
+  CASYNC_RETURN_IF_ERROR(check(run.codec(Hop::kFirst).info()));
+  return check(run.codec(Hop::kSecond).info());
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ Result<SessionState> SessionImpl::state() const {
   return state;
 }
 
-/// What a step that is not finite has changed in place begins anew: elements that are not finite are in it, and others
-/// lack what was sent and not applied. Under mutex_.
+/// Resets what a step that is not finite has changed in place: elements that are not finite are in it, and others lack
+/// what was sent and not applied. Under mutex_.
 Status SessionImpl::begin_anew() {
   std::size_t count = 0;
   for (std::size_t i = 0; i < runs_.size(); ++i) {

@@ -15,14 +15,15 @@ using namespace casync::test::device;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-const std::string kOneBuffer = "residual_memory: one_buffer";
+const std::string kOneBuffer = "residual_memory: one_buffer ", kBFloat16 = "residual_memory: bfloat16 ";
 
-/// Codecs that keep one value of each element.
-std::vector<std::string> codecs_that_keep_one() {
+/// Codecs that keep one value of each element; `residuals`: of these those in which it is a residual.
+std::vector<std::string> codecs_that_keep_one(bool residuals) {
   std::vector<std::string> names;
   for (const std::string& name : compll::codec_names()) {
     const auto codec = compll::make_codec(name, {});
-    if (codec && (*codec)->info().states == 1) names.push_back(name);
+    if (!codec || (*codec)->info().states != 1) continue;
+    if (!residuals || (*codec)->info().feedback) names.push_back(name);
   }
   return names;
 }
@@ -30,7 +31,7 @@ std::vector<std::string> codecs_that_keep_one() {
 }  // namespace
 
 TEST_CASE("session on a GPU: with one buffer the bytes of every codec are the host's, and those of two buffers") {
-  const std::vector<std::string> codecs = codecs_that_keep_one();
+  const std::vector<std::string> codecs = codecs_that_keep_one(false);
   REQUIRE(codecs.size() > 20);
   for (const std::string& codec : codecs) {
     INFO(codec);
@@ -43,13 +44,28 @@ TEST_CASE("session on a GPU: with one buffer the bytes of every codec are the ho
   }
 }
 
-TEST_CASE("session on a GPU: with one buffer the bytes are the host's, by every strategy and in half precision") {
+TEST_CASE("session on a GPU: with residuals in bfloat16 the bytes of every codec are the host's") {
+  for (const std::string& codec : codecs_that_keep_one(true)) {
+    INFO(codec);
+    CHECK(compare(2, plan_of(codec, "ps", kBFloat16), large_gaussians) == "");
+  }
+}
+
+TEST_CASE(
+    "session on a GPU: with less residual memory the bytes are the host's, by every strategy and in half precision") {
   for (const Way& way : ways_of(4)) {
     INFO(way.strategy << " " << way.nodes);
-    CHECK(compare(4, plan_of("int4", way.strategy, kOneBuffer), large_gaussians, way.nodes) == "");
+    for (const std::string& memory : {kOneBuffer, kBFloat16}) {
+      CHECK(compare(4, plan_of("int4", way.strategy, memory), large_gaussians, way.nodes) == "");
+    }
   }
-  for (const char* codec : {"topk", "diana"}) {
-    CHECK(compare(3, plan_of(codec, "ps", kOneBuffer), large_gaussians, "", "loopback", DType::kBFloat16) == "");
+  const std::string hops = "second_hop { name: \"int8\" } ";
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (const std::string& plan : {plan_of("diana", "ps", kOneBuffer), plan_of("topk", "ps", hops + kOneBuffer),
+                                    plan_of("topk", "ps", hops + kBFloat16), plan_of("topk_coded", "ps", kBFloat16)}) {
+      INFO(plan);
+      CHECK(compare(3, plan, large_gaussians, "", "loopback", dtype) == "");
+    }
   }
 }
 

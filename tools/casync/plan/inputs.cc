@@ -139,11 +139,13 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
       ->excludes(late);
 }
 
-/// Leaves out codecs that a session refuses for gradients with one buffer.
-void leave_out_two_buffers(PlanRequest& request) {
+/// Leaves out codecs that a session refuses for gradients with this residual memory.
+void leave_out_by_memory(PlanRequest& request) {
   for (Limits& limits : request.limits) {
-    if (limits.residual_memory != ResidualMemory::kOneBuffer) continue;
-    std::erase_if(limits.offers, [&](std::size_t at) { return !check_one_buffer(request.codecs[at].choice); });
+    if (!limits.residual_memory) continue;
+    std::erase_if(limits.offers, [&](std::size_t at) {
+      return !check_residual_memory(*limits.residual_memory, request.codecs[at].choice);
+    });
   }
 }
 
@@ -179,7 +181,7 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   Result<Losses> losses = read_losses(inputs, read);
   if (!losses) return losses.status();
   CASYNC_RETURN_IF_ERROR(take_limits(inputs, *losses, read));
-  leave_out_two_buffers(request);
+  leave_out_by_memory(request);
   remark_on_costs(inputs, read);
   if (inputs.allow_modes && trained_modes().empty()) {
     read.remarks.push_back(

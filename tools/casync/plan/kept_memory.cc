@@ -28,9 +28,10 @@ Result<compll::CodecInfo> info_of(const CodecChoice& choice) {
 
 }  // namespace
 
-Status check_one_buffer(const CodecChoice& choice) {
+Status check_residual_memory(ResidualMemory memory, const CodecChoice& choice) {
   const Result<compll::CodecInfo> info = info_of(choice);
-  return info ? compll::check_one_buffer(*info) : info.status();
+  if (!info || memory == ResidualMemory::kTwoBuffers) return info.status();
+  return memory == ResidualMemory::kOneBuffer ? compll::check_one_buffer(*info) : compll::check_bfloat16(*info);
 }
 
 Status KeptMemory::add(const Decision& decision, const std::optional<Rounds>& rounds, const GradientSpec& spec) {
@@ -38,20 +39,18 @@ Status KeptMemory::add(const Decision& decision, const std::optional<Rounds>& ro
   if (!first) return first.status();
   const Result<compll::CodecInfo> second = info_of(decision.second_hop);
   if (!second) return second.status();
-  const bool wants_one = decision.residual_memory == ResidualMemory::kOneBuffer;
-  const Status one = compll::check_one_buffer(*first), other = compll::check_one_buffer(*second);
-  if (wants_one) {
-    CASYNC_RETURN_IF_ERROR(one);
-    CASYNC_RETURN_IF_ERROR(other);
+  for (const CodecChoice& codec : {decision.codec, decision.second_hop}) {
+    CASYNC_RETURN_IF_ERROR(check_residual_memory(decision.residual_memory, codec));
   }
   const auto elements = static_cast<double>(spec.elements());
   const double floats =
       rounds ? static_cast<double>(rounds->states) : elements * compll::kept_per_element(*first, *second);
   if (floats == 0) return Status::ok();
   const bool is_small = spec.elements() * sizeof(float) <= kAlwaysTwoBuffers;
-  const double least = is_small || !one || !other ? 2 * kFloat * floats : kFloat * floats;
+  const bool halves = !is_small && compll::check_one_buffer(*first) && compll::check_one_buffer(*second);
+  const double two_buffers = 2 * kFloat * floats, least = halves ? two_buffers / 2 : two_buffers;
   elements_ += elements;
-  bytes_ += wants_one ? least : 2 * kFloat * floats;
+  bytes_ += decision.residual_memory == ResidualMemory::kTwoBuffers ? two_buffers : least;
   least_ += least;
   return Status::ok();
 }
