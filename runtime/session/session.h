@@ -80,7 +80,8 @@ struct SessionStats {
   double encode_s = 0, decode_s = 0, merge_s = 0, send_s = 0, recv_s = 0;  ///< summed over tasks
   double idle_s = 0;                                                       ///< the progress thread asleep
   std::uint64_t tasks = 0;
-  std::string transport;  ///< the transport's description
+  Bytes pinned_bytes = 0, most_pinned_bytes = 0;  ///< of a device: taken now, and what the session may take
+  std::string transport;                          ///< the transport's description
 };
 
 /// One gradient's memory between steps, to be saved with the model.

@@ -14,6 +14,7 @@
 #include "runtime/control/fd.h"
 #include "runtime/control/group.h"
 #include "runtime/device/device.h"
+#include "runtime/device/pinned_bound.h"
 #include "runtime/executor/executor.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
@@ -167,6 +168,7 @@ class SessionImpl final : public Session {
   Seconds dead_{};     ///< time that a rank may be silent
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Device> device_;
+  const PinnedBound* const pinned_;     ///< device_, where pinned memory is bound; else null
   std::unique_ptr<Executor> executor_;  // before group_: the group's callbacks use it until the group is gone
   std::unique_ptr<Group> group_;
 
