@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "proto/text_diagnostics.h"
@@ -57,10 +58,17 @@ class Placed {
     return std::nullopt;
   }
 
-  /// Returns true if a field's value was written as a number: its text ends in a digit.
+  /// Returns true if a field's value was written as a number: its last word, which may end in a digit, begins with one.
   bool written_as_number(int number) const {
-    const std::size_t end = diagnostics_.offset_of(range(number, -1).second);
-    return end > 0 && std::isdigit(static_cast<unsigned char>(diagnostics_.text()[end - 1])) != 0;
+    const std::string_view text = diagnostics_.text();
+    const auto in_word = [&](std::size_t at) {
+      const auto byte = static_cast<unsigned char>(text[at]);
+      return std::isalnum(byte) != 0 || byte == '_';
+    };
+    std::size_t begin = diagnostics_.offset_of(range(number, -1).second);
+    const std::size_t end = begin;
+    while (begin > 0 && in_word(begin - 1)) --begin;
+    return begin < end && std::isdigit(static_cast<unsigned char>(text[begin])) != 0;
   }
 
  private:

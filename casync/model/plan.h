@@ -39,6 +39,28 @@ struct WarmUpFrom {
   bool operator==(const WarmUpFrom&) const = default;
 };
 
+/// The memory of what codecs keep from step to step: residuals and other states.
+enum class ResidualMemory : std::uint8_t {
+  kTwoBuffers,  ///< 8 bytes a float: a step that is not finite, or fails, leaves it as the step before did
+  kOneBuffer,   ///< 4 bytes: a step changes it in place, and after one that is not finite it begins anew
+  kBFloat16,    ///< 4 bytes: two buffers of bfloat16, rounded at random so that sums come out right
+};
+
+/// As plans write it.
+constexpr const char* name_of(ResidualMemory memory) {
+  switch (memory) {
+    case ResidualMemory::kTwoBuffers: return "two_buffers";
+    case ResidualMemory::kOneBuffer: return "one_buffer";
+    case ResidualMemory::kBFloat16: return "bfloat16";
+  }
+  return "";
+}
+inline constexpr ResidualMemory kResidualMemories[] = {ResidualMemory::kTwoBuffers, ResidualMemory::kOneBuffer,
+                                                       ResidualMemory::kBFloat16};
+
+/// Gradients of up to so many bytes as float32 have two buffers of float32 whatever is chosen: they take little memory.
+inline constexpr Bytes kAlwaysTwoBuffers = 16_KiB;
+
 /// The fields of a default, a rule or an entry. An unset field takes its value from the next weaker source.
 struct Choice {
   std::optional<CodecChoice> codec;
@@ -50,6 +72,7 @@ struct Choice {
   std::optional<std::uint32_t> warm_up_steps;
   std::optional<WarmUpFrom> warm_up_from = std::nullopt;
   std::optional<Servers> servers = std::nullopt;  ///< counts with strategy `ps` only
+  std::optional<ResidualMemory> residual_memory = std::nullopt;
   // Limits for the planner: a source that sets one of these and no codec leaves the codec to the planner.
   std::optional<double> max_error;   ///< squared error over squared values, on each hop, of any codec it chooses
   std::vector<CodecChoice> allowed;  ///< the planner chooses one of these, or none; empty: no restriction
@@ -168,6 +191,7 @@ struct Decision {
   std::uint32_t warm_up_steps = 0;  ///< the first so many steps of a training are not compressed, or
   std::optional<WarmUpFrom> warm_up_from = std::nullopt;  ///< with other values of this parameter
   Servers servers = {};                                   ///< none but with strategy `ps`
+  ResidualMemory residual_memory = ResidualMemory::kTwoBuffers;
 
   bool operator==(const Decision&) const = default;
 };

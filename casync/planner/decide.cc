@@ -165,6 +165,7 @@ SaidFields said_fields(const Plan& plan, std::string_view gradient) {
     said.priority |= choice->priority.has_value();
     said.warm_up_steps |= choice->warm_up_steps.has_value();
     said.servers |= choice->servers.has_value();
+    said.residual_memory |= choice->residual_memory.has_value();
   }
   return said;
 }
@@ -185,7 +186,8 @@ Decision decide(const Plan& plan, const GradientSpec& gradient, int ranks) {
           .priority = sources.first(&Choice::priority, gradient.priority),
           .warm_up_steps = std::max(sources.first(&Choice::warm_up_steps, std::uint32_t{0}), plan.mode.from_step),
           .warm_up_from = sources.warm_up_from(),
-          .servers = sources.servers()};
+          .servers = sources.servers(),
+          .residual_memory = sources.first(&Choice::residual_memory, ResidualMemory::kTwoBuffers)};
 }
 
 std::vector<std::string> remarks(const Plan& plan, std::span<const GradientSpec> gradients, const Topology& topology) {

@@ -37,7 +37,8 @@ CodecLimits codec_limits(const Plan& plan, std::string_view gradient);
 
 /// The independently decided fields that any source sets for this gradient.
 struct SaidFields {
-  bool strategy = false, partitions = false, priority = false, warm_up_steps = false, servers = false;
+  bool strategy = false, partitions = false, priority = false, warm_up_steps = false, servers = false,
+       residual_memory = false;
 };
 SaidFields said_fields(const Plan& plan, std::string_view gradient);
 

@@ -102,6 +102,22 @@ std::optional<Servers> read_servers(const Placed<Message>& from) {
   return Servers{static_cast<int>(*count), from->dedicated()};
 }
 
+template <class Message>
+std::optional<ResidualMemory> read_residual_memory(const Placed<Message>& from) {
+  constexpr int kNumber = Message::kResidualMemoryFieldNumber;
+  if (!from->has_residual_memory()) return std::nullopt;
+  const std::string expected = ", expected two_buffers, one_buffer or bfloat16";
+  if (from.written_as_number(kNumber)) {
+    from.refuse(kNumber, "residual_memory " + std::to_string(from->residual_memory()) + expected + " (by name)");
+    return std::nullopt;
+  }
+  for (const ResidualMemory memory : kResidualMemories) {
+    if (wire::ResidualMemory_Name(from->residual_memory()) == name_of(memory)) return memory;
+  }
+  from.refuse(kNumber, "residual_memory `RESIDUAL_MEMORY_UNSPECIFIED`" + expected + " (leave it out to say nothing)");
+  return std::nullopt;
+}
+
 /// Reads the limits for the planner.
 template <class Message>
 void read_limits(const Placed<Message>& from, Choice* choice) {
@@ -149,6 +165,7 @@ Choice read_choice(const Placed<Message>& from) {
     if (is_whole(param)) choice.warm_up_from = WarmUpFrom{param->key(), param->value()};
   }
   choice.servers = read_servers(from);
+  choice.residual_memory = read_residual_memory(from);
   read_limits(from, &choice);
   return choice;
 }

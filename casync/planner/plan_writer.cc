@@ -76,6 +76,11 @@ void write_choice(const Choice& choice, Message* to) {
     to->set_servers(choice.servers->count);
     if (choice.servers->dedicated) to->set_dedicated(true);
   }
+  if (choice.residual_memory) {
+    wire::ResidualMemory memory = wire::RESIDUAL_MEMORY_UNSPECIFIED;
+    CASYNC_CHECK(wire::ResidualMemory_Parse(name_of(*choice.residual_memory), &memory));
+    to->set_residual_memory(memory);
+  }
   if (choice.max_error) to->set_max_error(*choice.max_error);
   for (const CodecChoice& codec : choice.allowed) write_codec(codec, to->add_allow());
 }

@@ -134,6 +134,7 @@ Result<std::optional<Rounds>> rounds_of(Decision& decision, const GradientSpec& 
   for (std::size_t i = 0; i < facts.exchanged.size(); ++i) {
     made.exchanges.push_back({facts.exchanged[i], exchange_decision(decision, spec, facts, i, ranks)});
   }
+  made.states = facts.states;
   made.turn_s = turn_seconds(*first, facts, spec.elements(), profile);
   return std::optional<Rounds>(std::move(made));
 }

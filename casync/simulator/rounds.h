@@ -22,6 +22,7 @@ struct Rounds {
   };
   std::vector<Exchange> exchanges;
   std::vector<double> turn_s;  ///< one more than there are exchanges
+  Elements states = 0;         ///< floats that are kept from step to step
 };
 
 /// Applies a session's rules to `decision`: if its codec exchanges, returns the rounds, or, for gradients that are not

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
   for (const GeneratedCodec* written : written_codecs()) {
     if (written->declares.name == name) return make_generated_codec(*written, parameters, 0, statistics_check_of(name));
   }
-  for (const auto all : {written_patches(), written_for_exchanges()}) {
+  for (const auto all : {written_patches(), written_for_exchanges(), written_for_states()}) {
     for (const GeneratedCodec* written : all) {
       if (written->declares.name == name) return make_generated_codec(*written, parameters);
     }
@@ -58,7 +58,8 @@ Result<std::unique_ptr<Codec>> make_built_in_codec(const std::string& name,
 
 std::string built_in_with_number(std::uint8_t number) {
   if (none().info().number == number) return none().info().name;
-  for (const auto all : {written_codecs(), written_rounds(), written_patches(), written_for_exchanges()}) {
+  for (const auto all :
+       {written_codecs(), written_rounds(), written_patches(), written_for_exchanges(), written_for_states()}) {
     for (const GeneratedCodec* written : all) {
       if (written->declares.number == number) return written->declares.name;
     }
@@ -90,6 +91,11 @@ Status check_no_exchange(const std::string& name) {
     return invalid_argument("codec `" + name +
                             "` makes whole numbers of a gradient's elements: it carries what codecs of rounds "
                             "exchange; use another codec for gradients");
+  }
+  for (const GeneratedCodec* written : written_for_states()) {
+    if (written->declares.name != name) continue;
+    return invalid_argument(
+        "codec `" + name + "` rounds what sessions keep from step to step: use `bf16` for gradients, or another codec");
   }
   return Status::ok();
 }

@@ -28,8 +28,8 @@ std::vector<std::string> patch_names();
 /// InvalidArgument: `name` is one of them. The message says what to do instead of merging or synchronizing.
 Status check_no_patch(const std::string& name);
 
-/// InvalidArgument: `name` is a built-in codec that carries exchanges of rounds, and no gradients. make_built_in_codec
-/// makes these, too; codec_names() leaves them out.
+/// InvalidArgument: `name` is a built-in codec that carries exchanges of rounds, or rounds what sessions keep, and
+/// encodes no gradients. make_built_in_codec makes these, too; codec_names() leaves them out.
 Status check_no_exchange(const std::string& name);
 
 /// The built-in codec whose payloads carry this number, "" when there is none.

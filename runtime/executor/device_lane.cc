@@ -123,7 +123,7 @@ class TaskQueue final : public LaneQueue {
     const Bytes head = codec.info().identity ? kDevicePayloadHead : 0;
     const Bytes bound = run_->bound_of(to);
     call.payload = take_vector(head + bound);
-    CASYNC_RETURN_IF_ERROR(launch(codec, call));
+    CASYNC_RETURN_IF_ERROR(launch_keeping(*run_, codec, call));
     if (lane_ == nullptr) return Status::ok();
     if (head != 0) {
       CASYNC_RETURN_IF_ERROR(
@@ -136,7 +136,7 @@ class TaskQueue final : public LaneQueue {
     const Bytes bytes = coding.plain().encoded_bound(call.n);
     const View plain = take_plain(bytes);
     call.payload = take_vector(bytes);
-    CASYNC_RETURN_IF_ERROR(launch(codec, call));
+    CASYNC_RETURN_IF_ERROR(launch_keeping(*run_, codec, call));
     CASYNC_RETURN_IF_ERROR(download(call.payload, plain));
     if (lane_ == nullptr) return Status::ok();
     return lane_->coder->write(coding, call.n, plain, run_->state(to).memory, *lane_->stream);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/check.h"
 #include "casync/graph/access.h"
-#include "runtime/device/host/host_view.h"
+#include "compll/codec/kept.h"
+#include "compll/ops/cpu/convert.h"
 #include "runtime/executor/answering.h"
 
 namespace casync::runtime {
@@ -135,8 +137,7 @@ Rank GradientRun::sender_of(BufferId buffer) const {
   return -1;
 }
 
-/// A residual belongs to a slice: a rank encodes its gradient there or, as the owner, the sum, and one array does for
-/// both. States of a codec's own belong to what it does: the owner encodes its own gradient, too.
+/// As many arrays as kept_per_element() says.
 void GradientRun::lay_out_kept() {
   const compll::CodecInfo& first = codec(Hop::kFirst).info();
   const compll::CodecInfo& second = codec(Hop::kSecond).info();
@@ -146,17 +147,24 @@ void GradientRun::lay_out_kept() {
   };
   if (!first.coded_terms && !second.coded_terms) {
     add(KeptBy::kEncode, first.states != 0 ? first : second);
-    return;
+  } else {
+    add(KeptBy::kEncode, first);
+    add(KeptBy::kMerge, second);
+    if (first.has_result) add(KeptBy::kResult, first);
   }
-  add(KeptBy::kEncode, first);
-  add(KeptBy::kMerge, second);
-  if (first.has_result) add(KeptBy::kResult, first);
+  CASYNC_CHECK(kept_initial.size() == compll::kept_per_element(first, second));
 }
 
 namespace {
 
-ConstView bytes_of_floats(const std::vector<float>& values) {
-  return {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float)};
+/// Writes floats as elements of another type, rounded to the nearest.
+Status write_floats(Device& device, std::span<const float> values, DType type, DeviceView to) {
+  if (type == DType::kFloat32) {
+    return device.write({reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float)}, to);
+  }
+  std::vector<std::byte> elements(values.size() * bytes_of(type));
+  compll::from_float32(values.data(), values.size(), type, elements.data());
+  return device.write({elements.data(), elements.size()}, to);
 }
 
 }  // namespace
@@ -169,11 +177,11 @@ Status GradientRun::allocate_kept(Device& device) {
   if (owner_side) CASYNC_RETURN_IF_ERROR(owner_side->answering->allocate(*owner_side, device));
   if (kept_floats() == 0) return Status::ok();
   for (std::size_t i = 0; i < kept_data.size(); ++i) {
-    if (i > 0 && keeps_in_place) {
+    if (i > 0 && (keeps_in_place || has_one_buffer())) {
       kept_data[i] = kept_data[0];
       break;
     }
-    Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_floats() * sizeof(float), Memory::kDevice);
+    Result<std::unique_ptr<DeviceBuffer>> memory = device.allocate(kept_bytes(), Memory::kDevice);
     if (!memory) return memory.status();
     kept_memory[i] = std::move(*memory);
     kept_data[i] = kept_memory[i]->device();
@@ -183,15 +191,18 @@ Status GradientRun::allocate_kept(Device& device) {
 
 namespace {
 
+// A bundle's kernels take what all members keep from two buffers of floats.
+static_assert(kBundledGradientBytes <= kAlwaysTwoBuffers);
+
 constexpr Bytes kSharedBlock = 64_KiB;
 constexpr Bytes kKeptAlignment = 256;  // that of memory which a run has for itself
 
 bool may_share_block(const GradientRun& run) {
-  return !run.rounds && run.gossip.empty() && !run.owner_side && run.kept_floats() > 0 &&
-         run.kept_floats() * sizeof(float) <= kSharedBlock;
+  return !run.rounds && run.gossip.empty() && !run.owner_side && !run.has_one_buffer() && run.kept_bytes() > 0 &&
+         run.kept_bytes() <= kSharedBlock;
 }
 
-Bytes bytes_in_block(const GradientRun& run) { return round_up(run.kept_floats() * sizeof(float), kKeptAlignment); }
+Bytes bytes_in_block(const GradientRun& run) { return round_up(run.kept_bytes(), kKeptAlignment); }
 
 }  // namespace
 
@@ -213,7 +224,7 @@ Status allocate_kept(std::span<const std::unique_ptr<GradientRun>> runs, Device&
     if (!may_share_block(*run)) continue;
     run->kept_block = block;
     for (std::size_t i = 0; i < run->kept_data.size(); ++i) {
-      run->kept_data[i] = block->device().slice(i * bytes + at, run->kept_floats() * sizeof(float));
+      run->kept_data[i] = block->device().slice(i * bytes + at, run->kept_bytes());
     }
     at += bytes_in_block(*run);
     CASYNC_RETURN_IF_ERROR(run->reset_kept(device));
@@ -228,7 +239,7 @@ Status GradientRun::reset_kept(Device& device) {
     std::fill_n(initial.begin() + static_cast<std::ptrdiff_t>(array * elements), elements, kept_initial[array]);
   }
   for (const DeviceView floats : kept_data) {
-    if (!floats.is_null()) CASYNC_RETURN_IF_ERROR(device.write(bytes_of_floats(initial), floats));
+    if (!floats.is_null()) CASYNC_RETURN_IF_ERROR(write_floats(device, initial, kept_type(), floats));
   }
   return Status::ok();
 }
@@ -247,18 +258,12 @@ void GradientRun::move_to_device() {
 GradientRun::DeviceKept GradientRun::device_kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
   if (codec.info().states == 0) return {};
   const GradientRun& keeper = shares_kept ? *outer : *this;
-  const Bytes first = (kept_at[static_cast<std::size_t>(use)] * elements + slice.first) * sizeof(float);
+  const Bytes first = (kept_at[static_cast<std::size_t>(use)] * elements + slice.first) * bytes_of(keeper.kept_type());
   const auto at = [&](int which) {
     const DeviceView all = keeper.kept_data[static_cast<std::size_t>(which)];
     return all.slice(first, all.size() - first);
   };
   return {at(keeper.committed), at(1 - keeper.committed), elements};
-}
-
-compll::Residual GradientRun::kept(const compll::Codec& codec, KeptBy use, Slice slice) const {
-  const DeviceKept kept = device_kept(codec, use, slice);
-  const auto floats = [](DeviceView at) { return reinterpret_cast<float*>(host_view(at).data); };
-  return {floats(kept.in), floats(kept.out), kept.stride};
 }
 
 bool GradientRun::keeps_like(const GradientRun& other) const {
@@ -281,14 +286,21 @@ Status GradientRun::read_kept(Device& device, std::vector<float>* kept) const {
   const Elements own = kept_floats();
   if (owner_side) owner_side->answering->read(std::span(*kept).subspan(own));
   if (own == 0) return Status::ok();
-  return device.read(kept_data[committed], {reinterpret_cast<std::byte*>(kept->data()), own * sizeof(float)});
+  const DType type = kept_type();
+  if (type == DType::kFloat32) {
+    return device.read(kept_data[committed], {reinterpret_cast<std::byte*>(kept->data()), own * sizeof(float)});
+  }
+  std::vector<std::byte> values(kept_bytes());
+  CASYNC_RETURN_IF_ERROR(device.read(kept_data[committed], {values.data(), values.size()}));
+  compll::to_float32(type, values.data(), own, kept->data());
+  return Status::ok();
 }
 
 Status GradientRun::write_kept(Device& device, const std::vector<float>& kept) {
   const Elements own = kept_floats();
   if (owner_side) owner_side->answering->write(std::span(kept).subspan(own), completed.load());
   if (own == 0) return Status::ok();
-  return device.write(bytes_of_floats(kept).slice(0, own * sizeof(float)), kept_data[committed]);
+  return write_floats(device, std::span(kept).first(own), kept_type(), kept_data[committed]);
 }
 
 void GradientRun::set_step(std::uint32_t next) {

@@ -30,6 +30,7 @@ struct HopCodecs {
   std::unique_ptr<compll::Codec> first, second;  ///< the decision's
   std::unique_ptr<compll::Codec> raw;            ///< the gradient's own type
   std::unique_ptr<compll::Codec> sum;            ///< float32
+  std::unique_ptr<compll::Codec> kept;           ///< rounds what is kept to bfloat16; null: it is float32
 
   const compll::Codec& of(Hop hop) const {
     switch (hop) {
@@ -86,6 +87,13 @@ struct GradientRun {
   Status allocate_kept(Device& device);
   /// Gives it the values that it has before the first step. Between steps. Unavailable: as Device::write.
   Status reset_kept(Device& device);
+  /// The plan's choice for a gradient of this size. With one buffer it begins anew after a step that is not finite.
+  ResidualMemory residual_memory() const {
+    const bool is_small = parts || elements * sizeof(float) <= kAlwaysTwoBuffers;  // as all in a bundle are
+    return is_small ? ResidualMemory::kTwoBuffers : decision.residual_memory;
+  }
+  bool has_one_buffer() const { return residual_memory() == ResidualMemory::kOneBuffer; }
+  bool keeps_bfloat16() const { return residual_memory() == ResidualMemory::kBFloat16; }
   /// Returns true if another run of this gradient can go on with the state that this one keeps.
   bool keeps_like(const GradientRun& other) const;
   /// The warm-up run that replaces this one in step `asked`; null: none.
@@ -129,12 +137,11 @@ struct GradientRun {
   bool in_place(BufferId buffer) const { return lies_in_gradient[TaskGraph::index(buffer)]; }
   std::uint32_t partition_of(BufferId buffer) const { return graph.buffers()[TaskGraph::index(buffer)].partition; }
   /// The state that `codec` keeps for `slice` when it encodes gradients, encodes sums or makes the result; empty if it
-  /// keeps none.
-  compll::Residual kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
-  /// The same in the device's memory.
+  /// keeps none. Of bfloat16 a task widens `in`, and rounds what it makes into `out`. In one buffer the two are the
+  /// same, and a task copies `in` first: codecs read it while they write `out`.
   struct DeviceKept {
     DeviceView in, out;
-    Elements stride = 0;  ///< in floats
+    Elements stride = 0;  ///< in elements
   };
   DeviceKept device_kept(const compll::Codec& codec, KeptBy use, Slice slice) const;
   /// Copies all of it, as the last committed step left it: state_floats() of them. Between steps. Unavailable: as
@@ -144,6 +151,8 @@ struct GradientRun {
   /// The floats of a state: what codecs keep, then what the owner's side has.
   Elements state_floats() const;
   Elements kept_floats() const { return rounds ? rounds->shape.states : kept_initial.size() * elements; }
+  Bytes kept_bytes() const { return kept_floats() * bytes_of(kept_type()); }
+  DType kept_type() const { return keeps_bfloat16() ? DType::kBFloat16 : DType::kFloat32; }
   Arrival* arrival(MessageId id, Rank from);
   /// The run that this gradient waits for: itself, its bundle, its warm-up, or the exchange between two turns.
   const GradientRun& under_way() const;
@@ -213,7 +222,7 @@ struct GradientRun {
   Clock::time_point begun;
   std::uint64_t key = 0;  ///< names it in messages: a hash of its name, the same on all ranks
   Elements elements = 0;
-  std::array<DeviceView, 2> kept_data{};   ///< what codecs keep: kept_floats() each, or nothing
+  std::array<DeviceView, 2> kept_data{};   ///< what codecs keep: kept_bytes() each, or nothing
   std::array<std::uint32_t, 3> kept_at{};  ///< the first array of each KeptBy
   // For reports.
   std::uint32_t steps = 0;

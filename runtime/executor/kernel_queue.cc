@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "compll/codec/kept.h"
 #include "runtime/executor/task_runner.h"
 
 namespace casync::runtime {
@@ -22,31 +23,58 @@ KernelCall KernelQueue::call_of(const GradientRun& run, KernelFunction function,
   return call;
 }
 
+/// Kernels read floats of one vector while they write those of another.
+Status KernelQueue::launch_keeping(const GradientRun& run, const compll::Codec& codec, KernelCall call) {
+  if (call.kept_in.is_null()) return launch(codec, call);
+  const Bytes bytes = call.n * bytes_of(run.kept_type());
+  const DeviceView in = call.kept_in.slice(0, bytes), out = call.kept_out.slice(0, bytes);
+  switch (run.residual_memory()) {
+    case ResidualMemory::kTwoBuffers: return launch(codec, call);
+    case ResidualMemory::kOneBuffer:
+      call.kept_in = take_vector(bytes);
+      CASYNC_RETURN_IF_ERROR(copy(in, call.kept_in));
+      return launch(codec, call);
+    case ResidualMemory::kBFloat16: break;
+  }
+  CASYNC_RETURN_IF_ERROR(widen(*run.codecs.kept, in, &call.kept_in));
+  call.kept_out = take_vector(call.n * sizeof(float));
+  CASYNC_RETURN_IF_ERROR(launch(codec, call));
+  return round(*run.codecs.kept, compll::kept_context(call.context), call.kept_out, out);
+}
+
 Status KernelQueue::read_gradient(const GradientRun& run, Slice slice, DeviceView* floats) {
   const DeviceView memory = run.device_memory(slice);
   if (run.is_float32()) {
     *floats = memory;
     return Status::ok();
   }
-  const KernelTerm term{take_vector(kDevicePayloadHead + memory.size()), {}};
-  *floats = take_vector(slice.count * sizeof(float));
-  CASYNC_RETURN_IF_ERROR(copy(memory, term.payload.slice(kDevicePayloadHead, memory.size())));
-  KernelCall call;
-  call.function = KernelFunction::kDecode;
-  call.n = slice.count;
-  call.terms = {&term, 1};
-  call.out = *floats;
-  return launch(run.codec(Hop::kRaw), call);
+  return widen(run.codec(Hop::kRaw), memory, floats);
 }
 
-/// The reverse: rounds `floats` to the gradient's type.
-Status KernelQueue::narrow(const GradientRun& run, DeviceView floats, DeviceView memory) {
+/// Decodes elements of two bytes, of which the codec's payloads are.
+Status KernelQueue::widen(const compll::Codec& codec, DeviceView elements, DeviceView* floats) {
+  const KernelTerm term{take_vector(kDevicePayloadHead + elements.size()), {}};
+  const Elements count = elements.size() / 2;
+  *floats = take_vector(count * sizeof(float));
+  CASYNC_RETURN_IF_ERROR(copy(elements, term.payload.slice(kDevicePayloadHead, elements.size())));
+  KernelCall call;
+  call.function = KernelFunction::kDecode;
+  call.n = count;
+  call.terms = {&term, 1};
+  call.out = *floats;
+  return launch(codec, call);
+}
+
+/// The reverse.
+Status KernelQueue::round(const compll::Codec& codec, const compll::EncodeContext& context, DeviceView floats,
+                          DeviceView memory) {
   KernelCall call;
   call.function = KernelFunction::kEncode;
   call.n = floats.size() / sizeof(float);
   call.in = floats;
   call.payload = take_vector(kDevicePayloadHead + memory.size());
-  CASYNC_RETURN_IF_ERROR(launch(run.codec(Hop::kRaw), call));
+  call.context = context;
+  CASYNC_RETURN_IF_ERROR(launch(codec, call));
   return copy(call.payload.slice(kDevicePayloadHead, memory.size()), memory);
 }
 
@@ -57,6 +85,7 @@ DeviceView KernelQueue::decoded(const GradientRun& run, Slice slice) {
 KernelCall KernelQueue::result_call(const GradientRun& run, Slice slice, DeviceView floats) const {
   KernelCall call = call_of(run, KernelFunction::kResult, run.codec(Hop::kFirst), Use::kResult, slice);
   call.context = {settings_.seed, run.key, run.step, slice.first};
+  if (run.keeps_bfloat16()) call.kept_in = call.kept_out = {};  // those are residuals, of which no result is made
   call.out = floats;
   return call;
 }
@@ -64,9 +93,10 @@ KernelCall KernelQueue::result_call(const GradientRun& run, Slice slice, DeviceV
 Status KernelQueue::end_decode(const GradientRun& run, Slice slice, DeviceView floats) {
   const compll::Codec& first = run.codec(Hop::kFirst);
   if (first.info().has_result) {
-    CASYNC_RETURN_IF_ERROR(launch(first, result_call(run, slice, floats)));
+    CASYNC_RETURN_IF_ERROR(launch_keeping(run, first, result_call(run, slice, floats)));
   }
-  return run.is_float32() ? Status::ok() : narrow(run, floats, run.device_memory(slice));
+  if (run.is_float32()) return Status::ok();
+  return round(run.codec(Hop::kRaw), {}, floats, run.device_memory(slice));
 }
 
 Status KernelQueue::begin_merge(const GradientRun& run, const Merge& merge, std::span<const KernelTerm> terms,
@@ -112,7 +142,8 @@ Status KernelQueue::turn(const GradientRun& run, std::uint32_t number) {
   const bool last = number == rounds.exchanges.size();
   if (last) call.out = call.gradient;
   CASYNC_RETURN_IF_ERROR(queue(kernels_.of(*rounds.codec), call));
-  return last && !run.is_float32() ? narrow(run, call.out, run.device_memory(all)) : Status::ok();
+  if (!last || run.is_float32()) return Status::ok();
+  return round(run.codec(Hop::kRaw), {}, call.out, run.device_memory(all));
 }
 
 }  // namespace casync::runtime

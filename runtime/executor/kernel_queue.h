@@ -38,6 +38,8 @@ class KernelQueue {
   Status launch_all(const compll::Codec& codec, std::span<const KernelCall> batch) {
     return queue(kernels_.of(codec), batch);
   }
+  /// The same for a call_of() this gradient, which keeps what it keeps as the plan says.
+  Status launch_keeping(const GradientRun& run, const compll::Codec& codec, KernelCall call);
   /// A call on a slice, with the codec's states there.
   KernelCall call_of(const GradientRun& run, KernelFunction function, const compll::Codec& codec,
                      GradientRun::KeptBy use, Slice slice) const;
@@ -63,7 +65,8 @@ class KernelQueue {
   Status turn(const GradientRun& run, std::uint32_t number);
 
  private:
-  Status narrow(const GradientRun& run, DeviceView floats, DeviceView memory);
+  Status widen(const compll::Codec& codec, DeviceView elements, DeviceView* floats);
+  Status round(const compll::Codec& codec, const compll::EncodeContext& context, DeviceView floats, DeviceView memory);
 
   const KernelTable& kernels_;
   const Settings settings_;

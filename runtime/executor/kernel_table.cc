@@ -18,6 +18,7 @@ Status KernelTable::take_in(GradientRun& run) {
   const HopCodecs& codecs = *run.used_codecs;
   CASYNC_RETURN_IF_ERROR(find(codecs.raw->info().name, *codecs.raw));  // also widens and rounds half precision
   if (run.rounds) return find_turns(run);
+  if (run.keeps_bfloat16()) CASYNC_RETURN_IF_ERROR(find(codecs.kept->info().name, *codecs.kept));
   CASYNC_RETURN_IF_ERROR(find(run.decision.codec.name, *codecs.first));
   CASYNC_RETURN_IF_ERROR(find(run.decision.second_hop.name, *codecs.second));
   return find("none", *codecs.sum);

@@ -309,7 +309,7 @@ Status RoundBucket::scale(GradientRun& run, std::uint32_t gradient, std::uint32_
 Status RoundBucket::make_payload(GradientRun& run, std::uint32_t gradient, BufferId to, const compll::Codec& codec,
                                  KernelCall& call) {
   call.payload = payload(gradient, to);
-  CASYNC_RETURN_IF_ERROR(launch(codec, call));
+  CASYNC_RETURN_IF_ERROR(launch_keeping(run, codec, call));
   return copy(call.payload.slice(0, kSlot), slot(gradient, slot_of(run.graph.buffers()[TaskGraph::index(to)])));
 }
 

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <span>
 
 #include "base/check.h"
+#include "compll/codec/kept.h"
+#include "compll/codec/payload.h"
 #include "compll/ops/cpu/convert.h"
 #include "runtime/device/host/host_view.h"
 #include "runtime/executor/answering.h"
@@ -21,6 +24,43 @@ const float* float_values(const GradientRun& run, Slice slice, Scratch& scratch)
   compll::to_float32(run.spec.dtype, memory.data, slice.count, scratch.values.data());
   return scratch.values.data();
 }
+
+/// The state that a codec keeps of a slice, as floats for the time of one task.
+class KeptSlice {
+ public:
+  KeptSlice(const GradientRun& run, const compll::Codec& codec, GradientRun::KeptBy use, Slice slice, Scratch& scratch)
+      : count_(slice.count), scratch_(scratch) {
+    const GradientRun::DeviceKept kept = run.device_kept(codec, use, slice);
+    if (kept.in.is_null()) return;
+    const std::byte* const in = host_view(kept.in).data;
+    out_ = host_view(kept.out).data;
+    if (run.keeps_bfloat16()) {
+      rounding_ = run.codecs.kept.get();
+      compll::to_float32(DType::kBFloat16, in, count_, scratch.kept_in.data());
+      floats_ = {scratch.kept_in.data(), scratch.kept_out.data(), count_};
+      return;
+    }
+    floats_ = {reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out_), kept.stride};
+    if (in != out_) return;
+    std::copy_n(floats_.in, count_, scratch.kept_in.data());
+    floats_.in = scratch.kept_in.data();
+  }
+  const compll::Residual& floats() const { return floats_; }
+  /// Rounds what the codec has written, where that is kept in bfloat16. `context`: the codec's.
+  void put_back(const compll::EncodeContext& context) const {
+    if (rounding_ == nullptr) return;
+    std::byte* const code = scratch_.kept_code.data();
+    static_cast<void>(rounding_->encode(floats_.out, count_, {}, compll::kept_context(context), code));
+    std::memcpy(out_, code + compll::kHeaderBytes, count_ * bytes_of(DType::kBFloat16));
+  }
+
+ private:
+  const Elements count_;
+  Scratch& scratch_;
+  compll::Residual floats_;
+  std::byte* out_ = nullptr;
+  const compll::Codec* rounding_ = nullptr;  ///< null: `out_` holds floats
+};
 
 }  // namespace
 
@@ -99,12 +139,13 @@ TaskOutcome run_encode(GradientRun& run, const Encode& encode, std::uint64_t see
     GradientRun& part = run.part(i);
     const Slice slice = run.part_slice(i, encode.from);
     std::byte* const out = run.parts ? payload_of(run, encode.to, i).data : run.state(encode.to).memory.data;
-    const compll::Residual kept = part.kept(codec, GradientRun::KeptBy::kEncode, slice);
-    const compll::Encoded made =
-        codec.encode(float_values(part, slice, scratch), slice.count, kept,
-                     context_of(part, codec.info(), GradientRun::KeptBy::kEncode, slice, seed), out);
+    const KeptSlice keeps(part, codec, GradientRun::KeptBy::kEncode, slice, scratch);
+    const compll::Residual& kept = keeps.floats();
+    const auto context = context_of(part, codec.info(), GradientRun::KeptBy::kEncode, slice, seed);
+    const compll::Encoded made = codec.encode(float_values(part, slice, scratch), slice.count, kept, context, out);
     // Its owner adds each of the other partitions, so that a step keeps what they leave, and of this one what was.
     if (run.asynchronous && !made.finite && kept.out != nullptr) std::copy_n(kept.in, slice.count, kept.out);
+    keeps.put_back(context);
     end_part(run, encode.to, i, made, outcome);
   }
   return outcome;
@@ -136,9 +177,11 @@ compll::Encoded merge_part(GradientRun& run, std::size_t at, const Merge& merge,
   // A sum on its way to the owner is a contribution there, as a gradient is.
   const auto use = run.hop_of(merge.to) == Hop::kFirst ? GradientRun::KeptBy::kEncode : GradientRun::KeptBy::kMerge;
   std::byte* const out = run.parts ? payload_of(run, merge.to, at).data : run.state(merge.to).memory.data;
-  compll::Encoded made =
-      in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
-                      part.kept(out_codec, use, slice), context_of(part, out_codec.info(), use, slice, seed), out);
+  const KeptSlice kept(part, out_codec, use, slice, scratch);
+  const compll::EncodeContext context = context_of(part, out_codec.info(), use, slice, seed);
+  compll::Encoded made = in_codec->merge(scratch.contributions, slice.count, merge.last ? scale : 1.0f, out_codec,
+                                         kept.floats(), context, out);
+  kept.put_back(context);
   made.finite = made.finite && finite;
   return made;
 }
@@ -163,8 +206,10 @@ void decode_part(GradientRun& run, std::size_t at, const Decode& decode, std::ui
   float* const values = part.is_float32() ? reinterpret_cast<float*>(out.data) : scratch.values.data();
   run.codec_of(decode.from).decode(payload_of(run, decode.from, at), to.count, values);
   if (const compll::Codec& first = run.codec(Hop::kFirst); first.info().has_result) {
-    first.result(values, to.count, part.kept(first, GradientRun::KeptBy::kResult, to),
-                 {seed, part.key, part.step, to.first}, values);
+    const KeptSlice kept(part, first, GradientRun::KeptBy::kResult, to, scratch);
+    const bool keeps = !part.keeps_bfloat16();  // those are residuals, of which no result is made
+    first.result(values, to.count, keeps ? kept.floats() : compll::Residual{}, {seed, part.key, part.step, to.first},
+                 values);
   }
   if (!part.is_float32()) {
     compll::from_float32(scratch.values.data(), to.count, part.spec.dtype, out.data);
@@ -261,10 +306,18 @@ TaskOutcome run_task(GradientRun& run, TaskId task, std::uint64_t seed, float sc
 
 void reserve_scratch(const GradientRun& run, int ranks, Scratch& scratch) {
   scratch.contributions.reserve(static_cast<std::size_t>(ranks));
-  if (run.is_float32() && !run.answering) return;
-  Elements most = std::max<Elements>(scratch.values.size(), run.rounds ? run.elements : 0);
+  Elements most = 0;
   for (const Buffer& buffer : run.graph.buffers()) most = std::max(most, buffer.slice.count);
-  scratch.values.resize(most);
+  if (run.residual_memory() != ResidualMemory::kTwoBuffers) {
+    scratch.kept_in.resize(std::max<Elements>(scratch.kept_in.size(), most));
+  }
+  if (run.keeps_bfloat16()) {
+    scratch.kept_out.resize(std::max<Elements>(scratch.kept_out.size(), most));
+    scratch.kept_code.resize(std::max(scratch.kept_code.size(), run.codecs.kept->encoded_bound(most)));
+  }
+  if (run.is_float32() && !run.answering) return;
+  if (run.rounds) most = std::max(most, run.elements);
+  scratch.values.resize(std::max<Elements>(scratch.values.size(), most));
 }
 
 }  // namespace casync::runtime

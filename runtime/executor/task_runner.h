@@ -12,6 +12,9 @@ namespace casync::runtime {
 /// Memory of one thread that runs tasks, big enough for the largest partition before the first step.
 struct Scratch {
   std::vector<float> values;  ///< float32 image of one partition of a half-precision gradient
+  // A partition's state for a codec that neither reads nor writes it in place.
+  std::vector<float> kept_in, kept_out;
+  std::vector<std::byte> kept_code;  ///< kept_out, rounded
   std::vector<compll::Contribution> contributions;
 };
 

@@ -28,6 +28,7 @@ void add_choice(const std::string& name, const Choice& choice, Facts& facts) {
   if (choice.warm_up_steps) facts.emplace_back(name + " warm_up_steps", std::to_string(*choice.warm_up_steps));
   if (choice.warm_up_from) facts.emplace_back(name + " warm_up_from", text_of(*choice.warm_up_from));
   if (choice.servers) facts.emplace_back(name + " servers", text_of(*choice.servers));
+  if (choice.residual_memory) facts.emplace_back(name + " residual_memory", name_of(*choice.residual_memory));
   if (choice.max_error) facts.emplace_back(name + " max_error", std::to_string(*choice.max_error));
   for (const CodecChoice& codec : choice.allowed) facts.emplace_back(name + " allow", identity_of(codec));
 }
@@ -50,7 +51,10 @@ std::string text_of(const Decision& decision) {
   return text + ", " + std::to_string(decision.partitions) + " partitions, priority " +
          std::to_string(decision.priority) +
          (decision.warm_up_steps > 0 ? ", " + std::to_string(decision.warm_up_steps) + " warm-up steps" : "") +
-         (decision.warm_up_from ? " from " + text_of(*decision.warm_up_from) : "");
+         (decision.warm_up_from ? " from " + text_of(*decision.warm_up_from) : "") +
+         (decision.residual_memory == ResidualMemory::kTwoBuffers
+              ? ""
+              : ", " + std::string(name_of(decision.residual_memory)));
 }
 
 std::string text_of(const GradientSpec& gradient, const Decision& decision) {

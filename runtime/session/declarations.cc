@@ -7,6 +7,7 @@
 #include "casync/planner/decide.h"
 #include "casync/strategies/exchange.h"
 #include "compll/codec/element_limit.h"
+#include "compll/codec/kept.h"
 #include "compll/codec/rounds_codec.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/asynchronous_run.h"
@@ -19,6 +20,21 @@ namespace {
 
 // Offsets in messages and indices in codecs are 32 bits where 64 would cost bandwidth.
 constexpr Elements kMostElements = Elements{1} << 32;
+
+/// PlanError: what this gradient keeps cannot be as the plan chooses.
+Status check_residual_memory(const Declared& declared, const GradientRun& run) {
+  if (declared.decision.residual_memory == ResidualMemory::kTwoBuffers) return Status::ok();
+  if (declared.neighbours != Neighbours::kAll && !is_exact(declared)) {
+    return plan_error("residual_memory " + std::string(name_of(declared.decision.residual_memory)) +
+                      ": gossip with codecs keeps copies of the neighbours' parameters, in one buffer of float32 as it "
+                      "is; leave it out");
+  }
+  const auto check = declared.decision.residual_memory == ResidualMemory::kOneBuffer ? compll::check_one_buffer
+                                                                                     : compll::check_bfloat16;
+  if (run.rounds) return check(run.rounds->codec->info());
+  CASYNC_RETURN_IF_ERROR(check(run.codec(Hop::kFirst).info()));
+  return check(run.codec(Hop::kSecond).info());
+}
 
 }  // namespace
 
@@ -63,6 +79,7 @@ Result<Declared> declare_gradient(const Plan& plan, const GradientSpec& gradient
   }
   Result<std::unique_ptr<GradientRun>> run = make_run(declared, topology, 0, 0);
   if (!run) return named(run.status());
+  if (Status fits = check_residual_memory(declared, **run); !fits) return named(fits);
   declared.text = text_of(declared.spec, declared.decision);
   return declared;
 }

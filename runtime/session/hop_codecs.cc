@@ -2,6 +2,7 @@
 #include "runtime/session/hop_codecs.h"
 
 #include "compll/codec/codec.h"
+#include "compll/codec/kept.h"
 #include "compll/codec/registry.h"
 
 namespace casync::runtime {
@@ -23,6 +24,7 @@ Result<HopCodecs> make_codecs(const Decision& decision, DType dtype) {
     if (!codec) return codec.status();
     *place = std::move(*codec);
   }
+  if (decision.residual_memory == ResidualMemory::kBFloat16) codecs.kept = compll::make_kept_bfloat16();
   return codecs;
 }
 

@@ -209,8 +209,12 @@ Result<StepResult> SessionImpl::step() {
   }
   while (true) {
     if (Status status = wait_for_step(until); !status) return end_with(status);
-    std::lock_guard lock(mutex_);
-    if (is_complete()) return commit();  // else another thread has submitted meanwhile
+    std::unique_lock lock(mutex_);
+    if (!is_complete()) continue;  // another thread has submitted meanwhile
+    Result<StepResult> done = commit();
+    lock.unlock();
+    if (!done) return end_with(done.status());
+    return done;
   }
 }
 
@@ -268,7 +272,7 @@ Status SessionImpl::wait_for_step(Clock::time_point until) {
   return timeout_error(fmt::format("step {}: not done after {} s: {}", step, options_.timeout_s, all.message()));
 }
 
-StepResult SessionImpl::commit() {
+Result<StepResult> SessionImpl::commit() {
   StepResult result;
   result.step = step_;
   constexpr std::size_t kAhead = 8;
@@ -279,6 +283,7 @@ StepResult SessionImpl::commit() {
     if (result.finite || name < result.first_non_finite) result.first_non_finite = name;
     result.finite = false;
   }
+  if (!result.finite && !plan_.mode.is_asynchronous()) CASYNC_RETURN_IF_ERROR(begin_anew());
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     // An owner has added what this rank's code says, whatever the answer is.
     const bool counts = result.finite || plan_.mode.is_asynchronous();

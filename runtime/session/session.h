@@ -52,8 +52,9 @@ enum class Waiter : std::uint8_t { kProgram, kHelper };
 /// the contributions that this rank has been answered with.
 struct StepResult {
   std::uint32_t step = 0;
-  bool finite = true;            ///< false: some rank's gradient was NaN or infinite; no residual has changed, or of
-                                 ///< asynchronous ranks only those of gradients that owners have added
+  bool finite = true;            ///< false: some rank's gradient was NaN or infinite; no residual has changed (of those
+                                 ///< in one buffer all begin anew), or of asynchronous ranks only those of gradients
+                                 ///< that owners have added
   std::string first_non_finite;  ///< the first such gradient by name
 };
 
@@ -79,7 +80,8 @@ struct SessionStats {
   double encode_s = 0, decode_s = 0, merge_s = 0, send_s = 0, recv_s = 0;  ///< summed over tasks
   double idle_s = 0;                                                       ///< the progress thread asleep
   std::uint64_t tasks = 0;
-  std::string transport;  ///< the transport's description
+  Bytes pinned_bytes = 0, most_pinned_bytes = 0;  ///< of a device: taken now, and what the session may take
+  std::string transport;                          ///< the transport's description
 };
 
 /// One gradient's memory between steps, to be saved with the model.
@@ -168,17 +170,18 @@ class Session {
   /// earlier than step(): ranks whose gradients differ in name then learn it at once, and not by a timeout. Any thread.
   virtual void end_submissions() = 0;
 
-  /// Ends the step: waits for all submitted, then commits residuals (or, not finite, keeps the old). The submissions of
-  /// a step happen before its step(), on every rank; one that another thread makes meanwhile is waited for, too, or is
-  /// of the next step. A step that was complete when another rank left or failed is committed all the same, and the
-  /// next call returns the failure.
+  /// Ends the step: waits for all submitted, then commits residuals (or, not finite, keeps the old; those in one buffer
+  /// begin anew). The submissions of a step happen before its step(), on every rank; one that another thread makes
+  /// meanwhile is waited for, too, or is of the next step. A step that was complete when another rank left or failed is
+  /// committed all the same, and the next call returns the failure.
   virtual Result<StepResult> step() = 0;
 
   virtual SessionStats stats() const = 0;
 
-  /// Residuals and counters as of the last committed step. Not while a step is under way (InvalidArgument). Of
-  /// asynchronous ranks also what they have not been told, and only where that is the same for all ranks: before the
-  /// first step, and between a consensus and the next submission (InvalidArgument). The same for load_state().
+  /// Residuals and counters as of the last committed step. Not while a step is under way, nor after a gradient that has
+  /// one buffer for its residual was submitted in it (InvalidArgument). Of asynchronous ranks also what they have not
+  /// been told, and only where that is the same for all ranks: before the first step, and between a consensus and the
+  /// next submission (InvalidArgument). The same for load_state().
   virtual Result<SessionState> state() const = 0;
   /// Goes on from `state`, earlier or later than this session's step; gradients that it does not name begin without a
   /// residual, and those declared later find theirs. On every rank, or on none: the next submit compares the steps, and

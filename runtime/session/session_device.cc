@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/session_device.h"
 
-#include <charconv>
+#include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/env.h"
 #include "runtime/device/cuda/factory.h"
 #include "runtime/device/host/host_device.h"
+#include "runtime/device/pinned_bound.h"
 
 namespace casync::runtime {
 namespace {
@@ -23,6 +29,14 @@ int index_of(std::string_view name) {
   return whole && index >= 0 && index < kMostDevices ? index : -1;
 }
 
+Result<Bytes> most_pinned(int local_ranks) {
+  const Result<std::optional<double>> wanted = env_number("CASYNC_PINNED_MB");
+  if (!wanted) return wanted.status();
+  if (wanted->has_value()) return static_cast<Bytes>(**wanted * static_cast<double>(1_MiB));
+  const Bytes memory = static_cast<Bytes>(sysconf(_SC_PHYS_PAGES)) * static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+  return memory / 2 / static_cast<Bytes>(std::max(1, local_ranks));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_device(const std::string& name) {
@@ -30,6 +44,15 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name) {
   const int index = index_of(name);
   if (index < 0) return invalid_argument("device `" + name + "`, expected cpu, cuda or cuda:0 and so on");
   return make_cuda_device(index);
+}
+
+Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, int local_ranks) {
+  Result<std::unique_ptr<Device>> device =
+      options.open_device ? options.open_device(options.device) : open_device(options.device);
+  if (!device || (*device)->is_host()) return device;
+  const Result<Bytes> most = most_pinned(local_ranks);
+  if (!most) return most.status();
+  return std::unique_ptr<Device>(bound_pinned(std::move(*device), *most));
 }
 
 Status check_on_device(const SessionOptions& options, const Plan& plan) {

@@ -16,6 +16,11 @@ namespace casync::runtime {
 /// make_cuda_device.
 Result<std::unique_ptr<Device>> open_device(const std::string& name);
 
+/// The device of a session. If it is not the host's, its pinned memory is bound (PinnedBound): by CASYNC_PINNED_MB,
+/// else by half of the host's memory, of which each of the node's `local_ranks` ranks has a share. InvalidArgument,
+/// besides: CASYNC_PINNED_MB is no such number.
+Result<std::unique_ptr<Device>> open_device(const SessionOptions& options, int local_ranks);
+
 /// Unimplemented: what of these a session on a device other than the host's does not do; why, and what to do instead.
 Status check_on_device(const SessionOptions& options, const Plan& plan);
 

@@ -14,6 +14,7 @@
 #include "runtime/control/fd.h"
 #include "runtime/control/group.h"
 #include "runtime/device/device.h"
+#include "runtime/device/pinned_bound.h"
 #include "runtime/executor/executor.h"
 #include "runtime/session/agreement.h"
 #include "runtime/session/declarations.h"
@@ -129,7 +130,8 @@ class SessionImpl final : public Session {
   Result<Earliest> begin_wait(std::span<const Handle> handles, std::vector<Executor::Awaited>* awaited);
   Status wait_for_step(Clock::time_point until);
   bool is_complete() const;
-  StepResult commit();
+  Result<StepResult> commit();
+  Status begin_anew();
   void record_step();
   void waited(GradientRun& run, std::uint32_t step, Clock::time_point since, Clock::time_point now);
   Farewell farewell() const;
@@ -139,6 +141,7 @@ class SessionImpl final : public Session {
   Status abandon();
   void leave_to_threads();
   Status check_together(const std::string& what) const;
+  Status check_committed() const;
   std::string label_of(const GradientRun& run) const;
   Status check_state(const GradientRun& run, const GradientState& state) const;
   Status adopt_state(GradientRun& run, const GradientState* state, std::uint32_t step);
@@ -165,6 +168,7 @@ class SessionImpl final : public Session {
   Seconds dead_{};     ///< time that a rank may be silent
   std::unique_ptr<Timeline> timeline_;
   std::unique_ptr<Device> device_;
+  const PinnedBound* const pinned_;     ///< device_, where pinned memory is bound; else null
   std::unique_ptr<Executor> executor_;  // before group_: the group's callbacks use it until the group is gone
   std::unique_ptr<Group> group_;
 

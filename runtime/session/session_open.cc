@@ -127,8 +127,7 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
   if (plan->mode.is_gossip() && options.op == ReduceOp::kSum) {
     return invalid_argument("gossip averages parameters, and a sum of them is none: open the session with op average");
   }
-  Result<std::unique_ptr<Device>> device =
-      options.open_device ? options.open_device(options.device) : open_device(options.device);
+  Result<std::unique_ptr<Device>> device = open_device(options, launch->local_ranks);
   if (!device) return device.status();
   if (!(*device)->is_host()) CASYNC_RETURN_IF_ERROR(check_on_device(options, *plan));
   if (options.transport == kNccl) CASYNC_RETURN_IF_ERROR(check_over_nccl(**device, *plan));
@@ -160,7 +159,11 @@ Result<std::unique_ptr<Session>> SessionImpl::open(const SessionOptions& options
 }
 
 SessionImpl::SessionImpl(const SessionOptions& options, Launch launch, Plan plan, std::unique_ptr<Device> device)
-    : options_(options), launch_(std::move(launch)), plan_(std::move(plan)), device_(std::move(device)) {
+    : options_(options),
+      launch_(std::move(launch)),
+      plan_(std::move(plan)),
+      device_(std::move(device)),
+      pinned_(dynamic_cast<const PinnedBound*>(device_.get())) {
   if (!options_.trace_directory.empty()) timeline_ = std::make_unique<Timeline>(kTimelineSpans);
   step_begun_ = Clock::now();
   if (launch_.rank != 0) return;

@@ -74,6 +74,8 @@ std::string json_text(const SessionStats& stats) {
                         {"recv_s", stats.recv_s},
                         {"idle_s", stats.idle_s},
                         {"tasks", stats.tasks},
+                        {"pinned_bytes", stats.pinned_bytes},
+                        {"most_pinned_bytes", stats.most_pinned_bytes},
                         {"transport", stats.transport}}
       .dump();
 }
@@ -102,6 +104,10 @@ SessionStats SessionImpl::stats() const {
   stats.idle_s = counters.idle_s.load();
   stats.tasks = counters.tasks.load();
   stats.transport = executor_->transport_description();
+  if (pinned_ != nullptr) {
+    stats.pinned_bytes = pinned_->pinned();
+    stats.most_pinned_bytes = pinned_->most_pinned();
+  }
   return stats;
 }
 

@@ -97,6 +97,10 @@ Status SessionImpl::take_in(std::span<const std::size_t> ids, std::vector<std::u
     waiting_state_.erase(loaded);
   }
   CASYNC_RETURN_IF_ERROR(executor_->take_in(std::move(runs)));
+  if (pinned_ != nullptr) {
+    log().info("{}: {} bytes of pinned memory are taken for messages, at most {} may be", pinned_->name(),
+               pinned_->pinned(), pinned_->most_pinned());
+  }
   for (std::size_t i = 0; i < ids.size(); ++i) runs_[ids[i]] = borrowed[i];
   starts_.reserve(runs_.size());
   start_held();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/log.h"
 #include "runtime/executor/answering.h"
 #include "runtime/session/session_impl.h"
 
@@ -41,6 +42,7 @@ Result<SessionState> SessionImpl::state() const {
   std::lock_guard lock(mutex_);
   if (!executor_->idle()) return invalid_argument("a step is under way: end it, then take the state");
   CASYNC_RETURN_IF_ERROR(check_together("take the state"));
+  CASYNC_RETURN_IF_ERROR(check_committed());
   SessionState state;
   state.step = step_;
   state.ranks = launch_.ranks;
@@ -56,6 +58,33 @@ Result<SessionState> SessionImpl::state() const {
   }
   for (const auto& [name, one] : waiting_state_) state.gradients.emplace(name, one);
   return state;
+}
+
+/// Resets what a step that is not finite has changed in place: elements that are not finite are in it, and others lack
+/// what was sent and not applied. Under mutex_.
+Status SessionImpl::begin_anew() {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (submitted_[i].steps != step_ + 1 || !runs_[i]->keeps || !runs_[i]->has_one_buffer()) continue;
+    if (runs_[i]->kept_floats() == 0) continue;
+    CASYNC_RETURN_IF_ERROR(runs_[i]->reset_kept(*device_));
+    ++count;
+  }
+  if (count > 0) log().info("step {} was not finite: {} residuals in one buffer begin anew", step_, count);
+  return Status::ok();
+}
+
+/// InvalidArgument: the step under way has changed a state in place. Under mutex_.
+Status SessionImpl::check_committed() const {
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    if (submitted_[i].steps != step_ + 1 || runs_[i] == nullptr) continue;
+    if (!runs_[i]->keeps || !runs_[i]->has_one_buffer() || runs_[i]->kept_floats() == 0) continue;
+    return invalid_argument("gradient " + runs_[i]->spec.name + " keeps its residual in one buffer, which step " +
+                            std::to_string(step_) + " has changed: " +
+                            (executor_->failing() ? "the step has failed, so go on from an earlier state"
+                                                  : "end the step, then take the state"));
+  }
+  return Status::ok();
 }
 
 /// InvalidArgument: asynchronous ranks are in different steps, and sums belong to none. Under mutex_.

@@ -85,6 +85,7 @@ class RandomPlans {
     if (maybe() && choice.strategy == StrategyKind::kPs) {
       choice.servers = Servers{1 + static_cast<int>(below(3)), maybe()};  // the world has 4 ranks, if any
     }
+    if (maybe()) choice.residual_memory = kResidualMemories[below(3)];
     if (maybe() && (choice.codec || !choice.second_hop)) choice.max_error = below(1001) / 1000.0;
     if (!choice.codec && !choice.second_hop) {
       for (unsigned i = below(3); i > 0; --i) choice.allowed.push_back(codec());

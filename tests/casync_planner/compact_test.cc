@@ -124,9 +124,10 @@ TEST_CASE("compacted plan: exceptions have rules of their own, stronger than the
   CHECK(made.rules.size() <= 5);
 }
 
-TEST_CASE("compacted plan: what the default says of partitions, warm-up and priority is not meant for the others") {
+TEST_CASE(
+    "compacted plan: what the default says of partitions, warm-up, priority and memory is not meant for the others") {
   const std::vector<GradientSpec> gradients = transformer_gradients(8);
-  for (const int what : {0, 1, 2}) {
+  for (const int what : {0, 1, 2, 3}) {
     Plan plan = usual_plan(gradients);
     for (std::size_t g = 0; g < gradients.size(); ++g) {
       Choice& choice = plan.gradients[g].choice;
@@ -134,6 +135,7 @@ TEST_CASE("compacted plan: what the default says of partitions, warm-up and prio
       if (what == 0) choice.partitions = 16;
       if (what == 1) choice.warm_up_steps = 100;
       if (what == 2) choice.priority = 3;
+      if (what == 3) choice.residual_memory = ResidualMemory::kOneBuffer;
     }
     const Plan made = compacted(plan, gradients, kRanks);
     CAPTURE(what);

@@ -113,20 +113,23 @@ TEST_CASE("planner: a plan within a budget has no ring whose hops together lose 
   CHECK(std::any_of(decisions.begin(), decisions.end(), [](const Decision& d) { return d.codec.name == "byte"; }));
 }
 
-TEST_CASE("planner: warm-up and seed of the rules are in the plan") {
+TEST_CASE("planner: warm-up, residual memory and seed of the rules are in the plan") {
   PlanRequest request = test::request(4, 1, slow_network());
   Limits limits;
   limits.codec = CodecChoice{"byte", {}};
   request.limits = all_alike(request, limits);
   request.limits[0].warm_up_steps = 5;
   request.limits[0].warm_up_from = WarmUpFrom{"ratio", 0.25};
+  request.limits[0].residual_memory = ResidualMemory::kOneBuffer;
   request.warm_up_steps = 9;
   request.seed = 77;
   const Plan plan = written_plan(request, found(request).step, "");
   CHECK(plan.seed == 77);
   CHECK(plan.gradients[0].choice.warm_up_steps == 5u);
   CHECK(plan.gradients[0].choice.warm_up_from == WarmUpFrom{"ratio", 0.25});
+  CHECK(plan.gradients[0].choice.residual_memory == ResidualMemory::kOneBuffer);
   CHECK(plan.gradients[1].choice.warm_up_steps == 9u);
+  CHECK_FALSE(plan.gradients[1].choice.residual_memory);
   CHECK(!plan.gradients[1].choice.warm_up_from);
 }
 
@@ -200,7 +203,11 @@ TEST_CASE("planner: a plan's rules become limits, gradient by gradient") {
   Plan rules;
   rules.gradients = {{"layer0", {.max_error = 0.02}}, {"layer1", {.strategy = StrategyKind::kTree, .partitions = 2}}};
   rules.rules = {{"layer2", {.allowed = {{"byte", {}}, {"special", {}}, {"unknown", {}}}}},
-                 {"*3", {.codec = CodecChoice{"half", {}}, .priority = 1, .warm_up_steps = 4}},
+                 {"*3",
+                  {.codec = CodecChoice{"half", {}},
+                   .priority = 1,
+                   .warm_up_steps = 4,
+                   .residual_memory = ResidualMemory::kOneBuffer}},
                  {"*4", {.max_error = 5e-3, .allowed = {{"byte", {}}, {"special", {}}}}}};
   const std::vector<Limits> limits = limits_of(rules, request.training, 4, offers);
   using Offered = std::vector<std::size_t>;
@@ -217,6 +224,8 @@ TEST_CASE("planner: a plan's rules become limits, gradient by gradient") {
   CHECK(limits[3].offers.empty());
   CHECK(limits[3].priority == 1);
   CHECK(limits[3].warm_up_steps == 4u);
+  CHECK(limits[3].residual_memory == ResidualMemory::kOneBuffer);
+  CHECK_FALSE(limits[4].residual_memory);
   CHECK(limits[4].offers == Offered{2});
 }
 

@@ -80,6 +80,14 @@ TEST_CASE("registry: the codec that carries exchanges is there by name, and in n
   CHECK_THAT(check_no_exchange("exchange_elias").message(), Catch::StartsWith("codec `exchange_elias` makes whole"));
 }
 
+TEST_CASE("registry: the codec that rounds what sessions keep is there by name, and in no list") {
+  const auto names = codec_names();
+  CHECK(std::find(names.begin(), names.end(), "kept_bf16") == names.end());
+  CHECK(built_in_with_number(codec_of("kept_bf16")->info().number) == "kept_bf16");
+  CHECK_THAT(check_no_exchange("kept_bf16").message(),
+             Catch::StartsWith("codec `kept_bf16` rounds what sessions keep"));
+}
+
 TEST_CASE("registry: an unknown parameter and values out of range are named") {
   CHECK(refusal("int8", {{"blok", 64}}) ==
         "codec `int8` has no parameter `blok` (did you mean `block`?); it takes block, feedback");

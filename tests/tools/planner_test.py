@@ -50,6 +50,45 @@ def test_a_plan_is_written_checked_simulated_and_explained():
         claim(whole.stdout.startswith("compress: yes\n" + text.splitlines()[0][2:] + "\n"), "to the digit", whole.stdout)
 
 
+def test_the_memory_of_residuals_is_printed_and_chosen_by_rules():
+    with temporary_folder() as folder:
+        files = Files(folder)
+
+        def checked(text, *expected):
+            with open(files.plan, "w") as file:
+                file.write("version: 1\n" + text)
+            check = casync("plan", "--check", files.plan, "--model", files.model)
+            ends_with(0, check, "plan --check")
+            for line in expected:
+                claim(line in check.stdout, line, check.stdout)
+
+        # 1,100,100 elements; the bias of 100 has two buffers in any case.
+        checked('default { codec { name: "int8" } }',
+                "each rank keeps 8.8 MB from step to step: 8.00 bytes an element, 4.00 with residual_memory one_buffer")
+        checked('default { codec { name: "int8" } residual_memory: one_buffer }',
+                "each rank keeps 4.4 MB from step to step: 4.00 bytes an element\n")
+        checked('default { codec { name: "dgc" } }', "each rank keeps 35.2 MB from step to step: 32.00 bytes an element\n")
+        with open(files.plan, "w") as file:
+            file.write('version: 1 default { codec { name: "dgc" } residual_memory: one_buffer }')
+        refused = casync("plan", "--check", files.plan, "--model", files.model)
+        ends_with(3, refused, "plan --check of a codec that keeps more")
+        claim("gradient `large.weight`: residual_memory one_buffer: codec `dgc` keeps 2 values" in refused.stderr,
+              "refused as a session does", refused.stderr)
+
+        rules = os.path.join(folder, "rules.txtpb")
+        with open(rules, "w") as file:
+            file.write('version: 1 default { max_error: 1 residual_memory: one_buffer }\n')
+        made = casync("plan", *files.inputs, "-n", 4, "--plan", rules, "--codecs", "int8,dgc,powersgd", "-o", files.plan)
+        ends_with(0, made, "plan within rules")
+        claim("bytes an element" in made.stdout, "the cost is printed", made.stdout)
+        text = open(files.plan).read()
+        claim("residual_memory: one_buffer" in text and "dgc" not in text and "powersgd" not in text, "kept", text)
+        for gradient in (["large.weight"], []):
+            explained = casync("explain", *gradient, *files.inputs, "-n", 4, "--plan", files.plan, "--codecs", "int8")
+            ends_with(0, explained, "explain")
+            claim("bytes an element" in explained.stdout, "the cost is explained", explained.stdout)
+
+
 def test_codecs_without_costs_are_left_out_beside_those_that_have_some():
     with temporary_folder() as folder:
         files = Files(folder)

@@ -13,6 +13,7 @@
 #include "casync/planner/search/reasons.h"
 #include "casync/planner/search/search.h"
 #include "casync/planner/search/whole_step.h"
+#include "casync/planner/search/written_plan.h"
 #include "tools/casync/exit_code.h"
 #include "tools/casync/explain/crossover_picture.h"
 #include "tools/casync/explain/whole_step_text.h"
@@ -22,6 +23,7 @@
 #include "tools/casync/plan/decided.h"
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
+#include "tools/casync/plan/kept_memory.h"
 #include "tools/casync/subcommands.h"
 
 namespace casync::tools {
@@ -85,17 +87,22 @@ Json json_of(const Alternative& alternative) {
           {"messages_ms", alternative.messages_s * 1e3}};
 }
 
-Status explain_gradient(const ExplainOptions& options, const PlanRequest& request, const PlannedStep& step) {
+Status explain_gradient(const ExplainOptions& options, const PlanRequest& request, const PlannedStep& step,
+                        const KeptMemory& kept) {
   const Result<std::vector<Alternative>> all = alternatives(request, step, options.gradient);
   if (!all) return all.status();
   const std::string decided = what_decided(*all);
   if (options.json) {
-    Json json{{"gradient", options.gradient}, {"what_decided", decided}, {"alternatives", Json::array()}};
+    Json json{{"gradient", options.gradient},
+              {"what_decided", decided},
+              {"kept", kept.json()},
+              {"alternatives", Json::array()}};
     for (const Alternative& alternative : *all) json["alternatives"].push_back(json_of(alternative));
     std::printf("%s\n", json.dump(2).c_str());
     return Status::ok();
   }
   std::printf("%s: %s\n", options.gradient.c_str(), decided.c_str());
+  if (const std::string memory = kept.text(); !memory.empty()) std::printf("  %s\n", memory.c_str());
   std::printf("  %12s %12s %12s %12s %12s\n", "step", "alone", "wire", "codec", "messages");
   for (std::size_t i = 0; i < all->size(); ++i) {
     const Alternative& alternative = (*all)[i];
@@ -135,6 +142,10 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Jso
   const std::vector<std::string> assumed = assumed_codecs(request.profile, report->step);
   const Result<std::optional<double>> below = compression_pays_below(request);
   if (!below) return below.status();
+  std::vector<GradientSpec> gradients;
+  for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
+  const auto kept = kept_memory(written_plan(request, report->step, ""), gradients, request.topology.ranks);
+  if (!kept) return kept.status();
   CodecShares shares;
   for (std::size_t g = 0; g < report->step.decisions.size(); ++g) {
     shares.add(codecs_of(report->step.decisions[g]), request.training.gradients[g].spec);
@@ -144,6 +155,7 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Jso
                     {"bytes_per_second", bandwidth_of(request)},
                     {"pays_below_bytes_per_second", *below ? Json(**below) : Json()},
                     {"codecs", shares.json()},
+                    {"kept", kept->json()},
                     {"gain", gain.times()},
                     {"steps", gain.steps},
                     {"mode", gain.mode},
@@ -159,6 +171,7 @@ Status explain_step(const ExplainOptions& options, const PlanRequest& asked, Jso
               text_of_seconds(gain.uncompressed_s - training_s).c_str(),
               text_of_seconds(gain.planned_s - training_s).c_str());
   std::printf("%s\n", shares.text().c_str());
+  if (const std::string memory = kept->text(); !memory.empty()) std::printf("%s\n", memory.c_str());
   if (request.more_steps) {
     for (const std::string& line : {text_of_steps(gain), text_of_rejected(*report)}) {
       if (!line.empty()) std::printf("%s\n", line.c_str());
@@ -251,14 +264,18 @@ Status explain(ExplainOptions options) {
   if (options.whole_step) return explain_terms(options, request);
   if (options.gradient.empty()) return explain_crossover(options, request);
   PlannedStep step{options.plan, {}, plan->fusion_bytes};
+  std::vector<GradientSpec> explained;
   for (const TrainedGradient& gradient : request.training.gradients) {
     const Status decided = check_decided(*plan, gradient.spec.name);
     if (!decided) {
       return Status(decided.code(), options.plan + ": gradient `" + gradient.spec.name + "`: " + decided.message());
     }
     step.decisions.push_back(decide(*plan, gradient.spec, request.topology.ranks));
+    if (gradient.spec.name == options.gradient) explained.push_back(gradient.spec);
   }
-  return explain_gradient(options, request, step);
+  const Result<KeptMemory> kept = kept_memory(*plan, explained, request.topology.ranks);
+  if (!kept) return kept.status();
+  return explain_gradient(options, request, step, *kept);
 }
 
 int run(const ExplainOptions& options) {

@@ -21,6 +21,7 @@
 #include "tools/casync/plan/decided.h"
 #include "tools/casync/plan/gain.h"
 #include "tools/casync/plan/inputs.h"
+#include "tools/casync/plan/kept_memory.h"
 #include "tools/casync/simulate/prediction.h"
 #include "tools/casync/simulate/scenario.h"
 #include "tools/casync/subcommands.h"
@@ -76,11 +77,12 @@ std::string how_compared(const PlanReport& report) {
   return report.all_ranks ? "by simulating all ranks" : "by simulating one rank that stands for all";
 }
 
-void print_summary(std::FILE* to, const Decided& plan) {
+void print_summary(std::FILE* to, const Decided& plan, const KeptMemory& kept) {
   const PlanReport& report = plan.report;
   const Simulation& made = report.simulation;
   std::fprintf(to, "%s\n%s\n", text_of(plan.gain).c_str(), head_line(plan.request, report).c_str());
   for (const std::string& line : more_about(plan)) std::fprintf(to, "  %s\n", line.c_str());
+  if (const std::string memory = kept.text(); !memory.empty()) std::fprintf(to, "  %s\n", memory.c_str());
   std::fprintf(to, "  training alone %s, exposed %s\n", text_of_seconds(made.parts.training_s).c_str(),
                text_of_seconds(made.parts.exposed_s).c_str());
   std::fprintf(to, "  compared %s with:\n", how_compared(report).c_str());
@@ -149,6 +151,8 @@ Status make_plan(const PlanOptions& options) {
   std::vector<GradientSpec> gradients;
   for (const TrainedGradient& gradient : request.training.gradients) gradients.push_back(gradient.spec);
   if (!options.entries) plan = compacted(plan, gradients, request.topology.ranks);
+  const Result<KeptMemory> kept = kept_memory(plan, gradients, request.topology.ranks);
+  if (!kept) return kept.status();
   const StepParts& parts = report->simulation.parts;
   plan.predicted = Prediction{rounded(report->simulation.step_s), rounded(parts.training_s), rounded(parts.encode_s),
                               rounded(parts.merge_s), rounded(parts.decode_s)};
@@ -164,12 +168,13 @@ Status make_plan(const PlanOptions& options) {
   if (!options.output.empty()) CASYNC_RETURN_IF_ERROR(write_output(options.output, text));
   if (options.json) {
     Json json = summary_json(*decided);
+    json["kept"] = kept->json();
     json["plan"] = text;
     std::printf("%s\n", json.dump(2).c_str());
     return Status::ok();
   }
   if (options.output.empty()) std::printf("%s", text.c_str());
-  print_summary(options.output.empty() ? stderr : stdout, *decided);
+  print_summary(options.output.empty() ? stderr : stdout, *decided, *kept);
   return Status::ok();
 }
 

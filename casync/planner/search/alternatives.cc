@@ -68,6 +68,7 @@ std::vector<Limits> limits_of_any(const PlanRequest& request) {
     sized.priority.reset();
     sized.warm_up_steps.reset();
     sized.warm_up_from.reset();
+    sized.residual_memory.reset();
     add(plain);
     add(sized);
   }

@@ -32,6 +32,7 @@ Choice choice_of(const Decision& decision, const GradientSpec& spec) {
   if (decision.warm_up_steps > 0) choice.warm_up_steps = decision.warm_up_steps;
   choice.warm_up_from = decision.warm_up_from;
   if (decision.servers.count > 0) choice.servers = decision.servers;
+  if (decision.residual_memory != ResidualMemory::kTwoBuffers) choice.residual_memory = decision.residual_memory;
   return choice;
 }
 
@@ -40,6 +41,7 @@ std::string key_of(const Choice& choice) {
   std::string key = text_of(*choice.codec) + " " + (choice.second_hop ? text_of(*choice.second_hop) : "-");
   key += " " + std::to_string(static_cast<int>(*choice.strategy)) + " " + number(choice.priority) + " " +
          number(choice.warm_up_steps) + " " + number(choice.partition_bytes) + " " + number(choice.partitions);
+  if (choice.residual_memory) key += " " + std::to_string(static_cast<int>(*choice.residual_memory));
   if (choice.servers) key += " " + text_of(*choice.servers);
   return key + (choice.warm_up_from ? choice.warm_up_from->parameter + std::to_string(choice.warm_up_from->value) : "");
 }
@@ -169,6 +171,7 @@ class RuleFinder {
       choice.partition_bytes = kDefaultPartitionBytes;
     }
     if (!choice.warm_up_steps && defaults.warm_up_steps) choice.warm_up_steps = 0;
+    if (!choice.residual_memory && defaults.residual_memory) choice.residual_memory = ResidualMemory::kTwoBuffers;
     return choice;
   }
 

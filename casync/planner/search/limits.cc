@@ -30,6 +30,7 @@ void take_fixed(const Plan& rules, const GradientSpec& gradient, int ranks, Limi
   if (said.partitions) limits.partitions = decision.partitions;
   if (said.priority) limits.priority = decision.priority;
   if (said.warm_up_steps) limits.warm_up_steps = decision.warm_up_steps;
+  if (said.residual_memory) limits.residual_memory = decision.residual_memory;
   limits.warm_up_from = decision.warm_up_from;
 }
 

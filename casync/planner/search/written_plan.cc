@@ -26,6 +26,7 @@ Plan written_plan(const PlanRequest& request, const PlannedStep& step, const std
       entry.choice.warm_up_steps = warm_up_steps;
       if (!request.limits.empty()) entry.choice.warm_up_from = request.limits[g].warm_up_from;
     }
+    if (!request.limits.empty()) entry.choice.residual_memory = request.limits[g].residual_memory;
     plan.gradients.push_back(std::move(entry));
   }
   return plan;

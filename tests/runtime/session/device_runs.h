@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,9 @@ namespace casync::test {
 inline constexpr std::size_t kSizes[] = {3 * 1040, 129, 1};
 
 inline std::vector<std::int64_t> shape_of(std::size_t size) {
-  if (size == kSizes[0]) return {60, 52};
-  return {static_cast<std::int64_t>(size)};
+  const auto elements = static_cast<std::int64_t>(size);
+  if (size >= kSizes[0] && size % 52 == 0) return {elements / 52, 52};
+  return {elements};
 }
 inline constexpr std::uint32_t kSteps = 3;
 
@@ -39,8 +41,8 @@ class Gradients {
       : session_(session), on_device_(on_device), dtype_(dtype) {
     if (on_device) program_ = std::make_unique<Program>();
   }
-  Status declare_all() {
-    for (const std::size_t size : kSizes) {
+  Status declare_all(std::span<const std::size_t> sizes = kSizes) {
+    for (const std::size_t size : sizes) {
       const std::string name = "g" + std::to_string(ids_.size());
       const Result<GradientId> id = session_.declare({name, dtype_, shape_of(size), 0});
       if (!id) return id.status();
@@ -89,6 +91,15 @@ inline std::vector<std::vector<float>> gaussians(int rank, std::uint32_t step) {
   return values;
 }
 
+/// The same of sizes of which the first takes more than kAlwaysTwoBuffers.
+inline std::vector<std::vector<float>> large_gaussians(int rank, std::uint32_t step) {
+  std::vector<std::vector<float>> values;
+  for (const std::size_t size : {std::size_t{100 * 52}, kSizes[1], kSizes[2]}) {
+    values.push_back(contribution(rank, size, 7 * step + 1));
+  }
+  return values;
+}
+
 /// The same with values that are hard for half precision.
 inline std::vector<std::vector<float>> awkward_for_halves(int rank, std::uint32_t step) {
   std::vector<std::vector<float>> all = gaussians(rank, step);
@@ -110,7 +121,9 @@ inline std::string run_steps(int ranks, bool on_device, const std::function<void
   const auto body = [&](Session& session, RankContext& context) -> std::string {
     Seen& here = seen[static_cast<std::size_t>(context.rank)];
     Gradients gradients(session, on_device, dtype);
-    if (Status status = gradients.declare_all(); !status) return status.text();
+    std::vector<std::size_t> sizes;
+    for (const std::vector<float>& one : values(context.rank, 0)) sizes.push_back(one.size());
+    if (Status status = gradients.declare_all(sizes); !status) return status.text();
     for (std::uint32_t step = 0; step < kSteps; ++step) {
       std::vector<std::vector<float>> all = values(context.rank, step);
       const Result<StepResult> done = gradients.step(all);

@@ -120,6 +120,36 @@ TEST_CASE("session on a GPU: no memory is an error of the step, with the gradien
                              Catch::Contains("bytes of memory of the device"));
 }
 
+TEST_CASE("session on a GPU: pinned memory has a bound, and gradients that need more end the job with the numbers") {
+  const auto sessions = [](const char* bound) {
+    setenv("CASYNC_PINNED_MB", bound, 1);
+    const std::string complaints =
+        with_sessions(2, device_codec("none"), [&](Session& session, RankContext& context) -> std::string {
+          constexpr std::size_t kElements = 1 << 20;
+          Program program;
+          const Result<GradientId> id = declare(session, "layer", kElements);
+          auto floats = program.floats(kElements);
+          program.write(floats, contribution(context.rank, kElements, 0));
+          const Submission one = program.submission(*id, floats);
+          const auto handles = session.submit({&one, 1});
+          const Status status = handles ? session.step().status() : handles.status();
+          if (!status) return status.text();
+          const SessionStats stats = session.stats();
+          const bool counted = stats.pinned_bytes >= 4_MiB && stats.pinned_bytes <= stats.most_pinned_bytes;
+          return counted && stats.most_pinned_bytes == 64_MiB ? "" : json_text(stats);
+        });
+    unsetenv("CASYNC_PINNED_MB");
+    return complaints;
+  };
+  CHECK(sessions("64") == "");
+  const std::string complaints = sessions("2");
+  CHECK_THAT(complaints, Catch::Contains("rank 0: ") && Catch::Contains("rank 1: "));
+  CHECK_THAT(complaints,
+             Catch::Contains(" bytes of pinned memory beside ") &&
+                 Catch::Contains(" that are taken, and this session may have 2097152: raise CASYNC_PINNED_MB"));
+  CHECK_THAT(sessions("0.5"), Catch::Contains("CASYNC_PINNED_MB"));
+}
+
 TEST_CASE("session on a GPU: a codec that exchanges more than sums is refused by name") {
   const std::string complaints =
       with_sessions(1, device_codec("terngrad_shared"), [&](Session& session, RankContext&) -> std::string {

@@ -36,9 +36,11 @@ std::map<std::string, std::uint64_t> forbidden_calls() {
 
 TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothing") {
   const PlanFile late("staleness: 1 default { codec { name: \"int4\" } }");
+  const PlanFile one_buffer("default { codec { name: \"int4\" } residual_memory: one_buffer }");
+  const PlanFile rounded("default { codec { name: \"int4\" } residual_memory: bfloat16 }");
   const PlanFile grouped("group { name: \"all\" gradient: \"g0\" gradient: \"g1\" codec { name: \"int4\" } }");
-  for (const char* name :
-       {"none", "int4", "topk", "diana", "lossless", "topk_coded", "staleness", "recorded", "recorded group"}) {
+  for (const char* name : {"none", "int4", "topk", "diana", "lossless", "topk_coded", "one buffer", "bfloat16",
+                           "staleness", "recorded", "recorded group"}) {
     TemporaryDirectory record;
     std::barrier meet(2);
     std::map<std::string, std::uint64_t> before, after;
@@ -47,8 +49,12 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
         [&](SessionOptions& options) {
           const std::string_view what = name;
           const bool recorded = what.starts_with("recorded");
-          if (what == "staleness" || what == "recorded group") {
-            options.plan_file = what == "staleness" ? late.path() : grouped.path();
+          if (what == "staleness" || what == "one buffer" || what == "bfloat16" || what == "recorded group") {
+            const PlanFile& plan = what == "staleness"    ? late
+                                   : what == "one buffer" ? one_buffer
+                                   : what == "bfloat16"   ? rounded
+                                                          : grouped;
+            options.plan_file = plan.path();
           } else {
             options.codec = CodecChoice{recorded ? "int4" : name, {}};
           }
@@ -59,7 +65,7 @@ TEST_CASE("session on a GPU: a steady step allocates nothing and waits for nothi
           Program program;
           std::vector<GradientId> ids;
           std::vector<Program::Floats> floats;
-          for (const std::size_t size : {3000, 100, 1, 70, 50, 20}) {  // the small ones travel in bundles
+          for (const std::size_t size : {5000, 100, 1, 70, 50, 20}) {  // the small ones travel in bundles
             ids.push_back(*declare(session, "g" + std::to_string(ids.size()), size));
             floats.push_back(program.floats(size));
           }

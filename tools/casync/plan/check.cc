@@ -15,6 +15,7 @@
 #include "casync/strategies/strategy.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/plan/codec_shares.h"
+#include "tools/casync/plan/kept_memory.h"
 #include "tools/casync/simulate/prediction.h"
 
 namespace casync::tools {
@@ -84,6 +85,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   int left_open = 0;
   std::string lines;
   CodecShares shares;
+  KeptMemory kept;
   if (!model.empty()) {
     const Result<Training> training = read_model_input(model);
     if (!training) return training.status();
@@ -114,6 +116,9 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
       if (!costs)
         return named(
             Status(costs.status().code(), "gradient `" + gradient.spec.name + "`: " + costs.status().message()));
+      if (const Status memory = kept.add(decision, *rounds, gradient.spec); !memory) {
+        return named(Status(memory.code(), "gradient `" + gradient.spec.name + "`: " + memory.message()));
+      }
       lines += "  " + gradient.spec.name + "  " + text_of(decision) + "\n";
       shares.add(codecs_of(decision), gradient.spec);
       report["gradients"].push_back({{"name", gradient.spec.name}, {"decision", text_of(decision)}});
@@ -127,7 +132,10 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
     }
   }
   report["remarks"] = odd;
-  if (!model.empty()) report["codecs"] = shares.json();
+  if (!model.empty()) {
+    report["codecs"] = shares.json();
+    report["kept"] = kept.json();
+  }
   if (json) {
     std::printf("%s\n", report.dump(2).c_str());
     return Status::ok();
@@ -135,6 +143,7 @@ Status check_plan(const std::string& path, const std::string& model, int ranks, 
   const std::string groups = plan->groups.empty() ? "" : ", " + counted(plan->groups.size(), "group", "groups");
   std::printf("%s: %s, %s%s\n%s", path.c_str(), counted(plan->rules.size(), "rule", "rules").c_str(),
               counted(plan->gradients.size(), "entry", "entries").c_str(), groups.c_str(), lines.c_str());
+  if (const std::string memory = kept.text(); !memory.empty()) std::printf("  %s\n", memory.c_str());
   for (const std::string& remark : odd) std::printf("  note: %s\n", remark.c_str());
   std::printf("%s%s%s\n", odd.empty() ? "OK" : counted(odd.size(), "note", "notes").c_str(), model.empty() ? "" : ": ",
               shares.text().c_str());

@@ -11,6 +11,7 @@
 #include "compll/codec/codec.h"
 #include "tools/casync/input_files.h"
 #include "tools/casync/plan/gradient_samples.h"
+#include "tools/casync/plan/kept_memory.h"
 #include "tools/casync/plan/losses.h"
 #include "tools/casync/plan/rules.h"
 #include "tools/casync/simulate/prediction.h"
@@ -138,6 +139,16 @@ void add_plan_inputs(CLI::App& command, PlanInputs& inputs) {
       ->excludes(late);
 }
 
+/// Leaves out codecs that a session refuses for gradients with this residual memory.
+void leave_out_by_memory(PlanRequest& request) {
+  for (Limits& limits : request.limits) {
+    if (!limits.residual_memory) continue;
+    std::erase_if(limits.offers, [&](std::size_t at) {
+      return !check_residual_memory(*limits.residual_memory, request.codecs[at].choice);
+    });
+  }
+}
+
 std::string digest_of_file(const std::string& text) {
   std::uint64_t digest = 0xcbf29ce484222325u;  // FNV-1a
   for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -170,6 +181,7 @@ Result<ReadInputs> read_plan_inputs(const PlanInputs& inputs) {
   Result<Losses> losses = read_losses(inputs, read);
   if (!losses) return losses.status();
   CASYNC_RETURN_IF_ERROR(take_limits(inputs, *losses, read));
+  leave_out_by_memory(request);
   remark_on_costs(inputs, read);
   if (inputs.allow_modes && trained_modes().empty()) {
     read.remarks.push_back(

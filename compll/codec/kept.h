@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+#include "compll/codec/codec.h"
+
+namespace casync::compll {
+
+/// The floats kept from step to step for each element of a gradient with these codecs of its hops. A residual belongs
+/// to a slice: a rank encodes its gradient there or, as the owner, the sum, and one array does for both. States of a
+/// codec's own belong to what it does: the owner encodes its own gradient, too.
+inline std::uint32_t kept_per_element(const CodecInfo& first, const CodecInfo& second) {
+  if (!first.coded_terms && !second.coded_terms) return first.states != 0 ? first.states : second.states;
+  return first.states + second.states + (first.has_result ? first.states : 0);
+}
+
+/// OK: one buffer may hold what this codec keeps from step to step, which a task copies before it writes there.
+/// PlanError: why it may not.
+Status check_one_buffer(const CodecInfo& info);
+
+/// The same for two buffers of bfloat16: only values that are not sent may be rounded.
+Status check_bfloat16(const CodecInfo& info);
+
+/// The codec that rounds these: one of the two nearest bfloat16, by chances that make the mean right. With the nearest,
+/// what is small beside a residual would be lost in each step anew. Its payload is a header and the elements.
+std::unique_ptr<Codec> make_kept_bfloat16();
+/// The source of its random numbers beside a codec's own, whose result it rounds.
+EncodeContext kept_context(EncodeContext codecs);
+
+}  // namespace casync::compll
