@@ -42,7 +42,7 @@ void Arrays::define(Id to, const Term& term, std::optional<VariableId> id) {
     case ArrayOp::kHistogram: return fusion_.add(Histogram{to, whole_array(*term.arguments.front())});
     case ArrayOp::kMatmul:
     case ArrayOp::kOrthonormalize:
-    case ArrayOp::kExchange: break;  // in programs that exchange: codegen/cpu/rounds_arrays.cc
+    case ArrayOp::kExchange: break;  // in programs that exchange: ir/rounds/cpu/arrays.cc
     case ArrayOp::kReduce:
     case ArrayOp::kKthLargest: CASYNC_CHECK(false);  // no arrays: Singles lays them out
   }
