@@ -5,11 +5,10 @@
 #include <cstdio>
 #include <set>
 
-#include "compll/codegen/cpu/cannot_write.h"
 #include "compll/codegen/cpu/cpu.h"
-#include "compll/codegen/cpu/rounds_text.h"
 #include "compll/codegen/cuda/launches.h"
 #include "compll/ir/form.h"
+#include "compll/ir/rounds/cpu/plan.h"
 #include "compll/ir/tiles/bit_merge.h"
 #include "compll/ir/tiles/cpu/plan.h"
 #include "compll/ir/tiles/outputs.h"
@@ -203,14 +202,9 @@ Result<std::string> whole_explanation(const Program& program, const Source& sour
 
 /// The explanation of a step with exchanges: the bytes of each turn for each element of a large matrix, and their sum.
 Result<std::string> rounds_explanation(const Program& program, const Source& source) {
-  Diagnostics diagnostics(source);
-  Writer text(source);
-  std::vector<FunctionLoops> functions;
-  try {
-    functions = write_rounds(program, text, diagnostics);
-  } catch (const CannotWrite&) {
-    return unimplemented(diagnostics.status().message());
-  }
+  const Result<cpu_turns::Plan> plan = cpu_turns::plan_turns(program, source);
+  if (!plan) return plan.status();
+  const std::vector<FunctionLoops> functions = cpu_turns::loops_of(*plan);
   double bytes = 0;
   for (const FunctionLoops& function : functions) bytes += sum_of(function.loops);
   std::string all = std::to_string(program.rounds) + (program.rounds == 1 ? " exchange, " : " exchanges, ") +

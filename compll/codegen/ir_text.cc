@@ -7,6 +7,7 @@
 
 #include "compll/codegen/text/plain_text.h"
 #include "compll/ir/form.h"
+#include "compll/ir/rounds/cpu/plan_text.h"
 #include "compll/ir/rounds/rounds_plan.h"
 #include "compll/ir/tiles/cpu/plan_text.h"
 #include "compll/ir/tiles/cuda/plan_text.h"
@@ -149,7 +150,10 @@ std::string ir_text(const Program& program, const Source& source) {
 std::string plans_text(const Program& program, const Source& source) {
   const TargetForm<CpuTiles> cpu = form_of(program, source, plan_cpu_tiles);
   const TargetForm<CudaTiles> cuda = form_of(program, source, plan_cuda_tiles);
-  if (cuda.kind == Form::Kind::kRounds) return "on a GPU\n" + plan_text(cuda_whole::plan_turns(program, source));
+  if (cuda.kind == Form::Kind::kRounds) {
+    return "on a CPU\n" + plan_text(cpu_turns::plan_turns(program, source)) + "on a GPU\n" +
+           plan_text(cuda_whole::plan_turns(program, source));
+  }
   return "on a CPU\n" + plan_text(cpu, [&] { return cpu_whole::plan_whole(program, source); }) + "on a GPU\n" +
          plan_text(cuda, [&] { return cuda_whole::plan_whole(program, source); });
 }

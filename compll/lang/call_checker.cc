@@ -2,6 +2,7 @@
 #include "compll/lang/call_checker.h"
 
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,6 +13,9 @@
 
 namespace casync::compll {
 namespace {
+
+/// The greatest number of a `random<uint>(number)`.
+constexpr double kMostNumber = 255;
 
 /// A function of elements.
 struct ElementFunction {
@@ -142,8 +146,19 @@ TermPtr CallChecker::random_real(const Expression& at, const Call& node, std::ui
   return make_term(Op::kAdd, at.at, real, terms(make_variable(at.at, low, real), std::move(part)));
 }
 
-/// `random<float>(least, most)`, `random<int>(least, most)`, `random<uint>()`. Each place in the program draws numbers
-/// of its own.
+/// `random<uint>(7)`: the purpose of all places with this number.
+std::uint32_t CallChecker::numbered_purpose(const Call& node) {
+  constexpr std::uint32_t kFirst = 1 << 16;
+  static_assert(kFirst > kMostSteps);  // no place has such a purpose
+  const double number = code_.types.constant(*node.arguments[0], "the number of `random`");
+  if (!(number >= 0 && number <= kMostNumber && number == std::floor(number))) {
+    code_.refuse(node.arguments[0]->at, "numbers of `random` are whole and go from 0 to 255");
+  }
+  return kFirst + static_cast<std::uint32_t>(number);
+}
+
+/// `random<float>(least, most)`, `random<int>(least, most)`, `random<uint>()`, `random<uint>(7)`. Each place in the
+/// program draws numbers of its own, but for the last.
 TermPtr CallChecker::random(const Expression& at, const Call& node) {
   const DeclaredType type = node.type == nullptr ? DeclaredType{kFloatType, false} : code_.types.type_of(*node.type);
   if (code_.place.kind == RoutineKind::kDecode) {
@@ -154,8 +169,9 @@ TermPtr CallChecker::random(const Expression& at, const Call& node) {
     code_.refuse(at.at, "`random` outside of a function that is applied to elements",
                  "each element has its own number: use it in the function of a `map`");
   }
-  const std::uint32_t purpose = purposes_++;
-  if (type.element == kUintType && node.arguments.empty()) {
+  const bool numbered = type.element == kUintType && node.arguments.size() == 1;
+  const std::uint32_t purpose = numbered ? numbered_purpose(node) : purposes_++;
+  if (numbered || (type.element == kUintType && node.arguments.empty())) {
     TermPtr bits = make_term(Op::kRandomBits, at.at, {kUintType, {}});
     bits->purpose = purpose;
     return bits;

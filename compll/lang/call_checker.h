@@ -26,6 +26,7 @@ class CallChecker {
   TermPtr check_conversion(const Expression& at, const Call& call);
   TermPtr check_function(const Expression& at, const Call& call);
   TermPtr random(const Expression& at, const Call& call);
+  std::uint32_t numbered_purpose(const Call& call);
   TermPtr random_real(const Expression& at, const Call& call, std::uint32_t purpose);
   TermPtr random_whole(const Expression& at, const Call& call, ScalarType type, std::uint32_t purpose);
   [[noreturn]] void refuse_word(const Call& call);

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "compll/codegen/cpu/cannot_write.h"
 #include "compll/codegen/cpu/decoder_text.h"
 #include "compll/codegen/cpu/encoder_text.h"
 #include "compll/codegen/cpu/result_text.h"
@@ -297,15 +296,11 @@ std::string whole_text(const cpu_whole::Plan& plan, const Source& source, const 
 }
 
 /// The text of programs that exchange.
-Result<std::string> rounds_text(const Program& program, const Source& source, const std::string& include) {
-  Diagnostics diagnostics(source);
+std::string rounds_text(const cpu_turns::Plan& plan, const Source& source, const std::string& include) {
+  const Program& program = *plan.program;
   Writer out(source);
   begin_text(out, program, include, {"matrix-inl.h"});
-  try {
-    write_rounds(program, out, diagnostics);
-  } catch (const CannotWrite&) {
-    return unimplemented(diagnostics.status().message());
-  }
+  write_rounds(plan, out);
   end_targets(out, {"sized", "turn"});
   begin_codec(out, program, {});
   out.line("      {}, {}, nullptr, nullptr, {},");
@@ -322,7 +317,10 @@ std::string generated_name(const std::string& codec) { return "generated_" + cod
 
 Result<std::string> cpu_text(const Program& program, const Source& source, const std::string& include) {
   const TargetForm<CpuTiles> form = form_of(program, source, plan_cpu_tiles);
-  if (form.kind == Form::Kind::kRounds) return rounds_text(program, source, include);
+  if (form.kind == Form::Kind::kRounds) {
+    const Result<cpu_turns::Plan> plan = cpu_turns::plan_turns(program, source);
+    return plan ? Result<std::string>(rounds_text(*plan, source, include)) : plan.status();
+  }
   if (form.kind == Form::Kind::kTiles) return tile_text(*form.tiles, source, include);
   const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(program, source);
   return plan ? Result<std::string>(whole_text(*plan, source, include)) : plan.status();

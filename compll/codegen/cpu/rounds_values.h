@@ -1,42 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "compll/codegen/text/writer.h"
+#include "compll/ir/rounds/cpu/plan.h"
 #include "compll/lang/program.h"
 
 namespace casync::compll {
 
-struct RoundsRoutine;
-
-/// Single values of a turn as expressions, and functions of elements.
+/// Values of a turn as expressions, by the names of its plan, and functions of elements.
 class RoundsValues {
  public:
-  explicit RoundsValues(RoundsRoutine& text) : text_(text) {}
+  RoundsValues(const cpu_turns::Turn& plan, Writer& out) : plan_(plan), out_(out) {}
 
-  /// The text of one value, after the lines it needs.
-  std::string scalar(const Term& term);
-  /// Writes those lines: they name the reductions in a value, which are loops of their own, and arrays of which it
-  /// reads single elements.
-  void hoist(const Term& term);
-  /// Gives the variable of a value its name.
-  void name(VariableId id, const std::string& name) { values_[id] = name; }
-  const std::string& name(VariableId id) const { return values_.at(id); }
-
+  std::string name(cpu_turns::Id id) const { return cpu_turns::name_of(plan_.values[id]); }
+  std::string expression(const Term& term) const;
   /// Writes a function's lines and what it returns.
-  void write_body(const Body& body, const std::vector<std::string>& arguments);
+  void write_body(const Body& body, const std::vector<std::string>& arguments) const;
   /// The call that reduces so many elements of an array.
-  std::string reduction(const Term& term, const std::string& count, const std::string& from);
+  std::string reduction(const Term& term, const std::string& count, const std::string& from,
+                        const std::optional<cpu_turns::Id>& function) const;
 
  private:
-  std::string expression(const Term& term);
-  std::string function(const Term& term);
+  void define(VariableId id, const std::string& value) const;
+  std::string name_of_variable(VariableId id) const;
 
-  RoundsRoutine& text_;
-  std::map<VariableId, std::string> values_;
-  std::map<const Term*, std::string> hoisted_;
+  const cpu_turns::Turn& plan_;
+  Writer& out_;
 };
 
 }  // namespace casync::compll

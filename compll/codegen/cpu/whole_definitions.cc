@@ -54,7 +54,8 @@ void WholeDefinitions::write(const cpu_whole::Map& map) {
     result += ">";
   }
   if (map.sixteen) {
-    out_.open("const auto " + name(map.array) + " = [&]([[maybe_unused]] auto i) COMPLL_INLINE");
+    out_.open("const auto " + name(map.array) + " = [&]([[maybe_unused]] auto i) " +
+              (map.called ? "HWY_ATTR __attribute__((noinline))" : "COMPLL_INLINE"));
   } else {
     out_.open("const auto " + name(map.array) + " = " + (rows ? "" : "one_by_one<" + result + ">(") +
               "[&]([[maybe_unused]] size_t i) HWY_ATTR -> " + result);

@@ -39,9 +39,10 @@ Promises promises_of(const std::string& name) {
     table["sketch"].on_average = true;
     table["sketch"].anywhere = false;  // signs are those of places
     table["sketch"].most = 1e36;       // it sums
-    table["nf4"].odd = false;          // seven levels below zero, eight above it
-    table["lloyd2"].repeats = false;   // its edge moves with the deviation of what is decoded
-    table["drive"].most = 1e37;        // a rotation sums
+    table["sketch_median"] = table["sketch"];
+    table["nf4"].odd = false;         // seven levels below zero, eight above it
+    table["lloyd2"].repeats = false;  // its edge moves with the deviation of what is decoded
+    table["drive"].most = 1e37;       // a rotation sums
     return table;
   }();
   const auto found = kTable.find(name);

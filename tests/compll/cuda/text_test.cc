@@ -211,6 +211,7 @@ TEST_CASE("cuda text: one launch for each function of a program that needs the w
                                                      {"mstopk", "encode 6, decode 2"},
                                                      {"randomk", "encode 2, decode 2"},
                                                      {"sbc", "encode 6, decode 2"},
+                                                     {"sketch_median", "encode 4, decode 1, result 7"},
                                                      {"stc", "encode 6, decode 2"},
                                                      {"subsampling", "encode 2, decode 2, result 1"},
                                                      {"terngrad", "encode 2, decode 1"},

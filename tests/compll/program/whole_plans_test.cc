@@ -77,6 +77,33 @@ TEST_CASE("plan: every program on whole vectors has one, whose loops lie in orde
   CHECK(planned >= 10);
 }
 
+TEST_CASE("plan: a map that is picked from more than once is in memory, and one that is long is called") {
+  const auto plan_of = [](const std::string& picked, const std::string& added) {
+    const std::string text =
+        "void encode(float* g, uint8* c) {\n"
+        "float* twice = map(g, [&](float x) -> float { return x + x; });\n"
+        "c = concat(map(range(g.size), [&](int i) -> float { return " +
+        picked + added +
+        "; }));\n}\n"
+        "void decode(uint8* c, float* g) { float* y; extract(c, y); g = y; }";
+    const Source source("picks.cll", text);
+    const Result<Program> program = compile(source);
+    REQUIRE(program.status().text() == "OK");
+    const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(*program, source);
+    REQUIRE(plan.status().text() == "OK");
+    return text_of(plan->encode);
+  };
+  const std::string once = plan_of("twice[i - 1]", ""), again = plan_of("twice[i - 1] + twice[i + 1]", "");
+  CHECK(once.find(": where it is used\n") != once.npos);
+  CHECK(once.find(": once, into memory\n") == once.npos);
+  CHECK(again.find(": once, into memory\n") != again.npos);
+  CHECK(again.find(", called\n") == again.npos);
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += " + i % " + std::to_string(i + 2);
+  const std::string longer = plan_of("twice[i - 1]", many);
+  CHECK(longer.find(", called\n") != longer.npos);
+}
+
 TEST_CASE("plan: sections for blocks of two sizes are refused by name of the file") {
   const Source source("x.cll", kTwoBlockSizes);
   const Result<Program> program = compile(source);

@@ -119,7 +119,7 @@ Scalar Expressions::any(const Scope& scope, int depth) {
       return arithmetic(scope, depth);
     case 10:
       if (!scope.draws) return arithmetic(scope, depth);
-      if (choices_.one_in(3)) return {"random<uint>()", Kind::kUint};
+      if (choices_.one_in(3)) return {choices_.one_in(2) ? "random<uint>()" : "random<uint>(1)", Kind::kUint};
       return {choices_.one_in(2) ? "random<float>(0, 1)" : "random<float>(-2, 3.5)", Kind::kFloat};
     default: return arithmetic(scope, depth);
   }

@@ -115,6 +115,7 @@ std::string choice_of(const std::string& name) {
       {"twobit", "param { key: \"tau\" value: 4 }"},
       {"dgc", "param { key: \"ratio\" value: 0.2 } param { key: \"momentum\" value: 0 }"},
       {"sketch", "param { key: \"block\" value: 4 }"},
+      {"sketch_median", "param { key: \"block\" value: 16 }"},
       {"subsampling", "param { key: \"ratio\" value: 0.6 }"},
       {"adacomp", ""}};
   const auto found = kParameters.find(name);

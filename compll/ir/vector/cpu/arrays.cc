@@ -42,7 +42,7 @@ void Arrays::define(Id to, const Term& term, std::optional<VariableId> id) {
     case ArrayOp::kHistogram: return fusion_.add(Histogram{to, whole_array(*term.arguments.front())});
     case ArrayOp::kMatmul:
     case ArrayOp::kOrthonormalize:
-    case ArrayOp::kExchange: break;  // in programs that exchange: codegen/cpu/rounds_arrays.cc
+    case ArrayOp::kExchange: break;  // in programs that exchange: ir/rounds/cpu/arrays.cc
     case ArrayOp::kReduce:
     case ArrayOp::kKthLargest: CASYNC_CHECK(false);  // no arrays: Singles lays them out
   }
@@ -105,7 +105,7 @@ void Arrays::define_parts(const Step& step) {
 /// Defines a map as a function of an element.
 void Arrays::define_function(Id to, const Term& term) {
   Routine& plan = fusion_.plan;
-  Map map{to, &term, {}, {}, plan.one_by_one.count(&term) == 0};
+  Map map{to, &term, {}, {}, plan.one_by_one.count(&term) == 0, plan.called.count(&term) != 0};
   std::size_t level = 0;
   bool one_by_one = !map.sixteen;
   for (std::size_t i = 0; i < term.arguments.size(); ++i) {

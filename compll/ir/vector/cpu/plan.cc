@@ -40,7 +40,7 @@ const std::vector<Pass>& passes() {
       {"count uses", &count_uses},
       {"find copies", &find_copies},        // scatters into an array
       {"choose storage", &choose_storage},  // by uses and by the cost of an element
-      {"find widths", &find_widths},        // maps of single doubles
+      {"find widths", &find_widths},        // maps of single doubles, and long ones
       {"fuse loops", &fuse_loops},          // refuses what the CPU does not have
       {"count memory passes", &count_memory_passes},
   };

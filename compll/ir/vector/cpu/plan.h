@@ -60,6 +60,7 @@ struct Map {
   std::vector<std::optional<Id>> arguments;  ///< those that the function uses
   std::vector<std::uint32_t> draws;          ///< the purposes of its random numbers
   bool sixteen = false;                      ///< it serves sixteen elements at a time
+  bool called = false;                       ///< a function of its own: it is not inlined
 };
 struct Part {
   Id array = 0, all = 0;
@@ -307,10 +308,12 @@ struct Routine {
   Role role = Role::kEncode;
 
   std::vector<std::size_t> uses;                            ///< of each variable
+  std::vector<std::size_t> picks;                           ///< uses that read single elements of an array
   std::map<VariableId, std::vector<VariableId>> copied_by;  ///< scatters that begin as a copy of a variable's array
   std::map<const Term*, Storage> storage;                   ///< of maps
   std::set<VariableId> kept_parts;                          ///< results of a map of several that are in memory
   std::set<const Term*> one_by_one;                         ///< maps with operations that sixteen doubles lack
+  std::set<const Term*> called;                             ///< maps of so many operations that they are not inlined
   std::vector<Value> values;
   std::map<VariableId, Id> of_variable;  ///< other variables are a function's own
   std::map<const Term*, Id> of_term;     ///< reductions within values, arrays they read

@@ -45,7 +45,8 @@ class PlanText {
       const VariableId first = step.variables.front();
       if (found == plan_.storage.end() || step.variables.size() > 1 || plan_.uses[first] == 0) continue;
       line(name_of(program_, first) + ": " + word_of(found->second) +
-           (plan_.one_by_one.count(step.value.get()) != 0 ? ", element by element" : ""));
+           (plan_.one_by_one.count(step.value.get()) != 0 ? ", element by element" : "") +
+           (plan_.called.count(step.value.get()) != 0 ? ", called" : ""));
     }
     for (const VariableId id : plan_.kept_parts) line(name_of(program_, id) + ": once, into memory");
   }
@@ -95,7 +96,8 @@ class PlanText {
     std::string from;
     for (const std::optional<Id>& argument : each.arguments) from += argument ? " " + name(*argument) : "";
     return name(each.array) + " = a function of" + (from.empty() ? " nothing" : from) +
-           (each.draws.empty() ? "" : ", draws") + (each.sixteen ? "" : ", element by element");
+           (each.draws.empty() ? "" : ", draws") + (each.sixteen ? "" : ", element by element") +
+           (each.called ? ", called" : "");
   }
   std::string text(const Part& each) {
     return name(each.array) + " = result " + std::to_string(each.result) + " of " + name(each.all);

@@ -11,6 +11,9 @@ namespace {
 
 // An array that costs more operations than this is computed once if it is used more than once.
 constexpr std::size_t kCheap = 60;
+// A function of more operations than this is called: a call for sixteen elements costs little beside them, and g++
+// takes time by the square of a routine's length, most of it in following its stores ("alias stmt walking").
+constexpr std::size_t kShort = 96;
 // Operations that drawing a random number counts as: drawn once, it is in memory.
 constexpr std::size_t kRandomCost = 8;
 
@@ -83,8 +86,11 @@ class StorageChoice {
     return all;
   }
 
-  /// Returns true if the elements of a variable's array are better computed once.
-  bool is_used_again(VariableId id, const Term& term) const { return cost(term) > kCheap && plan_.uses[id] > 1; }
+  /// Returns true if the elements of a variable's array are better computed once. Picking sixteen of them is the map's
+  /// text sixteen times, and as often again for each map in between that is picked from alike.
+  bool is_used_again(VariableId id, const Term& term) const {
+    return plan_.picks[id] > 1 || (cost(term) > kCheap && plan_.uses[id] > 1);
+  }
 
   Routine& plan_;
   std::map<VariableId, std::size_t> cost_;  ///< operations for an element of a variable's array
@@ -127,8 +133,13 @@ void find_widths(Routine& plan) {
   for_each_term(*plan.routine, [&](const Term& term) {
     if (term.op != Op::kMap) return;
     bool all = true;
-    for_each_term(*term.function, [&](const Term& each) { all &= serves_sixteen(each); });
+    std::size_t operations = 0;
+    for_each_term(*term.function, [&](const Term& each) {
+      all &= serves_sixteen(each);
+      ++operations;
+    });
     if (!all) plan.one_by_one.insert(&term);
+    if (all && operations > kShort) plan.called.insert(&term);
   });
 }
 

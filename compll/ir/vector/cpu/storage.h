@@ -8,7 +8,7 @@ namespace casync::compll::cpu_whole {
 /// Chooses for each map if its elements are computed where they are used or once, into memory.
 void choose_storage(Routine& plan);
 
-/// Finds the maps whose operations sixteen doubles do not have.
+/// Finds the maps whose operations sixteen doubles do not have, and those that are long.
 void find_widths(Routine& plan);
 
 /// Returns true if the function reads elements of other places.

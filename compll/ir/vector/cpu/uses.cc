@@ -6,10 +6,11 @@ namespace {
 
 class Uses {
  public:
-  explicit Uses(std::vector<std::size_t>& uses) : uses_(uses) {}
+  explicit Uses(Routine& plan) : uses_(plan.uses), picks_(plan.picks) {}
 
   void count(const Term& term) {
     if (term.op == Op::kVariable) ++uses_[term.variable];
+    if (term.op == Op::kElement && term.arguments[0]->op == Op::kVariable) ++picks_[term.arguments[0]->variable];
     for (const TermPtr& argument : term.arguments) count(*argument);
     if (term.function) count(*term.function);
   }
@@ -29,6 +30,7 @@ class Uses {
   }
 
   std::vector<std::size_t>& uses_;
+  std::vector<std::size_t>& picks_;
 };
 
 }  // namespace
@@ -36,7 +38,8 @@ class Uses {
 void count_uses(Routine& plan) {
   const compll::Routine& routine = *plan.routine;
   plan.uses.assign(plan.program->variables.size(), 0);
-  Uses uses(plan.uses);
+  plan.picks.assign(plan.program->variables.size(), 0);
+  Uses uses(plan);
   for (const TermPtr& section : routine.sections) uses.count(*section);
   for (const VariableId id : routine.states_then) ++plan.uses[id];
   if (routine.result) uses.count(*routine.result);
