@@ -15,7 +15,8 @@ std::string text_of_program(const std::string& name) {
     if (std::find(built_in.begin(), built_in.end(), name) != built_in.end()) return source_of(name);
   }
   std::ifstream file;
-  for (const char* folder : {"/language/golden/", "/cuda/programs/", "/program/", "/../../compll/cuda/"}) {
+  for (const char* folder :
+       {"/language/golden/", "/cuda/programs/", "/program/", "/../../compll/cuda/", "/../../compll/codecs/"}) {
     if (!file.is_open()) file.open(std::string(CASYNC_PROGRAMS) + folder + name + ".cll");
   }
   return {std::istreambuf_iterator<char>(file), {}};
