@@ -138,7 +138,7 @@ Written for_training(const std::string& name) {
   static const std::map<std::string, Parameters> kTable = {
       {"atomo", {{"ratio", 0.5}}},        {"dgc", {{"ratio", 0.1}, {"momentum", 0}}},    {"ef21", {{"ratio", 0.3}}},
       {"laq", {{"lazy", 0.25}}},          {"randomk", {{"ratio", 0.1}, {"run", 4}}},     {"sketch", {{"block", 8}}},
-      {"sketch_median", {{"block", 16}}}, {"subsampling", {{"ratio", 0.6}, {"run", 4}}}, {"tbq", {{"tau", 4}}},
+      {"sketch_median", {{"block", 32}}}, {"subsampling", {{"ratio", 0.6}, {"run", 4}}}, {"tbq", {{"tau", 4}}},
       {"threshold", {{"tau", 0.1}}},      {"threshold_coded", {{"tau", 0.1}}},           {"twobit", {{"tau", 4}}}};
   const auto found = kTable.find(name);
   if (found != kTable.end()) return from_source(name, found->second);

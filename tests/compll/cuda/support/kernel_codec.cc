@@ -81,6 +81,8 @@ KernelRunner::Results KernelRunner::place_results(std::span<const Job> jobs) {
     Job whole = job;
     whole.keeps_residual = true;
     all.kept.push_back(keep(whole, segment));
+    segment.residual_in = nullptr;  // the encoder's
+    segment.residual_out = nullptr;
     all.segments.push_back(segment);
   }
   return all;

@@ -115,7 +115,10 @@ std::vector<std::vector<float>> WholeKernelCodec::decode(std::span<const Job> jo
 
 std::vector<std::vector<float>> WholeKernelCodec::result(std::span<const Job> jobs) {
   Results results = place_results(jobs);
-  run(kernels_.result, results.segments, {});
+  cuda::Launch launch;
+  launch.seed = jobs.front().context.seed;
+  launch.step = jobs.front().context.step;
+  run(kernels_.result, results.segments, launch);
   return fetch_results(results);
 }
 
