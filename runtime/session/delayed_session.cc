@@ -39,6 +39,8 @@ DelayedSession::~DelayedSession() {
   static_cast<void>(thread_.release());
   static_cast<void>(changed_.release());
   for (Gradient& gradient : gradients_) static_cast<void>(gradient.memory.release());
+  static_cast<void>(streams_.copies.release());
+  static_cast<void>(streams_.idle.release());
 }
 
 Result<GradientId> DelayedSession::declare(const GradientSpec& gradient) {
