@@ -104,6 +104,26 @@ TEST_CASE("plan: a map that is picked from more than once is in memory, and one 
   CHECK(longer.find(", called\n") != longer.npos);
 }
 
+TEST_CASE("plan: places with one number draw from one stream, in one map and in several") {
+  const Source source("draws.cll",
+                      "void encode(float* g, uint8* c) {\n"
+                      "uint* a = map(sort(g), [&](float x) -> uint { return random<uint>(1) ^ random<uint>(1); });\n"
+                      "uint* b = map(a, [&](uint x) -> uint { return x + random<uint>(1) + random<uint>(2); });\n"
+                      "c = concat(map(b, [&](uint x) -> float { return x; }));\n}\n"
+                      "void decode(uint8* c, float* g) { float* y; extract(c, y); g = y; }");
+  const Result<Program> program = compile(source);
+  REQUIRE(program.status().text() == "OK");
+  const Result<cpu_whole::Plan> plan = cpu_whole::plan_whole(*program, source);
+  REQUIRE(plan.status().text() == "OK");
+  std::size_t streams = 0;
+  for (const cpu_whole::Item& item : plan->encode.items) {
+    const auto* definition = std::get_if<cpu_whole::Definition>(&item);
+    const auto* map = definition == nullptr ? nullptr : std::get_if<cpu_whole::Map>(definition);
+    if (map != nullptr) streams += map->draws.size();
+  }
+  CHECK(streams == 2);
+}
+
 TEST_CASE("plan: sections for blocks of two sizes are refused by name of the file") {
   const Source source("x.cll", kTwoBlockSizes);
   const Result<Program> program = compile(source);

@@ -118,7 +118,7 @@ void Arrays::define_function(Id to, const Term& term) {
   }
   if (reads_elsewhere(*term.function)) fusion_.loop.close();
   for_each_term(*term.function, [&](const Term& each) {
-    if (is_random(each)) map.draws.push_back(each.purpose);
+    if (is_random(each) && plan.drawn.insert(each.purpose).second) map.draws.push_back(each.purpose);
   });
   fusion_.singles.check(*term.function);
   fusion_.add(std::move(map));

@@ -58,7 +58,7 @@ struct Map {
   Id array = 0;
   const Term* term = nullptr;
   std::vector<std::optional<Id>> arguments;  ///< those that the function uses
-  std::vector<std::uint32_t> draws;          ///< the purposes of its random numbers
+  std::vector<std::uint32_t> draws;          ///< the purposes of its random numbers that no map above draws
   bool sixteen = false;                      ///< it serves sixteen elements at a time
   bool called = false;                       ///< a function of its own: it is not inlined
 };
@@ -318,6 +318,7 @@ struct Routine {
   std::map<VariableId, Id> of_variable;  ///< other variables are a function's own
   std::map<const Term*, Id> of_term;     ///< reductions within values, arrays they read
   std::map<const Term*, Id> reads_copy;  ///< elements that are read from a scatter's copy
+  std::set<std::uint32_t> drawn;         ///< the purposes of random numbers so far: places with one number share it
   std::vector<Item> items;
   std::vector<Loop> loops;  ///< passes over memory, with the bytes they move
 };
